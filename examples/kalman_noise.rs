@@ -1,4 +1,4 @@
-//! A Kalman filter whose noise is learned: by the gradient of the likelihood of what was seen.
+//! A Kalman filter whose noise is learned: by the gradient of the likelihood of the observations.
 //!
 //! The filter of `kalman.rs` has to be told how far off an observation is, and how much velocities change. Here both variances are parameters. The filter says how
 //! likely each observation is, given those before it, and the gradient goes through the whole filter.
@@ -39,7 +39,7 @@ struct Noise {
 
 /// Minus the logarithm of the likelihood, a mean over all observations.
 ///
-/// The covariance has no `Track`: how sure the filter is does not depend on what it sees.
+/// The covariance has no `Track`: it does not depend on the observations.
 fn loss(noise: &Noise, seen: &Seen) -> Tensor<f64, ()> {
     dims!(from = 2, other = 2);
     let motion = select(State.le(from), 1.0, 0.0).eval();
@@ -64,7 +64,7 @@ fn loss(noise: &Noise, seen: &Seen) -> Tensor<f64, ()> {
     (stack(Time, surprises) * 0.5).mean((Time, Track))
 }
 
-/// Tracks with these variances, and what is seen of them.
+/// Tracks with these variances, and their observations.
 fn simulate(times: usize, tracks: usize, noise: f64, drift: f64) -> Seen {
     let (errors, changes) =
         (randn((Time.of(times), Track.of(tracks)), 1), randn((Time.of(times), Track.of(tracks)), 2));

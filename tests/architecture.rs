@@ -78,7 +78,7 @@ const CORE: Crate = Crate {
         &["training"],
     ],
     leaves: &["stream", "draw", "file", "foreign", "grad", "training"],
-    above_leaves: &["training"], // optimizers of what has gradients; files of parameters
+    above_leaves: &["training"], // optimizers, and files of parameters
     calls_up: &[],
     may_be_unsafe: &[
         "types/axes.rs",     // blocks of axes as slices

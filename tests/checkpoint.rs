@@ -1,4 +1,4 @@
-//! Parameters and optimizers in files: what was trained is saved, and a training goes on from it.
+//! Parameters and optimizers in files: a training is saved and resumed.
 
 #![cfg(feature = "safetensors")]
 

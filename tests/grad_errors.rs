@@ -192,7 +192,7 @@ fn a_parameter_that_is_not_used() {
     let remedy =
         "use it, mark its field `#[parameters(constant)]`, or take the gradient by `vjp`, which is 0 there";
     assert!(text.ends_with(remedy), "{text}");
-    // Only by way of what was detached.
+    // Only through the detached tensor.
     let through =
         |model: &Model| (scores(&model.layers[0]) * model.scale.as_ref().unwrap().detach()).sum(Class);
     let text = try_grad(through, &model()).err().unwrap().to_string();

@@ -13,7 +13,7 @@ dims! { struct A; struct B; struct C; }
 type Matrix = Tensor<f64, (A, B)>;
 type Vector = Tensor<f64, (A,)>;
 type View<'a> = TensorView<'a, f64, (A, B)>;
-/// What a program is given, and what it yields.
+/// The input of a program, and its output.
 type Pair = (Matrix, Vector);
 
 /// A small generator of pseudo-random numbers (splitmix64).
@@ -155,7 +155,7 @@ impl Machine<'_> {
     fn other(&self, step: Step, x: View<'_>, y: View<'_>) -> Made {
         let (a, b, k) = (x.size(A), x.size(B), step.number);
         match step.operation - MAPS.len() - 5 {
-            // Reductions; what has a kink where all elements are equal is of elements that are not.
+            // Reductions. Those with a kink at equal elements get elements that differ.
             0 => Made::Vector((x * y).sum(B).tanh().eval()),
             1 => Made::Vector(x.var(B)),
             2 => Made::Vector((x + y * 0.3).logsumexp(B)),

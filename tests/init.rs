@@ -24,7 +24,7 @@ fn statistics(x: &Kernel) -> (f64, f64, f64) {
     (x.mean(all).order(()), x.square().mean(all).order(()).sqrt(), x.abs().max(all).order(()))
 }
 
-/// 36,000 numbers with a mean of 0 and this deviation, the largest of which is `most` deviations from 0, or about that.
+/// 36,000 numbers with a mean of 0 and this deviation, none much further than `most` deviations from 0.
 fn check(name: &str, x: &Kernel, deviation: f64, most: std::ops::Range<f64>) {
     let (mean, found, largest) = statistics(x);
     assert!(mean.abs() < 4.0 * deviation / 36_000_f64.sqrt(), "{name}: mean {mean}");
@@ -66,7 +66,7 @@ fn seeds_decide_and_are_split() {
     seeds.sort_unstable();
     seeds.dedup();
     assert_eq!(seeds.len(), 10_000);
-    // What is truncated are other numbers than those of `randn`.
+    // Truncated numbers differ from those of `randn`.
     let (a, b) =
         (truncated_normal::<f64, _>(In.of(4), 1.0, 1).order(In), randn::<f64, _>(In.of(4), 1).order(In));
     assert!(a.iter().zip(&b).all(|(a, b)| a != b));

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use typed_dims::grad::{hvp, jvp, vjp};
 use typed_dims::prelude::*;
 
-/// What there is to say about the derivative of an operator.
+/// Whether an operator has a derivative.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Derivative {
     /// It has one.
@@ -107,7 +107,7 @@ impl Given<'_> {
 /// Elements in the order of the dims of the result.
 type Elements = Tensor<f64, (Flat,)>;
 
-/// What a call yields.
+/// The result of a call.
 pub enum Outcome {
     /// Floats, which can be differentiated.
     Floats(Elements),
@@ -335,7 +335,7 @@ fn error(call: &Call<'_>) -> Option<String> {
     Some(payload.downcast_ref::<String>().cloned().unwrap_or_else(|| "a panic without a text".into()))
 }
 
-/// Tests that the derivative of an operator is what the table says.
+/// Tests that the derivative of an operator agrees with the lists.
 pub fn check(operator: &Operator) {
     let Some(slopes) = &operator.slopes else { return };
     let name = operator.name;

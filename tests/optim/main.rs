@@ -1,4 +1,4 @@
-//! Optimizers, schedules and what belongs to them: numbers of PyTorch and optax (`reference.json`, written by `reference.py`), and what must hold besides.
+//! Optimizers, schedules, clipping and averages, compared with PyTorch and optax (`reference.json`, written by `reference.py`).
 
 use serde_json::Value;
 use std::f64::consts::TAU;
@@ -112,7 +112,7 @@ fn a_warm_up_comes_before_the_schedule() {
     let rates = |schedule: Schedule| [0, 1, 2, 3, 4].map(|step| schedule.at(step));
     assert_eq!(rates(Schedule::constant(0.5).warm_up(2)), [0.25, 0.5, 0.5, 0.5, 0.5]);
     assert_eq!(rates(Schedule::step(1.0, 1, 0.5).warm_up(2)), [0.5, 1.0, 1.0, 0.5, 0.25]);
-    // The end of each is its last rate for good.
+    // After the last step, the rate stays.
     assert_eq!(Schedule::cosine(1.0, 0).at(0), 0.0);
     assert_eq!(Schedule::one_cycle(1.0, 10).at(9), Schedule::one_cycle(1.0, 10).at(1000));
 }

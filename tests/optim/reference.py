@@ -1,4 +1,4 @@
-"""Writes `reference.json`: what the optimizers and schedules of PyTorch and optax compute, for `main.rs` to compare with.
+"""Writes `reference.json`: the numbers of PyTorch's and optax's optimizers and schedules, for `main.rs` to compare with.
 
     pip install torch optax
     python tests/optim/reference.py

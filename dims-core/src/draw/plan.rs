@@ -13,7 +13,7 @@ const WIDEST: usize = 100;
 
 impl Plan {
     /// The plan as an SVG document: a box for each step, one below the other in the order in which they run; a bar beside each says which share of
-    /// all bytes it writes. Steps of calls stand to the right of them. Steps of a gradient have another colour, and say of which step of the program.
+    /// all bytes it writes. Steps of calls stand to the right of them. Steps of a gradient have another colour, and name the step of the program that they differentiate.
     ///
     /// ```text
     /// let (_, plan) = explain(|| (a.at((i, k)) * b.at((k, j))).sum(k));

@@ -50,7 +50,7 @@ pub trait Inputs: Copy + Referring<Value: Parameters> + for<'t> Lend<'t> {
 /// The values that [`Inputs`] refer to, owned.
 ///
 /// This trait and [`Lend`] are implemented for all references, also `&mut`, and for parameters without the `&`, though no gradient is taken by these: so a wrong input is one
-/// error, that of [`Inputs`], and what is computed through the other two gives none besides.
+/// error, that of [`Inputs`]; the other two traits report no further errors.
 pub trait Referring {
     /// The values.
     type Value;

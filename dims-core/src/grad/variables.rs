@@ -209,7 +209,7 @@ impl Walk<2> for Pairs {
     }
 }
 
-/// The same values; what is traced by nodes like these is traced no more.
+/// The same values, in which tensors traced by nodes like these are no longer traced.
 pub(super) struct Detached<F>(pub(super) F);
 
 impl Detached<fn(&Arc<Node>) -> bool> {

@@ -25,7 +25,7 @@ pub(crate) fn name(keys: &Keys, axis: usize) -> &'static str {
 pub struct Plan {
     /// The steps.
     pub steps: Vec<Step>,
-    /// For each step the place in the program that asked for it, where that is known; for a gradient, the place of what it is the gradient of.
+    /// For each step the place in the program that asked for it, where that is known; for a gradient, the place of the step that it differentiates.
     pub places: Vec<Origin>,
     /// For each step whether it computes a gradient.
     pub backward: Vec<bool>,

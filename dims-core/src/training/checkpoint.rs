@@ -28,7 +28,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The file is one of safetensors. The tensor at `layers.3.weight` of what was put in as `network` is called `network.layers.3.weight`; the moments of an optimizer are below
+//! The file is one of safetensors. The tensor `layers.3.weight` of a value put in as `network` is called `network.layers.3.weight`; the moments of an optimizer are below
 //! their names, as in `optimizer.mean.layers.3.weight`. The metadata has the names of the dims of each tensor, under `dims of` and its name, and the number of steps of each
 //! optimizer. In Python:
 //!
@@ -263,7 +263,7 @@ fn steps_of(optimizer: &str) -> String {
     format!("steps of {optimizer}")
 }
 
-/// The name of a part below another name, either of which can be empty.
+/// The name of a part below another name. Either can be empty.
 fn below(name: &str, part: &str) -> String {
     let dot = if name.is_empty() || part.is_empty() { "" } else { "." };
     format!("{name}{dot}{part}")

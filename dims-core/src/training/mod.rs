@@ -1,4 +1,4 @@
-//! The step of a training: optimizers, schedules, and what is kept between steps.
+//! The step of a training: optimizers, schedules, and their state.
 
 #[cfg(feature = "safetensors")]
 pub mod checkpoint;

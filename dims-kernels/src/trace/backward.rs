@@ -69,7 +69,7 @@ pub fn gradients(
                         evaluate(&parts, node.len, node.dtype, recorded)?
                     }
                 };
-                // (What the parts were made of is needed no more.)
+                // (Memory that only the parts read can be freed now.)
                 drop(parts);
                 if targets.contains(&id) {
                     found.insert(id, Arc::clone(&cotangent));
@@ -94,7 +94,7 @@ pub fn gradients(
     Ok(Gradients(found))
 }
 
-/// What a step adds to the gradients of its operands that are asked for.
+/// The parts that a step adds to the requested gradients of its operands.
 fn pull(
     node: &Node,
     value: &Arc<dyn Held>,

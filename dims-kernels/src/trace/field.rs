@@ -18,7 +18,7 @@ pub struct Field {
     pub program: Arc<Program>,
     /// Of what.
     pub operands: Vec<Operand>,
-    /// What the loops are called, if steps are explained.
+    /// The names of the loops, if steps are explained.
     pub names: Option<Arc<[&'static str]>>,
 }
 

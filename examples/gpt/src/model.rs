@@ -112,7 +112,7 @@ pub struct Attention {
     pub key: Tensor<f32, (Width, Head, Side, Plane)>,
     /// Makes values.
     pub value: Tensor<f32, (Width, Head, Feat)>,
-    /// Maps what the heads found to features of the token.
+    /// Maps the results of the heads to features of the token.
     pub out: Tensor<f32, (Width, Head, Feat)>,
 }
 
@@ -205,7 +205,7 @@ impl Layer {
 /// The weights of a decoder; also its gradient, and moments of that.
 #[derive(Clone, Parameters)]
 pub struct Gpt {
-    /// What each character is, and what predicts it.
+    /// The embedding of each character, which also predicts it.
     pub chars: Tensor<f32, (Char, Width)>,
     /// The layers.
     pub layers: Vec<Layer>,
@@ -219,7 +219,7 @@ impl Gpt {
         let (width, head, inner) = (Width.of(sizes.width), Head.of(sizes.heads), Inner.of(sizes.inner));
         let feat = Feat.of(sizes.width / sizes.heads);
         let plane = Plane.of(sizes.width / sizes.heads / Side::SIZE);
-        // What is added to the features grows with the number of layers, unless it is drawn smaller.
+        // The sum that is added to the features grows with the number of layers, unless it is drawn smaller.
         let added = DEVIATION / (2.0 * sizes.layers as f32).sqrt();
         let mut seeds = (seed << 16)..;
         let mut seed = move || seeds.next().expect("there are more seeds than weights");

@@ -79,9 +79,9 @@ impl From<&Vocabulary> for String {
 
 /// A text to learn from, and one to test with: the last twentieth.
 pub struct Corpus {
-    /// What is learned.
+    /// The learned weights.
     pub training: Vec<u32>,
-    /// What is not.
+    /// The running moments.
     pub test: Vec<u32>,
 }
 

@@ -10,7 +10,7 @@ use typed_dims::file::safetensors::Writer;
 use typed_dims::optim::{AdamW, Optimizer, Schedule};
 use typed_dims::prelude::*;
 
-/// What a training is asked to do.
+/// The options of a training.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Options {
     /// Layers of the decoder.
@@ -53,7 +53,7 @@ impl Options {
 
 /// A training, after some of its steps.
 pub struct Training {
-    /// What it is asked to do.
+    /// Its options.
     pub options: Options,
     /// The characters.
     pub vocabulary: Vocabulary,

@@ -8,14 +8,14 @@ use typed_dims::prelude::*;
 dims! {
     /// Pixels of an image in the file, row by row.
     pub struct Pixel = 64;
-    /// What an image can show.
+    /// The digit of an image.
     pub struct Class = 10;
 }
 
 /// Images as they are in the file, each pixel between 0 (white) and 1 (black).
 pub type Images = Tensor<f32, (Example, Pixel)>;
 
-/// What each image shows: an index along [`Class`].
+/// The digit of each image: an index along [`Class`].
 pub type Labels = Tensor<isize, (Example,)>;
 
 /// `y = relu(x + second(relu(first(x))))`

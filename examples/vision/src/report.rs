@@ -4,7 +4,7 @@ use plotters::prelude::*;
 use std::error::Error;
 use std::path::Path;
 
-/// What is measured after an epoch.
+/// The measurements after an epoch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
     /// Epochs made.

@@ -17,7 +17,7 @@ const RATE: f32 = 0.1;
 const MOMENTUM: f32 = 0.9;
 const DECAY: f32 = 5e-4;
 
-/// What the user decides.
+/// The options on the command line.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Where all random numbers come from.

@@ -8,7 +8,7 @@ use kernels::map::in_place::Formula;
 use kernels::scalar::Real;
 use num_traits::Float;
 
-/// What both have in common.
+/// The settings of both.
 #[derive(Clone, Copy, Debug)]
 struct Moments {
     betas: (f64, f64),
@@ -71,7 +71,7 @@ macro_rules! adam {
                 $name { moments: Moments { betas: (beta1, beta2), ..self.moments }, ..self }
             }
 
-            /// What is added to the denominator; 1e-8 unless it is set.
+            /// The number added to the denominator; 1e-8 unless it is set.
             #[must_use]
             pub fn epsilon(self, epsilon: f64) -> Self {
                 $name { moments: Moments { epsilon, ..self.moments }, ..self }
@@ -101,7 +101,7 @@ adam! {
     ///
     /// (D. P. Kingma, J. Ba, 2015, "Adam: A method for stochastic optimization".)
     Adam, 0.0, false,
-    /// Adds so much of each parameter to its gradient; 0 unless it is set.
+    /// The share of each parameter that is added to its gradient; 0 unless it is set.
 }
 
 adam! {

@@ -81,10 +81,10 @@ pub trait Optimizer<P: Parameters> {
     /// the name of one that is frozen; or if the state does not fit into memory. Nothing is changed then.
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError>;
 
-    /// What is kept between steps.
+    /// The state: moments, and the number of steps.
     fn state(&self) -> &State<P>;
 
-    /// What is kept between steps, to change it.
+    /// The state, to change it.
     fn state_mut(&mut self) -> &mut State<P>;
 
     /// The names of the moments that the state has for each parameter.

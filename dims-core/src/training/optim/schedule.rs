@@ -39,12 +39,12 @@ impl Schedule {
         Schedule::of(Shape::Constant { rate })
     }
 
-    /// From `rate` down to 0 in so many steps, along half a cosine: `rate * (1 + cos(pi * step / steps)) / 2`; 0 afterwards.
+    /// From `rate` down to 0 in `steps` steps, along half a cosine: `rate * (1 + cos(pi * step / steps)) / 2`; 0 afterwards.
     pub fn cosine(rate: f64, steps: u64) -> Self {
         Schedule::cosine_to(rate, 0.0, steps)
     }
 
-    /// From `rate` to `last` in so many steps, along half a cosine; `last` afterwards. This is `torch.optim.lr_scheduler.CosineAnnealingLR`.
+    /// From `rate` to `last` in `steps` steps, along half a cosine; `last` afterwards. This is `torch.optim.lr_scheduler.CosineAnnealingLR`.
     pub fn cosine_to(rate: f64, last: f64, steps: u64) -> Self {
         Schedule::of(Shape::Cosine { rate, last, steps })
     }
@@ -72,7 +72,7 @@ impl Schedule {
         Schedule { shape, warm_up: 0 }
     }
 
-    /// Puts so many steps before the others, in which the rate rises to the first rate in equal parts: `(step + 1) / steps` of it.
+    /// Puts `steps` steps before the others, in which the rate rises to the first rate in equal parts: `(step + 1) / steps` of it.
     #[must_use]
     pub fn warm_up(self, steps: u64) -> Self {
         Schedule { warm_up: steps, ..self }

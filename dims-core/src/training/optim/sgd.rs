@@ -48,7 +48,7 @@ impl<P: Parameters> Sgd<P> {
         Sgd { nesterov: true, ..self }
     }
 
-    /// Adds so much of each parameter to its gradient; 0 unless it is set.
+    /// The share of each parameter that is added to its gradient; 0 unless it is set.
     #[must_use]
     pub fn weight_decay(self, weight_decay: f64) -> Self {
         Sgd { weight_decay, ..self }

@@ -48,7 +48,7 @@ impl<P: Parameters> State<P> {
         Ok(self.moments.first_chunk_mut().expect("there are as many now"))
     }
 
-    /// Goes on with other moments, after so many steps.
+    /// Goes on with other moments, after `steps` steps.
     pub fn restore(&mut self, steps: u64, moments: Vec<P>) {
         self.steps = steps;
         self.moments = moments;
@@ -65,7 +65,7 @@ impl<P: Parameters> State<P> {
     }
 }
 
-/// A zero for each element that changes. What does not change gets tensors that have one zero for all elements.
+/// A zero for each element that changes. Other tensors have one zero for all elements.
 struct Zeros<'f> {
     frozen: &'f [String],
 }
