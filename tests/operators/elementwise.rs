@@ -55,7 +55,7 @@ mod one {
         /// The square root
         sqrt [f32 f64 f16] (x in Positive), x.sqrt(), x.sqrt(), "sqrt" "lax.sqrt" "sqrt";
         /// The cube root
-        cbrt [f32 f64 f16] (x), x.cbrt(), x.cbrt(), "" "lax.cbrt" "cbrt";
+        cbrt [f32 f64 f16] (x in Nonzero), x.cbrt(), x.cbrt(), "" "lax.cbrt" "cbrt";
         /// `1 / sqrt(x)`
         rsqrt [f32 f64 f16] (x in Positive), x.rsqrt(), 1.0 / x.sqrt(), "rsqrt" "lax.rsqrt" "";
         /// `1 / x`

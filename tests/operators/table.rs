@@ -55,8 +55,10 @@ pub struct Slopes {
     pub draw: Vec<Draw>,
     /// Which arguments are floats.
     pub floats: Vec<bool>,
-    /// The operator on arguments as they are, and with further dims, as in [`Case`].
-    pub runs: Vec<Slope>,
+    /// The operator, with further dims where it takes them.
+    pub run: Slope,
+    /// Whether there are further dims, as in the second call of a [`Case`].
+    pub further: bool,
 }
 
 /// An input that is refused, and the message.
@@ -312,13 +314,12 @@ macro_rules! operator {
         $crate::table::Slopes {
             draw: vec![$($crate::value::Argument::random::<$e> as $crate::table::Draw),*],
             floats: vec![$($crate::operator!(@is_float $e)),*],
-            runs: vec![
-                (|given| {
-                    let mut given = given.iter();
-                    $(let $x = given.next().expect("an argument").view::<$e>(); let $x = $x.at(($($d,)*));)*
-                    $crate::operator!(@outcome $call, $out)
-                }) as $crate::table::Slope,
-            ],
+            run: |given| {
+                let mut given = given.iter();
+                $(let $x = given.next().expect("an argument").view::<$e>(); let $x = $x.at(($($d,)*));)*
+                $crate::operator!(@outcome $call, $out)
+            },
+            further: false,
         }
     }};
     (@slope ($x:ident: $e:tt [$($d:ident)*] $(in $domain:expr)?
@@ -328,25 +329,17 @@ macro_rules! operator {
         $crate::table::Slopes {
             draw: vec![$crate::value::Argument::random::<$e> as $crate::table::Draw $(, $crate::value::Argument::random::<$ye> as $crate::table::Draw)*],
             floats: vec![$crate::operator!(@is_float $e) $(, $crate::operator!(@is_float $ye))*],
-            runs: vec![
-                (|given| {
-                    let mut given = given.iter();
-                    let $x = given.next().expect("an argument").view::<$e>();
-                    let $x = $x.at(($($d,)*));
-                    $(let $y = given.next().expect("an argument").view::<$ye>(); let $y = $y.at(($($yd,)*));)*
-                    $crate::operator!(@outcome $call, [$($out)*])
-                }) as $crate::table::Slope,
-                (|given| {
-                    let mut given = given.iter();
-                    let $x = given.next().expect("an argument").view::<$e>();
-                    let $x = $x.at((Outer, $($d,)* Inner));
-                    $(
-                        let $y = given.next().expect("an argument").view::<$ye>();
-                        let $y = $crate::operator!(@inner $y [$($yd)*] $($alone)?);
-                    )*
-                    $crate::operator!(@outcome $call, [Outer $($out)* Inner])
-                }) as $crate::table::Slope,
-            ],
+            run: |given| {
+                let mut given = given.iter();
+                let $x = given.next().expect("an argument").view::<$e>();
+                let $x = $x.at((Outer, $($d,)* Inner));
+                $(
+                    let $y = given.next().expect("an argument").view::<$ye>();
+                    let $y = $crate::operator!(@inner $y [$($yd)*] $($alone)?);
+                )*
+                $crate::operator!(@outcome $call, [Outer $($out)* Inner])
+            },
+            further: true,
         }
     }};
     (@is_float T) => { true };

@@ -39,6 +39,8 @@ pub enum Domain {
     Share,
     /// From 1 on.
     Above,
+    /// From 1.5 on.
+    FarAbove,
     /// Not 0.
     Nonzero,
     /// Positions along a dim.
@@ -137,6 +139,7 @@ fn float(random: &mut Random, domain: Domain) -> f64 {
         Domain::Unit => unit * 1.8 - 0.9,
         Domain::Share => 0.05 + unit * 0.9,
         Domain::Above => 1.0 + unit * 3.0,
+        Domain::FarAbove => 1.5 + unit * 3.0,
         Domain::Nonzero => (0.5 + unit * 3.0) * if random.next().is_multiple_of(2) { -1.0 } else { 1.0 },
         Domain::Below(_) => unreachable!("positions are integers"),
     }
@@ -148,7 +151,7 @@ fn integer(random: &mut Random, domain: Domain, limit: usize) -> i64 {
     match domain {
         Domain::Any => number(-5, 6, random),
         Domain::Ties => number(-2, 2, random),
-        Domain::Positive | Domain::Above => number(1, 6, random),
+        Domain::Positive | Domain::Above | Domain::FarAbove => number(1, 6, random),
         Domain::Unit | Domain::Share => number(-1, 2, random),
         Domain::Nonzero => [-3, -2, -1, 1, 2, 5][(random.next() % 6) as usize],
         Domain::Below(_) => number(0, limit.max(1) as i64, random),
