@@ -6,22 +6,36 @@
 use ndarray::{Array2, array};
 use typed_dims::prelude::*;
 
+/// `f(a + a * term + ..)` of the sums by a comprehension, and the same term by term.
 macro_rules! added {
-    ($($term:literal)*) => {{
+    ($f:ident: $($term:literal)*) => {{
         let a = array![[0.5, 1.0], [2.0, -3.0]];
-        // (Each in a function of its own: what is not optimised has a place on the stack for each value of a function.)
-        let sums = (|| tensor!([i, j] => a[i, j] $(+ a[i, j] * $term)*))();
-        let checked = (|| try_tensor!([i, j] => a[i, j] $(+ a[i, j] * $term)*))();
-        let over = (|| tensor!([i] => sum[j](a[i, j] $(+ a[i, j] * $term)*)))();
+        // (In a function of its own: what is not optimised has a place on the stack for each value of a function.)
+        let sums = (|| $f!(a $($term)*))();
         let mut steps = a.clone();
-        $( steps = &steps + &a * $term; )*
-        (sums, checked.unwrap(), over, steps)
+        for term in [$($term),*] {
+            steps = &steps + &a * term;
+        }
+        // Bit by bit: each term is added to the sum of those before it.
+        (sums, steps)
     }};
+}
+
+macro_rules! each {
+    ($a:ident $($term:literal)*) => { tensor!([i, j] => $a[i, j] $(+ $a[i, j] * $term)*) };
+}
+
+macro_rules! checked {
+    ($a:ident $($term:literal)*) => { try_tensor!([i, j] => $a[i, j] $(+ $a[i, j] * $term)*) };
+}
+
+macro_rules! over {
+    ($a:ident $($term:literal)*) => { tensor!([i] => sum[j]($a[i, j] $(+ $a[i, j] * $term)*)) };
 }
 
 #[test]
 fn hundreds_of_terms_are_added_in_their_order() {
-    let (sums, checked, over, steps) = added!(
+    let (sums, steps) = added!(each:
         0.1 1.1 2.1 3.1 4.1 5.1 6.1 7.1 8.1 9.1 10.1 11.1 12.1 13.1 14.1 15.1 16.1 17.1 18.1 19.1
         20.1 21.1 22.1 23.1 24.1 25.1 26.1 27.1 28.1 29.1 30.1 31.1 32.1 33.1 34.1 35.1 36.1 37.1 38.1 39.1
         40.1 41.1 42.1 43.1 44.1 45.1 46.1 47.1 48.1 49.1 50.1 51.1 52.1 53.1 54.1 55.1 56.1 57.1 58.1 59.1
@@ -38,10 +52,25 @@ fn hundreds_of_terms_are_added_in_their_order() {
         260.1 261.1 262.1 263.1 264.1 265.1 266.1 267.1 268.1 269.1 270.1 271.1 272.1 273.1 274.1 275.1 276.1 277.1 278.1 279.1
         280.1 281.1 282.1 283.1 284.1 285.1 286.1 287.1 288.1 289.1 290.1 291.1 292.1 293.1 294.1 295.1 296.1 297.1 298.1 299.1
     );
-    // Bit by bit: each term is added to the sum of those before it.
     assert_eq!(sums, steps);
-    assert_eq!(checked, steps);
-    assert_eq!(over, steps.sum_axis(ndarray::Axis(1)));
+}
+
+#[test]
+fn many_terms_are_added_in_all_forms() {
+    let (sums, steps) = added!(checked:
+        0.1 1.1 2.1 3.1 4.1 5.1 6.1 7.1 8.1 9.1 10.1 11.1 12.1 13.1 14.1 15.1 16.1 17.1 18.1 19.1
+        20.1 21.1 22.1 23.1 24.1 25.1 26.1 27.1 28.1 29.1 30.1 31.1 32.1 33.1 34.1 35.1 36.1 37.1 38.1 39.1
+        40.1 41.1 42.1 43.1 44.1 45.1 46.1 47.1 48.1 49.1 50.1 51.1 52.1 53.1 54.1 55.1 56.1 57.1 58.1 59.1
+        60.1 61.1 62.1 63.1 64.1 65.1 66.1 67.1 68.1 69.1 70.1 71.1 72.1 73.1 74.1 75.1 76.1 77.1 78.1 79.1
+    );
+    assert_eq!(sums.unwrap(), steps);
+    let (sums, steps) = added!(over:
+        0.1 1.1 2.1 3.1 4.1 5.1 6.1 7.1 8.1 9.1 10.1 11.1 12.1 13.1 14.1 15.1 16.1 17.1 18.1 19.1
+        20.1 21.1 22.1 23.1 24.1 25.1 26.1 27.1 28.1 29.1 30.1 31.1 32.1 33.1 34.1 35.1 36.1 37.1 38.1 39.1
+        40.1 41.1 42.1 43.1 44.1 45.1 46.1 47.1 48.1 49.1 50.1 51.1 52.1 53.1 54.1 55.1 56.1 57.1 58.1 59.1
+        60.1 61.1 62.1 63.1 64.1 65.1 66.1 67.1 68.1 69.1 70.1 71.1 72.1 73.1 74.1 75.1 76.1 77.1 78.1 79.1
+    );
+    assert_eq!(sums, steps.sum_axis(ndarray::Axis(1)));
 }
 
 #[test]

@@ -167,9 +167,14 @@ fn detect() -> Level {
 
 /// Runs the task with the best instructions that this machine has.
 ///
+/// Without optimization there are no vectors, so a task is compiled once, for the baseline: two more copies of each would take time to build, and gain none.
+///
 /// (It is never inlined, so that there is one copy of a task for each instruction set, however often it is dispatched.)
 #[inline(never)]
 pub fn dispatch<W: Task>(task: W) -> W::Out {
+    if cfg!(unoptimized) {
+        return task.run::<Baseline>();
+    }
     #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
     {
         #[target_feature(enable = "avx2,fma")]
