@@ -117,10 +117,9 @@ pub(super) fn differentiated<P: Inputs, Q, L: ScalarLoss<Q>, X>(
     let traced = by.walk(&mut Path::new(), &mut variables)?;
     let (loss, beside) = f(<P as Lend<'_>>::lend(&traced));
     let LossInMemory { value, held, one } = loss.into_loss()?;
-    let outer = held.node().is_some_and(|node| depends_on_others(node, &variables.nodes));
-    let value = value.filter(|_| !outer);
     let outputs = [(held, one)];
     let mut found = gradients(&outputs, &variables.nodes, &[], false)?;
+    let value = value.filter(|_| !found.depend_on_others);
     let gradient = collected::<P>(&traced, &mut found, &variables.nodes, Some(Location::caller()))?;
     Ok((value, gradient, beside))
 }

@@ -7,36 +7,45 @@
 use crate::ops::code::{Binary, Kind, Number, Unary};
 use crate::program::{Builder, Instruction, Program, Register};
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10, PI};
+use smallvec::SmallVec;
 
-/// A program with the values `cotangent * d program / d operand` for some operands, where the cotangent is an operand of its own: the position of each operand in the list,
-/// and the register of its value. Operands on which the program does not depend by floats are left out.
+/// Whether each value of a program depends on some of its operands by floats; nothing if the result does not.
+pub fn depends_on(program: &Program, operands: &[u32]) -> Option<SmallVec<[bool; 16]>> {
+    let mut depends: SmallVec<[bool; 16]> = SmallVec::new();
+    for (at, instruction) in program.instructions().iter().enumerate() {
+        let reads = match *instruction {
+            Instruction::Load(number) => operands.contains(&number),
+            Instruction::Select(_, a, b) => depends[a as usize] || depends[b as usize],
+            other => other.inputs().any(|input| depends[input as usize]),
+        };
+        depends.push(reads && is_float(program.kind(at as Register)));
+    }
+    depends[program.result() as usize].then_some(depends)
+}
+
+/// Writes the values `cotangent * d program / d operand` for some operands of a program that is part of what is built: `own` has the register of each of its values, and
+/// `depends` says which [depend](depends_on) on the operands. Returns the position of each operand in the list with the register of its value; those whose value is 0
+/// everywhere are left out.
 ///
 /// An operand that is read several times counts as one.
-pub fn pulled_back(program: &Program, operands: &[u32], cotangent: u32) -> (Program, Vec<(usize, Register)>) {
+pub fn pull_back(
+    build: &mut Builder,
+    program: &Program,
+    own: &[Register],
+    depends: &[bool],
+    operands: &[u32],
+    cotangent: Register,
+) -> SmallVec<[(usize, Register); 4]> {
     let instructions = program.instructions();
-    let asked = |number: u32| operands.iter().position(|&operand| operand == number);
-    // What depends on the operands.
-    let mut depends = vec![false; instructions.len()];
-    for (at, instruction) in instructions.iter().enumerate() {
-        depends[at] = is_float(program.kind(at as Register))
-            && match *instruction {
-                Instruction::Load(number) => asked(number).is_some(),
-                Instruction::Select(_, a, b) => depends[a as usize] || depends[b as usize],
-                other => other.inputs().any(|input| depends[input as usize]),
-            };
-    }
-    if !depends[program.result() as usize] {
-        return (Program::default(), Vec::new());
-    }
-    let mut build = Builder::from_program(program.clone());
-    let mut adjoints: Vec<Option<Register>> = vec![None; instructions.len()];
-    adjoints[program.result() as usize] = Some(build.load_as(cotangent, program.kind(program.result())));
-    let mut results: Vec<Option<Register>> = vec![None; operands.len()];
+    let mut adjoints: SmallVec<[Option<Register>; 16]> = SmallVec::from_elem(None, instructions.len());
+    adjoints[program.result() as usize] = Some(cotangent);
+    let mut results: SmallVec<[Option<Register>; 4]> = SmallVec::from_elem(None, operands.len());
     for at in (0..instructions.len()).rev() {
         let (Some(adjoint), true) = (adjoints[at], depends[at]) else { continue };
-        let own = at as Register;
+        let value = own[at];
+        let of = |register: Register| own[register as usize];
+        let kind = program.kind(at as Register);
         let mut add = |build: &mut Builder, to: Register, value: Option<Register>| {
             let Some(value) = value.filter(|_| depends[to as usize]) else { return };
             let place = &mut adjoints[to as usize];
@@ -47,7 +56,8 @@ pub fn pulled_back(program: &Program, operands: &[u32], cotangent: u32) -> (Prog
         };
         match instructions[at] {
             Instruction::Load(number) => {
-                let result = &mut results[asked(number).expect("it depends on an operand")];
+                let number = operands.iter().position(|&operand| operand == number);
+                let result = &mut results[number.expect("it depends on an operand")];
                 *result = Some(match *result {
                     Some(sum) => build.binary(Binary::Add, sum, adjoint),
                     None => adjoint,
@@ -56,27 +66,27 @@ pub fn pulled_back(program: &Program, operands: &[u32], cotangent: u32) -> (Prog
             Instruction::Position(_) | Instruction::Constant(_) => {}
             Instruction::Unary(op, a) => {
                 let value =
-                    unary(&mut build, op, a, own).map(|slope| build.binary(Binary::Chain, adjoint, slope));
-                add(&mut build, a, value);
+                    unary(build, op, of(a), value).map(|slope| build.binary(Binary::Chain, adjoint, slope));
+                add(build, a, value);
             }
             Instruction::Binary(op, a, b) => {
-                let [left, right] =
-                    binary(&mut build, op, a, b, own, [depends[a as usize], depends[b as usize]]);
+                let asked = [depends[a as usize], depends[b as usize]];
+                let [left, right] = binary(build, op, of(a), of(b), value, asked);
                 let value = left.map(|slope| build.binary(Binary::Chain, adjoint, slope));
-                add(&mut build, a, value);
+                add(build, a, value);
                 let value = right.map(|slope| build.binary(Binary::Chain, adjoint, slope));
-                add(&mut build, b, value);
+                add(build, b, value);
             }
             Instruction::Select(cond, a, b) => {
-                let zero = build.float(0.0, program.kind(own));
-                let value = build.select(cond, adjoint, zero);
-                add(&mut build, a, Some(value));
-                let value = build.select(cond, zero, adjoint);
-                add(&mut build, b, Some(value));
+                let zero = build.float(0.0, kind);
+                let value = build.select(of(cond), adjoint, zero);
+                add(build, a, Some(value));
+                let value = build.select(of(cond), zero, adjoint);
+                add(build, b, Some(value));
             }
             Instruction::Cast(_, a) => {
                 let value = build.cast_kind(program.kind(a), adjoint);
-                add(&mut build, a, Some(value));
+                add(build, a, Some(value));
             }
             Instruction::Call(number, a, b) => {
                 let function = Arc::clone(program.functions().get(number));
@@ -85,27 +95,19 @@ pub fn pulled_back(program: &Program, operands: &[u32], cotangent: u32) -> (Prog
                         continue;
                     }
                     let slope = function.derivative(at).unwrap_or_else(|| underivable(function.name()));
-                    let slope = build.call(&slope, &[a, b]);
-                    let slope = build.cast_kind(program.kind(own), slope);
+                    let slope = build.call(&slope, &[of(a), of(b)]);
+                    let slope = build.cast_kind(kind, slope);
                     let value = build.binary(Binary::Chain, adjoint, slope);
                     let value = build.cast_kind(program.kind(to), value);
-                    add(&mut build, to, Some(value));
+                    add(build, to, Some(value));
                 }
             }
         }
     }
     let is_zero =
         |result: Register| matches!(build.instruction(result), Instruction::Constant(Number::Float(0.0)));
-    let (own, results): (Vec<usize>, Vec<Register>) = results
-        .into_iter()
-        .enumerate()
-        .filter_map(|(at, result)| Some((at, result.filter(|&result| !is_zero(result))?)))
-        .unzip();
-    if results.is_empty() {
-        return (Program::default(), Vec::new());
-    }
-    let (program, results) = build.finish_all(&results);
-    (program, own.into_iter().zip(results).collect())
+    let results = results.into_iter().enumerate();
+    results.filter_map(|(at, result)| Some((at, result.filter(|&result| !is_zero(result))?))).collect()
 }
 
 /// (An operation without a derivative is not recorded: this is the derivative of one, in a gradient of a gradient.)

@@ -396,6 +396,7 @@ struct RunTile<'r, 'k, T> {
 
 impl<T: Output> Task for RunTile<'_, '_, T> {
     type Out = ();
+    const WIDE: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {

@@ -12,6 +12,7 @@ use crate::ops::code::{Binary, Code, DType, Kind, Number, Unary};
 use crate::ops::function::{self, Function, Functions};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use smallvec::SmallVec;
 
 /// The number of an instruction, which stands for its value.
 pub type Register = u32;
@@ -63,8 +64,8 @@ impl Instruction {
 /// Straight-line code over the elements of operands.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Program {
-    instructions: Vec<Instruction>,
-    kinds: Vec<Kind>,
+    instructions: SmallVec<[Instruction; 8]>,
+    kinds: SmallVec<[Kind; 8]>,
     functions: Functions,
     result: Register,
 }
@@ -133,7 +134,7 @@ impl Program {
 pub struct Builder {
     program: Program,
     /// Registers with integers of fewer bits than they have, and the type of these.
-    narrow: Vec<(Register, DType)>,
+    narrow: SmallVec<[(Register, DType); 2]>,
 }
 
 impl Builder {
@@ -144,7 +145,7 @@ impl Builder {
 
     /// Goes on with a program.
     pub fn from_program(program: Program) -> Self {
-        Builder { program, narrow: Vec::new() }
+        Builder { program, narrow: SmallVec::new() }
     }
 
     /// The kind of a value.
@@ -330,24 +331,38 @@ impl Builder {
         program: &Program,
         operand: &mut dyn FnMut(&mut Self, u32, Kind) -> Option<Register>,
     ) -> Register {
-        self.inline_all(program, operand)[program.result as usize]
+        let values = self.copy(program, &mut |build, leaf, kind| match leaf {
+            Instruction::Load(number) => operand(build, number, kind),
+            _ => None,
+        });
+        values[program.result as usize]
     }
 
-    /// As [`inline`](Builder::inline), but returns the value of each instruction.
-    pub(crate) fn inline_all(
+    /// Copies the instructions of another program, whose operands get other numbers. Returns the value of each instruction.
+    pub(crate) fn inline_all(&mut self, program: &Program, number: &dyn Fn(u32) -> u32) -> Vec<Register> {
+        self.copy(program, &mut |build, leaf, kind| match leaf {
+            Instruction::Load(at) => Some(build.push(Instruction::Load(number(at)), kind)),
+            Instruction::Position(at) => Some(build.push(Instruction::Position(number(at)), kind)),
+            _ => None,
+        })
+    }
+
+    /// Copies the instructions of another program; `leaf` yields the value that stands in for one without inputs, or nothing if it is copied.
+    fn copy(
         &mut self,
         program: &Program,
-        operand: &mut dyn FnMut(&mut Self, u32, Kind) -> Option<Register>,
+        leaf: &mut dyn FnMut(&mut Self, Instruction, Kind) -> Option<Register>,
     ) -> Vec<Register> {
         let mut own: Vec<Register> = Vec::with_capacity(program.instructions.len());
         for (&instruction, &kind) in program.instructions.iter().zip(&program.kinds) {
             let at = |register: Register| own[register as usize];
             let register = match instruction {
-                Instruction::Load(number) => match operand(self, number, kind) {
-                    Some(register) => register,
-                    None => self.push(instruction, kind),
-                },
-                Instruction::Position(_) | Instruction::Constant(_) => self.push(instruction, kind),
+                Instruction::Load(_) | Instruction::Position(_) | Instruction::Constant(_) => {
+                    match leaf(self, instruction, kind) {
+                        Some(register) => register,
+                        None => self.push(instruction, kind),
+                    }
+                }
                 Instruction::Unary(op, a) => self.unary(op, at(a)),
                 Instruction::Binary(op, a, b) => self.binary(op, at(a), at(b)),
                 Instruction::Select(cond, a, b) => self.select(at(cond), at(a), at(b)),
@@ -365,16 +380,16 @@ impl Builder {
     }
 
     /// The program with these values, without instructions that none of them needs, and their registers. It yields the first one.
-    pub(crate) fn finish_all(self, results: &[Register]) -> (Program, Vec<Register>) {
+    pub(crate) fn finish_all(self, results: &[Register]) -> (Program, SmallVec<[Register; 4]>) {
         let Program { instructions, kinds, functions, .. } = self.program;
-        let mut needed = vec![false; instructions.len()];
+        let mut needed: SmallVec<[bool; 16]> = SmallVec::from_elem(false, instructions.len());
         results.iter().for_each(|&result| needed[result as usize] = true);
         for at in (0..instructions.len()).rev() {
             if needed[at] {
                 instructions[at].inputs().for_each(|input| needed[input as usize] = true);
             }
         }
-        let mut number = vec![0; instructions.len()];
+        let mut number: SmallVec<[Register; 16]> = SmallVec::from_elem(0, instructions.len());
         let mut program = Program { functions, ..Program::default() };
         for (at, instruction) in instructions.into_iter().enumerate() {
             if !needed[at] {
@@ -392,7 +407,7 @@ impl Builder {
             });
             program.kinds.push(kinds[at]);
         }
-        let results: Vec<Register> = results.iter().map(|&result| number[result as usize]).collect();
+        let results: SmallVec<[Register; 4]> = results.iter().map(|&result| number[result as usize]).collect();
         program.result = results[0];
         (program, results)
     }

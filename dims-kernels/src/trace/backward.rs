@@ -7,15 +7,18 @@ use crate::trace::{Field, Held, Node, Part, Place, Source, Step, evaluate};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use std::collections::HashMap;
 
 /// The gradients of some nodes, as far as the outputs depend on them.
-pub struct Gradients(HashMap<u64, Arc<dyn Held>>);
+pub struct Gradients {
+    found: BTreeMap<u64, Arc<dyn Held>>,
+    /// Whether the outputs depend on variables beside those that gradients are taken by, and the caller's own.
+    pub depend_on_others: bool,
+}
 
 impl Gradients {
     /// The gradient by a node; nothing if no output depends on it.
     pub fn take(&mut self, node: &Node) -> Option<Arc<dyn Held>> {
-        self.0.remove(&node.id)
+        self.found.remove(&node.id)
     }
 }
 
@@ -49,7 +52,7 @@ pub fn gradients(
         let entry = open.entry(node.id).or_insert_with(new);
         entry.2.push(Part { field, place });
     }
-    let mut found = HashMap::new();
+    let mut found = BTreeMap::new();
     while let Some((id, (node, value, parts, from))) = open.pop_last() {
         let is_on_way = |id| reach.is_on_way(id);
         let pulled_parts = match &node.step {
@@ -91,7 +94,7 @@ pub fn gradients(
             open.insert(node.id, (node, value, vec![part], origin));
         }
     }
-    Ok(Gradients(found))
+    Ok(Gradients { found, depend_on_others: reach.others })
 }
 
 /// The parts that a step adds to the requested gradients of its operands.
@@ -146,7 +149,7 @@ fn whole(parts: &[Part], node: &Node) -> Option<Arc<dyn Held>> {
 
 /// Which steps lie between outputs and the nodes that gradients are taken by.
 struct Reach {
-    on_way: HashMap<u64, bool>,
+    on_way: BTreeMap<u64, bool>,
     /// Whether outputs depend on other variables as well.
     others: bool,
 }
@@ -154,7 +157,7 @@ struct Reach {
 impl Reach {
     fn of(roots: &[Arc<Node>], targets: &[u64], own: &[u64]) -> Self {
         let least = targets.iter().chain(own).copied().min().unwrap_or(u64::MAX);
-        let mut reach = Reach { on_way: HashMap::new(), others: false };
+        let mut reach = Reach { on_way: BTreeMap::new(), others: false };
         // Each step once, after those that it reads.
         let mut open: Vec<(&Arc<Node>, bool)> = roots.iter().map(|node| (node, false)).collect();
         while let Some((node, done)) = open.pop() {

@@ -131,12 +131,13 @@ pub(crate) fn filled<T: Output + Real>(len: usize) -> Result<Vec<T>, Error> {
     Ok(out)
 }
 
-/// The loops along which a place varies, from the greatest stride to the least; those of a table come first.
+/// The loops along which a place varies, from the greatest stride to the least; those of a table come first. Of loops with one stride, as a window and its positions have, the
+/// longest is last: it is the innermost one.
 pub(crate) fn kept(place: &Place, sizes: &[usize]) -> Order {
     let mut order: Order = (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && place.varies(axis)).collect();
     order.sort_by_key(|&axis| {
         let table = place.table.as_ref().is_some_and(|table| table.strides[axis] != 0);
-        (!table, core::cmp::Reverse(place.strides[axis].unsigned_abs()))
+        (!table, core::cmp::Reverse(place.strides[axis].unsigned_abs()), sizes[axis])
     });
     order
 }

@@ -2,12 +2,14 @@
 
 use crate::error::Error;
 use crate::ops::code::{DType, Kind};
-use crate::program::derivative::pulled_back;
+use crate::program::derivative::{depends_on, pull_back};
 use crate::program::{Builder, Instruction, Program, Register};
 use crate::trace::evaluate::{kept, together};
 use crate::trace::{Held, Loops, Node, Operand, Part, Place, Source};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use smallvec::SmallVec;
+use std::sync::OnceLock;
 
 /// An element for each position of some loops, computed by a program.
 #[derive(Clone)]
@@ -22,17 +24,12 @@ pub struct Field {
     pub names: Option<Arc<[&'static str]>>,
 }
 
-/// The number of a cotangent, before it has a place among the operands.
-const COTANGENT: u32 = u32::MAX;
-
 impl Field {
     /// Elements as they are.
     pub fn of(sizes: &[usize], source: Source, place: Place) -> Self {
-        let mut build = Builder::new();
-        let register = build.load(0, source.dtype());
         Field {
             sizes: sizes.into(),
-            program: Arc::new(build.finish(register)),
+            program: loaded(source.dtype()),
             operands: vec![Operand { source, place }],
             names: None,
         }
@@ -125,29 +122,21 @@ impl Field {
         let traced = |operand: &Operand| {
             operand.source.dtype().is_float() && operand.source.node().is_some_and(|node| asked(node.id))
         };
-        let numbers: Vec<u32> =
+        let numbers: SmallVec<[u32; 4]> =
             (0..self.operands.len() as u32).filter(|&at| traced(&self.operands[at as usize])).collect();
-        let (program, results) = pulled_back(&self.program, &numbers, COTANGENT);
+        let depends = depends_on(&self.program, &numbers)?;
+        let mut merged = Merged::new(&self.sizes);
+        let own = merged.add_all(self);
+        let given = merged.add(cotangent);
+        let given = merged.build.cast_kind(self.kind(), given);
+        let results = pull_back(&mut merged.build, &self.program, &own, &depends, &numbers, given);
         if results.is_empty() {
             return None;
         }
-        let mut merged = Merged::new(&self.sizes);
-        merged.names.clone_from(&self.names);
-        let own: Vec<u32> = self.operands.iter().map(|own| merged.operand(own)).collect();
-        let given = merged.add(cotangent);
-        let registers = merged.build.inline_all(&program, &mut |build, number, kind| {
-            Some(if number == COTANGENT {
-                build.cast_kind(kind, given)
-            } else {
-                build.load_as(own[number as usize], kind)
-            })
-        });
-        let (own, values): (Vec<&Operand>, Vec<Register>) = results
-            .into_iter()
-            .map(|(at, value)| (&self.operands[numbers[at] as usize], registers[value as usize]))
-            .unzip();
+        let values: SmallVec<[Register; 4]> = results.iter().map(|&(_, value)| value).collect();
         let (field, values) = merged.finish_all(&values);
-        let pulled = own.into_iter().zip(values).map(|(operand, value)| {
+        let pulled = results.into_iter().zip(values).map(|((at, _), value)| {
+            let operand = &self.operands[numbers[at] as usize];
             let node = operand.source.node().expect("the operand is traced");
             (Arc::clone(node), value, operand.place.clone())
         });
@@ -167,6 +156,23 @@ impl Field {
             names: self.names.clone(),
         };
         merged.finish_all(&[value]).0
+    }
+}
+
+/// The program that loads an element of this type.
+fn loaded(dtype: DType) -> Arc<Program> {
+    let load = || {
+        let mut build = Builder::new();
+        let register = build.load(0, dtype);
+        Arc::new(build.finish(register))
+    };
+    // Most fields of gradients are of these types, and have the same program.
+    static SINGLE: OnceLock<Arc<Program>> = OnceLock::new();
+    static DOUBLE: OnceLock<Arc<Program>> = OnceLock::new();
+    match dtype {
+        DType::F32 => Arc::clone(SINGLE.get_or_init(load)),
+        DType::F64 => Arc::clone(DOUBLE.get_or_init(load)),
+        _ => load(),
     }
 }
 
@@ -267,13 +273,17 @@ impl Merged {
 
     /// The elements of a field.
     fn add(&mut self, field: &Field) -> Register {
+        self.add_all(field)[field.program.result() as usize]
+    }
+
+    /// All values of a field's program.
+    fn add_all(&mut self, field: &Field) -> Vec<Register> {
         assert_eq!(self.sizes, field.sizes, "fields are over the same loops");
         if self.names.is_none() {
             self.names.clone_from(&field.names);
         }
-        let own: Vec<u32> = field.operands.iter().map(|own| self.operand(own)).collect();
-        let program = (*field.program).clone().with_operands(|number| own[number as usize]);
-        self.build.inline(&program, &mut |_, _, _| None)
+        let own: SmallVec<[u32; 8]> = field.operands.iter().map(|own| self.operand(own)).collect();
+        self.build.inline_all(&field.program, &|number| own[number as usize])
     }
 
     /// The field that yields this value, without operands that it does not read.
@@ -282,10 +292,10 @@ impl Merged {
     }
 
     /// The field with these values, without operands that none of them reads, and their registers.
-    fn finish_all(self, results: &[Register]) -> (Field, Vec<Register>) {
+    fn finish_all(self, results: &[Register]) -> (Field, SmallVec<[Register; 4]>) {
         let (program, results) = self.build.finish_all(results);
-        let mut numbers = vec![0; self.operands.len()];
-        let mut operands = Vec::new();
+        let mut numbers: SmallVec<[u32; 8]> = SmallVec::from_elem(0, self.operands.len());
+        let mut operands = Vec::with_capacity(self.operands.len());
         for (at, operand) in self.operands.into_iter().enumerate() {
             if program.reads(at as u32) {
                 numbers[at] = operands.len() as u32;

@@ -11,8 +11,12 @@ const COTANGENT: u32 = 2;
 
 /// The cotangent times the derivative by an operand; nothing where that is 0 everywhere.
 fn pulled_back(program: &Program, operand: u32, cotangent: u32) -> Option<Program> {
-    let (program, results) = derivative::pulled_back(program, &[operand], cotangent);
-    (!results.is_empty()).then_some(program)
+    let depends = derivative::depends_on(program, &[operand])?;
+    let mut build = Builder::from_program(program.clone());
+    let own: Vec<Register> = (0..program.instructions().len() as Register).collect();
+    let given = build.load_as(cotangent, program.kind(program.result()));
+    let results = derivative::pull_back(&mut build, program, &own, &depends, &[operand], given);
+    results.first().map(|&(_, value)| build.finish(value))
 }
 
 /// The derivative by an operand, for a cotangent of 1; nothing where it is 0 everywhere.
