@@ -153,6 +153,10 @@
 
 #![no_std]
 
+extern crate alloc;
+// Derives write `::typed_dims::..`.
+extern crate self as typed_dims;
+
 #[cfg(feature = "candle")]
 pub use candle_core;
 #[cfg(feature = "image")]
@@ -176,6 +180,7 @@ pub use typed_dims_macros::{
 pub use typed_dims_onnx as onnx;
 
 pub mod fallible;
+pub mod nn;
 
 pub mod prelude {
     //! What most programs name: `use typed_dims::prelude::*;`

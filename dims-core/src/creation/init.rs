@@ -26,7 +26,7 @@
 //!
 //! The same seed gives the same numbers, in the order in which the dims are written. Give each parameter a seed of its own, by [`split`](crate::random::split).
 
-use crate::create::{SizedDims, sizes};
+use crate::create::{Beside, SizedDims, Written, sizes};
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::named::Named;
@@ -51,6 +51,19 @@ fn normal<T: Real, D: SizedDims>(dims: D, deviation: f64, seed: u64) -> Result<N
 /// Numbers that are drawn evenly between `-most` and `most`.
 fn uniform<T: Real, D: SizedDims>(dims: D, most: f64, seed: u64) -> Result<Named<T, D::Set>, DimError> {
     drawn(dims, |at| narrowed(most * (2.0 * unit(Stream::Uniform, seed, at) - 1.0)))
+}
+
+/// The weights of a map from the dims `inputs` to the dims `outputs`, as [`lecun_normal`] makes them: the fan-in is the product of the sizes of `inputs`.
+pub(crate) fn of_map<T, A, B>(inputs: A, outputs: B, seed: u64) -> Result<Named<T, <Beside<A, B> as Written>::Set>, DimError>
+where
+    T: Real,
+    A: Written,
+    B: Written,
+    Beside<A, B>: SizedDims,
+{
+    let mut fan_in = 1.0;
+    inputs.each(|_, size| fan_in *= size.unwrap_or(1) as f64);
+    normal(Beside(inputs, outputs), Float::sqrt(1.0 / fan_in), seed)
 }
 
 macro_rules! by_fan_in {

@@ -1,10 +1,10 @@
 //! The struct, and what is to be done with each of its fields.
 
-use crate::fields::{self, last_name};
+use crate::fields::{self, last_name, needs_bound};
 use proc_macro2::Ident;
 use syn::spanned::Spanned;
 use syn::{
-    Data, DeriveInput, Error, Field, GenericArgument, Generics, LitStr, Member, PathArguments, Result, Type,
+    Data, DeriveInput, Error, Expr, Field, GenericArgument, Generics, LitStr, Member, PathArguments, Result, Token, Type,
 };
 
 /// The struct.
@@ -27,8 +27,8 @@ pub enum How {
     Tensor { name: String, axes: Box<Type>, layout: Option<Box<Type>> },
     /// Whatever `Load` says, from the arrays below this name.
     Nested { name: String },
-    /// `Default::default()`.
-    Default,
+    /// This value, or `Default::default()`.
+    Default(Option<Box<Expr>>),
 }
 
 /// What `#[load(..)]` says of a field.
@@ -37,7 +37,8 @@ struct Options {
     name: Option<LitStr>,
     axes: Option<Type>,
     layout: Option<Type>,
-    default: bool,
+    /// `default`, and the value if there is one.
+    default: Option<Option<Box<Expr>>>,
 }
 
 impl Input {
@@ -46,13 +47,13 @@ impl Input {
         let Data::Struct(data) = input.data else {
             return Err(Error::new(input.ident.span(), "`#[derive(Load)]` stands on a struct"));
         };
-        let fields = fields::each(data.fields, part)?;
+        let fields = fields::each(data.fields, |member, field| part(member, field, &input.ident, &input.generics))?;
         Ok(Input { ident: input.ident, generics: input.generics, fields })
     }
 }
 
-fn part(member: Member, field: Field) -> Result<Part> {
-    let options = options(&field)?;
+fn part(member: Member, field: Field, ident: &Ident, generics: &Generics) -> Result<Part> {
+    let options = options(&field, &|axes| needs_bound(axes, ident, generics))?;
     let name = options.name.map_or_else(|| fields::name(&member), |name| name.value());
     if let Some(layout) = &options.layout
         && last_name(&field.ty).is_some_and(|name| name == "TensorView")
@@ -60,28 +61,31 @@ fn part(member: Member, field: Field) -> Result<Part> {
         let message = "a `TensorView` borrows its elements, which lie as they do in the file: only a `Tensor` can have a layout";
         return Err(Error::new(layout.span(), message));
     }
+    if let Some(value) = options.default {
+        return Ok(Part { member, ty: field.ty, how: How::Default(value) });
+    }
     let how = match (options.axes, written_axes(&field.ty)?) {
-        _ if options.default => How::Default,
         (Some(axes), _) => How::Tensor { name, axes: Box::new(axes), layout: options.layout.map(Box::new) },
         (None, Written::Dims(axes)) => How::Tensor { name, axes, layout: options.layout.map(Box::new) },
-        (None, Written::Nothing) => How::Default,
+        (None, Written::Nothing) => How::Default(None),
         (None, Written::Other) => How::Nested { name },
     };
     Ok(Part { member, ty: field.ty, how })
 }
 
-fn options(field: &Field) -> Result<Options> {
+fn options(field: &Field, is_generic: &dyn Fn(&Type) -> bool) -> Result<Options> {
     let mut options = Options::default();
     for attr in field.attrs.iter().filter(|attr| attr.path().is_ident("load")) {
         attr.parse_nested_meta(|meta| {
             if meta.path.is_ident("name") {
                 options.name = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("axes") {
-                options.axes = Some(axes(meta.value()?.parse()?)?);
+                options.axes = Some(axes(meta.value()?.parse()?, is_generic)?);
             } else if meta.path.is_ident("layout") {
-                options.layout = Some(axes(meta.value()?.parse()?)?);
+                options.layout = Some(axes(meta.value()?.parse()?, is_generic)?);
             } else if meta.path.is_ident("default") {
-                options.default = true;
+                let has_value = meta.input.peek(Token![=]);
+                options.default = Some(if has_value { Some(meta.value()?.parse()?) } else { None });
             } else {
                 return Err(
                     meta.error("expected `name = \"..\"`, `axes = (..)`, `layout = (..)` or `default`")
@@ -93,9 +97,9 @@ fn options(field: &Field) -> Result<Options> {
     Ok(options)
 }
 
-/// A list of axes.
-fn axes(axes: Type) -> Result<Type> {
-    if matches!(axes, Type::Tuple(_)) {
+/// A list of axes: a tuple, or a type parameter that is one.
+fn axes(axes: Type, is_generic: &dyn Fn(&Type) -> bool) -> Result<Type> {
+    if matches!(axes, Type::Tuple(_)) || is_generic(&axes) {
         return Ok(axes);
     }
     let message = "expected a tuple with a dim for each axis, or a tuple of dims for one that is split: `((Head, HeadDim), Width)`";

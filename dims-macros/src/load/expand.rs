@@ -44,7 +44,7 @@ pub fn expand(input: &Input) -> TokenStream {
                     bounds.predicates.push(parse_quote!(#ty: ::typed_dims::file::load::Load<#file>));
                 }
             }
-            How::Default => {}
+            How::Default(_) => {}
         }
     }
     let names: Vec<Ident> = (0..fields.len()).map(|at| format_ident!("field{at}")).collect();
@@ -78,7 +78,8 @@ fn value(part: &Part, file: &Lifetime) -> TokenStream {
         How::Nested { name } => {
             quote_spanned!(ty.span()=> from.field(#name, <#ty as ::typed_dims::file::load::Load<#file>>::load))
         }
-        How::Default => {
+        How::Default(Some(value)) => quote!(::core::option::Option::Some(#value)),
+        How::Default(None) => {
             quote_spanned!(ty.span()=> ::core::option::Option::Some(<#ty as ::core::default::Default>::default()))
         }
     }

@@ -3,7 +3,7 @@
 use super::{Load, Loader};
 use crate::dim::DimList;
 use crate::file::Stored;
-use crate::nn::linear::Linear;
+use crate::nn::linear::{Linear, Projection};
 use crate::set::{Dims, Union};
 
 #[diagnostic::do_not_recommend]
@@ -18,5 +18,18 @@ where
         let weight = from.field("weight", |from| from.tensor_laid_out::<_, (O, I), (I, O)>());
         let bias = from.field("bias", |from| from.tensor::<_, (O,)>());
         Some(Linear { weight: weight?, bias: bias? })
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, I, O, T> Load<'a> for Projection<I, O, T>
+where
+    I: Dims + DimList,
+    O: Dims + DimList + Union<I>,
+    T: Stored,
+{
+    fn load(from: &mut Loader<'_, 'a>) -> Option<Self> {
+        let weight = from.field("weight", |from| from.tensor_laid_out::<_, (O, I), (I, O)>());
+        Some(Projection { weight: weight? })
     }
 }

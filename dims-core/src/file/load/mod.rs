@@ -17,15 +17,17 @@ use super::entry::Entry;
 use super::error::FileError;
 use super::names::{AxisName, one};
 use super::safetensors::Reader;
+use crate::create::Beside;
 use crate::dim::DimList;
 use crate::error::DimError;
 use crate::expr::evaluate::laid_out_in;
 use crate::named::Named;
 use crate::rank::Rank0;
 use crate::role::means;
-use crate::set::{DimKey, Dims, Keys};
+use crate::set::{DimKey, Dims, Keys, MAX_DIMS};
 use crate::storage::{Owned, View};
 use alloc::collections::{BTreeMap, BTreeSet};
+use core::marker::PhantomData;
 use smallvec::SmallVec;
 
 /// The tensors of a file, by name, and the sizes of dims that are known without it.
@@ -372,6 +374,32 @@ crate::types::tuples::each_tuple!(axes);
 
 impl FileAxes for () {
     const GROUPS: &'static [&'static Keys] = &[];
+}
+
+/// The axes of one list, then those of another.
+impl<A: FileAxes, B: FileAxes> FileAxes for Beside<A, B> {
+    const GROUPS: &'static [&'static Keys] = {
+        let (all, _) = Both::<A, B>::GROUPS.split_at(A::GROUPS.len() + B::GROUPS.len());
+        all
+    };
+}
+
+/// A place for the constant of two lists.
+struct Both<A, B>(PhantomData<(A, B)>);
+
+impl<A: FileAxes, B: FileAxes> Both<A, B> {
+    const GROUPS: &'static [&'static Keys; 2 * MAX_DIMS] = &{
+        let (mut all, mut at) = ([&Keys::EMPTY; 2 * MAX_DIMS], 0);
+        while at < A::GROUPS.len() {
+            all[at] = A::GROUPS[at];
+            at += 1;
+        }
+        while at < A::GROUPS.len() + B::GROUPS.len() {
+            all[at] = B::GROUPS[at - A::GROUPS.len()];
+            at += 1;
+        }
+        all
+    };
 }
 
 /// A tensor that can be a field: one that owns its elements, or one that borrows them from the file.

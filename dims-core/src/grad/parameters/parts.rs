@@ -2,7 +2,7 @@
 
 use super::{Mismatch, ParameterField, Parameters, Path, Visitor, Walk};
 use crate::dim::DimList;
-use crate::nn::linear::Linear;
+use crate::nn::linear::{Linear, Projection};
 use crate::set::{Dims, Union};
 use crate::types::tuples::each_tuple;
 use alloc::boxed::Box;
@@ -229,5 +229,32 @@ where
         ParameterField::visit_field(weights, read.map(|of| &of.weight), "weight", path, visit)?;
         let biases = changed.map(|of| &mut of.bias);
         ParameterField::visit_field(biases, read.map(|of| &of.bias), "bias", path, visit)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<I, O, T> Parameters for Projection<I, O, T>
+where
+    I: Dims + DimList,
+    O: Dims + Union<I>,
+    T: Element,
+{
+    fn walk<const N: usize, W: Walk<N>>(
+        of: [&Self; N],
+        path: &mut Path,
+        walk: &mut W,
+    ) -> Result<Self, W::Error> {
+        let weight = ParameterField::walk_field(of.map(|of| &of.weight), "weight", path, walk)?;
+        Ok(Projection { weight })
+    }
+
+    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
+        changed: [&mut Self; M],
+        read: [&Self; N],
+        path: &mut Path,
+        visit: &mut V,
+    ) -> Result<(), V::Error> {
+        let weights = changed.map(|of| &mut of.weight);
+        ParameterField::visit_field(weights, read.map(|of| &of.weight), "weight", path, visit)
     }
 }

@@ -1,7 +1,8 @@
 //! Linear maps from any dims to any others.
 
+use crate::create::{Beside, SizedDims, Written, try_full};
 use crate::dim::DimList;
-use crate::error::unwrap;
+use crate::error::{DimError, unwrap};
 use crate::expr::Binary;
 use crate::named::Named;
 use crate::rank::Rank0;
@@ -10,7 +11,7 @@ use crate::set::list::List;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll};
 use crate::set::{Dims, NoDim, True, Union};
 use kernels::ops;
-use kernels::scalar::Num;
+use kernels::scalar::{Num, Real};
 
 /// A linear map along the dims `I` to the dims `O`: `y[.., O] = sum over I of x[.., I] * weight[I, O] + bias[O]`. Whatever other dims `x` has come along.
 ///
@@ -26,7 +27,7 @@ use kernels::scalar::Num;
 /// With the feature `safetensors` it can be a field of a struct with `#[derive(Load)]`: the arrays `weight`, with the axes `(O, I)` as PyTorch has them, and
 /// `bias`. In memory the weight lies by `(I, O)`, which products read fastest.
 ///
-/// A map without a bias needs no type: it is a tensor, and `(x * &weight).sum(Width)`.
+/// A map without a bias is a [`Projection`].
 ///
 /// `I` and `O` list their dims in the order in which they are declared, and have none in common: to map a dim to itself, rename it first.
 pub struct Linear<I: Dims, O: Dims + Union<I>, T = f32> {
@@ -75,6 +76,32 @@ where
     O: Dims + Union<I>,
     T: Num,
 {
+    /// A map with random weights, of a normal distribution with the variance `1 / fan_in`, and a bias of zeros. The fan-in is the product of the sizes of
+    /// `inputs`.
+    ///
+    /// ```
+    /// use typed_dims::nn::linear::Linear;
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Batch; struct Width; struct Head; struct Feat; }
+    /// let query = Linear::<(Width,), (Head, Feat)>::new((Width.of(8),), (Head.of(2), Feat.of(4)), 1);
+    /// let heads: Tensor<f32, (Batch, Head, Feat)> = query.apply(&ones((Batch.of(3), Width.of(8))));
+    /// assert_eq!(heads.size(Head), 2);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the weights do not fit into memory.
+    #[track_caller]
+    pub fn new<A: Written<Set = I>, B: SizedDims<Set = O> + Copy>(inputs: A, outputs: B, seed: u64) -> Self
+    where
+        T: Real,
+        Beside<A, B>: SizedDims<Set = <O as Union<I>>::Out>,
+    {
+        let weight = unwrap(crate::init::of_map(inputs, outputs, seed));
+        Linear { weight, bias: unwrap(try_full(outputs, T::ZERO)) }
+    }
+
     /// The map of a tensor, which has the dims `I`: `sum over I of x * weight + bias`. It runs at once, as one product.
     ///
     /// # Panics
@@ -82,9 +109,7 @@ where
     /// If a dim has another size in `x` than in the weight or in the bias.
     #[track_caller]
     pub fn apply<X: MappedBy<I, O, Z>, Z: Dims + Union<O, Out = Z>>(&self, x: &Named<T, X>) -> Named<T, Z> {
-        let product = Binary { op: ops::Mul, a: &x.expr, b: &self.weight.expr };
-        let product: Named<T, X::All, Rank0, _> = Named::from_expr(product);
-        let mut out = unwrap(sum::<Named<T, X::All, Rank0, _>, I, Z>(&product.expr));
+        let mut out = unwrap(try_project::<I, O, T, X, Z>(x, &self.weight));
         if crate::expr::record::is_active() {
             // (Traced tensors are not changed in place.)
             let sum = Binary { op: ops::Add, a: &out.expr, b: &self.bias.expr };
@@ -95,8 +120,101 @@ where
     }
 }
 
+/// The map of a tensor by weights that are no layer of their own: `sum over I of x * weight`.
+///
+/// `project::<(Width,), (Word,), _, _, _>(&x, &table)` scores the words by the table that embeds them. Where the dims are not parameters,
+/// `(x * &table).sum(Width)` is the same.
+///
+/// # Panics
+///
+/// Where [`try_project`] returns an error.
+#[track_caller]
+pub fn project<I, O, T, X, Z>(x: &Named<T, X>, weight: &Named<T, <O as Union<I>>::Out>) -> Named<T, Z>
+where
+    I: Dims + DimList,
+    O: Dims + Union<I>,
+    T: Num,
+    X: MappedBy<I, O, Z>,
+    Z: Dims,
+{
+    unwrap(try_project::<I, O, T, X, Z>(x, weight))
+}
+
+/// As [`project`], but what sizes decide is an error.
+#[track_caller]
+pub fn try_project<I, O, T, X, Z>(
+    x: &Named<T, X>,
+    weight: &Named<T, <O as Union<I>>::Out>,
+) -> Result<Named<T, Z>, DimError>
+where
+    I: Dims + DimList,
+    O: Dims + Union<I>,
+    T: Num,
+    X: MappedBy<I, O, Z>,
+    Z: Dims,
+{
+    let product = Binary { op: ops::Mul, a: &x.expr, b: &weight.expr };
+    let product: Named<T, X::All, Rank0, _> = Named::from_expr(product);
+    sum::<Named<T, X::All, Rank0, _>, I, Z>(&product.expr)
+}
+
 impl<I: Dims, O: Dims + Union<I>, T: Clone> Clone for Linear<I, O, T> {
     fn clone(&self) -> Self {
         Linear { weight: self.weight.clone(), bias: self.bias.clone() }
+    }
+}
+
+/// A [`Linear`] map without a bias: `y[.., O] = sum over I of x[.., I] * weight[I, O]`.
+///
+/// With the feature `safetensors` it can be a field of a struct with `#[derive(Load)]`: the array `weight`, with the axes `(O, I)`.
+pub struct Projection<I: Dims, O: Dims + Union<I>, T = f32> {
+    /// The weights.
+    pub weight: Named<T, <O as Union<I>>::Out>,
+}
+
+impl<I, O, T> Projection<I, O, T>
+where
+    I: Dims + DimList,
+    O: Dims + Union<I>,
+    T: Num,
+{
+    /// A map with random weights, of a normal distribution with the variance `1 / fan_in`. The fan-in is the product of the sizes of `inputs`.
+    ///
+    /// ```
+    /// use typed_dims::nn::linear::Projection;
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Batch; struct Width; struct Inner; }
+    /// let up = Projection::<(Width,), (Inner,)>::new(Width.of(8), Inner.of(4), 1);
+    /// let y: Tensor<f32, (Batch, Inner)> = up.apply(&zeros((Batch.of(3), Width.of(8))));
+    /// assert_eq!(y, zeros((Batch.of(3), Inner.of(4))));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the weights do not fit into memory.
+    #[track_caller]
+    pub fn new<A: Written<Set = I>, B: Written<Set = O>>(inputs: A, outputs: B, seed: u64) -> Self
+    where
+        T: Real,
+        Beside<A, B>: SizedDims<Set = <O as Union<I>>::Out>,
+    {
+        Projection { weight: unwrap(crate::init::of_map(inputs, outputs, seed)) }
+    }
+
+    /// The map of a tensor, which has the dims `I`: `sum over I of x * weight`. It runs at once, as one product.
+    ///
+    /// # Panics
+    ///
+    /// If a dim has another size in `x` than in the weight.
+    #[track_caller]
+    pub fn apply<X: MappedBy<I, O, Z>, Z: Dims>(&self, x: &Named<T, X>) -> Named<T, Z> {
+        unwrap(try_project::<I, O, T, X, Z>(x, &self.weight))
+    }
+}
+
+impl<I: Dims, O: Dims + Union<I>, T: Clone> Clone for Projection<I, O, T> {
+    fn clone(&self) -> Self {
+        Projection { weight: self.weight.clone() }
     }
 }

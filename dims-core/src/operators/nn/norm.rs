@@ -23,7 +23,7 @@ use smallvec::SmallVec;
 
 /// What [`batch_norm`](Normalization::batch_norm) yields: the elements, and what they were normalised by. The tensor was one of `T` with
 /// the dims `S` and the positional axes `R`, and `X` are the dims that it was not normalised over.
-pub struct BatchNorm<T, S: Dims, X: Dims, R: Rank = Rank0> {
+pub struct Normalized<T, S: Dims, X: Dims, R: Rank = Rank0> {
     /// The normalised elements.
     pub output: Named<T, S, R>,
     /// The mean over the dims.
@@ -62,11 +62,16 @@ pub type ScaledAndShifted<A, G, B> = Named<
 /// A gain or a bias for a tensor of `T` with the dims `S`: a tensor whose dims are among these, or a number.
 pub trait Learned<T, S: Dims>: Operand<T> {}
 
-impl<T, S, G> Learned<T, S> for G
+impl<T, S: Dims, G: Operand<T, Dims: LearnedAlong<S>>> Learned<T, S> for G {}
+
+/// Dims of a gain or a bias for a tensor with the dims `S`: they are among these.
+pub trait LearnedAlong<S: Dims>: Dims {}
+
+impl<S, D> LearnedAlong<S> for D
 where
     S: Dims,
-    G: Operand<T, Dims: Dims<List: Beyond<S::List>>>,
-    NoDim<Surplus<G::Dims, S>>: Covered<Surplus<G::Dims, S>, S>,
+    D: Dims<List: Beyond<S::List>>,
+    NoDim<Surplus<D, S>>: Covered<Surplus<D, S>, S>,
 {
 }
 
@@ -282,7 +287,7 @@ pub trait Normalization: AsTensor {
         self,
         dims: D,
         eps: Self::Elem,
-    ) -> BatchNorm<Self::Elem, Self::Dims, X, Self::Rank>
+    ) -> Normalized<Self::Elem, Self::Dims, X, Self::Rank>
     where
         Self: Evaluable<Elem: Real>,
     {
@@ -294,7 +299,7 @@ pub trait Normalization: AsTensor {
         self,
         dims: D,
         eps: Self::Elem,
-    ) -> Result<BatchNorm<Self::Elem, Self::Dims, X, Self::Rank>, DimError>
+    ) -> Result<Normalized<Self::Elem, Self::Dims, X, Self::Rank>, DimError>
     where
         Self: Evaluable<Elem: Real>,
     {
@@ -311,7 +316,7 @@ pub trait Normalization: AsTensor {
         let mean = lines.reduced::<_, X, Self::Rank, Self::Dims>(mean)?;
         let var = lines.reduced::<_, X, Self::Rank, Self::Dims>(var)?;
         let output = lines.along(len, Standardize(eps))?;
-        Ok(BatchNorm { output, mean, var })
+        Ok(Normalized { output, mean, var })
     }
 
     /// `(x - mean) / sqrt(var + eps)`, with a mean and a variance that are given: batch normalisation in inference. Lazy.

@@ -1,0 +1,197 @@
+//! Attention between tokens, as a layer.
+
+use crate::attention::{AttendedDims, Mask, MaskedBy};
+use crate::create::{Beside, SizedDims};
+use crate::nn::linear::{Linear, MappedBy};
+use crate::nn::{LayerDims, element};
+use crate::prelude::*;
+use crate::random::split;
+use crate::rank::Rank0;
+use crate::role::KeepsRole;
+use crate::set::{DimsOfBoth, NameFor};
+use crate::tensor::Computable;
+use core::marker::PhantomData;
+use num_traits::Float;
+
+/// Attention of tokens to tokens: each token asks with a query, and takes up the values of the tokens whose keys fit to it.
+///
+/// ```text
+/// query = query(x)        with the dims Q in the place of W
+/// key   = key(memory)     with the dims K in the place of W
+/// value = value(memory)   with the dims K
+/// y     = out(sum over tokens of softmax(query * key summed over F / sqrt(size of F)) * value)
+/// ```
+///
+/// `W` are the features of a token; `Q` and `K` the dims of queries and of keys and values, each with the dim `F` over which their product is summed. The
+/// other dims of `K` are heads. Where `Q` has a dim more, several queries share a key (grouped queries):
+///
+/// | | |
+/// |---|---|
+/// | several heads | `MultiHeadAttention<(Width,), (Head, Feat), (Head, Feat), Feat>` |
+/// | grouped queries | `MultiHeadAttention<(Width,), (Head, Group, Feat), (Head, Feat), Feat>` |
+/// | one key for all heads | `MultiHeadAttention<(Width,), (Head, Feat), (Feat,), Feat>` |
+///
+/// (A. Vaswani and others, 2017, "Attention is all you need"; J. Ainslie and others, 2023, "GQA".)
+///
+/// ```
+/// use typed_dims::nn::attention::MultiHeadAttention;
+/// use typed_dims::prelude::*;
+///
+/// dims! {
+///     struct Batch; struct Token; struct Source; struct Key; struct Width; struct Head; struct Feat;
+/// }
+/// type Attention = MultiHeadAttention<(Width,), (Head, Feat), (Head, Feat), Feat>;
+///
+/// let heads = (Head.of(2), Feat.of(4));
+/// let attention = Attention::new(Width.of(8), heads, heads, 1);
+/// let x: Tensor<f32, (Batch, Token, Width)> = randn((Batch.of(2), Token.of(3), Width.of(8)), 2);
+/// let all = attention.among(&x, Token, Key, true);
+/// let causal = attention.among(&x, Token, Key, Key.le(Token));
+/// // The last token hears all others in both.
+/// assert!((all - causal).index(Token, -1).abs().max((Batch, Width)).order(()) < 1e-6);
+/// // Cross attention, to tokens of another text.
+/// let memory: Tensor<f32, (Batch, Source, Width)> = randn((Batch.of(2), Source.of(5), Width.of(8)), 3);
+/// let y: Tensor<f32, (Batch, Token, Width)> = attention.to(&x, &memory, Source, true);
+/// assert_eq!(y.size(Token), 3);
+/// ```
+#[derive(Clone, Parameters)]
+#[cfg_attr(feature = "safetensors", derive(Load))]
+pub struct MultiHeadAttention<W, Q, K, F, T: Clone = f32>
+where
+    W: LayerDims + Union<Q>,
+    Q: LayerDims + Union<W>,
+    K: LayerDims + Union<W>,
+    F: AnyDim,
+{
+    /// Makes queries.
+    #[cfg_attr(feature = "safetensors", load(name = "q_proj"))]
+    pub query: Linear<W, Q, T>,
+    /// Makes keys.
+    #[cfg_attr(feature = "safetensors", load(name = "k_proj"))]
+    pub key: Linear<W, K, T>,
+    /// Makes values.
+    #[cfg_attr(feature = "safetensors", load(name = "v_proj"))]
+    pub value: Linear<W, K, T>,
+    /// Maps what the queries have found to features of a token.
+    #[cfg_attr(feature = "safetensors", load(name = "out_proj"))]
+    pub out: Linear<Q, W, T>,
+    #[parameters(constant)]
+    features: PhantomData<fn() -> F>,
+}
+
+impl<W, Q, K, F, T: Real> MultiHeadAttention<W, Q, K, F, T>
+where
+    W: LayerDims + Union<Q>,
+    Q: LayerDims + Union<W>,
+    K: LayerDims + Union<W>,
+    F: AnyDim,
+{
+    /// Random maps: see [`Linear::new`].
+    ///
+    /// # Panics
+    ///
+    /// If the weights do not fit into memory.
+    #[track_caller]
+    pub fn new<A, B, C>(width: A, queries: B, keys: C, seed: u64) -> Self
+    where
+        A: SizedDims<Set = W> + Copy,
+        B: SizedDims<Set = Q> + Copy,
+        C: SizedDims<Set = K> + Copy,
+        Beside<A, B>: SizedDims<Set = <Q as Union<W>>::Out>,
+        Beside<A, C>: SizedDims<Set = <K as Union<W>>::Out>,
+        Beside<B, A>: SizedDims<Set = <W as Union<Q>>::Out>,
+    {
+        MultiHeadAttention {
+            query: Linear::new(width, queries, split(seed, 0)),
+            key: Linear::new(width, keys, split(seed, 1)),
+            value: Linear::new(width, keys, split(seed, 2)),
+            out: Linear::new(queries, width, split(seed, 3)),
+            features: PhantomData,
+        }
+    }
+
+    /// Attention of the tokens along `token` to one another. `key` is the name of that dim in keys and values, by which the mask knows them: with the mask
+    /// `true` each token attends to all of them, with `key.le(token)` to itself and to those before it.
+    ///
+    /// # Panics
+    ///
+    /// If a dim has another size in `x` or in the mask than in the weights.
+    #[track_caller]
+    pub fn among<X, D, N, M, A, B, S, Y, Z>(&self, x: &Named<T, X>, token: D, key: N, mask: M) -> Named<T, X>
+    where
+        X: MappedBy<W, Q, A> + MappedBy<W, K, B> + Union<W, Out = X>,
+        D: AnyDim,
+        N: NameFor<D, B> + KeepsRole<D, B>,
+        N: AttendedDims<A, N::Out, N::Out, <S as Union<N::Out>>::Out, Z> + Copy,
+        M: Mask<T>,
+        F: DimsOfBoth<A, N::Out, <A as Union<N::Out>>::Out, S> + DimsOf<A, Y>,
+        A: Union<Q, Out = A> + Union<N::Out, Out: Union<N::Out>>,
+        B: Union<K, Out = B>,
+        S: Union<N::Out> + MaskedBy<M::Dims>,
+        Y: Dims,
+        Z: MappedBy<Q, W, X>,
+    {
+        let keys = self.key.apply(x).rename(token, key);
+        let values = self.value.apply(x).rename(token, key);
+        self.attend(&self.query.apply(x), keys, values, key, mask)
+    }
+
+    /// Attention of the tokens of `x` to those of `memory` along the dim `over`, which `x` lacks (cross attention). `mask` says which of them count.
+    ///
+    /// # Panics
+    ///
+    /// If a dim has another size in `x`, in `memory` or in the mask than in the weights.
+    #[track_caller]
+    pub fn to<X, V, O, M, A, B, S, Y, Z>(
+        &self,
+        x: &Named<T, X>,
+        memory: &Named<T, V>,
+        over: O,
+        mask: M,
+    ) -> Named<T, X>
+    where
+        X: MappedBy<W, Q, A> + Union<W, Out = X>,
+        V: MappedBy<W, K, B>,
+        O: AttendedDims<A, B, B, <S as Union<B>>::Out, Z>,
+        M: Mask<T>,
+        F: DimsOfBoth<A, B, <A as Union<B>>::Out, S> + DimsOf<A, Y>,
+        A: Union<Q, Out = A> + Union<B, Out: Union<B>>,
+        B: Union<K, Out = B>,
+        S: Union<B> + MaskedBy<M::Dims>,
+        Y: Dims,
+        Z: MappedBy<Q, W, X>,
+    {
+        self.attend(&self.query.apply(x), &self.key.apply(memory), &self.value.apply(memory), over, mask)
+    }
+
+    /// Attention of queries to keys and values that are at hand: turned by [`Rope`](crate::nn::rope::Rope), or out of a [`KeyValues`].
+    /// `out(sum over `over` of softmax(queries * keys summed over F / sqrt(size of F)) * values)`
+    ///
+    /// # Panics
+    ///
+    /// If a dim has two sizes.
+    #[track_caller]
+    pub fn attend<A, U, V, O, M, S, X, Y, Z>(
+        &self,
+        queries: &Named<T, A>,
+        keys: U,
+        values: V,
+        over: O,
+        mask: M,
+    ) -> Named<T, X>
+    where
+        A: Union<U::Dims, Out: Union<V::Dims>>,
+        U: Computable<Elem = T, Rank = Rank0>,
+        V: Computable<Elem = T, Rank = Rank0>,
+        O: AttendedDims<A, U::Dims, V::Dims, <S as Union<V::Dims>>::Out, Z>,
+        M: Mask<T>,
+        F: DimsOfBoth<A, U::Dims, <A as Union<U::Dims>>::Out, S> + DimsOf<A, Y>,
+        S: Union<V::Dims> + MaskedBy<M::Dims>,
+        X: Union<W, Out = X>,
+        Y: Dims,
+        Z: MappedBy<Q, W, X>,
+    {
+        let scale = element::<T>(Float::sqrt(queries.size(F::default()) as f64).recip());
+        self.out.apply(&attention(queries, keys, values, F::default(), over, scale, mask))
+    }
+}

@@ -1,0 +1,92 @@
+//! Convolutions: functions, and a layer.
+
+use crate::create::{Beside, SizedDims};
+use crate::dim::DimList;
+use crate::nn::LayerDims;
+use crate::nn::linear::Projection;
+use crate::prelude::*;
+use crate::role::{AnyChannel, DataFeature, FilterSpatial};
+use crate::set::DimsOfBoth;
+pub use typed_dims_core::nn::conv::*;
+
+/// The dims of the kernels of a convolution.
+pub type KernelOf<C, O, K> = <O as Union<<K as Union<C>>::Out>>::Out;
+
+/// A convolution from the channels `C` to the channels `O`, whose kernels have the dims `K`: with two of these,
+/// `y[.., O, h, w] = sum over C, kh, kw of x[.., C, h + kh, w + kw] * weight[C, O, kh, kw] + bias[O]`.
+///
+/// The layer is that of [`conv`] with a bias. In which dims the kernels slide, and how, is said where it is applied.
+///
+/// ```
+/// use typed_dims::nn::conv::Conv;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Batch; struct Channel; struct Made; struct Row; struct Column; struct Kh = 3; struct Kw = 3; }
+/// let layer = Conv::<(Channel,), (Made,), (Kh, Kw)>::new(Channel.of(3), Made.of(8), (Kh, Kw), 1);
+/// let images = rand((Batch.of(2), Channel.of(3), Row.of(8), Column.of(8)), 2);
+/// let maps = layer.apply(&images, (Row, Column), &Window::new().stride(2).padding(1));
+/// let maps: Tensor<f32, (Batch, Channel, Row, Column)> = maps.rename(Made, Channel).eval();
+/// assert_eq!(maps.dims(), [("Batch", 2), ("Channel", 8), ("Row", 4), ("Column", 4)]);
+/// ```
+#[derive(Clone, Parameters)]
+#[cfg_attr(feature = "safetensors", derive(Load))]
+pub struct Conv<C, O, K, T = f32>
+where
+    C: LayerDims,
+    O: LayerDims + Union<<K as Union<C>>::Out>,
+    K: LayerDims + Union<C>,
+{
+    /// The kernels.
+    #[cfg_attr(feature = "safetensors", load(axes = Beside<(O, C), K>))]
+    pub weight: Named<T, KernelOf<C, O, K>>,
+    /// What is added to each channel.
+    #[cfg_attr(feature = "safetensors", load(axes = (O,)))]
+    pub bias: Named<T, O>,
+}
+
+impl<C, O, K, T: Real> Conv<C, O, K, T>
+where
+    C: LayerDims,
+    O: LayerDims + Union<<K as Union<C>>::Out>,
+    K: LayerDims + Union<C>,
+{
+    /// Random kernels, as [`lecun_normal`](crate::init::lecun_normal) makes them, and a bias of zeros. The fan-in is the product of the sizes of
+    /// `channels` and `kernel`.
+    ///
+    /// # Panics
+    ///
+    /// If the kernels do not fit into memory.
+    #[track_caller]
+    pub fn new<A, B, D>(channels: A, outputs: B, kernel: D, seed: u64) -> Self
+    where
+        A: SizedDims<Set = C>,
+        B: SizedDims<Set = O> + Copy,
+        D: SizedDims<Set = K>,
+        Beside<Beside<A, D>, B>: SizedDims<Set = KernelOf<C, O, K>>,
+        K: Union<C, Out: DimList>,
+    {
+        let map = Projection::<<K as Union<C>>::Out, O, T>::new(Beside(channels, kernel), outputs, seed);
+        Conv { weight: map.weight, bias: zeros(outputs) }
+    }
+
+    /// The convolved tensor. The kernels slide along `dims`, one for each of `K`, by `steps`.
+    ///
+    /// # Panics
+    ///
+    /// If a dim has another size in `x` than in the kernels, or a kernel is longer than what it slides along.
+    #[track_caller]
+    pub fn apply<X, P, U, V, S, Y>(&self, x: &Named<T, X>, dims: P, steps: &Window) -> Named<T, Y>
+    where
+        X: Union<KernelOf<C, O, K>, Out = U>,
+        P: DimsOf<X, S> + Plays<DataFeature>,
+        C: DimsOfBoth<X, KernelOf<C, O, K>, U, V> + Plays<AnyChannel>,
+        K: WindowOver<P, X> + DimsOf<V, Y> + Plays<FilterSpatial>,
+        S: Dims,
+        U: Dims,
+        V: Dims,
+        Y: Union<O, Out = Y>,
+    {
+        let made = conv(x, &self.weight, C::default(), dims, K::default(), steps);
+        (made + &self.bias).eval()
+    }
+}

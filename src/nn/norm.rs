@@ -1,0 +1,259 @@
+//! Normalisation: functions, and layers with learnt scales.
+
+use crate::create::SizedDims;
+use crate::nn::{LayerDims, element};
+use crate::prelude::*;
+use crate::role::AllPlay;
+pub use typed_dims_core::nn::norm::*;
+
+/// Added to variances, before their roots are taken, unless another number is given.
+const EPSILON: f64 = 1e-5;
+
+/// Mean 0 and variance 1 along the dims `D`, then a learnt scale and offset:
+/// `y = (x - mean over D of x) / sqrt(var over D of x + epsilon) * weight[D] + bias[D]`.
+///
+/// (J. L. Ba, J. R. Kiros, G. E. Hinton, 2016, "Layer normalization".)
+///
+/// ```
+/// use typed_dims::nn::norm::LayerNorm;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Batch; struct Width; }
+/// let norm = LayerNorm::<(Width,)>::new(Width.of(2));
+/// let y: Tensor<f32, (Batch, Width)> = norm.apply(&from_vec((Batch.of(1), Width.of(2)), vec![10.0, 30.0]));
+/// assert!((y - from_vec(Width.of(2), vec![-1.0, 1.0])).abs().max((Batch, Width)).order(()) < 1e-6);
+/// ```
+#[derive(Clone, Parameters)]
+#[cfg_attr(feature = "safetensors", derive(Load))]
+pub struct LayerNorm<D: LayerDims, T = f32> {
+    /// The scale of each feature.
+    #[cfg_attr(feature = "safetensors", load(axes = D))]
+    pub weight: Named<T, D>,
+    /// What is added to each feature.
+    #[cfg_attr(feature = "safetensors", load(axes = D))]
+    pub bias: Named<T, D>,
+    /// What is added to the variance: 1e-5, unless it is set.
+    #[parameters(constant)]
+    #[cfg_attr(feature = "safetensors", load(default = EPSILON))]
+    pub epsilon: f64,
+}
+
+impl<D: LayerDims, T: Real> LayerNorm<D, T> {
+    /// The scale 1 and the offset 0.
+    ///
+    /// # Panics
+    ///
+    /// If the weights do not fit into memory.
+    #[track_caller]
+    pub fn new<A: SizedDims<Set = D> + Copy>(dims: A) -> Self {
+        LayerNorm { weight: ones(dims), bias: zeros(dims), epsilon: EPSILON }
+    }
+
+    /// The normalised tensor. Each line is read once and written once.
+    ///
+    /// # Panics
+    ///
+    /// If a dim has another size in `x` than in the weight.
+    #[track_caller]
+    pub fn apply<X, Y>(&self, x: &Named<T, X>) -> Named<T, X>
+    where
+        D: DimsOf<X, Y> + LearnedAlong<X>,
+        X: Union<D, Out = X>,
+        Y: Dims,
+    {
+        x.layer_norm_affine(D::default(), element(self.epsilon), &self.weight, &self.bias)
+    }
+}
+
+/// A mean square of 1 along the dims `D`, then a learnt scale: `y = x / sqrt(mean over D of x^2 + epsilon) * weight[D]`.
+///
+/// (B. Zhang, R. Sennrich, 2019, "Root mean square layer normalization".)
+///
+/// ```
+/// use typed_dims::nn::norm::RmsNorm;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Batch; struct Width; }
+/// let norm = RmsNorm::<(Width,)>::new(Width.of(2));
+/// let y: Tensor<f32, (Batch, Width)> = norm.apply(&from_vec((Batch.of(1), Width.of(2)), vec![10.0, -10.0]));
+/// assert!((y - from_vec(Width.of(2), vec![1.0, -1.0])).abs().max((Batch, Width)).order(()) < 1e-6);
+/// ```
+#[derive(Clone, Parameters)]
+#[cfg_attr(feature = "safetensors", derive(Load))]
+pub struct RmsNorm<D: LayerDims, T = f32> {
+    /// The scale of each feature.
+    #[cfg_attr(feature = "safetensors", load(axes = D))]
+    pub weight: Named<T, D>,
+    /// What is added to the mean square: 1e-5, unless it is set.
+    #[parameters(constant)]
+    #[cfg_attr(feature = "safetensors", load(default = EPSILON))]
+    pub epsilon: f64,
+}
+
+impl<D: LayerDims, T: Real> RmsNorm<D, T> {
+    /// The scale 1.
+    ///
+    /// # Panics
+    ///
+    /// If the weights do not fit into memory.
+    #[track_caller]
+    pub fn new<A: SizedDims<Set = D>>(dims: A) -> Self {
+        RmsNorm { weight: ones(dims), epsilon: EPSILON }
+    }
+
+    /// The normalised tensor.
+    ///
+    /// # Panics
+    ///
+    /// If a dim has another size in `x` than in the weight.
+    #[track_caller]
+    pub fn apply<X, Y>(&self, x: &Named<T, X>) -> Named<T, X>
+    where
+        D: DimsOf<X, Y>,
+        X: Union<D, Out = X>,
+        Y: Dims,
+    {
+        (x.rms_norm(D::default(), element(self.epsilon)) * &self.weight).eval()
+    }
+}
+
+/// The mean and the variance of each of the channels `C`.
+#[derive(Clone)]
+pub struct ChannelMoments<C: Dims, T = f32> {
+    /// The mean.
+    pub mean: Named<T, C>,
+    /// The unbiased variance.
+    pub var: Named<T, C>,
+}
+
+/// Mean 0 and variance 1 of each of the channels `C`, then a learnt scale and offset:
+/// `y = (x - mean[C]) / sqrt(var[C] + epsilon) * weight[C] + bias[C]`.
+///
+/// In training, [`train`](BatchNorm::train) normalises by the moments of the batch, and returns them. They are taken up into the running moments, which
+/// [`apply`](BatchNorm::apply) uses, by [`remember`](BatchNorm::remember) after the step.
+///
+/// (S. Ioffe, C. Szegedy, 2015, "Batch normalization".)
+///
+/// ```
+/// use typed_dims::grad::value_and_grad_with;
+/// use typed_dims::nn::norm::BatchNorm;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Batch; struct Channel; struct Row; }
+/// let mut norm = BatchNorm::<(Channel,)>::new(Channel.of(3));
+/// let x = randn::<f32, _>((Batch.of(4), Channel.of(3), Row.of(5)), 1);
+/// let (loss, gradient, moments) = value_and_grad_with(
+///     |norm: &BatchNorm<(Channel,)>| {
+///         let (y, moments) = norm.train(&x, (Batch, Row));
+///         ((y - 1.0).square().mean((Batch, Channel, Row)), moments)
+///     },
+///     &norm,
+/// );
+/// norm.remember(&moments);
+/// assert!((loss - 2.0).abs() < 1e-3);
+/// assert_eq!(gradient.names(), ["weight", "bias"]);
+/// let y: Tensor<f32, (Batch, Channel, Row)> = norm.apply(&x); // by the running moments
+/// # assert_eq!(y.size(Row), 5);
+/// ```
+///
+/// With `#[derive(Load)]` the arrays are `weight`, `bias`, `running_mean` and `running_var`; `Weights::ignoring` leaves out the `num_batches_tracked` of
+/// PyTorch.
+#[derive(Clone, Parameters)]
+#[cfg_attr(feature = "safetensors", derive(Load))]
+pub struct BatchNorm<C: LayerDims, T: Clone = f32> {
+    /// The scale of each channel.
+    #[cfg_attr(feature = "safetensors", load(axes = C))]
+    pub weight: Named<T, C>,
+    /// What is added to each channel.
+    #[cfg_attr(feature = "safetensors", load(axes = C))]
+    pub bias: Named<T, C>,
+    /// The running mean of each channel. It is not learned by gradients.
+    #[parameters(constant)]
+    #[cfg_attr(feature = "safetensors", load(axes = C))]
+    pub running_mean: Named<T, C>,
+    /// The running variance of each channel.
+    #[parameters(constant)]
+    #[cfg_attr(feature = "safetensors", load(axes = C))]
+    pub running_var: Named<T, C>,
+    /// What is added to the variance: 1e-5, unless it is set.
+    #[parameters(constant)]
+    #[cfg_attr(feature = "safetensors", load(default = EPSILON))]
+    pub epsilon: f64,
+    /// The part of the running moments that those of a batch replace: 0.1, unless it is set.
+    #[parameters(constant)]
+    #[cfg_attr(feature = "safetensors", load(default = MOMENTUM))]
+    pub momentum: f64,
+}
+
+/// The part of the running moments that those of a batch replace, unless another number is given.
+const MOMENTUM: f64 = 0.1;
+
+impl<C: LayerDims, T: Real> BatchNorm<C, T> {
+    /// The scale 1 and the offset 0, and running moments of 0 and 1.
+    ///
+    /// # Panics
+    ///
+    /// If the weights do not fit into memory.
+    #[track_caller]
+    pub fn new<A: SizedDims<Set = C> + Copy>(channels: A) -> Self {
+        BatchNorm {
+            weight: ones(channels),
+            bias: zeros(channels),
+            running_mean: zeros(channels),
+            running_var: ones(channels),
+            epsilon: EPSILON,
+            momentum: MOMENTUM,
+        }
+    }
+
+    /// The tensor, normalised by the running moments.
+    ///
+    /// # Panics
+    ///
+    /// If a dim has another size in `x` than in the weight.
+    #[track_caller]
+    pub fn apply<X, Y>(&self, x: &Named<T, X>) -> Named<T, X>
+    where
+        C: DimsOf<X, Y>,
+        X: Union<C, Out = X>,
+        Y: Dims,
+    {
+        let normal = x.batch_norm_with(&self.running_mean, &self.running_var, element(self.epsilon));
+        (normal * &self.weight + &self.bias).eval()
+    }
+
+    /// The tensor, normalised by its own moments over `dims`, which are all its dims but the channels; and these moments, of which no gradient is taken.
+    ///
+    /// # Panics
+    ///
+    /// If a dim has another size in `x` than in the weight.
+    #[track_caller]
+    pub fn train<X, D>(&self, x: &Named<T, X>, dims: D) -> (Named<T, X>, ChannelMoments<C, T>)
+    where
+        D: DimsOf<X, C>,
+        C: AllPlay<DataChannel>,
+        X: Union<C, Out = X>,
+    {
+        let normal = x.batch_norm(dims, element(self.epsilon));
+        let count = x.len() as f64 / normal.mean.len() as f64;
+        let unbiased = element::<T>(count / (count - 1.0).max(1.0));
+        let moments = ChannelMoments {
+            mean: normal.mean.detach(),
+            var: normal.var.detach().map_elements(|var: T| var * unbiased),
+        };
+        ((normal.output * &self.weight + &self.bias).eval(), moments)
+    }
+
+    /// Takes up the moments of a batch: `running = (1 - momentum) * running + momentum * batch`.
+    ///
+    /// # Panics
+    ///
+    /// If a channel has another size in `batch`.
+    #[track_caller]
+    pub fn remember(&mut self, batch: &ChannelMoments<C, T>) {
+        let part = element::<T>(self.momentum);
+        let approach = |running: T, batch: T| running + (batch - running) * part;
+        self.running_mean = self.running_mean.zip_elements(&batch.mean, approach);
+        self.running_var = self.running_var.zip_elements(&batch.var, approach);
+    }
+}

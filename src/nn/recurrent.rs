@@ -1,0 +1,312 @@
+//! Recurrent networks.
+
+use crate::create::{Beside, SizedDims};
+use crate::dim::Of;
+use crate::join::NewDim;
+use crate::nn::linear::{MappedBy, Projection, project};
+use crate::prelude::*;
+use crate::random::split;
+use crate::role::KeepsRole;
+use crate::set::NameFor;
+use alloc::vec::Vec;
+
+dims! {
+    /// What decides the next state of an [`Lstm`]: how much of the new is taken up, how much of the cell is kept, the new, and how much is shown.
+    pub struct LstmGate = 4;
+    /// What decides the next state of a [`Gru`]: how much of the state is looked at for the new, how much of it is kept, and the new.
+    pub struct GruGate = 3;
+}
+
+/// The gates `G` of each of the features `N`.
+type GatesOf<G, N> = <(G, N) as SetOf>::Set;
+
+/// The state of an [`Lstm`].
+#[derive(Clone, Parameters)]
+pub struct LstmState<S: Dims, T: Clone = f32> {
+    /// What the network shows.
+    pub hidden: Named<T, S>,
+    /// What it keeps.
+    pub cell: Named<T, S>,
+}
+
+/// A long short-term memory from the features `I` to the features `H`. `N` is a further name of `H`, for the features that a step makes of those before it.
+///
+/// ```text
+/// gates[.., g, n] = sum over I of x[.., I] * weight_ih[I, g, n] + bias_ih[g, n] + sum over H of hidden[.., H] * weight_hh[H, g, n] + bias_hh[g, n]
+/// cell            = sigmoid(gates[1]) * cell + sigmoid(gates[0]) * tanh(gates[2])
+/// hidden          = sigmoid(gates[3]) * tanh(cell)
+/// ```
+///
+/// (S. Hochreiter, J. Schmidhuber, 1997, "Long short-term memory". The order of the gates is that of PyTorch.)
+///
+/// ```
+/// use typed_dims::nn::recurrent::Lstm;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Batch; struct Time; struct Input; struct Hidden; struct Next; }
+/// let network = Lstm::<Input, Hidden, Next>::new(Input.of(3), Hidden.of(4), 1);
+/// let x: Tensor<f32, (Batch, Time, Input)> = randn((Batch.of(2), Time.of(5), Input.of(3)), 2);
+/// let (shown, state) = network.apply(&x, Time, None);
+/// assert_eq!(shown.dims(), [("Batch", 2), ("Time", 5), ("Hidden", 4)]);
+/// assert_eq!(shown.index(Time, -1), state.hidden);
+/// ```
+#[derive(Clone, Parameters)]
+#[cfg_attr(feature = "safetensors", derive(Load))]
+pub struct Lstm<I: AnyDim, H: AnyDim, N: AnyDim, T: Clone = f32>
+where
+    (LstmGate, N): SetOf<Set: Union<(I,)> + Union<(H,)>>,
+{
+    /// Makes gates of what comes in.
+    #[cfg_attr(feature = "safetensors", load(name = "weight_ih_l0", axes = ((LstmGate, N), I)))]
+    pub weight_ih: Named<T, <GatesOf<LstmGate, N> as Union<(I,)>>::Out>,
+    /// Makes gates of what was shown.
+    #[cfg_attr(feature = "safetensors", load(name = "weight_hh_l0", axes = ((LstmGate, N), H)))]
+    pub weight_hh: Named<T, <GatesOf<LstmGate, N> as Union<(H,)>>::Out>,
+    /// What is added to the gates.
+    #[cfg_attr(feature = "safetensors", load(name = "bias_ih_l0", axes = ((LstmGate, N),)))]
+    pub bias_ih: Named<T, GatesOf<LstmGate, N>>,
+    /// What is added to them besides.
+    #[cfg_attr(feature = "safetensors", load(name = "bias_hh_l0", axes = ((LstmGate, N),)))]
+    pub bias_hh: Named<T, GatesOf<LstmGate, N>>,
+}
+
+impl<I: AnyDim, H: AnyDim, N: AnyDim, T: Real> Lstm<I, H, N, T>
+where
+    (LstmGate, N): SetOf<Set: Union<(I,)> + Union<(H,)>>,
+{
+    /// Random weights, of a normal distribution with the variance `1 / fan_in`, and biases of zeros.
+    ///
+    /// # Panics
+    ///
+    /// If the weights do not fit into memory.
+    #[track_caller]
+    pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self
+    where
+        Beside<LstmGate, Of<N>>: SizedDims<Set = GatesOf<LstmGate, N>>,
+        Beside<Of<I>, Beside<LstmGate, Of<N>>>: SizedDims<Set = <GatesOf<LstmGate, N> as Union<(I,)>>::Out>,
+        Beside<Of<H>, Beside<LstmGate, Of<N>>>: SizedDims<Set = <GatesOf<LstmGate, N> as Union<(H,)>>::Out>,
+    {
+        let gates = Beside(LstmGate, N::default().of(hidden.size()));
+        Lstm {
+            weight_ih: Projection::<(I,), GatesOf<LstmGate, N>, T>::new(inputs, gates, split(seed, 0)).weight,
+            weight_hh: Projection::<(H,), GatesOf<LstmGate, N>, T>::new(hidden, gates, split(seed, 1)).weight,
+            bias_ih: zeros(gates),
+            bias_hh: zeros(gates),
+        }
+    }
+
+    /// The next state, after one position of `x`.
+    ///
+    /// # Panics
+    ///
+    /// If a dim has another size in `x` or in the state than in the weights.
+    #[track_caller]
+    pub fn step<X, Y, V, S>(&self, x: &Named<T, X>, state: &LstmState<S, T>) -> LstmState<S, T>
+    where
+        X: MappedBy<(I,), GatesOf<LstmGate, N>, Y>,
+        S: MappedBy<(H,), GatesOf<LstmGate, N>, Y> + Union<S, Out = S>,
+        Y: Union<Y, Out = Y> + Union<GatesOf<LstmGate, N>, Out = Y>,
+        LstmGate: DimsOf<Y, V>,
+        H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
+        V: Dims,
+    {
+        let made = project::<(I,), GatesOf<LstmGate, N>, T, X, Y>(x, &self.weight_ih);
+        self.next(made, state)
+    }
+
+    /// The next state, from the gates that the input makes.
+    #[track_caller]
+    fn next<Y, V, S>(&self, made: Named<T, Y>, state: &LstmState<S, T>) -> LstmState<S, T>
+    where
+        S: MappedBy<(H,), GatesOf<LstmGate, N>, Y> + Union<S, Out = S>,
+        Y: Union<Y, Out = Y> + Union<GatesOf<LstmGate, N>, Out = Y>,
+        LstmGate: DimsOf<Y, V>,
+        H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
+        V: Dims,
+    {
+        let before = project::<(H,), GatesOf<LstmGate, N>, T, S, Y>(&state.hidden, &self.weight_hh);
+        let gates = (made + before + &self.bias_ih + &self.bias_hh).eval();
+        let gate = |at: usize| gates.view().index(LstmGate, at).rename(N::default(), H::default());
+        let cell = (gate(1).sigmoid() * &state.cell + gate(0).sigmoid() * gate(2).tanh()).eval();
+        LstmState { hidden: (gate(3).sigmoid() * cell.view().tanh()).eval(), cell }
+    }
+
+    /// What the network shows after each position along `time`, and its state after the last one. It begins with `state`, or with zeros.
+    ///
+    /// # Panics
+    ///
+    /// If a dim has another size in `x` or in the state than in the weights, or `time` has no position.
+    #[track_caller]
+    pub fn apply<X, D, Y, Z, V, S>(
+        &self,
+        x: &Named<T, X>,
+        time: D,
+        state: Option<LstmState<S, T>>,
+    ) -> (Named<T, <S as Union<(D,)>>::Out>, LstmState<S, T>)
+    where
+        X: MappedBy<(I,), GatesOf<LstmGate, N>, Z>,
+        D: AnyDim + DimRef<Brand = D> + DimsOf<Z, Y> + NewDim<S>,
+        S: MappedBy<(H,), GatesOf<LstmGate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
+        Y: Union<Y, Out = Y> + Union<GatesOf<LstmGate, N>, Out = Y>,
+        Z: Dims,
+        LstmGate: DimsOf<Y, V>,
+        H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
+        V: Dims,
+    {
+        let all = project::<(I,), GatesOf<LstmGate, N>, T, X, Z>(x, &self.weight_ih);
+        let made = |at: usize| all.view().index(time, at);
+        let mut state = state.unwrap_or_else(|| {
+            let like = made(0).index(LstmGate, 0).rename(N::default(), H::default()).eval();
+            LstmState { hidden: like.zero(), cell: like.zero() }
+        });
+        let steps = (0..all.size(time)).map(|at| {
+            state = self.next(made(at).eval(), &state);
+            state.hidden.clone()
+        });
+        let shown: Vec<_> = steps.collect();
+        (stack(time, shown), state)
+    }
+}
+
+/// A gated recurrent network from the features `I` to the features `H`. `N` is a further name of `H`, for the features that a step makes of those before it.
+///
+/// ```text
+/// made[.., g, n]   = sum over I of x[.., I] * weight_ih[I, g, n] + bias_ih[g, n]
+/// before[.., g, n] = sum over H of hidden[.., H] * weight_hh[H, g, n] + bias_hh[g, n]
+/// new              = tanh(made[2] + sigmoid(made[0] + before[0]) * before[2])
+/// kept             = sigmoid(made[1] + before[1])
+/// hidden           = (1 - kept) * new + kept * hidden
+/// ```
+///
+/// (K. Cho and others, 2014, "Learning phrase representations using RNN encoder-decoder". The order of the gates is that of PyTorch.)
+///
+/// ```
+/// use typed_dims::nn::recurrent::Gru;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Batch; struct Time; struct Input; struct Hidden; struct Next; }
+/// let network = Gru::<Input, Hidden, Next>::new(Input.of(3), Hidden.of(4), 1);
+/// let x: Tensor<f32, (Batch, Time, Input)> = randn((Batch.of(2), Time.of(5), Input.of(3)), 2);
+/// let (shown, hidden) = network.apply(&x, Time, None);
+/// assert_eq!(shown.dims(), [("Batch", 2), ("Time", 5), ("Hidden", 4)]);
+/// assert_eq!(shown.index(Time, -1), hidden);
+/// ```
+#[derive(Clone, Parameters)]
+#[cfg_attr(feature = "safetensors", derive(Load))]
+pub struct Gru<I: AnyDim, H: AnyDim, N: AnyDim, T: Clone = f32>
+where
+    (GruGate, N): SetOf<Set: Union<(I,)> + Union<(H,)>>,
+{
+    /// Makes gates of what comes in.
+    #[cfg_attr(feature = "safetensors", load(name = "weight_ih_l0", axes = ((GruGate, N), I)))]
+    pub weight_ih: Named<T, <GatesOf<GruGate, N> as Union<(I,)>>::Out>,
+    /// Makes gates of the state.
+    #[cfg_attr(feature = "safetensors", load(name = "weight_hh_l0", axes = ((GruGate, N), H)))]
+    pub weight_hh: Named<T, <GatesOf<GruGate, N> as Union<(H,)>>::Out>,
+    /// What is added to the gates that are made of what comes in.
+    #[cfg_attr(feature = "safetensors", load(name = "bias_ih_l0", axes = ((GruGate, N),)))]
+    pub bias_ih: Named<T, GatesOf<GruGate, N>>,
+    /// What is added to those that are made of the state.
+    #[cfg_attr(feature = "safetensors", load(name = "bias_hh_l0", axes = ((GruGate, N),)))]
+    pub bias_hh: Named<T, GatesOf<GruGate, N>>,
+}
+
+impl<I: AnyDim, H: AnyDim, N: AnyDim, T: Real> Gru<I, H, N, T>
+where
+    (GruGate, N): SetOf<Set: Union<(I,)> + Union<(H,)>>,
+{
+    /// Random weights, of a normal distribution with the variance `1 / fan_in`, and biases of zeros.
+    ///
+    /// # Panics
+    ///
+    /// If the weights do not fit into memory.
+    #[track_caller]
+    pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self
+    where
+        Beside<GruGate, Of<N>>: SizedDims<Set = GatesOf<GruGate, N>>,
+        Beside<Of<I>, Beside<GruGate, Of<N>>>: SizedDims<Set = <GatesOf<GruGate, N> as Union<(I,)>>::Out>,
+        Beside<Of<H>, Beside<GruGate, Of<N>>>: SizedDims<Set = <GatesOf<GruGate, N> as Union<(H,)>>::Out>,
+    {
+        let gates = Beside(GruGate, N::default().of(hidden.size()));
+        Gru {
+            weight_ih: Projection::<(I,), GatesOf<GruGate, N>, T>::new(inputs, gates, split(seed, 0)).weight,
+            weight_hh: Projection::<(H,), GatesOf<GruGate, N>, T>::new(hidden, gates, split(seed, 1)).weight,
+            bias_ih: zeros(gates),
+            bias_hh: zeros(gates),
+        }
+    }
+
+    /// The next state, after one position of `x`.
+    ///
+    /// # Panics
+    ///
+    /// If a dim has another size in `x` or in the state than in the weights.
+    #[track_caller]
+    pub fn step<X, Y, V, S>(&self, x: &Named<T, X>, hidden: &Named<T, S>) -> Named<T, S>
+    where
+        X: MappedBy<(I,), GatesOf<GruGate, N>, Y>,
+        S: MappedBy<(H,), GatesOf<GruGate, N>, Y> + Union<S, Out = S>,
+        Y: Union<GatesOf<GruGate, N>, Out = Y>,
+        GruGate: DimsOf<Y, V>,
+        H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
+        V: Dims,
+    {
+        let made = project::<(I,), GatesOf<GruGate, N>, T, X, Y>(x, &self.weight_ih);
+        self.next(&(made + &self.bias_ih).eval(), hidden)
+    }
+
+    /// The next state, from the gates that the input makes.
+    #[track_caller]
+    fn next<Y, V, S>(&self, made: &Named<T, Y>, hidden: &Named<T, S>) -> Named<T, S>
+    where
+        S: MappedBy<(H,), GatesOf<GruGate, N>, Y> + Union<S, Out = S>,
+        Y: Union<GatesOf<GruGate, N>, Out = Y>,
+        GruGate: DimsOf<Y, V>,
+        H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
+        V: Dims,
+    {
+        let before = project::<(H,), GatesOf<GruGate, N>, T, S, Y>(hidden, &self.weight_hh);
+        let before = (before + &self.bias_hh).eval();
+        let made = |at: usize| made.view().index(GruGate, at).rename(N::default(), H::default());
+        let before = |at: usize| before.view().index(GruGate, at).rename(N::default(), H::default());
+        let new = (made(2) + (made(0) + before(0)).sigmoid() * before(2)).tanh().eval();
+        // (1 - kept) * new + kept * hidden
+        (&new + (made(1) + before(1)).sigmoid() * (hidden - &new)).eval()
+    }
+
+    /// The state after each position along `time`, and the last one. It begins with `hidden`, or with zeros.
+    ///
+    /// # Panics
+    ///
+    /// If a dim has another size in `x` or in the state than in the weights, or `time` has no position.
+    #[track_caller]
+    pub fn apply<X, D, Y, Z, V, S>(
+        &self,
+        x: &Named<T, X>,
+        time: D,
+        hidden: Option<Named<T, S>>,
+    ) -> (Named<T, <S as Union<(D,)>>::Out>, Named<T, S>)
+    where
+        X: MappedBy<(I,), GatesOf<GruGate, N>, Z>,
+        D: AnyDim + DimRef<Brand = D> + DimsOf<Z, Y> + NewDim<S>,
+        S: MappedBy<(H,), GatesOf<GruGate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
+        Y: Union<GatesOf<GruGate, N>, Out = Y>,
+        Z: Union<GatesOf<GruGate, N>, Out = Z>,
+        GruGate: DimsOf<Y, V>,
+        H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
+        V: Dims,
+    {
+        let all = project::<(I,), GatesOf<GruGate, N>, T, X, Z>(x, &self.weight_ih);
+        let all = (all + &self.bias_ih).eval();
+        let made = |at: usize| all.view().index(time, at);
+        let mut hidden = hidden.unwrap_or_else(|| {
+            made(0).index(GruGate, 0).rename(N::default(), H::default()).eval().zero()
+        });
+        let steps = (0..all.size(time)).map(|at| {
+            hidden = self.next(&made(at).eval(), &hidden);
+            hidden.clone()
+        });
+        let shown: Vec<_> = steps.collect();
+        (stack(time, shown), hidden)
+    }
+}

@@ -1,0 +1,93 @@
+//! Positions of tokens as rotations.
+
+use crate::create::{Beside, SizedDims};
+use crate::nn::element;
+use crate::prelude::*;
+use crate::size::Sliceable;
+use num_traits::Float;
+
+/// Rotary position embedding of queries and keys: the features `p` and `p + n / 2` of the `n` along `F` are the coordinates of a plane, which is turned by
+/// `position * base^(-2 p / n)`, the position being that along `P`.
+///
+/// ```text
+/// y[.., t, p]         = x[.., t, p]         * cos(angle[t, p]) - x[.., t, p + n / 2] * sin(angle[t, p])
+/// y[.., t, p + n / 2] = x[.., t, p + n / 2] * cos(angle[t, p]) + x[.., t, p]         * sin(angle[t, p])
+/// ```
+///
+/// Products of a query and a key then depend on the distance of their positions alone. (J. Su and others, 2021, "RoFormer". The two halves of the features
+/// are paired as in GPT-NeoX and in the weights of Llama for `transformers`.)
+///
+/// ```
+/// use typed_dims::nn::rope::Rope;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Token; struct Head; struct Feat; }
+/// let rope = Rope::<Token, Feat>::new(Token.of(16), Feat.of(4), 10_000.0);
+/// let query: Tensor<f32, (Token, Head, Feat)> = randn((Token.of(3), Head.of(2), Feat.of(4)), 1);
+/// let turned = rope.apply(&query, 5); // the tokens 5, 6 and 7 of a text
+/// let change = turned.square().sum(Feat) - query.square().sum(Feat);
+/// assert!(change.abs().max((Token, Head)).order(()) < 1e-5);
+/// ```
+#[derive(Clone, Parameters)]
+pub struct Rope<P: AnyDim, F: AnyDim, T: Clone = f32>
+where
+    (P, F): SetOf,
+{
+    /// The cosine of the angle of each position and feature.
+    #[parameters(constant)]
+    cos: Tensor<T, (P, F)>,
+    /// The sine, which is negative for the first half of the features.
+    #[parameters(constant)]
+    sin: Tensor<T, (P, F)>,
+}
+
+impl<P: AnyDim, F: AnyDim, T: Real> Rope<P, F, T>
+where
+    (P, F): SetOf,
+{
+    /// The angles of as many positions as `positions` has. The slowest plane turns by a radian in about `base` of them; 10,000 is usual.
+    ///
+    /// # Panics
+    ///
+    /// If the number of features is odd, or the angles do not fit into memory.
+    #[track_caller]
+    pub fn new<A, B>(positions: A, features: B, base: f64) -> Self
+    where
+        A: SizedDims<Set = (P,), Index = usize> + Copy,
+        B: SizedDims<Set = (F,), Index = usize> + Copy,
+        Beside<A, B>: SizedDims<Set = <(P, F) as SetOf>::Set, Index = (usize, usize)>,
+    {
+        let count = zeros::<u8, _>(features).len();
+        assert!(count % 2 == 0, "{count} features cannot be paired");
+        let half = count / 2;
+        let angle = |(position, feature): (usize, usize)| {
+            position as f64 * Float::powf(base, -((feature % half) as f64) / half as f64)
+        };
+        let dims = Beside(positions, features);
+        Rope {
+            cos: from_fn(dims, |at| element(Float::cos(angle(at)))),
+            sin: from_fn(dims, |at| element(Float::sin(angle(at)) * if at.1 < half { -1.0 } else { 1.0 })),
+        }
+    }
+
+    /// The turned tensor. Its first position along `P` is the position `start` of the text.
+    ///
+    /// # Panics
+    ///
+    /// If there are more positions than the angles were made for, or `F` has another size.
+    #[track_caller]
+    pub fn apply<X, Y, Z>(&self, x: &Named<T, X>, start: usize) -> Named<T, X>
+    where
+        X: Union<<(P, F) as SetOf>::Set, Out = X> + Union<X, Out = X>,
+        P: DimsOf<X, Y> + DimsOf<<(P, F) as SetOf>::Set, (F,)> + Sliceable,
+        F: DimsOf<X, Z> + DimsOf<<(P, F) as SetOf>::Set, (P,)>,
+        Y: Dims,
+        Z: Dims,
+    {
+        let half = (self.cos.size(F::default()) / 2) as isize;
+        let positions = start..start + x.size(P::default());
+        let cos = self.cos.view().slice(P::default(), positions.clone());
+        let sin = self.sin.view().slice(P::default(), positions);
+        (x * cos + x.roll(F::default(), half) * sin).eval()
+    }
+}
