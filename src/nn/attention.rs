@@ -2,13 +2,16 @@
 
 use crate::attention::{AttendedDims, Mask, MaskedBy};
 use crate::create::{Beside, SizedDims};
+use crate::expr::Expr;
 use crate::nn::linear::{Linear, MappedBy};
 use crate::nn::{LayerDims, element};
 use crate::prelude::*;
 use crate::random::split;
 use crate::rank::Rank0;
+use crate::restructure::Remapped;
 use crate::role::KeepsRole;
 use crate::set::{DimsOfBoth, NameFor};
+use crate::size::{Resizable, Sliceable};
 use crate::tensor::Computable;
 use core::marker::PhantomData;
 use num_traits::Float;
@@ -193,5 +196,118 @@ where
     {
         let scale = element::<T>(Float::sqrt(queries.size(F::default()) as f64).recip());
         self.out.apply(&attention(queries, keys, values, F::default(), over, scale, mask))
+    }
+}
+
+/// The keys and values of the tokens that a decoder has seen, with the dims `S`, along the dim `N` of these tokens. There is room for more: a further
+/// token is written behind those before it, and nothing else is copied.
+///
+/// ```
+/// use typed_dims::nn::attention::{KeyValues, MultiHeadAttention};
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Batch; struct Token; struct Key; struct Width; struct Head; struct Feat; }
+/// let heads = (Head.of(2), Feat.of(4));
+/// let attention = MultiHeadAttention::<(Width,), (Head, Feat), (Head, Feat), Feat>::new(Width.of(8), heads, heads, 1);
+/// let x: Tensor<f32, (Batch, Token, Width)> = randn((Batch.of(2), Token.of(5), Width.of(8)), 2);
+/// let whole = attention.among(&x, Token, Key, Key.le(Token));
+///
+/// let mut past = KeyValues::<_, Key>::new((Batch.of(2), Head.of(2), Key.of(8), Feat.of(4)));
+/// for start in 0..5 {
+///     let x: Tensor<f32, (Batch, Token, Width)> = (&x).slice(Token, start..start + 1).eval();
+///     let queries: Tensor<f32, (Batch, Token, Head, Feat)> = attention.query.apply(&x);
+///     past.push(attention.key.apply(&x).rename(Token, Key), attention.value.apply(&x).rename(Token, Key));
+///     let y: Tensor<f32, (Batch, Token, Width)> = attention.attend(&queries, past.keys(), past.values(), Key, true);
+///     let expected = (&whole).slice(Token, start..start + 1);
+///     assert!((y - expected).abs().max((Batch, Token, Width)).order(()) < 1e-5);
+/// }
+/// assert_eq!(past.len(), 5);
+/// ```
+///
+/// Where several tokens come at once, the mask `(Key - Token).le(start)` lets each hear those before it, `start` being the number of tokens before the
+/// first of them.
+#[derive(Clone)]
+pub struct KeyValues<S: Dims, N, T = f32> {
+    keys: Named<T, S>,
+    values: Named<T, S>,
+    len: usize,
+    over: N,
+}
+
+impl<S: Dims, N: AnyDim + Sliceable + Resizable, T: Real> KeyValues<S, N, T> {
+    /// No tokens yet, and room for as many as `dims` says. The elements lie in the order of `dims`; with the features last, and the tokens before them,
+    /// those of one head are contiguous.
+    ///
+    /// # Panics
+    ///
+    /// If the room does not fit into memory.
+    #[track_caller]
+    pub fn new<A: SizedDims<Set = S> + Copy>(dims: A) -> Self {
+        KeyValues { keys: zeros(dims), values: zeros(dims), len: 0, over: N::default() }
+    }
+
+    /// How many tokens there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no token yet.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// For how many tokens there is room, with those that are there.
+    pub fn capacity<X: Dims>(&self) -> usize
+    where
+        N: DimsOf<S, X>,
+    {
+        self.keys.size(self.over)
+    }
+
+    /// Forgets all tokens. The room stays.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Takes up the keys and values of further tokens. Where there is no room for them, the room is doubled, and all
+    /// that is there is copied once; from then on it lies in the order in which the dims are declared.
+    ///
+    /// # Panics
+    ///
+    /// If a dim has another size than in the room, there are not as many keys as values, or a gradient is taken through them.
+    #[track_caller]
+    pub fn push<E, F, X>(&mut self, keys: Named<T, S, Rank0, E>, values: Named<T, S, Rank0, F>)
+    where
+        E: Expr<Elem = T>,
+        F: Expr<Elem = T>,
+        N: DimsOf<S, X>,
+        S: Union<S, Out = S>,
+        X: Dims,
+    {
+        let (end, room) = (self.len + keys.size(self.over), self.capacity());
+        if end > room {
+            let more = end.max(2 * room) - room;
+            self.keys = self.keys.view().pad(self.over, 0, more, Pad::Constant(T::ZERO));
+            self.values = self.values.view().pad(self.over, 0, more, Pad::Constant(T::ZERO));
+        }
+        self.keys.slice_mut(self.over, self.len..end).assign(keys);
+        self.values.slice_mut(self.over, self.len..end).assign(values);
+        self.len = end;
+    }
+
+    /// The keys of the tokens that are there.
+    pub fn keys<X: Dims>(&self) -> Remapped<&Named<T, S>, S>
+    where
+        N: DimsOf<S, X>,
+    {
+        (&self.keys).slice(self.over, ..self.len)
+    }
+
+    /// The values of the tokens that are there.
+    pub fn values<X: Dims>(&self) -> Remapped<&Named<T, S>, S>
+    where
+        N: DimsOf<S, X>,
+    {
+        (&self.values).slice(self.over, ..self.len)
     }
 }

@@ -299,9 +299,8 @@ where
         let all = project::<(I,), GatesOf<GruGate, N>, T, X, Z>(x, &self.weight_ih);
         let all = (all + &self.bias_ih).eval();
         let made = |at: usize| all.view().index(time, at);
-        let mut hidden = hidden.unwrap_or_else(|| {
-            made(0).index(GruGate, 0).rename(N::default(), H::default()).eval().zero()
-        });
+        let mut hidden = hidden
+            .unwrap_or_else(|| made(0).index(GruGate, 0).rename(N::default(), H::default()).eval().zero());
         let steps = (0..all.size(time)).map(|at| {
             hidden = self.next(&made(at).eval(), &hidden);
             hidden.clone()

@@ -54,7 +54,11 @@ fn uniform<T: Real, D: SizedDims>(dims: D, most: f64, seed: u64) -> Result<Named
 }
 
 /// The weights of a map from the dims `inputs` to the dims `outputs`, as [`lecun_normal`] makes them: the fan-in is the product of the sizes of `inputs`.
-pub(crate) fn of_map<T, A, B>(inputs: A, outputs: B, seed: u64) -> Result<Named<T, <Beside<A, B> as Written>::Set>, DimError>
+pub(crate) fn of_map<T, A, B>(
+    inputs: A,
+    outputs: B,
+    seed: u64,
+) -> Result<Named<T, <Beside<A, B> as Written>::Set>, DimError>
 where
     T: Real,
     A: Written,

@@ -1,17 +1,21 @@
-//! `Copy` views of tensors, for values that are used more than once.
+//! `Copy` views of tensors, for values that are used more than once; and parts of tensors to assign to.
 //!
 //! Operators and elementwise methods take tensors by value, so that a result can reuse the memory of its operand. A [view](Named::view) borrows the tensor
 //! once, and is then copied as often as it is used.
 
+use crate::error::{DimError, unwrap};
 use crate::expr::index::ComputedIndex;
 use crate::expr::keyed::Keyed;
 use crate::expr::{Binary, Iota, Remap, Scalar, Select, Unary};
-use crate::named::Named;
+use crate::named::{Named, position};
 use crate::rank::Rank;
+use crate::restructure::range::{DimRange, within};
 use crate::select::Take;
-use crate::set::Dims;
-use crate::storage::{Owned, View};
+use crate::set::{Dims, DimsOf};
+use crate::size::Sliceable;
+use crate::storage::{Owned, Place, View};
 use crate::tensor::Computable;
+use kernels::scalar::Element;
 
 impl<T, S: Dims, R: Rank> Named<T, S, R, Owned<T, S, R>> {
     /// A view of the tensor, which is `Copy`: it can be used any number of times, captured by several closures, and taken from a field of a
@@ -38,6 +42,53 @@ impl<T, S: Dims, R: Rank> Named<T, S, R, Owned<T, S, R>> {
     #[inline(always)]
     pub fn view(&self) -> Named<T, S, R, View<'_, T, S, R>> {
         Named::from_expr(self.expr.view())
+    }
+}
+
+impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
+    /// The elements in a range of positions along a dim, as a place to assign to; negative positions count from the end. The other elements stay as they
+    /// are, and nothing is copied, unless a clone of the tensor shares the elements.
+    ///
+    /// So a tensor with room for more is filled step by step, as the keys and values of a decoder are:
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Key; struct Feat; }
+    /// let mut cache = zeros::<f32, _>((Key.of(8), Feat.of(2)));
+    /// for n in 0..3 {
+    ///     let new = full((Key.of(1), Feat.of(2)), n as f32);
+    ///     cache.slice_mut(Key, n..n + 1).assign(&new);
+    /// }
+    /// let known = (&cache).slice(Key, ..3);
+    /// assert_eq!(known.index(Feat, 0).order(Key), ndarray::array![0.0, 1.0, 2.0]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the range is not within the dim, or the tensor is one that a gradient is taken through.
+    #[track_caller]
+    pub fn slice_mut<D: Sliceable + DimsOf<S, X>, X: Dims, P: DimRange>(
+        &mut self,
+        dim: D,
+        range: P,
+    ) -> Place<'_, T, S, R> {
+        unwrap(self.try_slice_mut(dim, range))
+    }
+
+    /// As [`slice_mut`](Named::slice_mut), but a range that is not within the dim is an error.
+    #[track_caller]
+    pub fn try_slice_mut<D: Sliceable + DimsOf<S, X>, X: Dims, P: DimRange>(
+        &mut self,
+        dim: D,
+        range: P,
+    ) -> Result<Place<'_, T, S, R>, DimError> {
+        let (shape, info) = (self.unified_shape()?, dim.info());
+        shape.check_given(&info)?;
+        let (start, _, len) = within(&shape, info, range)?;
+        // A local dim keeps its own size.
+        info.resized().unify(len, None)?;
+        Ok(self.as_place().part(position(&shape, info), start, len))
     }
 }
 

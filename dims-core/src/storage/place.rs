@@ -59,6 +59,20 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
         unsafe { Place::new(elements.as_mut_ptr(), named, positional, indices, origin) }
     }
 
+    /// The elements at `len` positions from `start` on along the dim `at`.
+    ///
+    /// # Panics
+    ///
+    /// If these are not positions of the dim.
+    pub(crate) fn part(mut self, at: usize, start: usize, len: usize) -> Self {
+        let axis = &mut self.named.as_mut_slice()[at];
+        assert!(start <= axis.size && len <= axis.size - start, "the part is within the dim");
+        // (What the axes reach from here is a part of what they reached. A part without elements may begin behind all of them; none is accessed.)
+        self.start = self.start.wrapping_offset((start as isize).wrapping_mul(axis.stride));
+        axis.size = len;
+        self
+    }
+
     /// Elements of a tensor, along other axes.
     ///
     /// # Panics

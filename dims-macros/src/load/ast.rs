@@ -4,7 +4,8 @@ use crate::fields::{self, last_name, needs_bound};
 use proc_macro2::Ident;
 use syn::spanned::Spanned;
 use syn::{
-    Data, DeriveInput, Error, Expr, Field, GenericArgument, Generics, LitStr, Member, PathArguments, Result, Token, Type,
+    Data, DeriveInput, Error, Expr, Field, GenericArgument, Generics, LitStr, Member, PathArguments, Result,
+    Token, Type,
 };
 
 /// The struct.
@@ -47,7 +48,8 @@ impl Input {
         let Data::Struct(data) = input.data else {
             return Err(Error::new(input.ident.span(), "`#[derive(Load)]` stands on a struct"));
         };
-        let fields = fields::each(data.fields, |member, field| part(member, field, &input.ident, &input.generics))?;
+        let fields =
+            fields::each(data.fields, |member, field| part(member, field, &input.ident, &input.generics))?;
         Ok(Input { ident: input.ident, generics: input.generics, fields })
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn sliced<A: Computable>(
 }
 
 /// Where a range starts along a dim, the dim's size, and how many elements the range has.
-pub(super) fn within(
+pub(crate) fn within(
     shape: &Shape,
     dim: DimInfo<'_>,
     range: impl DimRange,
