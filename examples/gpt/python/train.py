@@ -39,34 +39,34 @@ def norm(x, gain):
 
 
 def turn(x, cos, sin):
-    """RoPE: x has the axes batch, token, head, side, plane."""
-    a, b = x.unbind(-2)
-    return torch.stack((a * cos - b * sin, b * cos + a * sin), -2)
+    """RoPE: x has the axes batch, token, head, feature; the two halves of the features are paired."""
+    a, b = x.chunk(2, -1)
+    return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
 
 
 def loss(weights, texts, following, layers):
     token = torch.arange(texts.shape[1], dtype=torch.float32)
-    planes = weights["layers.0.attention.query"].shape[-1]
+    planes = weights["layers.0.attention.query.weight"].shape[-1] // 2
     angle = token[:, None] * BASE ** (-torch.arange(planes, dtype=torch.float32) / planes)
     cos, sin = angle.cos()[:, None, :], angle.sin()[:, None, :]
-    x = weights["chars"][texts]
+    x = weights["chars.weight"][texts]
     for at in range(layers):
         w = {name: weights[f"layers.{at}.{name}"] for name in LAYER}
-        y = norm(x, w["attention_norm.gain"])
-        query = turn(torch.einsum("btw,whsp->bthsp", y, w["attention.query"]), cos, sin).flatten(-2)
-        key = turn(torch.einsum("btw,whsp->bthsp", y, w["attention.key"]), cos, sin).flatten(-2)
-        value = torch.einsum("btw,whf->bthf", y, w["attention.value"])
+        y = norm(x, w["attention_norm.weight"])
+        query = turn(torch.einsum("btw,whf->bthf", y, w["attention.query.weight"]), cos, sin)
+        key = turn(torch.einsum("btw,whf->bthf", y, w["attention.key.weight"]), cos, sin)
+        value = torch.einsum("btw,whf->bthf", y, w["attention.value.weight"])
         heads = (part.transpose(1, 2) for part in (query, key, value))
         found = F.scaled_dot_product_attention(*heads, is_causal=True)
-        x = x + torch.einsum("bhtf,whf->btw", found, w["attention.out"])
-        y = norm(x, w["glu_norm.gain"])
-        x = x + (F.silu(y @ w["glu.gate"]) * (y @ w["glu.up"])) @ w["glu.down"].T
-    scores = norm(x, weights["norm.gain"]) @ weights["chars"].T
+        x = x + torch.einsum("bhtf,whf->btw", found, w["attention.out.weight"])
+        y = norm(x, w["glu_norm.weight"])
+        x = x + (F.silu(y @ w["glu.gate.weight"]) * (y @ w["glu.up.weight"])) @ w["glu.down.weight"].T
+    scores = norm(x, weights["norm.weight"]) @ weights["chars.weight"].T
     return F.cross_entropy(scores.flatten(0, 1), following.flatten())
 
 
-LAYER = ["attention_norm.gain", "attention.query", "attention.key", "attention.value", "attention.out"]
-LAYER += ["glu_norm.gain", "glu.gate", "glu.up", "glu.down"]
+LAYER = ["attention_norm", "attention.query", "attention.key", "attention.value", "attention.out"]
+LAYER = [f"{name}.weight" for name in [*LAYER, "glu_norm", "glu.gate", "glu.up", "glu.down"]]
 
 
 def rate(options, at):

@@ -39,7 +39,7 @@ pub fn sample(
         let len = texts[0].len();
         let known = cache.len();
         let unseen = if at == 0 || known == context {
-            cache = Cache::new(gpt, texts.len(), context);
+            cache.clear();
             len.min(context / 2)
         } else {
             1

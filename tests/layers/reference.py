@@ -1,0 +1,128 @@
+"""Writes `reference.json`: what PyTorch's layers compute, for `main.rs` to compare with.
+
+    pip install "torch==2.2.2" "numpy<2"
+    python tests/layers/reference.py
+
+Weights and inputs are formulas, which `main.rs` has as well: the array `k` of a case has the element `sin(1.3 * at + 0.7 * k)` at the place `at`.
+"""
+
+import json
+import pathlib
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+torch.set_default_dtype(torch.float64)
+
+
+def array(k, *sizes):
+    count = torch.Size(sizes).numel()
+    return torch.sin(1.3 * torch.arange(count) + 0.7 * k).reshape(sizes)
+
+
+def filled(layer, *names):
+    """The layer with the arrays 0, 1, .. as its weights of these names."""
+    with torch.no_grad():
+        for k, name in enumerate(names):
+            weight = layer.get_parameter(name)
+            weight.copy_(array(k, *weight.shape))
+    return layer
+
+
+def rms_norm(x, weight):
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5) * weight
+
+
+def batch_norm():
+    layer = filled(nn.BatchNorm2d(3), "weight", "bias")
+    layer.running_mean = array(2, 3)
+    layer.running_var = array(3, 3).square()
+    outputs = [layer(array(10 + step, 2, 3, 4, 2)) for step in range(2)]
+    layer.eval()
+    return [*outputs, layer.running_mean, layer.running_var, layer(array(12, 2, 3, 4, 2))]
+
+
+def attention():
+    layer = nn.MultiheadAttention(8, 2, batch_first=True)
+    with torch.no_grad():
+        weights = [array(2 * k, 8, 8) for k in range(4)]
+        biases = [array(2 * k + 1, 8) for k in range(4)]
+        layer.in_proj_weight.copy_(torch.cat(weights[:3]))
+        layer.in_proj_bias.copy_(torch.cat(biases[:3]))
+        layer.out_proj.weight.copy_(weights[3])
+        layer.out_proj.bias.copy_(biases[3])
+    x, memory = array(20, 2, 5, 8), array(21, 2, 3, 8)
+    causal = torch.triu(torch.ones(5, 5, dtype=torch.bool), 1)
+    return [
+        layer(x, x, x)[0],
+        layer(x, x, x, attn_mask=causal)[0],
+        layer(x, memory, memory)[0],
+    ]
+
+
+def grouped_attention():
+    """Two keys of three features, with two queries each."""
+    def linear(x, k, outputs):
+        return x @ array(k, outputs, 8).T + array(k + 1, outputs)
+
+    x = array(20, 2, 5, 8)
+    query = linear(x, 0, 12).reshape(2, 5, 4, 3).transpose(1, 2)
+    key = linear(x, 2, 6).reshape(2, 5, 2, 3).transpose(1, 2).repeat_interleave(2, 1)
+    value = linear(x, 4, 6).reshape(2, 5, 2, 3).transpose(1, 2).repeat_interleave(2, 1)
+    found = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+    found = found.transpose(1, 2).reshape(2, 5, 12)
+    return [found @ array(6, 8, 12).T + array(7, 8)]
+
+
+def rope(x, start):
+    """As in `transformers`' Llama; the features are last, the tokens before them."""
+    half = x.shape[-1] // 2
+    speed = 10_000.0 ** (-torch.arange(half) / half)
+    angle = torch.outer(start + torch.arange(x.shape[-2]), speed)
+    angle = torch.cat((angle, angle), -1)
+    turned = torch.cat((-x[..., half:], x[..., :half]), -1)
+    return x * angle.cos() + turned * angle.sin()
+
+
+def swi_glu(x):
+    gate, up, down = array(0, 6, 4), array(1, 6, 4), array(2, 4, 6)
+    return (functional.silu(x @ gate.T) * (x @ up.T)) @ down.T
+
+
+def recurrent(make, states):
+    names = ["weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"]
+    layer = filled(make(3, 4, batch_first=True), *names)
+    x = array(20, 2, 5, 3)
+    given = [array(21 + at, 1, 2, 4) for at in range(states)]
+    outputs = []
+    for state in [None, given[0] if states == 1 else tuple(given)]:
+        shown, last = layer(x, state)
+        outputs += [shown, *(last if states == 2 else [last])]
+    return outputs
+
+
+CASES = {
+    "layer_norm": [
+        filled(nn.LayerNorm(4), "weight", "bias")(array(20, 2, 3, 4)),
+        filled(nn.LayerNorm((3, 4)), "weight", "bias")(array(20, 2, 3, 4)),
+    ],
+    "rms_norm": [rms_norm(array(20, 2, 3, 4), array(0, 4))],
+    "embedding": [filled(nn.Embedding(5, 4), "weight")(torch.tensor([[4, 0, 2], [1, 1, 3]]))],
+    "conv1d": [filled(nn.Conv1d(3, 4, 2, dilation=2), "weight", "bias")(array(20, 2, 3, 6))],
+    "conv2d": [filled(nn.Conv2d(3, 4, (3, 2), stride=(2, 1), padding=1), "weight", "bias")(array(20, 2, 3, 6, 5))],
+    "batch_norm": batch_norm(),
+    "attention": attention(),
+    "grouped_attention": grouped_attention(),
+    "rope": [rope(array(20, 2, 5, 6), 0), rope(array(20, 2, 5, 6), 7)],
+    "swi_glu": [swi_glu(array(20, 2, 3, 4))],
+    "lstm": recurrent(nn.LSTM, 2),
+    "gru": recurrent(nn.GRU, 1),
+}
+
+path = pathlib.Path(__file__).with_name("reference.json")
+lines = [
+    f'  "{name}": [\n' + ",\n".join("    " + json.dumps(y.detach().flatten().tolist()) for y in outputs) + "\n  ]"
+    for name, outputs in CASES.items()
+]
+path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
