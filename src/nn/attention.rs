@@ -1,7 +1,7 @@
 //! Attention between tokens, as a layer.
 
 use crate::attention::{AttendedDims, Mask, MaskedBy};
-use crate::create::{Beside, SizedDims};
+use crate::create::SizedDims;
 use crate::expr::Expr;
 use crate::nn::linear::{Linear, MappedBy};
 use crate::nn::{LayerDims, element};
@@ -100,9 +100,6 @@ where
         A: SizedDims<Set = W> + Copy,
         B: SizedDims<Set = Q> + Copy,
         C: SizedDims<Set = K> + Copy,
-        Beside<A, B>: SizedDims<Set = <Q as Union<W>>::Out>,
-        Beside<A, C>: SizedDims<Set = <K as Union<W>>::Out>,
-        Beside<B, A>: SizedDims<Set = <W as Union<Q>>::Out>,
     {
         MultiHeadAttention {
             query: Linear::new(width, queries, split(seed, 0)),
@@ -122,14 +119,14 @@ where
     #[track_caller]
     pub fn among<X, D, N, M, A, B, S, Y, Z>(&self, x: &Named<T, X>, token: D, key: N, mask: M) -> Named<T, X>
     where
-        X: MappedBy<W, Q, A> + MappedBy<W, K, B> + Union<W, Out = X>,
+        X: MappedBy<W, Q, A> + MappedBy<W, K, B> + Union<W>,
         D: AnyDim,
         N: NameFor<D, B> + KeepsRole<D, B>,
         N: AttendedDims<A, N::Out, N::Out, <S as Union<N::Out>>::Out, Z> + Copy,
         M: Mask<T>,
         F: DimsOfBoth<A, N::Out, <A as Union<N::Out>>::Out, S> + DimsOf<A, Y>,
-        A: Union<Q, Out = A> + Union<N::Out, Out: Union<N::Out>>,
-        B: Union<K, Out = B>,
+        A: Union<Q> + Union<N::Out, Out: Union<N::Out>>,
+        B: Union<K>,
         S: Union<N::Out> + MaskedBy<M::Dims>,
         Y: Dims,
         Z: MappedBy<Q, W, X>,
@@ -145,24 +142,25 @@ where
     ///
     /// If a dim has another size in `x`, in `memory` or in the mask than in the weights.
     #[track_caller]
-    pub fn to<X, V, O, M, A, B, S, Y, Z>(
+    pub fn to<X, V, O, M, A, B, S, Y, Z, R>(
         &self,
         x: &Named<T, X>,
         memory: &Named<T, V>,
         over: O,
         mask: M,
-    ) -> Named<T, X>
+    ) -> Named<T, R>
     where
-        X: MappedBy<W, Q, A> + Union<W, Out = X>,
+        X: MappedBy<W, Q, A>,
         V: MappedBy<W, K, B>,
         O: AttendedDims<A, B, B, <S as Union<B>>::Out, Z>,
         M: Mask<T>,
         F: DimsOfBoth<A, B, <A as Union<B>>::Out, S> + DimsOf<A, Y>,
-        A: Union<Q, Out = A> + Union<B, Out: Union<B>>,
-        B: Union<K, Out = B>,
+        A: Union<Q> + Union<B, Out: Union<B>>,
+        B: Union<K>,
         S: Union<B> + MaskedBy<M::Dims>,
         Y: Dims,
-        Z: MappedBy<Q, W, X>,
+        Z: MappedBy<Q, W, R>,
+        R: Union<W>,
     {
         self.attend(&self.query.apply(x), &self.key.apply(memory), &self.value.apply(memory), over, mask)
     }
@@ -190,7 +188,7 @@ where
         M: Mask<T>,
         F: DimsOfBoth<A, U::Dims, <A as Union<U::Dims>>::Out, S> + DimsOf<A, Y>,
         S: Union<V::Dims> + MaskedBy<M::Dims>,
-        X: Union<W, Out = X>,
+        X: Union<W>,
         Y: Dims,
         Z: MappedBy<Q, W, X>,
     {

@@ -59,10 +59,8 @@ where
     #[track_caller]
     pub fn new<A, B, D>(channels: A, outputs: B, kernel: D, seed: u64) -> Self
     where
-        A: SizedDims<Set = C>,
         B: SizedDims<Set = O> + Copy,
-        D: SizedDims<Set = K>,
-        Beside<Beside<A, D>, B>: SizedDims<Set = KernelOf<C, O, K>>,
+        Beside<A, D>: SizedDims<Set = <K as Union<C>>::Out>,
         K: Union<C, Out: DimList>,
     {
         let map = Projection::<<K as Union<C>>::Out, O, T>::new(Beside(channels, kernel), outputs, seed);
@@ -84,9 +82,9 @@ where
         S: Dims,
         U: Dims,
         V: Dims,
-        Y: Union<O, Out = Y>,
+        Y: Union<O>,
     {
         let made = conv(x, &self.weight, C::default(), dims, K::default(), steps);
-        (made + &self.bias).eval()
+        (made + &self.bias).eval().same_set()
     }
 }

@@ -1,10 +1,11 @@
 //! Tables with a row for each index.
 
-use crate::create::{Beside, SizedDims, Written};
-use crate::init::truncated_normal;
-use crate::nn::LayerDims;
+use crate::create::SizedDims;
+use crate::nn::linear::Projection;
+use crate::nn::{LayerDims, element};
 use crate::prelude::*;
 use crate::scalar::IndexInt;
+use num_traits::Float;
 
 /// A table with the features `D` of each position along the dim `V`: `y[.., D] = weight[ids[..], D]`.
 ///
@@ -30,17 +31,21 @@ pub struct Embedding<V: AnyDim, D: LayerDims + Union<(V,)>, T = f32> {
 }
 
 impl<V: AnyDim, D: LayerDims + Union<(V,)>, T: Real> Embedding<V, D, T> {
-    /// A random table, of a truncated normal distribution with the standard deviation 0.02.
+    /// A random table, of a normal distribution with the standard deviation 0.02.
     ///
     /// # Panics
     ///
     /// If the table does not fit into memory.
     #[track_caller]
-    pub fn new<A: Written<Set = (V,)>, B: Written<Set = D>>(rows: A, features: B, seed: u64) -> Self
-    where
-        Beside<A, B>: SizedDims<Set = <D as Union<(V,)>>::Out>,
-    {
-        Embedding { weight: truncated_normal(Beside(rows, features), 0.02, seed) }
+    pub fn new<A: SizedDims<Set = (V,)> + Copy, B: SizedDims<Set = D>>(
+        rows: A,
+        features: B,
+        seed: u64,
+    ) -> Self {
+        let table = Projection::<(V,), D, T>::new(rows, features, seed).weight;
+        // The deviation of that one is `1 / sqrt(rows)`.
+        let factor = element::<T>(0.02 * Float::sqrt(zeros::<u8, _>(rows).len() as f64));
+        Embedding { weight: table.map_elements(|x: T| x * factor) }
     }
 
     /// The rows at `ids`: `y[.., D] = weight[ids[..], D]`.

@@ -1,6 +1,6 @@
 //! Gated feed-forward networks.
 
-use crate::create::{Beside, SizedDims, Written};
+use crate::create::SizedDims;
 use crate::nn::LayerDims;
 use crate::nn::linear::{MappedBy, Projection};
 use crate::prelude::*;
@@ -41,10 +41,10 @@ impl<W: LayerDims + Union<I>, I: LayerDims + Union<W>, T: Real> SwiGlu<W, I, T> 
     ///
     /// If the weights do not fit into memory.
     #[track_caller]
-    pub fn new<A: Written<Set = W> + Copy, B: Written<Set = I> + Copy>(width: A, inner: B, seed: u64) -> Self
+    pub fn new<A, B>(width: A, inner: B, seed: u64) -> Self
     where
-        Beside<A, B>: SizedDims<Set = <I as Union<W>>::Out>,
-        Beside<B, A>: SizedDims<Set = <W as Union<I>>::Out>,
+        A: SizedDims<Set = W> + Copy,
+        B: SizedDims<Set = I> + Copy,
     {
         SwiGlu {
             gate: Projection::new(width, inner, split(seed, 0)),

@@ -57,11 +57,13 @@ impl<D: LayerDims, T: Real> LayerNorm<D, T> {
     #[track_caller]
     pub fn apply<X, Y>(&self, x: &Named<T, X>) -> Named<T, X>
     where
-        D: DimsOf<X, Y> + LearnedAlong<X>,
-        X: Union<D, Out = X>,
+        D: DimsOf<X, Y>,
+        X: Union<D, Out: Union<D>>,
         Y: Dims,
     {
-        x.layer_norm_affine(D::default(), element(self.epsilon), &self.weight, &self.bias)
+        // One pass. (`layer_norm_affine` asks that the weight has no dims besides those of `x`, which the first bound says already.)
+        let y = scaled_and_shifted(x, D::default(), element(self.epsilon), &self.weight, &self.bias);
+        y.unwrap_or_else(|error| panic!("{error}")).same_set()
     }
 }
 
@@ -110,10 +112,10 @@ impl<D: LayerDims, T: Real> RmsNorm<D, T> {
     pub fn apply<X, Y>(&self, x: &Named<T, X>) -> Named<T, X>
     where
         D: DimsOf<X, Y>,
-        X: Union<D, Out = X>,
+        X: Union<D>,
         Y: Dims,
     {
-        (x.rms_norm(D::default(), element(self.epsilon)) * &self.weight).eval()
+        (x.rms_norm(D::default(), element(self.epsilon)) * &self.weight).eval().same_set()
     }
 }
 
@@ -188,6 +190,15 @@ pub struct BatchNorm<C: LayerDims, T: Clone = f32> {
 /// The part of the running moments that those of a batch replace, unless another number is given.
 const MOMENTUM: f64 = 0.1;
 
+/// The dims that a tensor is not normalised over are the channels `C` of the layer.
+#[diagnostic::on_unimplemented(
+    message = "the dims `{Self}` are not normalised over, and the channels of the layer are `{C}`",
+    label = "name all dims of the tensor here but the channels"
+)]
+pub trait LeavesChannels<C>: Dims {}
+#[diagnostic::do_not_recommend]
+impl<C: Dims> LeavesChannels<C> for C {}
+
 impl<C: LayerDims, T: Real> BatchNorm<C, T> {
     /// The scale 1 and the offset 0, and running moments of 0 and 1.
     ///
@@ -215,11 +226,11 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
     pub fn apply<X, Y>(&self, x: &Named<T, X>) -> Named<T, X>
     where
         C: DimsOf<X, Y>,
-        X: Union<C, Out = X>,
+        X: Union<C, Out: Union<C, Out: Union<C, Out: Union<C>>>>,
         Y: Dims,
     {
         let normal = x.batch_norm_with(&self.running_mean, &self.running_var, element(self.epsilon));
-        (normal * &self.weight + &self.bias).eval()
+        (normal * &self.weight + &self.bias).eval().same_set()
     }
 
     /// The tensor, normalised by its own moments over `dims`, which are all its dims but the channels; and these moments, of which no gradient is taken.
@@ -228,20 +239,20 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
     ///
     /// If a dim has another size in `x` than in the weight.
     #[track_caller]
-    pub fn train<X, D>(&self, x: &Named<T, X>, dims: D) -> (Named<T, X>, ChannelMoments<C, T>)
+    pub fn train<X, D, Z>(&self, x: &Named<T, X>, dims: D) -> (Named<T, X>, ChannelMoments<C, T>)
     where
-        D: DimsOf<X, C>,
-        C: AllPlay<DataChannel>,
-        X: Union<C, Out = X>,
+        D: DimsOf<X, Z>,
+        Z: AllPlay<DataChannel> + LeavesChannels<C>,
+        X: Union<C, Out: Union<C>>,
     {
         let normal = x.batch_norm(dims, element(self.epsilon));
         let count = x.len() as f64 / normal.mean.len() as f64;
         let unbiased = element::<T>(count / (count - 1.0).max(1.0));
         let moments = ChannelMoments {
-            mean: normal.mean.detach(),
-            var: normal.var.detach().map_elements(|var: T| var * unbiased),
+            mean: normal.mean.detach().same_set(),
+            var: normal.var.detach().map_elements(|var: T| var * unbiased).same_set(),
         };
-        ((normal.output * &self.weight + &self.bias).eval(), moments)
+        ((normal.output * &self.weight + &self.bias).eval().same_set(), moments)
     }
 
     /// Takes up the moments of a batch: `running = (1 - momentum) * running + momentum * batch`.

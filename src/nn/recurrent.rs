@@ -1,6 +1,6 @@
 //! Recurrent networks.
 
-use crate::create::{Beside, SizedDims};
+use crate::create::Beside;
 use crate::dim::Of;
 use crate::join::NewDim;
 use crate::nn::linear::{MappedBy, Projection, project};
@@ -18,7 +18,7 @@ dims! {
 }
 
 /// The gates `G` of each of the features `N`.
-type GatesOf<G, N> = <(G, N) as SetOf>::Set;
+type GatesOf<G, N> = <(N,) as Union<(G,)>>::Out;
 
 /// The state of an [`Lstm`].
 #[derive(Clone, Parameters)]
@@ -54,7 +54,7 @@ pub struct LstmState<S: Dims, T: Clone = f32> {
 #[cfg_attr(feature = "safetensors", derive(Load))]
 pub struct Lstm<I: AnyDim, H: AnyDim, N: AnyDim, T: Clone = f32>
 where
-    (LstmGate, N): SetOf<Set: Union<(I,)> + Union<(H,)>>,
+    (N,): Union<(LstmGate,), Out: Union<(I,)> + Union<(H,)>>,
 {
     /// Makes gates of what comes in.
     #[cfg_attr(feature = "safetensors", load(name = "weight_ih_l0", axes = ((LstmGate, N), I)))]
@@ -72,7 +72,7 @@ where
 
 impl<I: AnyDim, H: AnyDim, N: AnyDim, T: Real> Lstm<I, H, N, T>
 where
-    (LstmGate, N): SetOf<Set: Union<(I,)> + Union<(H,)>>,
+    (N,): Union<(LstmGate,), Out: Union<(I,)> + Union<(H,)>>,
 {
     /// Random weights, of a normal distribution with the variance `1 / fan_in`, and biases of zeros.
     ///
@@ -80,12 +80,7 @@ where
     ///
     /// If the weights do not fit into memory.
     #[track_caller]
-    pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self
-    where
-        Beside<LstmGate, Of<N>>: SizedDims<Set = GatesOf<LstmGate, N>>,
-        Beside<Of<I>, Beside<LstmGate, Of<N>>>: SizedDims<Set = <GatesOf<LstmGate, N> as Union<(I,)>>::Out>,
-        Beside<Of<H>, Beside<LstmGate, Of<N>>>: SizedDims<Set = <GatesOf<LstmGate, N> as Union<(H,)>>::Out>,
-    {
+    pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self {
         let gates = Beside(LstmGate, N::default().of(hidden.size()));
         Lstm {
             weight_ih: Projection::<(I,), GatesOf<LstmGate, N>, T>::new(inputs, gates, split(seed, 0)).weight,
@@ -195,7 +190,7 @@ where
 #[cfg_attr(feature = "safetensors", derive(Load))]
 pub struct Gru<I: AnyDim, H: AnyDim, N: AnyDim, T: Clone = f32>
 where
-    (GruGate, N): SetOf<Set: Union<(I,)> + Union<(H,)>>,
+    (N,): Union<(GruGate,), Out: Union<(I,)> + Union<(H,)>>,
 {
     /// Makes gates of what comes in.
     #[cfg_attr(feature = "safetensors", load(name = "weight_ih_l0", axes = ((GruGate, N), I)))]
@@ -213,7 +208,7 @@ where
 
 impl<I: AnyDim, H: AnyDim, N: AnyDim, T: Real> Gru<I, H, N, T>
 where
-    (GruGate, N): SetOf<Set: Union<(I,)> + Union<(H,)>>,
+    (N,): Union<(GruGate,), Out: Union<(I,)> + Union<(H,)>>,
 {
     /// Random weights, of a normal distribution with the variance `1 / fan_in`, and biases of zeros.
     ///
@@ -221,12 +216,7 @@ where
     ///
     /// If the weights do not fit into memory.
     #[track_caller]
-    pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self
-    where
-        Beside<GruGate, Of<N>>: SizedDims<Set = GatesOf<GruGate, N>>,
-        Beside<Of<I>, Beside<GruGate, Of<N>>>: SizedDims<Set = <GatesOf<GruGate, N> as Union<(I,)>>::Out>,
-        Beside<Of<H>, Beside<GruGate, Of<N>>>: SizedDims<Set = <GatesOf<GruGate, N> as Union<(H,)>>::Out>,
-    {
+    pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self {
         let gates = Beside(GruGate, N::default().of(hidden.size()));
         Gru {
             weight_ih: Projection::<(I,), GatesOf<GruGate, N>, T>::new(inputs, gates, split(seed, 0)).weight,

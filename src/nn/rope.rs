@@ -1,6 +1,7 @@
 //! Positions of tokens as rotations.
 
-use crate::create::{Beside, SizedDims};
+use crate::create::Beside;
+use crate::dim::Of;
 use crate::nn::element;
 use crate::prelude::*;
 use crate::size::Sliceable;
@@ -31,19 +32,19 @@ use num_traits::Float;
 #[derive(Clone, Parameters)]
 pub struct Rope<P: AnyDim, F: AnyDim, T: Clone = f32>
 where
-    (P, F): SetOf,
+    (F,): Union<(P,)>,
 {
     /// The cosine of the angle of each position and feature.
     #[parameters(constant)]
-    cos: Tensor<T, (P, F)>,
+    cos: Named<T, <(F,) as Union<(P,)>>::Out>,
     /// The sine, which is negative for the first half of the features.
     #[parameters(constant)]
-    sin: Tensor<T, (P, F)>,
+    sin: Named<T, <(F,) as Union<(P,)>>::Out>,
 }
 
 impl<P: AnyDim, F: AnyDim, T: Real> Rope<P, F, T>
 where
-    (P, F): SetOf,
+    (F,): Union<(P,)>,
 {
     /// The angles of as many positions as `positions` has. The slowest plane turns by a radian in about `base` of them; 10,000 is usual.
     ///
@@ -51,13 +52,8 @@ where
     ///
     /// If the number of features is odd, or the angles do not fit into memory.
     #[track_caller]
-    pub fn new<A, B>(positions: A, features: B, base: f64) -> Self
-    where
-        A: SizedDims<Set = (P,), Index = usize> + Copy,
-        B: SizedDims<Set = (F,), Index = usize> + Copy,
-        Beside<A, B>: SizedDims<Set = <(P, F) as SetOf>::Set, Index = (usize, usize)>,
-    {
-        let count = zeros::<u8, _>(features).len();
+    pub fn new(positions: Of<P>, features: Of<F>, base: f64) -> Self {
+        let count = features.size();
         assert!(count % 2 == 0, "{count} features cannot be paired");
         let half = count / 2;
         let angle = |(position, feature): (usize, usize)| {
@@ -78,9 +74,9 @@ where
     #[track_caller]
     pub fn apply<X, Y, Z>(&self, x: &Named<T, X>, start: usize) -> Named<T, X>
     where
-        X: Union<<(P, F) as SetOf>::Set, Out = X> + Union<X, Out = X>,
-        P: DimsOf<X, Y> + DimsOf<<(P, F) as SetOf>::Set, (F,)> + Sliceable,
-        F: DimsOf<X, Z> + DimsOf<<(P, F) as SetOf>::Set, (P,)>,
+        P: DimsOf<X, Y> + DimsOf<<(F,) as Union<(P,)>>::Out, (F,)> + Sliceable,
+        F: DimsOf<X, Z> + DimsOf<<(F,) as Union<(P,)>>::Out, (P,)>,
+        X: Union<<(F,) as Union<(P,)>>::Out, Out: Union<<X as Union<<(F,) as Union<(P,)>>::Out>>::Out>>,
         Y: Dims,
         Z: Dims,
     {
@@ -88,6 +84,6 @@ where
         let positions = start..start + x.size(P::default());
         let cos = self.cos.view().slice(P::default(), positions.clone());
         let sin = self.sin.view().slice(P::default(), positions);
-        (x * cos + x.roll(F::default(), half) * sin).eval()
+        (x * cos + x.roll(F::default(), half) * sin).eval().same_set()
     }
 }

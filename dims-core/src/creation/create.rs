@@ -197,7 +197,7 @@ impl<A: Written, B: Written<Set: Union<A::Set>>> Written for Beside<A, B> {
 }
 
 /// The dims as written, with their sizes.
-pub(super) fn sizes<D: SizedDims>(dims: &D) -> Result<SmallVec<[(DimKey, usize); 8]>, DimError> {
+pub(super) fn sizes<D: Written>(dims: &D) -> Result<SmallVec<[(DimKey, usize); 8]>, DimError> {
     let mut sizes = SmallVec::new();
     let mut failed = None;
     dims.each(|key, size| match size {
@@ -239,7 +239,7 @@ fn describe(sizes: &[(DimKey, usize)]) -> String {
 }
 
 /// A tensor of elements in the order in which its dims are written.
-fn build<T: Element, D: SizedDims>(sizes: &[(DimKey, usize)], data: Vec<T>) -> Named<T, D::Set, Rank0> {
+fn build<T: Element, D: Written>(sizes: &[(DimKey, usize)], data: Vec<T>) -> Named<T, D::Set, Rank0> {
     let mut axes = <D::Set as Dims>::Axes::filled(Axis::default());
     let mut stride = 1;
     for (key, size) in sizes.iter().rev() {
@@ -275,9 +275,17 @@ pub fn from_fn<T: Element, D: SizedDims>(dims: D, f: impl FnMut(D::Index) -> T) 
 /// As [`from_fn`], but what sizes decide is an error.
 pub fn try_from_fn<T: Element, D: SizedDims>(
     dims: D,
+    f: impl FnMut(D::Index) -> T,
+) -> Result<Named<T, D::Set>, DimError> {
+    each_position(&dims, f)
+}
+
+/// As [`try_from_fn`]; that a dim has no size is an error.
+pub(super) fn each_position<T: Element, D: Written>(
+    dims: &D,
     mut f: impl FnMut(D::Index) -> T,
 ) -> Result<Named<T, D::Set>, DimError> {
-    let sizes = sizes(&dims)?;
+    let sizes = sizes(dims)?;
     let (mut data, _) = memory(&sizes)?;
     let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, sizes.len());
     let counts: SmallVec<[usize; 8]> = sizes.iter().map(|&(_, size)| size).collect();

@@ -31,7 +31,7 @@ use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::named::Named;
 use crate::random::{Stream, deviate, drawn, narrowed, unit};
-use crate::set::{Dims, DimsOf};
+use crate::set::{Dims, DimsOf, Union};
 use kernels::memory::allocate;
 use kernels::scalar::Real;
 use num_traits::Float;
@@ -44,7 +44,7 @@ fn fan<D: SizedDims, F: DimList>(dims: &D, _: &F) -> Result<f64, DimError> {
 }
 
 /// Numbers with a normal distribution of mean 0.
-fn normal<T: Real, D: SizedDims>(dims: D, deviation: f64, seed: u64) -> Result<Named<T, D::Set>, DimError> {
+fn normal<T: Real, D: Written>(dims: D, deviation: f64, seed: u64) -> Result<Named<T, D::Set>, DimError> {
     drawn(dims, |at| narrowed(deviation * deviate(Stream::Normal, seed, at)))
 }
 
@@ -54,19 +54,12 @@ fn uniform<T: Real, D: SizedDims>(dims: D, most: f64, seed: u64) -> Result<Named
 }
 
 /// The weights of a map from the dims `inputs` to the dims `outputs`, as [`lecun_normal`] makes them: the fan-in is the product of the sizes of `inputs`.
-pub(crate) fn of_map<T, A, B>(
+pub(crate) fn of_map<T: Real, A: Written, B: Written<Set: Union<A::Set>>>(
     inputs: A,
     outputs: B,
     seed: u64,
-) -> Result<Named<T, <Beside<A, B> as Written>::Set>, DimError>
-where
-    T: Real,
-    A: Written,
-    B: Written,
-    Beside<A, B>: SizedDims,
-{
-    let mut fan_in = 1.0;
-    inputs.each(|_, size| fan_in *= size.unwrap_or(1) as f64);
+) -> Result<Named<T, <B::Set as Union<A::Set>>::Out>, DimError> {
+    let fan_in: f64 = sizes(&inputs)?.iter().map(|&(_, size)| size as f64).product();
     normal(Beside(inputs, outputs), Float::sqrt(1.0 / fan_in), seed)
 }
 

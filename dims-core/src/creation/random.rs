@@ -3,7 +3,7 @@
 //! The number that a seed gives at a position is a hash of both: it is the same on every machine, whatever the number of threads, and no generator
 //! has to be carried along. The hash is splitmix64: G. L. Steele, D. Lea, C. H. Flood, 2014, "Fast splittable pseudorandom number generators".
 
-use crate::create::{SizedDims, Written, try_from_fn};
+use crate::create::{SizedDims, Written, each_position, try_from_fn};
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::computed;
@@ -75,12 +75,14 @@ pub fn try_rand<T: Real, D: SizedDims>(dims: D, seed: u64) -> Result<Named<T, D:
 }
 
 /// A tensor of numbers that are drawn one after the other, in the order in which the dims are written.
-pub(super) fn drawn<T: Real, D: SizedDims>(
+pub(super) fn drawn<T: Real, D: Written>(
     dims: D,
     draw: impl Fn(u64) -> T,
 ) -> Result<Named<T, D::Set>, DimError> {
     let mut numbers = 0..;
-    try_from_fn(dims, |_| draw(numbers.next().expect("a tensor has fewer elements than there are numbers")))
+    each_position(&dims, |_| {
+        draw(numbers.next().expect("a tensor has fewer elements than there are numbers"))
+    })
 }
 
 /// The `at`th number of a seed, drawn evenly from 0 to 1, exclusive.

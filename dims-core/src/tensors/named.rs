@@ -11,6 +11,7 @@ use crate::storage::{Owned, View};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use kernels::scalar::Element;
+use smallvec::SmallVec;
 
 /// A tensor of `T` with the dims `D`, in whatever order they are written, and `R` positional axes.
 ///
@@ -149,6 +150,41 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     #[track_caller]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+impl<T, S: Dims, R: Rank> Named<T, S, R> {
+    /// The tensor with the set of dims `X`, which is the same as `S`. Nothing is computed.
+    ///
+    /// It is for generic code, where rustc cannot see that two sets are one: that a tensor which has the dim `D` has the same dims after it is multiplied by
+    /// one of `D` alone, for example. Where the code is compiled for given dims, rustc checks it.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// fn scaled<D: AnyDim, X, Y>(x: &Named<f32, X>, gain: &Tensor<f32, (D,)>) -> Named<f32, X>
+    /// where
+    ///     D: DimsOf<X, Y>,
+    ///     X: Union<(D,)>,
+    ///     Y: Dims,
+    /// {
+    ///     (x * gain).eval().same_set()
+    /// }
+    ///
+    /// dims! { struct Batch; struct Feat; }
+    /// let x = from_vec((Batch.of(1), Feat.of(2)), vec![1.0, 2.0]);
+    /// assert_eq!(scaled(&x, &full(Feat.of(2), 3.0)).order((Batch, Feat)), ndarray::array![[3.0, 6.0]]);
+    /// ```
+    ///
+    /// ```compile_fail
+    /// # use typed_dims::prelude::*;
+    /// # dims! { struct Batch; struct Feat; }
+    /// let x: Tensor<f32, (Batch,)> = ones::<f32, _>((Batch.of(1), Feat.of(2))).same_set();
+    /// ```
+    pub fn same_set<X: Dims>(self) -> Named<T, X, R> {
+        const { assert!(S::KEYS.has(X::KEYS) && X::KEYS.has(S::KEYS), "these are two different sets of dims") }
+        let axes: SmallVec<[usize; 8]> = (0..S::KEYS.as_slice().len()).collect();
+        Named::from_expr(self.expr.with_dims(&axes, |_| 1))
     }
 }
 

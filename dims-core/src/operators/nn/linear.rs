@@ -1,12 +1,12 @@
 //! Linear maps from any dims to any others.
 
-use crate::create::{Beside, SizedDims, Written, try_full};
+use crate::create::{SizedDims, try_full};
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::expr::Binary;
 use crate::named::Named;
 use crate::rank::Rank0;
-use crate::reduce::sum;
+use crate::reduce::{Reductions, sum};
 use crate::set::list::List;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll};
 use crate::set::{Dims, NoDim, True, Union};
@@ -93,10 +93,9 @@ where
     ///
     /// If the weights do not fit into memory.
     #[track_caller]
-    pub fn new<A: Written<Set = I>, B: SizedDims<Set = O> + Copy>(inputs: A, outputs: B, seed: u64) -> Self
+    pub fn new<A: SizedDims<Set = I>, B: SizedDims<Set = O> + Copy>(inputs: A, outputs: B, seed: u64) -> Self
     where
         T: Real,
-        Beside<A, B>: SizedDims<Set = <O as Union<I>>::Out>,
     {
         let weight = unwrap(crate::init::of_map(inputs, outputs, seed));
         Linear { weight, bias: unwrap(try_full(outputs, T::ZERO)) }
@@ -108,14 +107,13 @@ where
     ///
     /// If a dim has another size in `x` than in the weight or in the bias.
     #[track_caller]
-    pub fn apply<X: MappedBy<I, O, Z>, Z: Dims + Union<O, Out = Z>>(&self, x: &Named<T, X>) -> Named<T, Z> {
+    pub fn apply<X: MappedBy<I, O, Z>, Z: Union<O>>(&self, x: &Named<T, X>) -> Named<T, Z> {
         let mut out = unwrap(try_project::<I, O, T, X, Z>(x, &self.weight));
         if crate::expr::record::is_active() {
             // (Traced tensors are not changed in place.)
-            let sum = Binary { op: ops::Add, a: &out.expr, b: &self.bias.expr };
-            return unwrap(crate::reduce::evaluated(Named::<T, Z, Rank0, _>::from_expr(sum)));
+            return (out + &self.bias).eval().same_set();
         }
-        out += &self.bias;
+        unwrap(out.as_place().update(&self.bias, ops::Add, "add_assign"));
         out
     }
 }
@@ -194,10 +192,9 @@ where
     ///
     /// If the weights do not fit into memory.
     #[track_caller]
-    pub fn new<A: Written<Set = I>, B: Written<Set = O>>(inputs: A, outputs: B, seed: u64) -> Self
+    pub fn new<A: SizedDims<Set = I>, B: SizedDims<Set = O>>(inputs: A, outputs: B, seed: u64) -> Self
     where
         T: Real,
-        Beside<A, B>: SizedDims<Set = <O as Union<I>>::Out>,
     {
         Projection { weight: unwrap(crate::init::of_map(inputs, outputs, seed)) }
     }

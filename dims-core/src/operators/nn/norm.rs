@@ -62,16 +62,11 @@ pub type ScaledAndShifted<A, G, B> = Named<
 /// A gain or a bias for a tensor of `T` with the dims `S`: a tensor whose dims are among these, or a number.
 pub trait Learned<T, S: Dims>: Operand<T> {}
 
-impl<T, S: Dims, G: Operand<T, Dims: LearnedAlong<S>>> Learned<T, S> for G {}
-
-/// Dims of a gain or a bias for a tensor with the dims `S`: they are among these.
-pub trait LearnedAlong<S: Dims>: Dims {}
-
-impl<S, D> LearnedAlong<S> for D
+impl<T, S, G> Learned<T, S> for G
 where
     S: Dims,
-    D: Dims<List: Beyond<S::List>>,
-    NoDim<Surplus<D, S>>: Covered<Surplus<D, S>, S>,
+    G: Operand<T, Dims: Dims<List: Beyond<S::List>>>,
+    NoDim<Surplus<G::Dims, S>>: Covered<Surplus<G::Dims, S>, S>,
 {
 }
 
@@ -179,31 +174,7 @@ pub trait Normalization: AsTensor {
         B: Operand<Self::Elem, Rank = Rank0, Expr: Expr<Elem = Self::Elem>>,
         Self::Dims: Union<G::Dims, Out: Union<B::Dims>>,
     {
-        type All<A, G, B> = <ScaledAndShifted<A, G, B> as AsTensor>::Dims;
-        let tensor = checked(self, &dims)?;
-        let (gain, bias) = (gain.into_expr(), bias.into_expr());
-        let mut shape = Shape::new::<All<Self, G, B>, Rank0>();
-        tensor.expr.unify::<All<Self, G, B>, Rank0>(&mut shape)?;
-        gain.unify::<All<Self, G, B>, Rank0>(&mut shape)?;
-        bias.unify::<All<Self, G, B>, Rank0>(&mut shape)?;
-        shape.finish()?;
-        if const { D::KEYS.has(G::Dims::KEYS) && D::KEYS.has(B::Dims::KEYS) }
-            && !record::is_traced::<Self::Elem, All<Self, G, B>, _>(&gain, &shape)?
-            && !record::is_traced::<Self::Elem, All<Self, G, B>, _>(&bias, &shape)?
-            && !record::is_traced::<Self::Elem, All<Self, G, B>, _>(&tensor.expr, &shape)?
-        {
-            // All dims are those of the tensor.
-            let gain = beside_lines::<All<Self, G, B>, Self::Dims, D, _>(&gain, &shape)?;
-            let bias = beside_lines::<All<Self, G, B>, Self::Dims, D, _>(&bias, &shape)?;
-            let work = StandardizeAffine { eps, gain: &gain, bias: &bias };
-            let owned = along_lines::<_, D, _>(tensor, work)?.expr;
-            let axes: SmallVec<[usize; 8]> = (0..shape.sizes().len()).collect();
-            return Ok(Named::from_expr(owned.with_dims(&axes, |_| 1)));
-        }
-        let normal = along_lines::<_, D, _>(tensor, Standardize(eps))?.expr;
-        let scaled = Binary { op: ops::Mul, a: normal, b: gain };
-        let expr = Binary { op: ops::Add, a: scaled, b: bias };
-        Ok(Named::from_expr(laid_out::<All<Self, G, B>, Rank0, _>(expr, &shape)?))
+        scaled_and_shifted(self, dims, eps, gain, bias)
     }
 
     /// `x / sqrt(mean of x^2 + eps)`, the mean being over dims.
@@ -335,3 +306,47 @@ pub trait Normalization: AsTensor {
 }
 
 impl<A: AsTensor> Normalization for A {}
+
+/// As [`try_layer_norm_affine`](Normalization::try_layer_norm_affine). That the gain and the bias have no dims besides those of the tensor is not asked.
+#[doc(hidden)]
+pub fn scaled_and_shifted<A, D, X, G, B>(
+    tensor: A,
+    dims: D,
+    eps: A::Elem,
+    gain: G,
+    bias: B,
+) -> Result<ScaledAndShifted<A, G, B>, DimError>
+where
+    A: Evaluable<Elem: Real, Rank = Rank0>,
+    D: DimsOf<A::Dims, X>,
+    X: Dims,
+    G: Operand<A::Elem, Rank = Rank0, Expr: Expr<Elem = A::Elem>>,
+    B: Operand<A::Elem, Rank = Rank0, Expr: Expr<Elem = A::Elem>>,
+    A::Dims: Union<G::Dims, Out: Union<B::Dims>>,
+{
+    type All<A, G, B> = <ScaledAndShifted<A, G, B> as AsTensor>::Dims;
+    let tensor = checked(tensor, &dims)?;
+    let (gain, bias) = (gain.into_expr(), bias.into_expr());
+    let mut shape = Shape::new::<All<A, G, B>, Rank0>();
+    tensor.expr.unify::<All<A, G, B>, Rank0>(&mut shape)?;
+    gain.unify::<All<A, G, B>, Rank0>(&mut shape)?;
+    bias.unify::<All<A, G, B>, Rank0>(&mut shape)?;
+    shape.finish()?;
+    if const { D::KEYS.has(G::Dims::KEYS) && D::KEYS.has(B::Dims::KEYS) }
+        && !record::is_traced::<A::Elem, All<A, G, B>, _>(&gain, &shape)?
+        && !record::is_traced::<A::Elem, All<A, G, B>, _>(&bias, &shape)?
+        && !record::is_traced::<A::Elem, All<A, G, B>, _>(&tensor.expr, &shape)?
+    {
+        // All dims are those of the tensor.
+        let gain = beside_lines::<All<A, G, B>, A::Dims, D, _>(&gain, &shape)?;
+        let bias = beside_lines::<All<A, G, B>, A::Dims, D, _>(&bias, &shape)?;
+        let work = StandardizeAffine { eps, gain: &gain, bias: &bias };
+        let owned = along_lines::<_, D, _>(tensor, work)?.expr;
+        let axes: SmallVec<[usize; 8]> = (0..shape.sizes().len()).collect();
+        return Ok(Named::from_expr(owned.with_dims(&axes, |_| 1)));
+    }
+    let normal = along_lines::<_, D, _>(tensor, Standardize(eps))?.expr;
+    let scaled = Binary { op: ops::Mul, a: normal, b: gain };
+    let expr = Binary { op: ops::Add, a: scaled, b: bias };
+    Ok(Named::from_expr(laid_out::<All<A, G, B>, Rank0, _>(expr, &shape)?))
+}

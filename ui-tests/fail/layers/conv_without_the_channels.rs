@@ -1,0 +1,21 @@
+//~ words: `Channel` | not bound | (Batch, Row, Column)
+use typed_dims::nn::conv::Conv;
+use typed_dims::prelude::*;
+
+dims! {
+    struct Batch;
+    struct Channel;
+    struct Made;
+    struct Row;
+    struct Column;
+    struct Kh;
+    struct Kw;
+}
+
+fn mistake(layer: &Conv<(Channel,), (Made,), (Kh, Kw)>, x: &Tensor<f32, (Batch, Row, Column)>) {
+    layer.apply(x, (Row, Column), &Window::new());
+}
+
+fn main() {
+    let _ = mistake;
+}

@@ -1,0 +1,17 @@
+//~ words: `Width` | not bound | (Batch, Token)
+use typed_dims::nn::norm::RmsNorm;
+use typed_dims::prelude::*;
+
+dims! {
+    struct Batch;
+    struct Token;
+    struct Width;
+}
+
+fn mistake(norm: &RmsNorm<(Width,)>, x: &Tensor<f32, (Batch, Token)>) {
+    norm.apply(x);
+}
+
+fn main() {
+    let _ = mistake;
+}

@@ -1,0 +1,17 @@
+//~ words: (In, Out) | (In, Other)
+use typed_dims::optim::Sgd;
+use typed_dims::prelude::*;
+
+dims! {
+    struct In;
+    struct Out;
+    struct Other;
+}
+
+fn mistake(weight: &mut Tensor<f32, (In, Out)>, gradient: &Tensor<f32, (In, Other)>) {
+    Sgd::new(0.1).step(weight, gradient);
+}
+
+fn main() {
+    let _ = mistake;
+}
