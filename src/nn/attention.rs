@@ -117,9 +117,10 @@ where
     ///
     /// If a dim has another size in `x` or in the mask than in the weights.
     #[track_caller]
-    pub fn among<X, D, N, M, A, B, S, Y, Z>(&self, x: &Named<T, X>, token: D, key: N, mask: M) -> Named<T, X>
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn among<X: MappedBy<W, Q, A> + MappedBy<W, K, B>, D, N, M, A, B, S: MaskedBy<M::Dims>, Y, Z>(&self, x: &Named<T, X>, token: D, key: N, mask: M) -> Named<T, X>
     where
-        X: MappedBy<W, Q, A> + MappedBy<W, K, B> + Union<W>,
+        X: Union<W>,
         D: AnyDim,
         N: NameFor<D, B> + KeepsRole<D, B>,
         N: AttendedDims<A, N::Out, N::Out, <S as Union<N::Out>>::Out, Z> + Copy,
@@ -127,7 +128,7 @@ where
         F: DimsOfBoth<A, N::Out, <A as Union<N::Out>>::Out, S> + DimsOf<A, Y>,
         A: Union<Q> + Union<N::Out, Out: Union<N::Out>>,
         B: Union<K>,
-        S: Union<N::Out> + MaskedBy<M::Dims>,
+        S: Union<N::Out>,
         Y: Dims,
         Z: MappedBy<Q, W, X>,
     {
@@ -142,7 +143,8 @@ where
     ///
     /// If a dim has another size in `x`, in `memory` or in the mask than in the weights.
     #[track_caller]
-    pub fn to<X, V, O, M, A, B, S, Y, Z, R>(
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn to<X: MappedBy<W, Q, A>, V: MappedBy<W, K, B>, O: AttendedDims<A, B, B, <S as Union<B>>::Out, Z>, M, A, B, S: MaskedBy<M::Dims>, Y, Z, R>(
         &self,
         x: &Named<T, X>,
         memory: &Named<T, V>,
@@ -150,14 +152,11 @@ where
         mask: M,
     ) -> Named<T, R>
     where
-        X: MappedBy<W, Q, A>,
-        V: MappedBy<W, K, B>,
-        O: AttendedDims<A, B, B, <S as Union<B>>::Out, Z>,
         M: Mask<T>,
         F: DimsOfBoth<A, B, <A as Union<B>>::Out, S> + DimsOf<A, Y>,
         A: Union<Q> + Union<B, Out: Union<B>>,
         B: Union<K>,
-        S: Union<B> + MaskedBy<M::Dims>,
+        S: Union<B>,
         Y: Dims,
         Z: MappedBy<Q, W, R>,
         R: Union<W>,
@@ -172,7 +171,8 @@ where
     ///
     /// If a dim has two sizes.
     #[track_caller]
-    pub fn attend<A, U, V, O, M, S, X, Y, Z>(
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn attend<A, U, V, O: AttendedDims<A, U::Dims, V::Dims, <S as Union<V::Dims>>::Out, Z>, M, S: MaskedBy<M::Dims>, X, Y, Z>(
         &self,
         queries: &Named<T, A>,
         keys: U,
@@ -184,10 +184,9 @@ where
         A: Union<U::Dims, Out: Union<V::Dims>>,
         U: Computable<Elem = T, Rank = Rank0>,
         V: Computable<Elem = T, Rank = Rank0>,
-        O: AttendedDims<A, U::Dims, V::Dims, <S as Union<V::Dims>>::Out, Z>,
         M: Mask<T>,
         F: DimsOfBoth<A, U::Dims, <A as Union<U::Dims>>::Out, S> + DimsOf<A, Y>,
-        S: Union<V::Dims> + MaskedBy<M::Dims>,
+        S: Union<V::Dims>,
         X: Union<W>,
         Y: Dims,
         Z: MappedBy<Q, W, X>,

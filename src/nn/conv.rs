@@ -73,13 +73,12 @@ where
     ///
     /// If a dim has another size in `x` than in the kernels, or a kernel is longer than what it slides along.
     #[track_caller]
-    pub fn apply<X, P, U, V, S, Y>(&self, x: &Named<T, X>, dims: P, steps: &Window) -> Named<T, Y>
-    where
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn apply<X, P: DimsOf<X, S>, U, V, S: Dims, Y>(&self, x: &Named<T, X>, dims: P, steps: &Window) -> Named<T, Y> where C: DimsOfBoth<X, KernelOf<C, O, K>, U, V>, K: WindowOver<P, X>,
         X: Union<KernelOf<C, O, K>, Out = U>,
-        P: DimsOf<X, S> + Plays<DataFeature>,
-        C: DimsOfBoth<X, KernelOf<C, O, K>, U, V> + Plays<AnyChannel>,
-        K: WindowOver<P, X> + DimsOf<V, Y> + Plays<FilterSpatial>,
-        S: Dims,
+        P: Plays<DataFeature>,
+        C: Plays<AnyChannel>,
+        K: DimsOf<V, Y> + Plays<FilterSpatial>,
         U: Dims,
         V: Dims,
         Y: Union<O>,

@@ -54,10 +54,8 @@ impl<V: AnyDim, D: LayerDims + Union<(V,)>, T: Real> Embedding<V, D, T> {
     ///
     /// If an index is not that of a row.
     #[track_caller]
-    pub fn apply<I, X, Z>(&self, ids: &Named<I, X>) -> Named<T, Z>
+    pub fn apply<I: IndexInt, X: Dims, Z>(&self, ids: &Named<I, X>) -> Named<T, Z>
     where
-        I: IndexInt,
-        X: Dims,
         V: DimsOf<<D as Union<(V,)>>::Out, D>,
         D: Union<X, Out = Z>,
         Z: Dims,

@@ -59,9 +59,8 @@ impl<W: LayerDims + Union<I>, I: LayerDims + Union<W>, T: Real> SwiGlu<W, I, T> 
     ///
     /// If a dim has another size in `x` than in the weights.
     #[track_caller]
-    pub fn apply<X, Z>(&self, x: &Named<T, X>) -> Named<T, X>
+    pub fn apply<X: MappedBy<W, I, Z>, Z>(&self, x: &Named<T, X>) -> Named<T, X>
     where
-        X: MappedBy<W, I, Z>,
         Z: MappedBy<I, W, X> + Union<Z, Out = Z>,
     {
         let inner = (self.gate.apply(x).silu() * self.up.apply(x)).eval();

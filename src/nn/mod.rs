@@ -28,15 +28,15 @@ pub mod rope;
 
 use crate::dim::DimList;
 use crate::scalar::Real;
-use crate::set::Dims;
+use crate::set::Sorted;
 
 /// The dims that a layer works along: a tuple of declared dims, in the order in which they are declared.
 ///
 /// The tuple as a value is `D::default()`.
-pub trait LayerDims: Dims + DimList + Default + Copy {}
+pub trait LayerDims: Sorted + DimList + Default + Copy {}
 
 #[diagnostic::do_not_recommend]
-impl<D: Dims + DimList + Default + Copy> LayerDims for D {}
+impl<D: Sorted + DimList + Default + Copy> LayerDims for D {}
 
 /// A number as an element.
 fn element<T: Real>(value: f64) -> T {

@@ -55,12 +55,8 @@ impl<D: LayerDims, T: Real> LayerNorm<D, T> {
     ///
     /// If a dim has another size in `x` than in the weight.
     #[track_caller]
-    pub fn apply<X, Y>(&self, x: &Named<T, X>) -> Named<T, X>
-    where
-        D: DimsOf<X, Y>,
-        X: Union<D, Out: Union<D>>,
-        Y: Dims,
-    {
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn apply<X: Union<D, Out: Union<D>>, Y: Dims>(&self, x: &Named<T, X>) -> Named<T, X> where D: DimsOf<X, Y> {
         // One pass. (`layer_norm_affine` asks that the weight has no dims besides those of `x`, which the first bound says already.)
         let y = scaled_and_shifted(x, D::default(), element(self.epsilon), &self.weight, &self.bias);
         y.unwrap_or_else(|error| panic!("{error}")).same_set()
@@ -109,12 +105,8 @@ impl<D: LayerDims, T: Real> RmsNorm<D, T> {
     ///
     /// If a dim has another size in `x` than in the weight.
     #[track_caller]
-    pub fn apply<X, Y>(&self, x: &Named<T, X>) -> Named<T, X>
-    where
-        D: DimsOf<X, Y>,
-        X: Union<D>,
-        Y: Dims,
-    {
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn apply<X: Union<D>, Y: Dims>(&self, x: &Named<T, X>) -> Named<T, X> where D: DimsOf<X, Y> {
         (x.rms_norm(D::default(), element(self.epsilon)) * &self.weight).eval().same_set()
     }
 }
@@ -223,11 +215,9 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
     ///
     /// If a dim has another size in `x` than in the weight.
     #[track_caller]
-    pub fn apply<X, Y>(&self, x: &Named<T, X>) -> Named<T, X>
-    where
-        C: DimsOf<X, Y>,
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn apply<X, Y: Dims>(&self, x: &Named<T, X>) -> Named<T, X> where C: DimsOf<X, Y>,
         X: Union<C, Out: Union<C, Out: Union<C, Out: Union<C>>>>,
-        Y: Dims,
     {
         let normal = x.batch_norm_with(&self.running_mean, &self.running_var, element(self.epsilon));
         (normal * &self.weight + &self.bias).eval().same_set()
@@ -239,10 +229,9 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
     ///
     /// If a dim has another size in `x` than in the weight.
     #[track_caller]
-    pub fn train<X, D, Z>(&self, x: &Named<T, X>, dims: D) -> (Named<T, X>, ChannelMoments<C, T>)
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn train<X, D: DimsOf<X, Z>, Z: LeavesChannels<C> + AllPlay<DataChannel>>(&self, x: &Named<T, X>, dims: D) -> (Named<T, X>, ChannelMoments<C, T>)
     where
-        D: DimsOf<X, Z>,
-        Z: AllPlay<DataChannel> + LeavesChannels<C>,
         X: Union<C, Out: Union<C>>,
     {
         let normal = x.batch_norm(dims, element(self.epsilon));

@@ -96,14 +96,13 @@ where
     ///
     /// If a dim has another size in `x` or in the state than in the weights.
     #[track_caller]
-    pub fn step<X, Y, V, S>(&self, x: &Named<T, X>, state: &LstmState<S, T>) -> LstmState<S, T>
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn step<X: MappedBy<(I,), GatesOf<LstmGate, N>, Y>, Y, V: Dims, S>(&self, x: &Named<T, X>, state: &LstmState<S, T>) -> LstmState<S, T>
     where
-        X: MappedBy<(I,), GatesOf<LstmGate, N>, Y>,
         S: MappedBy<(H,), GatesOf<LstmGate, N>, Y> + Union<S, Out = S>,
         Y: Union<Y, Out = Y> + Union<GatesOf<LstmGate, N>, Out = Y>,
         LstmGate: DimsOf<Y, V>,
         H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
-        V: Dims,
     {
         let made = project::<(I,), GatesOf<LstmGate, N>, T, X, Y>(x, &self.weight_ih);
         self.next(made, state)
@@ -132,21 +131,20 @@ where
     ///
     /// If a dim has another size in `x` or in the state than in the weights, or `time` has no position.
     #[track_caller]
-    pub fn apply<X, D, Y, Z, V, S>(
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn apply<X: MappedBy<(I,), GatesOf<LstmGate, N>, Z>, D: AnyDim + DimsOf<Z, Y>, Y, Z, V: Dims, S>(
         &self,
         x: &Named<T, X>,
         time: D,
         state: Option<LstmState<S, T>>,
     ) -> (Named<T, <S as Union<(D,)>>::Out>, LstmState<S, T>)
     where
-        X: MappedBy<(I,), GatesOf<LstmGate, N>, Z>,
-        D: AnyDim + DimRef<Brand = D> + DimsOf<Z, Y> + NewDim<S>,
+        D: DimRef<Brand = D> + NewDim<S>,
         S: MappedBy<(H,), GatesOf<LstmGate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
         Y: Union<Y, Out = Y> + Union<GatesOf<LstmGate, N>, Out = Y>,
         Z: Dims,
         LstmGate: DimsOf<Y, V>,
         H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
-        V: Dims,
     {
         let all = project::<(I,), GatesOf<LstmGate, N>, T, X, Z>(x, &self.weight_ih);
         let made = |at: usize| all.view().index(time, at);
@@ -232,14 +230,13 @@ where
     ///
     /// If a dim has another size in `x` or in the state than in the weights.
     #[track_caller]
-    pub fn step<X, Y, V, S>(&self, x: &Named<T, X>, hidden: &Named<T, S>) -> Named<T, S>
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn step<X: MappedBy<(I,), GatesOf<GruGate, N>, Y>, Y, V: Dims, S>(&self, x: &Named<T, X>, hidden: &Named<T, S>) -> Named<T, S>
     where
-        X: MappedBy<(I,), GatesOf<GruGate, N>, Y>,
         S: MappedBy<(H,), GatesOf<GruGate, N>, Y> + Union<S, Out = S>,
         Y: Union<GatesOf<GruGate, N>, Out = Y>,
         GruGate: DimsOf<Y, V>,
         H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
-        V: Dims,
     {
         let made = project::<(I,), GatesOf<GruGate, N>, T, X, Y>(x, &self.weight_ih);
         self.next(&(made + &self.bias_ih).eval(), hidden)
@@ -270,21 +267,20 @@ where
     ///
     /// If a dim has another size in `x` or in the state than in the weights, or `time` has no position.
     #[track_caller]
-    pub fn apply<X, D, Y, Z, V, S>(
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn apply<X: MappedBy<(I,), GatesOf<GruGate, N>, Z>, D: AnyDim + DimsOf<Z, Y>, Y, Z, V: Dims, S>(
         &self,
         x: &Named<T, X>,
         time: D,
         hidden: Option<Named<T, S>>,
     ) -> (Named<T, <S as Union<(D,)>>::Out>, Named<T, S>)
     where
-        X: MappedBy<(I,), GatesOf<GruGate, N>, Z>,
-        D: AnyDim + DimRef<Brand = D> + DimsOf<Z, Y> + NewDim<S>,
+        D: DimRef<Brand = D> + NewDim<S>,
         S: MappedBy<(H,), GatesOf<GruGate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
         Y: Union<GatesOf<GruGate, N>, Out = Y>,
         Z: Union<GatesOf<GruGate, N>, Out = Z>,
         GruGate: DimsOf<Y, V>,
         H: NameFor<N, V, Out = S> + KeepsRole<N, V>,
-        V: Dims,
     {
         let all = project::<(I,), GatesOf<GruGate, N>, T, X, Z>(x, &self.weight_ih);
         let all = (all + &self.bias_ih).eval();

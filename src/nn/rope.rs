@@ -72,13 +72,11 @@ where
     ///
     /// If there are more positions than the angles were made for, or `F` has another size.
     #[track_caller]
-    pub fn apply<X, Y, Z>(&self, x: &Named<T, X>, start: usize) -> Named<T, X>
-    where
-        P: DimsOf<X, Y> + DimsOf<<(F,) as Union<(P,)>>::Out, (F,)> + Sliceable,
-        F: DimsOf<X, Z> + DimsOf<<(F,) as Union<(P,)>>::Out, (P,)>,
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn apply<X, Y: Dims, Z: Dims>(&self, x: &Named<T, X>, start: usize) -> Named<T, X> where P: DimsOf<X, Y>, F: DimsOf<X, Z>,
+        P: DimsOf<<(F,) as Union<(P,)>>::Out, (F,)> + Sliceable,
+        F: DimsOf<<(F,) as Union<(P,)>>::Out, (P,)>,
         X: Union<<(F,) as Union<(P,)>>::Out, Out: Union<<X as Union<<(F,) as Union<(P,)>>::Out>>::Out>>,
-        Y: Dims,
-        Z: Dims,
     {
         let half = (self.cos.size(F::default()) / 2) as isize;
         let positions = start..start + x.size(P::default());

@@ -63,32 +63,21 @@ pub(crate) fn of_map<T: Real, A: Written, B: Written<Set: Union<A::Set>>>(
     normal(Beside(inputs, outputs), Float::sqrt(1.0 / fan_in), seed)
 }
 
+// The bounds stand in the line of the name, because rustc quotes it.
 macro_rules! by_fan_in {
-    ($($(#[$doc:meta])* $name:ident $try_name:ident $draw:ident $gain:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident $try_name:ident $draw:ident $gain:literal [$($bounds:tt)*];)*) => {$(
         $(#[$doc])*
         ///
         /// # Panics
         ///
         /// If a dim has two sizes, or the tensor does not fit into memory.
         #[track_caller]
-        pub fn $name<T, D, F, X>(dims: D, fan_in: F, seed: u64) -> Named<T, D::Set>
-        where
-            T: Real,
-            D: SizedDims,
-            F: DimList + DimsOf<D::Set, X>,
-            X: Dims,
-        {
+        pub fn $name<$($bounds)*>(dims: D, fan_in: F, seed: u64) -> Named<T, D::Set> {
             unwrap($try_name(dims, fan_in, seed))
         }
 
         #[doc = concat!("As [`", stringify!($name), "`], but what sizes decide is an error.")]
-        pub fn $try_name<T, D, F, X>(dims: D, fan_in: F, seed: u64) -> Result<Named<T, D::Set>, DimError>
-        where
-            T: Real,
-            D: SizedDims,
-            F: DimList + DimsOf<D::Set, X>,
-            X: Dims,
-        {
+        pub fn $try_name<$($bounds)*>(dims: D, fan_in: F, seed: u64) -> Result<Named<T, D::Set>, DimError> {
             let scale = Float::sqrt($gain / fan(&dims, &fan_in)?);
             $draw(dims, scale, seed)
         }
@@ -99,52 +88,36 @@ by_fan_in! {
     /// Numbers with a normal distribution of mean 0 and variance `2 / fan_in`, for layers before a `relu`.
     ///
     /// (K. He and others, 2015, "Delving deep into rectifiers".)
-    he_normal try_he_normal normal 2.0;
+    he_normal try_he_normal normal 2.0 [T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims];
     /// Numbers that are drawn evenly between `-sqrt(6 / fan_in)` and `sqrt(6 / fan_in)`, so that their variance is that of [`he_normal`].
-    he_uniform try_he_uniform uniform 6.0;
+    he_uniform try_he_uniform uniform 6.0 [T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims];
     /// Numbers with a normal distribution of mean 0 and variance `1 / fan_in`.
     ///
     /// (Y. LeCun and others, 1998, "Efficient backprop".)
-    lecun_normal try_lecun_normal normal 1.0;
+    lecun_normal try_lecun_normal normal 1.0 [T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims];
     /// Numbers that are drawn evenly between `-sqrt(3 / fan_in)` and `sqrt(3 / fan_in)`, so that their variance is that of [`lecun_normal`].
-    lecun_uniform try_lecun_uniform uniform 3.0;
+    lecun_uniform try_lecun_uniform uniform 3.0 [T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims];
 }
 
 macro_rules! by_both {
-    ($($(#[$doc:meta])* $name:ident $try_name:ident $draw:ident $gain:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident $try_name:ident $draw:ident $gain:literal [$($bounds:tt)*];)*) => {$(
         $(#[$doc])*
         ///
         /// # Panics
         ///
         /// If a dim has two sizes, or the tensor does not fit into memory.
         #[track_caller]
-        pub fn $name<T, D, I, O, X, Y>(dims: D, fan_in: I, fan_out: O, seed: u64) -> Named<T, D::Set>
-        where
-            T: Real,
-            D: SizedDims,
-            I: DimList + DimsOf<D::Set, X>,
-            O: DimList + DimsOf<D::Set, Y>,
-            X: Dims,
-            Y: Dims,
-        {
+        pub fn $name<$($bounds)*>(dims: D, fan_in: I, fan_out: O, seed: u64) -> Named<T, D::Set> {
             unwrap($try_name(dims, fan_in, fan_out, seed))
         }
 
         #[doc = concat!("As [`", stringify!($name), "`], but what sizes decide is an error.")]
-        pub fn $try_name<T, D, I, O, X, Y>(
+        pub fn $try_name<$($bounds)*>(
             dims: D,
             fan_in: I,
             fan_out: O,
             seed: u64,
-        ) -> Result<Named<T, D::Set>, DimError>
-        where
-            T: Real,
-            D: SizedDims,
-            I: DimList + DimsOf<D::Set, X>,
-            O: DimList + DimsOf<D::Set, Y>,
-            X: Dims,
-            Y: Dims,
-        {
+        ) -> Result<Named<T, D::Set>, DimError> {
             let scale = Float::sqrt($gain / (fan(&dims, &fan_in)? + fan(&dims, &fan_out)?));
             $draw(dims, scale, seed)
         }
@@ -155,9 +128,9 @@ by_both! {
     /// Numbers with a normal distribution of mean 0 and variance `2 / (fan_in + fan_out)`.
     ///
     /// (X. Glorot, Y. Bengio, 2010, "Understanding the difficulty of training deep feedforward neural networks".)
-    xavier_normal try_xavier_normal normal 2.0;
+    xavier_normal try_xavier_normal normal 2.0 [T: Real, D: SizedDims, I: DimList + DimsOf<D::Set, X>, O: DimList + DimsOf<D::Set, Y>, X: Dims, Y: Dims];
     /// Numbers that are drawn evenly between `-a` and `a`, where `a = sqrt(6 / (fan_in + fan_out))`, so that their variance is that of [`xavier_normal`].
-    xavier_uniform try_xavier_uniform uniform 6.0;
+    xavier_uniform try_xavier_uniform uniform 6.0 [T: Real, D: SizedDims, I: DimList + DimsOf<D::Set, X>, O: DimList + DimsOf<D::Set, Y>, X: Dims, Y: Dims];
 }
 
 /// Numbers with a normal distribution of mean 0 and a standard deviation, drawn again as long as they are more than two deviations from 0.
@@ -214,13 +187,8 @@ pub fn try_truncated_normal<T: Real, D: SizedDims>(
 ///
 /// If a dim has two sizes, or the tensor does not fit into memory.
 #[track_caller]
-pub fn orthogonal<T, D, F, X>(dims: D, rows: F, seed: u64) -> Named<T, D::Set>
-where
-    T: Real,
-    D: SizedDims,
-    F: DimList + DimsOf<D::Set, X>,
-    X: Dims,
-{
+#[rustfmt::skip] // rustc quotes the line
+pub fn orthogonal<T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims>(dims: D, rows: F, seed: u64) -> Named<T, D::Set> {
     unwrap(try_orthogonal(dims, rows, seed))
 }
 

@@ -166,8 +166,9 @@ fn record_update<T>(nest: &Nest, scatters: bool, expression: impl FnOnce() -> St
     });
 }
 
+// The bounds stand in the line of the name, because rustc quotes it.
 macro_rules! assignments {
-    ($($(#[$doc:meta])* $name:ident $try_name:ident $op:expr, [$bound:ident];)*) => {
+    ($($(#[$doc:meta])* $name:ident $try_name:ident $op:expr, [$($bounds:tt)*];)*) => {
         impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {$(
             $(#[$doc])*
             ///
@@ -177,9 +178,7 @@ macro_rules! assignments {
             #[track_caller]
             pub fn $name<B: Operand<T, Expr: Expr<Elem = T>>>(mut self, value: B)
             where
-                T: $bound,
-                S: Covers<B::Dims>,
-                R: CoversAxes<B::Rank>,
+                $($bounds)*
             {
                 unwrap(self.update(value, $op, stringify!($name)));
             }
@@ -189,9 +188,7 @@ macro_rules! assignments {
             #[track_caller]
             pub fn $try_name<B: Operand<T, Expr: Expr<Elem = T>>>(mut self, value: B) -> Result<(), DimError>
             where
-                T: $bound,
-                S: Covers<B::Dims>,
-                R: CoversAxes<B::Rank>,
+                $($bounds)*
             {
                 self.update(value, $op, stringify!($name))
             }
@@ -201,19 +198,19 @@ macro_rules! assignments {
 
 assignments! {
     /// Replaces the elements by those of `value`. Where a place comes up several times the last value stays.
-    assign try_assign Replace, [Element];
+    assign try_assign Replace, [T: Element, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];
     /// Adds `value` to the elements. Where a place comes up several times all values are added.
-    add_assign try_add_assign ops::Add, [Num];
+    add_assign try_add_assign ops::Add, [T: Num, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];
     /// Subtracts `value` from the elements.
-    sub_assign try_sub_assign ops::Sub, [Num];
+    sub_assign try_sub_assign ops::Sub, [T: Num, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];
     /// Multiplies the elements by `value`.
-    mul_assign try_mul_assign ops::Mul, [Num];
+    mul_assign try_mul_assign ops::Mul, [T: Num, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];
     /// Divides the elements by `value`.
-    div_assign try_div_assign ops::Div, [Num];
+    div_assign try_div_assign ops::Div, [T: Num, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];
     /// Replaces each element by the greater of it and `value`.
-    max_assign try_max_assign ops::Maximum, [Ordered];
+    max_assign try_max_assign ops::Maximum, [T: Ordered, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];
     /// Replaces each element by the lesser of it and `value`.
-    min_assign try_min_assign ops::Minimum, [Ordered];
+    min_assign try_min_assign ops::Minimum, [T: Ordered, S: Covers<B::Dims>, R: CoversAxes<B::Rank>];
 }
 
 /// Writes an expression into `places`, whose axes are `own` for the dims `S`, where rustc knows that all operands lie as they do. Returns whether it

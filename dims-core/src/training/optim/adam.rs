@@ -51,7 +51,7 @@ impl Moments {
 }
 
 macro_rules! adam {
-    ($(#[$doc:meta])* $name:ident, $weight_decay:literal, $decoupled:literal, $(#[$decay:meta])*) => {
+    ($(#[$doc:meta])* $name:ident, $decoupled:literal, $(#[$decay:meta])*) => {
         $(#[$doc])*
         #[derive(Clone, Debug)]
         pub struct $name<P> {
@@ -60,11 +60,6 @@ macro_rules! adam {
         }
 
         impl<P: Parameters> $name<P> {
-            /// Steps with a learning rate: a number, or a [`Schedule`].
-            pub fn new(rate: impl Into<Schedule>) -> Self {
-                $name { state: State::new(rate.into()), moments: Moments::new($weight_decay) }
-            }
-
             /// Which shares of the means of `g` and of `g^2` stay at each step; 0.9 and 0.999 unless they are set.
             #[must_use]
             pub fn betas(self, beta1: f64, beta2: f64) -> Self {
@@ -100,7 +95,7 @@ adam! {
     /// at step `t`, counted from 1, where `g` is the gradient. This is `torch.optim.Adam`.
     ///
     /// (D. P. Kingma, J. Ba, 2015, "Adam: A method for stochastic optimization".)
-    Adam, 0.0, false,
+    Adam, false,
     /// The share of each parameter that is added to its gradient; 0 unless it is set.
 }
 
@@ -108,8 +103,25 @@ adam! {
     /// [`Adam`] whose weight decay is apart from the moments: `p -= rate * weight_decay * p` at each step. This is `torch.optim.AdamW`.
     ///
     /// (I. Loshchilov, F. Hutter, 2019, "Decoupled weight decay regularization".)
-    AdamW, 0.01, true,
+    AdamW, true,
     /// How much of each parameter goes at each step, times the learning rate; 0.01 unless it is set.
+}
+
+// (Not in the macro, and in one line: rustc quotes the line if `P` is no parameter.)
+impl<P> Adam<P> {
+    /// Steps with a learning rate: a number, or a [`Schedule`].
+    #[rustfmt::skip]
+    pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
+        Adam { state: State::new(rate.into()), moments: Moments::new(0.0) }
+    }
+}
+
+impl<P> AdamW<P> {
+    /// Steps with a learning rate: a number, or a [`Schedule`].
+    #[rustfmt::skip]
+    pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
+        AdamW { state: State::new(rate.into()), moments: Moments::new(0.01) }
+    }
 }
 
 struct Adaptive {

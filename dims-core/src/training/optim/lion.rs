@@ -19,9 +19,10 @@ pub struct Lion<P> {
     weight_decay: f64,
 }
 
-impl<P: Parameters> Lion<P> {
+impl<P> Lion<P> {
     /// Steps with a learning rate: a number, or a [`Schedule`].
-    pub fn new(rate: impl Into<Schedule>) -> Self {
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         Lion { state: State::new(rate.into()), betas: (0.9, 0.99), weight_decay: 0.001 }
     }
 

@@ -30,9 +30,10 @@ pub struct Sgd<P> {
     weight_decay: f64,
 }
 
-impl<P: Parameters> Sgd<P> {
+impl<P> Sgd<P> {
     /// Descent with a learning rate: a number, or a [`Schedule`].
-    pub fn new(rate: impl Into<Schedule>) -> Self {
+    #[rustfmt::skip] // rustc quotes the line
+    pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         Sgd { state: State::new(rate.into()), momentum: 0.0, nesterov: false, weight_decay: 0.0 }
     }
 
