@@ -33,6 +33,10 @@ use crate::set::Sorted;
 /// The dims that a layer works along: a tuple of declared dims, in the order in which they are declared.
 ///
 /// The tuple as a value is `D::default()`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a tuple of declared dims in the order of their declaration",
+    label = "the dims of a layer are expected here; those of a layer along one dim are `(Width,)`"
+)]
 pub trait LayerDims: Sorted + DimList + Default + Copy {}
 
 #[diagnostic::do_not_recommend]

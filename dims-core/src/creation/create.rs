@@ -55,8 +55,7 @@ impl<L: Written> SizedDims for L where NoDim<L::Unsized>: HasSize<L::Unsized> {}
 /// Every dim of a list has a size; `D` is the first one that has none, or [`Nothing`].
 #[diagnostic::on_unimplemented(
     message = "dimension `{D}` has no size",
-    label = "expected dims with sizes",
-    note = "give a dim a size with `{D}.of(2)`; dims with a static size and local dims have their own"
+    label = "give it a size, `{D}.of(2)`; dims with a static size and local dims have their own"
 )]
 pub trait HasSize<D> {}
 #[diagnostic::do_not_recommend]

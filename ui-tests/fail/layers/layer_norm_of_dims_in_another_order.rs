@@ -1,4 +1,4 @@
-//~ words: `(Batch, Width)` | order
+//~ words: `(Width, Batch)` | order
 use typed_dims::nn::norm::LayerNorm;
 use typed_dims::prelude::*;
 
@@ -7,10 +7,10 @@ dims! {
     struct Width;
 }
 
-fn mistake(norm: &LayerNorm<(Width, Batch)>, x: &Tensor<f32, (Batch, Width)>) {
-    norm.apply(x);
+struct Network {
+    norm: LayerNorm<(Width, Batch)>,
 }
 
 fn main() {
-    let _ = mistake;
+    let _ = |network: Network| network.norm;
 }

@@ -1,4 +1,4 @@
-//~ words: `Small` | `Large`
+//~ words: `&Small` | `&Large`
 use typed_dims::optim::AdamW;
 use typed_dims::prelude::*;
 

@@ -1,0 +1,13 @@
+//~ words: `Width` | tuple | `(Width,)`
+use typed_dims::nn::norm::LayerNorm;
+use typed_dims::prelude::*;
+
+dims! {
+    struct Width;
+}
+
+struct Network {
+    norm: LayerNorm<Width>,
+}
+
+fn main() {}
