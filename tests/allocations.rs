@@ -229,3 +229,28 @@ fn a_step_of_an_optimizer_allocates_its_state() {
     });
     assert_eq!(found, NONE);
 }
+
+/// A further token costs its own keys and values, however many there are already.
+#[test]
+fn a_cache_of_keys_and_values_is_filled_in_place() {
+    use typed_dims::nn::attention::KeyValues;
+
+    dims! {
+        struct Head = 4;
+        struct Key;
+        struct Feat = 8;
+    }
+    let mut past = KeyValues::<_, Key>::new((Head, Key.of(1000), Feat));
+    let token = |at: usize| full((Head, Key.of(1), Feat), at as f32);
+    for at in 0..100 {
+        let (keys, values) = (token(at), token(at + 1));
+        assert_eq!(allocations(4 * 4 * 8, || past.push(keys, values)), NONE);
+    }
+    assert_eq!(past.values().max((Head, Key, Feat)).order(()), 100.0);
+    // While a clone has the elements, they are copied once.
+    let clone = past.clone();
+    let bytes = 4 * 4 * 1000 * 8;
+    assert_eq!(allocations(bytes, || past.push(token(100), token(101))), [bytes, bytes]);
+    assert_eq!(allocations(bytes, || past.push(token(101), token(102))), NONE);
+    assert_eq!((clone.len(), past.len()), (100, 102));
+}

@@ -1,6 +1,6 @@
 //! Convolutions: functions, and a layer.
 
-use crate::create::{Beside, SizedDims};
+use crate::create::{Chained, SizedDims};
 use crate::dim::DimList;
 use crate::nn::LayerDims;
 use crate::nn::linear::Projection;
@@ -37,7 +37,7 @@ where
     K: LayerDims + Union<C>,
 {
     /// The kernels.
-    #[cfg_attr(feature = "safetensors", load(axes = Beside<(O, C), K>))]
+    #[cfg_attr(feature = "safetensors", load(axes = Chained<(O, C), K>))]
     pub weight: Named<T, KernelOf<C, O, K>>,
     /// What is added to each channel.
     #[cfg_attr(feature = "safetensors", load(axes = (O,)))]
@@ -60,10 +60,10 @@ where
     pub fn new<A, B, D>(channels: A, outputs: B, kernel: D, seed: u64) -> Self
     where
         B: SizedDims<Set = O> + Copy,
-        Beside<A, D>: SizedDims<Set = <K as Union<C>>::Out>,
+        Chained<A, D>: SizedDims<Set = <K as Union<C>>::Out>,
         K: Union<C, Out: DimList>,
     {
-        let map = Projection::<<K as Union<C>>::Out, O, T>::new(Beside(channels, kernel), outputs, seed);
+        let map = Projection::<<K as Union<C>>::Out, O, T>::new(Chained(channels, kernel), outputs, seed);
         Conv { weight: map.weight, bias: zeros(outputs) }
     }
 

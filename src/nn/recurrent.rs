@@ -1,6 +1,6 @@
 //! Recurrent networks.
 
-use crate::create::Beside;
+use crate::create::Chained;
 use crate::dim::Of;
 use crate::join::NewDim;
 use crate::nn::linear::{MappedBy, Projection, project};
@@ -81,7 +81,7 @@ where
     /// If the weights do not fit into memory.
     #[track_caller]
     pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self {
-        let gates = Beside(LstmGate, N::default().of(hidden.size()));
+        let gates = Chained(LstmGate, N::default().of(hidden.size()));
         Lstm {
             weight_ih: Projection::<(I,), GatesOf<LstmGate, N>, T>::new(inputs, gates, split(seed, 0)).weight,
             weight_hh: Projection::<(H,), GatesOf<LstmGate, N>, T>::new(hidden, gates, split(seed, 1)).weight,
@@ -215,7 +215,7 @@ where
     /// If the weights do not fit into memory.
     #[track_caller]
     pub fn new(inputs: Of<I>, hidden: Of<H>, seed: u64) -> Self {
-        let gates = Beside(GruGate, N::default().of(hidden.size()));
+        let gates = Chained(GruGate, N::default().of(hidden.size()));
         Gru {
             weight_ih: Projection::<(I,), GatesOf<GruGate, N>, T>::new(inputs, gates, split(seed, 0)).weight,
             weight_hh: Projection::<(H,), GatesOf<GruGate, N>, T>::new(hidden, gates, split(seed, 1)).weight,

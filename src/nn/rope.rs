@@ -1,6 +1,6 @@
 //! Positions of tokens as rotations.
 
-use crate::create::Beside;
+use crate::create::Chained;
 use crate::dim::Of;
 use crate::nn::element;
 use crate::prelude::*;
@@ -59,7 +59,7 @@ where
         let angle = |(position, feature): (usize, usize)| {
             position as f64 * Float::powf(base, -((feature % half) as f64) / half as f64)
         };
-        let dims = Beside(positions, features);
+        let dims = Chained(positions, features);
         Rope {
             cos: from_fn(dims, |at| element(Float::cos(angle(at)))),
             sin: from_fn(dims, |at| element(Float::sin(angle(at)) * if at.1 < half { -1.0 } else { 1.0 })),

@@ -161,24 +161,24 @@ macro_rules! usize_for {
 
 each_tuple!(sized_lists);
 
-/// The dims of two lists with their sizes, one list behind the other: `Beside((In.of(3),), (Out.of(2),))` makes what `(In.of(3), Out.of(2))` does.
+/// The dims of two lists with their sizes, one list behind the other: `Chained((In.of(3),), (Out.of(2),))` makes what `(In.of(3), Out.of(2))` does.
 ///
 /// It is for layers over generic dims, whose constructors get some dims in one argument and some in another: the type of a tensor of both is
 /// `Named<T, <B as Union<A>>::Out>`, where `A` and `B` are the sets of the two lists.
 ///
 /// ```
-/// use typed_dims::create::Beside;
+/// use typed_dims::create::Chained;
 /// use typed_dims::prelude::*;
 ///
 /// dims! { struct In; struct Out; }
-/// let x = from_vec(Beside(In.of(2), Out.of(2)), vec![1, 2, 3, 4]);
+/// let x = from_vec(Chained(In.of(2), Out.of(2)), vec![1, 2, 3, 4]);
 /// assert_eq!(x.order((In, Out)), ndarray::array![[1, 2], [3, 4]]);
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Beside<A, B>(pub A, pub B);
+pub struct Chained<A, B>(pub A, pub B);
 
 #[diagnostic::do_not_recommend]
-impl<A: Written, B: Written<Set: Union<A::Set>>> Written for Beside<A, B> {
+impl<A: Written, B: Written<Set: Union<A::Set>>> Written for Chained<A, B> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Set = <B::Set as Union<A::Set>>::Out;
     type Unsized = <A::Unsized as MaybeDim>::Or<B::Unsized>;

@@ -26,7 +26,7 @@
 //!
 //! The same seed gives the same numbers, in the order in which the dims are written. Give each parameter a seed of its own, by [`split`](crate::random::split).
 
-use crate::create::{Beside, SizedDims, Written, sizes};
+use crate::create::{Chained, SizedDims, Written, sizes};
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::named::Named;
@@ -60,7 +60,7 @@ pub(crate) fn of_map<T: Real, A: Written, B: Written<Set: Union<A::Set>>>(
     seed: u64,
 ) -> Result<Named<T, <B::Set as Union<A::Set>>::Out>, DimError> {
     let fan_in: f64 = sizes(&inputs)?.iter().map(|&(_, size)| size as f64).product();
-    normal(Beside(inputs, outputs), Float::sqrt(1.0 / fan_in), seed)
+    normal(Chained(inputs, outputs), Float::sqrt(1.0 / fan_in), seed)
 }
 
 // The bounds stand in the line of the name, because rustc quotes it.

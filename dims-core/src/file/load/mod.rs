@@ -17,7 +17,7 @@ use super::entry::Entry;
 use super::error::FileError;
 use super::names::{AxisName, one};
 use super::safetensors::Reader;
-use crate::create::Beside;
+use crate::create::Chained;
 use crate::dim::DimList;
 use crate::error::DimError;
 use crate::expr::evaluate::laid_out_in;
@@ -377,7 +377,7 @@ impl FileAxes for () {
 }
 
 /// The axes of one list, then those of another.
-impl<A: FileAxes, B: FileAxes> FileAxes for Beside<A, B> {
+impl<A: FileAxes, B: FileAxes> FileAxes for Chained<A, B> {
     const GROUPS: &'static [&'static Keys] = {
         let (all, _) = Both::<A, B>::GROUPS.split_at(A::GROUPS.len() + B::GROUPS.len());
         all
