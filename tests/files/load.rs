@@ -321,3 +321,51 @@ fn what_is_loaded_can_be_learned() {
     assert_eq!(next.table.order((Inner, Width))[(4, 3)], 19.0);
     assert_eq!((next.calls, next.map.bias.sum((Head, HeadDim)).order(())), (0, 21.0));
 }
+
+/// Files of the library have the names of dims, in the order in which these are declared: fields may list them in another.
+#[test]
+fn axes_with_names_can_be_in_any_order() {
+    use typed_dims::nn::linear::Linear as Map;
+
+    #[derive(Load)]
+    struct Arrays<'w> {
+        owned: Tensor<f32, (Head, Width)>,
+        #[load(axes = ((Head, HeadDim), Width))]
+        grouped: Tensor<f32, (Head, HeadDim, Width)>,
+        #[load(axes = ((Head, HeadDim), Width), layout = (Width, Head, HeadDim))]
+        laid: Tensor<f32, (Head, HeadDim, Width)>,
+        viewed: TensorView<'w, f32, (Head, Width)>,
+        map: Map<(Width,), (Head, HeadDim)>,
+    }
+
+    let (width, head, dim) = (Width.of(4), Head.of(2), HeadDim.of(3));
+    let two = from_fn((width, head), |(w, h)| (10 * w + h) as f32);
+    let three = from_fn((width, head, dim), |(w, h, d)| (100 * w + 10 * h + d) as f32);
+    let mut file = Writer::new();
+    file.put("owned", &two).unwrap().put("viewed", &two).unwrap();
+    file.put("grouped", &three).unwrap().put("laid", &three).unwrap().put("map.weight", &three).unwrap();
+    file.put("map.bias", from_fn((head, dim), |(h, d)| (10 * h + d) as f32)).unwrap();
+    let bytes = file.to_bytes().unwrap();
+    let file = Reader::new(&bytes).unwrap();
+    let loaded: Arrays<'_> = Weights::of(&file).unwrap().load().unwrap();
+    assert_eq!(loaded.owned, two);
+    assert_eq!(loaded.viewed.eval(), two);
+    assert_eq!((&loaded.grouped, &loaded.laid, &loaded.map.weight), (&three, &three, &three));
+    assert_eq!(loaded.map.bias.order((Head, HeadDim))[(1, 2)], 12.0);
+
+    // Names that do not fit are an error, with those of the field and those of the file, and sizes.
+    #[derive(Load)]
+    #[allow(dead_code)]
+    struct Other {
+        owned: Tensor<f32, (Inner, Width)>,
+        #[load(axes = ((Head, HeadDim), Width))]
+        viewed: Tensor<f32, (Head, HeadDim, Width)>,
+    }
+    let weights = Weights::of(&file).unwrap().ignoring("grouped").ignoring("laid").ignoring("map");
+    assert_eq!(
+        weights.load::<Other>().err().unwrap().to_string(),
+        "the weights do not fit:
+  `owned` has the axes (Width = 4, Head = 2), but its field the axes (Inner, Width)
+  `viewed` has the axes (Width = 4, Head = 2), but its field the axes (Head x HeadDim, Width)"
+    );
+}

@@ -268,19 +268,26 @@ impl<'a> Loader<'_, 'a> {
         let found = entry.sizes();
         let axes =
             || Fault::Axes { name: self.name.clone(), expected: described(groups), found: entry.described() };
-        // A file that names its axes must agree where a field does not split them, in names and in what they mean.
-        let otherwise = |(axis, group): (&AxisName, &&Keys)| match group.as_slice() {
-            [key] => key.name != axis.name || !means(&axis.roles, key.roles),
+        let is = |axis: &AxisName, key: &DimKey| key.name == axis.name && means(&axis.roles, key.roles);
+        let keys = || groups.iter().flat_map(|group| group.as_slice());
+        // A file that names one axis for each dim says itself in which order they are: as `Writer` wrote them, for example.
+        let by_name: Option<SmallVec<[&[DimKey]; 8]>> = entry.names.as_ref().and_then(|names| {
+            let axis = |axis| keys().find(|key| is(axis, key)).map(core::slice::from_ref);
+            if names.len() == keys().count() { names.iter().map(axis).collect() } else { None }
+        });
+        // Else it must agree where a field does not split the axes, in names and in what they mean.
+        let otherwise = |(axis, group): (&AxisName, &&[DimKey])| match group {
+            [key] => !is(axis, key),
             _ => false,
         };
-        if groups.len() != found.len() || entry.names.iter().flatten().zip(groups).any(otherwise) {
+        let groups = by_name.unwrap_or_else(|| groups.iter().map(|group| group.as_slice()).collect());
+        if groups.len() != found.len() || entry.names.iter().flatten().zip(&groups).any(otherwise) {
             self.faults.push(axes());
             return None;
         }
         let (mut order, mut sizes) = (SmallVec::new(), SmallVec::new());
         let mut faults = Vec::new();
-        for (group, &size) in groups.iter().zip(found) {
-            let keys = group.as_slice();
+        for (&keys, &size) in groups.iter().zip(found) {
             let known = |key: &DimKey| key.fixed.or(size_of_dim(&self.sizes, key).map(|known| known.size));
             let open: Vec<&DimKey> = keys.iter().filter(|key| known(key).is_none()).collect();
             let product: usize = keys.iter().filter_map(known).product();
