@@ -16,6 +16,9 @@
 //! | [`SwiGlu`](glu::SwiGlu) | a gated feed-forward network |
 //! | [`Lstm`](recurrent::Lstm), [`Gru`](recurrent::Gru) | recurrent networks |
 
+// rustc quotes the line of the bound that a mistake breaks: those of typical mistakes stand in the line of the method's name.
+#![allow(clippy::multiple_bound_locations)]
+
 pub use typed_dims_core::nn::{dropout, linear, loss, pool};
 
 pub mod attention;

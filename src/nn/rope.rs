@@ -54,7 +54,7 @@ where
     #[track_caller]
     pub fn new(positions: Of<P>, features: Of<F>, base: f64) -> Self {
         let count = features.size();
-        assert!(count % 2 == 0, "{count} features cannot be paired");
+        assert!(count.is_multiple_of(2), "{count} features cannot be paired");
         let half = count / 2;
         let angle = |(position, feature): (usize, usize)| {
             position as f64 * Float::powf(base, -((feature % half) as f64) / half as f64)
