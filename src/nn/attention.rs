@@ -75,7 +75,7 @@ where
     /// Makes values.
     #[cfg_attr(feature = "safetensors", load(name = "v_proj"))]
     pub value: Linear<W, K, T>,
-    /// Maps what the queries have found to features of a token.
+    /// Maps the results of the heads to features of a token.
     #[cfg_attr(feature = "safetensors", load(name = "out_proj"))]
     pub out: Linear<Q, W, T>,
     #[parameters(constant)]

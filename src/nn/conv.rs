@@ -39,7 +39,7 @@ where
     /// The kernels.
     #[cfg_attr(feature = "safetensors", load(axes = Chained<(O, C), K>))]
     pub weight: Named<T, KernelOf<C, O, K>>,
-    /// What is added to each channel.
+    /// The offset of each channel.
     #[cfg_attr(feature = "safetensors", load(axes = (O,)))]
     pub bias: Named<T, O>,
 }

@@ -1,4 +1,4 @@
-//! What neural networks are made of: functions, and layers that have weights.
+//! Building blocks of neural networks: functions, and layers that have weights.
 //!
 //! The functions (convolutions, pooling, normalisation, losses, dropout) work along dims of any tensor. The layers are structs of tensors, generic over
 //! the dims that they work along, such as `LayerNorm<(Width,)>`; all other dims of a tensor come along. Each has a constructor that takes dims with

@@ -29,10 +29,10 @@ pub struct LayerNorm<D: LayerDims, T = f32> {
     /// The scale of each feature.
     #[cfg_attr(feature = "safetensors", load(axes = D))]
     pub weight: Named<T, D>,
-    /// What is added to each feature.
+    /// The offset of each feature.
     #[cfg_attr(feature = "safetensors", load(axes = D))]
     pub bias: Named<T, D>,
-    /// What is added to the variance: 1e-5, unless it is set.
+    /// The number added to the variance: 1e-5, unless it is set.
     #[parameters(constant)]
     #[cfg_attr(feature = "safetensors", load(default = EPSILON))]
     pub epsilon: f64,
@@ -82,7 +82,7 @@ pub struct RmsNorm<D: LayerDims, T = f32> {
     /// The scale of each feature.
     #[cfg_attr(feature = "safetensors", load(axes = D))]
     pub weight: Named<T, D>,
-    /// What is added to the mean square: 1e-5, unless it is set.
+    /// The number added to the mean square: 1e-5, unless it is set.
     #[parameters(constant)]
     #[cfg_attr(feature = "safetensors", load(default = EPSILON))]
     pub epsilon: f64,
@@ -158,7 +158,7 @@ pub struct BatchNorm<C: LayerDims, T: Clone = f32> {
     /// The scale of each channel.
     #[cfg_attr(feature = "safetensors", load(axes = C))]
     pub weight: Named<T, C>,
-    /// What is added to each channel.
+    /// The offset of each channel.
     #[cfg_attr(feature = "safetensors", load(axes = C))]
     pub bias: Named<T, C>,
     /// The running mean of each channel. It is not learned by gradients.
@@ -169,7 +169,7 @@ pub struct BatchNorm<C: LayerDims, T: Clone = f32> {
     #[parameters(constant)]
     #[cfg_attr(feature = "safetensors", load(axes = C))]
     pub running_var: Named<T, C>,
-    /// What is added to the variance: 1e-5, unless it is set.
+    /// The number added to the variance: 1e-5, unless it is set.
     #[parameters(constant)]
     #[cfg_attr(feature = "safetensors", load(default = EPSILON))]
     pub epsilon: f64,

@@ -11,9 +11,9 @@ use crate::set::NameFor;
 use alloc::vec::Vec;
 
 dims! {
-    /// What decides the next state of an [`Lstm`]: how much of the new is taken up, how much of the cell is kept, the new, and how much is shown.
+    /// The gates of an [`Lstm`]: input, forget, cell and output.
     pub struct LstmGate = 4;
-    /// What decides the next state of a [`Gru`]: how much of the state is looked at for the new, how much of it is kept, and the new.
+    /// The gates of a [`Gru`]: reset, update and new.
     pub struct GruGate = 3;
 }
 
@@ -23,9 +23,9 @@ type GatesOf<G, N> = <(N,) as Union<(G,)>>::Out;
 /// The state of an [`Lstm`].
 #[derive(Clone, Parameters)]
 pub struct LstmState<S: Dims, T: Clone = f32> {
-    /// What the network shows.
+    /// The output of the last step.
     pub hidden: Named<T, S>,
-    /// What it keeps.
+    /// The cell.
     pub cell: Named<T, S>,
 }
 
@@ -56,16 +56,16 @@ pub struct Lstm<I: AnyDim, H: AnyDim, N: AnyDim, T: Clone = f32>
 where
     (N,): Union<(LstmGate,), Out: Union<(I,)> + Union<(H,)>>,
 {
-    /// Makes gates of what comes in.
+    /// The weights from the input to the gates.
     #[cfg_attr(feature = "safetensors", load(name = "weight_ih_l0", axes = ((LstmGate, N), I)))]
     pub weight_ih: Named<T, <GatesOf<LstmGate, N> as Union<(I,)>>::Out>,
-    /// Makes gates of what was shown.
+    /// The weights from the output of the step before to the gates.
     #[cfg_attr(feature = "safetensors", load(name = "weight_hh_l0", axes = ((LstmGate, N), H)))]
     pub weight_hh: Named<T, <GatesOf<LstmGate, N> as Union<(H,)>>::Out>,
-    /// What is added to the gates.
+    /// The offset of the gates.
     #[cfg_attr(feature = "safetensors", load(name = "bias_ih_l0", axes = ((LstmGate, N),)))]
     pub bias_ih: Named<T, GatesOf<LstmGate, N>>,
-    /// What is added to them besides.
+    /// A second offset of the gates; PyTorch has both.
     #[cfg_attr(feature = "safetensors", load(name = "bias_hh_l0", axes = ((LstmGate, N),)))]
     pub bias_hh: Named<T, GatesOf<LstmGate, N>>,
 }
@@ -125,7 +125,7 @@ where
         LstmState { hidden: (gate(3).sigmoid() * cell.view().tanh()).eval(), cell }
     }
 
-    /// What the network shows after each position along `time`, and its state after the last one. It begins with `state`, or with zeros.
+    /// The output after each position along `time`, and the state after the last one. It begins with `state`, or with zeros.
     ///
     /// # Panics
     ///
@@ -190,16 +190,16 @@ pub struct Gru<I: AnyDim, H: AnyDim, N: AnyDim, T: Clone = f32>
 where
     (N,): Union<(GruGate,), Out: Union<(I,)> + Union<(H,)>>,
 {
-    /// Makes gates of what comes in.
+    /// The weights from the input to the gates.
     #[cfg_attr(feature = "safetensors", load(name = "weight_ih_l0", axes = ((GruGate, N), I)))]
     pub weight_ih: Named<T, <GatesOf<GruGate, N> as Union<(I,)>>::Out>,
-    /// Makes gates of the state.
+    /// The weights from the state to the gates.
     #[cfg_attr(feature = "safetensors", load(name = "weight_hh_l0", axes = ((GruGate, N), H)))]
     pub weight_hh: Named<T, <GatesOf<GruGate, N> as Union<(H,)>>::Out>,
-    /// What is added to the gates that are made of what comes in.
+    /// The offset of the gates that the input makes.
     #[cfg_attr(feature = "safetensors", load(name = "bias_ih_l0", axes = ((GruGate, N),)))]
     pub bias_ih: Named<T, GatesOf<GruGate, N>>,
-    /// What is added to those that are made of the state.
+    /// The offset of those that the state makes.
     #[cfg_attr(feature = "safetensors", load(name = "bias_hh_l0", axes = ((GruGate, N),)))]
     pub bias_hh: Named<T, GatesOf<GruGate, N>>,
 }
