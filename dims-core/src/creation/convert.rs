@@ -5,8 +5,8 @@ use crate::bind::source::{NdRank, check_rank};
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::named::Named;
-use crate::rank::{Rank, Rank0};
-use crate::set::list::List;
+use crate::rank::Rank0;
+use crate::set::list::{List, NestedPairs};
 use crate::set::remove::{Removal, RemoveAll};
 use crate::set::union::Sort;
 use crate::set::{Dims, NamedOnce, NoDim};
@@ -28,8 +28,7 @@ where
     L: DimList<Brands: Sort>,
     <L::Brands as Sort>::Out: RemoveAll<L::Brands, SetOf<L>, Out: Removal>,
     NoDim<Twice<L>>: NamedOnce<Twice<L>, L>,
-    L: Counted,
-    R: HasAxes<L::Count, Rank0>,
+    R: HasAxes<CountOf<L>, Rank0>,
 {
     type Set = <<L::Brands as Sort>::Out as List>::Tuple;
 }
@@ -42,28 +41,7 @@ type Twice<L> =
     <<<<L as DimList>::Brands as Sort>::Out as RemoveAll<<L as DimList>::Brands, SetOf<L>>>::Out as Removal>::Twice;
 
 /// How many dims are listed.
-pub trait Counted: DimList {
-    /// The number.
-    type Count: Rank;
-}
-
-impl<L: DimList<Brands: Length>> Counted for L {
-    type Count = <L::Brands as Length>::Rank;
-}
-
-/// The length of nested pairs.
-pub trait Length {
-    /// The number.
-    type Rank: Rank;
-}
-
-impl Length for () {
-    type Rank = Rank0;
-}
-
-impl<H, T: Length> Length for (H, T) {
-    type Rank = <T::Rank as Rank>::Succ;
-}
+pub type CountOf<L> = <<L as DimList>::Brands as NestedPairs>::Count;
 
 /// Turns owned arrays into tensors: those of ndarray, vectors, and with their features the arrays of
 /// mdarray, the matrices of nalgebra and the images of `image`.

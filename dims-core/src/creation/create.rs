@@ -11,8 +11,8 @@ use crate::rank::Rank0;
 use crate::reduce::Evaluated;
 use crate::set::list::List;
 use crate::set::union::Sort;
-use crate::set::{DimKey, Dims, MaybeDim, NoDim, Nothing, True};
-use crate::size::{Dyn, Static};
+use crate::set::{Bool, DimKey, Dims, MaybeDim, NoDim, Nothing, True};
+use crate::size::Size;
 use crate::storage::Owned;
 use crate::storage::axes::AxisBlock;
 use crate::tensor::Computable;
@@ -76,23 +76,8 @@ impl<B: Brand> MaybeSized for &crate::dim::Dim<B> {
     type Unsized = Nothing;
 }
 #[diagnostic::do_not_recommend]
-impl<D: crate::Declared> MaybeSized for D
-where
-    D::Size: UnsizedOr<D>,
-{
-    type Unsized = <D::Size as UnsizedOr<D>>::Out;
-}
-
-/// The dim `D` where the size is [`Dyn`], else [`Nothing`].
-pub trait UnsizedOr<D> {
-    /// `D`, or [`Nothing`].
-    type Out: MaybeDim;
-}
-impl<D: Brand> UnsizedOr<D> for Dyn {
-    type Out = D;
-}
-impl<D, const N: usize> UnsizedOr<D> for Static<N> {
-    type Out = Nothing;
+impl<D: crate::Declared> MaybeSized for D {
+    type Unsized = <<<D::Size as Size>::IsStatic as Bool>::Not as Bool>::OrNothing<D>;
 }
 
 #[diagnostic::do_not_recommend]

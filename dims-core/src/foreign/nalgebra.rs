@@ -4,7 +4,7 @@
 //! tensor is one layout among others. `m.into_tensor((Row, Col))` takes a matrix for good, [`into_matrix`](IntoMatrix::into_matrix) is the way
 //! back. A matrix has two axes. One whose type says that it has one column is a vector and has one axis.
 
-use crate::convert::{AxisDims, Counted, IntoTensor, contiguous, elements_in};
+use crate::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};
 use crate::dim::DimList;
 use crate::error::{DimError, Origin, unwrap};
 use crate::laid::LaidWhole;
@@ -153,21 +153,18 @@ pub trait IntoMatrix: Computable<Rank = Rank0> {
     ///
     /// If the matrix has static sizes, and these are others; or if the tensor is an expression that cannot be computed.
     #[track_caller]
-    fn into_matrix<M, D: DimsOf<Self::Dims, X> + Counted, X: LaidWhole<D>>(self, dims: D) -> M
+    fn into_matrix<M, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> M
     where
-        M: Columnar<Self::Elem, D::Count>,
+        M: Columnar<Self::Elem, CountOf<D>>,
     {
         unwrap(self.try_into_matrix(dims))
     }
 
     /// As [`into_matrix`](IntoMatrix::into_matrix), but what sizes decide is an error.
     #[track_caller]
-    fn try_into_matrix<M, D: DimsOf<Self::Dims, X> + Counted, X: LaidWhole<D>>(
-        self,
-        dims: D,
-    ) -> Result<M, DimError>
+    fn try_into_matrix<M, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Result<M, DimError>
     where
-        M: Columnar<Self::Elem, D::Count>,
+        M: Columnar<Self::Elem, CountOf<D>>,
     {
         let origin = Some(Location::caller());
         let (data, sizes) = elements_in::<Self, D, X>(self, &dims, true, "into_matrix")?;

@@ -9,8 +9,8 @@ use crate::expr::{Expr, Factors, Raw};
 use crate::plan::direct;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
-use crate::set::Dims;
-use crate::set::rename::Has;
+use crate::set::remove::{Found, Remove, Taking};
+use crate::set::{Dims, MaybeDim};
 use crate::storage::Owned;
 use crate::storage::axes::{AxisBlock, in_order};
 use crate::storage::view::{Leaf, sealed as sealed_leaf};
@@ -286,6 +286,6 @@ mod sealed {
     impl<T> Memory for &mut [T] {}
 }
 
-impl<D, M, S: Dims<List: Has<D>>> Gives<D> for Lent<M, S> {
-    type Found = <S::List as Has<D>>::Found;
+impl<D: MaybeDim, M, S: Dims<List: Remove<D, Out: Taking>>> Gives<D> for Lent<M, S> {
+    type Found = Found<D, S>;
 }

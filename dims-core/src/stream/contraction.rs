@@ -13,9 +13,9 @@ use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::reduce;
 use crate::set::Bool;
-use crate::set::list::List;
+use crate::set::list::{List, NestedPairs};
 use crate::set::ordered::{DividesInto, Minus, SameBrand};
-use crate::set::{Dims, False, SetOf, True};
+use crate::set::{Dims, SetOf, True};
 use crate::storage::View;
 use crate::tensor::AsTensor;
 use core::marker::PhantomData;
@@ -280,7 +280,7 @@ impl<'a, T: Element, L: Dims, D: Brand> Multiplier<T> for &'a Stream<T, L, D> {
 type Own<W, L> = <<W as Dims>::List as Minus<<L as Dims>::List>>::Out;
 
 /// Whether that is one dim.
-type OneOwn<W, L, D> = <Own<W, L> as OneDim<D>>::Holds;
+type OneOwn<W, L> = <Own<W, L> as NestedPairs>::IsOne;
 
 /// A dim of a stream of `L` along `D` that it can be contracted along with `K`: with a constant of `W` for [`ConstantOf<W, _>`](ConstantOf), and so on.
 pub trait ContractedBy<L, D, K>: DimRef {
@@ -300,19 +300,15 @@ impl<J, L, D, W, A> ContractedBy<L, D, ConstantOf<W, A>> for J
 where
     J: DimRef<Brand: SameBrand<D>>,
     D: Brand,
-    W: Dims<
-        List: Minus<L::List, Out: OneDim<D>>
-                  + DividesInto<J::Brand, (), Holds: Bool + InConstant<J::Brand, W>>,
-    >,
-    L: Dims<
-        List: DividesInto<J::Brand, (), Holds: Bool + IsAxis<J::Brand, L>> + DividesInto<J::Brand, Own<W, L>>,
-    >,
+    W: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Holds: InConstant<J::Brand, W>>>,
+    L: Dims<List: DividesInto<J::Brand, (), Holds: IsAxis<J::Brand, L>> + DividesInto<J::Brand, Own<W, L>>>,
+    <Own<W, L> as NestedPairs>::OnlyOr<D>: Brand,
     A: Demands<<InBoth<L, W, J> as Bool>::Implies<IsData<J, D>>, Out: AlongTheData<J::Brand, D, L>>,
-    <<InBoth<L, W, J> as Bool>::And<IsData<J, D>> as Bool>::Implies<OneOwn<W, L, D>>: ReplacesData<W, L>,
+    <<InBoth<L, W, J> as Bool>::And<IsData<J, D>> as Bool>::Implies<OneOwn<W, L>>: ReplacesData<W, L>,
     (J::Brand, Replaced<L, J, Own<W, L>>): List,
 {
     type Axes = <Replaced<L, J, Own<W, L>> as List>::Tuple;
-    type Data = <IsData<J, D> as Bool>::Pick<<Own<W, L> as OneDim<D>>::Only, D>;
+    type Data = <IsData<J, D> as Bool>::Pick<<Own<W, L> as NestedPairs>::OnlyOr<D>, D>;
     type Loops = <(J::Brand, Replaced<L, J, Own<W, L>>) as List>::Tuple;
     const DYNAMIC: bool = !<IsData<J, D> as Bool>::VALUE;
 }
@@ -322,10 +318,8 @@ where
     J: DimRef<Brand: SameBrand<D> + SameBrand<E>>,
     D: Brand,
     E: Brand,
-    M: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Holds: Bool + IsAxis<J::Brand, M>>>,
-    L: Dims<
-        List: DividesInto<J::Brand, (), Holds: Bool + IsAxis<J::Brand, L>> + DividesInto<J::Brand, Own<M, L>>,
-    >,
+    M: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Holds: IsAxis<J::Brand, M>>>,
+    L: Dims<List: DividesInto<J::Brand, (), Holds: IsAxis<J::Brand, L>> + DividesInto<J::Brand, Own<M, L>>>,
     <InBoth<L, M, J> as Bool>::Implies<<IsData<J, D> as Bool>::Differs<IsData<J, E>>>:
         DataOfOneSide<J::Brand, D, E>,
     (J::Brand, Replaced<L, J, Own<M, L>>): List,
@@ -377,25 +371,3 @@ impl<W, L> ReplacesData<W, L> for True {}
 pub trait DataOfOneSide<J, D, E> {}
 #[diagnostic::do_not_recommend]
 impl<J, D, E> DataOfOneSide<J, D, E> for True {}
-
-/// Whether a list is one dim.
-pub trait OneDim<Else> {
-    /// [`True`] or [`False`].
-    type Holds: Bool;
-    /// The dim, or `Else`.
-    type Only: Brand;
-}
-impl<Else: Brand> OneDim<Else> for () {
-    type Holds = False;
-    type Only = Else;
-}
-#[diagnostic::do_not_recommend]
-impl<F: Brand, Else> OneDim<Else> for (F, ()) {
-    type Holds = True;
-    type Only = F;
-}
-#[diagnostic::do_not_recommend]
-impl<F, G, X, Else: Brand> OneDim<Else> for (F, (G, X)) {
-    type Holds = False;
-    type Only = Else;
-}

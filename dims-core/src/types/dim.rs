@@ -2,6 +2,7 @@
 
 use crate::brand::{Brand, Declared, DimInfo, KeyOf};
 use crate::error::{DimError, Origin, unwrap};
+use crate::set::list::NestedPairs;
 use crate::set::{DimKey, False, Keys};
 use crate::types::open::{NoSize, Open};
 use crate::types::tuples::{each_tuple, nested};
@@ -360,7 +361,7 @@ pub trait DimList {
     const SEAL: crate::seal::Seal;
     /// The brands as nested pairs.
     #[doc(hidden)]
-    type Brands;
+    type Brands: NestedPairs;
 
     /// The sizes of the brands.
     #[doc(hidden)]

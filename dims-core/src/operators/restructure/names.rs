@@ -7,8 +7,8 @@ use crate::role::{KeepsRole, RolesFlatten, RolesUnflatten};
 use crate::set::Bool;
 use crate::set::ordered::{NamedTwice, Shares};
 use crate::set::rename::{CanGain, New};
-use crate::set::{Dims, MaybeDim, NamedOnce, NoDim, Union};
-use crate::size::{MaySame, SameSize, SizesAgree, Times};
+use crate::set::{Dims, NamedOnce, NoDim, True, Union};
+use crate::size::{MaySame, SameSize, Times};
 
 /// Static sizes that multiply to that of `Whole`; a size that only the run knows is checked there.
 #[diagnostic::on_unimplemented(
@@ -17,7 +17,7 @@ use crate::size::{MaySame, SameSize, SizesAgree, Times};
 )]
 pub trait FitsInto<Whole, Size, Sizes> {}
 #[diagnostic::do_not_recommend]
-impl<Whole, Size, Sizes> FitsInto<Whole, Size, Sizes> for SizesAgree {}
+impl<Whole, Size, Sizes> FitsInto<Whole, Size, Sizes> for True {}
 
 /// The product of the sizes of brands, as a typenum.
 pub trait SizeProduct {
@@ -66,9 +66,9 @@ pub trait NewDims<X, S = X>: DimList {
 impl<L, X, S> NewDims<X, S> for L
 where
     L: DimList<Brands: Group>,
-    (): Shares<L::Brands, Found: MaybeDim<IsNothing: Bool>>,
+    (): Shares<L::Brands>,
     NoDim<NamedTwice<L>>: NamedOnce<NamedTwice<L>, L>,
-    X: Union<<L::Brands as Group>::Set> + Dims<List: Shares<L::Brands, Found: MaybeDim<IsNothing: Bool>>>,
+    X: Union<<L::Brands as Group>::Set> + Dims<List: Shares<L::Brands>>,
     // Where a dim is named twice, that alone is to be said.
     <NoDim<NamedTwice<L>> as Bool>::Implies<NoDim<BoundAlready<X, L>>>: New<BoundAlready<X, L>, S>,
 {

@@ -8,7 +8,7 @@ use crate::expr::sized::Gives;
 use crate::expr::{Expr, outer};
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::set::rename::Has;
+use crate::set::remove::{Found, Remove, Taking};
 use crate::set::{DimKey, Dims, MaybeDim};
 use crate::tensor::Computable;
 use alloc::string::String;
@@ -108,6 +108,8 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
     }
 }
 
-impl<D, A: Computable<Dims: Dims<List: Has<D>>>, I: Gives<D>> Gives<D> for Take<A, I> {
-    type Found = <<<A::Dims as Dims>::List as Has<D>>::Found as MaybeDim>::Or<I::Found>;
+impl<D: MaybeDim, A: Computable<Dims: Dims<List: Remove<D, Out: Taking>>>, I: Gives<D>> Gives<D>
+    for Take<A, I>
+{
+    type Found = <Found<D, A::Dims> as MaybeDim>::Or<I::Found>;
 }
