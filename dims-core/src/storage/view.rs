@@ -188,7 +188,9 @@ impl<'a, T, S: Dims, R: Rank> View<'a, T, S, R> {
     message = "only tensors in memory can be bound to further dims",
     label = "this is an expression that has not been evaluated: call `.eval()` first"
 )]
-pub trait Leaf<T, S: Dims, R: Rank>: sealed::Leaf {
+pub trait Leaf<T, S: Dims, R: Rank> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The elements, the axes of the dims, and the positional axes.
     #[doc(hidden)]
     fn leaf(&self) -> (Elements<'_, T>, &S::Axes, &R::Axes);
@@ -196,6 +198,8 @@ pub trait Leaf<T, S: Dims, R: Rank>: sealed::Leaf {
 
 #[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank> Leaf<T, S, R> for View<'_, T, S, R> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+
     #[inline(always)]
     fn leaf(&self) -> (Elements<'_, T>, &S::Axes, &R::Axes) {
         (self.elements(), &self.named, &self.positional)
@@ -204,6 +208,8 @@ impl<T, S: Dims, R: Rank> Leaf<T, S, R> for View<'_, T, S, R> {
 
 #[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank> Leaf<T, S, R> for Owned<T, S, R> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+
     #[inline(always)]
     fn leaf(&self) -> (Elements<'_, T>, &S::Axes, &R::Axes) {
         (self.elements(), self.named(), self.positional())
@@ -212,18 +218,10 @@ impl<T, S: Dims, R: Rank> Leaf<T, S, R> for Owned<T, S, R> {
 
 #[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank, E: Leaf<T, S, R>> Leaf<T, S, R> for &E {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+
     #[inline(always)]
     fn leaf(&self) -> (Elements<'_, T>, &S::Axes, &R::Axes) {
         (**self).leaf()
     }
-}
-
-/// What `Leaf` says is trusted by code that reads memory, so only this crate says it.
-pub(crate) mod sealed {
-    use super::*;
-
-    pub trait Leaf {}
-    impl<T, S: Dims, R: Rank> Leaf for View<'_, T, S, R> {}
-    impl<T, S: Dims, R: Rank> Leaf for Owned<T, S, R> {}
-    impl<E: Leaf> Leaf for &E {}
 }

@@ -15,7 +15,7 @@ use crate::reduce;
 use crate::set::Bool;
 use crate::set::list::{List, NestedPairs};
 use crate::set::ordered::{DividesInto, Minus, SameBrand};
-use crate::set::{Dims, SetOf, True};
+use crate::set::{Dims, False, SetOf, True};
 use crate::storage::View;
 use crate::tensor::AsTensor;
 use core::marker::PhantomData;
@@ -179,7 +179,7 @@ impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
     note = "two streams are contracted with dynamic weights: `x.allow_dynamic_weights().contract(&y, dim)`"
 )]
 pub trait StreamConstant<T>: Multiplier<T> {
-    /// [`ConstantOf`] its dims, [`WithoutOptingIn`].
+    /// [`ConstantOf`] its dims, without dynamic weights.
     type Given;
 }
 
@@ -203,26 +203,8 @@ pub trait Multiplier<T> {
     fn into_multiplier(self) -> Self::Expr;
 }
 
-/// A constant with the dims `W`, where dynamic weights are allowed or not, as `A` says.
-pub struct ConstantOf<W, A = WithoutOptingIn>(PhantomData<(W, A)>);
-
-/// Dynamic weights are not allowed: a demand counts as it is.
-pub struct WithoutOptingIn;
-
-/// Dynamic weights are allowed, and what would avoid them is not demanded.
-pub struct OptedIn;
-
-/// The condition `V` on a demand that dynamic weights go without.
-pub trait Demands<V> {
-    /// `V`, or [`True`].
-    type Out;
-}
-impl<V> Demands<V> for WithoutOptingIn {
-    type Out = V;
-}
-impl<V> Demands<V> for OptedIn {
-    type Out = True;
-}
+/// A constant with the dims `W`; `A` says whether dynamic weights are allowed, and what would avoid them is not demanded.
+pub struct ConstantOf<W, A = False>(PhantomData<(W, A)>);
 
 /// A stream with the axes `M` along `E`.
 pub struct StreamOf<M, E>(PhantomData<(M, E)>);
@@ -231,13 +213,13 @@ macro_rules! constants {
     ($([$($params:tt)*] $constant:ty, $set:ty;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl<$($params)*> StreamConstant<T> for $constant {
-            type Given = ConstantOf<$set, WithoutOptingIn>;
+            type Given = ConstantOf<$set, False>;
         }
 
         #[diagnostic::do_not_recommend]
         impl<$($params)*> Multiplier<T> for $constant {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
-            type Kind = ConstantOf<$set, OptedIn>;
+            type Kind = ConstantOf<$set, True>;
             type Expr = <Self as AsTensor>::Expr;
 
             fn multiplier_shape(&self) -> Result<StreamShape, DimError> {
@@ -303,7 +285,8 @@ where
     W: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Holds: InConstant<J::Brand, W>>>,
     L: Dims<List: DividesInto<J::Brand, (), Holds: IsAxis<J::Brand, L>> + DividesInto<J::Brand, Own<W, L>>>,
     <Own<W, L> as NestedPairs>::OnlyOr<D>: Brand,
-    A: Demands<<InBoth<L, W, J> as Bool>::Implies<IsData<J, D>>, Out: AlongTheData<J::Brand, D, L>>,
+    A: Bool,
+    A::Or<<InBoth<L, W, J> as Bool>::Implies<IsData<J, D>>>: AlongTheData<J::Brand, D, L>,
     <<InBoth<L, W, J> as Bool>::And<IsData<J, D>> as Bool>::Implies<OneOwn<W, L>>: ReplacesData<W, L>,
     (J::Brand, Replaced<L, J, Own<W, L>>): List,
 {

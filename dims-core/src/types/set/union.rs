@@ -106,3 +106,22 @@ where
 {
     type Out = <(H, ()) as Merge<T::Out>>::Out;
 }
+
+/// The union of several sorted lists.
+pub trait MergeAll {
+    /// All their elements, sorted.
+    type Out;
+}
+
+#[diagnostic::do_not_recommend]
+impl MergeAll for () {
+    type Out = ();
+}
+
+#[diagnostic::do_not_recommend]
+impl<H, T: MergeAll> MergeAll for (H, T)
+where
+    H: Merge<T::Out>,
+{
+    type Out = H::Out;
+}
