@@ -13,6 +13,7 @@ use crate::set::remove::{Found, Remove, Taking};
 use crate::set::{Dims, MaybeDim};
 use crate::storage::Owned;
 use crate::storage::axes::{AxisBlock, in_order};
+use crate::storage::unchecked::{collect_memory, strided};
 use crate::storage::view::Leaf;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -21,7 +22,6 @@ use kernels::load::strided::Strided;
 use kernels::loops::nest::{Nest, Operands};
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::StrideKind;
-use kernels::map::elementwise::collect_memory;
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;
 use kernels::scalar::{Element, Num};
@@ -239,7 +239,7 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
     #[inline(always)]
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
         // (`W` fixes the innermost stride at 1 only where `Facts::layout` does.)
-        Strided::along_row(self.borrowed(), operands.next_row(), ())
+        strided(self.borrowed(), operands.next_row(), ())
     }
 
     #[inline(always)]

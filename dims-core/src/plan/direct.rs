@@ -9,7 +9,7 @@ use crate::plan::axes::{AxisList, Layout};
 use crate::set::Keys;
 use alloc::vec::Vec;
 use core::any::TypeId;
-use kernels::gemm::{Batch, KnownLayout, multiply_batch, multiply_batch_onto};
+use kernels::gemm::{Batch, KnownLayout};
 use kernels::loops::steps::{ProductDims, Step, record};
 use kernels::memory::allocate::reserve;
 use kernels::memory::axes::Axis;
@@ -423,8 +423,8 @@ impl Roles {
         Some(Loops { batch, rows, sizes, len })
     }
 
-    /// Runs the product; `dims` says in plans what it is. Returns the elements of the result and the sizes of its axes, or nothing if the operands
-    /// call for the general path.
+    /// Runs the product by `multiply`, which gets the operands, room for the result and how many elements that has; `dims` says in plans what it is. Returns
+    /// the elements of the result and the sizes of its axes, or nothing if the operands call for the general path.
     #[inline(always)]
     #[track_caller]
     pub fn run<T: Num>(
@@ -432,6 +432,7 @@ impl Roles {
         (a, a_axes): Memory<'_, T>,
         (b, b_axes): Memory<'_, T>,
         dims: impl FnOnce() -> ProductDims,
+        multiply: impl FnOnce(Batch, Option<KnownLayout>, [Elements<'_, T>; 2], &mut Vec<T>, usize),
     ) -> Option<Result<(Vec<T>, [usize; MOST]), DimError>> {
         let Loops { mut batch, rows, sizes, len } = self.loops::<T>(a_axes, b_axes)?;
         let mut out = match reserve::<T>(len) {
@@ -440,12 +441,12 @@ impl Roles {
         };
         batch.c = [self.step(&sizes, Role::Batch), self.step(&sizes, rows), self.step(&sizes, Role::Column)];
         record(|| step::<T>(&batch, self.lies.is_some(), dims()));
-        multiply_batch(batch, self.lies, a, b, &mut out, len);
+        multiply(batch, self.lies, [a, b], &mut out, len);
         Some(Ok((out, sizes)))
     }
 
-    /// Runs the product to places with the axes `axes`, which are those of the result in order. Returns whether it did: operands or places
-    /// may call for the general path.
+    /// Runs the product by `multiply`, which gets the operands and the places, to places with the axes `axes`, which are those of the result in order. Returns
+    /// whether it did: operands or places may call for the general path.
     #[inline(always)]
     #[track_caller]
     pub fn run_onto<T: Num>(
@@ -455,12 +456,13 @@ impl Roles {
         out: ElementsMut<'_, T>,
         axes: &[Axis],
         dims: impl FnOnce() -> ProductDims,
+        multiply: impl FnOnce(Batch, [Elements<'_, T>; 2], ElementsMut<'_, T>),
     ) -> bool {
         let Some(Loops { mut batch, sizes, .. }) = self.loops::<T>(a_axes, b_axes) else { return false };
         let Some(strides) = self.strides_of(axes, &sizes, &batch) else { return false };
         batch.c = strides;
         record(|| step::<T>(&batch, false, dims()));
-        multiply_batch_onto(batch, a, b, out);
+        multiply(batch, [a, b], out);
         true
     }
 

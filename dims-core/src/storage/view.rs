@@ -24,7 +24,7 @@ pub struct View<'a, T, S: Dims, R: Rank = Rank0, X = ()> {
 // SAFETY: a view is a shared borrow of its elements, whose types are `Sync` where `&[T]` may go to another thread; the
 // pointer adds nothing to that.
 unsafe impl<T: Sync, S: Dims, R: Rank, X: Send> Send for View<'_, T, S, R, X> {}
-// SAFETY: as above.
+// SAFETY: a shared reference to a view is one to its elements, as `&&[T]` is; the indices are `Sync`.
 unsafe impl<T: Sync, S: Dims, R: Rank, X: Sync> Sync for View<'_, T, S, R, X> {}
 
 impl<T, S: Dims, R: Rank, X: Clone> Clone for View<'_, T, S, R, X> {
@@ -68,7 +68,8 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
         let Read { offset, named, positional, indices } = read;
         let elements = elements.moved(offset);
         elements.assert_axes(named.as_slice(), positional.as_slice());
-        // SAFETY: as above.
+        // SAFETY: binders take each new axis from the old ones: a part of one, several that it splits into, or its positions in larger steps or backwards, with `offset`
+        // leading to the first element. So each position is one of the old axes; indices have the size and the stride of the axis that they select from.
         unsafe { View::new(elements.as_ptr(), named, positional, indices, origin) }
     }
 

@@ -10,6 +10,7 @@ use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::remove::{Found, Remove, Taking};
 use crate::set::{DimKey, Dims, MaybeDim};
+use crate::storage::unchecked::strided;
 use crate::tensor::Computable;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -90,7 +91,7 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
         let row = operands.next_row();
         let index = self.index.kernel::<W>(operands);
         let indices = Computed { index, active: true, target, rest: () };
-        Strided::new(raw.elements, row, indices)
+        strided(raw.elements, row, indices)
     }
 
     fn describe(&self) -> String {
