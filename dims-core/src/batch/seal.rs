@@ -10,7 +10,7 @@ use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::list::List;
 use crate::set::remove::Within;
-use crate::set::union::Sort;
+use crate::set::union::{SetNamed, Sort};
 use crate::set::{Bool, Dims, DimsOf, False, FirstWith, MAX_DIMS, NoDim, True, Union};
 use crate::storage::axes::AxisBlock;
 use crate::storage::{Owned, View};
@@ -95,7 +95,7 @@ impl<'a, T, S: Dims, R: Rank, X: Dims> Seal<S, X> for &View<'a, T, S, R> {
 }
 
 /// The dims in `D` as a set.
-pub(super) type Visible<D> = <<<D as DimList>::Brands as Sort>::Out as List>::Tuple;
+pub(super) type Visible<D> = SetNamed<D>;
 
 impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     /// The tensor with the dims that are named, and all others behind `Rest`: what a function generic over its caller's dims takes.

@@ -5,7 +5,7 @@
 
 use super::axes::{InPlaceOf, IsData, NotYetAxis};
 use super::ledger::{CostClass, StreamShape};
-use super::stride::{VolumeOf, WithStride};
+use super::stride::WithStride;
 use super::{Sizes, Stream};
 use crate::bind::split::sizes_of;
 use crate::brand::{Brand, DimInfo, Rest};
@@ -13,13 +13,13 @@ use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::laid::SideBySide;
 use crate::plan::shape::volume;
-use crate::restructure::names::{PartsOf, SizeProduct};
+use crate::restructure::names::PartsOf;
 use crate::role::{RolesFlatten, RolesKept, RolesUnflatten};
 use crate::set::Bool;
 use crate::set::list::{List, NestedPairs};
 use crate::set::ordered::{DividesInto, MergesIn, Minus, NamedTwice, NamesSome, SameBrand, Shares};
 use crate::set::{Dims, NamedOnce, NoDim, True};
-use crate::size::MaySame;
+use crate::size::{MaySame, ProductOf, VolumeOf};
 use crate::storage::shared::{Shared, contiguous};
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
@@ -313,11 +313,9 @@ pub trait ReshapeOf<L, D>: DimList {
 impl<P, L, D> ReshapeOf<L, D> for P
 where
     D: Brand,
-    L: Dims<List: DividesInto<D, (), Behind: VolumeOf> + SizeProduct>,
-    P: DimList<
-        Brands: List
-                    + SizeProduct<Out: MaySame<<L::List as SizeProduct>::Out, Out: SameVolume<AxesOf<P>, L>>>,
-    >,
+    L: Dims<List: DividesInto<D, (), Behind: VolumeOf> + VolumeOf<Others: NestedPairs>>,
+    P: DimList<Brands: List + VolumeOf<Others: NestedPairs>>,
+    ProductOf<P::Brands>: MaySame<ProductOf<L::List>, Out: SameVolume<AxesOf<P>, L>>,
     (): Shares<P::Brands>,
     NoDim<NamedTwice<P>>: NamedOnce<NamedTwice<P>, P>,
     P::Brands: WithStride<StaticStride<L, D>, OtherStride<L, D>, D, Holds: KeepsStride<AxesOf<P>, L, D>>,

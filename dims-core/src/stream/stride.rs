@@ -4,31 +4,7 @@ use crate::brand::Brand;
 use crate::set::list::NestedPairs;
 use crate::set::ordered::Minus;
 use crate::set::{Bool, False};
-use crate::size::{MaySame, Size, Times};
-use typenum::U1;
-
-/// The product of the sizes of a list, as far as rustc knows them. (The stride of an axis is that of the list behind it.)
-pub trait VolumeOf {
-    /// The product of the static sizes, as a typenum.
-    type Static;
-    /// The dims without one.
-    type Others;
-}
-impl VolumeOf for () {
-    type Static = U1;
-    type Others = ();
-}
-#[diagnostic::do_not_recommend]
-impl<H, T: VolumeOf> VolumeOf for (H, T)
-where
-    H: Brand<Num: Times<T::Static>>,
-{
-    type Static = <IsStatic<H> as Bool>::If<<H::Num as Times<T::Static>>::Out, T::Static>;
-    type Others = <IsStatic<H> as Bool>::If<T::Others, (H, T::Others)>;
-}
-
-/// Whether the size of a brand is static.
-type IsStatic<D> = <<D as Brand>::Size as Size>::IsStatic;
+use crate::size::{MaySame, VolumeOf};
 
 /// The first brand of a list whose stride is the product of the static size `S` and the dims `Q`; `D` if there is none.
 pub trait WithStride<S, Q, D> {

@@ -5,9 +5,10 @@
 
 use crate::brand::Brand;
 use crate::dim::{DimList, DimRef};
+use crate::set::list::NestedPairs;
 use crate::set::{Bool, False, FirstWith, NoDim, Satisfies, True};
 use core::ops::Mul;
-use typenum::{IsEqual, Prod, UInt, UTerm};
+use typenum::{IsEqual, Prod, U1, UInt, UTerm};
 
 /// The size of a dim that only the run knows.
 #[derive(Clone, Copy, Debug)]
@@ -129,6 +130,33 @@ where
 {
     type Out = Prod<Self, UInt<U2, B2>>;
 }
+
+/// The product of the sizes of a list, as far as rustc knows them. (The stride of an axis is that of the list behind it.)
+pub trait VolumeOf {
+    /// The product of the static sizes, as a typenum.
+    type Static;
+    /// The dims without one.
+    type Others;
+}
+impl VolumeOf for () {
+    type Static = U1;
+    type Others = ();
+}
+#[diagnostic::do_not_recommend]
+impl<H, T: VolumeOf> VolumeOf for (H, T)
+where
+    H: Brand<Num: Times<T::Static>>,
+{
+    type Static = <IsStatic<H> as Bool>::If<<H::Num as Times<T::Static>>::Out, T::Static>;
+    type Others = <IsStatic<H> as Bool>::If<T::Others, (H, T::Others)>;
+}
+
+/// Whether the size of a brand is static.
+type IsStatic<D> = <<D as Brand>::Size as Size>::IsStatic;
+
+/// The product of the sizes of the list `L` as a typenum; [`Dyn`] if one of them is.
+pub type ProductOf<L> =
+    <<<L as VolumeOf>::Others as NestedPairs>::IsEmpty as Bool>::If<<L as VolumeOf>::Static, Dyn>;
 
 /// Whether two sizes as typenums may be the same; they may if one of them is [`Dyn`].
 pub trait MaySame<O> {

@@ -3,6 +3,7 @@
 use super::Dims;
 use super::list::List;
 use crate::brand::{Compare, CompareKeys, Element, Equal, Greater, Less};
+use crate::dim::DimList;
 
 /// The dims of either set: what an operation on two tensors loops over.
 ///
@@ -125,3 +126,6 @@ where
 {
     type Out = H::Out;
 }
+
+/// The dims `D`, one or a tuple of them, as a set.
+pub type SetNamed<D> = <<<D as DimList>::Brands as Sort>::Out as List>::Tuple;
