@@ -13,7 +13,7 @@ use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
-use crate::storage::unchecked::{multiply_batch, to_reduce, to_scan};
+use crate::storage::unchecked::{product, to_reduce, to_scan};
 use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked, reference};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -248,7 +248,7 @@ where
         && !is_active()
     {
         let (a, b) = expr.pair();
-        if let Some(result) = roles.run(a, b, Split::<A::Dims, A::Rank, D>::dims::<A::Expr>, multiply_batch) {
+        if let Some(result) = product(roles, a, b, Split::<A::Dims, A::Rank, D>::dims::<A::Expr>) {
             let (data, sizes) = result?;
             let rank = Split::<A::Dims, A::Rank, D>::KEPT.as_slice().len();
             return Ok(Named::from_expr(Owned::laid_out(data, &sizes[..rank])));

@@ -81,8 +81,7 @@ where
     {
         let (a, b) = expr.pair();
         let (places, axes) = elements_mut(out);
-        if roles.run_onto(a, b, places, &axes, Split::<S, R, D, L>::dims::<E>, unchecked::multiply_batch_onto)
-        {
+        if unchecked::product_onto(roles, a, b, places, &axes, Split::<S, R, D, L>::dims::<E>) {
             return Ok(());
         }
     }

@@ -13,16 +13,19 @@
 //! So each position of the loops is, along a row, a position of the axes, which is an element. Builds with debug assertions check that
 //! for each row; the functions below say what else they rely on.
 
+use crate::error::DimError;
+use crate::plan::direct::{Memory, Planned, Roles, Sizes};
 use alloc::vec::Vec;
 use kernels::contract::Operand;
 use kernels::contract::target::Target;
 use kernels::copy::{self, FEW};
 use kernels::error::Error;
-use kernels::gemm::{self, Batch, KnownLayout};
+use kernels::gemm;
 use kernels::load::Kernel;
 use kernels::load::gather::Indices;
 use kernels::load::strided::Strided;
 use kernels::loops::nest::{Nest, Parts, Row};
+use kernels::loops::steps::ProductDims;
 use kernels::loops::stride::StrideKind;
 use kernels::map::elementwise;
 use kernels::map::update::{self, LoweredUpdate};
@@ -123,29 +126,41 @@ pub(crate) fn copy_few<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], o
     unsafe { copy::copy_few(elements, axes, out) };
 }
 
-/// See [`gemm::multiply_batch`].
+/// The elements and the sizes of a product of tensors in memory; `dims` says in plans what it is. Nothing if the operands call for the general path.
 #[inline(always)]
-pub(crate) fn multiply_batch<T: Num>(
-    batch: Batch,
-    layout: Option<KnownLayout>,
-    [a, b]: [Elements<'_, T>; 2],
-    out: &mut Vec<T>,
-    len: usize,
-) {
-    // SAFETY: fact 1: the strides and sizes of the batch are those of the operands' axes, or of several that are one loop; the sizes of both operands were
-    // compared. The results are the axes of the result in its order, one within the other. The layout is that of the operands' types.
-    unsafe { gemm::multiply_batch(batch, layout, a, b, out, len) };
+#[track_caller]
+pub(crate) fn product<T: Num>(
+    roles: &Roles,
+    (a, a_axes): Memory<'_, T>,
+    (b, b_axes): Memory<'_, T>,
+    dims: impl FnOnce() -> ProductDims,
+) -> Option<Result<(Vec<T>, Sizes), DimError>> {
+    let Planned { batch, layout, mut out, len, sizes } = match roles.planned(a_axes, b_axes, dims)? {
+        Ok(planned) => planned,
+        Err(error) => return Some(Err(error)),
+    };
+    // SAFETY: fact 1: the plan has the sizes and strides of the operands' own axes, or of several that are one loop, and has compared the sizes of both. The strides of
+    // the result count through its axes in their order. The layout is that of the operands' types.
+    unsafe { gemm::multiply_batch(batch, layout, a, b, &mut out, len) };
+    Some(Ok((out, sizes)))
 }
 
-/// See [`gemm::multiply_batch_onto`].
+/// As [`product`], to places with the axes `axes`, which are those of the result in order. Returns whether it ran.
 #[inline(always)]
-pub(crate) fn multiply_batch_onto<T: Num>(
-    batch: Batch,
-    [a, b]: [Elements<'_, T>; 2],
-    out: ElementsMut<'_, T>,
-) {
-    // SAFETY: fact 1, for the operands as above; the strides and sizes of the places are those of their axes, which are borrowed exclusively.
-    unsafe { gemm::multiply_batch_onto(batch, a, b, out) };
+#[track_caller]
+pub(crate) fn product_onto<T: Num>(
+    roles: &Roles,
+    (a, a_axes): Memory<'_, T>,
+    (b, b_axes): Memory<'_, T>,
+    places: ElementsMut<'_, T>,
+    axes: &[Axis],
+    dims: impl FnOnce() -> ProductDims,
+) -> bool {
+    let Some(batch) = roles.planned_onto::<T>(a_axes, b_axes, axes, dims) else { return false };
+    // SAFETY: fact 1: the plan has the sizes and strides of the operands' own axes, or of several that are one loop, and has compared the sizes of both; and the
+    // strides of the places' axes, whose sizes it has compared with those of the result. Places are distinct, as whoever implements `SourceMut` promises.
+    unsafe { gemm::multiply_batch_onto(batch, a, b, places) };
+    true
 }
 
 /// A factor of a contraction; the strides are along the loops.

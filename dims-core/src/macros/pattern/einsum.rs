@@ -13,7 +13,7 @@ use crate::expr::record::{self, is_active};
 use crate::plan::direct::Memory;
 use crate::plan::shape::{Shape, volume};
 use crate::set::Dims;
-use crate::storage::unchecked::{collect_few, collect_memory, factor, factor_over, multiply_batch};
+use crate::storage::unchecked::{self, collect_few, collect_memory, factor, factor_over};
 use alloc::vec::Vec;
 use core::mem::forget;
 use kernels::compiled;
@@ -54,7 +54,7 @@ where
         && let Some(roles) = &pattern.roles
         && let Some((a, b)) = values.pair()
         && [a.1.len(), b.1.len()] == [pattern.inputs[0].len(), pattern.inputs[1].len()]
-        && let Some(result) = roles.run(a, b, || product_dims(pattern), multiply_batch)
+        && let Some(result) = unchecked::product(roles, a, b, || product_dims(pattern))
     {
         // (They own nothing: to find that out again, as they are dropped, would take a tenth of the time.)
         forget(values);
