@@ -83,7 +83,7 @@ const CORE: Crate = Crate {
     calls_up: &[],
     may_be_unsafe: &[
         "types/axes.rs",     // blocks of axes as slices
-        "types/dim.rs",      // the brands of local dims; no memory is accessed
+        "types/dim.rs",      // an impl of `Sync` that never holds, for its message
         "storage/",          // memory
         "foreign/source.rs", // memory of other crates' arrays
         "file/mapped.rs",    // files in the address space
@@ -125,7 +125,7 @@ const NAMED_TWICE: &[(&str, &[&str])] = &[
     ("traits of the public interface, at paths of their own", &["Element", "Ordered"]),
     (
         "of `pattern`, to which macros write full paths",
-        &["Arg", "Bound", "Common", "Given", "Held", "List", "Memory", "Output", "Taking"],
+        &["Arg", "Bound", "Given", "Held", "List", "Memory", "Output", "Taking"],
     ),
     ("one for each format of files", &["Reader", "Writer"]),
     ("steps along the roles that a role refines, which no message names", &["Walk"]),

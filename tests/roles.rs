@@ -23,10 +23,9 @@ use typed_dims::nn::conv::conv;
 use typed_dims::nn::norm::Normalization;
 use typed_dims::nn::pool::Pooling;
 use typed_dims::prelude::*;
-use typed_dims::role::{AllPlay, Role, Suits, Traced, Undenoted};
+use typed_dims::role::{AllPlay, OfRole, Role};
 use typed_dims::role::{FilterInChannel, FilterOutChannel, FilterSpatial};
-use typed_dims::set::Bool;
-use typed_dims::set::DimsOf;
+use typed_dims::set::{Bool, DimsOf, Satisfies};
 use typed_dims::window::Window;
 
 roles! {
@@ -122,11 +121,27 @@ mod definition {
     /// Principle 1, "fine grain enough": none of them passes for another.
     #[test]
     fn no_standard_denotation_passes_for_another() {
-        fn suits<R: Traced<Path: Suits<E>>, E>() -> bool {
-            <<R::Path as Suits<E>>::Out as Bool>::VALUE
+        /// A dim of each role, with the role's name.
+        mod of {
+            use typed_dims::prelude::dims;
+            use typed_dims::role;
+            dims! {
+                pub struct DataBatch: role::DataBatch;
+                pub struct DataChannel: role::DataChannel;
+                pub struct DataTime: role::DataTime;
+                pub struct DataFeature: role::DataFeature;
+                pub struct FilterInChannel: role::FilterInChannel;
+                pub struct FilterOutChannel: role::FilterOutChannel;
+                pub struct FilterSpatial: role::FilterSpatial;
+                pub struct Row: crate::Row;
+                pub struct Undenoted;
+            }
+        }
+        fn suits<D: Satisfies<OfRole<E>>, E>() -> bool {
+            <D::Holds as Bool>::VALUE
         }
         macro_rules! row {
-            ($role:ident: $($expected:ident)*) => { [$(suits::<$role, $expected>()),*] };
+            ($role:ident: $($expected:ident)*) => { [$(suits::<of::$role, $expected>()),*] };
         }
         macro_rules! table {
             ($($role:ident)*) => { [$(row!($role: DataBatch DataChannel DataTime DataFeature FilterInChannel FilterOutChannel FilterSpatial)),*] };

@@ -87,7 +87,7 @@ pub mod __private {
     pub use crate::brand::{Brand, Declared, Element, LoopVar, keys_of};
     pub use crate::comprehension::*;
     pub use crate::declared_dim_operators;
-    pub use crate::dim::{Dim, anchor, tie};
+    pub use crate::dim::{Dim, Id, anchor, tie};
     pub use crate::elementwise::{Elementwise, iota};
     pub use crate::error::DimError;
     pub use crate::linalg::LinearAlgebra;
@@ -103,6 +103,5 @@ pub mod __private {
     pub use crate::signature as onnx;
     pub use crate::size::{Dyn, Static};
     pub use crate::storage::axes::OneAxis;
-    pub use generativity::Id;
     pub use typenum;
 }

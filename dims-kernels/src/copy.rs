@@ -14,11 +14,15 @@ use core::mem::MaybeUninit;
 use smallvec::SmallVec;
 
 /// Writes the nest's first operand, in the nest's order, into contiguous memory: all of it.
-pub fn copy<T: Copy + 'static>(elements: Elements<'_, T>, nest: &Nest, out: &mut [MaybeUninit<T>]) {
+///
+/// # Safety
+///
+/// Each position of the nest is, along the row of the first operand, one of the elements' axes.
+pub unsafe fn copy<T: Copy + 'static>(elements: Elements<'_, T>, nest: &Nest, out: &mut [MaybeUninit<T>]) {
     assert_eq!(nest.positions(), out.len(), "the loop nest covers the result");
     let row = nest.operands().next_row();
     row.assert_within(&elements);
-    // SAFETY: a plan's row reaches the elements that the axes do; the nest's own result is contiguous, and as long as `out`.
+    // SAFETY: each position is an element, as the caller promises; the nest's own result is contiguous, and as long as `out`.
     unsafe { copy_between(elements.as_ptr(), row, out.as_mut_ptr().cast(), &nest.result, &nest.sizes) };
 }
 
@@ -26,24 +30,33 @@ pub fn copy<T: Copy + 'static>(elements: Elements<'_, T>, nest: &Nest, out: &mut
 pub const FEW: usize = 4;
 
 /// The elements along all of these axes, the last one fastest: for so few of them that a plan would take longer.
+///
+/// # Safety
+///
+/// Each position of `axes` is one of the elements' own axes.
 #[inline(always)]
-pub fn collect_few<T: Copy>(
+pub unsafe fn collect_few<T: Copy>(
     elements: Elements<'_, T>,
     axes: &[Axis; FEW],
     len: usize,
 ) -> Result<Vec<T>, Error> {
     let mut out = reserve(len)?;
-    one_by_one(elements, axes, &mut out.spare_capacity_mut()[..len]);
+    // SAFETY: the caller's promise.
+    unsafe { one_by_one(elements, axes, &mut out.spare_capacity_mut()[..len]) };
     // SAFETY: all of the `len` places were given an element.
     unsafe { out.set_len(len) };
     Ok(out)
 }
 
 /// As [`collect_few`], into places that are there already.
+///
+/// # Safety
+///
+/// As for [`collect_few`].
 #[inline(always)]
-pub fn copy_few<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], out: OutputSlots<'_, T>) {
-    // SAFETY: all places are given an element.
-    one_by_one(elements, axes, unsafe { out.into_inner() });
+pub unsafe fn copy_few<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], out: OutputSlots<'_, T>) {
+    // SAFETY: all places are given an element; the axes are the caller's promise.
+    unsafe { one_by_one(elements, axes, out.into_inner()) };
 }
 
 /// Gives each place an element.
@@ -51,8 +64,12 @@ pub fn copy_few<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], out: Out
 /// # Panics
 ///
 /// If there are more or fewer places.
+///
+/// # Safety
+///
+/// Each position of `axes` is one of the elements' own axes.
 #[inline(always)]
-fn one_by_one<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], out: &mut [MaybeUninit<T>]) {
+unsafe fn one_by_one<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], out: &mut [MaybeUninit<T>]) {
     let [a, b, c, d] = *axes;
     let count = [a, b, c, d].iter().map(|axis| axis.size).product::<usize>();
     assert_eq!(count, out.len(), "each place gets an element");
@@ -62,7 +79,7 @@ fn one_by_one<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], out: &mut 
             for k in 0..c.size as isize {
                 let row = i * a.stride + j * b.stride + k * c.stride;
                 for (l, place) in (0..d.size as isize).zip(&mut places) {
-                    // SAFETY: a position of the axes, which are those of the elements.
+                    // SAFETY: a position of the axes, each of which is an element, as the caller promises.
                     place.write(unsafe { elements.nth(row + l * d.stride) });
                 }
             }
@@ -76,8 +93,12 @@ fn one_by_one<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], out: &mut 
 /// # Panics
 ///
 /// If `out` does not have such a place.
+///
+/// # Safety
+///
+/// Each position of the loops is, along the row, one of the elements' axes.
 #[inline]
-pub fn copy_row<T: Copy + 'static>(
+pub unsafe fn copy_row<T: Copy + 'static>(
     elements: Elements<'_, T>,
     row: Row<'_>,
     out: OutputSlots<'_, T>,
@@ -86,13 +107,17 @@ pub fn copy_row<T: Copy + 'static>(
 ) {
     row.assert_within(&elements);
     let target = out.reached(offset, sizes, result);
-    // SAFETY: a plan's row reaches the elements that the axes do; the target's places are there, and exclusively borrowed.
+    // SAFETY: each position is an element, as the caller promises; `reached` has found its place in `out`, which is borrowed exclusively.
     unsafe { copy_between(elements.as_ptr(), row, target.cast(), result, sizes) };
 }
 
 /// Writes the elements along a row into those along another, which are others.
+///
+/// # Safety
+///
+/// Each position of the loops is, along each row, one of the axes of that row's elements.
 #[inline]
-pub fn copy_onto<T: Copy + 'static>(
+pub unsafe fn copy_onto<T: Copy + 'static>(
     elements: Elements<'_, T>,
     row: Row<'_>,
     mut target: ElementsMut<'_, T>,
@@ -102,7 +127,7 @@ pub fn copy_onto<T: Copy + 'static>(
     row.assert_within(&elements);
     result.assert_within(&target);
     let start = target.as_mut_ptr().wrapping_offset(result.offset);
-    // SAFETY: the plan's rows reach only elements that the axes reach. The target is borrowed exclusively, so the elements are others.
+    // SAFETY: each position is an element on either side, as the caller promises. The target is borrowed exclusively, so the elements are others.
     unsafe { copy_between(elements.as_ptr(), row, start, result.strides, sizes) };
 }
 

@@ -151,7 +151,13 @@ struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    fn draw(operator: &Operator, slopes: &'a Slopes, sizes: &Sizes, layout: Layout, random: &mut Random) -> Self {
+    fn draw(
+        operator: &Operator,
+        slopes: &'a Slopes,
+        sizes: &Sizes,
+        layout: Layout,
+        random: &mut Random,
+    ) -> Self {
         let mut call = Call {
             slopes,
             memory: Vec::new(),
@@ -160,7 +166,8 @@ impl<'a> Call<'a> {
             layouts: Vec::new(),
         };
         for (at, parameter) in operator.parameters.iter().enumerate() {
-            let shape: Vec<usize> = dims_of(operator, usize::from(slopes.further), at).iter().map(|dim| sizes.of(dim)).collect();
+            let shape: Vec<usize> =
+                dims_of(operator, usize::from(slopes.further), at).iter().map(|dim| sizes.of(dim)).collect();
             let limit = if let Domain::Below(dim) = parameter.domain { sizes.of(dim) } else { 0 };
             let layout = Layout::ALL[(layout as usize + at) % Layout::ALL.len()];
             let domain = match parameter.domain {

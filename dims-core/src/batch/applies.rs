@@ -17,7 +17,7 @@ use super::argument::Further;
 use super::closed::Apart;
 use super::each::{Apiece, Collect, looped};
 use super::seal::{EndsInRest, Visible};
-use super::vmap::{HasRest, MappedOne, RestOf, Touched, United, Unmapped, unify_all};
+use super::vmap::{HasAny, MappedOne, RestOf, United, Unmapped, unify_all};
 use crate::dim::DimList;
 use crate::error::DimError;
 use crate::expr::evaluate::laid_out_in;
@@ -27,8 +27,9 @@ use crate::rank::Rank;
 use crate::reduce::{Evaluated, evaluated};
 use crate::run::lines::Axes;
 use crate::set::list::List;
+use crate::set::remove::Within;
 use crate::set::union::Sort;
-use crate::set::{Dims, False, Keys, MaybeDim, NoDim, True, Union};
+use crate::set::{Bool, Dims, False, FirstWith, Keys, MaybeDim, NoDim, True, Union};
 use crate::storage::axes::AxisBlock;
 use crate::tensor::Computable;
 use crate::types::tuples::nested;
@@ -130,10 +131,10 @@ pub trait Given<P, D, M: Dims>: Sized {
 #[diagnostic::do_not_recommend]
 impl<A, T, K, R, D, M, V, H> Given<Named<T, K, R>, D, M> for A
 where
-    A: Computable<Dims: Dims<List: Touched<D::Brands, Out = V>>>,
-    K: Dims<List: HasRest<Out = H>>,
+    A: Computable<Dims: Dims<List: EndsInRest<HasRest: Bool<Or<HasAny<A::Dims, D>> = V>>>>,
+    K: Dims<List: EndsInRest<HasRest = H>>,
     R: Rank,
-    D: DimList,
+    D: DimList<Brands: FirstWith<Within<<A::Dims as Dims>::List>>>,
     M: Dims,
     Evaluated<A>: MappedOne<D, M>,
     V: Hands<H, <Evaluated<A> as MappedOne<D, M>>::Sealed, Named<T, K, R>>,

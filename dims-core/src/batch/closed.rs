@@ -1,8 +1,8 @@
 //! Which rest a function sees, and dims that clash.
 
-use crate::brand::{Brand, Rest};
-use crate::set::rename::Has;
-use crate::set::{Dims, MaybeDim, Nothing};
+use super::seal::EndsInRest;
+use crate::set::list::NestedPairs;
+use crate::set::{Bool, Dims};
 
 /// `Rest<B>` stands for the dims of this set.
 ///
@@ -11,60 +11,11 @@ use crate::set::{Dims, MaybeDim, Nothing};
 #[diagnostic::on_unimplemented(message = "`{Self}` is not the set of dims that `Rest<{B}>` stands for")]
 pub trait Closes<B: Dims>: Dims {}
 
-impl<U: Dims<List: Closed<Out = B>>, B: Dims> Closes<B> for U {}
-
-/// See [`Closes`].
-pub trait Closed {
-    /// The set that a rest stands for.
-    type Out: Dims;
-}
-
-impl Closed for () {
-    type Out = ();
-}
-
-#[diagnostic::do_not_recommend]
-impl<H: ClosedElement> Closed for (H, ()) {
-    type Out = H::Out;
-}
-
-#[diagnostic::do_not_recommend]
-impl<H, I, T> Closed for (H, (I, T))
+impl<U, V, B: Dims> Closes<B> for U
 where
-    (H, (I, T)): crate::set::list::List,
+    U: Dims<List: EndsInRest<Visible = V>>,
+    V: NestedPairs<IsEmpty: Bool<If<<U::List as EndsInRest>::Behind, U> = B>>,
 {
-    type Out = <(H, (I, T)) as crate::set::list::List>::Tuple;
-}
-
-/// An element of a set of one.
-pub trait ClosedElement {
-    /// The set that a rest stands for.
-    type Out: Dims;
-}
-
-#[diagnostic::do_not_recommend]
-impl<D: Brand> ClosedElement for D {
-    type Out = (D,);
-}
-
-#[diagnostic::do_not_recommend]
-impl<B: Dims> ClosedElement for Rest<B> {
-    type Out = B;
-}
-
-/// The first dim that two sorted lists have in common.
-pub trait Common<O> {
-    /// The dim, or [`Nothing`].
-    type Found: MaybeDim;
-}
-
-impl<O> Common<O> for () {
-    type Found = Nothing;
-}
-
-#[diagnostic::do_not_recommend]
-impl<H, T: Common<O>, O: Has<H>> Common<O> for (H, T) {
-    type Found = <O::Found as MaybeDim>::Or<T::Found>;
 }
 
 /// No dim of the result of a batched function is a further dim of its arguments.

@@ -1,7 +1,7 @@
 //! Results of batched functions: computed, and opened to the dims of the caller.
 
 use super::argument::Batch;
-use super::closed::{Apart, Common};
+use super::closed::Apart;
 use super::example::{In, Output, Plain};
 use crate::brand::Rest;
 use crate::error::DimError;
@@ -11,8 +11,8 @@ use crate::named::Named;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::list::List;
-use crate::set::remove::{Left, Missing, Removal, RemoveAll};
-use crate::set::{Bound, Dims, Keys, MAX_DIMS, NoDim, Union};
+use crate::set::remove::{Left, Missing, Removal, RemoveAll, Within};
+use crate::set::{Bound, Dims, FirstWith, Keys, MAX_DIMS, NoDim, Union};
 use crate::storage::Owned;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -161,14 +161,17 @@ pub trait Opens<U: Dims, B: Dims, O>: Output {
 impl<T: Element, K: Dims, R: Rank, U: Dims, B: Dims, X: Dims> Opens<U, B, Named<T, X, R>> for Named<T, K, R>
 where
     K: Union<U, Out = X>,
-    K::List: Common<U::List>,
-    NoDim<<K::List as Common<U::List>>::Found>: Apart<<K::List as Common<U::List>>::Found>,
+    K::List: FirstWith<Within<U::List>>,
+    NoDim<Shared<K, U>>: Apart<Shared<K, U>>,
 {
     #[inline]
     fn open(inner: In<Self, B>) -> Named<T, X, R> {
         Named::from_expr(inner.expr.with_dims(&Opened::<K, U, X>::FROM, |_| 0))
     }
 }
+
+/// The first dim that both sets have, or [`Nothing`](crate::set::Nothing).
+type Shared<K, U> = <<K as Dims>::List as FirstWith<Within<<U as Dims>::List>>>::Found;
 
 /// Where the axes of the dims `X` come from: those of `K`, then those of `U`.
 pub(super) struct Opened<K, U, X>(PhantomData<(K, U, X)>);

@@ -1,7 +1,7 @@
 //! `seal` and `unseal`: the dims of a caller become a rest, and the rest becomes dims again.
 
 use super::argument::Route;
-use super::closed::{Apart, Common};
+use super::closed::Apart;
 use super::result::Opened;
 use crate::brand::{Brand, Rest};
 use crate::dim::DimList;
@@ -9,8 +9,9 @@ use crate::error::{Origin, unwrap};
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::list::List;
-use crate::set::union::Sort;
-use crate::set::{Dims, DimsOf, MAX_DIMS, NoDim, Union};
+use crate::set::remove::Within;
+use crate::set::union::{SetNamed, Sort};
+use crate::set::{Bool, Dims, DimsOf, False, FirstWith, MAX_DIMS, NoDim, True, Union};
 use crate::storage::axes::AxisBlock;
 use crate::storage::{Owned, View};
 use kernels::memory::axes::Axis;
@@ -94,7 +95,7 @@ impl<'a, T, S: Dims, R: Rank, X: Dims> Seal<S, X> for &View<'a, T, S, R> {
 }
 
 /// The dims in `D` as a set.
-pub(super) type Visible<D> = <<<D as DimList>::Brands as Sort>::Out as List>::Tuple;
+pub(super) type Visible<D> = SetNamed<D>;
 
 impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     /// The tensor with the dims that are named, and all others behind `Rest`: what a function generic over its caller's dims takes.
@@ -157,7 +158,7 @@ impl<S: Dims, X: Dims> Opening<X> for S
 where
     S::List: EndsInRest,
     <S::List as EndsInRest>::Visible: List<Tuple: Union<<S::List as EndsInRest>::Behind, Out = X>>,
-    <S::List as EndsInRest>::Visible: Common<<<S::List as EndsInRest>::Behind as Dims>::List>,
+    <S::List as EndsInRest>::Visible: FirstWith<Within<<<S::List as EndsInRest>::Behind as Dims>::List>>,
     NoDim<Clash<S>>: Apart<Clash<S>>,
 {
     const FROM: [usize; MAX_DIMS] =
@@ -165,8 +166,8 @@ where
 }
 
 /// A dim of the set that is behind its rest as well.
-type Clash<S> = <<<S as Dims>::List as EndsInRest>::Visible as Common<
-    <<<S as Dims>::List as EndsInRest>::Behind as Dims>::List,
+type Clash<S> = <<<S as Dims>::List as EndsInRest>::Visible as FirstWith<
+    Within<<<<S as Dims>::List as EndsInRest>::Behind as Dims>::List>,
 >>::Found;
 
 /// A sorted list whose last element can be a rest.
@@ -177,12 +178,15 @@ pub trait EndsInRest {
     type Behind: Dims;
     /// The set of the rest alone.
     type Rest: Dims;
+    /// Whether there is one.
+    type HasRest: Bool;
 }
 
 impl EndsInRest for () {
     type Visible = ();
     type Behind = ();
     type Rest = ();
+    type HasRest = False;
 }
 
 #[diagnostic::do_not_recommend]
@@ -190,6 +194,7 @@ impl<B: Dims> EndsInRest for (Rest<B>, ()) {
     type Visible = ();
     type Behind = B;
     type Rest = (Rest<B>,);
+    type HasRest = True;
 }
 
 #[diagnostic::do_not_recommend]
@@ -197,4 +202,5 @@ impl<H: Brand, T: EndsInRest> EndsInRest for (H, T) {
     type Visible = (H, T::Visible);
     type Behind = T::Behind;
     type Rest = T::Rest;
+    type HasRest = T::HasRest;
 }

@@ -2,10 +2,9 @@
 
 use super::applies::{Callee, Maps};
 use super::argument::{Further, Route};
-use super::closed::{Apart, Common};
+use super::closed::Apart;
 use super::result;
 use super::seal::{EndsInRest, Seal, Visible};
-use crate::brand::{Brand, Rest};
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::expr::Expr;
@@ -14,9 +13,10 @@ use crate::named::Named;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::list::List;
-use crate::set::remove::{Absent, Remove, Taken, Taking};
+use crate::set::ordered::Minus;
+use crate::set::remove::Within;
 use crate::set::union::Sort;
-use crate::set::{Dims, DimsOf, False, MAX_DIMS, MaybeDim, NoDim, True, Union};
+use crate::set::{Bool, Dims, DimsOf, False, FirstWith, MAX_DIMS, MaybeDim, NoDim, True, Union};
 use crate::types::tuples::nested;
 use alloc::boxed::Box;
 use kernels::scalar::Element;
@@ -132,7 +132,7 @@ pub trait MappedOne<D: DimList, M: Dims>: Sized {
 
 /// The dims that a function sees of a tensor with the dims `S` of which `D` are sealed.
 type Seen<S, D> =
-    <<<<S as Dims>::List as WithoutAll<<D as DimList>::Brands>>::Out as EndsInRest>::Visible as List>::Tuple;
+    <<<<S as Dims>::List as Minus<<D as DimList>::Brands>>::Out as EndsInRest>::Visible as List>::Tuple;
 
 /// The rest of the set `S`, as a set.
 pub(super) type RestOf<S> = <<S as Dims>::List as EndsInRest>::Rest;
@@ -143,7 +143,7 @@ macro_rules! tensors {
         impl<$($life,)? T, S, R, E, D, M> SealIf<$tensor, D, M> for True
         where
             T: Element,
-            S: Dims<List: WithoutAll<D::Brands, Out: EndsInRest<Visible: List>>>,
+            S: Dims<List: Minus<D::Brands, Out: EndsInRest<Visible: List>>>,
             R: Rank,
             D: DimList,
             M: Dims,
@@ -171,10 +171,11 @@ macro_rules! tensors {
         impl<$($life,)? T, S, R, E, D, M, V> MappedOne<D, M> for $tensor
         where
             T: Element,
-            S: Dims<List: Touched<D::Brands, Out = V>>,
+            S: Dims<List: EndsInRest<HasRest: Bool<Or<HasAny<S, D>> = V>>>,
             R: Rank,
-            D: DimList,
+            D: DimList<Brands: FirstWith<Within<S::List>>>,
             M: Dims,
+            // (A parameter: rustc then reports this trait, not that of the choice.)
             V: SealIf<Self, D, M>,
         {
             type Sealed = V::Sealed;
@@ -198,7 +199,7 @@ macro_rules! tensors {
             Visible<D>: Union<RestOf<S>, Out = M>,
             M: Dims,
             Self: MappedOne<D, M>,
-            S::List: WithoutAll<D::Brands, Out: List<Tuple = O>>,
+            S::List: Minus<D::Brands, Out: List<Tuple = O>>,
         {
             type All = S;
             type Others = O;
@@ -236,60 +237,9 @@ impl<A, D, M: Dims> SealIf<A, D, M> for False {
     }
 }
 
-/// Whether a sorted list has a rest, or any brand of the list `L`.
-pub trait Touched<L> {
-    /// [`True`] or [`False`].
-    type Out;
-}
-
-#[diagnostic::do_not_recommend]
-impl<X: HasRest> Touched<()> for X {
-    type Out = X::Out;
-}
-
-#[diagnostic::do_not_recommend]
-impl<X, H, T> Touched<(H, T)> for X
-where
-    X: Remove<H, Out: Touch<X, T>>,
-{
-    type Out = <X::Out as Touch<X, T>>::Out;
-}
-
-/// One step of [`Touched`].
-pub trait Touch<X, T> {
-    /// [`True`] or [`False`].
-    type Out;
-}
-
-#[diagnostic::do_not_recommend]
-impl<X, T, L> Touch<X, T> for Taken<L> {
-    type Out = True;
-}
-
-#[diagnostic::do_not_recommend]
-impl<X: Touched<T>, T, H, L> Touch<X, T> for Absent<H, L> {
-    type Out = X::Out;
-}
-
-/// Whether a sorted list has a rest.
-pub trait HasRest {
-    /// [`True`] or [`False`].
-    type Out;
-}
-
-impl HasRest for () {
-    type Out = False;
-}
-
-#[diagnostic::do_not_recommend]
-impl<B: Dims> HasRest for (Rest<B>, ()) {
-    type Out = True;
-}
-
-#[diagnostic::do_not_recommend]
-impl<H: Brand, T: HasRest> HasRest for (H, T) {
-    type Out = T::Out;
-}
+/// Whether the set `S` has any of the dims `D`.
+pub(super) type HasAny<S, D> =
+    <NoDim<<<D as DimList>::Brands as FirstWith<Within<<S as Dims>::List>>>::Found> as Bool>::Not;
 
 macro_rules! borrowed {
     ($self:ident . $expr:ident) => {
@@ -368,7 +318,7 @@ macro_rules! tuples {
         impl<Along, Others, All, Further_, $($a),*> Mapped<Along> for ($($a,)*)
         where
             nested![$($a),*]: United<All = All>,
-            All: Dims<List: EndsInRest + WithoutAll<Along::Brands, Out: List<Tuple = Others>>>,
+            All: Dims<List: EndsInRest + Minus<Along::Brands, Out: List<Tuple = Others>>>,
             Along: DimList<Brands: Sort> + DimsOf<All, Others>,
             Others: Dims,
             Visible<Along>: Union<RestOf<All>, Out = Further_>,
@@ -442,31 +392,13 @@ pub trait Opened: Dims {
 impl<S, X, V, B> Opened for S
 where
     S: Dims<List: EndsInRest<Visible = V, Behind = B>>,
-    V: List<Tuple: Union<B, Out = X>> + Common<B::List>,
+    V: List<Tuple: Union<B, Out = X>> + FirstWith<Within<B::List>>,
     B: Dims,
     X: Dims,
 {
     type All = X;
     type Clash = V::Found;
     const FROM: &'static [usize; MAX_DIMS] = &result::Opened::<V::Tuple, B, X>::FROM;
-}
-
-/// A sorted list without the brands of another, whether it has them or not.
-pub trait WithoutAll<L> {
-    /// What is left.
-    type Out;
-}
-
-impl<X> WithoutAll<()> for X {
-    type Out = X;
-}
-
-#[diagnostic::do_not_recommend]
-impl<X, H, T> WithoutAll<(H, T)> for X
-where
-    X: Remove<H, Out: Taking<Left: WithoutAll<T>>>,
-{
-    type Out = <<X::Out as Taking>::Left as WithoutAll<T>>::Out;
 }
 
 tuples!(A 0);

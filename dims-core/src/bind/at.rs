@@ -10,8 +10,8 @@ use crate::expr::rebind::Rebindable;
 use crate::named::Named;
 use crate::rank::{Rank, Rank0, Rank1};
 use crate::set::list::List;
-use crate::set::union::Merge;
-use crate::set::{Dims, DimsOf};
+use crate::set::union::{Merge, MergeAll};
+use crate::set::{Dims, DimsOf, True};
 use crate::storage::axes::AxisBlock;
 use crate::storage::source;
 use crate::storage::view::{Leaf, Read};
@@ -93,25 +93,6 @@ macro_rules! bind_each {
 
 each_tuple!(binder_lists);
 
-/// The union of several sorted lists.
-pub trait MergeAll {
-    /// All their elements, sorted.
-    type Out;
-}
-
-#[diagnostic::do_not_recommend]
-impl MergeAll for () {
-    type Out = ();
-}
-
-#[diagnostic::do_not_recommend]
-impl<H, T: MergeAll> MergeAll for (H, T)
-where
-    H: Merge<T::Out>,
-{
-    type Out = H::Out;
-}
-
 /// Whether an array has as many axes as are bound.
 #[diagnostic::on_unimplemented(
     message = "an array of `{Self}` cannot be bound by binders for `{Taken}`",
@@ -128,21 +109,14 @@ impl<R: Rank> HasAxes<R, Rank0> for R {
 }
 
 #[diagnostic::do_not_recommend]
-impl<Taken: Rank, E: Is<Rank0>> HasAxes<Taken, E> for RankDyn {
+impl<Taken: Rank, E: Rank<IsNone = True>> HasAxes<Taken, E> for RankDyn {
     type Rest = Rank0;
 }
 
 #[diagnostic::do_not_recommend]
-impl<Taken: Rank, R: Rank> HasAxes<Taken, Rank1> for R
-where
-    R::Max<Taken>: Is<R>,
-{
+impl<Taken: Rank, R: Rank<Max<Taken> = R>> HasAxes<Taken, Rank1> for R {
     type Rest = Taken::TakenFrom<R>;
 }
-
-/// Type equality.
-pub trait Is<T> {}
-impl<T> Is<T> for T {}
 
 /// `Ellipsis` can be used once.
 #[diagnostic::on_unimplemented(

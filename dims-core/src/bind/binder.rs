@@ -1,7 +1,6 @@
 //! What can stand for an axis in `at`.
 
 use super::binding::Binding;
-use super::split::Group;
 use crate::dim::{DimRef, Each, UNSIZED};
 use crate::error::{At, DimError};
 use crate::expr::index::{ComputedIndex, IndexExprs};
@@ -10,6 +9,7 @@ use crate::named::Named;
 use crate::plan::explain::names;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
+use crate::set::union::Sort;
 use crate::set::{DimKey, Dims};
 use crate::types::tuples::{each_tuple, nested};
 use alloc::string::String;
@@ -520,10 +520,10 @@ macro_rules! groups {
         #[diagnostic::do_not_recommend]
         impl<$($d: DimRef),*> Binder for ($($d,)*)
         where
-            nested![$($d::Brand),*]: Group,
+            nested![$($d::Brand),*]: Sort,
         {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
-            type Dims = <<nested![$($d::Brand),*] as Group>::Set as Dims>::List;
+            type Dims = <nested![$($d::Brand),*] as Sort>::Out;
             type Reads<S: Reading> = S::Goes;
 
             #[inline(always)]
@@ -542,10 +542,10 @@ macro_rules! lists {
         #[diagnostic::do_not_recommend]
         impl<$($d: DimRef),*> Binder for Each<($($d,)*)>
         where
-            nested![$($d::Brand),*]: Group,
+            nested![$($d::Brand),*]: Sort,
         {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
-            type Dims = <<nested![$($d::Brand),*] as Group>::Set as Dims>::List;
+            type Dims = <nested![$($d::Brand),*] as Sort>::Out;
             type Reads<S: Reading> = goes![S; $($d)*];
 
             #[inline(always)]

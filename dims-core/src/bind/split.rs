@@ -4,27 +4,10 @@ use super::binding::Binding;
 use crate::brand::DimInfo;
 use crate::dim::DimList;
 use crate::error::{DimError, Origin};
-use crate::set::Dims;
-use crate::set::list::List;
-use crate::set::union::Sort;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use kernels::memory::axes::Axis;
 use smallvec::SmallVec;
-
-/// The brands of a group as nested pairs.
-pub trait Group {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// The canonical set of them.
-    type Set: Dims;
-}
-
-#[diagnostic::do_not_recommend]
-impl<L: Sort> Group for L {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Set = <L::Out as List>::Tuple;
-}
 
 /// Binds the next axis to a group. The size of one dim may be unknown: it is what the others leave.
 pub fn split(dims: &[DimInfo<'_>], binding: &mut Binding<'_>) -> Result<(), DimError> {

@@ -5,10 +5,10 @@ use crate::bind::source::{NdRank, check_rank};
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::named::Named;
-use crate::rank::{Rank, Rank0};
-use crate::set::list::List;
+use crate::rank::Rank0;
+use crate::set::list::NestedPairs;
 use crate::set::remove::{Removal, RemoveAll};
-use crate::set::union::Sort;
+use crate::set::union::{SetNamed, Sort};
 use crate::set::{Dims, NamedOnce, NoDim};
 use crate::storage::Owned;
 use crate::storage::axes::AxisBlock;
@@ -26,44 +26,19 @@ pub trait AxisDims<R>: DimList {
 impl<L, R> AxisDims<R> for L
 where
     L: DimList<Brands: Sort>,
-    <L::Brands as Sort>::Out: RemoveAll<L::Brands, SetOf<L>, Out: Removal>,
+    <L::Brands as Sort>::Out: RemoveAll<L::Brands, SetNamed<L>, Out: Removal>,
     NoDim<Twice<L>>: NamedOnce<Twice<L>, L>,
-    L: Counted,
-    R: HasAxes<L::Count, Rank0>,
+    R: HasAxes<CountOf<L>, Rank0>,
 {
-    type Set = <<L::Brands as Sort>::Out as List>::Tuple;
+    type Set = SetNamed<L>;
 }
-
-/// The set of the dims in `L`.
-type SetOf<L> = <<<L as DimList>::Brands as Sort>::Out as List>::Tuple;
 
 /// The first dim that `L` names twice, or [`Nothing`](crate::set::Nothing).
 type Twice<L> =
-    <<<<L as DimList>::Brands as Sort>::Out as RemoveAll<<L as DimList>::Brands, SetOf<L>>>::Out as Removal>::Twice;
+    <<<<L as DimList>::Brands as Sort>::Out as RemoveAll<<L as DimList>::Brands, SetNamed<L>>>::Out as Removal>::Twice;
 
 /// How many dims are listed.
-pub trait Counted: DimList {
-    /// The number.
-    type Count: Rank;
-}
-
-impl<L: DimList<Brands: Length>> Counted for L {
-    type Count = <L::Brands as Length>::Rank;
-}
-
-/// The length of nested pairs.
-pub trait Length {
-    /// The number.
-    type Rank: Rank;
-}
-
-impl Length for () {
-    type Rank = Rank0;
-}
-
-impl<H, T: Length> Length for (H, T) {
-    type Rank = <T::Rank as Rank>::Succ;
-}
+pub type CountOf<L> = <<L as DimList>::Brands as NestedPairs>::Count;
 
 /// Turns owned arrays into tensors: those of ndarray, vectors, and with their features the arrays of
 /// mdarray, the matrices of nalgebra and the images of `image`.

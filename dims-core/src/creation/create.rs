@@ -2,8 +2,7 @@
 //!
 //! Free functions, as in numpy and torch: the type alias [`Tensor`](crate::named::Tensor) sorts its dims, so rustc could not find them through it.
 
-use crate::brand::Brand;
-use crate::dim::{DimRef, Of};
+use crate::dim::DimRef;
 use crate::error::{DimError, list_sizes, unwrap};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
@@ -12,10 +11,10 @@ use crate::reduce::Evaluated;
 use crate::set::list::List;
 use crate::set::union::Sort;
 use crate::set::{DimKey, Dims, MaybeDim, NoDim, Nothing, True, Union};
-use crate::size::{Dyn, Static};
 use crate::storage::Owned;
 use crate::storage::axes::AxisBlock;
 use crate::tensor::Computable;
+use crate::types::open::Open;
 use crate::types::tuples::{each_tuple, nested};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -61,44 +60,14 @@ pub trait HasSize<D> {}
 #[diagnostic::do_not_recommend]
 impl<D> HasSize<D> for True {}
 
-/// A value that stands for a dim, and maybe for its size.
-pub trait MaybeSized: DimRef {
-    /// The dim if it comes without a size, or [`Nothing`].
-    type Unsized: MaybeDim;
-}
-#[diagnostic::do_not_recommend]
-impl<D: crate::Declared> MaybeSized for Of<D> {
-    type Unsized = Nothing;
-}
-#[diagnostic::do_not_recommend]
-impl<B: Brand> MaybeSized for &crate::dim::Dim<B> {
-    type Unsized = Nothing;
-}
-#[diagnostic::do_not_recommend]
-impl<D: crate::Declared> MaybeSized for D
-where
-    D::Size: UnsizedOr<D>,
-{
-    type Unsized = <D::Size as UnsizedOr<D>>::Out;
-}
-
-/// The dim `D` where the size is [`Dyn`], else [`Nothing`].
-pub trait UnsizedOr<D> {
-    /// `D`, or [`Nothing`].
-    type Out: MaybeDim;
-}
-impl<D: Brand> UnsizedOr<D> for Dyn {
-    type Out = D;
-}
-impl<D, const N: usize> UnsizedOr<D> for Static<N> {
-    type Out = Nothing;
-}
+/// The dim if the value comes without a size, or [`Nothing`].
+type UnsizedOf<D> = <<D as DimRef>::Open as Open>::FirstUnsized;
 
 #[diagnostic::do_not_recommend]
-impl<D: MaybeSized> Written for D {
+impl<D: DimRef> Written for D {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Set = (D::Brand,);
-    type Unsized = D::Unsized;
+    type Unsized = UnsizedOf<D>;
     const COUNT: usize = 1;
     type Index = usize;
 
@@ -127,7 +96,7 @@ impl Written for () {
 macro_rules! sized_lists {
     ($($d:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
-        impl<$($d: MaybeSized),*> Written for ($($d,)*)
+        impl<$($d: DimRef),*> Written for ($($d,)*)
         where
             nested![$($d::Brand),*]: Sort,
         {
@@ -149,8 +118,8 @@ macro_rules! sized_lists {
 }
 
 macro_rules! first_unsized {
-    ($d:ident) => { <$d as MaybeSized>::Unsized };
-    ($d:ident $($later:ident)+) => { <<$d as MaybeSized>::Unsized as MaybeDim>::Or<first_unsized!($($later)+)> };
+    ($d:ident) => { UnsizedOf<$d> };
+    ($d:ident $($later:ident)+) => { <UnsizedOf<$d> as MaybeDim>::Or<first_unsized!($($later)+)> };
 }
 
 macro_rules! usize_for {
@@ -358,7 +327,7 @@ pub fn try_ones<T: Num, D: SizedDims>(dims: D) -> Result<Named<T, D::Set>, DimEr
 ///
 /// If a dim has no size, or the tensor does not fit into memory.
 #[track_caller]
-pub fn eye<T: Num, A: MaybeSized, B: MaybeSized>(rows: A, columns: B) -> Named<T, <(A, B) as Written>::Set>
+pub fn eye<T: Num, A: DimRef, B: DimRef>(rows: A, columns: B) -> Named<T, <(A, B) as Written>::Set>
 where
     (A, B): SizedDims + Written<Index = (usize, usize)>,
 {
@@ -366,7 +335,7 @@ where
 }
 
 /// As [`eye`], but what sizes decide is an error.
-pub fn try_eye<T: Num, A: MaybeSized, B: MaybeSized>(
+pub fn try_eye<T: Num, A: DimRef, B: DimRef>(
     rows: A,
     columns: B,
 ) -> Result<Named<T, <(A, B) as Written>::Set>, DimError>
@@ -382,7 +351,7 @@ where
 ///
 /// If a dim has no size, or the tensor does not fit into memory.
 #[track_caller]
-pub fn tri<T: Num, A: MaybeSized, B: MaybeSized>(
+pub fn tri<T: Num, A: DimRef, B: DimRef>(
     rows: A,
     columns: B,
     offset: isize,
@@ -394,7 +363,7 @@ where
 }
 
 /// As [`tri`], but what sizes decide is an error.
-pub fn try_tri<T: Num, A: MaybeSized, B: MaybeSized>(
+pub fn try_tri<T: Num, A: DimRef, B: DimRef>(
     rows: A,
     columns: B,
     offset: isize,
@@ -441,7 +410,7 @@ where
 ///
 /// If the dim has no size, or the tensor does not fit into memory.
 #[track_caller]
-pub fn linspace<T: Real, D: MaybeSized + SizedDims + Written<Index = usize>>(
+pub fn linspace<T: Real, D: DimRef + SizedDims + Written<Index = usize>>(
     dim: D,
     start: T,
     end: T,
@@ -450,7 +419,7 @@ pub fn linspace<T: Real, D: MaybeSized + SizedDims + Written<Index = usize>>(
 }
 
 /// As [`linspace`], but what sizes decide is an error.
-pub fn try_linspace<T: Real, D: MaybeSized + SizedDims + Written<Index = usize>>(
+pub fn try_linspace<T: Real, D: DimRef + SizedDims + Written<Index = usize>>(
     dim: D,
     start: T,
     end: T,

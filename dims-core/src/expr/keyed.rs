@@ -9,8 +9,8 @@ use crate::error::DimError;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::{DimKey, Dims};
+use crate::storage::unchecked::{factor, strided};
 use alloc::string::String;
-use kernels::contract;
 use kernels::load::strided::Strided;
 use kernels::loops::nest::Operands;
 use kernels::loops::rows::Rows;
@@ -99,7 +99,7 @@ impl<T: Element> Expr for Keyed<T> {
     }
 
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
-        Strided::new(self.elements(), operands.next_row(), ())
+        strided(self.elements(), operands.next_row(), ())
     }
 
     fn factors<'s, U: Dims, R: Rank>(
@@ -112,7 +112,7 @@ impl<T: Element> Expr for Keyed<T> {
     {
         let mut row = SmallVec::from_elem(0, shape.sizes().len());
         self.row(shape, &mut row);
-        factors.operands.push(contract::Operand::borrowed(self.elements(), row));
+        factors.operands.push(factor(self.elements(), row));
         Ok(())
     }
 

@@ -16,7 +16,7 @@ use crate::rank::Rank;
 use crate::seal::Trusted;
 use crate::set::{Dims, MAX_DIMS};
 use crate::storage::axes::AxisBlock;
-use crate::storage::contiguous::nth;
+use crate::storage::unchecked::{collect_memory, factor, nth, strided};
 use crate::storage::{Owned, View};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -29,7 +29,6 @@ use kernels::loops::nest::{Nest, Operands};
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::element;
 use kernels::loops::stride::StrideKind;
-use kernels::map::elementwise;
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;
 use kernels::memory::freed::Freed;
@@ -99,7 +98,7 @@ pub(crate) fn axes_factor<'s, S: Dims, U: Dims, T: Num>(
 ) {
     let mut row = SmallVec::from_elem(0, shape.sizes().len());
     axes_row::<S, U>(named, positional, &mut row);
-    factors.operands.push(contract::Operand::borrowed(elements, row));
+    factors.operands.push(factor(elements, row));
 }
 
 /// As [`Expr::alike`], for one operand with axes for the dims `S`.
@@ -169,7 +168,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
 
     #[inline(always)]
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
-        Strided::new(self.elements(), operands.next_row(), ())
+        strided(self.elements(), operands.next_row(), ())
     }
 
     #[inline(always)]
@@ -196,7 +195,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
 
     #[inline]
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
-        Ok(elementwise::collect_memory(self.elements(), nest, len, "order of the result")?)
+        Ok(collect_memory(self.elements(), nest, len, "order of the result")?)
     }
 
     #[inline]
@@ -283,7 +282,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
         let row = operands.next_row();
         let indices = self.indices().kernels(operands);
-        Strided::new(self.elements(), row, indices)
+        strided(self.elements(), row, indices)
     }
 
     fn describe(&self) -> String {
@@ -302,7 +301,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
         if self.indices().any_active() {
             return collect_parts(self, nest, len);
         }
-        Ok(elementwise::collect_memory(self.elements(), nest, len, "order of the result")?)
+        Ok(collect_memory(self.elements(), nest, len, "order of the result")?)
     }
 
     #[inline(always)]

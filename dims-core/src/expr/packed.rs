@@ -10,6 +10,7 @@ use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::{Dims, SetOf};
 use crate::storage::packed::Packed;
+use crate::storage::unchecked::strided;
 use crate::storage::{Owned, View};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -115,7 +116,7 @@ impl<E: Packable, L: SetOf + Dims> Expr for Packed<E, L> {
     #[inline(always)]
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
         // (`W` fixes the innermost stride at 1 only where `Facts::layout` does.)
-        Strided::along_row(self.0.memory().0, operands.next_row(), ())
+        strided(self.0.memory().0, operands.next_row(), ())
     }
 
     #[inline(always)]

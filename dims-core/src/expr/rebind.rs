@@ -11,7 +11,9 @@ use kernels::memory::elements::Elements;
     message = "only tensors in memory can be bound to further dims",
     label = "this is an expression that has not been evaluated: call `.eval()` first"
 )]
-pub trait Rebindable<T, S: Dims>: sealed::Rebindable {
+pub trait Rebindable<T, S: Dims> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The computed indices that the elements have already.
     #[doc(hidden)]
     type Indices<'s>: IndexExprs
@@ -24,6 +26,7 @@ pub trait Rebindable<T, S: Dims>: sealed::Rebindable {
 
 #[diagnostic::do_not_recommend]
 impl<T, S: Dims, X: IndexExprs> Rebindable<T, S> for View<'_, T, S, Rank0, X> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Indices<'s>
         = X::Lent<'s>
     where
@@ -37,6 +40,7 @@ impl<T, S: Dims, X: IndexExprs> Rebindable<T, S> for View<'_, T, S, Rank0, X> {
 
 #[diagnostic::do_not_recommend]
 impl<T, S: Dims> Rebindable<T, S> for Owned<T, S, Rank0> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Indices<'s>
         = ()
     where
@@ -50,6 +54,7 @@ impl<T, S: Dims> Rebindable<T, S> for Owned<T, S, Rank0> {
 
 #[diagnostic::do_not_recommend]
 impl<T, S: Dims, E: Rebindable<T, S>> Rebindable<T, S> for &E {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Indices<'s>
         = E::Indices<'s>
     where
@@ -59,14 +64,4 @@ impl<T, S: Dims, E: Rebindable<T, S>> Rebindable<T, S> for &E {
     fn bound(&self) -> (Elements<'_, T>, &S::Axes, E::Indices<'_>) {
         (**self).bound()
     }
-}
-
-/// What `Rebindable` says is trusted by code that reads memory, so only this crate says it.
-mod sealed {
-    use super::*;
-
-    pub trait Rebindable {}
-    impl<T, S: Dims, X> Rebindable for View<'_, T, S, Rank0, X> {}
-    impl<T, S: Dims> Rebindable for Owned<T, S, Rank0> {}
-    impl<E: Rebindable> Rebindable for &E {}
 }

@@ -9,10 +9,10 @@ use crate::error::DimError;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::{DimKey, Dims};
+use crate::storage::unchecked::factor;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
-use kernels::contract;
 use kernels::loops::nest::{Nest, Operands};
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::StrideKind;
@@ -243,7 +243,7 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
         let positional = raw.positional.iter().map(|axis| if axis.size == 1 { 0 } else { axis.stride });
         let strides: SmallVec<[isize; 8]> = strides.chain(positional).collect();
         let elements = raw.elements.moved(self.spread(&strides, shape, &mut row));
-        factors.operands.push(contract::Operand::borrowed(elements, row));
+        factors.operands.push(factor(elements, row));
         Ok(())
     }
 

@@ -9,8 +9,9 @@ use super::{Binary, Expand, Iota, Remap, Scalar, Select, Unary};
 use crate::brand::Brand;
 use crate::expr::keyed::Keyed;
 use crate::rank::Rank;
-use crate::set::rename::Has;
-use crate::set::{Dims, False, MaybeDim, NoDim, Nothing, True};
+use crate::set::ordered::SameBrand;
+use crate::set::remove::{Found, Remove, Taking};
+use crate::set::{Bool, Dims, MaybeDim, NoDim, Nothing};
 use crate::size::Size;
 use crate::storage::{Owned, View};
 
@@ -36,36 +37,23 @@ impl<E> Without<E> for () {
     type First = Nothing;
 }
 
-impl<D: Brand, T: Without<E>, E: Gives<D>> Without<E> for NoSize<D, T>
-where
-    NoDim<E::Found>: GoesOn<D, T::First>,
-{
-    type First = <NoDim<E::Found> as GoesOn<D, T::First>>::First;
+impl<D: Brand, T: Without<E>, E: Gives<D>> Without<E> for NoSize<D, T> {
+    type First = <<Unsized<D, E> as Bool>::OrNothing<D> as MaybeDim>::Or<T::First>;
 }
 
-/// Goes on where a dim was found among those that have a size, or has a static one.
-pub trait GoesOn<D, Next> {
-    /// `D`, or else `Next`.
-    type First: MaybeDim;
-}
-
-impl<D, Next: MaybeDim> GoesOn<D, Next> for False {
-    type First = Next;
-}
-
-impl<D: Brand, Next: MaybeDim> GoesOn<D, Next> for True {
-    type First = <D::Size as Size>::IfDyn<D, Next>;
-}
+/// Whether neither the expression `E` nor the dim `D` itself has a size for it.
+type Unsized<D, E> =
+    <NoDim<<E as Gives<D>>::Found> as Bool>::And<<<<D as Brand>::Size as Size>::IsStatic as Bool>::Not>;
 
 impl<D, E: Gives<D>> Gives<D> for &E {
     type Found = E::Found;
 }
 
-impl<D, B> Gives<D> for Iota<'_, B, ()>
+impl<D: MaybeDim, B> Gives<D> for Iota<'_, B, ()>
 where
-    (B, ()): Has<D>,
+    B: SameBrand<D>,
 {
-    type Found = <(B, ()) as Has<D>>::Found;
+    type Found = <B::Out as Bool>::OrNothing<D>;
 }
 
 impl<D, B, T> Gives<D> for Iota<'_, B, NoSize<B, T>> {
@@ -76,12 +64,14 @@ impl<D, T> Gives<D> for Scalar<T> {
     type Found = Nothing;
 }
 
-impl<D, T, S: Dims<List: Has<D>>, R: Rank> Gives<D> for Owned<T, S, R> {
-    type Found = <S::List as Has<D>>::Found;
+impl<D: MaybeDim, T, S: Dims<List: Remove<D, Out: Taking>>, R: Rank> Gives<D> for Owned<T, S, R> {
+    type Found = Found<D, S>;
 }
 
-impl<D, T, S: Dims<List: Has<D>>, R: Rank, X: Gives<D>> Gives<D> for View<'_, T, S, R, X> {
-    type Found = <<S::List as Has<D>>::Found as MaybeDim>::Or<X::Found>;
+impl<D: MaybeDim, T, S: Dims<List: Remove<D, Out: Taking>>, R: Rank, X: Gives<D>> Gives<D>
+    for View<'_, T, S, R, X>
+{
+    type Found = <Found<D, S> as MaybeDim>::Or<X::Found>;
 }
 
 impl<D> Gives<D> for () {

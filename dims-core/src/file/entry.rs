@@ -3,7 +3,7 @@
 use super::element::{self, Kind, Stored};
 use super::error::FileError;
 use super::names::AxisName;
-use crate::convert::{AxisDims, Counted};
+use crate::convert::{AxisDims, CountOf};
 use crate::named::Named;
 use crate::plan::shape::volume;
 use crate::rank::Rank0;
@@ -60,7 +60,7 @@ impl<'f> Entry<'f> {
     /// As for [`load`](Entry::load), and if there are not as many axes as dims, or a dim has another size already.
     pub fn load_as<T: Stored, L>(&self, dims: L) -> Result<Named<T, L::Set>, FileError>
     where
-        L: Counted + AxisDims<<L as Counted>::Count>,
+        L: AxisDims<CountOf<L>>,
     {
         let order = self.stated::<L>(&dims)?;
         self.owned(&order)
@@ -87,7 +87,7 @@ impl<'f> Entry<'f> {
         dims: L,
     ) -> Result<Named<T, L::Set, Rank0, View<'f, T, L::Set>>, FileError>
     where
-        L: Counted + AxisDims<<L as Counted>::Count>,
+        L: AxisDims<CountOf<L>>,
     {
         let order = self.stated::<L>(&dims)?;
         self.viewed(&order)
@@ -202,7 +202,7 @@ impl<'f> Entry<'f> {
     /// Where each of the dims, as they are stated, stands in their set.
     pub(super) fn stated<L>(&self, dims: &L) -> Result<Positions, FileError>
     where
-        L: Counted + AxisDims<<L as Counted>::Count>,
+        L: AxisDims<CountOf<L>>,
     {
         let keys = L::KEYS.as_slice();
         if keys.len() != self.sizes.len() {

@@ -3,7 +3,7 @@
 use super::element::{Stored, streamed};
 use super::names::shortened;
 use super::{Buffer, Entry, FileError, npy};
-use crate::convert::{AxisDims, Counted};
+use crate::convert::{AxisDims, CountOf};
 use crate::named::Named;
 use crate::rank::Rank0;
 use crate::set::Sorted;
@@ -78,7 +78,7 @@ impl<B: AsRef<[u8]>> Reader<B> {
     /// As for [`get`](Reader::get) and [`Entry::load_as`].
     pub fn load_as<T: Stored, L>(&mut self, tensor: &str, dims: L) -> Result<Named<T, L::Set>, FileError>
     where
-        L: Counted + AxisDims<<L as Counted>::Count>,
+        L: AxisDims<CountOf<L>>,
     {
         let mut member = self.member(tensor)?;
         let head =

@@ -6,7 +6,7 @@
 //!
 //! The elements are those that both know: `f32`, `f64`, `f16`, `bf16`, `u8`, `u32`, `i64`, and whatever else is candle's `WithDType`.
 
-use crate::convert::{AxisDims, Counted, contiguous, elements_in};
+use crate::convert::{AxisDims, contiguous, elements_in};
 use crate::error::{DimError, unwrap};
 use crate::laid::LaidWhole;
 use crate::named::Named;
@@ -96,16 +96,13 @@ pub trait IntoCandle: Computable<Rank = Rank0, Elem: WithDType> {
     ///
     /// If the tensor is an expression that cannot be computed.
     #[track_caller]
-    fn into_candle<D: DimsOf<Self::Dims, X> + Counted, X: LaidWhole<D>>(self, dims: D) -> Tensor {
+    fn into_candle<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Tensor {
         unwrap(self.try_into_candle(dims))
     }
 
     /// As [`into_candle`](IntoCandle::into_candle), but what sizes decide is an error.
     #[track_caller]
-    fn try_into_candle<D: DimsOf<Self::Dims, X> + Counted, X: LaidWhole<D>>(
-        self,
-        dims: D,
-    ) -> Result<Tensor, DimError> {
+    fn try_into_candle<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Result<Tensor, DimError> {
         let (data, sizes) = elements_in::<Self, D, X>(self, &dims, false, "into_candle")?;
         Tensor::from_vec(data, sizes, &Device::Cpu).map_err(|error| of_candle(&error))
     }

@@ -6,7 +6,7 @@
 //!
 //! The feature brings no formats of files along: name those that you read in your own dependency, `image = { features = ["png"] }`.
 
-use crate::convert::{AxisDims, Counted, IntoTensor, contiguous, elements_in};
+use crate::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};
 use crate::dim::DimList;
 use crate::error::{DimError, Origin, list_sizes, unwrap};
 use crate::laid::LaidWhole;
@@ -136,21 +136,18 @@ pub trait IntoImage: Computable<Rank = Rank0> {
     /// If the last dim has not as many elements as a pixel has channels, if there are more than 2^32 - 1 lines or columns, or if the
     /// tensor is an expression that cannot be computed.
     #[track_caller]
-    fn into_image<M, D: DimsOf<Self::Dims, X> + Counted, X: LaidWhole<D>>(self, dims: D) -> M
+    fn into_image<M, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> M
     where
-        M: Lined<Self::Elem, D::Count>,
+        M: Lined<Self::Elem, CountOf<D>>,
     {
         unwrap(self.try_into_image(dims))
     }
 
     /// As [`into_image`](IntoImage::into_image), but what sizes decide is an error.
     #[track_caller]
-    fn try_into_image<M, D: DimsOf<Self::Dims, X> + Counted, X: LaidWhole<D>>(
-        self,
-        dims: D,
-    ) -> Result<M, DimError>
+    fn try_into_image<M, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Result<M, DimError>
     where
-        M: Lined<Self::Elem, D::Count>,
+        M: Lined<Self::Elem, CountOf<D>>,
     {
         let origin = Some(Location::caller());
         let (data, sizes) = elements_in::<Self, D, X>(self, &dims, false, "into_image")?;

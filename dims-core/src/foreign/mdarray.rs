@@ -5,7 +5,7 @@
 //! types, which lie in the arrays themselves.
 
 use crate::bind::source::RankDyn;
-use crate::convert::{AxisDims, Counted, IntoTensor, contiguous, elements_in};
+use crate::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};
 use crate::dim::DimList;
 use crate::error::{DimError, Origin, unwrap};
 use crate::laid::LaidWhole;
@@ -94,7 +94,7 @@ pub trait IntoMdarray: Computable<Rank = Rank0> {
     ///
     /// If the array has static sizes, and these are others; or if the tensor is an expression that cannot be computed.
     #[track_caller]
-    fn into_mdarray<S: ShapeOf<D::Count>, D: DimsOf<Self::Dims, X> + Counted, X: LaidWhole<D>>(
+    fn into_mdarray<S: ShapeOf<CountOf<D>>, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(
         self,
         dims: D,
     ) -> Array<Self::Elem, S> {
@@ -103,7 +103,7 @@ pub trait IntoMdarray: Computable<Rank = Rank0> {
 
     /// As [`into_mdarray`](IntoMdarray::into_mdarray), but what sizes decide is an error.
     #[track_caller]
-    fn try_into_mdarray<S: ShapeOf<D::Count>, D: DimsOf<Self::Dims, X> + Counted, X: LaidWhole<D>>(
+    fn try_into_mdarray<S: ShapeOf<CountOf<D>>, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(
         self,
         dims: D,
     ) -> Result<Array<Self::Elem, S>, DimError> {

@@ -4,20 +4,20 @@
 //! tensor is one layout among others. `m.into_tensor((Row, Col))` takes a matrix for good, [`into_matrix`](IntoMatrix::into_matrix) is the way
 //! back. A matrix has two axes. One whose type says that it has one column is a vector and has one axis.
 
-use crate::convert::{AxisDims, Counted, IntoTensor, contiguous, elements_in};
+use crate::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};
 use crate::dim::DimList;
 use crate::error::{DimError, Origin, unwrap};
 use crate::laid::LaidWhole;
 use crate::named::Named;
 use crate::rank::{Rank, Rank0, Rank1, Rank2};
-use crate::set::DimsOf;
+use crate::set::{Bool, DimsOf};
 use crate::tensor::Computable;
 use ::nalgebra::{
     ArrayStorage, Const, DMatrix, DVector, Dim, Dyn, Matrix, RawStorage, SMatrix, ToTypenum, VecStorage,
 };
 use alloc::vec::Vec;
 use core::panic::Location;
-use typenum::{B0, B1, IsEqual, U1};
+use typenum::{IsEqual, U1};
 
 /// A number of columns as nalgebra's types have it: with exactly one, there is one axis, else there are two.
 pub trait Columns: Dim {
@@ -31,22 +31,14 @@ impl Columns for Dyn {
 
 impl<const C: usize> Columns for Const<C>
 where
-    Const<C>: ToTypenum<Typenum: IsEqual<U1, Output: IsVector>>,
+    Const<C>: ToTypenum<Typenum: IsEqual<U1, Output: Bool>>,
+    <IsOne<C> as Bool>::If<Rank1, Rank2>: Rank,
 {
-    type Rank = <<<Const<C> as ToTypenum>::Typenum as IsEqual<U1>>::Output as IsVector>::Rank;
+    type Rank = <IsOne<C> as Bool>::If<Rank1, Rank2>;
 }
 
-/// Whether a matrix is a vector.
-pub trait IsVector {
-    /// How many axes it has.
-    type Rank: Rank;
-}
-impl IsVector for B1 {
-    type Rank = Rank1;
-}
-impl IsVector for B0 {
-    type Rank = Rank2;
-}
+/// Whether there is one column.
+type IsOne<const C: usize> = <<Const<C> as ToTypenum>::Typenum as IsEqual<U1>>::Output;
 
 /// Storages that own their elements, whose places are all distinct.
 macro_rules! owning {
@@ -153,21 +145,18 @@ pub trait IntoMatrix: Computable<Rank = Rank0> {
     ///
     /// If the matrix has static sizes, and these are others; or if the tensor is an expression that cannot be computed.
     #[track_caller]
-    fn into_matrix<M, D: DimsOf<Self::Dims, X> + Counted, X: LaidWhole<D>>(self, dims: D) -> M
+    fn into_matrix<M, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> M
     where
-        M: Columnar<Self::Elem, D::Count>,
+        M: Columnar<Self::Elem, CountOf<D>>,
     {
         unwrap(self.try_into_matrix(dims))
     }
 
     /// As [`into_matrix`](IntoMatrix::into_matrix), but what sizes decide is an error.
     #[track_caller]
-    fn try_into_matrix<M, D: DimsOf<Self::Dims, X> + Counted, X: LaidWhole<D>>(
-        self,
-        dims: D,
-    ) -> Result<M, DimError>
+    fn try_into_matrix<M, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Result<M, DimError>
     where
-        M: Columnar<Self::Elem, D::Count>,
+        M: Columnar<Self::Elem, CountOf<D>>,
     {
         let origin = Some(Location::caller());
         let (data, sizes) = elements_in::<Self, D, X>(self, &dims, true, "into_matrix")?;

@@ -39,7 +39,8 @@ mod image {
         }
     }
 
-    // SAFETY: as above; the image is borrowed exclusively, and the elements of a slice are distinct.
+    // SAFETY: the vector has at least lines x columns x channels elements, as was asserted, each of which is one position of the axes; the image is borrowed
+    // exclusively.
     unsafe impl<P: Channels> SourceMut for Buffer<P> {
         fn raw_mut(&mut self) -> (*mut P::Subpixel, Axes) {
             let axes = axes(self);
@@ -82,7 +83,7 @@ mod mdarray {
 
     macro_rules! mutable_sources {
         ($(($($params:tt)*) $array:ty;)*) => {$(
-            // SAFETY: as above; the array is borrowed exclusively, and elements at different positions are distinct.
+            // SAFETY: mdarray guarantees that each position of the shape is an element of its own; the array is borrowed exclusively.
             unsafe impl<$($params)*> SourceMut for $array {
                 fn raw_mut(&mut self) -> (*mut T, Axes) {
                     let axes = axes(self);
@@ -124,7 +125,8 @@ mod nalgebra {
 
     macro_rules! owning {
         ($(($($params:tt)*) $rows:ty, $columns:ty, $storage:ty;)*) => {$(
-            // SAFETY: as above; such a storage owns its elements, which lie column by column, each at a place of its own.
+            // SAFETY: such a storage owns its elements, which lie column by column, so each position of the shape is an element of its own. With one axis
+            // there is one column.
             unsafe impl<T, $($params)*> SourceMut for Matrix<T, $rows, $columns, $storage>
             where
                 $columns: Columns,

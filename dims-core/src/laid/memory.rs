@@ -9,11 +9,12 @@ use crate::expr::{Expr, Factors, Raw};
 use crate::plan::direct;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
-use crate::set::Dims;
-use crate::set::rename::Has;
+use crate::set::remove::{Found, Remove, Taking};
+use crate::set::{Dims, MaybeDim};
 use crate::storage::Owned;
 use crate::storage::axes::{AxisBlock, in_order};
-use crate::storage::view::{Leaf, sealed as sealed_leaf};
+use crate::storage::unchecked::{collect_memory, strided};
+use crate::storage::view::Leaf;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Deref;
@@ -21,7 +22,6 @@ use kernels::load::strided::Strided;
 use kernels::loops::nest::{Nest, Operands};
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::StrideKind;
-use kernels::map::elementwise::collect_memory;
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;
 use kernels::scalar::{Element, Num};
@@ -31,7 +31,9 @@ use kernels::scalar::{Element, Num};
     message = "`{Self}` is not memory that a `Laid` can have its elements in",
     label = "expected `Vec<T>`, `&[T]` or `&mut [T]`"
 )]
-pub trait Memory: sealed::Memory + Sized {
+pub trait Memory: Sized {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The type of the elements.
     type Elem: Element;
     /// What yields the elements of a tensor with the dims `S`.
@@ -75,6 +77,7 @@ pub trait Writable: Memory {
 }
 
 impl<T: Element> Memory for Vec<T> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Tensor<S: Dims> = Owned<T, S>;
 
@@ -121,6 +124,7 @@ impl<T: Element> Writable for Vec<T> {
 macro_rules! slices {
     ($($slice:ty;)*) => {$(
         impl<'a, T: Element> Memory for $slice {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Elem = T;
             type Tensor<S: Dims> = Lent<$slice, S>;
 
@@ -235,7 +239,7 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
     #[inline(always)]
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
         // (`W` fixes the innermost stride at 1 only where `Facts::layout` does.)
-        Strided::along_row(self.borrowed(), operands.next_row(), ())
+        strided(self.borrowed(), operands.next_row(), ())
     }
 
     #[inline(always)]
@@ -268,24 +272,14 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
 
 #[diagnostic::do_not_recommend]
 impl<T: Element, M: Deref<Target = [T]>, S: Dims> Leaf<T, S, Rank0> for Lent<M, S> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+
     #[inline(always)]
     fn leaf(&self) -> (Elements<'_, T>, &S::Axes, &<Rank0 as Rank>::Axes) {
         (self.borrowed(), &self.axes, &NO_AXES)
     }
 }
 
-impl<T: Element, M: Deref<Target = [T]>, S: Dims> sealed_leaf::Leaf for Lent<M, S> {}
-
-/// That the elements lie as the type says is trusted by code that reads memory, so only this crate says it.
-mod sealed {
-    use alloc::vec::Vec;
-
-    pub trait Memory {}
-    impl<T> Memory for Vec<T> {}
-    impl<T> Memory for &[T] {}
-    impl<T> Memory for &mut [T] {}
-}
-
-impl<D, M, S: Dims<List: Has<D>>> Gives<D> for Lent<M, S> {
-    type Found = <S::List as Has<D>>::Found;
+impl<D: MaybeDim, M, S: Dims<List: Remove<D, Out: Taking>>> Gives<D> for Lent<M, S> {
+    type Found = Found<D, S>;
 }

@@ -23,7 +23,7 @@ use crate::assign::{Covers, CoversAxes, fill_typed};
 use crate::bind::source::{NdRank, RankDyn, check_rank};
 use crate::bind::split::sizes_of;
 use crate::brand::Rest;
-use crate::convert::{AxisDims, Length};
+use crate::convert::AxisDims;
 use crate::dim::DimList;
 use crate::error::{At, DimError, unwrap};
 use crate::expr::evaluate::{evaluate, evaluate_typed, typed_operands};
@@ -33,7 +33,7 @@ use crate::named::Named;
 use crate::order::ArrayRank;
 use crate::plan::axes::AxisList;
 use crate::rank::{Rank, Rank0};
-use crate::set::list::List;
+use crate::set::list::{List, NestedPairs};
 use crate::set::{Dims, DimsOf, SetOf};
 use crate::storage::{Owned, Place};
 use crate::tensor::{AsTensor, BorrowedExpr, Computable, NamedOf};
@@ -407,10 +407,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// If a gradient is taken through the tensor: see [`as_slice`](Laid::as_slice).
     #[track_caller]
-    pub fn as_array(&self) -> ArrayView<'_, T, NdOfList<L>>
-    where
-        ListOf<L>: Length,
-    {
+    pub fn as_array(&self) -> ArrayView<'_, T, NdOfList<L>> {
         self.leaves("as_array");
         let view = ArrayView::from_shape(self.sizes(), M::elements(&self.0.expr))
             .expect("the sizes are those of the elements");
@@ -421,7 +418,6 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     pub fn as_array_mut(&mut self) -> ArrayViewMut<'_, T, NdOfList<L>>
     where
         M: Writable,
-        ListOf<L>: Length,
     {
         let sizes = self.sizes();
         let view = ArrayViewMut::from_shape(sizes, self.as_mut_slice())
@@ -464,7 +460,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
 }
 
 /// The dimension type of an ndarray array with an axis for each dim of `L`.
-pub type NdOfList<L> = <<ListOf<L> as Length>::Rank as Rank>::Nd;
+pub type NdOfList<L> = <<ListOf<L> as NestedPairs>::Count as Rank>::Nd;
 
 impl<T: Element, L: SetOf + Dims> Laid<T, L> {
     /// The elements as they lie, for good. Nothing is copied.
@@ -484,13 +480,13 @@ impl<T: Element, L: SetOf + Dims> Laid<T, L> {
     ///
     /// If a gradient is taken through the tensor: see [`as_slice`](Laid::as_slice).
     #[track_caller]
-    pub fn into_array(self) -> <<ListOf<L> as Length>::Rank as ArrayRank>::Array<T>
+    pub fn into_array(self) -> <<ListOf<L> as NestedPairs>::Count as ArrayRank>::Array<T>
     where
-        ListOf<L>: Length<Rank: ArrayRank>,
+        ListOf<L>: NestedPairs<Count: ArrayRank>,
     {
         self.leaves("into_array");
         let sizes = self.sizes();
-        <<ListOf<L> as Length>::Rank as ArrayRank>::array(self.into_vec(), &sizes)
+        <<ListOf<L> as NestedPairs>::Count as ArrayRank>::array(self.into_vec(), &sizes)
     }
 }
 
@@ -512,10 +508,7 @@ impl<'a, T: Element, L: SetOf + Dims> Laid<T, L, &'a [T]> {
     ///
     /// If a gradient is taken through the tensor: see [`as_slice`](Laid::as_slice).
     #[track_caller]
-    pub fn into_array(self) -> ArrayView<'a, T, NdOfList<L>>
-    where
-        ListOf<L>: Length,
-    {
+    pub fn into_array(self) -> ArrayView<'a, T, NdOfList<L>> {
         let sizes = self.sizes();
         let view =
             ArrayView::from_shape(sizes, self.into_slice()).expect("the sizes are those of the elements");

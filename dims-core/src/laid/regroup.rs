@@ -11,9 +11,9 @@ use crate::plan::shape::volume;
 use crate::restructure::names::PartsOf;
 use crate::role::{RolesFlatten, RolesUnflatten};
 use crate::set::Bool;
-use crate::set::list::List;
-use crate::set::ordered::{DividesInto, IsNone, MergesIn, Minus, NamedTwice, NamesSome, Shares};
-use crate::set::{Bound, Dims, MaybeDim, NamedOnce, NoDim, SetOf, True};
+use crate::set::list::{List, NestedPairs};
+use crate::set::ordered::{DividesInto, MergesIn, Minus, NamedTwice, NamesSome, Shares};
+use crate::set::{Bound, Dims, NamedOnce, NoDim, SetOf, True};
 use kernels::scalar::Element;
 
 impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
@@ -101,7 +101,7 @@ pub type Divided<L, W, P> = <DividedList<L, W, P> as List>::Tuple;
 pub trait Neighbours<L>: DimList {}
 impl<P, L> Neighbours<L> for P
 where
-    P: DimList<Brands: IsNone<Out: NamesSome<P>>>,
+    P: DimList<Brands: NestedPairs<IsEmpty: NamesSome<P>>>,
     L: Dims<List: MergesIn<P::Brands, Rest<()>, Holds: SideBySide<P, L>>>,
 {
 }
@@ -138,12 +138,12 @@ type TakenBeside<L, P, B> = <<ListOf<L> as Minus<<P as DimList>::Brands>>::Out a
 pub trait NewInPlaceOf<W, L>: DimList {}
 impl<P, W, L> NewInPlaceOf<W, L> for P
 where
-    P: DimList<Brands: IsNone<Out: NamesSome<P>>>,
+    P: DimList<Brands: NestedPairs<IsEmpty: NamesSome<P>>>,
     W: DimRef,
     L: Dims<List: Minus<(W::Brand, ())>>,
-    (): Shares<P::Brands, Found: MaybeDim<IsNothing: Bool>>,
+    (): Shares<P::Brands>,
     NoDim<NamedTwice<P>>: NamedOnce<NamedTwice<P>, P>,
-    <ListOf<L> as Minus<(W::Brand, ())>>::Out: Shares<P::Brands, Found: MaybeDim<IsNothing: Bool>>,
+    <ListOf<L> as Minus<(W::Brand, ())>>::Out: Shares<P::Brands>,
     // Where a dim is named twice, that alone is to be said.
     <NoDim<NamedTwice<P>> as Bool>::Implies<NoDim<TakenBeside<L, W, P::Brands>>>:
         NotInLaid<TakenBeside<L, W, P::Brands>, L>,

@@ -67,10 +67,10 @@ where
     V::List: RemoveAll<D::Brands, V, Out: Removal>,
     U::List: RemoveAll<D::Brands, U, Out: Removal<Left: List>>,
     Q::List: Shares<D::Brands>,
-    NoDim<Twice<U, D::Brands>>: Bool + NamedOnce<Twice<U, D::Brands>, D>,
+    NoDim<Twice<U, D::Brands>>: NamedOnce<Twice<U, D::Brands>, D>,
     // Of several mistakes the first one is told.
-    NoDim<Missing<K, D::Brands>>: Bool + HeldBy<Missing<K, D::Brands>, K, Then<Left<U, D::Brands>> = Others>,
-    NoDim<NotInValues<K, V, D>>: Bool + HeldBy<NotInValues<K, V, D>, V>,
+    NoDim<Missing<K, D::Brands>>: HeldBy<Missing<K, D::Brands>, K, Then<Left<U, D::Brands>> = Others>,
+    NoDim<NotInValues<K, V, D>>: HeldBy<NotInValues<K, V, D>, V>,
     NoDim<InQueries<Q, K, V, U, D>>: NotQueried<InQueries<Q, K, V, U, D>, Q>,
 {
 }

@@ -12,7 +12,8 @@ use crate::plan::shape::{Shape, volume};
 use crate::rank::Rank;
 use crate::restructure::{Remapped, whole};
 use crate::role::KeepsRole;
-use crate::set::rename::{Has, PartOf};
+use crate::set::remove::{Found, Remove, Taking};
+use crate::set::rename::PartOf;
 use crate::set::{Dims, DimsOf, Keys, NoDim, True, Union};
 use crate::size::Resizable;
 use crate::storage::Owned;
@@ -395,8 +396,8 @@ impl<D, S> Stackable<D, S> for True {}
 pub trait NewDim<S: Dims>: DimRef {}
 impl<S: Dims, D: DimRef> NewDim<S> for D
 where
-    S::List: Has<D::Brand>,
-    NoDim<<S::List as Has<D::Brand>>::Found>: Stackable<<S::List as Has<D::Brand>>::Found, S>,
+    S::List: Remove<D::Brand, Out: Taking>,
+    NoDim<Found<D::Brand, S>>: Stackable<Found<D::Brand, S>, S>,
 {
 }
 

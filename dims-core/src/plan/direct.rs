@@ -9,15 +9,32 @@ use crate::plan::axes::{AxisList, Layout};
 use crate::set::Keys;
 use alloc::vec::Vec;
 use core::any::TypeId;
-use kernels::gemm::{Batch, KnownLayout, multiply_batch, multiply_batch_onto};
+use kernels::gemm::{Batch, KnownLayout};
 use kernels::loops::steps::{ProductDims, Step, record};
 use kernels::memory::allocate::reserve;
 use kernels::memory::axes::Axis;
-use kernels::memory::elements::{Elements, ElementsMut};
+use kernels::memory::elements::Elements;
 use kernels::scalar::Num;
 
 /// Elements in memory, with the axes of their dims.
 pub type Memory<'s, T> = (Elements<'s, T>, &'s [Axis]);
+
+/// A product that is to run.
+pub(crate) struct Planned<T> {
+    /// The products: sizes, and strides along the axes of the operands and of the result.
+    pub(crate) batch: Batch,
+    /// How the operands and the result lie, if their types say so.
+    pub(crate) layout: Option<KnownLayout>,
+    /// Room for the result.
+    pub(crate) out: Vec<T>,
+    /// How many elements that has.
+    pub(crate) len: usize,
+    /// The sizes of its axes.
+    pub(crate) sizes: Sizes,
+}
+
+/// The sizes of the axes of a result, and 1 behind them.
+pub(crate) type Sizes = [usize; MOST];
 
 /// A tensor in memory as its type tells of it: its dims, and in which order they lie if the type says that, too.
 pub type Typed = (&'static Keys, Layout);
@@ -423,45 +440,41 @@ impl Roles {
         Some(Loops { batch, rows, sizes, len })
     }
 
-    /// Runs the product; `dims` says in plans what it is. Returns the elements of the result and the sizes of its axes, or nothing if the operands
-    /// call for the general path.
+    /// What is to be multiplied, of operands with these axes, and room for the result; `dims` says in plans what it is. Nothing if the operands call for the
+    /// general path.
     #[inline(always)]
     #[track_caller]
-    pub fn run<T: Num>(
+    pub(crate) fn planned<T: Num>(
         &self,
-        (a, a_axes): Memory<'_, T>,
-        (b, b_axes): Memory<'_, T>,
+        a_axes: &[Axis],
+        b_axes: &[Axis],
         dims: impl FnOnce() -> ProductDims,
-    ) -> Option<Result<(Vec<T>, [usize; MOST]), DimError>> {
+    ) -> Option<Result<Planned<T>, DimError>> {
         let Loops { mut batch, rows, sizes, len } = self.loops::<T>(a_axes, b_axes)?;
-        let mut out = match reserve::<T>(len) {
+        let out = match reserve::<T>(len) {
             Ok(out) => out,
             Err(error) => return Some(Err(error.into())),
         };
         batch.c = [self.step(&sizes, Role::Batch), self.step(&sizes, rows), self.step(&sizes, Role::Column)];
         record(|| step::<T>(&batch, self.lies.is_some(), dims()));
-        multiply_batch(batch, self.lies, a, b, &mut out, len);
-        Some(Ok((out, sizes)))
+        Some(Ok(Planned { batch, layout: self.lies, out, len, sizes }))
     }
 
-    /// Runs the product to places with the axes `axes`, which are those of the result in order. Returns whether it did: operands or places
-    /// may call for the general path.
+    /// The same for a product to places with the axes `axes`, which are those of the result in order. Nothing if operands or places call for the general
+    /// path.
     #[inline(always)]
     #[track_caller]
-    pub fn run_onto<T: Num>(
+    pub(crate) fn planned_onto<T: Num>(
         &self,
-        (a, a_axes): Memory<'_, T>,
-        (b, b_axes): Memory<'_, T>,
-        out: ElementsMut<'_, T>,
+        a_axes: &[Axis],
+        b_axes: &[Axis],
         axes: &[Axis],
         dims: impl FnOnce() -> ProductDims,
-    ) -> bool {
-        let Some(Loops { mut batch, sizes, .. }) = self.loops::<T>(a_axes, b_axes) else { return false };
-        let Some(strides) = self.strides_of(axes, &sizes, &batch) else { return false };
-        batch.c = strides;
+    ) -> Option<Batch> {
+        let Loops { mut batch, sizes, .. } = self.loops::<T>(a_axes, b_axes)?;
+        batch.c = self.strides_of(axes, &sizes, &batch)?;
         record(|| step::<T>(&batch, false, dims()));
-        multiply_batch_onto(batch, a, b, out);
-        true
+        Some(batch)
     }
 
     /// How far it is, along these axes, from one place to the next of the batch, the rows and the columns; nothing if they have other sizes

@@ -16,19 +16,19 @@ use crate::rank::Rank;
 use crate::run::sum_into::sum_into;
 use crate::set::{Dims, DimsOf, Union};
 use crate::storage::axes::AxisBlock;
-use crate::storage::contiguous::{self, line_mut};
 use crate::storage::source::elements_mut;
+use crate::storage::unchecked::{copy_onto, copy_row, line, line_mut, update};
 use crate::storage::{Owned, Place};
 use crate::tensor::{AsTensor, Evaluable, NamedOf, checked};
 use alloc::string::String;
 use kernels::contract::target::spread;
-use kernels::copy::{FEW, copy_onto, copy_row};
+use kernels::copy::FEW;
 use kernels::loops::nest::{Nest, Parts};
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, Step, record};
 use kernels::loops::stride::{AnyStride, UnitStride};
 use kernels::machine::threads;
-use kernels::map::update::{LoweredUpdate, update, write};
+use kernels::map::update::{LoweredUpdate, write};
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::OutputSlots;
 use kernels::ops::{self, BinaryOp, Replace};
@@ -394,7 +394,7 @@ pub trait OrderInto: AsTensor {
                 reason: "order of the result",
                 loops: Loops::new::<Self::Elem>(&Nest::line::<AnyStride>(len, 1), len, 1),
             });
-            line_mut(place, len).copy_from_slice(contiguous::line(from, 0, len));
+            line_mut(place, len).copy_from_slice(line(from, 0, len));
             return Ok(());
         }
         match Ordering::<Self::Dims, Self::Rank, L>::route(&tensor.expr) {

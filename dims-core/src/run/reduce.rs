@@ -13,6 +13,7 @@ use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
+use crate::storage::unchecked::{product, to_reduce, to_scan};
 use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked, reference};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -27,10 +28,10 @@ use kernels::loops::steps::{Loops, ProductDims, Step, record};
 use kernels::loops::stride::{AnyStride, StrideKind, UnitStride};
 use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
+use kernels::reduce::Reducer;
 use kernels::reduce::reducers;
-use kernels::reduce::{self as reductions, Reducer};
 use kernels::scalar::*;
-use kernels::scan::{self, Along, InMemory};
+use kernels::scan::{self, Along};
 use smallvec::SmallVec;
 
 /// What reducing a tensor `A` yields: a tensor of `U` with the dims `X` that are left.
@@ -196,7 +197,7 @@ fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Element>>(
     });
     if const { E::FACTS.memory.is_some() && !W::UNIT } {
         let (elements, _) = expr.memory();
-        return Ok(reducer.reduce_memory(reductions::InMemory { elements, nest, work, len, count })?);
+        return Ok(reducer.reduce_memory(to_reduce(elements, nest, work, len, count))?);
     }
     let mut parts = Parts::new();
     let lower = |nest| expr.kernel::<W>(&mut Nest::operands(nest));
@@ -247,7 +248,7 @@ where
         && !is_active()
     {
         let (a, b) = expr.pair();
-        if let Some(result) = roles.run(a, b, Split::<A::Dims, A::Rank, D>::dims::<A::Expr>) {
+        if let Some(result) = product(roles, a, b, Split::<A::Dims, A::Rank, D>::dims::<A::Expr>) {
             let (data, sizes) = result?;
             let rank = Split::<A::Dims, A::Rank, D>::KEPT.as_slice().len();
             return Ok(Named::from_expr(Owned::laid_out(data, &sizes[..rank])));
@@ -450,7 +451,7 @@ where
             let data = if const { A::Expr::FACTS.memory.is_some() } {
                 // (Elements that it owns in the order of the result were taken before.)
                 let (elements, _) = expr.memory();
-                work.collect_memory(InMemory { elements, parts: &parts, len, inner })
+                work.collect_memory(to_scan(elements, &parts, len, inner))
             } else {
                 let own = expr.place::<A::Elem, A::Dims, A::Rank>(order, len);
                 let lowered = parts.iter().map(|nest| (expr.kernel::<AnyStride>(&mut nest.operands()), nest));

@@ -15,10 +15,11 @@ use crate::rank::Rank;
 use crate::reduce::{is_product, product_dims};
 use crate::set::Dims;
 use crate::storage::source::elements_mut;
+use crate::storage::unchecked;
 use core::marker::PhantomData;
 use kernels::compiled;
 use kernels::contract::LoopAxes;
-use kernels::contract::target::{Target, spread};
+use kernels::contract::target::spread;
 use kernels::load::Kernel;
 use kernels::loops::nest::{Nest, Parts};
 use kernels::loops::rows::Rows;
@@ -80,7 +81,7 @@ where
     {
         let (a, b) = expr.pair();
         let (places, axes) = elements_mut(out);
-        if roles.run_onto(a, b, places, &axes, Split::<S, R, D, L>::dims::<E>) {
+        if unchecked::product_onto(roles, a, b, places, &axes, Split::<S, R, D, L>::dims::<E>) {
             return Ok(());
         }
     }
@@ -112,7 +113,7 @@ where
     if !spread(&axes, L::GROUPS.as_slice(), kept, sizes, &mut strides) {
         return Err(misfit(&axes, kept, &shape));
     }
-    let mut target = Target::new(places, strides, sizes, kept);
+    let mut target = unchecked::places(places, strides, sizes, kept);
     if is_product::<S, R, _>(expr, &shape, kept).is_some() {
         let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
         expr.factors::<S, R>(&shape, &mut factors)?;

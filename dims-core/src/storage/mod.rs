@@ -1,7 +1,6 @@
 //! Memory: who owns the elements of a tensor, and where its axes lie in it.
 
 pub(crate) mod array;
-pub(crate) mod contiguous;
 #[cfg(feature = "std")]
 pub mod memory;
 pub mod owned;
@@ -9,6 +8,7 @@ pub mod packed;
 pub mod place;
 pub(crate) mod shared;
 pub mod source;
+pub(crate) mod unchecked;
 pub mod view;
 
 pub use crate::types::axes;

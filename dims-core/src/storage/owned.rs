@@ -112,7 +112,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     /// The elements, borrowed.
     #[inline(always)]
     pub(crate) fn view(&self) -> View<'_, T, S, R> {
-        // SAFETY: as in `elements`.
+        // SAFETY: the axes of an owned tensor reach its elements alone, which are borrowed as long as the view; there are no indices.
         unsafe { View::new(self.as_ptr(), self.named, self.positional, (), self.origin) }
     }
 

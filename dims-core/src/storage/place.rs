@@ -55,7 +55,8 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
         let Read { offset, named, positional, indices } = read;
         let mut elements = elements.moved(offset);
         elements.assert_axes(named.as_slice(), positional.as_slice());
-        // SAFETY: as there.
+        // SAFETY: binders take each new axis from the old ones, so each position is one of theirs, and different positions are different elements where the old ones' were;
+        // indices have the size and the stride of the axis that they select from. The elements are borrowed exclusively for `'a`.
         unsafe { Place::new(elements.as_mut_ptr(), named, positional, indices, origin) }
     }
 

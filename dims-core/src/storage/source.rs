@@ -114,7 +114,8 @@ unsafe impl<S: Data, D: NdRank> Source for ArrayBase<S, D> {
     }
 }
 
-// SAFETY: as above; `as_mut_ptr` makes the elements this array's own.
+// SAFETY: every index within the shape is an element of the array, and different ones are different elements of what `DataMut` owns or borrows exclusively;
+// `as_mut_ptr` makes shared elements this array's own first.
 unsafe impl<S: DataMut, D: NdRank> SourceMut for ArrayBase<S, D> {
     #[inline(always)]
     fn raw_mut(&mut self) -> (*mut S::Elem, Axes) {
@@ -137,7 +138,7 @@ macro_rules! slices {
             }
         }
 
-        // SAFETY: as above.
+        // SAFETY: neighbouring elements of a slice lie one apart, and are distinct; the slice is borrowed exclusively.
         unsafe impl<$($params)*> SourceMut for $slice {
             #[inline(always)]
             fn raw_mut(&mut self) -> (*mut $elem, Axes) {

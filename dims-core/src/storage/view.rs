@@ -24,7 +24,7 @@ pub struct View<'a, T, S: Dims, R: Rank = Rank0, X = ()> {
 // SAFETY: a view is a shared borrow of its elements, whose types are `Sync` where `&[T]` may go to another thread; the
 // pointer adds nothing to that.
 unsafe impl<T: Sync, S: Dims, R: Rank, X: Send> Send for View<'_, T, S, R, X> {}
-// SAFETY: as above.
+// SAFETY: a shared reference to a view is one to its elements, as `&&[T]` is; the indices are `Sync`.
 unsafe impl<T: Sync, S: Dims, R: Rank, X: Sync> Sync for View<'_, T, S, R, X> {}
 
 impl<T, S: Dims, R: Rank, X: Clone> Clone for View<'_, T, S, R, X> {
@@ -68,7 +68,8 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
         let Read { offset, named, positional, indices } = read;
         let elements = elements.moved(offset);
         elements.assert_axes(named.as_slice(), positional.as_slice());
-        // SAFETY: as above.
+        // SAFETY: binders take each new axis from the old ones: a part of one, several that it splits into, or its positions in larger steps or backwards, with `offset`
+        // leading to the first element. So each position is one of the old axes; indices have the size and the stride of the axis that they select from.
         unsafe { View::new(elements.as_ptr(), named, positional, indices, origin) }
     }
 
@@ -188,7 +189,9 @@ impl<'a, T, S: Dims, R: Rank> View<'a, T, S, R> {
     message = "only tensors in memory can be bound to further dims",
     label = "this is an expression that has not been evaluated: call `.eval()` first"
 )]
-pub trait Leaf<T, S: Dims, R: Rank>: sealed::Leaf {
+pub trait Leaf<T, S: Dims, R: Rank> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The elements, the axes of the dims, and the positional axes.
     #[doc(hidden)]
     fn leaf(&self) -> (Elements<'_, T>, &S::Axes, &R::Axes);
@@ -196,6 +199,8 @@ pub trait Leaf<T, S: Dims, R: Rank>: sealed::Leaf {
 
 #[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank> Leaf<T, S, R> for View<'_, T, S, R> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+
     #[inline(always)]
     fn leaf(&self) -> (Elements<'_, T>, &S::Axes, &R::Axes) {
         (self.elements(), &self.named, &self.positional)
@@ -204,6 +209,8 @@ impl<T, S: Dims, R: Rank> Leaf<T, S, R> for View<'_, T, S, R> {
 
 #[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank> Leaf<T, S, R> for Owned<T, S, R> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+
     #[inline(always)]
     fn leaf(&self) -> (Elements<'_, T>, &S::Axes, &R::Axes) {
         (self.elements(), self.named(), self.positional())
@@ -212,18 +219,10 @@ impl<T, S: Dims, R: Rank> Leaf<T, S, R> for Owned<T, S, R> {
 
 #[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank, E: Leaf<T, S, R>> Leaf<T, S, R> for &E {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+
     #[inline(always)]
     fn leaf(&self) -> (Elements<'_, T>, &S::Axes, &R::Axes) {
         (**self).leaf()
     }
-}
-
-/// What `Leaf` says is trusted by code that reads memory, so only this crate says it.
-pub(crate) mod sealed {
-    use super::*;
-
-    pub trait Leaf {}
-    impl<T, S: Dims, R: Rank> Leaf for View<'_, T, S, R> {}
-    impl<T, S: Dims, R: Rank> Leaf for Owned<T, S, R> {}
-    impl<E: Leaf> Leaf for &E {}
 }

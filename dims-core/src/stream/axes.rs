@@ -8,8 +8,8 @@ use crate::role::KeepsRole;
 use crate::set::Bool;
 use crate::set::list::List;
 use crate::set::ordered::{DividesInto, NamedTwice, SameBrand, Shares};
-use crate::set::{Dims, MaybeDim, NamedOnce, NoDim, True};
-use crate::size::{MaySame, SizesAgree};
+use crate::set::{Dims, NamedOnce, NoDim, True};
+use crate::size::MaySame;
 
 /// Whether the dim `A` is `D`.
 pub(super) type IsData<A, D> = <<A as DimRef>::Brand as SameBrand<D>>::Out;
@@ -51,11 +51,9 @@ impl<P, A, L> InPlaceOf<A, L> for P
 where
     P: DimList,
     A: DimRef,
-    L: Dims<
-        List: DividesInto<A::Brand, P::Brands> + DividesInto<A::Brand, (), Holds: Bool + IsAxis<A::Brand, L>>,
-    >,
-    (): Shares<P::Brands, Found: MaybeDim<IsNothing: Bool>>,
-    Replaced<L, A, ()>: Shares<P::Brands, Found: MaybeDim<IsNothing: Bool>>,
+    L: Dims<List: DividesInto<A::Brand, P::Brands> + DividesInto<A::Brand, (), Holds: IsAxis<A::Brand, L>>>,
+    (): Shares<P::Brands>,
+    Replaced<L, A, ()>: Shares<P::Brands>,
     // Where `A` is no axis, that alone is to be said, and then that a dim is named twice.
     AxisImplies<L, A, NoDim<NamedTwice<P>>>: NamedOnce<NamedTwice<P>, P>,
     AxisImplies<L, A, <NoDim<NamedTwice<P>> as Bool>::Implies<NoDim<TakenBeside<L, A, P>>>>:
@@ -148,4 +146,4 @@ where
 )]
 pub trait HoldsOne<D> {}
 #[diagnostic::do_not_recommend]
-impl<D> HoldsOne<D> for SizesAgree {}
+impl<D> HoldsOne<D> for True {}

@@ -13,7 +13,7 @@ use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::reduce;
 use crate::set::Bool;
-use crate::set::list::List;
+use crate::set::list::{List, NestedPairs};
 use crate::set::ordered::{DividesInto, Minus, SameBrand};
 use crate::set::{Dims, False, SetOf, True};
 use crate::storage::View;
@@ -179,7 +179,7 @@ impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
     note = "two streams are contracted with dynamic weights: `x.allow_dynamic_weights().contract(&y, dim)`"
 )]
 pub trait StreamConstant<T>: Multiplier<T> {
-    /// [`ConstantOf`] its dims, [`WithoutOptingIn`].
+    /// [`ConstantOf`] its dims, without dynamic weights.
     type Given;
 }
 
@@ -203,26 +203,8 @@ pub trait Multiplier<T> {
     fn into_multiplier(self) -> Self::Expr;
 }
 
-/// A constant with the dims `W`, where dynamic weights are allowed or not, as `A` says.
-pub struct ConstantOf<W, A = WithoutOptingIn>(PhantomData<(W, A)>);
-
-/// Dynamic weights are not allowed: a demand counts as it is.
-pub struct WithoutOptingIn;
-
-/// Dynamic weights are allowed, and what would avoid them is not demanded.
-pub struct OptedIn;
-
-/// The condition `V` on a demand that dynamic weights go without.
-pub trait Demands<V> {
-    /// `V`, or [`True`].
-    type Out;
-}
-impl<V> Demands<V> for WithoutOptingIn {
-    type Out = V;
-}
-impl<V> Demands<V> for OptedIn {
-    type Out = True;
-}
+/// A constant with the dims `W`; `A` says whether dynamic weights are allowed, and what would avoid them is not demanded.
+pub struct ConstantOf<W, A = False>(PhantomData<(W, A)>);
 
 /// A stream with the axes `M` along `E`.
 pub struct StreamOf<M, E>(PhantomData<(M, E)>);
@@ -231,13 +213,13 @@ macro_rules! constants {
     ($([$($params:tt)*] $constant:ty, $set:ty;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl<$($params)*> StreamConstant<T> for $constant {
-            type Given = ConstantOf<$set, WithoutOptingIn>;
+            type Given = ConstantOf<$set, False>;
         }
 
         #[diagnostic::do_not_recommend]
         impl<$($params)*> Multiplier<T> for $constant {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
-            type Kind = ConstantOf<$set, OptedIn>;
+            type Kind = ConstantOf<$set, True>;
             type Expr = <Self as AsTensor>::Expr;
 
             fn multiplier_shape(&self) -> Result<StreamShape, DimError> {
@@ -280,7 +262,7 @@ impl<'a, T: Element, L: Dims, D: Brand> Multiplier<T> for &'a Stream<T, L, D> {
 type Own<W, L> = <<W as Dims>::List as Minus<<L as Dims>::List>>::Out;
 
 /// Whether that is one dim.
-type OneOwn<W, L, D> = <Own<W, L> as OneDim<D>>::Holds;
+type OneOwn<W, L> = <Own<W, L> as NestedPairs>::IsOne;
 
 /// A dim of a stream of `L` along `D` that it can be contracted along with `K`: with a constant of `W` for [`ConstantOf<W, _>`](ConstantOf), and so on.
 pub trait ContractedBy<L, D, K>: DimRef {
@@ -300,19 +282,16 @@ impl<J, L, D, W, A> ContractedBy<L, D, ConstantOf<W, A>> for J
 where
     J: DimRef<Brand: SameBrand<D>>,
     D: Brand,
-    W: Dims<
-        List: Minus<L::List, Out: OneDim<D>>
-                  + DividesInto<J::Brand, (), Holds: Bool + InConstant<J::Brand, W>>,
-    >,
-    L: Dims<
-        List: DividesInto<J::Brand, (), Holds: Bool + IsAxis<J::Brand, L>> + DividesInto<J::Brand, Own<W, L>>,
-    >,
-    A: Demands<<InBoth<L, W, J> as Bool>::Implies<IsData<J, D>>, Out: AlongTheData<J::Brand, D, L>>,
-    <<InBoth<L, W, J> as Bool>::And<IsData<J, D>> as Bool>::Implies<OneOwn<W, L, D>>: ReplacesData<W, L>,
+    W: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Holds: InConstant<J::Brand, W>>>,
+    L: Dims<List: DividesInto<J::Brand, (), Holds: IsAxis<J::Brand, L>> + DividesInto<J::Brand, Own<W, L>>>,
+    <Own<W, L> as NestedPairs>::OnlyOr<D>: Brand,
+    A: Bool,
+    A::Or<<InBoth<L, W, J> as Bool>::Implies<IsData<J, D>>>: AlongTheData<J::Brand, D, L>,
+    <<InBoth<L, W, J> as Bool>::And<IsData<J, D>> as Bool>::Implies<OneOwn<W, L>>: ReplacesData<W, L>,
     (J::Brand, Replaced<L, J, Own<W, L>>): List,
 {
     type Axes = <Replaced<L, J, Own<W, L>> as List>::Tuple;
-    type Data = <IsData<J, D> as Bool>::Pick<<Own<W, L> as OneDim<D>>::Only, D>;
+    type Data = <IsData<J, D> as Bool>::Pick<<Own<W, L> as NestedPairs>::OnlyOr<D>, D>;
     type Loops = <(J::Brand, Replaced<L, J, Own<W, L>>) as List>::Tuple;
     const DYNAMIC: bool = !<IsData<J, D> as Bool>::VALUE;
 }
@@ -322,10 +301,8 @@ where
     J: DimRef<Brand: SameBrand<D> + SameBrand<E>>,
     D: Brand,
     E: Brand,
-    M: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Holds: Bool + IsAxis<J::Brand, M>>>,
-    L: Dims<
-        List: DividesInto<J::Brand, (), Holds: Bool + IsAxis<J::Brand, L>> + DividesInto<J::Brand, Own<M, L>>,
-    >,
+    M: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Holds: IsAxis<J::Brand, M>>>,
+    L: Dims<List: DividesInto<J::Brand, (), Holds: IsAxis<J::Brand, L>> + DividesInto<J::Brand, Own<M, L>>>,
     <InBoth<L, M, J> as Bool>::Implies<<IsData<J, D> as Bool>::Differs<IsData<J, E>>>:
         DataOfOneSide<J::Brand, D, E>,
     (J::Brand, Replaced<L, J, Own<M, L>>): List,
@@ -377,25 +354,3 @@ impl<W, L> ReplacesData<W, L> for True {}
 pub trait DataOfOneSide<J, D, E> {}
 #[diagnostic::do_not_recommend]
 impl<J, D, E> DataOfOneSide<J, D, E> for True {}
-
-/// Whether a list is one dim.
-pub trait OneDim<Else> {
-    /// [`True`] or [`False`].
-    type Holds: Bool;
-    /// The dim, or `Else`.
-    type Only: Brand;
-}
-impl<Else: Brand> OneDim<Else> for () {
-    type Holds = False;
-    type Only = Else;
-}
-#[diagnostic::do_not_recommend]
-impl<F: Brand, Else> OneDim<Else> for (F, ()) {
-    type Holds = True;
-    type Only = F;
-}
-#[diagnostic::do_not_recommend]
-impl<F, G, X, Else: Brand> OneDim<Else> for (F, (G, X)) {
-    type Holds = False;
-    type Only = Else;
-}

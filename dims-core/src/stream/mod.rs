@@ -86,7 +86,6 @@ pub use reshape::*;
 pub use stride::*;
 
 use crate::brand::{Brand, KeyOf};
-use crate::convert::Length;
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::evaluate_in;
@@ -96,9 +95,9 @@ use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::set::Bool;
-use crate::set::list::List;
-use crate::set::ordered::{DividesInto, IsNone, NamedTwice, Shares};
-use crate::set::{Dims, DimsOf, MaybeDim, NoDim, SetOf, True};
+use crate::set::list::{List, NestedPairs};
+use crate::set::ordered::{DividesInto, NamedTwice, Shares};
+use crate::set::{Dims, DimsOf, NoDim, SetOf, True};
 use crate::show::debugged;
 use crate::storage::View;
 use crate::storage::shared::Shared;
@@ -283,11 +282,11 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If the elements do not fit into memory, as after a broadcast.
     #[track_caller]
-    pub fn to_array(&self) -> <<L::List as Length>::Rank as ArrayRank>::Array<T>
+    pub fn to_array(&self) -> <<L::List as NestedPairs>::Count as ArrayRank>::Array<T>
     where
-        L::List: Length<Rank: ArrayRank>,
+        L::List: NestedPairs<Count: ArrayRank>,
     {
-        <<L::List as Length>::Rank as ArrayRank>::array(unwrap(self.to_vec()), &self.sizes())
+        <<L::List as NestedPairs>::Count as ArrayRank>::array(unwrap(self.to_vec()), &self.sizes())
     }
 }
 
@@ -370,11 +369,11 @@ impl<A: Computable<Rank = Rank0>> Streamed for A {}
 pub trait StreamedWhole<O>: Dims {}
 impl<X, O> StreamedWhole<O> for X
 where
-    X: Dims<List: IsNone>,
+    X: Dims,
     O: DimList,
-    (): Shares<O::Brands, Found: MaybeDim<IsNothing: Bool>>,
+    (): Shares<O::Brands>,
     // Where a dim is named twice, that alone is to be said.
-    <NoDim<NamedTwice<O>> as Bool>::Implies<<X::List as IsNone>::Out>: NamesAll<X, O>,
+    <NoDim<NamedTwice<O>> as Bool>::Implies<<X::List as NestedPairs>::IsEmpty>: NamesAll<X, O>,
 {
 }
 

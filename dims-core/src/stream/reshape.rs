@@ -5,7 +5,7 @@
 
 use super::axes::{InPlaceOf, IsData, NotYetAxis};
 use super::ledger::{CostClass, StreamShape};
-use super::stride::{StrideOf, WithStride};
+use super::stride::WithStride;
 use super::{Sizes, Stream};
 use crate::bind::split::sizes_of;
 use crate::brand::{Brand, DimInfo, Rest};
@@ -13,13 +13,13 @@ use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::laid::SideBySide;
 use crate::plan::shape::volume;
-use crate::restructure::names::{PartsOf, SizeProduct};
+use crate::restructure::names::PartsOf;
 use crate::role::{RolesFlatten, RolesKept, RolesUnflatten};
 use crate::set::Bool;
-use crate::set::list::List;
-use crate::set::ordered::{IsNone, LastPart, MergesIn, Minus, NamedTwice, NamesSome, SameBrand, Shares};
-use crate::set::{Dims, False, NamedOnce, NoDim, True};
-use crate::size::{MaySame, SizesAgree};
+use crate::set::list::{List, NestedPairs};
+use crate::set::ordered::{DividesInto, MergesIn, Minus, NamedTwice, NamesSome, SameBrand, Shares};
+use crate::set::{Dims, NamedOnce, NoDim, True};
+use crate::size::{MaySame, ProductOf, VolumeOf};
 use crate::storage::shared::{Shared, contiguous};
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
@@ -242,29 +242,33 @@ pub trait PartsOfAxis<W, L, D>: DimList {
 }
 impl<P, W, L, D> PartsOfAxis<W, L, D> for P
 where
-    P: InPlaceOf<W, L> + DimList<Brands: LastPart>,
+    P: InPlaceOf<W, L> + DimList<Brands: NestedPairs<IsEmpty: NamesSome<P>>>,
     W: DimRef<Brand: SameBrand<D>>,
     D: Brand,
+    <P::Brands as NestedPairs>::LastOr<D>: Brand,
 {
     type Axes = <P as InPlaceOf<W, L>>::Axes;
-    type Data = <IsData<W, D> as Bool>::Pick<<P::Brands as LastPart>::Out, D>;
+    type Data = <IsData<W, D> as Bool>::Pick<<P::Brands as NestedPairs>::LastOr<D>, D>;
 }
 
 /// Neighbours among the axes `L` of a stream along `D` that can be flattened: the data dimension is the last of them, or not among them.
 pub trait UnitesIn<L, D>: DimList {}
 impl<P, L, D> UnitesIn<L, D> for P
 where
-    P: DimList<Brands: IsNone<Out: NamesSome<P>> + PlaceOfData<D>>,
-    L: Dims<List: MergesIn<P::Brands, Rest<()>, Holds: Bool + SideBySide<P, L>>>,
+    P: DimList<Brands: NestedPairs<IsEmpty: NamesSome<P>> + DividesInto<D, (), Behind: NestedPairs>>,
+    L: Dims<List: MergesIn<P::Brands, Rest<()>, Holds: SideBySide<P, L>>>,
     // Where they are no neighbours, that alone is to be said.
-    <Flattening<P, L> as Bool>::Implies<<PlaceIn<P, D> as DataPlace>::Stays>: StrideStays<P, L, D>,
+    <Flattening<P, L> as Bool>::Implies<<HasData<P, D> as Bool>::Implies<NoneBehind<P, D>>>:
+        StrideStays<P, L, D>,
 {
 }
 
 /// The condition that the dims `P` are neighbours among the axes `L`.
 type Flattening<P, L> = <<L as Dims>::List as MergesIn<<P as DimList>::Brands, Rest<()>>>::Holds;
-/// Where the data dimension `D` stands among the dims `P`.
-type PlaceIn<P, D> = <<P as DimList>::Brands as PlaceOfData<D>>::Out;
+/// Whether the data dimension `D` is one of the dims `P`.
+type HasData<P, D> = <<P as DimList>::Brands as DividesInto<D, ()>>::Holds;
+/// Whether none of the dims `P` stands behind the data dimension `D`.
+type NoneBehind<P, D> = <<<P as DimList>::Brands as DividesInto<D, ()>>::Behind as NestedPairs>::IsEmpty;
 
 /// A dim that can be made of the neighbours `P` among the axes `L` of a stream along `D`: no other axis has its name.
 pub trait UnitedOf<P, L, D>: DimRef {
@@ -277,79 +281,18 @@ impl<W, P, L, D> UnitedOf<P, L, D> for W
 where
     W: DimRef,
     D: Brand,
-    P: PartsOf<W> + RolesFlatten<W> + DimList<Brands: PlaceOfData<D>>,
+    P: PartsOf<W> + RolesFlatten<W> + DimList<Brands: DividesInto<D, ()>>,
     L: Dims<List: MergesIn<P::Brands, W::Brand> + Minus<P::Brands>>,
     <L::List as Minus<P::Brands>>::Out: Shares<(W::Brand, ())>,
     NoDim<TakenName<L, P, W>>: NotYetAxis<TakenName<L, P, W>, L>,
 {
     type Axes = <<L::List as MergesIn<P::Brands, W::Brand>>::Out as List>::Tuple;
-    type Data = <<PlaceIn<P, D> as DataPlace>::Within as Bool>::Pick<W::Brand, D>;
+    type Data = <HasData<P, D> as Bool>::Pick<W::Brand, D>;
 }
 
 /// `W`, if an axis other than those of `P` has that name, or [`Nothing`](crate::set::Nothing).
 type TakenName<L, P, W> =
     <<<L as Dims>::List as Minus<<P as DimList>::Brands>>::Out as Shares<(<W as DimRef>::Brand, ())>>::Found;
-
-/// Where the data dimension `D` stands in a list.
-pub trait PlaceOfData<D> {
-    /// [`Outside`], [`AtTheEnd`] or [`BeforeOthers`].
-    type Out: DataPlace;
-}
-impl<D> PlaceOfData<D> for () {
-    type Out = Outside;
-}
-#[diagnostic::do_not_recommend]
-impl<H, T, D> PlaceOfData<D> for (H, T)
-where
-    H: SameBrand<D, Out: PlaceStep<T, D>>,
-{
-    type Out = <H::Out as PlaceStep<T, D>>::Out;
-}
-
-/// One step of [`PlaceOfData`].
-pub trait PlaceStep<T, D> {
-    /// See [`PlaceOfData`].
-    type Out: DataPlace;
-}
-#[diagnostic::do_not_recommend]
-impl<D> PlaceStep<(), D> for True {
-    type Out = AtTheEnd;
-}
-#[diagnostic::do_not_recommend]
-impl<G, T, D> PlaceStep<(G, T), D> for True {
-    type Out = BeforeOthers;
-}
-#[diagnostic::do_not_recommend]
-impl<T: PlaceOfData<D>, D> PlaceStep<T, D> for False {
-    type Out = T::Out;
-}
-
-/// The data dimension is not in the list.
-pub struct Outside;
-/// The data dimension is the last of the list.
-pub struct AtTheEnd;
-/// The data dimension is in the list, with others behind it.
-pub struct BeforeOthers;
-
-/// [`Outside`], [`AtTheEnd`] or [`BeforeOthers`].
-pub trait DataPlace {
-    /// Whether it is in the list.
-    type Within: Bool;
-    /// Whether its stride stays when the dims of the list are flattened.
-    type Stays: Bool;
-}
-impl DataPlace for Outside {
-    type Within = False;
-    type Stays = True;
-}
-impl DataPlace for AtTheEnd {
-    type Within = True;
-    type Stays = True;
-}
-impl DataPlace for BeforeOthers {
-    type Within = True;
-    type Stays = False;
-}
 
 /// The condition that the stride of the data dimension `D` stays when `P` are flattened.
 #[diagnostic::on_unimplemented(
@@ -370,11 +313,9 @@ pub trait ReshapeOf<L, D>: DimList {
 impl<P, L, D> ReshapeOf<L, D> for P
 where
     D: Brand,
-    L: Dims<List: StrideOf<D> + SizeProduct>,
-    P: DimList<
-        Brands: List
-                    + SizeProduct<Out: MaySame<<L::List as SizeProduct>::Out, Out: SameVolume<AxesOf<P>, L>>>,
-    >,
+    L: Dims<List: DividesInto<D, (), Behind: VolumeOf> + VolumeOf<Others: NestedPairs>>,
+    P: DimList<Brands: List + VolumeOf<Others: NestedPairs>>,
+    ProductOf<P::Brands>: MaySame<ProductOf<L::List>, Out: SameVolume<AxesOf<P>, L>>,
     (): Shares<P::Brands>,
     NoDim<NamedTwice<P>>: NamedOnce<NamedTwice<P>, P>,
     P::Brands: WithStride<StaticStride<L, D>, OtherStride<L, D>, D, Holds: KeepsStride<AxesOf<P>, L, D>>,
@@ -386,9 +327,9 @@ where
 /// The dims `P` as the axes of a stream.
 type AxesOf<P> = <<P as DimList>::Brands as List>::Tuple;
 /// The product of the static sizes behind `D`.
-type StaticStride<L, D> = <<L as Dims>::List as StrideOf<D>>::Static;
+type StaticStride<L, D> = <<<L as Dims>::List as DividesInto<D, ()>>::Behind as VolumeOf>::Static;
 /// The dims behind `D` without a static size.
-type OtherStride<L, D> = <<L as Dims>::List as StrideOf<D>>::Others;
+type OtherStride<L, D> = <<<L as Dims>::List as DividesInto<D, ()>>::Behind as VolumeOf>::Others;
 
 /// The condition that the static sizes of `P` and `L` multiply to the same.
 #[diagnostic::on_unimplemented(
@@ -397,7 +338,7 @@ type OtherStride<L, D> = <<L as Dims>::List as StrideOf<D>>::Others;
 )]
 pub trait SameVolume<P, L> {}
 #[diagnostic::do_not_recommend]
-impl<P, L> SameVolume<P, L> for SizesAgree {}
+impl<P, L> SameVolume<P, L> for True {}
 
 /// The condition that one of the axes `P` has the stride of the data dimension `D` among the axes `L`.
 #[diagnostic::on_unimplemented(

@@ -31,7 +31,8 @@ pub unsafe trait AxisBlock: Copy + Send + Sync + 'static {
     /// The axes in order, to change them.
     #[inline(always)]
     fn as_mut_slice(&mut self) -> &mut [Axis] {
-        // SAFETY: as in `as_slice`; the borrow of `self` is exclusive, and every bit pattern written is a valid `Axis`.
+        // SAFETY: an implementor consists of exactly `LEN` axes without padding, so `self` is valid for reading and writing them; the borrow of `self` is exclusive, and a
+        // block of any axes is one.
         unsafe { core::slice::from_raw_parts_mut((self as *mut Self).cast(), Self::LEN) }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::brand::{Brand, Declared, DimInfo, KeyOf};
 use crate::error::{DimError, Origin, unwrap};
+use crate::set::list::NestedPairs;
 use crate::set::{DimKey, False, Keys};
 use crate::types::open::{NoSize, Open};
 use crate::types::tuples::{each_tuple, nested};
@@ -9,7 +10,6 @@ use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
 use core::panic::Location;
-use generativity::Id;
 
 /// Stands for a size that nothing has given yet.
 pub const UNSIZED: usize = usize::MAX;
@@ -360,7 +360,7 @@ pub trait DimList {
     const SEAL: crate::seal::Seal;
     /// The brands as nested pairs.
     #[doc(hidden)]
-    type Brands;
+    type Brands: NestedPairs;
 
     /// The sizes of the brands.
     #[doc(hidden)]
@@ -475,12 +475,15 @@ impl<C: DimList, K: DimList> DimList for Joined<C, K> {
 
 /// The anchor of a local dim's lifetime. For `dims!` alone.
 #[doc(hidden)]
-#[expect(unsafe_code, reason = "the brand is `generativity`'s; no memory is accessed")]
 pub fn anchor<'id>() -> Id<'id> {
-    // SAFETY: the lifetime is made unique by `tie`; nothing in this crate relies on that for memory safety: sizes are checked
-    // whenever two tensors are combined.
-    unsafe { Id::new() }
+    Id(PhantomData)
 }
+
+/// An invariant lifetime, which [`tie`] makes unique: the technique of the crate `generativity`. (Memory safety does not depend on it: sizes are compared
+/// whenever two tensors are combined.)
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct Id<'id>(PhantomData<fn(&'id ()) -> &'id ()>);
 
 /// Ties a local dim's lifetime to the variable that holds the dim, and to the scope's end. For `dims!` alone.
 ///

@@ -1,5 +1,8 @@
 //! The dims of an expression that have no size yet.
 
+use crate::brand::Brand;
+use crate::size::Size;
+use crate::types::condition::{Bool, MaybeDim, Nothing};
 use core::marker::PhantomData;
 
 /// The dim `D`, and the dims `T`, which wait for a size.
@@ -9,14 +12,19 @@ pub struct NoSize<D, T = ()>(PhantomData<(D, T)>);
 pub trait Open {
     /// These dims and others.
     type And<O: Open>: Open;
+    /// The first one that has no static size, or [`Nothing`].
+    type FirstUnsized: MaybeDim;
 }
 
 impl Open for () {
     type And<O: Open> = O;
+    type FirstUnsized = Nothing;
 }
 
-impl<D, T: Open> Open for NoSize<D, T> {
+impl<D: Brand, T: Open> Open for NoSize<D, T> {
     type And<O: Open> = NoSize<D, T::And<O>>;
+    type FirstUnsized =
+        <<<<D::Size as Size>::IsStatic as Bool>::Not as Bool>::OrNothing<D> as MaybeDim>::Or<T::FirstUnsized>;
 }
 
 /// The dims of either list.

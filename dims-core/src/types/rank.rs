@@ -4,6 +4,7 @@
 //! others too.
 
 use crate::types::axes::AxisBlock;
+use crate::types::condition::{Bool, False, True};
 use kernels::memory::axes::Axis;
 use ndarray::{Dimension, Ix0, Ix1, Ix2, Ix3, Ix4, Ix5, Ix6, IxDyn};
 pub use typenum::{
@@ -27,6 +28,9 @@ pub trait Rank: Copy + Default + core::fmt::Debug + Send + Sync + 'static {
     /// The dimension type of an ndarray array of this rank.
     #[doc(hidden)]
     type Nd: Dimension;
+    /// [`True`] if there are none.
+    #[doc(hidden)]
+    type IsNone: Bool;
     /// `self + other`.
     #[doc(hidden)]
     type Plus<O: Rank>: Rank;
@@ -61,6 +65,7 @@ macro_rules! ranks {
             type Pred = $pred;
             type Axes = [Axis; $n];
             type Nd = $nd;
+            type IsNone = ranks!(@none $n);
             type Plus<O: Rank> = ranks!(@plus $n $pred O);
             type Max<O: Rank> = ranks!(@max $n $pred O);
             type TakenFrom<O: Rank> = ranks!(@taken $n $pred O);
@@ -71,6 +76,8 @@ macro_rules! ranks {
             type Rank = $name;
         }
     )*};
+    (@none 0) => { True };
+    (@none $n:tt) => { False };
     (@plus 0 $pred:ident $o:ident) => { $o };
     (@plus $n:tt $pred:ident $o:ident) => { <$pred as Rank>::Plus<<$o as Rank>::Succ> };
     (@max 0 $pred:ident $o:ident) => { $o };

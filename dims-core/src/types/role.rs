@@ -46,12 +46,13 @@
 //! A dim of the role `Pixel` is accepted where a `DataFeature` is expected, and a function of one's own can expect a `Pixel`, or what
 //! refines it: `D: Plays<Pixel>`.
 
-use crate::brand::{Brand, CompareKeys, Equal, Greater, Less, Rest, digits::*};
+use crate::brand::{Brand, CompareKeys, Rest, digits::*};
 use crate::dim::{DimList, DimRef};
-use crate::set::Bool;
-use crate::set::list::List;
-use crate::set::rename::Has;
-use crate::set::{Dims, False, MaybeDim, NoDim, Nothing, True};
+use crate::set::list::{List, NestedPairs};
+use crate::set::ordered::Same;
+use crate::set::remove::{Remove, Taking};
+use crate::set::{Bool, Dims, Fails, False, FirstWith, MaybeDim, NoDim, Satisfies, True};
+use core::marker::PhantomData;
 
 /// The role of a dim.
 #[diagnostic::on_unimplemented(
@@ -152,7 +153,7 @@ pub trait EndsSomewhere<R> {}
 impl<R> EndsSomewhere<R> for True {}
 
 /// The names on a path of roles.
-pub trait Names {
+pub trait Names: NestedPairs {
     /// How many there are.
     const COUNT: usize;
     /// The names, and nothing behind them.
@@ -235,24 +236,6 @@ standard! {
 /// [`DataChannel`] or [`FilterInChannel`]: expected of the dim that a convolution contracts, which the data and the filter share.
 pub struct AnyChannel;
 
-/// The condition on a role, or on none, where `E` is expected.
-pub trait Suits<E> {
-    /// [`True`] or [`False`].
-    type Out: Bool;
-}
-
-impl<E> Suits<E> for () {
-    type Out = True;
-}
-
-#[diagnostic::do_not_recommend]
-impl<H, T, E> Suits<E> for (H, T)
-where
-    (H, T): Refines<E>,
-{
-    type Out = <(H, T) as Refines<E>>::Out;
-}
-
 /// Whether a path of roles has `E` in it.
 pub trait Refines<E> {
     /// [`True`] or [`False`].
@@ -267,10 +250,11 @@ impl<E: DeclaredRole> Refines<E> for () {
 #[diagnostic::do_not_recommend]
 impl<H, T, E> Refines<E> for (H, T)
 where
-    H: DeclaredRole<Key: CompareKeys<E::Key, Out: Step<H, T, E>>>,
+    H: DeclaredRole<Key: CompareKeys<E::Key, Out: Same<H, E>>>,
+    T: Refines<E>,
     E: DeclaredRole,
 {
-    type Out = <<H::Key as CompareKeys<E::Key>>::Out as Step<H, T, E>>::Out;
+    type Out = <<<H::Key as CompareKeys<E::Key>>::Out as Same<H, E>>::Out as Bool>::Or<T::Out>;
 }
 
 #[diagnostic::do_not_recommend]
@@ -281,61 +265,21 @@ where
     type Out = <<P as Refines<DataChannel>>::Out as Bool>::Or<<P as Refines<FilterInChannel>>::Out>;
 }
 
-/// One step of [`Refines`]: by the result of comparing the role `H` with `E`.
-pub trait Step<H, T, E> {
-    /// [`True`] or [`False`].
-    type Out: Bool;
-}
-// Two roles with one key never pass for one another.
-#[diagnostic::do_not_recommend]
-impl<E, T> Step<E, T, E> for Equal {
-    type Out = True;
-}
-#[diagnostic::do_not_recommend]
-impl<H, T: Refines<E>, E> Step<H, T, E> for Less {
-    type Out = T::Out;
-}
-#[diagnostic::do_not_recommend]
-impl<H, T: Refines<E>, E> Step<H, T, E> for Greater {
-    type Out = T::Out;
-}
-
-/// The first brand of a list whose role is not `E`.
-pub trait Stranger<E> {
-    /// The brand, or [`Nothing`].
-    type Found: MaybeDim + Denoted;
-}
-
-impl<E> Stranger<E> for () {
-    type Found = Nothing;
-}
+/// The condition on an element of a set that it plays the role `E`: it has it, or one that refines it, or none.
+pub struct OfRole<E>(PhantomData<E>);
 
 #[diagnostic::do_not_recommend]
-impl<H, T, E> Stranger<E> for (H, T)
+impl<D, E> Satisfies<OfRole<E>> for D
 where
-    H: Brand<Role: Traced<Path: Suits<E, Out: Choose<H, T, E>>>>,
+    D: Brand<Role: Traced<Path: Refines<E>>>,
 {
-    type Found = <<<H::Role as Traced>::Path as Suits<E>>::Out as Choose<H, T, E>>::Found;
+    type Holds = <<PathOf<D> as NestedPairs>::IsEmpty as Bool>::Or<<PathOf<D> as Refines<E>>::Out>;
 }
 
 // What is behind a rest cannot be looked at: it was the caller's to choose.
 #[diagnostic::do_not_recommend]
-impl<B: Dims, E> Stranger<E> for (Rest<B>, ()) {
-    type Found = Nothing;
-}
-
-/// One step of [`Stranger`].
-pub trait Choose<H, T, E> {
-    /// The brand, or [`Nothing`].
-    type Found: MaybeDim + Denoted;
-}
-#[diagnostic::do_not_recommend]
-impl<H, T: Stranger<E>, E> Choose<H, T, E> for True {
-    type Found = T::Found;
-}
-#[diagnostic::do_not_recommend]
-impl<H: Brand, T, E> Choose<H, T, E> for False {
-    type Found = H;
+impl<B: Dims, E> Satisfies<OfRole<E>> for Rest<B> {
+    type Holds = True;
 }
 
 /// Channels of any kind: of data, or of what a filter takes or yields. They are the same channels, seen from either side of a filter.
@@ -399,7 +343,7 @@ type PathOf<D> = <<D as Brand>::Role as Traced>::Path;
 type Renamed<Old, New> = <PathOf<Old> as Means<PathOf<New>>>::Out;
 
 /// [`True`] if the set `S` does not have the brand `D`.
-type Free<D, S> = NoDim<<<S as Dims>::List as Has<D>>::Found>;
+type Free<D, S> = <<<<S as Dims>::List as Remove<D>>::Out as Taking>::Had as Bool>::Not;
 
 /// A name for the dim `Old` that does not change what it means: see the [table](self). (Where a dim of the set `S` has the name, the error is about that.)
 pub trait KeepsRole<Old, S = ()>: DimRef {}
@@ -408,8 +352,7 @@ impl<New, Old, S: Dims> KeepsRole<Old, S> for New
 where
     Old: DimRef<Brand: Brand<Role: Traced<Path: Means<PathOf<New::Brand>>>>>,
     New: DimRef<Brand: Brand<Role: Traced>>,
-    S::List: Has<New::Brand>,
-    Free<New::Brand, S>: Bool,
+    S::List: Remove<New::Brand, Out: Taking>,
     <Free<New::Brand, S> as Bool>::Implies<Renamed<Old::Brand, New::Brand>>:
         SameMeaning<Old::Brand, New::Brand, <Old::Brand as Brand>::Role, <New::Brand as Brand>::Role>,
 {
@@ -506,37 +449,12 @@ pub trait UnflattenedMeaning<P, W, R> {}
 #[diagnostic::do_not_recommend]
 impl<P, W, R> UnflattenedMeaning<P, W, R> for True {}
 
-/// The first brand of a list whose role none of the list `L` has, where the axes `L` get other names and sizes altogether.
-pub trait Unmeant<L> {
-    /// The brand, or [`Nothing`].
-    type First: Denoted + MaybeDim;
-}
-
-impl<L> Unmeant<L> for () {
-    type First = Nothing;
-}
+/// The condition on a brand that it means what one of the list `L` does.
+pub struct MeansOneOf<L>(PhantomData<L>);
 
 #[diagnostic::do_not_recommend]
-impl<H, T, L> Unmeant<L> for (H, T)
-where
-    L: Meanings<H, AnyMeans: UnmeantStep<H, T, L>>,
-{
-    type First = <L::AnyMeans as UnmeantStep<H, T, L>>::First;
-}
-
-/// One step of [`Unmeant`].
-pub trait UnmeantStep<H, T, L> {
-    /// The brand, or [`Nothing`].
-    type First: Denoted + MaybeDim;
-}
-
-#[diagnostic::do_not_recommend]
-impl<H, T: Unmeant<L>, L> UnmeantStep<H, T, L> for True {
-    type First = T::First;
-}
-#[diagnostic::do_not_recommend]
-impl<H: Brand, T, L> UnmeantStep<H, T, L> for False {
-    type First = H;
+impl<D, L: Meanings<D>> Satisfies<MeansOneOf<L>> for D {
+    type Holds = L::AnyMeans;
 }
 
 /// Dims for which a tensor's axes `L` are exchanged: each means what one of those does.
@@ -545,26 +463,13 @@ pub trait RolesKept<L>: DimList {}
 impl<P, L> RolesKept<L> for P
 where
     L: Dims,
-    P: DimList<Brands: Unmeant<L::List>>,
-    NoDim<<P::Brands as Unmeant<L::List>>::First>:
-        FlattenedMeaning<L, <P::Brands as Unmeant<L::List>>::First, RoleOfFirst<P, L>>,
+    P: DimList<Brands: FirstWith<Fails<MeansOneOf<L::List>>>>,
+    NoDim<Unmeant<P, L>>: FlattenedMeaning<L, Unmeant<P, L>, <Unmeant<P, L> as MaybeDim>::Role>,
 {
 }
 
-/// The role of the first brand of `P` that none of `L` means.
-type RoleOfFirst<P, L> = <<<P as DimList>::Brands as Unmeant<<L as Dims>::List>>::First as Denoted>::Role;
-
-/// What has a role: a brand, or [`Nothing`].
-pub trait Denoted {
-    /// The role.
-    type Role;
-}
-impl Denoted for Nothing {
-    type Role = Undenoted;
-}
-impl<D: Brand> Denoted for D {
-    type Role = D::Role;
-}
+/// The first brand of the dims `P` that means what none of the axes `L` does.
+type Unmeant<P, L> = <<P as DimList>::Brands as FirstWith<Fails<MeansOneOf<<L as Dims>::List>>>>::Found;
 
 /// The dims play the role `E`: each has it, or one that refines it, or none.
 ///
@@ -577,26 +482,26 @@ pub trait Plays<E>: DimList {}
 
 impl<L, E> Plays<E> for L
 where
-    L: DimList<Brands: Stranger<E>>,
-    NoDim<First<L, E>>: Expected<First<L, E>, <First<L, E> as Denoted>::Role, E>,
+    L: DimList<Brands: FirstWith<Fails<OfRole<E>>>>,
+    NoDim<First<L, E>>: Expected<First<L, E>, <First<L, E> as MaybeDim>::Role, E>,
 {
 }
 
 /// The first dim of a list whose role is not `E`.
-type First<L, E> = <<L as DimList>::Brands as Stranger<E>>::Found;
+type First<L, E> = <<L as DimList>::Brands as FirstWith<Fails<OfRole<E>>>>::Found;
 
 /// All dims of the set play the role `E`: each has it, or one that refines it, or none.
 pub trait AllPlay<E>: Dims {}
 
 impl<S, E> AllPlay<E> for S
 where
-    S: Dims<List: Stranger<E>>,
-    NoDim<FirstOf<S, E>>: Expected<FirstOf<S, E>, <FirstOf<S, E> as Denoted>::Role, E>,
+    S: Dims<List: FirstWith<Fails<OfRole<E>>>>,
+    NoDim<FirstOf<S, E>>: Expected<FirstOf<S, E>, <FirstOf<S, E> as MaybeDim>::Role, E>,
 {
 }
 
 /// The first dim of a set whose role is not `E`.
-type FirstOf<S, E> = <<S as Dims>::List as Stranger<E>>::Found;
+type FirstOf<S, E> = <<S as Dims>::List as FirstWith<Fails<OfRole<E>>>>::Found;
 
 /// The dim `D` of the role `R` is one that plays `E`.
 #[diagnostic::on_unimplemented(

@@ -5,9 +5,10 @@
 
 use crate::brand::Brand;
 use crate::dim::{DimList, DimRef};
-use crate::set::{MaybeDim, NoDim, Nothing, True};
+use crate::set::list::NestedPairs;
+use crate::set::{Bool, False, FirstWith, NoDim, Satisfies, True};
 use core::ops::Mul;
-use typenum::{IsEqual, Prod, UInt, UTerm};
+use typenum::{IsEqual, Prod, U1, UInt, UTerm};
 
 /// The size of a dim that only the run knows.
 #[derive(Clone, Copy, Debug)]
@@ -23,26 +24,21 @@ pub trait Size {
     const SEAL: crate::seal::Seal;
     /// The size, where rustc knows it.
     const FIXED: Option<usize>;
-    /// The dim `D` that has this size if it is static, or else [`Nothing`].
+    /// [`True`] if it is static.
     #[doc(hidden)]
-    type IfStatic<D: MaybeDim>: MaybeDim;
-    /// `D` if the size is not static, or else `Next`.
-    #[doc(hidden)]
-    type IfDyn<D: MaybeDim, Next: MaybeDim>: MaybeDim;
+    type IsStatic: Bool;
 }
 
 impl Size for Dyn {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     const FIXED: Option<usize> = None;
-    type IfStatic<D: MaybeDim> = Nothing;
-    type IfDyn<D: MaybeDim, Next: MaybeDim> = D;
+    type IsStatic = False;
 }
 
 impl<const N: usize> Size for Static<N> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     const FIXED: Option<usize> = Some(N);
-    type IfStatic<D: MaybeDim> = D;
-    type IfDyn<D: MaybeDim, Next: MaybeDim> = Next;
+    type IsStatic = True;
 }
 
 /// The sizes of two dims that may be names of one axis: equal ones, or at least one that only the run knows.
@@ -63,28 +59,27 @@ impl<O: Size, Old, New> SameSize<O, Old, New> for Dyn {}
 /// The bound of operations that change a size, such as [`repeat`](crate::shift::Rearranging::repeat). A dim with a static size is renamed first, to one
 /// without.
 pub trait Resizable: DimList {}
-impl<D: DimList<Brands: FirstStatic>> Resizable for D where NoDim<StaticOf<D>>: ChangesSize<StaticOf<D>> {}
+impl<D: DimList<Brands: FirstWith<StaticSize>>> Resizable for D where
+    NoDim<StaticOf<D>>: ChangesSize<StaticOf<D>>
+{
+}
 
 /// A dim of which a part can be kept under its own name: one without a static size.
 pub trait Sliceable: DimRef {}
-impl<D: DimRef + DimList<Brands: FirstStatic>> Sliceable for D where NoDim<StaticOf<D>>: Shrinks<StaticOf<D>> {}
-
-/// The first of several dims that has a static size, or [`Nothing`].
-type StaticOf<D> = <<D as DimList>::Brands as FirstStatic>::Found;
-
-/// The first brand with a static size, of several as nested pairs.
-pub trait FirstStatic {
-    /// The brand, or [`Nothing`].
-    type Found: MaybeDim;
+impl<D: DimRef + DimList<Brands: FirstWith<StaticSize>>> Sliceable for D where
+    NoDim<StaticOf<D>>: Shrinks<StaticOf<D>>
+{
 }
 
-impl FirstStatic for () {
-    type Found = Nothing;
-}
+/// The first of several dims that has a static size, or [`Nothing`](crate::set::Nothing).
+type StaticOf<D> = <<D as DimList>::Brands as FirstWith<StaticSize>>::Found;
+
+/// The condition on a brand that its size is static.
+pub struct StaticSize;
 
 #[diagnostic::do_not_recommend]
-impl<H: Brand, T: FirstStatic> FirstStatic for (H, T) {
-    type Found = <<H::Size as Size>::IfStatic<H> as MaybeDim>::Or<T::Found>;
+impl<D: Brand> Satisfies<StaticSize> for D {
+    type Holds = <D::Size as Size>::IsStatic;
 }
 
 /// The condition that no dim whose size changes has a static one.
@@ -136,51 +131,62 @@ where
     type Out = Prod<Self, UInt<U2, B2>>;
 }
 
-/// The condition that sizes may be the same.
-pub struct SizesAgree;
-/// The condition that static sizes are not the same.
-pub struct SizesDiffer;
+/// The product of the sizes of a list, as far as rustc knows them. (The stride of an axis is that of the list behind it.)
+pub trait VolumeOf {
+    /// The product of the static sizes, as a typenum.
+    type Static;
+    /// The dims without one.
+    type Others;
+}
+impl VolumeOf for () {
+    type Static = U1;
+    type Others = ();
+}
+#[diagnostic::do_not_recommend]
+impl<H, T: VolumeOf> VolumeOf for (H, T)
+where
+    H: Brand<Num: Times<T::Static>>,
+{
+    type Static = <IsStatic<H> as Bool>::If<<H::Num as Times<T::Static>>::Out, T::Static>;
+    type Others = <IsStatic<H> as Bool>::If<T::Others, (H, T::Others)>;
+}
+
+/// Whether the size of a brand is static.
+type IsStatic<D> = <<D as Brand>::Size as Size>::IsStatic;
+
+/// The product of the sizes of the list `L` as a typenum; [`Dyn`] if one of them is.
+pub type ProductOf<L> =
+    <<<L as VolumeOf>::Others as NestedPairs>::IsEmpty as Bool>::If<<L as VolumeOf>::Static, Dyn>;
 
 /// Whether two sizes as typenums may be the same; they may if one of them is [`Dyn`].
 pub trait MaySame<O> {
-    /// [`SizesAgree`] or [`SizesDiffer`].
-    type Out;
+    /// [`True`] or [`False`].
+    type Out: Bool;
 }
 
 impl<O> MaySame<O> for Dyn {
-    type Out = SizesAgree;
+    type Out = True;
 }
 impl MaySame<Dyn> for UTerm {
-    type Out = SizesAgree;
+    type Out = True;
 }
 impl<U, B> MaySame<Dyn> for UInt<U, B> {
-    type Out = SizesAgree;
+    type Out = True;
 }
 impl MaySame<UTerm> for UTerm {
-    type Out = SizesAgree;
+    type Out = True;
 }
 impl<U, B> MaySame<UTerm> for UInt<U, B> {
-    type Out = SizesDiffer;
+    type Out = False;
 }
 impl<U, B> MaySame<UInt<U, B>> for UTerm {
-    type Out = SizesDiffer;
+    type Out = False;
 }
 impl<U, B, U2, B2> MaySame<UInt<U2, B2>> for UInt<U, B>
 where
     UInt<U, B>: IsEqual<UInt<U2, B2>>,
-    typenum::Eq<Self, UInt<U2, B2>>: SameBit,
+    typenum::Eq<Self, UInt<U2, B2>>: Bool,
 {
-    type Out = <typenum::Eq<Self, UInt<U2, B2>> as SameBit>::Out;
-}
-
-/// A typenum bit as a type-level boolean.
-pub trait SameBit {
-    /// [`SizesAgree`] or [`SizesDiffer`].
-    type Out;
-}
-impl SameBit for typenum::B1 {
-    type Out = SizesAgree;
-}
-impl SameBit for typenum::B0 {
-    type Out = SizesDiffer;
+    // (The same as a boolean of ours, for which the traits with messages are implemented.)
+    type Out = <typenum::Eq<Self, UInt<U2, B2>> as Bool>::And<True>;
 }

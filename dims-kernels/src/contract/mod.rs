@@ -77,9 +77,13 @@ enum Memory<'a, T> {
 }
 
 impl<'a, T: Num> Operand<'a, T> {
-    /// Borrowed elements, with strides along the loop axes that move along theirs.
+    /// Borrowed elements, with strides along the loop axes.
+    ///
+    /// # Safety
+    ///
+    /// Wherever the operand is contracted, each position of the loops is, along the strides, one of the elements' axes.
     #[inline]
-    pub fn borrowed(elements: Elements<'a, T>, strides: SmallVec<[isize; 8]>) -> Self {
+    pub unsafe fn borrowed(elements: Elements<'a, T>, strides: SmallVec<[isize; 8]>) -> Self {
         Operand { memory: Memory::Borrowed(elements), strides }
     }
 
@@ -90,7 +94,11 @@ impl<'a, T: Num> Operand<'a, T> {
     }
 
     /// The same elements over other loop axes: `strides` yields the strides along these.
-    pub fn over(self, strides: impl FnOnce(&[isize]) -> SmallVec<[isize; 8]>) -> Self {
+    ///
+    /// # Safety
+    ///
+    /// As for [`borrowed`](Operand::borrowed), of the strides that `strides` yields.
+    pub unsafe fn over(self, strides: impl FnOnce(&[isize]) -> SmallVec<[isize; 8]>) -> Self {
         Operand { strides: strides(&self.strides), ..self }
     }
 
@@ -123,7 +131,8 @@ impl<'a, T: Num> Operand<'a, T> {
             Memory::Borrowed(elements) => elements,
         };
         if let Some(elements) = elements.same::<W>() {
-            return Ok(Operand::borrowed(elements, self.strides));
+            // SAFETY: the elements and the strides are those of this operand.
+            return Ok(unsafe { Operand::borrowed(elements, self.strides) });
         }
         let order: SmallVec<[usize; 8]> = each(self.axes(sizes)).collect();
         let data = self.packed(&order, sizes)?.into_iter().map(convert).collect();
@@ -164,7 +173,8 @@ impl<'a, T: Num> Operand<'a, T> {
         self.row(&mut rows);
         let nest = Nest::map(sizes, order, &rows);
         let len = order.iter().map(|&axis| sizes[axis]).product();
-        collect_memory(self.elements(), &nest, len, "operand of a product")
+        // SAFETY: each position of the loops is one of the elements' axes, as whoever made the operand promised.
+        unsafe { collect_memory(self.elements(), &nest, len, "operand of a product") }
     }
 
     /// The sums over all axes that are not in `order`.
@@ -181,7 +191,9 @@ impl<'a, T: Num> Operand<'a, T> {
             count: reduced.iter().map(|&axis| sizes[axis]).product(),
         });
         let (elements, work) = (self.elements(), nest.positions());
-        let data = T::sum_memory(SEAL, InMemory { elements, nest: &nest, work, len, count: 0 })?;
+        // SAFETY: the nest's row has the strides of this operand, whose positions are elements, as whoever made it promised.
+        let memory = unsafe { InMemory::new(elements, &nest, work, len, 0) };
+        let data = T::sum_memory(SEAL, memory)?;
         Ok(Operand::owned(data, order, sizes))
     }
 }
@@ -507,11 +519,12 @@ fn fused_loop<T: Num>(
     let operands = [a.elements(), b.elements()];
     let lower = |nest| {
         let mut operands = Nest::operands(nest);
-        BinaryKernel {
-            op: &Mul,
-            a: Strided::new(a.elements(), operands.next_row(), ()),
-            b: Strided::new(b.elements(), operands.next_row(), ()),
-        }
+        // SAFETY: the first row of the nest has the strides of `a`, whose positions are elements, as whoever made the operand promised; `reduce` runs the
+        // kernel over the nest that it is made for.
+        let a = unsafe { Strided::new(a.elements(), operands.next_row(), ()) };
+        // SAFETY: likewise, of the second row and `b`.
+        let b = unsafe { Strided::new(b.elements(), operands.next_row(), ()) };
+        BinaryKernel { op: &Mul, a, b }
     };
     let (work, mut parts) = (nest.positions(), Parts::new());
     // (Its accumulators are of the elements' type.)

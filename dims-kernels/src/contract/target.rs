@@ -29,7 +29,12 @@ pub struct Target<'a, T> {
 
 impl<'a, T: Num> Target<'a, T> {
     /// Places along the loop axes `kept`, with a stride along each loop axis.
-    pub fn new(
+    ///
+    /// # Safety
+    ///
+    /// Each position of the loops, whose sizes are `sizes` wherever the target is used, is along the strides one of the axes of `places`; different positions
+    /// of the axes that are kept are different places.
+    pub unsafe fn new(
         places: ElementsMut<'a, T>,
         strides: SmallVec<[isize; 8]>,
         sizes: &[usize],
@@ -88,13 +93,17 @@ impl<'a, T: Num> Target<'a, T> {
             step *= sizes[axis] as isize;
         }
         let nest = self.nest(sizes, Some(&row));
+        assert_eq!(nest.positions(), data.len(), "each place gets an element");
         record(|| Step::Copy {
             reason: "into places that are there already",
             loops: Loops::new::<T>(&nest, nest.positions(), 1),
         });
         let mut operands = nest.operands();
         let to = operands.next_row();
-        copy_onto(Elements::of_slice(data), operands.next_row(), self.places(), to, &nest.sizes);
+        let from = operands.next_row();
+        // SAFETY: the row of `data` counts its elements along the axes that are kept, of which there are as many, as is asserted above; the other one
+        // has the strides of the places, as `new` was promised.
+        unsafe { copy_onto(Elements::of_slice(data), from, self.places(), to, &nest.sizes) };
     }
 
     /// Multiplies the elements.
@@ -104,7 +113,8 @@ impl<'a, T: Num> Target<'a, T> {
             let row = Nest::operands(nest).next_row();
             LoweredUpdate { row, indices: (), value: Constant(factor) }
         };
-        update(&nest, &mut Parts::new(), self.places(), lower, Mul)
+        // SAFETY: the row of the nest has the strides of the places, as `new` was promised.
+        unsafe { update(&nest, &mut Parts::new(), self.places(), lower, Mul) }
     }
 }
 

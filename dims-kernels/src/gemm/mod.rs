@@ -159,10 +159,14 @@ pub struct Batch {
     pub c: [isize; 3],
 }
 
-/// The results of products, into `out`, which has room for these `len` elements; constants may give the layout of the matrices. Each operand is read
-/// along strides of its axes.
+/// The results of products, into `out`, which has room for these `len` elements; constants may give the layout of the matrices.
+///
+/// # Safety
+///
+/// In either operand, each position of batch, rows or columns, and sum, along the strides of `batch`, is one of the operand's axes. The results lie
+/// contiguously in some order, as `batch.c` says. `layout` is that of the matrices.
 #[inline(always)]
-pub fn multiply_batch<T: Num>(
+pub unsafe fn multiply_batch<T: Num>(
     batch: Batch,
     layout: Option<KnownLayout>,
     a: Elements<'_, T>,
@@ -173,7 +177,8 @@ pub fn multiply_batch<T: Num>(
     let Batch { count, m, n, .. } = batch;
     assert_eq!(count * m * n, len, "the products are the result");
     assert!(len <= out.capacity(), "there is room for the results");
-    // SAFETY: the positions of batch, rows and columns together are all places of the result, each once, so the products write all of them.
+    // SAFETY: `len` results lie contiguously, as the caller promises, and `out` has room for as many; so the products write each place once. The rest is
+    // the caller's promise.
     unsafe {
         batch.multiply(layout, a, b, out.as_mut_ptr());
         out.set_len(len);
@@ -181,15 +186,19 @@ pub fn multiply_batch<T: Num>(
 }
 
 /// The results of products, into memory that is initialised already.
+///
+/// # Safety
+///
+/// In each operand, and in `out`, each position along the strides of `batch` is one of the axes; in `out` different positions are different places.
 #[inline(always)]
-pub fn multiply_batch_onto<T: Num>(
+pub unsafe fn multiply_batch_onto<T: Num>(
     batch: Batch,
     a: Elements<'_, T>,
     b: Elements<'_, T>,
     mut out: ElementsMut<'_, T>,
 ) {
     out.assert_reach(0, &[batch.count, batch.m, batch.n], &batch.c);
-    // SAFETY: the places are those along axes of `out`, which is borrowed exclusively.
+    // SAFETY: `out` is borrowed exclusively; the rest is the caller's promise.
     unsafe { batch.multiply(None, a, b, out.as_mut_ptr()) };
 }
 
@@ -198,7 +207,8 @@ impl Batch {
     ///
     /// # Safety
     ///
-    /// The results from `out` on are valid for writes; nothing else accesses them, and they are distinct. `layout` is that of the matrices.
+    /// The results from `out` on are valid for writes; nothing else accesses them, and they are distinct. In either operand, each position along the
+    /// strides is one of its axes. `layout` is that of the matrices.
     #[inline(always)]
     unsafe fn multiply<T: Num>(
         &self,
@@ -230,8 +240,8 @@ impl Batch {
                 c_col: self.c[2],
                 accumulate: false,
             };
-            // SAFETY: the positions of rows, columns, sum and batch are positions of the operands' axes, all of which are elements of
-            // theirs; the rest is the caller's promise.
+            // SAFETY: each position of rows, columns and sum of product `at` is an element of the operands, and a place of the result that no other has, as
+            // the caller promises.
             unsafe { multiply_as(&product, layout) };
         }
     }

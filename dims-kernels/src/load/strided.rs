@@ -30,19 +30,31 @@ pub struct Strided<'k, T, X, W = AnyStride> {
 }
 
 impl<'k, T: Element, X: Indices> Strided<'k, T, X> {
-    /// A reader along any strides: see [`along_row`](Strided::along_row).
+    /// A reader along any strides.
+    ///
+    /// # Safety
+    ///
+    /// As for [`along_row`](Strided::along_row).
     #[inline(always)]
-    pub fn new(elements: Elements<'k, T>, row: Row<'k>, indices: X) -> Self {
-        Self::along_row(elements, row, indices)
+    pub unsafe fn new(elements: Elements<'k, T>, row: Row<'k>, indices: X) -> Self {
+        // SAFETY: `AnyStride` promises nothing of the innermost stride; the rest is the caller's promise.
+        unsafe { Self::along_row(elements, row, indices) }
     }
 }
 
 impl<'k, T: Element, X: Indices, W: StrideKind> Strided<'k, T, X, W> {
-    /// A reader of elements along the row that a plan made of their axes, so that each position of the loops is one of the axes; where
-    /// `indices` are active, they select from axes that these elements have besides. The stride along the innermost loop is 1 if `W` says
-    /// so.
+    /// A reader of elements along the row that a plan made of their axes.
+    ///
+    /// Builds with debug assertions check the first promise.
+    ///
+    /// # Safety
+    ///
+    /// * Each position of the loops is, along the row, one of the elements' axes. Where `indices` are active, they select from axes that the elements have
+    ///   besides, each of which has the size and the stride that the index is checked against.
+    /// * The reader is given positions of these loops alone: it is run over the nest that the row is taken from, or over a part of that.
+    /// * The stride along the innermost loop is 1 if `W` says so.
     #[inline(always)]
-    pub fn along_row(elements: Elements<'k, T>, row: Row<'k>, indices: X) -> Self {
+    pub unsafe fn along_row(elements: Elements<'k, T>, row: Row<'k>, indices: X) -> Self {
         // Where an index selects, it is checked, and an axis of the elements that it does not find anything along may be empty.
         if !(X::ANY && indices.is_active()) {
             row.assert_within(&elements);
@@ -65,7 +77,7 @@ impl<'k, T: Element, X: Indices, W: StrideKind> Strided<'k, T, X, W> {
             && let Some((sizes, strides)) = row.packed
             && !(X::ANY && strided.indices.is_active())
         {
-            // SAFETY: the plan's row reaches elements alone; no index is active.
+            // SAFETY: no index is active, so each position of the loops is an element, as the caller promises.
             strided.packed = unsafe { pack(origin, row, sizes, strides) };
             strided.base = strided.packed.as_ptr();
             strided.strides = strides;
@@ -98,7 +110,7 @@ impl<'k, T: Element, X: Indices, W: StrideKind> Strided<'k, T, X, W> {
             // A broadcast element is often the same for many tiles.
             if self.filled.0 != start || self.filled.1 < len {
                 self.buffer.clear();
-                // SAFETY: `start` is a valid element, by the contract of `new`.
+                // SAFETY: a tile has a position of the loops, from which `start` is computed, so it is an element, as whoever made the reader promised.
                 self.buffer.resize(len, unsafe { *start });
                 self.filled = (start, len);
             }
@@ -107,7 +119,7 @@ impl<'k, T: Element, X: Indices, W: StrideKind> Strided<'k, T, X, W> {
             self.buffer.reserve(len);
             let places = &mut self.buffer.spare_capacity_mut()[..len];
             for (x, place) in places.iter_mut().enumerate() {
-                // SAFETY: each of the tile's positions is a valid element, by the contract of `new`.
+                // SAFETY: each place of the tile is a position of the loops, and so an element, as whoever made the reader promised.
                 place.write(unsafe { *start.offset(x as isize * stride) });
             }
             // SAFETY: all of them were just written.
@@ -132,7 +144,8 @@ impl<'k, T: Element, X: Indices, W: StrideKind> Strided<'k, T, X, W> {
             // SAFETY: `x` lies in the tile that the indices have loaded, and is not masked out.
             let offset = if wanted { unsafe { self.indices.offset::<I>(x, faults) } } else { None };
             let value = match offset {
-                // SAFETY: the indices are in range, so the element is valid by the contract of `new`.
+                // SAFETY: the indices are in range of the axes that they select from, and `x` is a position of the loops: an element, as whoever made
+                // the reader promised.
                 Some(offset) => unsafe { *start.offset(offset + x as isize * stride) },
                 None => match filler {
                     Some(value) => value,

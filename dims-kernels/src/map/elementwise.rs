@@ -159,9 +159,13 @@ unsafe fn replace_lines<T: Copy>(
 }
 
 /// As [`collect`], for elements that lie in memory already, the nest's only operand: a copy.
+///
+/// # Safety
+///
+/// Each position of the nest is, along its row, one of the elements' axes.
 #[inline]
 #[track_caller]
-pub fn collect_memory<T: Element>(
+pub unsafe fn collect_memory<T: Element>(
     elements: Elements<'_, T>,
     nest: &Nest,
     len: usize,
@@ -172,7 +176,8 @@ pub fn collect_memory<T: Element>(
     let threads = threads::parts(len);
     record(|| Step::Copy { reason, loops: Loops::new::<T>(nest, len, threads) });
     if threads <= 1 {
-        copy(elements, nest, rest);
+        // SAFETY: the caller's promise.
+        unsafe { copy(elements, nest, rest) };
     } else {
         let parts = nest.split(0, threads);
         let mut work = Vec::with_capacity(parts.len());
@@ -181,7 +186,8 @@ pub fn collect_memory<T: Element>(
             rest = others;
             work.push((nest, own));
         }
-        threads::each(work, |(nest, out)| copy(elements, nest, out));
+        // SAFETY: the positions of a part are some of the nest's, each of which is an element, as the caller promises.
+        threads::each(work, |(nest, out)| unsafe { copy(elements, nest, out) });
     }
     // SAFETY: `copy` wrote all places of each part, all together `len`.
     unsafe { out.set_len(len) };

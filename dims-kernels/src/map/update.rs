@@ -52,7 +52,12 @@ impl<'n, X: Indices, K> LoweredUpdate<'n, X, K> {
 ///
 /// `lower` makes the kernel for a nest, or for a part of one: where no place can be in two parts, there
 /// are as many as the work is worth threads. A place that comes up several times accumulates; after a fault nothing more is written.
-pub fn update<'n, T, K, X, O>(
+///
+/// # Safety
+///
+/// `lower` takes the row of the place from the nest that it is given, along which each position of the nest is one of the axes of `place`; where indices are
+/// active, they select from axes that it has besides, with the sizes and strides that they are checked against.
+pub unsafe fn update<'n, T, K, X, O>(
     nest: &'n Nest,
     parts: &'n mut Parts,
     mut place: ElementsMut<'_, T>,
@@ -65,7 +70,7 @@ where
     X: Indices,
     O: BinaryOp<T, K::Elem, Out = T> + Copy,
 {
-    // SAFETY: the plan's row reaches the elements that the place's axes do, which are borrowed exclusively; active indices are checked.
+    // SAFETY: the places are borrowed exclusively, and each position is one of them, as the caller promises.
     let (kernel, target) = unsafe { lower(nest).onto(&mut place) };
     let threads = threads::parts(nest.positions());
     let scatters = X::ANY && target.indices.is_active();
@@ -75,7 +80,8 @@ where
     *parts = nest.split(0, threads);
     let mut jobs: Vec<threads::Job<'_>> = Vec::with_capacity(parts.len());
     for nest in &*parts {
-        // SAFETY: as above; the first target is not used.
+        // SAFETY: the positions of a part are some of the nest's. The first target is not used any more, and those of two parts have no place in common,
+        // as `is_apart` has found.
         let (kernel, target) = unsafe { lower(nest).onto(&mut place) };
         // SAFETY: kernels read elements, which are `Sync`; operations are plain values, as `PARALLEL` says; the places of
         // different parts are different, and the target has exclusive access to all of them.
@@ -176,7 +182,8 @@ pub fn write<'n, T: Element, K: Kernel<Elem = T>>(
         let mut operands = Nest::operands(nest);
         LoweredUpdate { row: operands.next_row(), indices: (), value: lower(&mut operands) }
     };
-    update(nest, parts, place, lower, Write)
+    // SAFETY: the place has the sizes of the loops and the strides of its row, which is the first of the nest.
+    unsafe { update(nest, parts, place, lower, Write) }
 }
 
 /// A place that may have no value yet.

@@ -2,8 +2,8 @@
 //!
 //! A plan gets the sizes and strides of each operand's axes, and makes one row of strides along its loops of them. A kernel reads the operand
 //! along that row. The invariant of all plans is that the row reaches only elements that the axes reach: sizes are checked when operands
-//! meet, and from there on loops are only merged, split and put in order. So reading along a row is safe here, and builds with debug
-//! assertions check the invariant at each row.
+//! meet, and from there on loops are only merged, split and put in order. What combines elements with a row, or with sizes and strides of another kind, is
+//! an `unsafe` function, whose caller promises that; builds with debug assertions check it at each row.
 
 use crate::memory::axes::{Axis, is_within};
 use core::any::TypeId;
@@ -74,7 +74,8 @@ macro_rules! elements {
                 }
             }
 
-            /// The same elements from another one on, which is `offset` away.
+            /// The same elements from another one on, which is `offset` away. (Where that is none of them, no axes reach it, and none is read: what reads
+            /// is `unsafe`.)
             #[inline(always)]
             pub fn moved(self, offset: isize) -> Self {
                 $name {

@@ -407,7 +407,8 @@ impl Builder {
             });
             program.kinds.push(kinds[at]);
         }
-        let results: SmallVec<[Register; 4]> = results.iter().map(|&result| number[result as usize]).collect();
+        let results: SmallVec<[Register; 4]> =
+            results.iter().map(|&result| number[result as usize]).collect();
         program.result = results[0];
         (program, results)
     }

@@ -99,23 +99,38 @@ pub trait Reducer<T>: Copy {
 
 /// Elements in memory that are to be reduced.
 pub struct InMemory<'a, T> {
-    /// The elements; the nest has a row of strides for them.
-    pub elements: Elements<'a, T>,
-    /// The loops.
-    pub nest: &'a Nest,
-    /// The work that there is to share among threads.
-    pub work: usize,
-    /// How many results there are.
-    pub len: usize,
-    /// How many elements each result is made of.
-    pub count: usize,
+    elements: Elements<'a, T>,
+    nest: &'a Nest,
+    work: usize,
+    len: usize,
+    count: usize,
+}
+
+impl<'a, T> InMemory<'a, T> {
+    /// Elements that a nest has a row of strides for. There is so much `work` to share among threads, and there are `len` results, each made of `count`
+    /// elements.
+    ///
+    /// # Safety
+    ///
+    /// Each position of the nest is, along its row, one of the elements' axes.
+    #[inline(always)]
+    pub unsafe fn new(
+        elements: Elements<'a, T>,
+        nest: &'a Nest,
+        work: usize,
+        len: usize,
+        count: usize,
+    ) -> Self {
+        InMemory { elements, nest, work, len, count }
+    }
 }
 
 impl<T: Element> InMemory<'_, T> {
     /// Runs the reduction.
     pub fn reduce<R: Reducer<T, Out: Send>>(self, reducer: R) -> Result<Vec<R::Out>, Error> {
         let InMemory { elements, nest, work, len, count } = self;
-        let lower = |nest| Strided::new(elements, Nest::operands(nest).next_row(), ());
+        // SAFETY: each position of the nest is an element, as `new` was promised; `reduce` runs a kernel over the nest, or the part, that it is made for.
+        let lower = |nest| unsafe { Strided::new(elements, Nest::operands(nest).next_row(), ()) };
         reduce(nest, &mut Parts::new(), lower, work, len, count, reducer)
     }
 }

@@ -86,14 +86,23 @@ pub fn blocks<T: Copy, W: Along<T>>(along: W, data: &mut [T], block: usize, inne
 
 /// Elements in memory, along whose lines something is done.
 pub struct InMemory<'a, T> {
-    /// The elements; the nests have a row of strides for them.
-    pub elements: Elements<'a, T>,
-    /// The loops, in parts; the first of each, `nest.outer` of them, run over blocks of lines.
-    pub parts: &'a [Nest],
-    /// How many results there are.
-    pub len: usize,
-    /// How far apart neighbours on a line lie in the result.
-    pub inner: usize,
+    elements: Elements<'a, T>,
+    parts: &'a [Nest],
+    len: usize,
+    inner: usize,
+}
+
+impl<'a, T> InMemory<'a, T> {
+    /// Elements that nests have a row of strides for. `parts` are the loops, in parts; the first of each, `nest.outer` of them, run over blocks of lines.
+    /// There are `len` results, and neighbours on a line lie `inner` apart among them.
+    ///
+    /// # Safety
+    ///
+    /// Each position of the nests is, along the row, one of the elements' axes.
+    #[inline(always)]
+    pub unsafe fn new(elements: Elements<'a, T>, parts: &'a [Nest], len: usize, inner: usize) -> Self {
+        InMemory { elements, parts, len, inner }
+    }
 }
 
 impl<T: Element> InMemory<'_, T> {
@@ -105,7 +114,8 @@ impl<T: Element> InMemory<'_, T> {
             parts.iter(),
             |nest| nest.positions(),
             |nest, out| {
-                let kernel = Strided::<T, ()>::new(elements, nest.operands().next_row(), ());
+                // SAFETY: each position of the nest, over which the kernel runs, is an element, as `new` was promised.
+                let kernel = unsafe { Strided::<T, ()>::new(elements, nest.operands().next_row(), ()) };
                 if inner == 1 && !out.is_empty() && are_lines(&kernel, nest) {
                     dispatch(LineScan { kernel, nest, out, along });
                     return Ok(());

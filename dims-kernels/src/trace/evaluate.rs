@@ -287,7 +287,8 @@ pub(crate) fn mapped<T: Output>(field: &Field, order: &[usize]) -> Result<Vec<T>
         let mut rows = Rows::new(field.sizes.len());
         rows.push().copy_from_slice(&operand.place.strides);
         let nest = Nest::map(&field.sizes, order, &rows);
-        return collect_memory(memories.elements::<T>(field, number), &nest, len, "gradient");
+        // SAFETY: the elements have an axis for each loop of the field, with its size and stride.
+        return unsafe { collect_memory(memories.elements::<T>(field, number), &nest, len, "gradient") };
     }
     let rows = rows(field);
     let nest = Nest::map(&field.sizes, order, &rows);
@@ -383,10 +384,9 @@ fn summed<T: Output + Real>(field: &Field, order: &[usize], reduced: &[usize]) -
         let nest = Nest::reduce(&field.sizes, order, reduced, &rows);
         let work = nest.positions();
         explain(&nest, work);
-        return T::sum_memory(
-            SEAL,
-            InMemory { elements: memories.elements::<T>(field, number), nest: &nest, work, len, count },
-        );
+        // SAFETY: the elements have an axis for each loop of the field, with its size and stride.
+        let memory = unsafe { InMemory::new(memories.elements::<T>(field, number), &nest, work, len, count) };
+        return T::sum_memory(SEAL, memory);
     }
     let rows = rows(field);
     let nest = Nest::reduce(&field.sizes, order, reduced, &rows);
@@ -439,7 +439,9 @@ fn contracted<T: Output + Real>(
                     .iter()
                     .zip(sizes)
                     .map(|(&stride, &size)| if size == 1 { 0 } else { stride });
-                contract::Operand::borrowed(memories.elements::<T>(own, number), strides.collect())
+                // SAFETY: the elements have an axis for each loop of the field, with its size and, if that is not 1, this stride; the contraction is over
+                // these loops.
+                unsafe { contract::Operand::borrowed(memories.elements::<T>(own, number), strides.collect()) }
             }
             None => {
                 let support = support(own);

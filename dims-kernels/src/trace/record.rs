@@ -332,7 +332,8 @@ fn copied<T: Element>(elements: Elements<'_, T>, along: &Along<'_>) -> Result<Ar
         let mut rows = Rows::new(sizes.len());
         rows.push_at(offset).copy_from_slice(strides);
         let nest = Nest::map(sizes, order, &rows);
-        let kernel = Strided::<T, ()>::new(elements, nest.operands().next_row(), ());
+        // SAFETY: the strides are those along which the recorded expression reads the elements, at the sizes of its loops; the kernel runs over this nest.
+        let kernel = unsafe { Strided::<T, ()>::new(elements, nest.operands().next_row(), ()) };
         return Ok(Buffer::from(collect(kernel, &nest, len)?).held());
     };
     let mut data = reserve(len)?;

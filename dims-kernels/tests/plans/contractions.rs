@@ -73,7 +73,8 @@ fn contraction<T: Num + Value>(choices: &mut Choices<'_>) {
     let operands = || -> Operands<'_, T> {
         factors
             .iter()
-            .map(|factor| Operand::borrowed(factor.placed.elements(), factor.strides(loops)))
+            // SAFETY: the strides are those of the factor, along loops of its sizes.
+            .map(|factor| unsafe { Operand::borrowed(factor.placed.elements(), factor.strides(loops)) })
             .collect()
     };
     let axes = LoopAxes { sizes: &sizes, name: &|_| "axis" };
@@ -88,7 +89,8 @@ fn contraction<T: Num + Value>(choices: &mut Choices<'_>) {
     let mut strides = SmallVec::from_elem(0, loops);
     kept.iter().zip(&target.strides).for_each(|(&axis, &stride)| strides[axis] = stride);
     // (A target is initialised memory.)
-    let onto = Target::new(target.elements_mut(), strides, &sizes, &kept);
+    // SAFETY: the strides along the axes that are kept are those of the places, which are distinct and have their sizes.
+    let onto = unsafe { Target::new(target.elements_mut(), strides, &sizes, &kept) };
     contract_onto(operands(), scale, axes, onto).expect("there is memory");
     target.assert_same(&whole, &case);
 }

@@ -2,9 +2,10 @@
 
 use crate::choices::Choices;
 use crate::placed::{Placed, Value, assert_same, positions};
-use typed_dims_kernels::copy::{copy, copy_onto};
+use typed_dims_kernels::copy::{FEW, collect_few, copy, copy_onto};
 use typed_dims_kernels::loops::nest::Nest;
 use typed_dims_kernels::loops::rows::Rows;
+use typed_dims_kernels::memory::axes::Axis;
 
 /// The nest of a copy to memory that lies in the order `order`.
 fn nest(sizes: &[usize], order: &[usize], operands: &[&[isize]]) -> Nest {
@@ -39,14 +40,21 @@ fn to_new_memory<T: Value + 'static>(choices: &mut Choices<'_>) {
         })
         .collect();
     let mut found = Vec::with_capacity(expected.len());
-    copy(
-        x.elements(),
-        &nest(&sizes, &order, &[&x.strides]),
-        &mut found.spare_capacity_mut()[..expected.len()],
-    );
-    // SAFETY: a copy writes all places of the result.
-    unsafe { found.set_len(expected.len()) };
+    let nest = nest(&sizes, &order, &[&x.strides]);
+    // SAFETY: the row of the nest has the strides of `x`, along axes of its sizes; a copy writes all places of the result.
+    unsafe {
+        copy(x.elements(), &nest, &mut found.spare_capacity_mut()[..expected.len()]);
+        found.set_len(expected.len());
+    }
     assert_same(&found, &expected, &(&sizes, &order, &x.strides));
+    if axes <= FEW {
+        let mut few = [Axis::new(1, 0); FEW];
+        let own = order.iter().map(|&axis| Axis::new(sizes[axis], x.strides[axis]));
+        few[FEW - axes..].iter_mut().zip(own).for_each(|(few, own)| *few = own);
+        // SAFETY: these are the axes of `x` in another order, and axes of one element.
+        let found = unsafe { collect_few(x.elements(), &few, expected.len()) }.expect("there is memory");
+        assert_same(&found, &expected, &("one by one", &sizes, &order, &x.strides));
+    }
 }
 
 /// A copy into elements that are there, along any axes.
@@ -65,6 +73,7 @@ fn to_elements<T: Value + 'static>(choices: &mut Choices<'_>) {
     let nest = nest(&sizes, &order, &[&target.strides, &x.strides]);
     let mut operands = nest.operands();
     let (result, row) = (operands.next_row(), operands.next_row());
-    copy_onto(x.elements(), row, target.elements_mut(), result, &nest.sizes);
+    // SAFETY: the rows of the nest have the strides of `target` and of `x`, along axes of their sizes.
+    unsafe { copy_onto(x.elements(), row, target.elements_mut(), result, &nest.sizes) };
     target.assert_same(&expected, &(&sizes, &order, [&x.strides, &expected.strides]));
 }

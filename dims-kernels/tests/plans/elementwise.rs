@@ -3,7 +3,6 @@
 use crate::choices::Choices;
 use crate::placed::{Placed, Value, assert_same, positions};
 use typed_dims_kernels::load::nodes::{BinaryKernel, Constant, UnaryKernel};
-use typed_dims_kernels::load::strided::Strided;
 use typed_dims_kernels::loops::nest::{Nest, Parts};
 use typed_dims_kernels::loops::rows::Rows;
 use typed_dims_kernels::map::elementwise::{collect, collect_parts};
@@ -31,11 +30,7 @@ fn pass<T: Signed + Value>(choices: &mut Choices<'_>) {
     let three = T::of(3);
     let lower = |nest| {
         let mut operands = Nest::operands(nest);
-        let sum = BinaryKernel {
-            op: &Add,
-            a: Strided::new(a.elements(), operands.next_row(), ()),
-            b: Strided::new(b.elements(), operands.next_row(), ()),
-        };
+        let sum = BinaryKernel { op: &Add, a: a.reader(&mut operands), b: b.reader(&mut operands) };
         BinaryKernel { op: &Mul, a: UnaryKernel { op: &Neg, a: sum }, b: Constant(three) }
     };
     let result: Vec<usize> = order.iter().map(|&axis| sizes[axis]).collect();
@@ -74,8 +69,9 @@ fn addition<T: Signed + Value>(choices: &mut Choices<'_>) {
     let lower = |nest| {
         let mut operands = Nest::operands(nest);
         let row = operands.next_row();
-        LoweredUpdate { row, indices: (), value: Strided::new(a.elements(), operands.next_row(), ()) }
+        LoweredUpdate { row, indices: (), value: a.reader(&mut operands) }
     };
-    update(&nest, &mut Parts::new(), c.elements_mut(), lower, Add).expect("nothing fails");
+    // SAFETY: the first row of the nest has the strides of `c`, along axes of its sizes.
+    unsafe { update(&nest, &mut Parts::new(), c.elements_mut(), lower, Add) }.expect("nothing fails");
     c.assert_same(&expected, &case);
 }

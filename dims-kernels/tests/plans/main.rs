@@ -9,6 +9,7 @@ mod choices;
 mod contractions;
 mod copies;
 mod elementwise;
+mod lines;
 mod placed;
 mod products;
 mod reductions;
@@ -29,6 +30,7 @@ const PROPERTIES: &[Property] = &[
     ("copies_onto", copies::copies_onto),
     ("elementwise", elementwise::elementwise),
     ("updates", elementwise::updates),
+    ("lines", lines::lines),
 ];
 
 /// The property that the first byte names, with the choices of the others.
@@ -76,5 +78,6 @@ mod properties {
         copies_onto 200;
         elementwise 300;
         updates 300;
+        lines 300;
     }
 }

@@ -1,8 +1,11 @@
 //! Elements along axes in memory that holds other values elsewhere.
 
 use crate::choices::Choices;
+use typed_dims_kernels::load::strided::Strided;
+use typed_dims_kernels::loops::nest::Operands;
 use typed_dims_kernels::memory::axes::Axis;
 use typed_dims_kernels::memory::elements::{Elements, ElementsMut};
+use typed_dims_kernels::scalar::Element;
 
 /// An element type of the tests.
 pub trait Value: Copy + PartialEq + std::fmt::Debug {
@@ -130,8 +133,17 @@ impl<T: Value> Placed<T> {
 
     pub fn elements_mut(&mut self) -> ElementsMut<'_, T> {
         let start = self.start_mut();
-        // SAFETY: as above; the borrow is exclusive.
+        // SAFETY: the elements at all positions lie in the memory, which is borrowed exclusively for as long.
         unsafe { ElementsMut::along(start, &self.sizes, &self.strides) }
+    }
+
+    /// A reader of the elements along the next row of a nest, over which it is to run. The nest was made of axes of these sizes, and the row of these strides.
+    pub fn reader<'k>(&'k self, operands: &mut Operands<'k>) -> Strided<'k, T, ()>
+    where
+        T: Element,
+    {
+        // SAFETY: each position of the loops is one of the axes, as all callers make their nests so.
+        unsafe { Strided::new(self.elements(), operands.next_row(), ()) }
     }
 
     /// The same memory with poison in place of the elements.

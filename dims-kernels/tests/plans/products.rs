@@ -128,10 +128,12 @@ fn batch<T: Num + Value>(choices: &mut Choices<'_>) {
     positions(&[count, m, n]).zip(&sums).for_each(|(at, &sum)| expected.set(&at, sum));
     let case = ([count, m, k, n], [&a.strides, &b.strides, &expected.strides]);
     let strides_of_c = strides(&c);
-    multiply_batch_onto(batch(strides_of_c), a.elements(), b.elements(), c.elements_mut());
+    // SAFETY: the strides are those of the three, along axes of their sizes; the elements of `c` are distinct.
+    unsafe { multiply_batch_onto(batch(strides_of_c), a.elements(), b.elements(), c.elements_mut()) };
     c.assert_same(&expected, &case);
     let mut new = Vec::with_capacity(sums.len());
     let dense = batch([(m * n) as isize, n as isize, 1]);
-    multiply_batch(dense, None, a.elements(), b.elements(), &mut new, sums.len());
+    // SAFETY: the strides are those of the operands, along axes of their sizes; the results are contiguous.
+    unsafe { multiply_batch(dense, None, a.elements(), b.elements(), &mut new, sums.len()) };
     assert_same(&new, &sums, &case);
 }

@@ -4,7 +4,6 @@ use crate::choices::Choices;
 use crate::placed::{Placed, Value, assert_same, positions};
 use std::fmt::Debug;
 use typed_dims_kernels::load::nodes::BinaryKernel;
-use typed_dims_kernels::load::strided::Strided;
 use typed_dims_kernels::loops::nest::{Nest, Parts};
 use typed_dims_kernels::loops::rows::Rows;
 use typed_dims_kernels::ops::Mul;
@@ -115,13 +114,9 @@ where
     let nest = axes.nest(&[&x.strides]);
     let expected: Vec<R::Out> = axes.groups(|at| x.at(at)).iter().map(|group| expected(group)).collect();
     let [_, reduced] = axes.split();
-    let memory = || InMemory {
-        elements: x.elements(),
-        nest: &nest,
-        work: nest.positions(),
-        len: expected.len(),
-        count: reduced.iter().product(),
-    };
+    let (work, len, count) = (nest.positions(), expected.len(), reduced.iter().product());
+    // SAFETY: the row of the nest has the strides of `x`, along axes of its sizes.
+    let memory = || unsafe { InMemory::new(x.elements(), &nest, work, len, count) };
     let case = || format!("{} {:?} {:?}", R::NAME, (&axes.sizes, &axes.kept, &axes.reduced), x.strides);
     assert_eq!(memory().reduce(reducer).expect("there is memory"), expected, "{}", case());
     assert_eq!(reducer.reduce_memory(memory()).expect("there is memory"), expected, "compiled, {}", case());
@@ -138,11 +133,7 @@ fn fused_sum<T: Num + Value>(choices: &mut Choices<'_>) {
     let nest = axes.nest(&[&a.strides, &b.strides]);
     let lower = |nest| {
         let mut operands = Nest::operands(nest);
-        BinaryKernel {
-            op: &Mul,
-            a: Strided::new(a.elements(), operands.next_row(), ()),
-            b: Strided::new(b.elements(), operands.next_row(), ()),
-        }
+        BinaryKernel { op: &Mul, a: a.reader(&mut operands), b: b.reader(&mut operands) }
     };
     let sums: Vec<T> = axes
         .groups(|at| a.at(at).mul(b.at(at)))

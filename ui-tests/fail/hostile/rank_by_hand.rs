@@ -11,6 +11,7 @@ impl Rank for Liar {
     type Pred = Rank1;
     type Axes = <Rank2 as Rank>::Axes;
     type Nd = <Rank1 as Rank>::Nd;
+    type IsNone = <Rank1 as Rank>::IsNone;
     type Plus<O: Rank> = O;
     type Max<O: Rank> = O;
     type TakenFrom<O: Rank> = O;

@@ -13,17 +13,16 @@ use crate::expr::record::{self, is_active};
 use crate::plan::direct::Memory;
 use crate::plan::shape::{Shape, volume};
 use crate::set::Dims;
+use crate::storage::unchecked::{self, collect_few, collect_memory, factor, factor_over};
 use alloc::vec::Vec;
 use core::mem::forget;
 use kernels::compiled;
 use kernels::contract::{self, LoopAxes, Supports};
-use kernels::copy::collect_few;
 use kernels::load::Kernel;
 use kernels::loops::nest::{Nest, Parts};
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, ProductDims, Step, record as note};
 use kernels::machine::threads;
-use kernels::map::elementwise::collect_memory;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::elements::Elements;
 use kernels::program::code::Reduction;
@@ -55,7 +54,7 @@ where
         && let Some(roles) = &pattern.roles
         && let Some((a, b)) = values.pair()
         && [a.1.len(), b.1.len()] == [pattern.inputs[0].len(), pattern.inputs[1].len()]
-        && let Some(result) = roles.run(a, b, || product_dims(pattern))
+        && let Some(result) = unchecked::product(roles, a, b, || product_dims(pattern))
     {
         // (They own nothing: to find that out again, as they are dropped, would take a tenth of the time.)
         forget(values);
@@ -142,7 +141,7 @@ fn direct<T: Num>(
         values.collect_first(&Nest::map(sizes, kept, &bound.rows), len).ok()?
     } else if contract::is_worthwhile(&supports, sizes, kept) {
         let rows = memories.iter().zip(bound.rows.iter());
-        let operands = rows.map(|(&(elements, _), row)| contract::Operand::borrowed(elements, row.into()));
+        let operands = rows.map(|(&(elements, _), row)| factor(elements, row.into()));
         compiled::contract(
             operands.collect(),
             T::ONE,
@@ -246,8 +245,8 @@ fn product<T: Num, U: Dims>(
     values.factors::<U>(shapes, &mut factors, &mut |before, shape, factors| {
         let slots = layout.pattern.inputs[operand];
         let taken: SmallVec<[_; 4]> = factors.operands.drain(before..).collect();
-        for factor in taken {
-            factors.operands.push(factor.over(|strides| {
+        for taken in taken {
+            factors.operands.push(factor_over(taken, |strides| {
                 let mut row = SmallVec::from_elem(0, layout.sizes.len());
                 if let Err(error) = layout.spread(slots, &[], shape.positional(), strides, &mut row) {
                     result = Err(error);

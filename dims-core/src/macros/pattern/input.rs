@@ -11,6 +11,7 @@ use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
 use crate::storage::source::{elements, elements_of_nested};
+use crate::storage::unchecked::{collect_memory, factor, strided};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::string::String;
@@ -18,13 +19,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use core::ops::Deref;
-use kernels::contract;
 use kernels::load::Kernel;
 use kernels::load::strided::Strided;
 use kernels::loops::nest::{Nest, Operands};
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::AnyStride;
-use kernels::map::elementwise::collect_memory;
 use kernels::memory::allocate::reserve;
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;
@@ -259,7 +258,7 @@ impl<T: Element> Values for Memory<'_, T> {
 
     #[inline(always)]
     fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Strided<'k, T, ()> {
-        Strided::new(self.elements(), operands.next_row(), ())
+        strided(self.elements(), operands.next_row(), ())
     }
 
     #[inline]
@@ -273,7 +272,7 @@ impl<T: Element> Values for Memory<'_, T> {
     {
         let mut row: SmallVec<[isize; 8]> = SmallVec::from_elem(0, shape.named_len());
         row.extend(self.axes.iter().map(|axis| axis.stride));
-        factors.operands.push(contract::Operand::borrowed(self.elements(), row));
+        factors.operands.push(factor(self.elements(), row));
         Ok(())
     }
 

@@ -8,12 +8,12 @@ use crate::bind::source::RankDyn;
 use crate::error::DimError;
 use crate::plan::shape::volume;
 use crate::rank::Rank;
-use crate::storage::contiguous::line;
+use crate::set::Bool;
+use crate::storage::unchecked::{copy_row, line};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
-use kernels::copy::copy_row;
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
 use kernels::memory::allocate::InParts;
@@ -82,35 +82,20 @@ pub trait Common<O>: AnyRank {
 
 impl<R: Rank, O: Rank> Common<O> for R
 where
-    <R::TakenFrom<O> as Rank>::Max<O::TakenFrom<R>>: IfNone<R>,
+    <Same<R, O> as Bool>::If<R, RankDyn>: AnyRank,
 {
-    type Out = <<R::TakenFrom<O> as Rank>::Max<O::TakenFrom<R>> as IfNone<R>>::Out;
+    type Out = <Same<R, O> as Bool>::If<R, RankDyn>;
 }
+
+/// Whether two arrays have the same number of axes.
+type Same<R, O> = <<<R as Rank>::TakenFrom<O> as Rank>::Max<<O as Rank>::TakenFrom<R>> as Rank>::IsNone;
+
 impl<R: Rank> Common<RankDyn> for R {
     type Out = RankDyn;
 }
 impl<O> Common<O> for RankDyn {
     type Out = RankDyn;
 }
-
-/// `R` for `Rank0`, else [`RankDyn`].
-pub trait IfNone<R> {
-    /// Which.
-    type Out: AnyRank;
-}
-
-macro_rules! if_none {
-    ($($some:ident)*) => {
-        impl<R: AnyRank> IfNone<R> for crate::rank::Rank0 {
-            type Out = R;
-        }
-        $(impl<R> IfNone<R> for crate::rank::$some {
-            type Out = RankDyn;
-        })*
-    };
-}
-
-if_none!(Rank1 Rank2 Rank3 Rank4 Rank5 Rank6);
 
 /// Arrays that are to be packed. Beside the `N` axes of the pattern they have `Rest`, if that is the same for all of them.
 pub struct Packing<'a, T, Rest, K> {

@@ -1,6 +1,5 @@
 //! How many axes the operands and the results of patterns have, as types.
 
-use crate::bind::at::Is;
 use crate::bind::source::RankDyn;
 use crate::error::DimError;
 use crate::expr::record::untraced;
@@ -11,7 +10,7 @@ use crate::storage::array::array;
 use alloc::vec::Vec;
 use kernels::memory::buffer::Buffer;
 use kernels::scalar::Element;
-use ndarray::{ArrayD, IxDyn};
+use ndarray::{ArrayD, Dimension, IxDyn};
 
 /// A number of axes: known to rustc ([`Rank0`] to [`Rank26`]), or to the run alone ([`RankDyn`]).
 pub trait AnyRank: 'static {
@@ -21,6 +20,9 @@ pub trait AnyRank: 'static {
     type Next: AnyRank;
     /// `N` more.
     type With<N: Rank>: AnyRank;
+    /// The dimension type of an ndarray array of this rank.
+    #[doc(hidden)]
+    type Nd: Dimension;
     /// The greater of both.
     type Or<O: AnyRank>: AnyRank;
     #[doc(hidden)]
@@ -30,6 +32,7 @@ pub trait AnyRank: 'static {
 impl<R: Rank> AnyRank for R {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Next = R::Succ;
+    type Nd = R::Nd;
     type With<N: Rank> = R::Plus<N>;
     type Or<O: AnyRank> = O::OrStatic<R>;
     type OrStatic<O: Rank> = R::Max<O>;
@@ -38,6 +41,7 @@ impl<R: Rank> AnyRank for R {
 impl AnyRank for RankDyn {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Next = RankDyn;
+    type Nd = IxDyn;
     type With<N: Rank> = RankDyn;
     type Or<O: AnyRank> = RankDyn;
     type OrStatic<O: Rank> = RankDyn;
@@ -65,10 +69,7 @@ pub trait HasAtLeast<N> {
     type Rest: AnyRank;
 }
 #[diagnostic::do_not_recommend]
-impl<N: Rank, R: Rank> HasAtLeast<N> for R
-where
-    R::Max<N>: Is<R>,
-{
+impl<N: Rank, R: Rank<Max<N> = R>> HasAtLeast<N> for R {
     type Rest = N::TakenFrom<R>;
 }
 #[diagnostic::do_not_recommend]

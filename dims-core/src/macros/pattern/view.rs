@@ -4,31 +4,17 @@ use super::args::{Arg, End, unify};
 use super::data::{Given, Pattern, Slot};
 use super::input::{Held, Memory};
 use super::rank::{AnyRank, OutRank};
-use crate::bind::source::RankDyn;
 use crate::error::DimError;
-use crate::rank::Rank;
 use crate::storage::array::view;
 use kernels::scalar::Element;
-use ndarray::{ArrayView, Dimension, IxDyn};
+use ndarray::ArrayView;
 use smallvec::SmallVec;
 
-/// A number of axes that an ndarray view can have.
-pub trait ViewRank: AnyRank {
-    /// The dimension type.
-    type Nd: Dimension;
-}
-impl<R: Rank> ViewRank for R {
-    type Nd = R::Nd;
-}
-impl ViewRank for RankDyn {
-    type Nd = IxDyn;
-}
-
 /// The dimension type of a view.
-type Nd<O, Rest> = <<O as OutRank<Rest>>::Rank as ViewRank>::Nd;
+type Nd<O, Rest> = <<O as OutRank<Rest>>::Rank as AnyRank>::Nd;
 
 /// An array seen along other axes.
-pub fn rearrange_view<'a, O: OutRank<Rest, Rank: ViewRank>, T: Element, Rest: AnyRank>(
+pub fn rearrange_view<'a, O: OutRank<Rest>, T: Element, Rest: AnyRank>(
     pattern: &'static Pattern,
     operand: (Arg<Memory<'a, T>, (), Rest>, End),
     given: &[Given],

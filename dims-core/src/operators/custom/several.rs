@@ -8,7 +8,9 @@ use crate::plan::axes::AxisList;
 use crate::plan::shape::{Shape, volume};
 use crate::rank::{Rank, Rank0, RankOf};
 use crate::run::lines::{Axes, arranged};
-use crate::set::{Dims, Keys, Union};
+use crate::set::list::List;
+use crate::set::union::MergeAll;
+use crate::set::{Dims, Keys};
 use crate::tensor::{AsTensor, Computable};
 use crate::types::tuples::nested;
 use alloc::string::String;
@@ -536,11 +538,11 @@ macro_rules! tuples {
         #[diagnostic::do_not_recommend]
         impl<$($a: Computable),*> Tensors for ($($a,)*)
         where
-            nested![$($a),*]: UnitedDims<All: Dims>,
+            nested![$(<$a::Dims as Dims>::List),*]: MergeAll<Out: List>,
         {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Elems = ($($a::Elem,)*);
-            type Dims = <nested![$($a),*] as UnitedDims>::All;
+            type Dims = <<nested![$(<$a::Dims as Dims>::List),*] as MergeAll>::Out as List>::Tuple;
 
             fn hold(self, shape: &mut Shape, order: &[usize]) -> Result<($(WholeTensor<$a::Elem>,)*), DimError> {
                 let tensors = ($(self.$at.into_named(),)*);
@@ -562,22 +564,6 @@ fn unify<U: Dims, A: AsTensor>(own: &Shape, all: &mut Shape) -> Result<(), DimEr
         all.unify(at, size, origin)?;
     }
     Ok(())
-}
-
-/// The dims of several tensors, as nested pairs.
-pub trait UnitedDims {
-    /// The dims of all.
-    type All;
-}
-
-#[diagnostic::do_not_recommend]
-impl UnitedDims for () {
-    type All = ();
-}
-
-#[diagnostic::do_not_recommend]
-impl<A: AsTensor<Dims: Union<T::All>>, T: UnitedDims<All: Dims>> UnitedDims for (A, T) {
-    type All = <A::Dims as Union<T::All>>::Out;
 }
 
 tuples!(A M 0 B N 1);

@@ -1,7 +1,6 @@
 //! Convolutions, and their transposes.
 
-use crate::batch::closed::Common;
-use crate::convert::Counted;
+use crate::convert::CountOf;
 use crate::dim::{DimList, Joined};
 use crate::error::{DimError, unwrap};
 use crate::expr::remap::{Along, Changes, term};
@@ -11,9 +10,10 @@ use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::reduce::sum;
 use crate::role::{AnyChannel, DataFeature, FilterSpatial, Plays};
+use crate::set::remove::Within;
 use crate::set::rename::New;
 use crate::set::union::Sort;
-use crate::set::{Dims, DimsOf, DimsOfBoth, NoDim, Union};
+use crate::set::{Dims, DimsOf, DimsOfBoth, FirstWith, NoDim, Union};
 use crate::tensor::Computable;
 use crate::window::{Placing, Window, placed_windows, slid};
 use kernels::ops;
@@ -29,10 +29,11 @@ use smallvec::SmallVec;
 pub trait WindowOver<P, S>: DimList {}
 impl<K, P, S> WindowOver<P, S> for K
 where
-    K: Counted<Brands: Sort>,
-    P: Counted<Count: AsMany<K::Count>>,
+    K: DimList<Brands: Sort>,
+    P: DimList,
+    CountOf<P>: AsMany<CountOf<K>>,
     S: Dims,
-    <K::Brands as Sort>::Out: Common<S::List>,
+    <K::Brands as Sort>::Out: FirstWith<Within<S::List>>,
     NoDim<Shared<K, S>>: New<Shared<K, S>, S>,
 {
 }
@@ -47,7 +48,7 @@ pub trait AsMany<N> {}
 impl<N> AsMany<N> for N {}
 
 /// The first of the dims `K` that the set `S` has, or [`Nothing`](crate::set::Nothing).
-type Shared<K, S> = <<<K as DimList>::Brands as Sort>::Out as Common<<S as Dims>::List>>::Found;
+type Shared<K, S> = <<<K as DimList>::Brands as Sort>::Out as FirstWith<Within<<S as Dims>::List>>>::Found;
 
 /// The dims of a list, and the dims of windows along them, with their sizes.
 struct Slide<'a> {

@@ -8,8 +8,9 @@ use crate::rank::Rank;
 use crate::reduce::{Evaluated, log_softmax};
 use crate::select::Indices;
 use crate::select::Take;
-use crate::set::shared::{Beyond, Surplus};
+use crate::set::remove::{Surplus, Within};
 use crate::set::{Dims, DimsOf, NoDim, True};
+use crate::set::{Fails, FirstWith};
 use crate::tensor::{AsTensor, Computable, reference};
 use kernels::ops;
 use kernels::scalar::{Num, Real, Signed};
@@ -36,7 +37,7 @@ pub trait Targets<T, S: Dims>: Operand<T> {}
 impl<T, S, Y> Targets<T, S> for Y
 where
     S: Dims,
-    Y: Operand<T, Dims: Dims<List: Beyond<S::List>>>,
+    Y: Operand<T, Dims: Dims<List: FirstWith<Fails<Within<S::List>>>>>,
     NoDim<Surplus<Y::Dims, S>>: Targeted<Surplus<Y::Dims, S>, S>,
 {
 }
@@ -51,7 +52,7 @@ pub trait ClassTargets<X: Dims>: Indices {}
 
 impl<I, X> ClassTargets<X> for I
 where
-    I: Indices + AsTensor<Dims: Dims<List: Beyond<X::List>>>,
+    I: Indices + AsTensor<Dims: Dims<List: FirstWith<Fails<Within<X::List>>>>>,
     X: Dims,
     NoDim<Surplus<I::Dims, X>>: Targeted<Surplus<I::Dims, X>, X>,
 {

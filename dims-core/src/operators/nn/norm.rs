@@ -11,8 +11,9 @@ use crate::rank::{Rank, Rank0};
 use crate::reduce::Evaluated;
 use crate::role::{AllPlay, DataChannel};
 use crate::run::lines::{Lines, along_lines, beside_lines};
-use crate::set::shared::{Beyond, Surplus};
+use crate::set::remove::{Surplus, Within};
 use crate::set::{Dims, DimsOf, NoDim, True, Union};
+use crate::set::{Fails, FirstWith};
 use crate::tensor::{AsTensor, Evaluable, NamedOf, checked};
 use alloc::vec::Vec;
 use kernels::ops;
@@ -65,7 +66,7 @@ pub trait Learned<T, S: Dims>: Operand<T> {}
 impl<T, S, G> Learned<T, S> for G
 where
     S: Dims,
-    G: Operand<T, Dims: Dims<List: Beyond<S::List>>>,
+    G: Operand<T, Dims: Dims<List: FirstWith<Fails<Within<S::List>>>>>,
     NoDim<Surplus<G::Dims, S>>: Covered<Surplus<G::Dims, S>, S>,
 {
 }

@@ -1,14 +1,15 @@
 //! The conditions under which dims can take the place of others: static sizes, roles, and that each is there once.
 
-use crate::bind::split::Group;
 use crate::brand::Brand;
 use crate::dim::{DimList, DimRef};
 use crate::role::{KeepsRole, RolesFlatten, RolesUnflatten};
 use crate::set::Bool;
+use crate::set::list::NestedPairs;
 use crate::set::ordered::{NamedTwice, Shares};
 use crate::set::rename::{CanGain, New};
-use crate::set::{Dims, MaybeDim, NamedOnce, NoDim, Union};
-use crate::size::{MaySame, SameSize, SizesAgree, Times};
+use crate::set::union::{SetNamed, Sort};
+use crate::set::{Dims, NamedOnce, NoDim, True, Union};
+use crate::size::{MaySame, ProductOf, SameSize, VolumeOf};
 
 /// Static sizes that multiply to that of `Whole`; a size that only the run knows is checked there.
 #[diagnostic::on_unimplemented(
@@ -17,30 +18,11 @@ use crate::size::{MaySame, SameSize, SizesAgree, Times};
 )]
 pub trait FitsInto<Whole, Size, Sizes> {}
 #[diagnostic::do_not_recommend]
-impl<Whole, Size, Sizes> FitsInto<Whole, Size, Sizes> for SizesAgree {}
-
-/// The product of the sizes of brands, as a typenum.
-pub trait SizeProduct {
-    /// The product.
-    type Out;
-}
-
-#[diagnostic::do_not_recommend]
-impl SizeProduct for () {
-    type Out = typenum::U1;
-}
-
-#[diagnostic::do_not_recommend]
-impl<H: Brand, T: SizeProduct> SizeProduct for (H, T)
-where
-    H::Num: Times<T::Out>,
-{
-    type Out = <H::Num as Times<T::Out>>::Out;
-}
+impl<Whole, Size, Sizes> FitsInto<Whole, Size, Sizes> for True {}
 
 /// Whether they agree: the product of the sizes of the dims `L` and the size of `Whole`.
 type ProductAgrees<L, Whole> =
-    <<<L as DimList>::Brands as SizeProduct>::Out as MaySame<<<Whole as DimRef>::Brand as Brand>::Num>>::Out;
+    <ProductOf<<L as DimList>::Brands> as MaySame<<<Whole as DimRef>::Brand as Brand>::Num>>::Out;
 
 /// Dims that a dim `Whole` can be split into, or flattened from.
 pub trait PartsOf<Whole: DimRef>: DimList {
@@ -51,10 +33,11 @@ pub trait PartsOf<Whole: DimRef>: DimList {
 impl<L, Whole> PartsOf<Whole> for L
 where
     Whole: DimRef,
-    L: DimList<Brands: Group + SizeProduct<Out: MaySame<<Whole::Brand as Brand>::Num>>>,
+    L: DimList<Brands: Sort + VolumeOf<Others: NestedPairs>>,
+    ProductOf<L::Brands>: MaySame<<Whole::Brand as Brand>::Num>,
     ProductAgrees<L, Whole>: FitsInto<Whole::Brand, <Whole::Brand as Brand>::Size, L::Sizes>,
 {
-    type Set = <L::Brands as Group>::Set;
+    type Set = SetNamed<L>;
 }
 
 /// Dims that a tensor with the dims `S` can get beside `X`, those of its dims that stay: each is named once, and is none of these.
@@ -65,14 +48,14 @@ pub trait NewDims<X, S = X>: DimList {
 
 impl<L, X, S> NewDims<X, S> for L
 where
-    L: DimList<Brands: Group>,
-    (): Shares<L::Brands, Found: MaybeDim<IsNothing: Bool>>,
+    L: DimList<Brands: Sort>,
+    (): Shares<L::Brands>,
     NoDim<NamedTwice<L>>: NamedOnce<NamedTwice<L>, L>,
-    X: Union<<L::Brands as Group>::Set> + Dims<List: Shares<L::Brands, Found: MaybeDim<IsNothing: Bool>>>,
+    X: Union<SetNamed<L>> + Dims<List: Shares<L::Brands>>,
     // Where a dim is named twice, that alone is to be said.
     <NoDim<NamedTwice<L>> as Bool>::Implies<NoDim<BoundAlready<X, L>>>: New<BoundAlready<X, L>, S>,
 {
-    type Out = <X as Union<<L::Brands as Group>::Set>>::Out;
+    type Out = <X as Union<SetNamed<L>>>::Out;
 }
 
 /// Dims that the dim `Whole` of a tensor can be split into, whose other dims are `X`: they are [`NewDims`], and one of them keeps what `Whole`

@@ -8,8 +8,9 @@ use crate::expr::sized::Gives;
 use crate::expr::{Expr, outer};
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::set::rename::Has;
+use crate::set::remove::{Found, Remove, Taking};
 use crate::set::{DimKey, Dims, MaybeDim};
+use crate::storage::unchecked::strided;
 use crate::tensor::Computable;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -90,7 +91,7 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
         let row = operands.next_row();
         let index = self.index.kernel::<W>(operands);
         let indices = Computed { index, active: true, target, rest: () };
-        Strided::new(raw.elements, row, indices)
+        strided(raw.elements, row, indices)
     }
 
     fn describe(&self) -> String {
@@ -108,6 +109,8 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
     }
 }
 
-impl<D, A: Computable<Dims: Dims<List: Has<D>>>, I: Gives<D>> Gives<D> for Take<A, I> {
-    type Found = <<<A::Dims as Dims>::List as Has<D>>::Found as MaybeDim>::Or<I::Found>;
+impl<D: MaybeDim, A: Computable<Dims: Dims<List: Remove<D, Out: Taking>>>, I: Gives<D>> Gives<D>
+    for Take<A, I>
+{
+    type Found = <Found<D, A::Dims> as MaybeDim>::Or<I::Found>;
 }

@@ -1,14 +1,50 @@
 //! Nested pairs `(A, (B, ()))`, on which the operations recurse, and the flat tuples that people read.
 
-use super::Dims;
 use super::keys::Keys;
+use super::{Bool, Dims, False, True};
 use crate::brand::{Element, Rest};
+use crate::rank::{Rank, Rank0};
 use crate::types::axes::{AxisBlock, Cons};
 use crate::types::tuples::{each_tuple, nested};
 use kernels::memory::axes::Axis;
 
+/// Types as nested pairs, in their order.
+pub trait NestedPairs {
+    /// [`True`] if there are none.
+    type IsEmpty: Bool;
+    /// [`True`] if there is one.
+    type IsOne: Bool;
+    /// How many there are.
+    type Count: Rank;
+    /// These, with `T` behind them.
+    type Then<T>;
+    /// The last one; `E` if there are none.
+    type LastOr<E>;
+    /// The one that there is; `E` if there are none or several.
+    type OnlyOr<E>;
+}
+
+impl NestedPairs for () {
+    type IsEmpty = True;
+    type IsOne = False;
+    type Count = Rank0;
+    type Then<T> = T;
+    type LastOr<E> = E;
+    type OnlyOr<E> = E;
+}
+
+#[diagnostic::do_not_recommend]
+impl<H, T: NestedPairs> NestedPairs for (H, T) {
+    type IsEmpty = False;
+    type IsOne = T::IsEmpty;
+    type Count = <T::Count as Rank>::Succ;
+    type Then<U> = (H, T::Then<U>);
+    type LastOr<E> = T::LastOr<H>;
+    type OnlyOr<E> = <T::IsEmpty as Bool>::If<H, E>;
+}
+
 /// The elements of a set as nested pairs.
-pub trait List {
+pub trait List: NestedPairs {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
     /// The same elements as a flat tuple.

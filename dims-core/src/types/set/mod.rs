@@ -21,7 +21,7 @@ pub use shared::DimsOfBoth;
 pub use union::Union;
 
 use crate::types::axes::AxisBlock;
-pub use crate::types::condition::{Bool, False, MaybeDim, NoDim, Nothing, True};
+pub use crate::types::condition::{Bool, Fails, False, FirstWith, MaybeDim, NoDim, Nothing, Satisfies, True};
 use list::List;
 use union::Sort;
 

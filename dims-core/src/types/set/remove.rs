@@ -4,8 +4,10 @@
 //! one, so one is much less work than three.
 
 use super::list::List;
-use super::{Bound, Dims, MaybeDim, NamedOnce, NoDim, Nothing};
-use crate::brand::{Brand, Compare, CompareKeys, Element, Equal, Greater, Less};
+use super::{
+    Bool, Bound, Dims, Fails, False, FirstWith, MaybeDim, NamedOnce, NoDim, Nothing, Satisfies, True,
+};
+use crate::brand::{Compare, CompareKeys, Element, Equal, Greater, Less};
 use crate::dim::DimList;
 use core::marker::PhantomData;
 
@@ -83,19 +85,41 @@ pub struct Absent<D, X>(PhantomData<(D, X)>);
 pub trait Taking {
     /// The list that is left.
     type Left;
+    /// [`True`] if the list had the brand.
+    type Had: Bool;
     /// The brand, if the list did not have it, or [`Nothing`].
     type Missing: MaybeDim;
+    /// The same result for a list with `H` in front.
+    type Behind<H>: Taking;
 }
 
 impl<X> Taking for Taken<X> {
     type Left = X;
+    type Had = True;
     type Missing = Nothing;
+    type Behind<H> = Taken<(H, X)>;
 }
 
-impl<D: Brand, X> Taking for Absent<D, X> {
+impl<D: MaybeDim, X> Taking for Absent<D, X> {
     type Left = X;
+    type Had = False;
     type Missing = D;
+    type Behind<H> = Absent<D, (H, X)>;
 }
+
+/// The condition on an element that the sorted list `L` has it.
+pub struct Within<L>(PhantomData<L>);
+
+#[diagnostic::do_not_recommend]
+impl<D, L: Remove<D, Out: Taking>> Satisfies<Within<L>> for D {
+    type Holds = <L::Out as Taking>::Had;
+}
+
+/// The dim `D` if the set `S` has it, else [`Nothing`].
+pub type Found<D, S> = <<<<S as Dims>::List as Remove<D>>::Out as Taking>::Had as Bool>::OrNothing<D>;
+
+/// The first dim of the set `A` that `B` does not have, or [`Nothing`].
+pub type Surplus<A, B> = <<A as Dims>::List as FirstWith<Fails<Within<<B as Dims>::List>>>>::Found;
 
 #[diagnostic::do_not_recommend]
 impl<D> Remove<D> for () {
@@ -103,7 +127,7 @@ impl<D> Remove<D> for () {
 }
 
 #[diagnostic::do_not_recommend]
-impl<D: Brand, H: Element, T> Remove<D> for (H, T)
+impl<D: Element, H: Element, T> Remove<D> for (H, T)
 where
     D::Key: CompareKeys<H::Key>,
     Compare<D, H>: RemoveStep<D, H, T>,
@@ -130,25 +154,9 @@ impl<D, T> RemoveStep<D, D, T> for Equal {
 #[diagnostic::do_not_recommend]
 impl<D, H, T> RemoveStep<D, H, T> for Greater
 where
-    T: Remove<D, Out: Behind<H>>,
+    T: Remove<D, Out: Taking>,
 {
-    type Out = <T::Out as Behind<H>>::Out;
-}
-
-/// The same result for a list with `H` in front.
-pub trait Behind<H> {
-    /// [`Taken`] or [`Absent`].
-    type Out;
-}
-
-#[diagnostic::do_not_recommend]
-impl<H, X> Behind<H> for Taken<X> {
-    type Out = Taken<(H, X)>;
-}
-
-#[diagnostic::do_not_recommend]
-impl<H, D, X> Behind<H> for Absent<D, X> {
-    type Out = Absent<D, (H, X)>;
+    type Out = <T::Out as Taking>::Behind<H>;
 }
 
 /// Removes each brand of the list `L` from a sorted list that was that of the set `S` at first.
@@ -213,27 +221,17 @@ impl<X: RemoveAll<T, S>, T, S> AndThen<T, S> for Taken<X> {
     type Out = X::Out;
 }
 
+// A brand that the original set has was named twice; one that it does not have was never bound. What is left is what would be if each brand had been
+// named once: where that is expected, nothing else is wrong.
 #[diagnostic::do_not_recommend]
-impl<D, X, T, S: Dims> AndThen<T, S> for Absent<D, X>
+impl<D: MaybeDim, X, T, S: Dims> AndThen<T, S> for Absent<D, X>
 where
-    S::List: Remove<D, Out: Mistake<D, X, T, S>>,
+    S::List: Remove<D, Out: Taking>,
+    X: RemoveAll<T, S, Out: Removal>,
 {
-    type Out = <<S::List as Remove<D>>::Out as Mistake<D, X, T, S>>::Out;
-}
-
-/// A brand that the original set has was named twice; one that it does not have was never bound.
-pub trait Mistake<D, X, T, S> {
-    /// [`Removed`].
-    type Out;
-}
-
-/// What is left is what would be if the brand had been named once: where that is expected, nothing else is wrong.
-#[diagnostic::do_not_recommend]
-impl<D, X: RemoveAll<T, S, Out: Removal>, Y, T, S> Mistake<D, X, T, S> for Taken<Y> {
-    type Out = Removed<<X::Out as Removal>::Left, <X::Out as Removal>::Missing, D>;
-}
-
-#[diagnostic::do_not_recommend]
-impl<D, X, Y, T, S> Mistake<D, X, T, S> for Absent<D, Y> {
-    type Out = Removed<X, D, Nothing>;
+    type Out = Removed<
+        <X::Out as Removal>::Left,
+        <<<S::List as Remove<D>>::Out as Taking>::Missing as MaybeDim>::Or<<X::Out as Removal>::Missing>,
+        Found<D, S>,
+    >;
 }

@@ -1,10 +1,10 @@
 //! Replacing one dim of a set by another.
 
 use super::list::List;
-use super::remove::{Remove, Taking};
+use super::remove::{Found, Remove, Taking};
 use super::union::Merge;
-use super::{Bound, Dims, MaybeDim, NoDim, Nothing, True};
-use crate::brand::{Brand, Compare, CompareKeys, Element, Equal, Greater, Less};
+use super::{Bool, Bound, Dims, MaybeDim, NoDim, True};
+use crate::brand::Brand;
 use crate::dim::DimRef;
 use crate::size::SameSize;
 
@@ -18,9 +18,8 @@ impl<S: Dims, Old: DimRef, New: DimRef> NameFor<Old, S> for New
 where
     S::List: Remove<Old::Brand, Out: Taking>,
     NoDim<MissingOld<S, Old>>: Bound<MissingOld<S, Old>, S>,
-    WithoutOld<S, Old>: Has<New::Brand>,
-    NoDim<<WithoutOld<S, Old> as Has<New::Brand>>::Found>:
-        NotYetBound<<WithoutOld<S, Old> as Has<New::Brand>>::Found, S>,
+    WithoutOld<S, Old>: Remove<New::Brand, Out: Taking>,
+    NoDim<OtherThanOld<S, Old, New>>: NotYetBound<OtherThanOld<S, Old, New>, S>,
     (New::Brand, ()): Merge<WithoutOld<S, Old>, Out: List>,
     <Old::Brand as Brand>::Size: SameSize<<New::Brand as Brand>::Size, Old::Brand, New::Brand>,
 {
@@ -37,9 +36,8 @@ impl<S: Dims, Old: DimRef, New: DimRef> PartOf<Old, S> for New
 where
     S::List: Remove<Old::Brand, Out: Taking>,
     NoDim<MissingOld<S, Old>>: Bound<MissingOld<S, Old>, S>,
-    WithoutOld<S, Old>: Has<New::Brand>,
-    NoDim<<WithoutOld<S, Old> as Has<New::Brand>>::Found>:
-        NotYetBound<<WithoutOld<S, Old> as Has<New::Brand>>::Found, S>,
+    WithoutOld<S, Old>: Remove<New::Brand, Out: Taking>,
+    NoDim<OtherThanOld<S, Old, New>>: NotYetBound<OtherThanOld<S, Old, New>, S>,
     (New::Brand, ()): Merge<WithoutOld<S, Old>, Out: List>,
 {
     type Out = <<(New::Brand, ()) as Merge<WithoutOld<S, Old>>>::Out as List>::Tuple;
@@ -51,6 +49,12 @@ type TakingOld<S, Old> = <<S as Dims>::List as Remove<<Old as DimRef>::Brand>>::
 type WithoutOld<S, Old> = <TakingOld<S, Old> as Taking>::Left;
 /// `Old`, if it was not there.
 type MissingOld<S, Old> = <TakingOld<S, Old> as Taking>::Missing;
+
+/// `New`, if another dim than `Old` has that name.
+type OtherThanOld<S, Old, New> =
+    <<<WithoutOld<S, Old> as Remove<<New as DimRef>::Brand>>::Out as Taking>::Had as Bool>::OrNothing<
+        <New as DimRef>::Brand,
+    >;
 
 /// `D` is not yet a dim of the set.
 #[diagnostic::on_unimplemented(
@@ -64,10 +68,10 @@ impl<D, S> NotYetBound<D, S> for True {}
 
 /// A set that `D` can join as a new dim.
 pub trait CanGain<D>: Dims {}
-impl<S: Dims, D> CanGain<D> for S
+impl<S: Dims, D: MaybeDim> CanGain<D> for S
 where
-    S::List: Has<D>,
-    NoDim<<S::List as Has<D>>::Found>: NotYetBound<<S::List as Has<D>>::Found, S>,
+    S::List: Remove<D, Out: Taking>,
+    NoDim<Found<D, S>>: NotYetBound<Found<D, S>, S>,
 {
 }
 
@@ -84,48 +88,7 @@ impl<D, S> New<D, S> for True {}
 pub trait NotIn<S>: DimRef {}
 impl<S: Dims, D: DimRef> NotIn<S> for D
 where
-    S::List: Has<D::Brand>,
-    NoDim<<S::List as Has<D::Brand>>::Found>: New<<S::List as Has<D::Brand>>::Found, S>,
+    S::List: Remove<D::Brand, Out: Taking>,
+    NoDim<Found<D::Brand, S>>: New<Found<D::Brand, S>, S>,
 {
-}
-
-/// Whether a sorted list has the brand `D`.
-pub trait Has<D> {
-    /// `D`, or [`Nothing`].
-    type Found: MaybeDim;
-}
-
-#[diagnostic::do_not_recommend]
-impl<D> Has<D> for () {
-    type Found = Nothing;
-}
-
-#[diagnostic::do_not_recommend]
-impl<D: Brand, H: Element, T> Has<D> for (H, T)
-where
-    D::Key: CompareKeys<H::Key>,
-    Compare<D, H>: HasStep<D, H, T>,
-{
-    type Found = <Compare<D, H> as HasStep<D, H, T>>::Found;
-}
-
-/// One step of [`Has`].
-pub trait HasStep<D, H, T> {
-    /// `D`, or [`Nothing`].
-    type Found: MaybeDim;
-}
-
-#[diagnostic::do_not_recommend]
-impl<D, H, T> HasStep<D, H, T> for Less {
-    type Found = Nothing;
-}
-
-#[diagnostic::do_not_recommend]
-impl<D: Brand, T> HasStep<D, D, T> for Equal {
-    type Found = D;
-}
-
-#[diagnostic::do_not_recommend]
-impl<D, H, T: Has<D>> HasStep<D, H, T> for Greater {
-    type Found = T::Found;
 }

@@ -3,8 +3,7 @@
 use super::Bool;
 use super::list::List;
 use super::remove::{Left, Missing, Removal, RemoveAll, Twice};
-use super::{Dims, MaybeDim, NamedOnce, NoDim, Nothing, True};
-use crate::brand::{Compare, CompareKeys, Element, Equal, Greater, Less, Rest};
+use super::{Dims, NamedOnce, NoDim, True};
 use crate::dim::DimList;
 
 /// Dims, one or a tuple of them, that a tensor with the dims `A` and one with the dims `B` both have; each is named once. `U` are the dims of
@@ -23,7 +22,7 @@ where
     A::List: RemoveAll<D::Brands, A, Out: Removal>,
     B::List: RemoveAll<D::Brands, B, Out: Removal>,
     U::List: RemoveAll<D::Brands, U, Out: Removal<Left: List>>,
-    NoDim<Missing<A, D::Brands>>: Bool + Shared<Missing<A, D::Brands>, A, Then<Left<U, D::Brands>> = Others>,
+    NoDim<Missing<A, D::Brands>>: Shared<Missing<A, D::Brands>, A, Then<Left<U, D::Brands>> = Others>,
     NoDim<Second<A, B, D::Brands>>: Shared<Second<A, B, D::Brands>, B>,
     NoDim<Twice<U, D::Brands>>: NamedOnce<Twice<U, D::Brands>, D>,
 {
@@ -44,62 +43,4 @@ pub trait Shared<D, S> {
 #[diagnostic::do_not_recommend]
 impl<D, S> Shared<D, S> for True {
     type Then<X> = X;
-}
-
-/// The first dim of the set `A` that `B` does not have, or [`Nothing`].
-pub type Surplus<A, B> = <<A as Dims>::List as Beyond<<B as Dims>::List>>::Found;
-
-/// The first element of a sorted list that a set does not have.
-pub trait Beyond<O> {
-    /// The element, or [`Nothing`].
-    type Found: MaybeDim;
-}
-
-#[diagnostic::do_not_recommend]
-impl<O> Beyond<O> for () {
-    type Found = Nothing;
-}
-
-#[diagnostic::do_not_recommend]
-impl<H: MaybeDim, T> Beyond<()> for (H, T) {
-    type Found = H;
-}
-
-#[diagnostic::do_not_recommend]
-impl<H1: Element, T1, H2: Element, T2> Beyond<(H2, T2)> for (H1, T1)
-where
-    H1::Key: CompareKeys<H2::Key>,
-    Compare<H1, H2>: BeyondStep<H1, T1, H2, T2>,
-{
-    type Found = <Compare<H1, H2> as BeyondStep<H1, T1, H2, T2>>::Found;
-}
-
-/// One step of [`Beyond`].
-pub trait BeyondStep<H1, T1, H2, T2> {
-    /// The element, or [`Nothing`].
-    type Found: MaybeDim;
-}
-
-#[diagnostic::do_not_recommend]
-impl<H1: MaybeDim, T1, H2, T2> BeyondStep<H1, T1, H2, T2> for Less {
-    type Found = H1;
-}
-
-#[diagnostic::do_not_recommend]
-impl<H1, T1, H2, T2> BeyondStep<H1, T1, H2, T2> for Greater
-where
-    (H1, T1): Beyond<T2>,
-{
-    type Found = <(H1, T1) as Beyond<T2>>::Found;
-}
-
-#[diagnostic::do_not_recommend]
-impl<H, T1: Beyond<T2>, T2> BeyondStep<H, T1, H, T2> for Equal {
-    type Found = T1::Found;
-}
-
-/// A rest that violates the condition.
-impl<B> MaybeDim for Rest<B> {
-    type IsNothing = super::False;
-    type Or<Next: MaybeDim> = Rest<B>;
 }

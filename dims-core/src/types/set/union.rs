@@ -3,6 +3,7 @@
 use super::Dims;
 use super::list::List;
 use crate::brand::{Compare, CompareKeys, Element, Equal, Greater, Less};
+use crate::dim::DimList;
 
 /// The dims of either set: what an operation on two tensors loops over.
 ///
@@ -106,3 +107,25 @@ where
 {
     type Out = <(H, ()) as Merge<T::Out>>::Out;
 }
+
+/// The union of several sorted lists.
+pub trait MergeAll {
+    /// All their elements, sorted.
+    type Out;
+}
+
+#[diagnostic::do_not_recommend]
+impl MergeAll for () {
+    type Out = ();
+}
+
+#[diagnostic::do_not_recommend]
+impl<H, T: MergeAll> MergeAll for (H, T)
+where
+    H: Merge<T::Out>,
+{
+    type Out = H::Out;
+}
+
+/// The dims `D`, one or a tuple of them, as a set.
+pub type SetNamed<D> = <<<D as DimList>::Brands as Sort>::Out as List>::Tuple;

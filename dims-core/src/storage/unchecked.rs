@@ -1,0 +1,236 @@
+//! The functions of the kernels that read and write along strides, and check no bounds: all that this crate calls of these.
+//!
+//! Why the strides stay within the elements, here and nowhere else in the crate, are three facts:
+//!
+//! 1. *Elements come with the axes that reach them.* What holds both, `Owned`, `View`, `Place` and the operands of patterns, has private fields, and is made
+//!    by functions of `storage` or by one that asserts that the axes lie within the memory.
+//! 2. *A row has the strides of those axes, at loops of their sizes.* [`Shape`](crate::plan::shape::Shape) is made by unifying the sizes of all operands' axes: a
+//!    size that differs is an error before anything runs. [`Expr::rows`](crate::expr::Expr::rows) writes, for each operand, the stride of each axis at the loop that
+//!    was unified with it, and 0 at the others. Both are methods of sealed traits, so no other crate has an implementation.
+//! 3. *A nest keeps them.* [`Nest`] merges, splits and orders loops, and takes none beyond its size; [`Expr::kernel`](crate::expr::Expr::kernel) is called with the
+//!    rows of the nest over which the kernel runs.
+//!
+//! So each position of the loops is, along a row, a position of the axes, which is an element. Builds with debug assertions check that
+//! for each row; the functions below say what else they rely on.
+
+use crate::error::DimError;
+use crate::plan::direct::{Memory, Planned, Roles, Sizes};
+use alloc::vec::Vec;
+use kernels::contract::Operand;
+use kernels::contract::target::Target;
+use kernels::copy::{self, FEW};
+use kernels::error::Error;
+use kernels::gemm;
+use kernels::load::Kernel;
+use kernels::load::gather::Indices;
+use kernels::load::strided::Strided;
+use kernels::loops::nest::{Nest, Parts, Row};
+use kernels::loops::steps::ProductDims;
+use kernels::loops::stride::StrideKind;
+use kernels::map::elementwise;
+use kernels::map::update::{self, LoweredUpdate};
+use kernels::memory::axes::Axis;
+use kernels::memory::elements::{Elements, ElementsMut, OutputSlots};
+use kernels::ops::BinaryOp;
+use kernels::scalar::{Element, Num};
+use kernels::{reduce, scan};
+use smallvec::SmallVec;
+
+/// The element `offset` behind the one at the origin, which the axes must reach.
+#[inline(always)]
+pub(crate) fn nth<T: Copy>(elements: Elements<'_, T>, offset: isize) -> T {
+    // SAFETY: expressions call this for positions of a line that all operands have, as the caller of `Expr::nth` has compared.
+    unsafe { elements.nth(offset) }
+}
+
+/// The `len` elements from `offset` on, which the axes must reach.
+#[inline(always)]
+pub(crate) fn line<T>(elements: Elements<'_, T>, offset: isize, len: usize) -> &[T] {
+    // SAFETY: callers have seen that the sizes and strides of the axes are those of so many neighbours.
+    unsafe { elements.line(offset, len) }
+}
+
+/// The first `len` elements, which the axes must reach.
+#[inline(always)]
+pub(crate) fn line_mut<T>(elements: ElementsMut<'_, T>, len: usize) -> &mut [T] {
+    // SAFETY: callers have seen that the sizes and strides of the axes are those of so many neighbours.
+    unsafe { elements.line(len) }
+}
+
+/// A reader of elements along the next row of a nest; where indices are active, they select from further axes of the elements.
+#[inline(always)]
+pub(crate) fn strided<'k, T: Element, X: Indices, W: StrideKind>(
+    elements: Elements<'k, T>,
+    row: Row<'k>,
+    indices: X,
+) -> Strided<'k, T, X, W> {
+    // SAFETY: facts 1 to 3. An index is made with the size and the stride of the axis that it selects from. `W` is `UnitStride` only where all operands
+    // were found to lie alike and contiguously, or their types say so.
+    unsafe { Strided::along_row(elements, row, indices) }
+}
+
+/// See [`copy::copy_row`].
+#[inline]
+pub(crate) fn copy_row<T: Element>(
+    elements: Elements<'_, T>,
+    row: Row<'_>,
+    out: OutputSlots<'_, T>,
+    offset: usize,
+    loops: (&[isize], &[usize]),
+) {
+    // SAFETY: facts 1 to 3; the loops are those of the nest of the row.
+    unsafe { copy::copy_row(elements, row, out, offset, loops) };
+}
+
+/// See [`copy::copy_onto`].
+#[inline]
+pub(crate) fn copy_onto<T: Element>(
+    elements: Elements<'_, T>,
+    row: Row<'_>,
+    target: ElementsMut<'_, T>,
+    result: Row<'_>,
+    sizes: &[usize],
+) {
+    // SAFETY: facts 1 to 3, for both rows: that of the target was made of its axes, whose sizes were compared with those of the loops.
+    unsafe { copy::copy_onto(elements, row, target, result, sizes) };
+}
+
+/// See [`elementwise::collect_memory`].
+#[inline]
+#[track_caller]
+pub(crate) fn collect_memory<T: Element>(
+    elements: Elements<'_, T>,
+    nest: &Nest,
+    len: usize,
+    reason: &'static str,
+) -> Result<Vec<T>, Error> {
+    // SAFETY: facts 1 to 3.
+    unsafe { elementwise::collect_memory(elements, nest, len, reason) }
+}
+
+/// See [`copy::collect_few`].
+#[inline(always)]
+pub(crate) fn collect_few<T: Copy>(
+    elements: Elements<'_, T>,
+    axes: &[Axis; FEW],
+    len: usize,
+) -> Result<Vec<T>, Error> {
+    // SAFETY: fact 1: the axes are those of the elements in another order, and axes of one element or of the stride 0.
+    unsafe { copy::collect_few(elements, axes, len) }
+}
+
+/// See [`copy::copy_few`].
+#[inline(always)]
+pub(crate) fn copy_few<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], out: OutputSlots<'_, T>) {
+    // SAFETY: fact 1: the axes are those of the elements in another order, and axes of one element or of the stride 0.
+    unsafe { copy::copy_few(elements, axes, out) };
+}
+
+/// The elements and the sizes of a product of tensors in memory; `dims` says in plans what it is. Nothing if the operands call for the general path.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn product<T: Num>(
+    roles: &Roles,
+    (a, a_axes): Memory<'_, T>,
+    (b, b_axes): Memory<'_, T>,
+    dims: impl FnOnce() -> ProductDims,
+) -> Option<Result<(Vec<T>, Sizes), DimError>> {
+    let Planned { batch, layout, mut out, len, sizes } = match roles.planned(a_axes, b_axes, dims)? {
+        Ok(planned) => planned,
+        Err(error) => return Some(Err(error)),
+    };
+    // SAFETY: fact 1: the plan has the sizes and strides of the operands' own axes, or of several that are one loop, and has compared the sizes of both. The strides of
+    // the result count through its axes in their order. The layout is that of the operands' types.
+    unsafe { gemm::multiply_batch(batch, layout, a, b, &mut out, len) };
+    Some(Ok((out, sizes)))
+}
+
+/// As [`product`], to places with the axes `axes`, which are those of the result in order. Returns whether it ran.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn product_onto<T: Num>(
+    roles: &Roles,
+    (a, a_axes): Memory<'_, T>,
+    (b, b_axes): Memory<'_, T>,
+    places: ElementsMut<'_, T>,
+    axes: &[Axis],
+    dims: impl FnOnce() -> ProductDims,
+) -> bool {
+    let Some(batch) = roles.planned_onto::<T>(a_axes, b_axes, axes, dims) else { return false };
+    // SAFETY: fact 1: the plan has the sizes and strides of the operands' own axes, or of several that are one loop, and has compared the sizes of both; and the
+    // strides of the places' axes, whose sizes it has compared with those of the result. Places are distinct, as whoever implements `SourceMut` promises.
+    unsafe { gemm::multiply_batch_onto(batch, a, b, places) };
+    true
+}
+
+/// A factor of a contraction; the strides are along the loops.
+#[inline]
+pub(crate) fn factor<T: Num>(elements: Elements<'_, T>, strides: SmallVec<[isize; 8]>) -> Operand<'_, T> {
+    // SAFETY: facts 1 and 2; it is contracted over the loops of the shape that the strides are for.
+    unsafe { Operand::borrowed(elements, strides) }
+}
+
+/// The factor over the loops of a pattern.
+pub(crate) fn factor_over<'a, T: Num>(
+    factor: Operand<'a, T>,
+    strides: impl FnOnce(&[isize]) -> SmallVec<[isize; 8]>,
+) -> Operand<'a, T> {
+    // SAFETY: the pattern's sizes are solved from those of the operand's axes, and the strides of an axis that is a group are spread over its loops, whose sizes
+    // multiply to that of the axis.
+    unsafe { factor.over(strides) }
+}
+
+/// The places of a result along the loops `kept`.
+pub(crate) fn places<'a, T: Num>(
+    places: ElementsMut<'a, T>,
+    strides: SmallVec<[isize; 8]>,
+    sizes: &[usize],
+    kept: &[usize],
+) -> Target<'a, T> {
+    // SAFETY: the strides are those that `spread` made of the axes of the places, whose sizes it compared with those of the loops; places are distinct, as
+    // whoever implements `SourceMut` promises.
+    unsafe { Target::new(places, strides, sizes, kept) }
+}
+
+/// Elements that are to be reduced: the nest's only operand.
+#[inline(always)]
+pub(crate) fn to_reduce<'a, T>(
+    elements: Elements<'a, T>,
+    nest: &'a Nest,
+    work: usize,
+    len: usize,
+    count: usize,
+) -> reduce::InMemory<'a, T> {
+    // SAFETY: facts 1 to 3.
+    unsafe { reduce::InMemory::new(elements, nest, work, len, count) }
+}
+
+/// Elements whose lines are to be computed: the nests' only operand.
+#[inline(always)]
+pub(crate) fn to_scan<'a, T>(
+    elements: Elements<'a, T>,
+    parts: &'a [Nest],
+    len: usize,
+    inner: usize,
+) -> scan::InMemory<'a, T> {
+    // SAFETY: facts 1 to 3.
+    unsafe { scan::InMemory::new(elements, parts, len, inner) }
+}
+
+/// See [`update::update`].
+pub(crate) fn update<'n, T, K, X, O>(
+    nest: &'n Nest,
+    parts: &'n mut Parts,
+    place: ElementsMut<'_, T>,
+    lower: impl Fn(&'n Nest) -> LoweredUpdate<'n, X, K>,
+    op: O,
+) -> Result<(), Error>
+where
+    T: Element,
+    K: Kernel,
+    X: Indices,
+    O: BinaryOp<T, K::Elem, Out = T> + Copy,
+{
+    // SAFETY: facts 1 to 3, of the place, whose row is the first of the nest. Its indices are made with the sizes and strides of the axes that they select from.
+    unsafe { update::update(nest, parts, place, lower, op) }
+}
