@@ -152,13 +152,18 @@ impl<T: Element, L, D> StreamOperand<T, L, D> for T {
     }
 }
 
+/// Axes of a stream among which are all dims of the set `S`.
+///
+/// (This is a bound on the axes. In `x * y` of tensors rustc tries the impls of streams before it knows the type of `y`; a bound on axes that are unknown
+/// ends there. A bound on `S` would be followed through all its dims, at each operator of a program without any stream.)
+pub trait AxesFor<S>: Dims {}
+#[diagnostic::do_not_recommend]
+impl<L: Dims, S: Dims<List: Minus<L::List, Out = ()>>> AxesFor<S> for L {}
+
 macro_rules! constants {
     ($([$($params:tt)*] $tensor:ty, $set:ty, $constant:ty;)*) => {$(
         #[diagnostic::do_not_recommend]
-        impl<T: Element, L: Dims, D, $($params)*> StreamOperand<T, L, D> for $constant
-        where
-            <$set as Dims>::List: Minus<L::List, Out = ()>,
-        {
+        impl<T: Element, L: AxesFor<$set>, D, $($params)*> StreamOperand<T, L, D> for $constant {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Expr<'a>
                 = <&'a $tensor as AsTensor>::Expr
@@ -460,10 +465,8 @@ macro_rules! on_the_right {
     )*};
     (@constant [$($lifetime:tt)*] $stream:ty, $t:ty) => {
         #[diagnostic::do_not_recommend]
-        impl<$($lifetime)* O: BinaryOp<$t, $t, Out = $t>, S: Dims, E: Expr<Elem = $t>, L: Dims, D: Brand>
+        impl<$($lifetime)* O: BinaryOp<$t, $t, Out = $t>, S: Dims, E: Expr<Elem = $t>, L: AxesFor<S>, D: Brand>
             LeftOf<O, $t, S, Rank0, $stream> for E
-        where
-            S::List: Minus<L::List, Out = ()>,
         {
             type Out = Stream<$t, L, D>;
 
