@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Training steps (value and gradient, no optimizer) in PyTorch and JAX: the cases of `cargo bench --bench training_steps`.
 
-    venv/bin/python benches/python/training_steps.py [part of a name]     # one thread; least processor time of each in microseconds
+    venv/bin/python benches/python/training_steps.py [part of a name]     # one thread; least time of each in microseconds, by the clock
 
 `--compiled` adds a column for `torch.compile`, which takes a C++ compiler. The last column is the most memory that a step of eager PyTorch allocates.
 """
@@ -24,17 +24,15 @@ def normal(*shape):
 
 
 def least(step, rounds=20):
-    step()
-    start = time.process_time()
-    step()
-    calls = int(min(max(0.005 / (time.process_time() - start), 1), 10_000))
-    best = float("inf")
-    for _ in range(rounds):
-        start = time.process_time()
+    def seconds(calls):
+        start = time.perf_counter()
         for _ in range(calls):
             step()
-        best = min(best, (time.process_time() - start) / calls)
-    return best * 1e6
+        return (time.perf_counter() - start) / calls
+
+    step()
+    calls = int(min(max(0.005 / min(seconds(1) for _ in range(5)), 1), 10_000))
+    return min(seconds(calls) for _ in range(rounds)) * 1e6
 
 
 def jax_steps():

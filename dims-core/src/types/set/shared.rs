@@ -31,7 +31,7 @@ where
 /// The first brand of `L` that `B` does not have, if `A` has them all: where both tensors lack dims, one error says so of the first.
 type Second<A, B, L> = <NoDim<Missing<A, L>> as Bool>::OrNothing<Missing<B, L>>;
 
-/// `D` is one of the dims of the operand with the dims `S`, or [`Nothing`] that was asked for is missing.
+/// `D` is one of the dims of the operand with the dims `S`, or no dim that was asked for is missing.
 #[diagnostic::on_unimplemented(
     message = "dimension `{D}` is not bound in the tensor with dims `{S}`",
     label = "each operand must have `{D}`; only `(x * y).sum({D})` takes it of either one"
