@@ -183,8 +183,9 @@ impl<'k, T: Output> Interpreted<'k, T> {
         }
     }
 
-    #[inline(always)]
-    fn run<I: Isa>(&mut self, tile: &Tile<'_>) {
+    /// Computes a tile. (Apart from the loops over kernels, which are compiled for each instruction set.)
+    #[inline(never)]
+    fn run(&mut self, tile: &Tile<'_>) {
         let len = tile.len;
         if self.scratch.capacity() == 0 {
             self.scratch.reserve_exact(self.slots.count * LINE);
@@ -204,7 +205,7 @@ impl<'k, T: Output> Interpreted<'k, T> {
                     // The register of the instruction is none of its inputs', which are still read; lines have `len` values of their
                     // instruction's kind; the scratch memory has room for `LINE` values of eight bytes in each slot.
                     let registers = &self.registers;
-                    Execute { program: self.program, registers, instruction, kind, place, len }.run::<I>();
+                    dispatch(Execute { program: self.program, registers, instruction, kind, place, len });
                     RegisterLine(place.cast())
                 }
             };
@@ -388,23 +389,7 @@ impl Loads for bool {
 #[cfg(feature = "half")]
 loads! { half::f16, f32, F32; half::bf16, f32, F32; }
 
-/// A tile, for the instructions of the machine. (Loops over kernels are compiled for these as well, but a function as large as this is not inlined there.)
-struct RunTile<'r, 'k, T> {
-    kernel: &'r mut Interpreted<'k, T>,
-    tile: &'r Tile<'r>,
-}
-
-impl<T: Output> Task for RunTile<'_, '_, T> {
-    type Out = ();
-    const WIDE: bool = true;
-
-    #[inline(always)]
-    fn run<I: Isa>(self) {
-        self.kernel.run::<I>(self.tile);
-    }
-}
-
-/// One instruction along a line.
+/// One instruction along a line: compiled once for each instruction set, whatever the type of the results is.
 struct Execute<'r> {
     program: &'r Program,
     registers: &'r [RegisterLine],
@@ -414,7 +399,10 @@ struct Execute<'r> {
     len: usize,
 }
 
-impl Execute<'_> {
+impl Task for Execute<'_> {
+    type Out = ();
+    const WIDE: bool = true;
+
     #[inline(always)]
     fn run<I: Isa>(self) {
         let Execute { program, registers, instruction, kind, place, len } = self;
@@ -588,7 +576,7 @@ unsafe impl<T: Output> Kernel for Interpreted<'_, T> {
 
     #[inline(always)]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, _: &mut Faults) {
-        dispatch(RunTile { kernel: self, tile });
+        self.run(tile);
     }
 
     #[inline(always)]
