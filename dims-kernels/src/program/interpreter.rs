@@ -183,9 +183,8 @@ impl<'k, T: Output> Interpreted<'k, T> {
         }
     }
 
-    /// Computes a tile. (Apart from the loops over kernels, which are compiled for each instruction set.)
-    #[inline(never)]
-    fn run(&mut self, tile: &Tile<'_>) {
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, tile: &Tile<'_>) {
         let len = tile.len;
         if self.scratch.capacity() == 0 {
             self.scratch.reserve_exact(self.slots.count * LINE);
@@ -205,7 +204,7 @@ impl<'k, T: Output> Interpreted<'k, T> {
                     // The register of the instruction is none of its inputs', which are still read; lines have `len` values of their
                     // instruction's kind; the scratch memory has room for `LINE` values of eight bytes in each slot.
                     let registers = &self.registers;
-                    dispatch(Execute { program: self.program, registers, instruction, kind, place, len });
+                    Execute { program: self.program, registers, instruction, kind, place, len }.run::<I>();
                     RegisterLine(place.cast())
                 }
             };
@@ -389,7 +388,23 @@ impl Loads for bool {
 #[cfg(feature = "half")]
 loads! { half::f16, f32, F32; half::bf16, f32, F32; }
 
-/// One instruction along a line: compiled once for each instruction set, whatever the type of the results is.
+/// A tile, for the instructions of the machine. (Loops over kernels are compiled for these as well, but a function as large as this is not inlined there.)
+struct RunTile<'r, 'k, T> {
+    kernel: &'r mut Interpreted<'k, T>,
+    tile: &'r Tile<'r>,
+}
+
+impl<T: Output> Task for RunTile<'_, '_, T> {
+    type Out = ();
+    const WIDE: bool = true;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        self.kernel.run::<I>(self.tile);
+    }
+}
+
+/// One instruction along a line.
 struct Execute<'r> {
     program: &'r Program,
     registers: &'r [RegisterLine],
@@ -399,10 +414,7 @@ struct Execute<'r> {
     len: usize,
 }
 
-impl Task for Execute<'_> {
-    type Out = ();
-    const WIDE: bool = true;
-
+impl Execute<'_> {
     #[inline(always)]
     fn run<I: Isa>(self) {
         let Execute { program, registers, instruction, kind, place, len } = self;
@@ -576,7 +588,7 @@ unsafe impl<T: Output> Kernel for Interpreted<'_, T> {
 
     #[inline(always)]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, _: &mut Faults) {
-        self.run(tile);
+        dispatch(RunTile { kernel: self, tile });
     }
 
     #[inline(always)]

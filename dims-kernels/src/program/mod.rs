@@ -339,6 +339,7 @@ impl Builder {
     }
 
     /// Copies the instructions of another program, whose operands get other numbers. Returns the value of each instruction.
+    #[cfg(feature = "std")]
     pub(crate) fn inline_all(&mut self, program: &Program, number: &dyn Fn(u32) -> u32) -> Vec<Register> {
         self.copy(program, &mut |build, leaf, kind| match leaf {
             Instruction::Load(at) => Some(build.push(Instruction::Load(number(at)), kind)),
