@@ -90,7 +90,7 @@ const CORE: Crate = Crate {
     ],
 };
 
-/// The facade, of which only the public types are looked at.
+/// The facade. Only its public types are checked.
 const FACADE: Crate =
     Crate { name: ".", layers: &[], leaves: &[], above_leaves: &[], calls_up: &[], may_be_unsafe: &[] };
 

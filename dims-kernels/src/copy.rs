@@ -79,7 +79,7 @@ unsafe fn one_by_one<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], out
             for k in 0..c.size as isize {
                 let row = i * a.stride + j * b.stride + k * c.stride;
                 for (l, place) in (0..d.size as isize).zip(&mut places) {
-                    // SAFETY: a position of the axes, each of which is an element, as the caller promises.
+                    // SAFETY: the offset is that of a position of the axes, and the caller promises that each position is an element.
                     place.write(unsafe { elements.nth(row + l * d.stride) });
                 }
             }

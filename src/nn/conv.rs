@@ -71,7 +71,7 @@ where
     ///
     /// # Panics
     ///
-    /// If a dim has another size in `x` than in the kernels, or a kernel is longer than what it slides along.
+    /// If a dim has another size in `x` than in the kernels, or a kernel is longer than the dim that it slides along.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<X, P: DimsOf<X, S>, U, V, S: Dims, Y>(&self, x: &Named<T, X>, dims: P, steps: &Window) -> Named<T, Y> where C: DimsOfBoth<X, KernelOf<C, O, K>, U, V>, K: WindowOver<P, X>,

@@ -223,7 +223,7 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
         (normal * &self.weight + &self.bias).eval().same_set()
     }
 
-    /// The tensor, normalised by its own moments over `dims`, which are all its dims but the channels; and these moments, of which no gradient is taken.
+    /// The tensor, normalised by its own moments over `dims`, which are all its dims but the channels; and these moments, which are constants for gradients.
     ///
     /// # Panics
     ///

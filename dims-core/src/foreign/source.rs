@@ -39,7 +39,7 @@ mod image {
         }
     }
 
-    // SAFETY: the vector has at least lines x columns x channels elements, as was asserted, each of which is one position of the axes; the image is borrowed
+    // SAFETY: the vector has at least lines x columns x channels elements, as was asserted, and each position of the axes is one of them; the image is borrowed
     // exclusively.
     unsafe impl<P: Channels> SourceMut for Buffer<P> {
         fn raw_mut(&mut self) -> (*mut P::Subpixel, Axes) {

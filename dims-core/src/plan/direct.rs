@@ -440,8 +440,8 @@ impl Roles {
         Some(Loops { batch, rows, sizes, len })
     }
 
-    /// What is to be multiplied, of operands with these axes, and room for the result; `dims` says in plans what it is. Nothing if the operands call for the
-    /// general path.
+    /// The matrices of a product of operands with these axes, and memory for the result. Plans show the product as `dims` names it. `None` if the operands need
+    /// the general path.
     #[inline(always)]
     #[track_caller]
     pub(crate) fn planned<T: Num>(

@@ -68,7 +68,7 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
     pub(crate) fn part(mut self, at: usize, start: usize, len: usize) -> Self {
         let axis = &mut self.named.as_mut_slice()[at];
         assert!(start <= axis.size && len <= axis.size - start, "the part is within the dim");
-        // (What the axes reach from here is a part of what they reached. A part without elements may begin behind all of them; none is accessed.)
+        // (The axes reach a part of the elements that they reached before. A part without elements may begin behind the last element; nothing is accessed.)
         self.start = self.start.wrapping_offset((start as isize).wrapping_mul(axis.stride));
         axis.size = len;
         self

@@ -1,9 +1,9 @@
-//! The functions of the kernels that read and write along strides, and check no bounds: all that this crate calls of these.
+//! All calls of kernels that read and write along strides without checking bounds.
 //!
-//! Why the strides stay within the elements, here and nowhere else in the crate, are three facts:
+//! The strides stay within the elements for three reasons:
 //!
-//! 1. *Elements come with the axes that reach them.* What holds both, `Owned`, `View`, `Place` and the operands of patterns, has private fields, and is made
-//!    by functions of `storage` or by one that asserts that the axes lie within the memory.
+//! 1. *Elements come with the axes that reach them.* The types that hold both (`Owned`, `View`, `Place` and the operands of patterns) have private fields. Their values are
+//!    made by functions of `storage`, or by one that asserts that the axes lie within the memory.
 //! 2. *A row has the strides of those axes, at loops of their sizes.* [`Shape`](crate::plan::shape::Shape) is made by unifying the sizes of all operands' axes: a
 //!    size that differs is an error before anything runs. [`Expr::rows`](crate::expr::Expr::rows) writes, for each operand, the stride of each axis at the loop that
 //!    was unified with it, and 0 at the others. Both are methods of sealed traits, so no other crate has an implementation.
@@ -126,7 +126,7 @@ pub(crate) fn copy_few<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], o
     unsafe { copy::copy_few(elements, axes, out) };
 }
 
-/// The elements and the sizes of a product of tensors in memory; `dims` says in plans what it is. Nothing if the operands call for the general path.
+/// The elements and the sizes of a product of tensors in memory. Plans show it as `dims` names it. `None` if the operands need the general path.
 #[inline(always)]
 #[track_caller]
 pub(crate) fn product<T: Num>(

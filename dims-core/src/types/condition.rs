@@ -103,7 +103,7 @@ impl<B> MaybeDim for Rest<B> {
 /// Whether no dim violates a condition.
 pub type NoDim<D> = <D as MaybeDim>::IsNothing;
 
-/// An element of a list of which can be said whether it satisfies the condition `C`, a type: [`Within`](super::set::remove::Within),
+/// Tests an element of a list against the condition `C`. Conditions are types: [`Within`](super::set::remove::Within),
 /// [`StaticSize`](super::size::StaticSize), [`OfRole`](super::role::OfRole) and the like.
 pub trait Satisfies<C> {
     /// [`True`] or [`False`].

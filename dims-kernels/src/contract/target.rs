@@ -101,8 +101,8 @@ impl<'a, T: Num> Target<'a, T> {
         let mut operands = nest.operands();
         let to = operands.next_row();
         let from = operands.next_row();
-        // SAFETY: the row of `data` counts its elements along the axes that are kept, of which there are as many, as is asserted above; the other one
-        // has the strides of the places, as `new` was promised.
+        // SAFETY: the row of `data` counts its elements along the axes that are kept, and the assertion above compares their number; the other
+        // row has the strides of the places, as the caller of `new` promised.
         unsafe { copy_onto(Elements::of_slice(data), from, self.places(), to, &nest.sizes) };
     }
 

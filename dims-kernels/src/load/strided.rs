@@ -49,8 +49,8 @@ impl<'k, T: Element, X: Indices, W: StrideKind> Strided<'k, T, X, W> {
     ///
     /// # Safety
     ///
-    /// * Each position of the loops is, along the row, one of the elements' axes. Where `indices` are active, they select from axes that the elements have
-    ///   besides, each of which has the size and the stride that the index is checked against.
+    /// * Each position of the loops is, along the row, one of the elements' axes. Where `indices` are active, they select from further axes of the
+    ///   elements, and each of these axes has the size and the stride that its index is checked against.
     /// * The reader is given positions of these loops alone: it is run over the nest that the row is taken from, or over a part of that.
     /// * The stride along the innermost loop is 1 if `W` says so.
     #[inline(always)]

@@ -186,7 +186,7 @@ pub unsafe fn collect_memory<T: Element>(
             rest = others;
             work.push((nest, own));
         }
-        // SAFETY: the positions of a part are some of the nest's, each of which is an element, as the caller promises.
+        // SAFETY: a part has positions of the nest only, and the caller promises that each of these is an element.
         threads::each(work, |(nest, out)| unsafe { copy(elements, nest, out) });
     }
     // SAFETY: `copy` wrote all places of each part, all together `len`.

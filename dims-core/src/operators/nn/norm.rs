@@ -308,7 +308,7 @@ pub trait Normalization: AsTensor {
 
 impl<A: AsTensor> Normalization for A {}
 
-/// As [`try_layer_norm_affine`](Normalization::try_layer_norm_affine). That the gain and the bias have no dims besides those of the tensor is not asked.
+/// As [`try_layer_norm_affine`](Normalization::try_layer_norm_affine). It does not require that the dims of the gain and of the bias are dims of the tensor.
 #[doc(hidden)]
 pub fn scaled_and_shifted<A, D, X, G, B>(
     tensor: A,

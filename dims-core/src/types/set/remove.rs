@@ -221,8 +221,8 @@ impl<X: RemoveAll<T, S>, T, S> AndThen<T, S> for Taken<X> {
     type Out = X::Out;
 }
 
-// A brand that the original set has was named twice; one that it does not have was never bound. What is left is what would be if each brand had been
-// named once: where that is expected, nothing else is wrong.
+// A brand that the original set has was named twice; one that it does not have was never bound. The remainder is the one that the list would
+// leave if it named each brand once, so that code which expects that set gets no second error.
 #[diagnostic::do_not_recommend]
 impl<D: MaybeDim, X, T, S: Dims> AndThen<T, S> for Absent<D, X>
 where
