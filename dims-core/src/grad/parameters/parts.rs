@@ -202,59 +202,43 @@ macro_rules! tuples {
 
 each_tuple!(tuples);
 
-#[diagnostic::do_not_recommend]
-impl<I, O, T> Parameters for Linear<I, O, T>
-where
-    I: Dims + DimList,
-    O: Dims + Union<I>,
-    T: Element,
-{
-    fn walk<const N: usize, W: Walk<N>>(
-        of: [&Self; N],
-        path: &mut Path,
-        walk: &mut W,
-    ) -> Result<Self, W::Error> {
-        let weight = ParameterField::walk_field(of.map(|of| &of.weight), "weight", path, walk)?;
-        let bias = ParameterField::walk_field(of.map(|of| &of.bias), "bias", path, walk)?;
-        Ok(Linear { weight, bias })
-    }
+macro_rules! linear_maps {
+    ($($layer:ident { $($field:ident),* })*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<I, O, T> Parameters for $layer<I, O, T>
+        where
+            I: Dims + DimList,
+            O: Dims + Union<I>,
+            T: Element,
+        {
+            fn walk<const N: usize, W: Walk<N>>(
+                of: [&Self; N],
+                path: &mut Path,
+                walk: &mut W,
+            ) -> Result<Self, W::Error> {
+                $(let $field =
+                    ParameterField::walk_field(of.map(|of| &of.$field), stringify!($field), path, walk)?;)*
+                Ok($layer { $($field),* })
+            }
 
-    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
-        mut changed: [&mut Self; M],
-        read: [&Self; N],
-        path: &mut Path,
-        visit: &mut V,
-    ) -> Result<(), V::Error> {
-        let weights = changed.each_mut().map(|of| &mut of.weight);
-        ParameterField::visit_field(weights, read.map(|of| &of.weight), "weight", path, visit)?;
-        let biases = changed.map(|of| &mut of.bias);
-        ParameterField::visit_field(biases, read.map(|of| &of.bias), "bias", path, visit)
-    }
+            fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
+                mut changed: [&mut Self; M],
+                read: [&Self; N],
+                path: &mut Path,
+                visit: &mut V,
+            ) -> Result<(), V::Error> {
+                $(
+                    let tensors = changed.each_mut().map(|of| &mut of.$field);
+                    let fixed = read.map(|of| &of.$field);
+                    ParameterField::visit_field(tensors, fixed, stringify!($field), path, visit)?;
+                )*
+                Ok(())
+            }
+        }
+    )*};
 }
 
-#[diagnostic::do_not_recommend]
-impl<I, O, T> Parameters for Projection<I, O, T>
-where
-    I: Dims + DimList,
-    O: Dims + Union<I>,
-    T: Element,
-{
-    fn walk<const N: usize, W: Walk<N>>(
-        of: [&Self; N],
-        path: &mut Path,
-        walk: &mut W,
-    ) -> Result<Self, W::Error> {
-        let weight = ParameterField::walk_field(of.map(|of| &of.weight), "weight", path, walk)?;
-        Ok(Projection { weight })
-    }
-
-    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
-        changed: [&mut Self; M],
-        read: [&Self; N],
-        path: &mut Path,
-        visit: &mut V,
-    ) -> Result<(), V::Error> {
-        let weights = changed.map(|of| &mut of.weight);
-        ParameterField::visit_field(weights, read.map(|of| &of.weight), "weight", path, visit)
-    }
+linear_maps! {
+    Linear { weight, bias }
+    Projection { weight }
 }
