@@ -4,12 +4,13 @@
 use crate::error::Error;
 use crate::gemm::{Matrix, Product, multiply};
 use crate::load::{Faults, Kernel, TILE, Tile, change};
-use crate::loops::nest::{Nest, Odometer};
+use crate::loops::nest::{Nest, Odometer, Operands};
 use crate::loops::steps::Step;
 use crate::machine::isa::{Baseline, Isa, Task, dispatch};
 use crate::machine::threads::{self, Carried};
 use crate::memory::allocate::reserve;
 use crate::memory::elements::Elements;
+use crate::program::lowered::LoweredProgram;
 use crate::reduce::fold::{LANES, fold, together};
 use crate::scalar::Real;
 use alloc::boxed::Box;
@@ -117,6 +118,26 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Change<T>
         let Some(bias) = &mut self.bias else { return Ok(true) };
         dispatch(Bias { bias, tile, allowed, out })
     }
+}
+
+/// The mask and the bias as [lowered programs](LoweredProgram), which have the next rows.
+///
+/// # Safety
+///
+/// There are rows for the operands of both, and each position of their nest is, along its row, one of the operand's elements, which stay as long as the result.
+///
+/// # Panics
+///
+/// If the programs do not yield truth values and elements of the type `T`, as registers hold them.
+pub unsafe fn lowered_scores<'k, T: Real<Wide = T>>(
+    mask: &'k LoweredProgram<'k>,
+    bias: Option<&'k LoweredProgram<'k>>,
+    rows: &mut Operands<'k>,
+) -> Box<dyn Change<T> + 'k> {
+    // SAFETY: the caller's promise.
+    let mask = unsafe { mask.kernel::<bool>(rows) };
+    // SAFETY: the caller's promise.
+    Box::new(LoweredScores { mask, bias: bias.map(|bias| unsafe { bias.kernel::<T>(rows) }) })
 }
 
 /// Computes the attention; the result has `len` elements. `lower` makes the mask and the bias of each thread.

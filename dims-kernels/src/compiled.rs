@@ -11,6 +11,8 @@ use crate::attention::{Change, Work};
 use crate::contract::target::Target;
 use crate::contract::{LoopAxes, Operand, Operands};
 use crate::error::Error;
+use crate::loops::nest;
+use crate::program::lowered::LoweredProgram;
 use crate::scalar::{Num, Real};
 use crate::seal::SEAL;
 use alloc::boxed::Box;
@@ -62,4 +64,22 @@ pub fn attend<'w, T: Real>(
     lower: &dyn Fn() -> Box<dyn Change<T> + 'w>,
 ) -> Result<Vec<T>, Error> {
     T::attend(SEAL, work, len, threads, lower)
+}
+
+/// [`lowered_scores`](crate::attention::lowered_scores) for the element types that programs compute with.
+///
+/// # Safety
+///
+/// As there.
+///
+/// # Panics
+///
+/// As there.
+pub unsafe fn lowered_scores<'k, T: Real>(
+    mask: &'k LoweredProgram<'k>,
+    bias: Option<&'k LoweredProgram<'k>>,
+    rows: &mut nest::Operands<'k>,
+) -> Option<Box<dyn Change<T> + 'k>> {
+    // SAFETY: the caller's promise, which is that of the function.
+    unsafe { T::lowered_scores(SEAL, mask, bias, rows) }
 }

@@ -4,6 +4,7 @@
 
 use crate::error::DimError;
 use crate::expr::Expr;
+use crate::expr::lowered::lowered;
 use crate::expr::record::{is_active, mapped, traced, untraced};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
@@ -11,7 +12,9 @@ use crate::rank::{Rank, Rank0};
 use crate::seal::TRUSTED;
 use crate::set::{Dims, Keys, MAX_DIMS};
 use crate::storage::Owned;
-use crate::storage::unchecked::{collect_few, collect_memory, copy_few};
+use crate::storage::unchecked::{
+    collect_few, collect_lowered, collect_memory, copy_few, fill_lowered, replace_lowered,
+};
 use alloc::vec::Vec;
 use kernels::copy::FEW;
 use kernels::load::Kernel;
@@ -175,6 +178,10 @@ fn long_line_into<W: StrideKind, E: Expr>(
     operands: usize,
 ) -> Result<(), DimError> {
     let nest = Nest::line::<W>(places.len(), operands);
+    if let Some(program) = lowered(expr, places.len()) {
+        fill_lowered(&program, &nest, places.into());
+        return Ok(());
+    }
     Ok(elementwise::fill(expr.kernel::<W>(&mut nest.operands()), &nest, places.into())?)
 }
 
@@ -348,6 +355,9 @@ pub(crate) fn collect_by<W: StrideKind, E: Expr + ?Sized>(
         expression: expr.describe(),
         loops: Loops::new::<E::Elem>(nest, len, threads),
     });
+    if let Some(program) = lowered(expr, len) {
+        return Ok(collect_lowered(&program, nest, len)?);
+    }
     if threads <= 1 {
         return Ok(elementwise::collect(expr.kernel::<W>(&mut nest.operands()), nest, len)?);
     }
@@ -373,6 +383,12 @@ pub(crate) fn in_place<U: Dims, R: Rank, W: StrideKind, E: Expr>(
         expression: expr.describe(),
         loops: Loops::new::<E::Elem>(nest, len, threads),
     });
+    if let Some(program) = lowered(&expr, len) {
+        let Some(place) = &own else { return Ok(collect_lowered(&program, nest, len)?) };
+        replace_lowered(&program, nest, place, len);
+        drop(program);
+        return Ok(expr.into_place(place).expect("the expression owns what is at this place"));
+    }
     let parts = if threads <= 1 { Parts::new() } else { nest.split(0, threads) };
     let parts = if threads <= 1 { core::slice::from_ref(nest) } else { &parts[..] };
     let new = elementwise::replace(parts, |nest| expr.kernel::<W>(&mut nest.operands()), own.as_ref(), len)?;

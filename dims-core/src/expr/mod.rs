@@ -18,6 +18,7 @@ pub mod facts;
 pub mod index;
 pub mod keyed;
 pub mod leaf;
+pub(crate) mod lowered;
 pub mod node;
 pub mod operand;
 pub mod packed;

@@ -2,6 +2,7 @@
 
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
+use crate::expr::lowered::lowered;
 #[cfg(feature = "std")]
 use crate::expr::record;
 use crate::expr::{Expr, Factors, Operand, Scalar, computed_factor};
@@ -15,6 +16,7 @@ use crate::set::ordered::Shares;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll, Twice};
 use crate::set::{Dims, DimsOfBoth, NamedOnce, NoDim, True, Union};
 use crate::storage::Owned;
+use crate::storage::unchecked::lowered_scores;
 use crate::tensor::{AsTensor, Computable};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -31,6 +33,7 @@ use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
 #[cfg(feature = "std")]
 use kernels::program::code::{DType, Number};
+use kernels::program::lowered::LoweredProgram;
 use kernels::scalar::{Adds, Masks, ScoreChange};
 use kernels::scalar::{Element, Num, Real};
 #[cfg(feature = "std")]
@@ -485,6 +488,22 @@ fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>>(
     Ok(operand.converted(shape.sizes(), Real::widen)?)
 }
 
+/// The programs of a mask and a bias, if they can replace both kernels. (A mask that is the same everywhere needs none.)
+fn lowered_change<'e, M: Expr<Elem = bool>, B: Expr<Elem: Real>>(
+    mask: &'e M,
+    bias: Option<&'e B>,
+    positions: usize,
+) -> Option<(LoweredProgram<'e>, Option<LoweredProgram<'e>>)> {
+    if bias.is_none() && !M::Kernel::<'_, AnyStride>::VARIES {
+        return None;
+    }
+    let bias = match bias {
+        None => None,
+        Some(bias) => Some(lowered(bias, positions).filter(|bias| bias.is_kernel::<B::Elem>())?),
+    };
+    Some((lowered(mask, positions)?, bias))
+}
+
 fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>>(
     shape: &Shape,
     axes: &Axes,
@@ -525,6 +544,7 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
         rows.push().copy_from_slice(b);
         Nest::grouped(sizes, &[axes], &rows).0
     };
+    let change = lowered_change(mask, bias, nest.positions());
     let work = Work {
         features: pair(q.strides(), k.strides(), axes.features),
         values: pair(v.strides(), &out, &values),
@@ -540,6 +560,15 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
     let threads = if parallel { threads::parts(work.multiplications() / 32) } else { 1 };
     record(|| work.step(mask.describe(), bias.map(Expr::describe), len, threads));
     Ok(compiled::attend(&work, len, threads, &|| {
+        let mut operands = nest.operands();
+        for _ in 0..4 {
+            operands.next_row();
+        }
+        if let Some((mask, bias)) = &change
+            && let Some(change) = lowered_scores(mask, bias.as_ref(), &mut operands)
+        {
+            return change;
+        }
         let mut operands = nest.operands();
         for _ in 0..4 {
             operands.next_row();

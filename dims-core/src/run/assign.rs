@@ -5,6 +5,7 @@ use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::{few_into, line_into};
 use crate::expr::index::IndexExprs;
 use crate::expr::leaf::{axes_row, unify_axes};
+use crate::expr::lowered::{lowered_for_places, lowered_update};
 use crate::expr::record;
 use crate::expr::{Expr, Operand};
 use crate::named::Named;
@@ -17,7 +18,9 @@ use crate::run::sum_into::sum_into;
 use crate::set::{Dims, DimsOf, Union};
 use crate::storage::axes::AxisBlock;
 use crate::storage::source::elements_mut;
-use crate::storage::unchecked::{copy_onto, copy_row, line, line_mut, update};
+use crate::storage::unchecked::{
+    copy_onto, copy_row, line, line_mut, update, update_lowered, write_lowered,
+};
 use crate::storage::{Owned, Place};
 use crate::tensor::{AsTensor, Evaluable, NamedOf, checked};
 use alloc::string::String;
@@ -71,6 +74,10 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
     let nest = Nest::map(sizes, order, &rows);
     let len = nest.positions();
     record(|| Step::Elementwise { expression: expr.describe(), loops: Loops::new::<E::Elem>(&nest, len, 1) });
+    if let Some(program) = lowered_for_places(expr, len) {
+        write_lowered(&program, &nest, out, offset);
+        return Ok(part);
+    }
     write(&nest, &mut Parts::new(), out, offset, |operands| expr.kernel::<AnyStride>(operands))?;
     Ok(part)
 }
@@ -145,7 +152,13 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
         let nest = Nest::map(sizes, order, &rows);
         let scatters = self.indices().any_active();
         record_update::<T>(&nest, scatters, || format!("{}(place, {})", O::NAME, value.describe()));
-        let (place, indices) = self.elements();
+        let (mut place, indices) = self.elements();
+        // (Where values accumulate, one is there before the next is added.)
+        let accumulates = scatters || nest.strides_of(0).contains(&0);
+        if !accumulates && let Some(program) = lowered_update(&mut place, &value, op, nest.positions()) {
+            update_lowered(&program, &nest, place);
+            return Ok(());
+        }
         let lower = |nest| {
             let mut operands = Nest::operands(nest);
             let row = operands.next_row();
@@ -429,7 +442,7 @@ pub trait OrderInto: AsTensor {
         X: NoneLeft,
         O: SourceMut<Elem = Self::Elem> + ?Sized,
     {
-        let (place, axes) = elements_mut(out);
+        let (mut place, axes) = elements_mut(out);
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
         tensor.unify(&mut shape)?;
         let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();
@@ -455,6 +468,10 @@ pub trait OrderInto: AsTensor {
             return Ok(());
         }
         record_update::<Self::Elem>(&nest, false, || format!("assign(place, {})", tensor.expr.describe()));
+        if let Some(program) = lowered_update(&mut place, &tensor.expr, Replace, nest.positions()) {
+            update_lowered(&program, &nest, place);
+            return Ok(());
+        }
         let lower = |nest| {
             let mut operands = Nest::operands(nest);
             let row = operands.next_row();

@@ -4,6 +4,7 @@ use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::{at_once, computed, laid_out, laid_out_in};
 use crate::expr::record::{self, is_active, mapped, traced};
+use crate::expr::lowered::lowered;
 use crate::expr::{Expr, Factors};
 use crate::named::Named;
 use crate::plan::axes::{AxisList, Layout};
@@ -13,7 +14,9 @@ use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
-use crate::storage::unchecked::{product, to_reduce, to_scan};
+use crate::storage::unchecked::{
+    collect_lowered, product, replace_lowered, to_reduce, to_reduce_lowered, to_scan,
+};
 use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked, reference};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -198,6 +201,9 @@ fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Element>>(
     if const { E::FACTS.memory.is_some() && !W::UNIT } {
         let (elements, _) = expr.memory();
         return Ok(reducer.reduce_memory(to_reduce(elements, nest, work, len, count))?);
+    }
+    if let Some(program) = lowered(expr, len.saturating_mul(count)).filter(|program| program.is_kernel::<E::Elem>()) {
+        return Ok(reducer.reduce_memory(to_reduce_lowered(&program, nest, work, len, count))?);
     }
     let mut parts = Parts::new();
     let lower = |nest| expr.kernel::<W>(&mut Nest::operands(nest));
@@ -454,12 +460,27 @@ where
                 work.collect_memory(to_scan(elements, &parts, len, inner))
             } else {
                 let own = expr.place::<A::Elem, A::Dims, A::Rank>(order, len);
-                let lowered = parts.iter().map(|nest| (expr.kernel::<AnyStride>(&mut nest.operands()), nest));
-                match own {
-                    None => scan::collect(lowered, len, inner, work),
-                    Some(place) => scan::replace(lowered, &place, len, inner, work).map(|()| {
-                        expr.into_place(&place).expect("the expression owns what is at this place")
-                    }),
+                let owned = "the expression owns what is at this place";
+                if let Some(program) = lowered(&expr, len) {
+                    let data = match &own {
+                        None => collect_lowered(&program, &nest, len),
+                        Some(place) => {
+                            replace_lowered(&program, &nest, place, len);
+                            drop(program);
+                            Ok(expr.into_place(place).expect(owned))
+                        }
+                    };
+                    data.map(|mut data| {
+                        scan::in_place(&mut data, line * inner, inner, threads, work);
+                        data
+                    })
+                } else {
+                    let kernels = parts.iter().map(|nest| (expr.kernel::<AnyStride>(&mut nest.operands()), nest));
+                    match own {
+                        None => scan::collect(kernels, len, inner, work),
+                        Some(place) => scan::replace(kernels, &place, len, inner, work)
+                            .map(|()| expr.into_place(&place).expect(owned)),
+                    }
                 }
             };
             data.map_err(|error| shape.name_dims(error.into(), order))?

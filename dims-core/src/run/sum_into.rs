@@ -3,6 +3,7 @@
 use crate::bind::source::{SourceMut, check_rank};
 use crate::dim::DimList;
 use crate::error::DimError;
+use crate::expr::lowered::lowered;
 use crate::expr::record::{is_active, refuse};
 use crate::expr::{Expr, Factors};
 use crate::order::{OrderList, Ordering};
@@ -27,7 +28,7 @@ use kernels::loops::steps::{Loops, ProductDims, Step, record};
 use kernels::loops::stride::AnyStride;
 use kernels::machine::threads;
 use kernels::reduce::reducers::Sum;
-use kernels::reduce::{reduce, reduce_into};
+use kernels::reduce::{Reducer, reduce, reduce_into};
 use kernels::scalar::Num;
 use smallvec::SmallVec;
 
@@ -132,6 +133,16 @@ where
         loops: Loops::new::<E::Elem>(&nest, len, threads::parts(work)),
         count,
     });
+    if let Some(program) = lowered(expr, len.saturating_mul(count)).filter(|program| program.is_kernel::<E::Elem>()) {
+        let sums = Sum
+            .reduce_memory(unchecked::to_reduce_lowered(&program, &nest, work, len, count))
+            .map_err(|error| shape.name_dims(error.into(), kept))?;
+        match target.line() {
+            Some(places) => places.copy_from_slice(&sums),
+            None => target.put(&sums, sizes),
+        }
+        return Ok(());
+    }
     let mut parts = Parts::new();
     let lower = |nest| expr.kernel::<AnyStride>(&mut Nest::operands(nest));
     match target.line() {

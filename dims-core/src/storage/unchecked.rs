@@ -15,7 +15,10 @@
 
 use crate::error::DimError;
 use crate::plan::direct::{Memory, Planned, Roles, Sizes};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
+use kernels::attention::Change;
+use kernels::compiled;
 use kernels::contract::Operand;
 use kernels::contract::target::Target;
 use kernels::copy::{self, FEW};
@@ -24,15 +27,17 @@ use kernels::gemm;
 use kernels::load::Kernel;
 use kernels::load::gather::Indices;
 use kernels::load::strided::Strided;
-use kernels::loops::nest::{Nest, Parts, Row};
+use kernels::loops::nest::{Nest, Operands, Parts, Row};
 use kernels::loops::steps::ProductDims;
 use kernels::loops::stride::StrideKind;
-use kernels::map::elementwise;
 use kernels::map::update::{self, LoweredUpdate};
+use kernels::map::{elementwise, lowered};
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::{Elements, ElementsMut, OutputSlots};
+use kernels::memory::freed::Freed;
 use kernels::ops::BinaryOp;
-use kernels::scalar::{Element, Num};
+use kernels::program::lowered::LoweredProgram;
+use kernels::scalar::{Element, Num, Real};
 use kernels::{reduce, scan};
 use smallvec::SmallVec;
 
@@ -233,4 +238,75 @@ where
 {
     // SAFETY: facts 1 to 3, of the place, whose row is the first of the nest. Its indices are made with the sizes and strides of the axes that they select from.
     unsafe { update::update(nest, parts, place, lower, op) }
+}
+
+/// See [`lowered::collect`].
+pub(crate) fn collect_lowered<T: Element>(
+    program: &LoweredProgram<'_>,
+    nest: &Nest,
+    len: usize,
+) -> Result<Vec<T>, Error> {
+    // SAFETY: facts 1 to 3: an expression writes its operands in the order of their rows.
+    unsafe { lowered::collect(program, nest, len) }
+}
+
+/// See [`lowered::fill`].
+pub(crate) fn fill_lowered<T: Element>(program: &LoweredProgram<'_>, nest: &Nest, out: OutputSlots<'_, T>) {
+    // SAFETY: facts 1 to 3: an expression writes its operands in the order of their rows.
+    unsafe { lowered::fill(program, nest, out) };
+}
+
+/// See [`lowered::replace`].
+pub(crate) fn replace_lowered<T: Element>(
+    program: &LoweredProgram<'_>,
+    nest: &Nest,
+    freed: &Freed<T>,
+    len: usize,
+) {
+    // SAFETY: facts 1 to 3: an expression writes its operands in the order of their rows. What `Expr::place` yields are elements of the expression that are read at
+    // their own positions alone.
+    unsafe { lowered::replace(program, nest, freed, len) };
+}
+
+/// Elements of a program that are to be reduced.
+pub(crate) fn to_reduce_lowered<'a, T: Element>(
+    program: &'a LoweredProgram<'a>,
+    nest: &'a Nest,
+    work: usize,
+    len: usize,
+    count: usize,
+) -> reduce::InMemory<'a, T> {
+    // SAFETY: facts 1 to 3: an expression writes its operands in the order of their rows.
+    unsafe { reduce::InMemory::of_program(program, nest, work, len, count) }
+}
+
+/// See [`lowered::update`].
+pub(crate) fn update_lowered<T: Element>(
+    program: &LoweredProgram<'_>,
+    nest: &Nest,
+    place: ElementsMut<'_, T>,
+) {
+    // SAFETY: facts 1 to 3, of the place as well, whose row is the first of the nest, and which is the program's first operand.
+    unsafe { lowered::update(program, nest, place) };
+}
+
+/// See [`lowered::write`].
+pub(crate) fn write_lowered<T: Element>(
+    program: &LoweredProgram<'_>,
+    nest: &Nest,
+    places: OutputSlots<'_, T>,
+    offset: usize,
+) {
+    // SAFETY: facts 1 to 3: an expression writes its operands in the order of their rows.
+    unsafe { lowered::write(program, nest, places, offset) };
+}
+
+/// See [`compiled::lowered_scores`].
+pub(crate) fn lowered_scores<'k, T: Real>(
+    mask: &'k LoweredProgram<'k>,
+    bias: Option<&'k LoweredProgram<'k>>,
+    rows: &mut Operands<'k>,
+) -> Option<Box<dyn Change<T> + 'k>> {
+    // SAFETY: facts 1 to 3: an expression writes its operands in the order of their rows.
+    unsafe { compiled::lowered_scores(mask, bias, rows) }
 }

@@ -13,6 +13,41 @@ pub trait Formula<const M: usize, const N: usize>: Sync {
     fn apply<F: Real>(&self, changed: [F; M], read: [F; N]) -> [F; M];
 }
 
+/// A formula as functions for each type of floats. They are compiled by the crate that makes a `dyn Passes` of the formula, so that crates which use an
+/// optimizer only call them.
+pub trait Passes<const M: usize, const N: usize>: Sync {
+    /// See [`apply`].
+    fn f32(&self, changed: [&mut [f32]; M], read: [&[f32]; N]);
+    /// See [`apply`].
+    fn f64(&self, changed: [&mut [f64]; M], read: [&[f64]; N]);
+    /// See [`apply`].
+    #[cfg(feature = "half")]
+    fn f16(&self, changed: [&mut [half::f16]; M], read: [&[half::f16]; N]);
+    /// See [`apply`].
+    #[cfg(feature = "half")]
+    fn bf16(&self, changed: [&mut [half::bf16]; M], read: [&[half::bf16]; N]);
+}
+
+impl<P: Formula<M, N>, const M: usize, const N: usize> Passes<M, N> for P {
+    fn f32(&self, changed: [&mut [f32]; M], read: [&[f32]; N]) {
+        apply(self, changed, read);
+    }
+
+    fn f64(&self, changed: [&mut [f64]; M], read: [&[f64]; N]) {
+        apply(self, changed, read);
+    }
+
+    #[cfg(feature = "half")]
+    fn f16(&self, changed: [&mut [half::f16]; M], read: [&[half::f16]; N]) {
+        apply(self, changed, read);
+    }
+
+    #[cfg(feature = "half")]
+    fn bf16(&self, changed: [&mut [half::bf16]; M], read: [&[half::bf16]; N]) {
+        apply(self, changed, read);
+    }
+}
+
 /// Applies the formula at each place, in one pass, on as many threads as are worthwhile. Half precisions are computed in `f32` and rounded once.
 ///
 /// # Panics

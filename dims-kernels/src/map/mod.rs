@@ -3,4 +3,5 @@
 pub mod elementwise;
 pub mod in_place;
 pub(crate) mod lines;
+pub mod lowered;
 pub mod update;

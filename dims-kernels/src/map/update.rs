@@ -92,7 +92,7 @@ where
 }
 
 /// Whether the places at different positions of the outermost loop differ, whatever the positions of the others.
-fn is_apart(sizes: &[usize], strides: &[isize]) -> bool {
+pub(crate) fn is_apart(sizes: &[usize], strides: &[isize]) -> bool {
     let reach =
         |(&size, &stride): (&usize, &isize)| stride.unsigned_abs().saturating_mul(size.saturating_sub(1));
     let others = sizes.iter().zip(strides).skip(1).map(reach).fold(0, usize::saturating_add);

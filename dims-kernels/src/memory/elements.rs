@@ -46,6 +46,25 @@ pub trait Reaches {
     fn assert_reach(&self, offset: isize, sizes: &[usize], strides: &[isize]);
 }
 
+/// What elements reach, without their type, for checks in builds with debug assertions.
+#[derive(Clone, Copy)]
+pub(crate) struct Reached {
+    #[cfg(debug_assertions)]
+    reach: Option<Reach>,
+}
+
+impl Reaches for Reached {
+    #[inline(always)]
+    fn assert_reach(&self, offset: isize, sizes: &[usize], strides: &[isize]) {
+        let _ = (offset, sizes, strides);
+        #[cfg(debug_assertions)]
+        {
+            let loops = sizes.iter().copied().zip(strides.iter().copied());
+            assert!(Reach::covers(self.reach, offset, loops), "loops stay within what the axes reach: {:?}", self.reach);
+        }
+    }
+}
+
 macro_rules! elements {
     ($($(#[$doc:meta])* $name:ident, $pointer:ty, $borrow:ty;)*) => {$(
         $(#[$doc])*
@@ -86,6 +105,15 @@ macro_rules! elements {
                         most: most - offset as i128,
                     }),
                     memory: PhantomData,
+                }
+            }
+
+            /// What the axes reach.
+            #[cfg_attr(not(feature = "std"), allow(dead_code))] // expressions write programs with the feature alone
+            pub(crate) fn reached(&self) -> Reached {
+                Reached {
+                    #[cfg(debug_assertions)]
+                    reach: self.reach,
                 }
             }
 

@@ -94,6 +94,23 @@ impl DType {
         self.kind() == Kind::Int && self.bytes() < size_of::<isize>()
     }
 
+    /// Whether a register holds each element as it is, so that programs compute with them bit by bit as operations do: not half precisions, whose
+    /// results are rounded, nor integers that `isize` does not have.
+    pub(crate) fn is_exact(self) -> bool {
+        match self {
+            DType::F32 | DType::F64 | DType::Bool | DType::I8 | DType::I16 | DType::Isize | DType::U8 => true,
+            DType::I32 | DType::I64 => self.bytes() <= size_of::<isize>(),
+            DType::U16 | DType::U32 => self.bytes() < size_of::<isize>(),
+            _ => false,
+        }
+    }
+
+    /// Whether registers hold elements of this very type.
+    pub(crate) fn is_register(self) -> bool {
+        matches!(self, DType::F32 | DType::F64 | DType::Bool | DType::Isize)
+            || self == DType::I64 && size_of::<isize>() == size_of::<i64>()
+    }
+
     /// Whether elements are floats, which have derivatives.
     pub fn is_float(self) -> bool {
         matches!(self.kind(), Kind::F32 | Kind::F64)

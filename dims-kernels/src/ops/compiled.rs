@@ -65,6 +65,17 @@ macro_rules! compiled {
     (Analytic $(#[$attribute:meta])*) => {
         $crate::ops::compiled::reduction!(mean_memory, Self, Mean $(#[$attribute])*);
     };
+    (Scores) => {
+        unsafe fn lowered_scores<'k>(
+            _: $crate::seal::Seal,
+            mask: &'k $crate::program::lowered::LoweredProgram<'k>,
+            bias: Option<&'k $crate::program::lowered::LoweredProgram<'k>>,
+            rows: &mut $crate::loops::nest::Operands<'k>,
+        ) -> Option<::alloc::boxed::Box<dyn $crate::attention::Change<Self> + 'k>> {
+            // SAFETY: the caller's promise, which is that of the function.
+            Some(unsafe { $crate::attention::lowered_scores(mask, bias, rows) })
+        }
+    };
     (Real $(#[$attribute:meta])*) => {
         $(#[$attribute])*
         fn attend<'w>(

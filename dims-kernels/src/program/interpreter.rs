@@ -1,9 +1,10 @@
-//! Programs as kernels: run tile by tile, each instruction along a line that stays in the first-level cache.
+//! Programs, run line by line: each instruction along a line that stays in the first-level cache. [`Interpreted`] is a program as a kernel.
 
 use crate::load::{Faults, Kernel, TILE, Tile};
 use crate::loops::nest::{Operands, Row};
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::ops::code::{Binary, DType, Kind, Number, Unary, each_dtype, integer_bounds};
+use crate::memory::elements::Reached;
 use crate::ops::function::{Values, ValuesMut};
 use crate::program::{Instruction, Program, Register};
 use crate::scalar::{CastTo, Element};
@@ -26,6 +27,11 @@ pub trait Output: Element {
 pub struct RegisterLine(*const u8);
 
 impl RegisterLine {
+    /// The first value.
+    pub(crate) fn start(self) -> *const u8 {
+        self.0
+    }
+
     /// # Safety
     ///
     /// The register holds `len` values of this type.
@@ -43,6 +49,8 @@ pub struct OperandSource {
     dtype: DType,
     /// Offsets, in elements, that are added to the strides', if the elements are at places from a table: the rows of strides has one more for it.
     table: Option<*const isize>,
+    /// What the elements reach, if that is to be checked.
+    reached: Option<Reached>,
 }
 
 impl OperandSource {
@@ -53,12 +61,17 @@ impl OperandSource {
     /// As long as a kernel reads it, `start` offset by the row of strides, and by the table's elements along the row after it, is an
     /// initialised element of the type `dtype` for each position of the nest.
     pub unsafe fn new(start: *const u8, dtype: DType, table: Option<*const isize>) -> Self {
-        OperandSource { start, dtype, table }
+        OperandSource { start, dtype, table, reached: None }
+    }
+
+    /// The same, with a check of its row in builds with debug assertions.
+    pub(crate) fn reaching(self, reached: Reached) -> Self {
+        OperandSource { reached: Some(reached), ..self }
     }
 
     /// An operand without memory: a position.
     pub fn position() -> Self {
-        OperandSource { start: core::ptr::null(), dtype: DType::Isize, table: None }
+        OperandSource { start: core::ptr::null(), dtype: DType::Isize, table: None, reached: None }
     }
 }
 
@@ -68,6 +81,49 @@ struct Operand<'k> {
     table: Option<Row<'k>>,
     /// A broadcast element is often the same for many tiles: the element that the register was filled with, and how far.
     filled: (*const u8, usize),
+}
+
+/// Positions of a nest that are run at once: `rows` rows of `len` positions along the innermost loop, at most [`TILE`] together. The first begins at `at`, and each
+/// of the others one step further along the last loop but one.
+#[derive(Clone, Copy)]
+pub(crate) struct Span<'t> {
+    pub(crate) at: &'t [usize],
+    pub(crate) rows: usize,
+    pub(crate) len: usize,
+}
+
+impl Span<'_> {
+    pub(crate) fn positions(&self) -> usize {
+        self.rows * self.len
+    }
+}
+
+/// An element and the steps to others: from row to row, and along a row.
+#[derive(Clone, Copy)]
+struct Steps {
+    first: isize,
+    row: isize,
+    along: isize,
+}
+
+impl Steps {
+    #[inline(always)]
+    fn of(row: &Row<'_>, at: &[usize]) -> Self {
+        let first = at.iter().zip(row.strides).map(|(&at, &stride)| at as isize * stride).sum::<isize>();
+        let (along, outer) = row.strides.split_last().map_or((0, &[][..]), |(&along, outer)| (along, outer));
+        Steps { first: first + row.offset, row: outer.last().copied().unwrap_or(0), along }
+    }
+}
+
+/// What runs a program: its operands along a nest, and the lines that its registers are.
+pub(crate) struct Machine<'k> {
+    program: &'k Program,
+    operands: SmallVec<[Operand<'k>; 6]>,
+    registers: Vec<RegisterLine>,
+    slots: Slots,
+    scratch: Vec<u64>,
+    /// How far lines of constants are filled.
+    constants: usize,
 }
 
 /// A value that is written to memory, beside that which a program yields.
@@ -81,18 +137,12 @@ pub struct ExtraOutput<T> {
 
 /// A program, run tile by tile over a nest. The result is converted to `T`.
 pub struct Interpreted<'k, T> {
-    program: &'k Program,
+    machine: Machine<'k>,
     /// The register that is yielded.
     value: Register,
     /// Values that are written to memory, all along the same row.
     beside: &'k [ExtraOutput<T>],
     written: Row<'k>,
-    operands: SmallVec<[Operand<'k>; 6]>,
-    registers: Vec<RegisterLine>,
-    slots: Slots,
-    scratch: Vec<u64>,
-    /// How far lines of constants are filled.
-    constants: usize,
     result: Vec<T>,
     current: *const T,
     marker: PhantomData<&'k [T]>,
@@ -156,27 +206,14 @@ impl<'k, T: Output> Interpreted<'k, T> {
         sources: &[OperandSource],
         rows: &mut Operands<'k>,
     ) -> Self {
-        let operands = sources
-            .iter()
-            .map(|&source| {
-                let row = rows.next_row();
-                let table = source.table.map(|_| rows.next_row());
-                Operand { source, row, table, filled: (core::ptr::null(), 0) }
-            })
-            .collect();
+        let results = beside.iter().map(|beside| beside.value).chain([value]);
+        let machine = Machine::new(program, results, sources, rows);
         let written = if beside.is_empty() { Row::new(&[]) } else { rows.next_row() };
-        let slots = Slots::new(program, beside.iter().map(|beside| beside.value).chain([value]));
-        let registers = vec![RegisterLine(core::ptr::null()); program.instructions().len()];
         Interpreted {
-            program,
+            machine,
             value,
             beside,
             written,
-            operands,
-            registers,
-            slots,
-            scratch: Vec::new(),
-            constants: 0,
             result: Vec::new(),
             current: core::ptr::null(),
             marker: PhantomData,
@@ -184,8 +221,92 @@ impl<'k, T: Output> Interpreted<'k, T> {
     }
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, tile: &Tile<'_>) {
+    fn run(&mut self, tile: &Tile<'_>) {
         let len = tile.len;
+        self.machine.run(&Span { at: tile.at, rows: 1, len });
+        let program = self.machine.program;
+        for &ExtraOutput { value, start } in self.beside {
+            let place = start.wrapping_offset(Steps::of(&self.written, tile.at).first);
+            debug_assert_eq!(program.kind(value), T::KIND, "values are written as they are");
+            // SAFETY: the register has `len` values of the kind of `T`; the places are those of the tile, whose innermost loop the nest lays out as neighbours, as it
+            // does the result.
+            unsafe {
+                let line: &[T] = self.machine.line(value).slice(len);
+                core::ptr::copy_nonoverlapping(line.as_ptr(), place, len);
+            }
+        }
+        let result = self.machine.line(self.value);
+        let same = program.kind(self.value) == T::KIND;
+        self.current = if same { T::take(result) } else { core::ptr::null() };
+        if self.current.is_null() {
+            self.result.clear();
+            match program.kind(self.value) {
+                Kind::F64 => {
+                    // SAFETY: the result is a line of `len` values of its kind.
+                    let line = unsafe { result.slice::<f64>(len) };
+                    self.result.extend(line.iter().map(|&x| T::of(x)));
+                }
+                Kind::F32 => {
+                    // SAFETY: the result is a line of `len` values of its kind.
+                    let line = unsafe { result.slice::<f32>(len) };
+                    self.result.extend(line.iter().map(|&x| T::of(x.into())));
+                }
+                Kind::Bool | Kind::Int => unreachable!("only floats are converted without a cast"),
+            }
+            self.current = self.result.as_ptr();
+        }
+    }
+}
+
+impl<'k> Machine<'k> {
+    /// A program that is to yield these `results`. `sources` has one entry for each operand, and `rows` yields their rows, one more for each table.
+    pub(crate) fn new(
+        program: &'k Program,
+        results: impl Iterator<Item = Register>,
+        sources: &[OperandSource],
+        rows: &mut Operands<'k>,
+    ) -> Self {
+        let operands = sources
+            .iter()
+            .map(|&source| {
+                let row = rows.next_row();
+                if let Some(reached) = &source.reached {
+                    row.assert_within(reached);
+                }
+                let table = source.table.map(|_| rows.next_row());
+                Operand { source, row, table, filled: (core::ptr::null(), 0) }
+            })
+            .collect();
+        Machine {
+            program,
+            operands,
+            registers: vec![RegisterLine(core::ptr::null()); program.instructions().len()],
+            slots: Slots::new(program, results),
+            scratch: Vec::new(),
+            constants: 0,
+        }
+    }
+
+    /// The register of what the program yields.
+    pub(crate) fn result(&self) -> Register {
+        self.program.result()
+    }
+
+    /// The values of a result, for the span that was run last.
+    pub(crate) fn line(&self, result: Register) -> RegisterLine {
+        self.registers[result as usize]
+    }
+
+    /// Runs the program, with the instructions of the machine. (Loops over kernels are compiled for these as well, but a function as large as this is not
+    /// inlined there.)
+    pub(crate) fn run(&mut self, span: &Span<'_>) {
+        debug_assert!(span.positions() <= LINE, "lines have room");
+        dispatch(Run { machine: self, span });
+    }
+
+    #[inline(always)]
+    fn run_with<I: Isa>(&mut self, span: &Span<'_>) {
+        let len = span.positions();
         if self.scratch.capacity() == 0 {
             self.scratch.reserve_exact(self.slots.count * LINE);
         }
@@ -196,8 +317,8 @@ impl<'k, T: Output> Interpreted<'k, T> {
             let place = scratch.wrapping_add(self.slots.of[at] as usize * LINE);
             let kind = self.program.kind(at as Register);
             let line = match self.program.instruction(at as Register) {
-                Instruction::Load(number) => self.operands[number as usize].load(tile, kind, place),
-                Instruction::Position(number) => self.operands[number as usize].count(tile, place),
+                Instruction::Load(number) => self.operands[number as usize].load(span, kind, place),
+                Instruction::Position(number) => self.operands[number as usize].count(span, place),
                 // A line of constants stays.
                 Instruction::Constant(_) if constants >= len => continue,
                 instruction => {
@@ -210,36 +331,22 @@ impl<'k, T: Output> Interpreted<'k, T> {
             };
             self.registers[at] = line;
         }
-        for &ExtraOutput { value, start } in self.beside {
-            let place = start.wrapping_offset(Operand::offset(&self.written, tile.at));
-            debug_assert_eq!(self.program.kind(value), T::KIND, "values are written as they are");
-            // SAFETY: the register has `len` values of the kind of `T`; the places are those of the tile, whose innermost loop the nest lays out as neighbours, as it
-            // does the result.
-            unsafe {
-                let line: &[T] = self.registers[value as usize].slice(len);
-                core::ptr::copy_nonoverlapping(line.as_ptr(), place, len);
-            }
-        }
-        let result = self.registers[self.value as usize];
-        let same = self.program.kind(self.value) == T::KIND;
-        self.current = if same { T::take(result) } else { core::ptr::null() };
-        if self.current.is_null() {
-            self.result.clear();
-            match self.program.kind(self.value) {
-                Kind::F64 => {
-                    // SAFETY: the result is a line of `len` values of its kind.
-                    let line = unsafe { result.slice::<f64>(len) };
-                    self.result.extend(line.iter().map(|&x| T::of(x)));
-                }
-                Kind::F32 => {
-                    // SAFETY: as above.
-                    let line = unsafe { result.slice::<f32>(len) };
-                    self.result.extend(line.iter().map(|&x| T::of(x.into())));
-                }
-                Kind::Bool | Kind::Int => unreachable!("only floats are converted without a cast"),
-            }
-            self.current = self.result.as_ptr();
-        }
+    }
+}
+
+/// A span, for the instructions of the machine.
+struct Run<'r, 'k> {
+    machine: &'r mut Machine<'k>,
+    span: &'r Span<'r>,
+}
+
+impl Task for Run<'_, '_> {
+    type Out = ();
+    const WIDE: bool = true;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        self.machine.run_with::<I>(self.span);
     }
 }
 
@@ -271,46 +378,44 @@ outputs! {
 }
 
 impl Operand<'_> {
-    /// How far the first element of a tile is from the origin.
-    fn offset(row: &Row<'_>, at: &[usize]) -> isize {
-        at.iter().zip(row.strides).map(|(&at, &stride)| at as isize * stride).sum::<isize>() + row.offset
-    }
-
     /// Positions along the loops.
-    fn count(&mut self, tile: &Tile<'_>, place: *mut u64) -> RegisterLine {
-        let (first, step) = (Self::offset(&self.row, tile.at), self.row.strides.last().copied().unwrap_or(0));
-        for x in 0..tile.len {
-            // SAFETY: the slot has room for a line.
-            unsafe { place.cast::<isize>().add(x).write(first + x as isize * step) };
+    fn count(&mut self, span: &Span<'_>, place: *mut u64) -> RegisterLine {
+        let steps = Steps::of(&self.row, span.at);
+        for row in 0..span.rows {
+            let first = steps.first + row as isize * steps.row;
+            for x in 0..span.len {
+                // SAFETY: the slot has room for a line, which the rows of a span fill.
+                unsafe {
+                    place
+                        .cast::<isize>()
+                        .add(row * span.len + x)
+                        .write(first + x as isize * steps.along);
+                }
+            }
         }
         RegisterLine(place.cast())
     }
 
-    /// The elements of a tile in a register: where they are, if they are neighbours of the register's type.
-    fn load(&mut self, tile: &Tile<'_>, kind: Kind, place: *mut u64) -> RegisterLine {
-        let (first, step) = (Self::offset(&self.row, tile.at), self.row.strides.last().copied().unwrap_or(0));
+    /// The elements of a span in a register: where they are, if they are neighbours of the register's type.
+    fn load(&mut self, span: &Span<'_>, kind: Kind, place: *mut u64) -> RegisterLine {
+        let steps = Steps::of(&self.row, span.at);
         let table = self.source.table.zip(self.table).map(|(start, row)| {
-            let first = Self::offset(&row, tile.at);
-            (start.wrapping_offset(first), row.strides.last().copied().unwrap_or(0))
+            let steps = Steps::of(&row, span.at);
+            (start.wrapping_offset(steps.first), steps)
         });
-        if let (None, 1, DType::F32 | DType::F64 | DType::Bool) = (table, step, self.source.dtype) {
-            let bytes = if self.source.dtype == DType::F64 {
-                8
-            } else if self.source.dtype == DType::F32 {
-                4
-            } else {
-                1
-            };
-            return RegisterLine(self.source.start.wrapping_offset(first * bytes));
+        let is_line = steps.along == 1 && (span.rows == 1 || steps.row == span.len as isize);
+        if let (None, true, DType::F32 | DType::F64 | DType::Bool) = (table, is_line, self.source.dtype) {
+            let bytes = self.source.dtype.bytes() as isize;
+            return RegisterLine(self.source.start.wrapping_offset(steps.first * bytes));
         }
         macro_rules! load {
             ($($name:ident $t:ty,)*) => {
                 match self.source.dtype {
-                    $(DType::$name => self.load_of::<$t>((first, step), table, tile.len, kind, place),)*
+                    $(DType::$name => self.load_of::<$t>(steps, table, span, kind, place),)*
                     #[cfg(feature = "half")]
-                    DType::F16 => self.load_of::<half::f16>((first, step), table, tile.len, kind, place),
+                    DType::F16 => self.load_of::<half::f16>(steps, table, span, kind, place),
                     #[cfg(feature = "half")]
-                    DType::Bf16 => self.load_of::<half::bf16>((first, step), table, tile.len, kind, place),
+                    DType::Bf16 => self.load_of::<half::bf16>(steps, table, span, kind, place),
                 }
             };
         }
@@ -319,36 +424,106 @@ impl Operand<'_> {
 
     fn load_of<T: Loads>(
         &mut self,
-        (first, step): (isize, isize),
-        table: Option<(*const isize, isize)>,
-        len: usize,
+        steps: Steps,
+        table: Option<(*const isize, Steps)>,
+        span: &Span<'_>,
         kind: Kind,
         place: *mut u64,
     ) -> RegisterLine {
         debug_assert_eq!(T::KIND, kind, "elements are loaded into registers of their kind");
-        let start = self.source.start.cast::<T>().wrapping_offset(first);
-        if table.is_none() && step == 0 {
+        let start = self.source.start.cast::<T>().wrapping_offset(steps.first);
+        let out = place.cast::<T::Register>();
+        let is_one = steps.along == 0 && (span.rows == 1 || steps.row == 0);
+        if table.is_none() && is_one {
+            let len = span.positions();
             if self.filled.0 != start.cast() || self.filled.1 < len {
                 // SAFETY: every position of the nest is an element, by the contract of `OperandSource::new`; the slot has room for a line.
-                unsafe {
-                    (0..len).for_each(|x| place.cast::<T::Register>().add(x).write((*start).register()))
-                };
+                unsafe { (0..len).for_each(|x| out.add(x).write((*start).register())) };
                 self.filled = (start.cast(), len);
             }
             return RegisterLine(place.cast());
         }
-        for x in 0..len {
-            // SAFETY: as above, and of the table.
+        for row in 0..span.rows {
+            let start = start.wrapping_offset(row as isize * steps.row);
+            let out = out.wrapping_add(row * span.len);
+            // SAFETY: every position of the nest is an element, by the contract of `OperandSource::new`, and one of the table if there is one; the slot has room
+            // for a line, which the rows of a span fill.
             unsafe {
-                let moved = match table {
-                    Some((table, stride)) => *table.offset(x as isize * stride),
-                    None => 0,
-                };
-                let value = *start.wrapping_offset(x as isize * step + moved);
-                place.cast::<T::Register>().add(x).write(value.register());
+                match (table, steps.along) {
+                    (Some((table, moved)), _) => {
+                        let table = table.wrapping_offset(row as isize * moved.row);
+                        for x in 0..span.len {
+                            let moved = *table.offset(x as isize * moved.along);
+                            let value = *start.wrapping_offset(x as isize * steps.along + moved);
+                            out.add(x).write(value.register());
+                        }
+                    }
+                    (None, 0) => (0..span.len).for_each(|x| out.add(x).write((*start).register())),
+                    (None, 1) => (0..span.len).for_each(|x| out.add(x).write((*start.add(x)).register())),
+                    (None, along) => {
+                        for x in 0..span.len {
+                            out.add(x).write((*start.wrapping_offset(x as isize * along)).register());
+                        }
+                    }
+                }
             }
         }
+        self.filled = (core::ptr::null(), 0);
         RegisterLine(place.cast())
+    }
+}
+
+impl DType {
+    /// Writes `rows` rows of `len` values of a register as elements of this type: the first row begins at `start`, and the steps, in elements, are from row to row
+    /// and along a row.
+    ///
+    /// # Safety
+    ///
+    /// `line` has as many values of the kind of this type, and there are such places, which nothing else accesses.
+    pub(crate) unsafe fn write_line(
+        self,
+        line: *const u8,
+        start: *mut u8,
+        (rows, len): (usize, usize),
+        steps: [isize; 2],
+    ) {
+        macro_rules! write {
+            ($($name:ident $t:ty,)*) => {
+                match self {
+                    // SAFETY: the caller's values and places.
+                    $(DType::$name => unsafe {
+                        write_rows::<<$t as Loads>::Register, $t>(line.cast(), start.cast(), (rows, len), steps);
+                    },)*
+                    #[cfg(feature = "half")]
+                    DType::F16 | DType::Bf16 => unreachable!("programs compute half precisions as others"),
+                }
+            };
+        }
+        each_dtype!(write!());
+    }
+}
+
+/// As [`DType::write_line`].
+///
+/// # Safety
+///
+/// As there.
+unsafe fn write_rows<R: Copy + CastTo<T>, T: Copy>(
+    line: *const R,
+    start: *mut T,
+    (rows, len): (usize, usize),
+    [across, along]: [isize; 2],
+) {
+    for row in 0..rows {
+        let (line, start) = (line.wrapping_add(row * len), start.wrapping_offset(row as isize * across));
+        // SAFETY: the caller's values, of which there are `rows * len`, and places.
+        unsafe {
+            if along == 1 {
+                (0..len).for_each(|x| start.add(x).write((*line.add(x)).cast_to()));
+            } else {
+                (0..len).for_each(|x| start.wrapping_offset(x as isize * along).write((*line.add(x)).cast_to()));
+            }
+        }
     }
 }
 
@@ -387,22 +562,6 @@ impl Loads for bool {
 }
 #[cfg(feature = "half")]
 loads! { half::f16, f32, F32; half::bf16, f32, F32; }
-
-/// A tile, for the instructions of the machine. (Loops over kernels are compiled for these as well, but a function as large as this is not inlined there.)
-struct RunTile<'r, 'k, T> {
-    kernel: &'r mut Interpreted<'k, T>,
-    tile: &'r Tile<'r>,
-}
-
-impl<T: Output> Task for RunTile<'_, '_, T> {
-    type Out = ();
-    const WIDE: bool = true;
-
-    #[inline(always)]
-    fn run<I: Isa>(self) {
-        self.kernel.run::<I>(self.tile);
-    }
-}
 
 /// One instruction along a line.
 struct Execute<'r> {
@@ -588,7 +747,7 @@ unsafe impl<T: Output> Kernel for Interpreted<'_, T> {
 
     #[inline(always)]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, _: &mut Faults) {
-        dispatch(RunTile { kernel: self, tile });
+        self.run(tile);
     }
 
     #[inline(always)]

@@ -6,6 +6,7 @@
 
 pub mod derivative;
 pub mod interpreter;
+pub mod lowered;
 
 pub use crate::ops::code;
 use crate::ops::code::{Binary, Code, DType, Kind, Number, Unary};
@@ -133,6 +134,8 @@ impl Program {
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     program: Program,
+    /// Whether the program is to compute each bit as the operations do: then nothing is simplified but what is the same for all values.
+    exact: bool,
     /// Registers with integers of fewer bits than they have, and the type of these.
     narrow: SmallVec<[(Register, DType); 2]>,
 }
@@ -143,9 +146,14 @@ impl Builder {
         Builder::default()
     }
 
+    /// No instructions yet, and none is simplified away that changes a bit of a result: `-0 + 0` is 0, and `-(0 - 0)` is -0.
+    pub fn exact() -> Self {
+        Builder { exact: true, ..Builder::default() }
+    }
+
     /// Goes on with a program.
     pub fn from_program(program: Program) -> Self {
-        Builder { program, narrow: SmallVec::new() }
+        Builder { program, ..Builder::default() }
     }
 
     /// The kind of a value.
@@ -233,6 +241,7 @@ impl Builder {
     /// An operation on one value.
     pub fn unary(&mut self, op: Unary, a: Register) -> Register {
         let kind = if op.is_test() { Kind::Bool } else { self.kind(a) };
+        // (These two are exact.)
         if let (Unary::Neg, Some(value)) = (op, self.known(a)) {
             return self.float(-value, kind);
         }
@@ -250,10 +259,11 @@ impl Builder {
     pub fn binary(&mut self, op: Binary, a: Register, b: Register) -> Register {
         let kind = if op.is_comparison() { Kind::Bool } else { self.kind(a) };
         let (mut a, mut b) = (a, b);
-        if op.is_symmetric() && self.known(a).is_some() {
+        if op.is_symmetric() && self.known(a).is_some() && !self.exact {
             (a, b) = (b, a);
         }
         match (op, self.known(a), self.known(b)) {
+            _ if self.exact => {}
             (Binary::Add, Some(x), Some(y)) => return self.float(x + y, kind),
             (Binary::Mul | Binary::Chain, Some(x), Some(y)) => return self.float(x * y, kind),
             (Binary::Add | Binary::Sub, _, Some(0.0)) => return a,

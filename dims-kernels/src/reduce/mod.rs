@@ -21,6 +21,7 @@ use crate::machine::threads::{self, Carried};
 use crate::memory::allocate::reserve;
 use crate::memory::elements::{Elements, OutputSlots};
 use crate::ops::code::Reduction;
+use crate::program::lowered::LoweredProgram;
 use crate::reduce::lanes::{Lanes, LineReduction};
 use crate::reduce::levels::Levels;
 use crate::reduce::pairs::{Pairs, are_pairs, can_pair};
@@ -97,13 +98,18 @@ pub trait Reducer<T>: Copy {
     }
 }
 
-/// Elements in memory that are to be reduced.
+/// Elements that are to be reduced by loops that depend on their type alone: in memory, or of a lowered program.
 pub struct InMemory<'a, T> {
-    elements: Elements<'a, T>,
+    elements: Reduced<'a, T>,
     nest: &'a Nest,
     work: usize,
     len: usize,
     count: usize,
+}
+
+enum Reduced<'a, T> {
+    Memory(Elements<'a, T>),
+    Program(&'a LoweredProgram<'a>),
 }
 
 impl<'a, T> InMemory<'a, T> {
@@ -121,7 +127,22 @@ impl<'a, T> InMemory<'a, T> {
         len: usize,
         count: usize,
     ) -> Self {
-        InMemory { elements, nest, work, len, count }
+        InMemory { elements: Reduced::Memory(elements), nest, work, len, count }
+    }
+
+    /// As [`new`](InMemory::new), for the elements of a program that can be a [kernel](LoweredProgram::is_kernel).
+    ///
+    /// # Safety
+    ///
+    /// The nest has a row for each operand of the program, and each position of it is, along that row, one of the operand's elements.
+    pub unsafe fn of_program(
+        program: &'a LoweredProgram<'a>,
+        nest: &'a Nest,
+        work: usize,
+        len: usize,
+        count: usize,
+    ) -> Self {
+        InMemory { elements: Reduced::Program(program), nest, work, len, count }
     }
 }
 
@@ -129,6 +150,17 @@ impl<T: Element> InMemory<'_, T> {
     /// Runs the reduction.
     pub fn reduce<R: Reducer<T, Out: Send>>(self, reducer: R) -> Result<Vec<R::Out>, Error> {
         let InMemory { elements, nest, work, len, count } = self;
+        let elements = match elements {
+            Reduced::Memory(elements) => elements,
+            // (Builds without debug assertions lower none, so no loop is compiled for them.)
+            Reduced::Program(program) if cfg!(debug_assertions) => {
+                // SAFETY: each position of the nest is an element of each operand, as `of_program` was promised; `reduce` runs a kernel over the nest, or the part,
+                // that it is made for.
+                let lower = |nest| unsafe { program.kernel::<T>(&mut Nest::operands(nest)) };
+                return reduce(nest, &mut Parts::new(), lower, work, len, count, reducer);
+            }
+            Reduced::Program(_) => unreachable!("builds without debug assertions lower no expression"),
+        };
         // SAFETY: each position of the nest is an element, as `new` was promised; `reduce` runs a kernel over the nest, or the part, that it is made for.
         let lower = |nest| unsafe { Strided::new(elements, Nest::operands(nest).next_row(), ()) };
         reduce(nest, &mut Parts::new(), lower, work, len, count, reducer)

@@ -7,9 +7,11 @@ use crate::loops::rows::Rows;
 use crate::map::elementwise::collect;
 use crate::memory::allocate::reserve;
 use crate::memory::buffer::Buffer;
-use crate::memory::elements::Elements;
+use crate::memory::elements::{Elements, ElementsMut, Reached};
 use crate::ops::Own;
-use crate::ops::code::{Code, DType, Kind, Number};
+use crate::ops::code::{Binary, Code, DType, Kind, Number, Unary};
+use crate::program::interpreter::OperandSource;
+use crate::program::lowered::LoweredProgram;
 use crate::program::{Builder, Register};
 use crate::scalar::Element;
 use crate::trace::evaluate::mapped;
@@ -45,6 +47,8 @@ pub struct Writer<'w> {
     traced: bool,
     /// Whether `opaque` is a user's operation.
     own: bool,
+    /// Whether the program is to replace the kernel of the expression, rather than to be differentiated.
+    exact: bool,
 }
 
 struct Leaf<'w> {
@@ -67,6 +71,8 @@ enum Memory<'w> {
     Shared(Arc<dyn Held>, isize),
     /// Memory of others, which is copied.
     Borrowed(Box<dyn Fn(&Along<'_>) -> Result<Arc<dyn Held>, Error> + 'w>),
+    /// Memory that is read where it is.
+    Read(*const u8, DType, Reached),
     Position,
 }
 
@@ -82,7 +88,15 @@ struct Along<'a> {
 
 impl<'w> Default for Writer<'w> {
     fn default() -> Self {
-        Writer { build: Builder::new(), leaves: Vec::new(), rows: 0, opaque: None, traced: false, own: false }
+        Writer {
+            build: Builder::new(),
+            leaves: Vec::new(),
+            rows: 0,
+            opaque: None,
+            traced: false,
+            own: false,
+            exact: false,
+        }
     }
 }
 
@@ -90,6 +104,11 @@ impl<'w> Writer<'w> {
     /// Nothing yet.
     pub fn new() -> Self {
         Writer::default()
+    }
+
+    /// Nothing yet, of a program that replaces a kernel: see [`lowered`](Writer::lowered).
+    pub fn exact() -> Self {
+        Writer { build: Builder::exact(), exact: true, ..Writer::default() }
     }
 
     fn push<T: Element>(&mut self, memory: Memory<'w>) -> u32 {
@@ -105,6 +124,9 @@ impl<'w> Writer<'w> {
             return self.opaque(core::any::type_name::<T>());
         };
         let start = elements.as_ptr().cast::<u8>();
+        if self.exact {
+            return self.read::<T>(start, dtype, elements.reached());
+        }
         let held = owner.map(Buffer::held).or_else(|| registry::find(start));
         let memory = match held {
             Some(held) => {
@@ -117,6 +139,26 @@ impl<'w> Writer<'w> {
         };
         let number = self.push::<T>(memory);
         self.build.load(number, dtype)
+    }
+
+    /// Elements that are read where they are, for as long as the program stays.
+    fn read<T: Element>(&mut self, start: *const u8, dtype: DType, reached: Reached) -> Register {
+        let number = self.push::<T>(Memory::Read(start, dtype, reached));
+        if dtype.is_exact() { self.build.load(number, dtype) } else { self.opaque(core::any::type_name::<T>()) }
+    }
+
+    /// A row that nothing is read along.
+    pub fn skip(&mut self) {
+        self.push::<isize>(Memory::Position);
+    }
+
+    /// Places that the results are written to, whose elements are the first operand of a program that replaces a kernel.
+    pub fn place<T: Element>(&mut self, place: &mut ElementsMut<'_, T>) -> Register {
+        let start = place.as_mut_ptr().cast_const().cast();
+        match DType::of::<T>() {
+            Some(dtype) => self.read::<T>(start, dtype, place.reached()),
+            None => self.opaque(core::any::type_name::<T>()),
+        }
     }
 
     /// A computed index of the elements that this register has: it selects along an axis with this stride and size.
@@ -134,6 +176,9 @@ impl<'w> Writer<'w> {
     /// One value everywhere.
     pub fn constant<T: Element>(&mut self, value: T) -> Register {
         match Number::of(value) {
+            Some(_) if self.exact && !DType::of::<T>().is_some_and(DType::is_exact) => {
+                self.opaque(core::any::type_name::<T>())
+            }
             Some((number, kind)) => self.build.constant(number, kind),
             None => self.opaque(core::any::type_name::<T>()),
         }
@@ -141,12 +186,29 @@ impl<'w> Writer<'w> {
 
     /// An operation of the table.
     pub fn operation(&mut self, code: Code, name: &'static str, operands: &[Register]) -> Register {
+        if self.exact && !self.is_exact(code, operands) {
+            return self.opaque(name);
+        }
         self.build.operation(code, operands).unwrap_or_else(|| self.opaque(name))
+    }
+
+    /// Whether programs compute each bit of a result as the operation does, or panic as it does. (Quotients of integers by 0 are 0 in programs, and constants are floats.)
+    fn is_exact(&self, code: Code, operands: &[Register]) -> bool {
+        let of_integers = operands.iter().any(|&operand| self.build.kind(operand) == Kind::Int);
+        match code {
+            Code::Cast(to) => to.is_exact(),
+            Code::Unary(Unary::Clamp(..) | Unary::LeakyRelu(_)) => !of_integers,
+            Code::Binary(Binary::Div | Binary::Rem | Binary::Remainder | Binary::FloorDiv) => !of_integers,
+            Code::Unary(_) | Code::Binary(_) | Code::Same | Code::Left | Code::Right => true,
+            Code::Opaque => false,
+        }
     }
 
     /// A user's operation.
     pub fn call(&mut self, function: Own, name: &'static str, operands: &[Register]) -> Register {
         match function {
+            // (It may panic, and is called with the elements that are taken alone.)
+            _ if self.exact => self.opaque(name),
             Some(function) => self.build.call(&function, operands),
             None => {
                 let value = self.opaque(name);
@@ -175,6 +237,26 @@ impl<'w> Writer<'w> {
     /// The operation that programs do not know, if there is one.
     pub fn opaque_operation(&self) -> Option<&'static str> {
         self.opaque
+    }
+
+    /// The program of the value, with elements of the type `T`, if it computes each bit as the expression's kernel does: with operations of the table, on elements that
+    /// registers hold as they are, and none at computed places.
+    pub fn lowered<T: Element>(self, value: Register) -> Option<LoweredProgram<'w>> {
+        assert!(self.exact, "the program is to replace a kernel");
+        let dtype = DType::of::<T>().filter(|dtype| dtype.is_exact())?;
+        if self.opaque.is_some() {
+            return None;
+        }
+        let source = |leaf: &Leaf<'w>| match leaf.memory {
+            _ if !leaf.indices.is_empty() => None,
+            // SAFETY: whoever runs the program promises that the positions of the nest are elements.
+            Memory::Read(start, dtype, reached) => {
+                Some(unsafe { OperandSource::new(start, dtype, None) }.reaching(reached))
+            }
+            _ => Some(OperandSource::position()),
+        };
+        let sources = self.leaves.iter().map(source).collect::<Option<_>>()?;
+        Some(LoweredProgram::new(self.build.finish(value), sources, dtype))
     }
 
     /// The field of the value, over loops of these sizes; nothing if no operand is traced.
@@ -272,6 +354,7 @@ impl Leaf<'_> {
                 place.table = table.map(|(offsets, order)| Table::new(offsets, sizes, &order));
                 Operand { source: Source::Memory(Arc::clone(held)), place }
             }
+            Memory::Read(..) => unreachable!("a program that replaces a kernel is no field"),
             // (Arrays without elements have strides of 0, also along axes without elements.)
             Memory::Borrowed(_) if is_empty => self.nothing(sizes),
             Memory::Borrowed(copy) => {

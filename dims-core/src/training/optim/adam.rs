@@ -1,6 +1,6 @@
 //! Adam and AdamW.
 
-use super::update::{number, update};
+use super::update::{compiled, number, update};
 use super::{Optimizer, Schedule, State, with_state};
 use crate::error::DimError;
 use crate::grad::Parameters;
@@ -44,7 +44,7 @@ impl Moments {
         };
         let frozen = state.frozen.clone();
         let [mean, square] = state.moments_for(parameters)?;
-        update(formula, [parameters, mean, square], [gradient], &frozen)?;
+        update(&formula, [parameters, mean, square], [gradient], &frozen)?;
         state.steps = steps;
         Ok(())
     }
@@ -134,6 +134,8 @@ struct Adaptive {
     in_gradient: f64,
     kept: f64,
 }
+
+compiled! { Adaptive: 3 1; }
 
 impl Formula<3, 1> for Adaptive {
     #[inline(always)]

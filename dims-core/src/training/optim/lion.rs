@@ -1,6 +1,6 @@
 //! Lion.
 
-use super::update::{number, update};
+use super::update::{compiled, number, update};
 use super::{Optimizer, Schedule, State, with_state};
 use crate::error::DimError;
 use crate::grad::Parameters;
@@ -45,7 +45,7 @@ impl<P: Parameters> Optimizer<P> for Lion<P> {
         let formula = Signs { rate: self.rate(), betas, weight_decay };
         let frozen = self.state.frozen.clone();
         let [mean] = self.state.moments_for(parameters)?;
-        update(formula, [parameters, mean], [gradient], &frozen)?;
+        update(&formula, [parameters, mean], [gradient], &frozen)?;
         self.state.steps += 1;
         Ok(())
     }
@@ -58,6 +58,8 @@ struct Signs {
     betas: (f64, f64),
     weight_decay: f64,
 }
+
+compiled! { Signs: 2 1; }
 
 impl Formula<2, 1> for Signs {
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! Stochastic gradient descent.
 
-use super::update::{number, update};
+use super::update::{compiled, number, update};
 use super::{Optimizer, Schedule, State, with_state};
 use crate::error::DimError;
 use crate::grad::Parameters;
@@ -62,10 +62,10 @@ impl<P: Parameters> Optimizer<P> for Sgd<P> {
         let formula = Descent { rate: self.rate(), momentum, nesterov, weight_decay };
         let frozen = self.state.frozen.clone();
         if momentum == 0.0 {
-            update(formula, [parameters], [gradient], &frozen)?;
+            update(&formula, [parameters], [gradient], &frozen)?;
         } else {
             let [velocity] = self.state.moments_for(parameters)?;
-            update(formula, [parameters, velocity], [gradient], &frozen)?;
+            update(&formula, [parameters, velocity], [gradient], &frozen)?;
         }
         self.state.steps += 1;
         Ok(())
@@ -80,6 +80,8 @@ struct Descent {
     nesterov: bool,
     weight_decay: f64,
 }
+
+compiled! { Descent: 1 1; Descent: 2 1; }
 
 impl Formula<1, 1> for Descent {
     #[inline(always)]

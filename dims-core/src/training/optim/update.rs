@@ -10,7 +10,7 @@ use crate::set::Dims;
 use alloc::string::{String, ToString};
 use core::any::TypeId;
 use core::array::from_fn;
-use kernels::map::in_place::{self, Formula, slice_as, slice_as_mut};
+use kernels::map::in_place::{Passes, slice_as, slice_as_mut};
 use kernels::scalar::{Element, Real};
 use num_traits::NumCast;
 
@@ -20,9 +20,27 @@ pub(super) fn number<F: Real>(value: f64) -> F {
     <F as NumCast>::from(value).expect("a float can be any float, rounded")
 }
 
+/// A formula whose passes are compiled here, with the loops over elements: what is generic in the parameters is compiled by their crate, perhaps without optimization.
+pub(super) trait Compiled<const M: usize, const N: usize> {
+    fn passes(&self) -> &dyn Passes<M, N>;
+}
+
+macro_rules! compiled {
+    ($($formula:ty: $m:literal $n:literal;)*) => {$(
+        impl $crate::optim::update::Compiled<$m, $n> for $formula {
+            // (Inlined, it would make the passes anew elsewhere.)
+            #[inline(never)]
+            fn passes(&self) -> &dyn ::kernels::map::in_place::Passes<$m, $n> {
+                self
+            }
+        }
+    )*};
+}
+pub(super) use compiled;
+
 /// Changes the learned tensors of the first values by the formula, but for those that are frozen. What differs in its sizes is an error, and nothing is changed then.
-pub(super) fn update<P: Parameters, F: Formula<M, N>, const M: usize, const N: usize>(
-    formula: F,
+pub(super) fn update<P: Parameters, const M: usize, const N: usize>(
+    formula: &impl Compiled<M, N>,
     changed: [&mut P; M],
     read: [&P; N],
     frozen: &[String],
@@ -40,7 +58,7 @@ pub(super) fn update<P: Parameters, F: Formula<M, N>, const M: usize, const N: u
             });
         }
     }
-    P::visit(changed, read, &mut Path::new(), &mut InPlace { formula, frozen })
+    P::visit(changed, read, &mut Path::new(), &mut InPlace { formula: formula.passes(), frozen })
 }
 
 /// Whether a name is `part`, or begins with it and a dot.
@@ -72,12 +90,12 @@ impl Visitor<0, 2> for SameSizes {
     }
 }
 
-struct InPlace<'f, F> {
-    formula: F,
+struct InPlace<'f, const M: usize, const N: usize> {
+    formula: &'f dyn Passes<M, N>,
     frozen: &'f [String],
 }
 
-impl<F: Formula<M, N>, const M: usize, const N: usize> Visitor<M, N> for InPlace<'_, F> {
+impl<const M: usize, const N: usize> Visitor<M, N> for InPlace<'_, M, N> {
     type Error = DimError;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
@@ -104,15 +122,19 @@ impl<F: Formula<M, N>, const M: usize, const N: usize> Visitor<M, N> for InPlace
         let changed = changed.map(|tensor| tensor.expr.all_mut());
         let id = TypeId::of::<T>();
         if id == TypeId::of::<f32>() {
-            apply::<T, f32, F, M, N>(&self.formula, changed, read);
+            let (changed, read) = floats(changed, read);
+            self.formula.f32(changed, read);
         } else if id == TypeId::of::<f64>() {
-            apply::<T, f64, F, M, N>(&self.formula, changed, read);
+            let (changed, read) = floats(changed, read);
+            self.formula.f64(changed, read);
         } else {
             #[cfg(feature = "half")]
             if id == TypeId::of::<half::f16>() {
-                apply::<T, half::f16, F, M, N>(&self.formula, changed, read);
+                let (changed, read) = floats(changed, read);
+                self.formula.f16(changed, read);
             } else {
-                apply::<T, half::bf16, F, M, N>(&self.formula, changed, read);
+                let (changed, read) = floats(changed, read);
+                self.formula.bf16(changed, read);
             }
         }
         Ok(())
@@ -155,12 +177,14 @@ pub(super) fn lying_otherwise<T: Element, S: Dims, R: Rank>(
     Ok(Some(Named::from_expr(laid_out_in::<S, R, _>(&tensor.expr, &shape, order)?)))
 }
 
-fn apply<T: Element, U: Real, F: Formula<M, N>, const M: usize, const N: usize>(
-    formula: &F,
-    changed: [&mut [T]; M],
-    read: [&[T]; N],
-) {
+/// Slices of the type `U`, which is `T`.
+fn floats<'s, T: Element, U: Real, const M: usize, const N: usize>(
+    changed: [&'s mut [T]; M],
+    read: [&'s [T]; N],
+) -> ([&'s mut [U]; M], [&'s [U]; N]) {
     let same = "the types were compared";
-    let changed = changed.map(|slice| slice_as_mut::<T, U>(slice).expect(same));
-    in_place::apply(formula, changed, read.map(|slice| slice_as::<T, U>(slice).expect(same)));
+    (
+        changed.map(|slice| slice_as_mut::<T, U>(slice).expect(same)),
+        read.map(|slice| slice_as::<T, U>(slice).expect(same)),
+    )
 }

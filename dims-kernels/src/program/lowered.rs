@@ -1,0 +1,187 @@
+//! Expressions as programs that run in their place, in builds where this crate is optimized and the crate that uses it is not.
+//!
+//! A kernel is compiled for its expression, in the crate that has the expression, and as that crate is. A program is run by loops that are
+//! compiled here. So where this crate is optimized and a user's is probably not (debug assertions are on), what an expression [wrote](crate::trace::record::Writer)
+//! replaces its kernel.
+
+use crate::load::{Faults, Kernel, Tile};
+use crate::loops::nest::Operands;
+use crate::machine::isa::Isa;
+use crate::ops::code::DType;
+use crate::program::Program;
+use crate::program::interpreter::{Machine, OperandSource, Span};
+use crate::scalar::Element;
+use core::marker::PhantomData;
+use core::sync::atomic::{AtomicU8, Ordering};
+use smallvec::SmallVec;
+
+/// Whether programs replace kernels: 0 as the build says, 1 always, 2 never.
+static REPLACED: AtomicU8 = AtomicU8::new(0);
+
+/// Whether expressions of so many elements run as programs.
+#[inline]
+pub fn is_lowered(len: usize) -> bool {
+    // (Kernels of few elements take less time than to write a program.)
+    const FEW: usize = 64;
+    match REPLACED.load(Ordering::Relaxed) {
+        0 => !cfg!(unoptimized) && len > FEW,
+        replaced => replaced == 1,
+    }
+}
+
+/// Has all expressions run as programs, or none, or as the build says: for tests, which compare both.
+pub fn lower(replaced: Option<bool>) {
+    let replaced = match replaced {
+        None => 0,
+        Some(true) => 1,
+        Some(false) => 2,
+    };
+    REPLACED.store(replaced, Ordering::Relaxed);
+}
+
+/// A program that computes each bit as the kernel of its expression would, with the elements that it reads.
+pub struct LoweredProgram<'w> {
+    program: Program,
+    sources: SmallVec<[OperandSource; 6]>,
+    dtype: DType,
+    elements: PhantomData<&'w [u8]>,
+}
+
+// SAFETY: the elements of the sources are borrowed for reading, and are plain numbers.
+unsafe impl Sync for LoweredProgram<'_> {}
+
+impl LoweredProgram<'_> {
+    /// A program, what it reads in the order of the rows of a nest, and the type of its results. (Whoever runs it promises that the nest's rows stay within what
+    /// is read.)
+    pub(crate) fn new(program: Program, sources: SmallVec<[OperandSource; 6]>, dtype: DType) -> Self {
+        LoweredProgram { program, sources, dtype, elements: PhantomData }
+    }
+
+    /// The type of the results.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Begins a run over a nest, or over a part of one, of which this has the rows.
+    ///
+    /// # Safety
+    ///
+    /// There is a row for each operand, and each position of the nest is, along that row, one of the operand's elements, which stay as long as the run.
+    pub(crate) unsafe fn over<'k>(&'k self, rows: &mut Operands<'k>) -> LoweredRun<'k> {
+        let results = core::iter::once(self.program.result());
+        LoweredRun { machine: Machine::new(&self.program, results, &self.sources, rows), dtype: self.dtype }
+    }
+
+    /// The program as a kernel.
+    ///
+    /// # Safety
+    ///
+    /// There is a row for each operand, and each position of the nest over which the kernel runs is, along that row, one of the operand's elements, which stay as long
+    /// as the kernel.
+    ///
+    /// # Panics
+    ///
+    /// If the program does not yield elements of this type, or registers do not hold such.
+    pub(crate) unsafe fn kernel<'k, T: Element>(&'k self, rows: &mut Operands<'k>) -> Lowered<'k, T> {
+        assert!(self.is_kernel::<T>(), "registers hold the results");
+        // SAFETY: the caller's promise.
+        Lowered { run: unsafe { self.over(rows) }, current: core::ptr::null() }
+    }
+
+    /// Whether the program can be a kernel with elements of this type.
+    pub fn is_kernel<T: 'static>(&self) -> bool {
+        self.dtype.is_register() && DType::of::<T>() == Some(self.dtype)
+    }
+}
+
+/// A lowered program as a kernel.
+pub struct Lowered<'k, T> {
+    run: LoweredRun<'k>,
+    current: *const T,
+}
+
+/// A program while it runs over a nest.
+pub(crate) struct LoweredRun<'k> {
+    machine: Machine<'k>,
+    dtype: DType,
+}
+
+impl LoweredRun<'_> {
+    /// Computes the results of a span, which stay here.
+    pub(crate) fn compute(&mut self, span: &Span<'_>) {
+        self.machine.run(span);
+    }
+
+    /// The results of the last span, in a register.
+    fn line(&self) -> *const u8 {
+        self.machine.line(self.machine.result()).start()
+    }
+
+    /// Writes the `rows` rows of `len` results of the last span to places: the first row begins at `start`, and the steps, in elements, are from row to row and along a
+    /// row.
+    ///
+    /// # Safety
+    ///
+    /// There are such places, of the type of the results, and nothing else accesses them, but for operands of which nothing is read any more.
+    pub(crate) unsafe fn write(&self, start: *mut u8, (rows, len): (usize, usize), steps: [isize; 2]) {
+        // SAFETY: the register has the results of the span; the places are the caller's.
+        unsafe { self.dtype.write_line(self.line(), start, (rows, len), steps) };
+    }
+}
+
+// SAFETY: it yields no places for others to write to; a tile's elements are in a line that was computed for all of them; sources are read alone, and a program
+// is plain data.
+unsafe impl<T: Element> Kernel for Lowered<'_, T> {
+    type Elem = T;
+    const LONG: bool = true;
+    type TileReader = *const T;
+    type Pairs = ();
+
+    #[inline(always)]
+    fn load<I: Isa>(&mut self, tile: &Tile<'_>, _: &mut Faults) {
+        self.run.compute(&Span { at: tile.at, rows: 1, len: tile.len });
+        self.current = self.run.line().cast();
+    }
+
+    #[inline(always)]
+    unsafe fn get<I: Isa>(&self, x: usize) -> T {
+        // SAFETY: the line has an element for each of the tile's.
+        unsafe { *self.current.add(x) }
+    }
+
+    #[inline(always)]
+    fn tile_reader<I: Isa, const LEFT: bool>(&self) -> *const T {
+        self.current
+    }
+
+    #[inline(always)]
+    unsafe fn get_broadcast<I: Isa, const LEFT: bool>(reader: &*const T, x: usize) -> T {
+        // SAFETY: the line has an element for each of the tile's, and stays until the next one is loaded.
+        unsafe { *reader.add(x) }
+    }
+
+    #[inline(always)]
+    fn pairs<const LEFT: bool>(&self, _: &[usize], _: usize, _: usize, _: bool) -> Option<()> {
+        None
+    }
+
+    #[inline(always)]
+    unsafe fn broadcast_element<I: Isa>((): &(), _: usize, _: usize) -> T {
+        unreachable!("a program has no pairs")
+    }
+
+    #[inline(always)]
+    unsafe fn pair_reader<I: Isa, const LEFT: bool>((): &(), _: usize, _: usize) -> *const T {
+        unreachable!("a program has no pairs")
+    }
+
+    #[inline(always)]
+    fn is_uniform(&self) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn can_fault(&self) -> bool {
+        false
+    }
+}
