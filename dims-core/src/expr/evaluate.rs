@@ -4,7 +4,7 @@
 
 use crate::error::DimError;
 use crate::expr::Expr;
-use crate::expr::lowered::lowered;
+use crate::expr::lowered::{is_lowered, lowered};
 use crate::expr::record::{is_active, mapped, traced, untraced};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
@@ -143,7 +143,7 @@ pub(crate) fn line<W: StrideKind, E: Expr>(
     len: usize,
     operands: usize,
 ) -> Result<Vec<E::Elem>, DimError> {
-    if E::FACTS.simple && E::FACTS.memory.is_none() && len <= SMALL {
+    if E::FACTS.simple && E::FACTS.memory.is_none() && len <= SMALL && !is_lowered(len) {
         record_line::<W, E>(expr, len, operands);
         return Ok(from_fn(len, |at| expr.nth(TRUSTED, at))?);
     }
@@ -164,7 +164,7 @@ pub(crate) fn line_into<W: StrideKind, E: Expr>(
     operands: usize,
 ) -> Result<(), DimError> {
     record_line::<W, E>(expr, places.len(), operands);
-    if E::FACTS.simple && places.len() <= SMALL {
+    if E::FACTS.simple && places.len() <= SMALL && !is_lowered(places.len()) {
         places.iter_mut().enumerate().for_each(|(at, place)| *place = expr.nth(TRUSTED, at));
         return Ok(());
     }

@@ -14,7 +14,7 @@ use crate::plan::direct::Memory;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::seal::Trusted;
-use crate::set::{Dims, MAX_DIMS};
+use crate::set::{DimKey, Dims, MAX_DIMS};
 use crate::storage::axes::AxisBlock;
 use crate::storage::unchecked::{collect_memory, factor, nth, strided};
 use crate::storage::{Owned, View};
@@ -54,14 +54,26 @@ pub(crate) fn unify_axes<S: Dims, U: Dims>(
     origin: crate::error::Origin,
     shape: &mut Shape,
 ) -> Result<(), DimError> {
-    for (axis, &at) in named.as_slice().iter().zip(&Embedding::<S, U>::POSITIONS) {
+    unify_at(named.as_slice(), &Embedding::<S, U>::POSITIONS, positional, origin, shape)
+}
+
+/// The same, where the axes stand at these positions. (Inlined the positions are constants; in builds with debug assertions it is compiled once, as nothing here is generic.)
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn unify_at(
+    named: &[Axis],
+    positions: &[usize; MAX_DIMS],
+    positional: &[Axis],
+    origin: crate::error::Origin,
+    shape: &mut Shape,
+) -> Result<(), DimError> {
+    for (axis, &at) in named.iter().zip(positions) {
         shape.unify(at, axis.size, origin)?;
     }
     unify_positional(positional, shape)
 }
 
 /// Unifies the sizes of the positional axes of one operand with those of the loops.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn unify_positional(positional: &[Axis], shape: &mut Shape) -> Result<(), DimError> {
     for (from_right, axis) in positional.iter().rev().enumerate() {
         shape.unify_positional(from_right, axis.size)?;
@@ -72,14 +84,20 @@ pub(crate) fn unify_positional(positional: &[Axis], shape: &mut Shape) -> Result
 /// One operand's strides along the loops.
 #[inline(always)]
 pub(crate) fn axes_row<S: Dims, U: Dims>(named: &S::Axes, positional: &[Axis], row: &mut [isize]) {
-    for (axis, &at) in named.as_slice().iter().zip(&Embedding::<S, U>::POSITIONS) {
+    row_at(named.as_slice(), &Embedding::<S, U>::POSITIONS, positional, row);
+}
+
+/// The same, where the axes stand at these positions.
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn row_at(named: &[Axis], positions: &[usize; MAX_DIMS], positional: &[Axis], row: &mut [isize]) {
+    for (axis, &at) in named.iter().zip(positions) {
         row[at] += axis.stride;
     }
     positional_row(positional, row);
 }
 
 /// The strides of positional axes, which are the last loops. An axis of size 1 that is broadcast does not advance.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn positional_row(positional: &[Axis], row: &mut [isize]) {
     let loops = row.len();
     for (from_right, axis) in positional.iter().rev().enumerate() {
@@ -109,7 +127,12 @@ pub(crate) fn alike_axes<'s, S: Dims, U: Dims>(
     operands: &mut usize,
 ) -> bool {
     *operands += 1;
-    let (own, keys) = (named.as_slice(), U::KEYS.as_slice());
+    is_alike(named.as_slice(), U::KEYS.as_slice(), like)
+}
+
+/// The same, for the axes and the keys of `U`.
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn is_alike<'s>(own: &'s [Axis], keys: &[DimKey], like: &mut Option<&'s [Axis]>) -> bool {
     own.len() == keys.len()
         && own.iter().zip(keys).all(|(axis, key)| key.fixed.is_none_or(|size| size == axis.size))
         && *like.get_or_insert(own) == own

@@ -11,12 +11,18 @@ use kernels::ops::BinaryOp;
 use kernels::program::lowered::LoweredProgram;
 use kernels::scalar::Element;
 
+/// Whether expressions of so many elements run as programs, if they can.
+#[inline(always)]
+pub(crate) fn is_lowered(positions: usize) -> bool {
+    cfg!(all(feature = "std", debug_assertions)) && kernels::program::lowered::is_lowered(positions)
+}
+
 /// The program that replaces the kernel of an expression over so many positions, if one does.
 #[cfg(all(feature = "std", debug_assertions))]
 #[inline(never)]
 pub(crate) fn lowered<E: Expr + ?Sized>(expr: &E, positions: usize) -> Option<LoweredProgram<'_>> {
     use kernels::trace::record::Writer;
-    if !kernels::program::lowered::is_lowered(positions) {
+    if !is_lowered(positions) {
         return None;
     }
     let mut writer = Writer::exact();
@@ -45,7 +51,7 @@ where
     O: BinaryOp<T, E::Elem, Out = T>,
 {
     use kernels::trace::record::Writer;
-    if !kernels::program::lowered::is_lowered(positions) || op.function().is_some() {
+    if !is_lowered(positions) || op.function().is_some() {
         return None;
     }
     let mut writer = Writer::exact();
@@ -76,7 +82,7 @@ where
 #[inline(never)]
 pub(crate) fn lowered_for_places<E: Expr + ?Sized>(expr: &E, positions: usize) -> Option<LoweredProgram<'_>> {
     use kernels::trace::record::Writer;
-    if !kernels::program::lowered::is_lowered(positions) {
+    if !is_lowered(positions) {
         return None;
     }
     let mut writer = Writer::exact();

@@ -14,11 +14,16 @@ use crate::set::rename::NotIn;
 use crate::set::{Dims, DimsOf, Union};
 use crate::size::Resizable;
 use crate::storage::Owned;
+use crate::storage::unchecked::copy_row;
 use crate::tensor::{AsTensor, Computable};
 use crate::window::{PerDim, Placing, placed, slid};
 use alloc::vec::Vec;
+use kernels::loops::nest::Nest;
+use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Step, record};
-use kernels::memory::allocate::reserve;
+use kernels::memory::allocate::InParts;
+use kernels::memory::elements::{Elements, OutputSlots};
+use kernels::scalar::Element;
 use smallvec::SmallVec;
 
 /// What is around the elements of a tensor that is padded.
@@ -66,27 +71,94 @@ fn rearranged<A: Computable>(
     };
     let total =
         crate::plan::shape::volume(sizes.iter().copied(), size_of::<A::Elem>()).ok_or_else(too_large)?;
-    let mut out = reserve(total).map_err(|_| too_large())?;
+    let mut out = InParts::of(total).map_err(|_| too_large())?;
     let mut traced = record::Parts::new();
     if total > 0 {
         let bytes = total * size_of::<A::Elem>();
         record(|| Step::Lines { work: "rearrangement", lines: outer, len: len * inner, bytes, threads: 1 });
         let sources: Vec<Option<usize>> = (0..len).map(|at| from(at, size)).collect();
-        for block in 0..outer {
-            for &source in &sources {
-                match source {
-                    Some(source) => {
-                        let start = (block * size + source) * inner;
-                        out.extend_from_slice(&data[start..start + inner]);
-                    }
-                    None => out.resize(out.len() + inner, fill),
-                }
-            }
-        }
+        rearrange(&data, &sources, [outer, size, inner], fill, out.places());
         let moved = sources.iter().enumerate().filter_map(|(at, &source)| Some((at, source?)));
         traced = record::moved(&data, [outer, size, len, inner], moved);
     }
-    Ok(Named::from_expr(Owned::laid_out(record::placed(out, traced), &sizes)))
+    Ok(Named::from_expr(Owned::laid_out(record::placed(out.finish(), traced), &sizes)))
+}
+
+/// Writes `outer` blocks of lines of `inner` elements: the line at a place of a block is the one of `size` at its source, or `fill`.
+fn rearrange<T: Element>(
+    data: &[T],
+    sources: &[Option<usize>],
+    [outer, size, inner]: [usize; 3],
+    fill: T,
+    mut out: OutputSlots<'_, T>,
+) {
+    let Some(runs) = runs(sources) else {
+        let lines = (0..outer).flat_map(|block| sources.iter().map(move |source| (block, source)));
+        let filled = vec![fill; inner];
+        for (number, (block, source)) in lines.enumerate() {
+            let line = source.map_or(&filled[..], |source| &data[(block * size + source) * inner..][..inner]);
+            out.put(number * inner, line);
+        }
+        return;
+    };
+    let block = (sources.len() * inner) as isize;
+    for Run { at, count, first, step } in runs {
+        let mut rows = Rows::new(3);
+        rows.push().copy_from_slice(&[block, inner as isize, 1]);
+        let (elements, offset) = match first {
+            Some(first) => {
+                rows.push().copy_from_slice(&[(size * inner) as isize, step * inner as isize, 1]);
+                (Elements::of_slice(data), first * inner)
+            }
+            None => {
+                rows.push();
+                (Elements::of_slice(core::slice::from_ref(&fill)), 0)
+            }
+        };
+        let nest = Nest::map(&[outer, count, inner], &[0, 1, 2], &rows);
+        let mut operands = nest.operands();
+        let to = operands.next_row();
+        let places = out.reborrow();
+        copy_row(elements.moved(offset as isize), operands.next_row(), places, at * inner, (to.strides, &nest.sizes));
+    }
+}
+
+/// Places of a line, from `at` on, whose sources go on from `first` in equal steps; all of them are filled if there is no source.
+struct Run {
+    at: usize,
+    count: usize,
+    first: Option<usize>,
+    step: isize,
+}
+
+/// The sources in runs, unless there are many: a copy is planned for each.
+fn runs(sources: &[Option<usize>]) -> Option<SmallVec<[Run; 4]>> {
+    const MOST: usize = 8;
+    let mut runs: SmallVec<[Run; 4]> = SmallVec::new();
+    for (at, &source) in sources.iter().enumerate() {
+        if let Some(run) = runs.last_mut() {
+            match (run.first, source) {
+                (None, None) => {
+                    run.count += 1;
+                    continue;
+                }
+                (Some(first), Some(source)) => {
+                    let step = source as isize - first as isize;
+                    if run.count == 1 || step == run.step * run.count as isize {
+                        run.step = if run.count == 1 { step } else { run.step };
+                        run.count += 1;
+                        continue;
+                    }
+                }
+                _ => {}
+            }
+        }
+        if runs.len() == MOST {
+            return None;
+        }
+        runs.push(Run { at, count: 1, first: source, step: 0 });
+    }
+    Some(runs)
 }
 
 /// Where the element `at` places behind the first one of `size` comes from, in a padded line.

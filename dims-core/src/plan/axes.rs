@@ -127,7 +127,7 @@ impl AxisList {
     }
 
     /// The axes in order.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub const fn as_slice(&self) -> &[usize] {
         self.axes.split_at(self.len).0
     }

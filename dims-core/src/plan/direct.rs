@@ -59,7 +59,7 @@ impl Group {
     }
 
     /// One axis for all of them, if each starts where the one behind it ends.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn merged(&self, axes: &[Axis]) -> Option<Axis> {
         // (Loops, here and below: closures of iterators were not always inlined.)
         let mut all = Axis::new(1, 0);
@@ -70,7 +70,7 @@ impl Group {
     }
 
     /// One axis for all of them, where they are known to be so.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[track_caller]
     fn run(&self, last: Axis, axes: &[Axis]) -> Option<Axis> {
         let mut size = last.size;
@@ -101,7 +101,7 @@ impl Group {
 }
 
 /// Two axes as one, if the outer one's elements are as far apart as the inner one is long.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn merged(outer: Axis, inner: Axis) -> Option<Axis> {
     if inner.size == 1 {
         return Some(outer);
@@ -305,7 +305,7 @@ impl Roles {
     }
 
     /// Whether batch and rows are side by side in the result, in this order, or there are no rows.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn batch_is_before_rows(&self) -> bool {
         let first_row = self.result.iter().position(|&(role, _)| role == Role::Row);
         first_row.is_none_or(|at| at > 0 && self.result[at - 1].0 == Role::Batch)
@@ -340,7 +340,7 @@ impl Roles {
     }
 
     /// The axis `at` of the operand with this number. A stride of 1 that rustc knows is a constant in what runs.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn axis(&self, operand: usize, axes: &[Axis], at: usize) -> Axis {
         match self.unit[operand] {
             Some(unit) if unit == at => Axis::new(axes[at].size, 1),
@@ -349,7 +349,7 @@ impl Roles {
     }
 
     /// All axes of a group as one.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn merged(&self, operand: usize, axes: &[Axis], group: &Group) -> Option<Axis> {
         match group.last() {
             Some(last) if group.count == 1 || self.unit[operand].is_some() => {
@@ -360,7 +360,7 @@ impl Roles {
     }
 
     /// How far it is in the result, with these sizes, from one element to the next along a role, whose axes are side by side.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn step(&self, sizes: &[usize; MOST], role: Role) -> isize {
         let mut step = 1;
         for at in (0..MOST).rev() {
@@ -479,7 +479,7 @@ impl Roles {
 
     /// How far it is, along these axes, from one place to the next of the batch, the rows and the columns; nothing if they have other sizes
     /// than the result, or the axes of a role are no single loop.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn strides_of(&self, axes: &[Axis], sizes: &[usize; MOST], batch: &Batch) -> Option<[isize; 3]> {
         let [batches, rows, columns] = &self.out;
         if axes.len() != batches.count + rows.count + columns.count {

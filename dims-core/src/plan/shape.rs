@@ -71,7 +71,7 @@ impl Shape {
     }
 
     /// An operand has `size` elements along the `at`th dim.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub fn unify(&mut self, at: usize, size: usize, origin: Origin) -> Result<(), DimError> {
         let first = self.sizes[at];
         if first == size || size == UNSIZED {
@@ -102,7 +102,7 @@ impl Shape {
     }
 
     /// An operand has `size` elements along the positional axis `from_right`; size 1 broadcasts.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub fn unify_positional(&mut self, from_right: usize, size: usize) -> Result<(), DimError> {
         // Its type says how many positional axes an operand has, and those of the loops are at least as many. The sizes of dims come before
         // those of positional axes, and no axis may be taken for one of them.
@@ -129,7 +129,7 @@ impl Shape {
     }
 
     /// Every dim must have a size by now; else it is the static one of the dim, or the least that is proposed.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub fn finish(&mut self) -> Result<(), DimError> {
         for (at, (key, size)) in self.keys.as_slice().iter().zip(&mut self.sizes).enumerate() {
             if *size == UNSIZED {
@@ -141,31 +141,31 @@ impl Shape {
     }
 
     /// How many named axes there are; the positional ones follow.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub fn named_len(&self) -> usize {
         self.origins.len()
     }
 
     /// The sizes of all loop axes: the named ones, then the positional ones.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub fn sizes(&self) -> &[usize] {
         &self.sizes
     }
 
     /// Where the dim with this key stands, if it is one of the loop axes.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub fn position(&self, key: &DimKey) -> Option<usize> {
         self.keys.position(key)
     }
 
     /// The size of the `at`th dim.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub fn size(&self, at: usize) -> usize {
         self.sizes[at]
     }
 
     /// The size of the `at`th dim, or [`UNSIZED`], and where it came from.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub fn known(&self, at: usize) -> (usize, Origin) {
         (self.sizes[at], self.origins[at])
     }
@@ -193,7 +193,7 @@ impl Shape {
     }
 
     /// The sizes of the positional axes.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub fn positional(&self) -> &[usize] {
         &self.sizes[self.named_len()..]
     }

@@ -218,7 +218,7 @@ impl Nest {
     }
 
     /// The strides of the operands, one row for each.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub fn operands(&self) -> Operands<'_> {
         Operands {
             sizes: &self.sizes,
@@ -248,13 +248,13 @@ impl Nest {
     }
 
     /// How many positions there are, as far as that can be counted: loops that are reduced may run more often than memory has elements.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub fn positions(&self) -> usize {
         self.sizes.iter().fold(1, |count, &size| count.saturating_mul(size))
     }
 
     /// How many positions the kept loops have.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub fn results(&self) -> usize {
         let inner = if self.inner_kept { self.sizes[self.depth() - 1] } else { 1 };
         self.sizes[..self.outer].iter().product::<usize>() * inner
@@ -418,7 +418,7 @@ impl<'n> Operands<'n> {
     }
 
     /// The row of the next operand.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub fn next_row(&mut self) -> Row<'n> {
         let Some((&offset, offsets)) = self.offsets.split_first() else {
             return Row::new(&[]);
@@ -459,13 +459,13 @@ impl<'s> Odometer<'s> {
     }
 
     /// Whether the positions are used up.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub fn is_done(&self) -> bool {
         self.done
     }
 
     /// The next position. If it differs from the one before in the last loop alone, that is by 1, and this is the loop's number.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub fn advance(&mut self, at: &mut [usize]) -> Option<usize> {
         let last = self.sizes.len().wrapping_sub(1);
         for (number, (at, &size)) in at.iter_mut().zip(self.sizes).enumerate().rev() {

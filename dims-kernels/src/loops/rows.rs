@@ -20,7 +20,7 @@ pub struct Rows {
 
 impl Rows {
     /// No operands yet, for this many loop axes.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub fn new(axes: usize) -> Self {
         Rows {
             axes,
@@ -31,7 +31,7 @@ impl Rows {
     }
 
     /// A row of zeros for the next operand: it does not vary along any axis yet.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub fn push(&mut self) -> &mut [isize] {
         let start = self.len * self.axes;
         let end = start + self.axes;
@@ -57,25 +57,25 @@ impl Rows {
     }
 
     /// A row that was pushed before.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub fn row(&self, row: usize) -> &[isize] {
         &self.strides[..self.len * self.axes][row * self.axes..(row + 1) * self.axes]
     }
 
     /// The same, to be changed.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub fn row_mut(&mut self, row: usize) -> &mut [isize] {
         &mut self.strides[..self.len * self.axes][row * self.axes..(row + 1) * self.axes]
     }
 
     /// How far from the origin of its axes each operand starts.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub fn offsets(&self) -> &[isize] {
         &self.offsets[..self.len]
     }
 
     /// How many loop axes each row has.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub fn axes(&self) -> usize {
         self.axes
     }

@@ -31,9 +31,19 @@ impl Reach {
         Some(reach)
     }
 
+    /// The same, compiled here.
+    fn of_axes(named: &[Axis], positional: &[Axis]) -> Option<Self> {
+        Reach::of(named.iter().chain(positional).map(Axis::parts))
+    }
+
+    /// The same of loops, compiled here.
+    fn of_loops(sizes: &[usize], strides: &[isize]) -> Option<Self> {
+        Reach::of(sizes.iter().copied().zip(strides.iter().copied()))
+    }
+
     /// Whether loops from `offset` on stay within.
-    fn covers(own: Option<Self>, offset: isize, loops: impl Iterator<Item = (usize, isize)>) -> bool {
-        let Some(loops) = Reach::of(loops) else { return true };
+    fn covers(own: Option<Self>, offset: isize, loops: Option<Self>) -> bool {
+        let Some(loops) = loops else { return true };
         own.is_some_and(|own| {
             own.least <= loops.least + offset as i128 && loops.most + offset as i128 <= own.most
         })
@@ -54,12 +64,12 @@ pub(crate) struct Reached {
 }
 
 impl Reaches for Reached {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn assert_reach(&self, offset: isize, sizes: &[usize], strides: &[isize]) {
         let _ = (offset, sizes, strides);
         #[cfg(debug_assertions)]
         {
-            let loops = sizes.iter().copied().zip(strides.iter().copied());
+            let loops = Reach::of_loops(sizes, strides);
             assert!(Reach::covers(self.reach, offset, loops), "loops stay within what the axes reach: {:?}", self.reach);
         }
     }
@@ -88,7 +98,7 @@ macro_rules! elements {
                 $name {
                     start,
                     #[cfg(debug_assertions)]
-                    reach: Reach::of(named.iter().chain(positional).map(Axis::parts)),
+                    reach: Reach::of_axes(named, positional),
                     memory: PhantomData,
                 }
             }
@@ -109,7 +119,7 @@ macro_rules! elements {
             }
 
             /// What the axes reach.
-            #[cfg_attr(not(feature = "std"), allow(dead_code))] // expressions write programs with the feature alone
+            #[inline(always)]
             pub(crate) fn reached(&self) -> Reached {
                 Reached {
                     #[cfg(debug_assertions)]
@@ -124,7 +134,8 @@ macro_rules! elements {
                 // (Of what has an empty axis an index may select, which then fails as it is read.)
                 #[cfg(debug_assertions)]
                 if self.reach.is_some() {
-                    self.assert_loops(0, named.iter().chain(positional).map(Axis::parts));
+                    let loops = Reach::of_axes(named, positional);
+                    assert!(Reach::covers(self.reach, 0, loops), "axes stay within others: {:?}", self.reach);
                 }
             }
 
@@ -133,14 +144,16 @@ macro_rules! elements {
             pub fn assert_loops(&self, offset: isize, loops: impl Iterator<Item = (usize, isize)>) {
                 let _ = (offset, &loops);
                 #[cfg(debug_assertions)]
-                assert!(Reach::covers(self.reach, offset, loops), "loops stay within what the axes reach: {:?}", self.reach);
+                assert!(Reach::covers(self.reach, offset, Reach::of(loops)), "loops stay within what the axes reach: {:?}", self.reach);
             }
         }
 
         impl<T> Reaches for $name<'_, T> {
             #[inline(always)]
             fn assert_reach(&self, offset: isize, sizes: &[usize], strides: &[isize]) {
-                self.assert_loops(offset, sizes.iter().copied().zip(strides.iter().copied()));
+                let _ = (offset, sizes, strides);
+                #[cfg(debug_assertions)]
+                self.reached().assert_reach(offset, sizes, strides);
             }
         }
     )*};
@@ -241,7 +254,7 @@ impl<'a, T> ElementsMut<'a, T> {
         ElementsMut {
             start,
             #[cfg(debug_assertions)]
-            reach: Reach::of(sizes.iter().copied().zip(strides.iter().copied())),
+            reach: Reach::of_loops(sizes, strides),
             memory: PhantomData,
         }
     }
@@ -307,6 +320,12 @@ impl<'a, T: Copy> OutputSlots<'a, T> {
         if let Some(given) = &mut self.given {
             **given += more;
         }
+    }
+
+    /// The same slots, for a while.
+    #[inline(always)]
+    pub fn reborrow(&mut self) -> OutputSlots<'_, T> {
+        OutputSlots { all: self.all, given: self.given.as_deref_mut() }
     }
 
     /// The slots from `first` on.

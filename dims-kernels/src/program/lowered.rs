@@ -22,7 +22,7 @@ static REPLACED: AtomicU8 = AtomicU8::new(0);
 #[inline]
 pub fn is_lowered(len: usize) -> bool {
     // (Kernels of few elements take less time than to write a program.)
-    const FEW: usize = 64;
+    const FEW: usize = 8;
     match REPLACED.load(Ordering::Relaxed) {
         0 => !cfg!(unoptimized) && len > FEW,
         replaced => replaced == 1,

@@ -112,7 +112,7 @@ impl Keys {
     }
 
     /// The keys in the order of the set.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub const fn as_slice(&self) -> &[DimKey] {
         self.keys.split_at(self.len).0
     }
@@ -156,7 +156,7 @@ impl Keys {
     }
 
     /// Where `key` stands, if it is there.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub const fn position(&self, key: &DimKey) -> Option<usize> {
         let mut i = 0;
         while i < self.len {
