@@ -14,18 +14,18 @@
 mod memory;
 mod operators;
 mod regroup;
+mod sources;
+mod tensor;
 
 pub use crate::storage::packed::Packed;
 pub use memory::{Lent, Memory, Writable};
 pub use regroup::{AxisOf, Divided, Neighbours, NewInPlaceOf, SideBySide, UnionOf};
 
 use crate::assign::{Covers, CoversAxes, fill_typed};
-use crate::bind::source::{NdRank, RankDyn, check_rank};
-use crate::bind::split::sizes_of;
 use crate::brand::Rest;
 use crate::convert::AxisDims;
 use crate::dim::DimList;
-use crate::error::{At, DimError, unwrap};
+use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::{evaluate, evaluate_typed, typed_operands};
 use crate::expr::record::{is_active, untraced_slice};
 use crate::expr::{Expr, Operand};
@@ -36,14 +36,11 @@ use crate::rank::{Rank, Rank0};
 use crate::set::list::{List, NestedPairs};
 use crate::set::{Dims, DimsOf, SetOf};
 use crate::storage::{Owned, Place};
-use crate::tensor::{AsTensor, BorrowedExpr, Computable, NamedOf};
+use crate::tensor::Computable;
 use alloc::vec::Vec;
-use core::fmt;
-use core::ops::Deref;
-use core::panic::Location;
 use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
-use ndarray::{Array, ArrayBase, ArrayView, ArrayViewMut, Data, DataMut, Dimension};
+use ndarray::{ArrayView, ArrayViewMut};
 use smallvec::SmallVec;
 
 /// A tensor whose elements lie contiguously in the order of the dims `L`, the last one fastest: `Laid<f32, (N, H, W, C)>`.
@@ -202,147 +199,6 @@ pub trait IntoLaid {
 
 /// The elements of `M` in the order in which `D` names the dims.
 pub type LaidIn<M, D> = Laid<<M as Memory>::Elem, InOrder<D>, M>;
-
-macro_rules! flat {
-    ($([$($params:tt)*] $memory:ty;)*) => {$(
-        impl<$($params)*> IntoLaid for $memory {
-            type Memory = Self;
-            type Rank = RankDyn;
-
-            #[track_caller]
-            fn try_into_laid<D: AxisDims<RankDyn, Brands: List>>(
-                self,
-                dims: D,
-            ) -> Result<LaidIn<Self, D>, DimError>
-            where
-                InOrder<D>: SetOf,
-            {
-                let origin = Some(Location::caller());
-                let sizes = sizes_of(&dims, self.count(), origin).map_err(not_so_many)?;
-                let order = const { &order_of::<D, <InOrder<D> as SetOf>::Set>() }.as_slice();
-                Ok(Laid::of(self, order, &sizes))
-            }
-        }
-    )*};
-}
-
-flat! {
-    [T: Element] Vec<T>;
-    ['a, T: Element] &'a [T];
-    ['a, T: Element] &'a mut [T];
-}
-
-macro_rules! borrowed_vectors {
-    ($($vector:ty, $slice:ty;)*) => {$(
-        impl<'a, T: Element> IntoLaid for $vector {
-            type Memory = $slice;
-            type Rank = RankDyn;
-
-            #[track_caller]
-            fn try_into_laid<D: AxisDims<RankDyn, Brands: List>>(
-                self,
-                dims: D,
-            ) -> Result<LaidIn<$slice, D>, DimError>
-            where
-                InOrder<D>: SetOf,
-            {
-                <$slice>::try_into_laid(self, dims)
-            }
-        }
-    )*};
-}
-
-borrowed_vectors! {
-    &'a Vec<T>, &'a [T];
-    &'a mut Vec<T>, &'a mut [T];
-}
-
-macro_rules! arrays {
-    ($([$($params:tt)*] $array:ty, $memory:ty, |$a:ident| $elements:expr;)*) => {$(
-        impl<$($params)* T: Element, N: Dimension + NdRank> IntoLaid for $array {
-            type Memory = $memory;
-            type Rank = N::Rank;
-
-            #[track_caller]
-            fn try_into_laid<D: AxisDims<N::Rank, Brands: List>>(
-                self,
-                dims: D,
-            ) -> Result<LaidIn<$memory, D>, DimError>
-            where
-                InOrder<D>: SetOf,
-            {
-                let origin = Some(Location::caller());
-                let sizes = self.shape().to_vec();
-                let (mut names, mut unified) = (Vec::new(), Ok(()));
-                dims.each(|dim| {
-                    if let (Ok(()), Some(&size)) = (&unified, sizes.get(names.len())) {
-                        unified = dim.unify(size, origin);
-                    }
-                    names.push(dim.name);
-                });
-                check_rank(sizes.len(), names.len())?;
-                unified?;
-                let $a = self;
-                let memory: Result<$memory, NotSo> = $elements;
-                let memory = memory.map_err(|why| why.error(&names, &sizes))?;
-                let order = const { &order_of::<D, <InOrder<D> as SetOf>::Set>() }.as_slice();
-                Ok(Laid::of(memory, order, &sizes))
-            }
-        }
-    )*};
-}
-
-arrays! {
-    [] Array<T, N>, Vec<T>, |a| {
-        let (in_order, len) = (a.is_standard_layout(), a.len());
-        let (data, offset) = a.into_raw_vec_and_offset();
-        match (in_order, data.len() == len && offset.unwrap_or(0) == 0) {
-            (true, true) => Ok(data),
-            (true, false) => Err(NotSo::Alone),
-            (false, _) => Err(NotSo::InOrder),
-        }
-    };
-    ['a,] ArrayView<'a, T, N>, &'a [T], |a| a.to_slice().ok_or(NotSo::InOrder);
-    ['a,] ArrayViewMut<'a, T, N>, &'a mut [T], |a| a.into_slice().ok_or(NotSo::InOrder);
-    ['a, S: Data<Elem = T>,] &'a ArrayBase<S, N>, &'a [T], |a| a.as_slice().ok_or(NotSo::InOrder);
-    ['a, S: DataMut<Elem = T>,] &'a mut ArrayBase<S, N>, &'a mut [T], |a| a.as_slice_mut().ok_or(NotSo::InOrder);
-}
-
-/// How the elements of an array do not lie, though they would have to.
-enum NotSo {
-    /// In the order of its axes.
-    InOrder,
-    /// In a vector of their own: the array was cut out of one with more elements.
-    Alone,
-}
-
-impl NotSo {
-    #[cold]
-    fn error(self, names: &[&str], sizes: &[usize]) -> DimError {
-        let names = names.join(", ");
-        let why = match self {
-            NotSo::InOrder => format!("do not lie in the order ({names})"),
-            NotSo::Alone => "are part of a vector that has others as well".into(),
-        };
-        DimError::Shape {
-            what: format!(
-                "the elements of an array of shape {sizes:?} {why}; `.at(({names})).laid(({names}))` copies them"
-            ),
-        }
-    }
-}
-
-/// Why a vector or a slice, which has no axis to split, has not the elements of these dims.
-#[cold]
-fn not_so_many(error: DimError) -> DimError {
-    match error {
-        DimError::Split { group, size, why, origin } => {
-            let place = At(origin);
-            DimError::Shape { what: format!("{size} elements cannot be laid out as {group}: {why}{place}") }
-        }
-        error => error,
-    }
-}
 
 impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     /// Elements that lie in this `order` of the axes of the set, which have these `sizes` in the same order.
@@ -527,124 +383,5 @@ impl<T: Element, L: SetOf, M: Memory<Elem = T>> Laid<T, L, M> {
     /// The tensor, whose type does not say how it lies. Nothing is copied, and [`laid`](Lay::laid) with the same order is the way back.
     pub fn into_inner(self) -> Named<T, L::Set, Rank0, M::Tensor<L::Set>> {
         self.0
-    }
-}
-
-impl<T: Element, L: SetOf, M: Memory<Elem = T>> Deref for Laid<T, L, M> {
-    type Target = Named<T, L::Set, Rank0, M::Tensor<L::Set>>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.0
-    }
-}
-
-impl<T: Element, L: SetOf, M: Memory<Elem = T, Tensor<L::Set>: Clone>> Clone for Laid<T, L, M> {
-    fn clone(&self) -> Self {
-        Laid(self.0.clone())
-    }
-}
-
-impl<T: Element, L: SetOf> Copy for Laid<T, L, &[T]> {}
-
-/// The tensor, as other tensors are shown, and the order in which it lies.
-impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> fmt::Debug for Laid<T, L, M>
-where
-    Named<T, L::Set, Rank0, M::Tensor<L::Set>>: fmt::Debug,
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)?;
-        write_order::<L>(f)
-    }
-}
-
-/// The tensor, as other tensors are shown, and the order in which it lies.
-impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> fmt::Display for Laid<T, L, M>
-where
-    Named<T, L::Set, Rank0, M::Tensor<L::Set>>: fmt::Display,
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)?;
-        write_order::<L>(f)
-    }
-}
-
-fn write_order<L: Dims>(f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    f.write_str(", laid out as (")?;
-    for (at, key) in L::KEYS.as_slice().iter().enumerate() {
-        write!(f, "{}{}", if at > 0 { ", " } else { "" }, key.name)?;
-    }
-    f.write_str(")")
-}
-
-/// Two are equal if their sizes and all their elements are.
-impl<T: Element, L: SetOf, M: Memory<Elem = T>, O: Memory<Elem = T>> PartialEq<Laid<T, L, O>>
-    for Laid<T, L, M>
-where
-    Named<T, L::Set, Rank0, M::Tensor<L::Set>>: PartialEq<Named<T, L::Set, Rank0, O::Tensor<L::Set>>>,
-{
-    fn eq(&self, other: &Laid<T, L, O>) -> bool {
-        self.0 == other.0
-    }
-}
-
-impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> AsTensor for Laid<T, L, M> {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Elem = T;
-    type Dims = L::Set;
-    type Rank = Rank0;
-    type Expr = Packed<M::Tensor<L::Set>, L>;
-
-    #[inline(always)]
-    fn into_named(self) -> NamedOf<Self> {
-        Named::from_expr(Packed::new(self.0.expr))
-    }
-
-    #[inline(always)]
-    fn borrowed(&self) -> BorrowedExpr<'_, Self::Expr> {
-        BorrowedExpr::Reference(Packed::reference(&self.0.expr))
-    }
-}
-
-impl<'a, T: Element, L: SetOf + Dims, M: Memory<Elem = T>> AsTensor for &'a Laid<T, L, M> {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Elem = T;
-    type Dims = L::Set;
-    type Rank = Rank0;
-    type Expr = Packed<&'a M::Tensor<L::Set>, L>;
-
-    #[inline(always)]
-    fn into_named(self) -> NamedOf<Self> {
-        Named::from_expr(Packed::new(&self.0.expr))
-    }
-
-    #[inline(always)]
-    fn borrowed(&self) -> BorrowedExpr<'_, Self::Expr> {
-        BorrowedExpr::Made(self.into_named().expr)
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Operand<T> for Laid<T, L, M> {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Dims = L::Set;
-    type Rank = Rank0;
-    type Expr = Packed<M::Tensor<L::Set>, L>;
-
-    #[inline(always)]
-    fn into_expr(self) -> Self::Expr {
-        self.into_named().expr
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<'a, T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Operand<T> for &'a Laid<T, L, M> {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Dims = L::Set;
-    type Rank = Rank0;
-    type Expr = Packed<&'a M::Tensor<L::Set>, L>;
-
-    #[inline(always)]
-    fn into_expr(self) -> Self::Expr {
-        self.into_named().expr
     }
 }

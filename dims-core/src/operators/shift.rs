@@ -119,7 +119,13 @@ fn rearrange<T: Element>(
         let mut operands = nest.operands();
         let to = operands.next_row();
         let places = out.reborrow();
-        copy_row(elements.moved(offset as isize), operands.next_row(), places, at * inner, (to.strides, &nest.sizes));
+        copy_row(
+            elements.moved(offset as isize),
+            operands.next_row(),
+            places,
+            at * inner,
+            (to.strides, &nest.sizes),
+        );
     }
 }
 

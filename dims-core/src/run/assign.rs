@@ -18,9 +18,7 @@ use crate::run::sum_into::sum_into;
 use crate::set::{Dims, DimsOf, Union};
 use crate::storage::axes::AxisBlock;
 use crate::storage::source::elements_mut;
-use crate::storage::unchecked::{
-    copy_onto, copy_row, line, line_mut, update, update_lowered, write_lowered,
-};
+use crate::storage::unchecked::{copy_onto, copy_row, line, line_mut, update, update_lowered, write_lowered};
 use crate::storage::{Owned, Place};
 use crate::tensor::{AsTensor, Evaluable, NamedOf, checked};
 use alloc::string::String;

@@ -133,7 +133,9 @@ where
         loops: Loops::new::<E::Elem>(&nest, len, threads::parts(work)),
         count,
     });
-    if let Some(program) = lowered(expr, len.saturating_mul(count)).filter(|program| program.is_kernel::<E::Elem>()) {
+    if let Some(program) =
+        lowered(expr, len.saturating_mul(count)).filter(|program| program.is_kernel::<E::Elem>())
+    {
         let sums = Sum
             .reduce_memory(unchecked::to_reduce_lowered(&program, &nest, work, len, count))
             .map_err(|error| shape.name_dims(error.into(), kept))?;

@@ -415,7 +415,9 @@ fn pair<T: Num>(
             let roles = Roles { batch: 0, m: 0, n: m | n, k: sum };
             if let Some(products) = row_times_matrix(vector, matrix, sizes, kept, target.as_deref(), roles) {
                 record(|| products.step::<T>(axes.product(vector, matrix, kept)));
-                return run_products(products, vector, matrix, kept, sizes, target);
+                // SAFETY: the plan was made of these operands' strides, which are valid for loops of these sizes, as whoever made the operands promised, and of those of the
+                // target, or of a contiguous result in the order of `kept`.
+                return unsafe { run_products(products, vector, matrix, kept, sizes, target) };
             }
         }
         let reduced: SmallVec<[usize; 8]> = each((in_a | in_b) & !result).collect();
@@ -464,7 +466,11 @@ fn row_times_matrix<T: Num>(
 }
 
 /// Runs the products: to new memory, or to a target, and then nothing is returned.
-fn run_products<T: Num>(
+///
+/// # Safety
+///
+/// The plan has the strides of these operands, which are valid for loops of `sizes`, and those of the target, or of a contiguous result in the order of `kept`.
+unsafe fn run_products<T: Num>(
     products: Products,
     a: &Operand<'_, T>,
     b: &Operand<'_, T>,
@@ -474,12 +480,14 @@ fn run_products<T: Num>(
 ) -> Result<Vec<T>, Error> {
     match target {
         Some(target) => {
-            gemm::products::run_onto(products, a.elements(), b.elements(), target.places());
+            // SAFETY: the caller's promise about operands; the plan has the strides of the target, whose places are distinct, as `Target::new` was promised.
+            unsafe { gemm::products::run_onto(products, a.elements(), b.elements(), target.places()) };
             Ok(Vec::new())
         }
         None => {
             let len = kept.iter().map(|&axis| sizes[axis]).product();
-            gemm::products::run(products, a.elements(), b.elements(), len)
+            // SAFETY: the caller's promise about operands; the plan has the strides of a contiguous result of `len` elements.
+            unsafe { gemm::products::run(products, a.elements(), b.elements(), len) }
         }
     }
 }
@@ -569,12 +577,16 @@ fn matrix_pair<T: Num>(
         record(|| products.step::<T>(axes.product(&a, &b, kept)));
         return match target {
             Some(target) => {
-                gemm::in_panels::run_onto(&products, a.elements(), b.elements(), target.places());
+                // SAFETY: the plan was made of the operands' strides, which are valid for loops of these sizes, as whoever made the operands promised, and of the
+                // target's, whose places are distinct, as `Target::new` was promised.
+                unsafe { gemm::in_panels::run_onto(&products, a.elements(), b.elements(), target.places()) };
                 Ok(Vec::new())
             }
             None => {
                 let len = kept.iter().map(|&axis| sizes[axis]).product();
-                gemm::in_panels::run(&products, a.elements(), b.elements(), len)
+                // SAFETY: the plan was made of the operands' strides, which are valid for loops of these sizes, as whoever made the operands promised, and of those of
+                // a contiguous result of `len` elements.
+                unsafe { gemm::in_panels::run(&products, a.elements(), b.elements(), len) }
             }
         };
     }
@@ -584,7 +596,9 @@ fn matrix_pair<T: Num>(
     }
     let products = runs.products();
     record(|| products.step::<T>(axes.product(&a, &b, kept)));
-    run_products(products, &a, &b, kept, sizes, target)
+    // SAFETY: the plan was made of these operands' strides, which are valid for loops of these sizes, as whoever made the operands promised, and of `c`: those of the target,
+    // or of a contiguous result in the order of `kept`.
+    unsafe { run_products(products, &a, &b, kept, sizes, target) }
 }
 
 /// The operands of a product whose rows, columns or sums are several loops: an operand is packed if then fewer are left, if that does not

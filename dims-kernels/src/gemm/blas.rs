@@ -79,7 +79,7 @@ unsafe fn complex<T: Num, Z: 'static, R>(
     };
     let beta = if product.accumulate { &one } else { &zero };
     let (a_start, b_start, c) = (product.a.start.cast(), product.b.start.cast(), product.c.cast());
-    // SAFETY: as in `real`; a complex number is laid out as its two parts.
+    // SAFETY: the caller's promise; `T` and `Z` are one type, whose two parts are neighbours, as CBLAS has it; the leading dimensions are the strides.
     unsafe {
         call(CBLAS_LAYOUT::CblasRowMajor, a.0, b.0, m, n, k, &one, a_start, a.1, b_start, b.1, beta, c, ldc);
     }

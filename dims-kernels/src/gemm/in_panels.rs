@@ -11,10 +11,15 @@ use crate::scalar::Num;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// The results of the products, as many elements as there are: each thread takes its [share](Share).
+/// The results of the products, `len` elements: each thread takes its [share](Share).
 ///
 /// Each operand is read along the strides that the plan took down of it.
-pub fn run<T: Num>(
+///
+/// # Safety
+///
+/// Each position of the plan's loops is, along the strides that it took down of `a` and of `b`, one of their elements. Batch, rows and columns together have `len` positions,
+/// and their strides in the result reach each of as many slots once.
+pub unsafe fn run<T: Num>(
     products: &InPanels,
     a: Elements<'_, T>,
     b: Elements<'_, T>,
@@ -22,8 +27,7 @@ pub fn run<T: Num>(
 ) -> Result<Vec<T>, Error> {
     assert_eq!(products.batch() * products.m * products.n, len, "the products are the result");
     let mut out = reserve::<T>(len)?;
-    // SAFETY: batch, rows and columns are all axes of the result that have more than one element, and lie contiguously: each position is one
-    // of the `len` slots, distinct ones for distinct positions.
+    // SAFETY: the operands are the caller's promise; the results are the `len` slots of new memory, each of which is written, as the caller promises.
     unsafe {
         run_at(products, a, b, out.as_mut_ptr());
         out.set_len(len);
@@ -32,7 +36,11 @@ pub fn run<T: Num>(
 }
 
 /// As [`run`], into memory that is initialised already: along the strides that the plan took down of it.
-pub fn run_onto<T: Num>(
+///
+/// # Safety
+///
+/// As for [`run`], of `a` and `b`. Each position of batch, rows and columns is, along the strides in the result, one of the elements of `out`, a distinct one for each.
+pub unsafe fn run_onto<T: Num>(
     products: &InPanels,
     a: Elements<'_, T>,
     b: Elements<'_, T>,
@@ -40,7 +48,7 @@ pub fn run_onto<T: Num>(
 ) {
     let Roles { batch, m, n, .. } = &products.roles;
     out.assert_loops(0, [batch, m, n].into_iter().flatten().map(|l| (l.size, l.c)));
-    // SAFETY: the results are those along axes of `out`, which is borrowed exclusively.
+    // SAFETY: the operands are the caller's promise, and so is that the results are elements of `out`, which is borrowed exclusively.
     unsafe { run_at(products, a, b, out.as_mut_ptr()) };
 }
 
@@ -48,7 +56,8 @@ pub fn run_onto<T: Num>(
 ///
 /// # Safety
 ///
-/// The results are valid for writes; nothing else accesses them, and distinct positions have distinct ones.
+/// Each position of the loops is, along the strides of `a` and of `b`, one of their elements. The results are valid for writes; nothing else accesses them, and distinct positions
+/// have distinct ones.
 unsafe fn run_at<T: Num>(products: &InPanels, a: Elements<'_, T>, b: Elements<'_, T>, c: *mut T) {
     let InPanels { roles, m, n, k, exchanged } = products;
     let (m, n, k) = (*m, *n, *k);

@@ -156,7 +156,7 @@ impl<T: Num, S: SumOffsets> Small<T, S> {
         if c_col != 1 {
             for (i, &sums) in sums.iter().enumerate() {
                 for (at, &sum) in sums.iter().enumerate() {
-                    // SAFETY: as above.
+                    // SAFETY: `row + i` and `column + at` are a row and a column of the result, which the caller gave us exclusively.
                     unsafe {
                         let out = start.offset(i as isize * c_row + at as isize * c_col);
                         *out = if accumulate { (*out).add(sum) } else { sum };
@@ -165,7 +165,7 @@ impl<T: Num, S: SumOffsets> Small<T, S> {
             }
         } else if accumulate {
             for (i, &sums) in sums.iter().enumerate() {
-                // SAFETY: as above; the elements of the row are neighbours.
+                // SAFETY: `W` columns from `column` on are some of the result's, and neighbours, as `c_col` is 1; the caller gave us the result exclusively.
                 unsafe {
                     let out = start.offset(i as isize * c_row).cast::<[T; W]>();
                     *out = core::array::from_fn(|at| (*out)[at].add(sums[at]));
@@ -173,7 +173,7 @@ impl<T: Num, S: SumOffsets> Small<T, S> {
             }
         } else {
             for (i, &sums) in sums.iter().enumerate() {
-                // SAFETY: as above.
+                // SAFETY: `W` columns from `column` on are some of the result's, and neighbours, as `c_col` is 1; the caller gave us the result exclusively.
                 unsafe { *start.offset(i as isize * c_row).cast::<[T; W]>() = sums };
             }
         }
@@ -199,7 +199,7 @@ pub unsafe fn by_rows<T: Num>(product: &Product<T>) {
             // SAFETY: the element lies in the matrix, and the caller promised that it is valid.
             let x = unsafe { *a.start.offset(i as isize * a.row + p as isize * a.col) };
             for j in 0..n {
-                // SAFETY: as above.
+                // SAFETY: `i`, `p` and `j` are within the sizes of the product, so the element of `b` is valid, and that of `c` is the caller's, given to us exclusively.
                 unsafe {
                     let out = c.offset(i as isize * c_row + j as isize * c_col);
                     *out = (*out).add(x.mul(*b.start.offset(p as isize * b.row + j as isize * b.col)));

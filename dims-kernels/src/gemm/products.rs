@@ -11,8 +11,13 @@ use crate::memory::elements::{Elements, ElementsMut};
 use crate::scalar::Num;
 use alloc::vec::Vec;
 
-/// The results of all products, as many elements as there are: each operand is read along the strides that the plan took down of it.
-pub fn run<T: Num>(
+/// The results of all products, `len` elements: each operand is read along the strides that the plan took down of it.
+///
+/// # Safety
+///
+/// Each position of the plan's loops is, along the strides that it took down of `a` and of `b`, one of their elements. Batch, rows and columns together have `len` positions,
+/// and their strides in the result reach each of as many slots once.
+pub unsafe fn run<T: Num>(
     products: Products,
     a: Elements<'_, T>,
     b: Elements<'_, T>,
@@ -20,8 +25,7 @@ pub fn run<T: Num>(
 ) -> Result<Vec<T>, Error> {
     assert_eq!(products.len(), len, "the products are the result");
     let mut out = reserve::<T>(len)?;
-    // SAFETY: batch, rows and columns are all axes of the result that have more than one element, and lie contiguously: each position is one
-    // of the `len` slots, distinct ones for distinct positions.
+    // SAFETY: the operands are the caller's promise; the results are the `len` slots of new memory, each of which is written, as the caller promises.
     unsafe {
         run_at(products, a, b, out.as_mut_ptr());
         out.set_len(len);
@@ -30,7 +34,11 @@ pub fn run<T: Num>(
 }
 
 /// As [`run`], into memory that is initialised already: along the strides that the plan took down of it.
-pub fn run_onto<T: Num>(
+///
+/// # Safety
+///
+/// As for [`run`], of `a` and `b`. Each position of batch, rows and columns is, along the strides in the result, one of the elements of `out`, a distinct one for each.
+pub unsafe fn run_onto<T: Num>(
     products: Products,
     a: Elements<'_, T>,
     b: Elements<'_, T>,
@@ -38,7 +46,7 @@ pub fn run_onto<T: Num>(
 ) {
     let Products { loops, results, m, n, .. } = &products;
     out.assert_loops(0, loops[..*results].iter().chain([m, n]).map(|l| (l.size, l.c)));
-    // SAFETY: the results are those along axes of `out`, which is borrowed exclusively.
+    // SAFETY: the operands are the caller's promise, and so is that the results are elements of `out`, which is borrowed exclusively.
     unsafe { run_at(products, a, b, out.as_mut_ptr()) };
 }
 
@@ -46,7 +54,8 @@ pub fn run_onto<T: Num>(
 ///
 /// # Safety
 ///
-/// The results are valid for writes; nothing else accesses them, and distinct positions have distinct ones.
+/// Each position of the loops is, along the strides of `a` and of `b`, one of their elements. The results are valid for writes; nothing else accesses them, and distinct positions
+/// have distinct ones.
 unsafe fn run_at<T: Num>(products: Products, a: Elements<'_, T>, b: Elements<'_, T>, c: *mut T) {
     let parts = products.parts::<T>();
     let Products { loops, results, m, n, k } = products;

@@ -304,7 +304,7 @@ unsafe impl<T: Element, X: Indices, W: StrideKind> Kernel for Strided<'_, T, X, 
 
     #[inline(always)]
     unsafe fn get_broadcast<I: Isa, const LEFT: bool>(&reader: &*const T, x: usize) -> T {
-        // SAFETY: as for `get`.
+        // SAFETY: the reader points at the `len` elements of the tile after whose load it was made, and `x < len`.
         unsafe { *reader.add(x) }
     }
 

@@ -190,7 +190,7 @@ pub fn dispatch<W: Task>(task: W) -> W::Out {
                 // SAFETY: the machine has the features.
                 return unsafe { with_avx512(task) };
             }
-            // SAFETY: as above; machines with AVX-512 have AVX2 and FMA.
+            // SAFETY: the machine has the features: those with AVX-512 have AVX2 and FMA.
             Level::Avx512 | Level::Avx2 => return unsafe { with_avx2(task) },
             Level::Baseline => {}
         }

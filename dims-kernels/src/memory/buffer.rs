@@ -108,7 +108,7 @@ impl<T> Drop for Last<T> {
 // SAFETY: the memory is read by all who have it, and dropped by the last one, as that of an `Arc` of a vector.
 #[cfg(feature = "std")]
 unsafe impl<T: Send + Sync> Send for Last<T> {}
-// SAFETY: as above.
+// SAFETY: a shared one gives shared access to the memory alone, as an `Arc` of a vector does.
 #[cfg(feature = "std")]
 unsafe impl<T: Send + Sync> Sync for Last<T> {}
 

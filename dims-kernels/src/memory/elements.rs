@@ -70,7 +70,11 @@ impl Reaches for Reached {
         #[cfg(debug_assertions)]
         {
             let loops = Reach::of_loops(sizes, strides);
-            assert!(Reach::covers(self.reach, offset, loops), "loops stay within what the axes reach: {:?}", self.reach);
+            assert!(
+                Reach::covers(self.reach, offset, loops),
+                "loops stay within what the axes reach: {:?}",
+                self.reach
+            );
         }
     }
 }
@@ -175,7 +179,7 @@ impl<T> Copy for Elements<'_, T> {}
 
 // SAFETY: these are shared borrows of elements.
 unsafe impl<T: Sync> Send for Elements<'_, T> {}
-// SAFETY: as above.
+// SAFETY: all that a shared one allows is to copy it, and it is a shared borrow of elements.
 unsafe impl<T: Sync> Sync for Elements<'_, T> {}
 
 impl<T> core::fmt::Debug for Elements<'_, T> {

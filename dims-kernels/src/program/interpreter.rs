@@ -3,8 +3,8 @@
 use crate::load::{Faults, Kernel, TILE, Tile};
 use crate::loops::nest::{Operands, Row};
 use crate::machine::isa::{Isa, Task, dispatch};
-use crate::ops::code::{Binary, DType, Kind, Number, Unary, each_dtype, integer_bounds};
 use crate::memory::elements::Reached;
+use crate::ops::code::{Binary, DType, Kind, Number, Unary, each_dtype, integer_bounds};
 use crate::ops::function::{Values, ValuesMut};
 use crate::program::{Instruction, Program, Register};
 use crate::scalar::{CastTo, Element};
@@ -382,15 +382,11 @@ impl Operand<'_> {
     fn count(&mut self, span: &Span<'_>, place: *mut u64) -> RegisterLine {
         let steps = Steps::of(&self.row, span.at);
         for row in 0..span.rows {
-            let first = steps.first + row as isize * steps.row;
+            let mut position = steps.first + row as isize * steps.row;
             for x in 0..span.len {
                 // SAFETY: the slot has room for a line, which the rows of a span fill.
-                unsafe {
-                    place
-                        .cast::<isize>()
-                        .add(row * span.len + x)
-                        .write(first + x as isize * steps.along);
-                }
+                unsafe { place.cast::<isize>().add(row * span.len + x).write(position) };
+                position += steps.along;
             }
         }
         RegisterLine(place.cast())
@@ -503,11 +499,11 @@ impl DType {
     }
 }
 
-/// As [`DType::write_line`].
+/// Writes values of a register as elements of one type: see [`DType::write_line`].
 ///
 /// # Safety
 ///
-/// As there.
+/// `line` has `rows * len` values, and there are as many places along the steps, which nothing else accesses.
 unsafe fn write_rows<R: Copy + CastTo<T>, T: Copy>(
     line: *const R,
     start: *mut T,
@@ -521,7 +517,8 @@ unsafe fn write_rows<R: Copy + CastTo<T>, T: Copy>(
             if along == 1 {
                 (0..len).for_each(|x| start.add(x).write((*line.add(x)).cast_to()));
             } else {
-                (0..len).for_each(|x| start.wrapping_offset(x as isize * along).write((*line.add(x)).cast_to()));
+                (0..len)
+                    .for_each(|x| start.wrapping_offset(x as isize * along).write((*line.add(x)).cast_to()));
             }
         }
     }
@@ -763,7 +760,7 @@ unsafe impl<T: Output> Kernel for Interpreted<'_, T> {
 
     #[inline(always)]
     unsafe fn get_broadcast<I: Isa, const LEFT: bool>(reader: &*const T, x: usize) -> T {
-        // SAFETY: as for `get`.
+        // SAFETY: the reader points at the line of the tile after whose load it was made, which has an element for each of the tile's.
         unsafe { *reader.add(x) }
     }
 

@@ -11,32 +11,39 @@ use crate::ops::code::DType;
 use crate::program::Program;
 use crate::program::interpreter::{Machine, OperandSource, Span};
 use crate::scalar::Element;
+#[cfg(feature = "std")]
+use core::cell::Cell;
 use core::marker::PhantomData;
-use core::sync::atomic::{AtomicU8, Ordering};
 use smallvec::SmallVec;
 
-/// Whether programs replace kernels: 0 as the build says, 1 always, 2 never.
-static REPLACED: AtomicU8 = AtomicU8::new(0);
+#[cfg(feature = "std")]
+std::thread_local! {
+    /// Whether programs replace kernels on this thread; if nothing is said, as the build says.
+    static REPLACED: Cell<Option<bool>> = const { Cell::new(None) };
 
-/// Whether expressions of so many elements run as programs.
-#[inline]
+    /// How many programs have replaced kernels on this thread.
+    static COUNT: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Whether expressions of so many elements run as programs on this thread.
+#[cfg(feature = "std")]
+#[inline(never)]
 pub fn is_lowered(len: usize) -> bool {
     // (Kernels of few elements take less time than to write a program.)
     const FEW: usize = 8;
-    match REPLACED.load(Ordering::Relaxed) {
-        0 => !cfg!(unoptimized) && len > FEW,
-        replaced => replaced == 1,
-    }
+    REPLACED.get().unwrap_or(!cfg!(unoptimized) && len > FEW)
 }
 
-/// Has all expressions run as programs, or none, or as the build says: for tests, which compare both.
+/// Has all expressions of this thread run as programs, or none, or as the build says: for tests, which compare both.
+#[cfg(feature = "std")]
 pub fn lower(replaced: Option<bool>) {
-    let replaced = match replaced {
-        None => 0,
-        Some(true) => 1,
-        Some(false) => 2,
-    };
-    REPLACED.store(replaced, Ordering::Relaxed);
+    REPLACED.set(replaced);
+}
+
+/// How many programs have replaced kernels on this thread: so a test sees that one did.
+#[cfg(feature = "std")]
+pub fn count() -> usize {
+    COUNT.get()
 }
 
 /// A program that computes each bit as the kernel of its expression would, with the elements that it reads.
@@ -54,6 +61,8 @@ impl LoweredProgram<'_> {
     /// A program, what it reads in the order of the rows of a nest, and the type of its results. (Whoever runs it promises that the nest's rows stay within what
     /// is read.)
     pub(crate) fn new(program: Program, sources: SmallVec<[OperandSource; 6]>, dtype: DType) -> Self {
+        #[cfg(feature = "std")]
+        COUNT.set(COUNT.get() + 1);
         LoweredProgram { program, sources, dtype, elements: PhantomData }
     }
 

@@ -59,7 +59,7 @@ impl<A: Copy> Lanes<A> {
             }
             while x + LANES <= len {
                 for (lane, acc) in lanes.iter_mut().enumerate() {
-                    // SAFETY: as above.
+                    // SAFETY: less than `len`, that of the tile, which was loaded without a mask.
                     *acc = reducer.step::<I>(*acc, unsafe { kernel.get::<I>(x + lane) }, seen + x + lane);
                 }
                 x += LANES;
@@ -73,7 +73,7 @@ impl<A: Copy> Lanes<A> {
             lanes.copy_from_slice(&self.lanes[..TAIL_LANES]);
             while x + TAIL_LANES <= len {
                 for (lane, acc) in lanes.iter_mut().enumerate() {
-                    // SAFETY: as above.
+                    // SAFETY: less than `len`, that of the tile, which was loaded without a mask.
                     *acc = reducer.step::<I>(*acc, unsafe { kernel.get::<I>(x + lane) }, seen + x + lane);
                 }
                 x += TAIL_LANES;
@@ -84,7 +84,7 @@ impl<A: Copy> Lanes<A> {
         }
         self.steps += len - x;
         while x < len {
-            // SAFETY: as above.
+            // SAFETY: less than `len`, that of the tile, which was loaded without a mask.
             self.tail = reducer.step::<I>(self.tail, unsafe { kernel.get::<I>(x) }, seen + x);
             x += 1;
         }

@@ -96,13 +96,13 @@ impl<'l, T: Copy> Line<'l, T> {
                 for (value, sum) in some.iter_mut().zip(sums) {
                     *value = f(*value, sum);
                 }
-                // SAFETY: as above.
+                // SAFETY: by the contract of `new`: these places lie within the line's.
                 unsafe { self.to.add(at).cast::<LaneVector<T>>().write(some) };
             }
         }
         let mut sums = flat(sums);
         for (at, sum) in (whole..self.len).zip(&mut sums) {
-            // SAFETY: as above.
+            // SAFETY: by the contract of `new`: the element and its place lie within the line.
             unsafe { self.to.add(at).write(f(*self.from.add(at), sum)) };
         }
         // SAFETY: by the contract of `new`; all were just written.

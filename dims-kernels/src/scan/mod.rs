@@ -184,7 +184,8 @@ pub fn replace<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
     for (kernel, nest) in parts {
         let len = nest.positions();
         let part = ReplacingScan { kernel, nest, place: place.wrapping_add(done), len, inner, along };
-        // SAFETY: as in `collect`; the places are those of the expression's own elements in the order of the loops.
+        // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets there be several parts; the places of a part are those of
+        // the expression's own elements at the part's positions, which no other part reads or writes.
         work.push(unsafe { Carried::new(part) });
         done += len;
     }
@@ -344,7 +345,8 @@ impl<K: Kernel, W: Along<K::Elem>> Task for ReplacingScan<'_, K, W> {
             done += tile.len;
             tiles.advance();
             if done - worked == some || done == len {
-                // SAFETY: as above; the kernel has read all that it reads of these blocks, which are complete.
+                // SAFETY: the places from `worked` to `done` are some of those that the caller of `replace` gave us, and were all written; the kernel has read all that it
+                // reads of these blocks, which are complete.
                 let data = unsafe { core::slice::from_raw_parts_mut(place.add(worked), done - worked) };
                 along.blocks(data, block, inner);
                 worked = done;

@@ -144,7 +144,11 @@ impl<'w> Writer<'w> {
     /// Elements that are read where they are, for as long as the program stays.
     fn read<T: Element>(&mut self, start: *const u8, dtype: DType, reached: Reached) -> Register {
         let number = self.push::<T>(Memory::Read(start, dtype, reached));
-        if dtype.is_exact() { self.build.load(number, dtype) } else { self.opaque(core::any::type_name::<T>()) }
+        if dtype.is_exact() {
+            self.build.load(number, dtype)
+        } else {
+            self.opaque(core::any::type_name::<T>())
+        }
     }
 
     /// A row that nothing is read along.

@@ -1,0 +1,403 @@
+//! The steps of recorded programs: what expressions, reductions and other operations yield.
+
+use crate::error::DimError;
+use crate::expr::Expr;
+use crate::plan::explain;
+use crate::plan::shape::Shape;
+use crate::rank::{Rank, Rank0};
+use crate::set::Dims;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::panic::Location;
+use kernels::loops::nest::Nest;
+use kernels::loops::rows::Rows;
+use kernels::loops::steps::is_recording;
+use kernels::memory::buffer::Buffer;
+use kernels::program::Register;
+use kernels::program::code::{DType, LineWork, Reduction};
+use kernels::scalar::Element;
+pub(crate) use kernels::trace::Part;
+pub(crate) use kernels::trace::is_active;
+use kernels::trace::record::{Unrecorded, Writer};
+use kernels::trace::{Field, Held, Node, Place, Rule, Step, Table, registry, rules};
+
+/// The field of an expression whose result is traced.
+pub(crate) type Traced = Option<Box<Field>>;
+
+/// The field of an expression that yields elements of the type `T`, if an operand is traced and they are floats: others have no derivatives.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn traced<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
+    expr: &E,
+    shape: &Shape,
+) -> Result<Traced, DimError> {
+    if is_active() { written::<T, U, R, E>(expr, shape) } else { Ok(None) }
+}
+
+/// The field of an expression, which need not be traced, over the loops of a shape. What programs do not know is computed, along the loops `axes` as the expression
+/// varies along no others; it is an error if it is traced.
+#[track_caller]
+pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(
+    expr: &E,
+    shape: &Shape,
+    axes: &[usize],
+) -> Result<Field, DimError> {
+    let sizes = shape.sizes();
+    let mut rows = Rows::new(sizes.len());
+    expr.rows::<U, Rank0>(shape, &mut rows);
+    let mut writer = Writer::new();
+    let value = expr.write(&mut writer);
+    let is_float = DType::of::<T>().is_some_and(DType::is_float);
+    if writer.opaque_operation().is_some() {
+        if let (Some(operation), true, true) = (writer.opaque_operation(), is_float, writer.is_traced()) {
+            return Err(lost(operation));
+        }
+        let len = shape.volume(axes.iter().copied(), size_of::<T>())?;
+        let data = expr.collect(&Nest::map(sizes, axes, &rows), len)?;
+        return Ok(Field::held(sizes, &Buffer::from(data).held(), Place::contiguous(sizes, axes)));
+    }
+    match writer.finish_any(value, sizes, &rows) {
+        Ok(field) => Ok(field),
+        Err(Unrecorded::Memory(error)) => Err(error.into()),
+        Err(_) => unreachable!("it was computed before, and programs know it"),
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn written<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
+    expr: &E,
+    shape: &Shape,
+) -> Result<Traced, DimError> {
+    if DType::of::<T>().is_some_and(|dtype| !dtype.is_float()) {
+        return Ok(None);
+    }
+    let mut rows = Rows::new(shape.sizes().len());
+    expr.rows::<U, R>(shape, &mut rows);
+    let mut writer = Writer::new();
+    let mut value = expr.write(&mut writer);
+    if DType::of::<T>().is_none() {
+        value = writer.opaque(core::any::type_name::<T>());
+    }
+    let mut traced = finished(writer.finish(value, shape.sizes(), &rows))?;
+    if let (Some(field), true) = (&mut traced, is_recording()) {
+        let names = (0..shape.sizes().len()).map(|axis| explain::name(U::KEYS, axis));
+        field.names = Some(names.collect());
+    }
+    Ok(traced)
+}
+
+/// Whether an operand of an expression that yields floats is traced.
+#[inline]
+#[track_caller]
+pub(crate) fn is_traced<T: Element, U: Dims, E: Expr + ?Sized>(
+    expr: &E,
+    shape: &Shape,
+) -> Result<bool, DimError> {
+    Ok(traced::<T, U, Rank0, E>(expr, shape)?.is_some())
+}
+
+#[track_caller]
+pub(crate) fn finished(field: Result<Option<Field>, Unrecorded>) -> Result<Traced, DimError> {
+    match field {
+        Ok(field) => Ok(field.map(Box::new)),
+        Err(Unrecorded::Memory(error)) => Err(error.into()),
+        Err(Unrecorded::Opaque("map")) => {
+            Err(underivable("map", "give it a derivative, as a `ScalarOp` for `x.apply(op)`"))
+        }
+        Err(Unrecorded::Opaque("zip_map")) => {
+            Err(underivable("zip_map", "give it a derivative, as a `ScalarOp` for `x.apply_with(y, op)`"))
+        }
+        Err(Unrecorded::Opaque(operation)) => Err(lost(operation)),
+        Err(Unrecorded::Own(operation)) => {
+            Err(underivable(operation, "give it a derivative, as `fn derivative` of its `ScalarOp`"))
+        }
+    }
+}
+
+/// The field that `write` writes, of operands with these strides along loops of these sizes, if one of them is traced.
+#[cold]
+#[inline(never)]
+#[track_caller]
+pub(crate) fn traced_by<'w, T: Element>(
+    sizes: &[usize],
+    rows: &Rows,
+    write: impl FnOnce(&mut Writer<'w>) -> Register,
+) -> Result<Traced, DimError> {
+    if DType::of::<T>().is_some_and(|dtype| !dtype.is_float()) {
+        return Ok(None);
+    }
+    let mut writer = Writer::new();
+    let mut value = write(&mut writer);
+    if DType::of::<T>().is_none() {
+        value = writer.opaque(core::any::type_name::<T>());
+    }
+    finished(writer.finish(value, sizes, rows))
+}
+
+/// A step whose pull-back is a function: of the value, its cotangent, whether the gradient is recorded, and which nodes are asked for.
+pub(crate) struct Function<F> {
+    pub(crate) name: &'static str,
+    pub(crate) operands: Vec<Field>,
+    pub(crate) pull: F,
+}
+
+type Pulled = Result<Vec<(Arc<Node>, Part)>, kernels::error::Error>;
+
+impl<F> Rule for Function<F>
+where
+    F: Fn(&Arc<dyn Held>, &Arc<dyn Held>, bool, &dyn Fn(u64) -> bool) -> Pulled + Send + Sync,
+{
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn operands(&self) -> Vec<&Field> {
+        self.operands.iter().collect()
+    }
+
+    fn take_operands(&mut self) -> Vec<Field> {
+        core::mem::take(&mut self.operands)
+    }
+
+    fn pull(&self, value: &Arc<dyn Held>, cotangent: &Arc<dyn Held>, recorded: bool) -> Pulled {
+        self.pull_by(value, cotangent, recorded, &|_| true)
+    }
+
+    fn pull_by(
+        &self,
+        value: &Arc<dyn Held>,
+        cotangent: &Arc<dyn Held>,
+        recorded: bool,
+        asked: &dyn Fn(u64) -> bool,
+    ) -> Pulled {
+        (self.pull)(value, cotangent, recorded, asked)
+    }
+}
+
+/// The error of an operation through which no gradient can be taken.
+#[cold]
+#[track_caller]
+pub(crate) fn lost(operation: &'static str) -> DimError {
+    DimError::NoDerivative { operation, origin: Some(Location::caller()) }
+}
+
+/// The error of a user's function without a derivative.
+#[cold]
+#[track_caller]
+pub(crate) fn underivable(operation: &'static str, remedy: &'static str) -> DimError {
+    DimError::NoOwnDerivative { operation, remedy, origin: Some(Location::caller()) }
+}
+
+/// Elements that were computed, contiguous in an order of all loops along which they vary, as a step of the program if that is recorded.
+#[inline]
+#[track_caller]
+pub(crate) fn mapped<T: Element>(data: Vec<T>, traced: Traced, order: &[usize]) -> Buffer<T> {
+    match traced {
+        None => data.into(),
+        Some(field) => part(data, field, order),
+    }
+}
+
+#[cold]
+#[track_caller]
+#[expect(clippy::boxed_local, reason = "callers are inlined, and hand a pointer on")]
+fn part<T: Element>(data: Vec<T>, field: Box<Field>, order: &[usize]) -> Buffer<T> {
+    let place = Place::contiguous(&field.sizes, order);
+    node(data, Step::Parts(vec![Part { field: *field, place }]))
+}
+
+/// The results of a reduction, contiguous in the order of the loops that are kept.
+#[inline]
+#[track_caller]
+pub(crate) fn reduced<T: Element>(
+    data: Vec<T>,
+    traced: Traced,
+    kept: &[usize],
+    reduced: &[usize],
+    reduction: Reduction,
+    operation: &'static str,
+) -> Result<Buffer<T>, DimError> {
+    match traced {
+        None => Ok(data.into()),
+        Some(field) => reduction_of(data, field, (kept, reduced), reduction, operation),
+    }
+}
+
+#[cold]
+#[track_caller]
+#[expect(clippy::boxed_local, reason = "callers are inlined, and hand a pointer on")]
+fn reduction_of<T: Element>(
+    data: Vec<T>,
+    field: Box<Field>,
+    (kept, reduced): (&[usize], &[usize]),
+    reduction: Reduction,
+    operation: &'static str,
+) -> Result<Buffer<T>, DimError> {
+    if reduction == Reduction::Opaque {
+        return Err(lost(operation));
+    }
+    let dtype = DType::of::<T>().expect("what is recorded are floats");
+    let rule =
+        rules::Reduced { field: *field, kept: kept.to_vec(), reduced: reduced.to_vec(), reduction, dtype };
+    Ok(match rule.as_sum() {
+        Some(part) => node(data, Step::Parts(vec![part])),
+        None => ruled(data, rule),
+    })
+}
+
+/// The results of work along the loops `lines`, contiguous in an order of all loops.
+#[inline]
+#[track_caller]
+pub(crate) fn along<T: Element>(
+    data: Vec<T>,
+    traced: Traced,
+    order: &[usize],
+    lines: &[usize],
+    work: LineWork,
+    operation: &'static str,
+) -> Result<Buffer<T>, DimError> {
+    match traced {
+        None => Ok(data.into()),
+        Some(_) if work == LineWork::Opaque => Err(lost(operation)),
+        Some(field) => {
+            let dtype = DType::of::<T>().expect("what is recorded are floats");
+            let (order, lines) = (order.to_vec(), lines.to_vec());
+            Ok(ruled(data, rules::Along { field: *field, order, lines, work, dtype }))
+        }
+    }
+}
+
+/// The memory of a buffer, if it is traced.
+#[inline]
+pub(crate) fn held_if_traced<T: Element>(buffer: &Buffer<T>) -> Option<Arc<dyn Held>> {
+    if is_active() && buffer.node().is_some() { Some(buffer.held()) } else { None }
+}
+
+/// The results of work along lines of `len` elements that lie one behind the other in `from`, if that is traced.
+#[track_caller]
+pub(crate) fn along_lines<T: Element>(
+    data: Vec<T>,
+    from: Option<Arc<dyn Held>>,
+    len: usize,
+    work: LineWork,
+    operation: &'static str,
+) -> Result<Buffer<T>, DimError> {
+    let field = from.map(|held| {
+        let sizes = [data.len() / len.max(1), len];
+        Box::new(Field::held(&sizes, &held, Place::contiguous(&sizes, &[0, 1])))
+    });
+    along(data, field, &[0, 1], &[1], work, operation)
+}
+
+/// What a reduction made of lines of `len` elements that lie one behind the other in `from`, if that is traced.
+#[track_caller]
+pub(crate) fn reduced_lines<T: Element>(
+    data: Vec<T>,
+    from: Option<Arc<dyn Held>>,
+    len: usize,
+    reduction: Reduction,
+    operation: &'static str,
+) -> Result<Buffer<T>, DimError> {
+    let field = from.map(|held| {
+        let sizes = [data.len(), len];
+        Box::new(Field::held(&sizes, &held, Place::contiguous(&sizes, &[0, 1])))
+    });
+    reduced(data, field, &[0], &[1], reduction, operation)
+}
+
+/// Elements that were chosen from a buffer, at these offsets; `share` is how much of each is that at the second offset.
+#[track_caller]
+pub(crate) fn chosen<T: Element>(
+    data: Vec<T>,
+    from: &Buffer<T>,
+    share: f64,
+    offsets: impl FnOnce() -> (Vec<isize>, Option<Vec<isize>>),
+) -> Buffer<T> {
+    let Some(held) = held_if_traced(from) else { return data.into() };
+    let sizes = [data.len()];
+    let at = |offsets: Vec<isize>| {
+        let table = Some(Table::new(offsets, &sizes, &[0]));
+        Field::held(&sizes, &held, Place { offset: 0, strides: [0].into_iter().collect(), table })
+    };
+    let (low, high) = offsets();
+    let mut field = at(low);
+    if let Some(high) = high {
+        field = field.map([&at(high)], |build, low, [high]| {
+            build.binary(kernels::program::code::Binary::Lerp(share), low, high)
+        });
+    }
+    let place = Place::strided(0, [1]);
+    node(data, Step::Parts(vec![Part { field, place }]))
+}
+
+/// Elements that a step with a rule of its own computed.
+#[cold]
+#[track_caller]
+pub(crate) fn ruled<T: Element>(data: Vec<T>, rule: impl Rule + 'static) -> Buffer<T> {
+    node(data, Step::Rule(Box::new(rule)))
+}
+
+/// The same for what the backward pass computes, which has no place in the user's program.
+pub(crate) fn node_of<T: Element>(data: Vec<T>, rule: impl Rule + 'static) -> Buffer<T> {
+    let dtype = DType::of::<T>().expect("what is recorded are floats");
+    let node = Node::new(dtype, data.len(), Step::Rule(Box::new(rule)), None);
+    Buffer::traced(data, node)
+}
+
+#[track_caller]
+pub(crate) fn node<T: Element>(data: Vec<T>, step: Step) -> Buffer<T> {
+    let dtype = DType::of::<T>().expect("what is recorded are floats");
+    let node: Arc<Node> = Node::new(dtype, data.len(), step, Some(Location::caller()));
+    Buffer::traced(data, node)
+}
+
+/// The traced values that were written to places of a result. Untraced values have no gradient and are not listed.
+pub(crate) type Parts = Vec<Part>;
+
+/// The part of a result that a field is: the element at a position goes `offset` elements behind the first one, and the position's strides
+/// farther.
+#[inline]
+pub(crate) fn part_at(traced: Traced, offset: usize, strides: &[isize]) -> Option<Part> {
+    let field = *traced?;
+    Some(Part { field, place: Place::strided(offset as isize, strides.iter().copied()) })
+}
+
+/// Elements to whose places parts were written.
+#[inline]
+#[track_caller]
+pub(crate) fn placed<T: Element>(data: Vec<T>, parts: Parts) -> Buffer<T> {
+    if parts.is_empty() { data.into() } else { node(data, Step::Parts(parts)) }
+}
+
+/// Fails if an operand of the expression is traced: the result leaves the recorded program.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn refuse<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
+    expr: &E,
+    shape: &Shape,
+    operation: &'static str,
+) -> Result<(), DimError> {
+    if !is_active() {
+        return Ok(());
+    }
+    match written::<T, U, R, E>(expr, shape)? {
+        Some(_) => Err(lost(operation)),
+        None => Ok(()),
+    }
+}
+
+/// The elements of a buffer, which must not be traced: they leave the program that is recorded.
+#[track_caller]
+pub(crate) fn untraced<T: Element>(buffer: Buffer<T>, operation: &'static str) -> Result<Vec<T>, DimError> {
+    if is_active() && buffer.node().is_some() { Err(lost(operation)) } else { Ok(buffer.into_vec()) }
+}
+
+/// The same for elements that are borrowed.
+#[track_caller]
+pub(crate) fn untraced_slice<T>(elements: &[T], operation: &'static str) -> Result<(), DimError> {
+    let traced = is_active() && !elements.is_empty() && registry::find(elements.as_ptr().cast()).is_some();
+    if traced { Err(lost(operation)) } else { Ok(()) }
+}

@@ -1,0 +1,130 @@
+//! A laid tensor is a tensor as any other.
+
+use super::{Laid, Memory, Packed};
+use crate::expr::Operand;
+use crate::named::Named;
+use crate::rank::Rank0;
+use crate::set::{Dims, SetOf};
+use crate::tensor::{AsTensor, BorrowedExpr, NamedOf};
+use core::fmt;
+use core::ops::Deref;
+use kernels::scalar::Element;
+
+impl<T: Element, L: SetOf, M: Memory<Elem = T>> Deref for Laid<T, L, M> {
+    type Target = Named<T, L::Set, Rank0, M::Tensor<L::Set>>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl<T: Element, L: SetOf, M: Memory<Elem = T, Tensor<L::Set>: Clone>> Clone for Laid<T, L, M> {
+    fn clone(&self) -> Self {
+        Laid(self.0.clone())
+    }
+}
+
+impl<T: Element, L: SetOf> Copy for Laid<T, L, &[T]> {}
+
+/// The tensor, as other tensors are shown, and the order in which it lies.
+impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> fmt::Debug for Laid<T, L, M>
+where
+    Named<T, L::Set, Rank0, M::Tensor<L::Set>>: fmt::Debug,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)?;
+        write_order::<L>(f)
+    }
+}
+
+/// The tensor, as other tensors are shown, and the order in which it lies.
+impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> fmt::Display for Laid<T, L, M>
+where
+    Named<T, L::Set, Rank0, M::Tensor<L::Set>>: fmt::Display,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)?;
+        write_order::<L>(f)
+    }
+}
+
+fn write_order<L: Dims>(f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_str(", laid out as (")?;
+    for (at, key) in L::KEYS.as_slice().iter().enumerate() {
+        write!(f, "{}{}", if at > 0 { ", " } else { "" }, key.name)?;
+    }
+    f.write_str(")")
+}
+
+/// Two are equal if their sizes and all their elements are.
+impl<T: Element, L: SetOf, M: Memory<Elem = T>, O: Memory<Elem = T>> PartialEq<Laid<T, L, O>>
+    for Laid<T, L, M>
+where
+    Named<T, L::Set, Rank0, M::Tensor<L::Set>>: PartialEq<Named<T, L::Set, Rank0, O::Tensor<L::Set>>>,
+{
+    fn eq(&self, other: &Laid<T, L, O>) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> AsTensor for Laid<T, L, M> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Elem = T;
+    type Dims = L::Set;
+    type Rank = Rank0;
+    type Expr = Packed<M::Tensor<L::Set>, L>;
+
+    #[inline(always)]
+    fn into_named(self) -> NamedOf<Self> {
+        Named::from_expr(Packed::new(self.0.expr))
+    }
+
+    #[inline(always)]
+    fn borrowed(&self) -> BorrowedExpr<'_, Self::Expr> {
+        BorrowedExpr::Reference(Packed::reference(&self.0.expr))
+    }
+}
+
+impl<'a, T: Element, L: SetOf + Dims, M: Memory<Elem = T>> AsTensor for &'a Laid<T, L, M> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Elem = T;
+    type Dims = L::Set;
+    type Rank = Rank0;
+    type Expr = Packed<&'a M::Tensor<L::Set>, L>;
+
+    #[inline(always)]
+    fn into_named(self) -> NamedOf<Self> {
+        Named::from_expr(Packed::new(&self.0.expr))
+    }
+
+    #[inline(always)]
+    fn borrowed(&self) -> BorrowedExpr<'_, Self::Expr> {
+        BorrowedExpr::Made(self.into_named().expr)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Operand<T> for Laid<T, L, M> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Dims = L::Set;
+    type Rank = Rank0;
+    type Expr = Packed<M::Tensor<L::Set>, L>;
+
+    #[inline(always)]
+    fn into_expr(self) -> Self::Expr {
+        self.into_named().expr
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Operand<T> for &'a Laid<T, L, M> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Dims = L::Set;
+    type Rank = Rank0;
+    type Expr = Packed<&'a M::Tensor<L::Set>, L>;
+
+    #[inline(always)]
+    fn into_expr(self) -> Self::Expr {
+        self.into_named().expr
+    }
+}

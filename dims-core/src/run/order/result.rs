@@ -1,0 +1,118 @@
+//! What `order` yields: an array, or a tensor with the dims that are left.
+
+use crate::brand::Element;
+use crate::error::DimError;
+use crate::expr::record::untraced;
+use crate::named::Named;
+use crate::rank::*;
+use crate::set::Dims;
+use crate::storage::Owned;
+use crate::storage::array::array;
+use crate::types::tuples::each_tuple;
+use alloc::vec::Vec;
+use kernels::memory::buffer::Buffer;
+use ndarray::{Array, ArrayD, Dim, IxDyn};
+
+/// What `order` yields, by the dims that are left: without any, an array (a single element if it has no axes); else a
+/// tensor whose new positional axes stand on the left.
+pub trait Ordered<T, R: Rank>: Dims {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The result.
+    type Out;
+    #[doc(hidden)]
+    fn build(data: Vec<T>, sizes: &[usize]) -> Self::Out;
+    /// As `build`, of elements that may be traced. An array cannot be.
+    #[doc(hidden)]
+    fn build_recorded(data: Buffer<T>, sizes: &[usize]) -> Result<Self::Out, DimError>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: kernels::scalar::Element, R: ArrayRank> Ordered<T, R> for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Out = R::Array<T>;
+
+    #[inline]
+    fn build(data: Vec<T>, sizes: &[usize]) -> R::Array<T> {
+        R::array(data, sizes)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn build_recorded(data: Buffer<T>, sizes: &[usize]) -> Result<R::Array<T>, DimError> {
+        Ok(R::array(untraced(data, "order")?, sizes))
+    }
+}
+
+/// What array a tensor without dims is.
+pub trait ArrayRank: Rank {
+    /// An ndarray array; for rank 0 the element itself.
+    type Array<T>;
+    #[doc(hidden)]
+    fn array<T>(data: Vec<T>, sizes: &[usize]) -> Self::Array<T>;
+}
+
+impl ArrayRank for Rank0 {
+    type Array<T> = T;
+
+    #[inline]
+    fn array<T>(data: Vec<T>, _: &[usize]) -> T {
+        data.into_iter().next().expect("a tensor without axes has one element")
+    }
+}
+
+macro_rules! arrays {
+    ($($rank:ident $n:literal;)*) => {$(
+        impl ArrayRank for $rank {
+            type Array<T> = Array<T, <$rank as Rank>::Nd>;
+
+            #[inline]
+            fn array<T>(data: Vec<T>, sizes: &[usize]) -> Self::Array<T> {
+                let sizes: [usize; $n] = sizes.try_into().expect("one size for each axis");
+                array(Dim(sizes), data)
+            }
+        }
+    )*};
+}
+
+arrays! { Rank1 1; Rank2 2; Rank3 3; Rank4 4; Rank5 5; Rank6 6; }
+
+macro_rules! dynamic_arrays {
+    ($($rank:ident)*) => {$(
+        impl ArrayRank for $rank {
+            type Array<T> = ArrayD<T>;
+
+            #[inline]
+            fn array<T>(data: Vec<T>, sizes: &[usize]) -> ArrayD<T> {
+                array(IxDyn(sizes), data)
+            }
+        }
+    )*};
+}
+
+dynamic_arrays! {
+    Rank7 Rank8 Rank9 Rank10 Rank11 Rank12 Rank13 Rank14 Rank15 Rank16 Rank17 Rank18 Rank19 Rank20 Rank21 Rank22 Rank23
+    Rank24 Rank25 Rank26
+}
+
+macro_rules! left_over {
+    ($($d:ident $n:tt)*) => {
+        #[diagnostic::do_not_recommend]
+        impl<T, R: Rank, $($d: Element),*> Ordered<T, R> for ($($d,)*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+            type Out = Named<T, Self, R>;
+
+            #[inline]
+            fn build(data: Vec<T>, sizes: &[usize]) -> Named<T, Self, R> {
+                Named::from_expr(Owned::laid_out(data, sizes))
+            }
+
+            #[inline]
+            fn build_recorded(data: Buffer<T>, sizes: &[usize]) -> Result<Named<T, Self, R>, DimError> {
+                Ok(Named::from_expr(Owned::laid_out(data, sizes)))
+            }
+        }
+    };
+}
+
+each_tuple!(left_over);

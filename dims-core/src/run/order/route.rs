@@ -1,0 +1,195 @@
+//! How an expression is brought into an order of its axes: which of the ways that need no plan there are.
+
+use crate::error::DimError;
+use crate::expr::Expr;
+use crate::expr::evaluate::{SMALL, in_line, line, line_into, sizes_of, typed_line};
+use crate::expr::record::is_active;
+use crate::order::OrderList;
+use crate::plan::axes::AxisList;
+use crate::plan::shape::Shape;
+use crate::rank::Rank;
+use crate::set::{Dims, MAX_DIMS};
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+use kernels::copy::FEW;
+use kernels::loops::stride::{AnyStride, UnitStride};
+use kernels::memory::axes::Axis;
+use kernels::memory::elements::Elements;
+use smallvec::SmallVec;
+
+/// How an expression is brought into an order of its axes.
+pub(crate) enum Route<'e, T> {
+    /// A tensor with few elements in memory: they are copied one by one. The axes of the result stand behind others of one element.
+    Few { elements: Elements<'e, T>, axes: [Axis; FEW], len: usize },
+    /// All operands lie alike, contiguously in this order: one loop, which needs no plan.
+    Line { axes: &'e [Axis], len: usize, operands: usize },
+    /// A nest of loops, which is planned.
+    Nest,
+}
+
+/// How a tensor with the dims `S` and the positional axes `R` is ordered as `L` says: known to rustc, but for the sizes.
+pub(crate) struct Ordering<S, R, L>(PhantomData<(S, R, L)>);
+
+impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
+    /// The loop axes in the order of the result: the dims that are left, the named ones, the positional axes.
+    pub(crate) const ORDER: &'static AxisList = &{
+        let named = AxisList::of(L::KEYS, S::KEYS);
+        let all = S::KEYS.as_slice().len();
+        AxisList::in_memory(S::KEYS, 0).without(&named).join(&named).join(&AxisList::range(all, all + R::N))
+    };
+
+    /// How many dims are left.
+    const LEFT: usize = S::KEYS.as_slice().len() - L::KEYS.as_slice().len();
+
+    /// Whether every dim becomes an axis of its own.
+    pub(crate) const PLAIN: bool = {
+        let groups = L::GROUPS.as_slice();
+        let mut plain = R::N == 0 && Self::LEFT == 0 && groups.len() <= MAX_DIMS;
+        let mut i = 0;
+        while i < groups.len() {
+            plain &= groups[i] == 1;
+            i += 1;
+        }
+        plain
+    };
+
+    /// How many operands `E` has, if rustc knows that all of them lie in this order.
+    pub(crate) const fn typed<E: Expr>() -> Option<usize> {
+        if Self::PLAIN { E::FACTS.layout.operands_in(Self::ORDER, S::KEYS) } else { None }
+    }
+
+    /// The elements and sizes of a tensor that owns them and has them in this order, which is what most reductions yield.
+    #[inline(always)]
+    pub(super) fn as_it_is<E: Expr>(expr: E) -> Result<(Vec<E::Elem>, [usize; MAX_DIMS]), E> {
+        if !Self::PLAIN || E::FACTS.memory.is_none() {
+            return Err(expr);
+        }
+        let sizes = sizes_of(expr.memory().1, Self::ORDER.as_slice());
+        expr.into_contiguous::<S>(Self::ORDER.as_slice()).map(|data| (data, sizes))
+    }
+
+    /// Where the elements are, and how many, if they lie in memory as in an array with these axes, contiguously.
+    #[inline(always)]
+    pub(crate) fn same_layout<'e, E: Expr>(
+        expr: &'e E,
+        out: &[Axis],
+    ) -> Option<(Elements<'e, E::Elem>, usize)> {
+        if !Self::PLAIN || E::FACTS.memory.is_none() {
+            return None;
+        }
+        let (from, axes) = expr.memory();
+        let order = Self::ORDER.as_slice();
+        let mut len: usize = 1;
+        let mut same = out.len() == order.len();
+        for (own, &at) in out.iter().zip(order).rev() {
+            let alike = if const { Self::typed::<E>().is_some() } {
+                axes[at].size == own.size
+            } else {
+                axes[at] == *own
+            };
+            same &= alike && own.stride == len as isize;
+            len = len.saturating_mul(own.size);
+        }
+        same.then_some((from, len))
+    }
+
+    /// A tensor in memory with few elements and axes: the axes in the order of the result, behind others of one element.
+    #[inline(always)]
+    fn small<E: Expr>(expr: &E) -> Option<(Elements<'_, E::Elem>, [Axis; FEW], usize)> {
+        let order = Self::ORDER.as_slice();
+        if !Self::PLAIN
+            || E::FACTS.memory.is_none()
+            || order.len() > FEW
+            || const { Self::typed::<E>().is_some() }
+        {
+            return None;
+        }
+        let (elements, axes) = expr.memory();
+        let (mut own, mut len, mut fits) = ([Axis::new(1, 0); FEW], 1_usize, true);
+        for (own, &at) in own[FEW - order.len()..].iter_mut().zip(order) {
+            *own = axes[at];
+            fits &= S::KEYS.as_slice()[at].fixed.is_none_or(|size| size == own.size);
+            len = len.saturating_mul(own.size);
+        }
+        (fits && len <= SMALL).then_some((elements, own, len))
+    }
+
+    /// How an expression is brought into this order.
+    #[inline(always)]
+    pub(crate) fn route<E: Expr>(expr: &E) -> Route<'_, E::Elem> {
+        if is_active() {
+            return Route::Nest;
+        }
+        if let Some((elements, axes, len)) = Self::small(expr) {
+            return Route::Few { elements, axes, len };
+        }
+        let line = if let Some(operands) = const { Self::typed::<E>() } {
+            // (If sizes conflict, the plan names them.)
+            typed_line::<S, E>(expr).map(|(axes, len)| (axes, len, operands))
+        } else if Self::PLAIN {
+            in_line::<S, E>(expr, Self::ORDER)
+        } else {
+            None
+        };
+        line.map_or(Route::Nest, |(axes, len, operands)| Route::Line { axes, len, operands })
+    }
+
+    /// The elements of a [line](Route::Line).
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn line<E: Expr>(expr: &E, len: usize, operands: usize) -> Result<Vec<E::Elem>, DimError> {
+        if const { Self::typed::<E>().is_some() } {
+            line::<UnitStride, _>(expr, len, operands)
+        } else {
+            line::<AnyStride, _>(expr, len, operands)
+        }
+    }
+
+    /// As `line`, into places that exist already.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn line_into<E: Expr>(
+        expr: &E,
+        places: &mut [E::Elem],
+        operands: usize,
+    ) -> Result<(), DimError> {
+        if const { Self::typed::<E>().is_some() } {
+            line_into::<UnitStride, _>(expr, places, operands)
+        } else {
+            line_into::<AnyStride, _>(expr, places, operands)
+        }
+    }
+
+    /// Whether an array has the axes of the result, laid out as the operands are.
+    #[inline(always)]
+    pub(crate) fn is_like(out: &[Axis], like: &[Axis]) -> bool {
+        let order = Self::ORDER.as_slice();
+        out.len() == order.len() && out.iter().zip(order).all(|(own, &at)| *own == like[at])
+    }
+
+    /// The sizes of the result's axes.
+    #[inline]
+    pub(crate) fn sizes(shape: &Shape) -> Result<SmallVec<[usize; 8]>, DimError> {
+        let loops = shape.sizes();
+        let order = Self::ORDER.as_slice();
+        let mut sizes: SmallVec<[usize; 8]> = SmallVec::new();
+        let mut next = 0;
+        for group in core::iter::repeat_n(1, Self::LEFT).chain(L::GROUPS.as_slice().iter().copied()) {
+            let axes = &order[next..next + group];
+            next += group;
+            match axes.iter().try_fold(1usize, |size, &axis| size.checked_mul(loops[axis])) {
+                Some(size) => sizes.push(size),
+                None if axes.iter().any(|&axis| loops[axis] == 0) => sizes.push(0),
+                None => return Err(DimError::TooLarge { dims: shape.describe(axes.iter().copied()) }),
+            }
+        }
+        sizes.extend(order[next..].iter().map(|&axis| loops[axis]));
+        Ok(sizes)
+    }
+}
+
+/// The sizes of few axes.
+#[inline]
+pub(super) fn few_sizes(axes: &[Axis; FEW]) -> [usize; FEW] {
+    axes.map(|axis| axis.size)
+}

@@ -1,0 +1,202 @@
+//! Reductions in one pass over an expression, whose elements are never stored.
+
+use crate::dim::DimList;
+use crate::error::DimError;
+use crate::expr::Expr;
+use crate::expr::lowered::lowered;
+use crate::expr::record::{self, traced};
+use crate::named::Named;
+use crate::plan::axes::{AxisList, Layout};
+use crate::plan::direct::Roles;
+use crate::plan::explain;
+use crate::plan::shape::Shape;
+use crate::rank::Rank;
+use crate::reduce::Reduced;
+use crate::reduce::sum::product_dims;
+use crate::set::Dims;
+use crate::storage::Owned;
+use crate::storage::unchecked::{to_reduce, to_reduce_lowered};
+use crate::tensor::{Computable, reference};
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+use kernels::load::Kernel;
+use kernels::loops::nest::{Nest, Parts};
+use kernels::loops::rows::Rows;
+use kernels::loops::steps::{Loops, ProductDims, Step, record};
+use kernels::loops::stride::{AnyStride, StrideKind, UnitStride};
+use kernels::machine::threads;
+use kernels::memory::buffer::Buffer;
+use kernels::reduce::Reducer;
+use kernels::scalar::Element;
+use smallvec::SmallVec;
+
+/// Which loop axes a reduction of the dims `D` of a tensor keeps, and which it removes: known to rustc.
+pub(super) struct Split<S, R, D>(PhantomData<(S, R, D)>);
+
+impl<S: Dims, R: Rank, D: DimList> Split<S, R, D> {
+    /// The axes that go, in the order in which they are named.
+    pub(super) const REDUCED: &'static AxisList = &AxisList::of(D::KEYS, S::KEYS);
+
+    /// The axes that stay, in their order.
+    pub(super) const KEPT: &'static AxisList = &AxisList::in_memory(S::KEYS, R::N).without(Self::REDUCED);
+
+    /// How many operands `E` has, and the axes as they lie in memory, if rustc knows that all operands lie alike, with the axes that are
+    /// kept in the order of the result, and those that go in the order in which they are named if their elements are `counted`.
+    const fn lines<E: Expr>(counted: bool) -> Option<(usize, AxisList)> {
+        match E::FACTS.layout {
+            Layout::In { order, operands }
+                if R::N == 0 && order.as_slice().len() == S::KEYS.as_slice().len() =>
+            {
+                let order = AxisList::of(order, S::KEYS);
+                let alike = order.without(Self::REDUCED).is_same(Self::KEPT);
+                let as_named = order.without(Self::KEPT).is_same(Self::REDUCED);
+                if alike && (as_named || !counted) { Some((operands, order)) } else { None }
+            }
+            _ => None,
+        }
+    }
+
+    /// The roles of the axes, if `E` is a product of two tensors in memory in which each role is clear.
+    pub(super) const fn roles<E: Expr>() -> Option<Roles> {
+        match (E::FACTS.pair, R::N) {
+            (Some([a, b]), 0) => match Roles::of(a, b, S::KEYS, D::KEYS, &AxisList::in_memory(S::KEYS, 0)) {
+                // (In which order the result lies then is to be planned.)
+                Some(roles) if !roles.ends_in_batch() => Some(roles),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The dims of such a product, for plans.
+    pub(super) fn dims<E: Expr>() -> ProductDims {
+        let name = |&axis: &usize| explain::name(S::KEYS, axis);
+        product_dims(E::FACTS.pair, Self::KEPT.as_slice().iter().map(name).collect())
+    }
+}
+
+/// Whether a reduction has a result where there is nothing to reduce.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Empty {
+    Allowed,
+    /// The name of the reduction, for the error.
+    Refused(&'static str),
+}
+
+/// Runs a reduction over the dims `D` of a tensor in one pass over the expression, without a temporary; `X` are the dims that are left.
+#[inline]
+#[track_caller]
+pub(crate) fn run<A, D, X, Q>(
+    expr: &A::Expr,
+    reducer: Q,
+    empty: Empty,
+) -> Result<Reduced<Q::Out, A, X>, DimError>
+where
+    A: Computable,
+    D: DimList,
+    X: Dims,
+    Q: Reducer<A::Elem, Out: Element>,
+{
+    let shape = reference::<A>(expr).unified_shape()?;
+    fused::<A::Dims, A::Rank, _, D, X, _>(expr, &shape, reducer, empty)
+}
+
+/// As [`run`], for an expression whose operands are unified; `X` are the dims of `S` without those of `D`.
+#[inline]
+#[track_caller]
+pub(crate) fn fused<S, R, E, D, X, Q>(
+    expr: &E,
+    shape: &Shape,
+    reducer: Q,
+    empty: Empty,
+) -> Result<Named<Q::Out, X, R>, DimError>
+where
+    S: Dims,
+    R: Rank,
+    E: Expr,
+    D: DimList,
+    X: Dims,
+    Q: Reducer<E::Elem, Out: Element>,
+{
+    let traced = traced::<Q::Out, S, R, E>(expr, shape)?;
+    let data = combined::<S, R, E, D, Q>(expr, shape, reducer, empty)?;
+    let (kept, reduced) = (Split::<S, R, D>::KEPT.as_slice(), Split::<S, R, D>::REDUCED.as_slice());
+    let data = record::reduced(data, traced, kept, reduced, reducer.derivative(), Q::NAME)?;
+    Ok(finished(data, kept, shape.sizes()))
+}
+
+/// The elements of what [`fused`] yields, as results lie in memory.
+#[inline]
+#[track_caller]
+pub(crate) fn combined<S, R, E, D, Q>(
+    expr: &E,
+    shape: &Shape,
+    reducer: Q,
+    empty: Empty,
+) -> Result<Vec<Q::Out>, DimError>
+where
+    S: Dims,
+    R: Rank,
+    E: Expr,
+    D: DimList,
+    Q: Reducer<E::Elem, Out: Element>,
+{
+    let sizes = shape.sizes();
+    let (kept, reduced) = (Split::<S, R, D>::KEPT.as_slice(), Split::<S, R, D>::REDUCED.as_slice());
+    let len = shape.volume(kept.iter().copied(), size_of::<Q::Out>())?;
+    let count = shape.volume(reduced.iter().copied(), 1)?;
+    if let (Empty::Refused(op), 0, 1..) = (empty, count, len) {
+        return Err(DimError::EmptyReduction { op, dims: shape.describe(reduced.iter().copied()) });
+    }
+    if let Some((operands, order)) = const { &Split::<S, R, D>::lines::<E>(Q::COUNTS) } {
+        let nest = Nest::typed_reduce(order.as_slice(), sizes, kept, *operands);
+        return reduced_in::<UnitStride, _, _>(expr, &nest, len, count, reducer)
+            .map_err(|error| shape.name_dims(error, kept));
+    }
+    let mut rows = Rows::new(sizes.len());
+    expr.rows::<S, R>(shape, &mut rows);
+    let nest = Nest::reduce(sizes, kept, reduced, &rows);
+    reduced_in::<AnyStride, _, _>(expr, &nest, len, count, reducer)
+        .map_err(|error| shape.name_dims(error, kept))
+}
+
+/// The `len` results of `count` elements each that a nest yields, by a kernel for what is known of its strides.
+#[inline(always)]
+#[track_caller]
+fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Element>>(
+    expr: &E,
+    nest: &Nest,
+    len: usize,
+    count: usize,
+    reducer: Q,
+) -> Result<Vec<Q::Out>, DimError> {
+    let work = if E::Kernel::<'_, W>::PARALLEL { len.saturating_mul(count) } else { 0 };
+    record(|| Step::Reduce {
+        reduction: Q::NAME,
+        expression: expr.describe(),
+        loops: Loops::new::<Q::Out>(nest, len, threads::parts(work)),
+        count,
+    });
+    if const { E::FACTS.memory.is_some() && !W::UNIT } {
+        let (elements, _) = expr.memory();
+        return Ok(reducer.reduce_memory(to_reduce(elements, nest, work, len, count))?);
+    }
+    if let Some(program) =
+        lowered(expr, len.saturating_mul(count)).filter(|program| program.is_kernel::<E::Elem>())
+    {
+        return Ok(reducer.reduce_memory(to_reduce_lowered(&program, nest, work, len, count))?);
+    }
+    let mut parts = Parts::new();
+    let lower = |nest| expr.kernel::<W>(&mut Nest::operands(nest));
+    Ok(kernels::reduce::reduce(nest, &mut parts, lower, work, len, count, reducer)?)
+}
+
+#[inline]
+pub(super) fn finished<T, S: Dims, R: Rank>(
+    data: impl Into<Buffer<T>>,
+    kept: &[usize],
+    sizes: &[usize],
+) -> Named<T, S, R> {
+    let sizes: SmallVec<[usize; 8]> = kept.iter().map(|&axis| sizes[axis]).collect();
+    Named::from_expr(Owned::laid_out(data, &sizes))
+}

@@ -1,0 +1,160 @@
+//! Sums: contractions where the expression is a product.
+
+use crate::dim::DimList;
+use crate::error::DimError;
+use crate::expr::record::{is_active, mapped, traced};
+use crate::expr::{Expr, Factors};
+use crate::named::Named;
+use crate::plan::direct::Typed;
+use crate::plan::explain;
+use crate::plan::shape::Shape;
+use crate::rank::Rank;
+use crate::reduce::Reduced;
+use crate::reduce::combine::{Empty, Split, combined, finished};
+use crate::set::Dims;
+use crate::storage::Owned;
+use crate::storage::unchecked::product;
+use crate::tensor::Computable;
+use alloc::vec::Vec;
+use kernels::compiled;
+use kernels::contract;
+use kernels::contract::LoopAxes;
+use kernels::loops::axes::Axes;
+use kernels::loops::steps::ProductDims;
+use kernels::memory::buffer::Buffer;
+use kernels::reduce::reducers;
+use kernels::scalar::Num;
+use smallvec::SmallVec;
+
+type Order = SmallVec<[usize; 8]>;
+
+/// A product of two tensors in memory, for plans.
+pub(crate) fn product_dims(pair: Option<[Typed; 2]>, result: Vec<&'static str>) -> ProductDims {
+    let [left, right] = pair.map_or_else(Default::default, |pair| pair.map(|(keys, _)| explain::names(keys)));
+    ProductDims::new(left, right, result)
+}
+
+/// A sum: a contraction where the expression is a product whose factors lack dims of one another, else one fused pass.
+///
+/// Small products are always inlined. Where several calls of one type share one function, the tensor and the result go through memory, which
+/// they leave in larger pieces than they came in: the processor then waits for all of them, thrice for as long as a small product takes.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn sum<A, D, X>(expr: &A::Expr) -> Result<Reduced<A::Elem, A, X>, DimError>
+where
+    A: Computable<Elem: Num>,
+    D: DimList,
+    X: Dims,
+{
+    // (A reference, since so large a constant would be copied in each call.)
+    if let Some(roles) = const { &Split::<A::Dims, A::Rank, D>::roles::<A::Expr>() }
+        && !is_active()
+    {
+        let (a, b) = expr.pair();
+        if let Some(result) = product(roles, a, b, Split::<A::Dims, A::Rank, D>::dims::<A::Expr>) {
+            let (data, sizes) = result?;
+            let rank = Split::<A::Dims, A::Rank, D>::KEPT.as_slice().len();
+            return Ok(Named::from_expr(Owned::laid_out(data, &sizes[..rank])));
+        }
+    }
+    planned_sum::<A::Dims, A::Rank, _, D, X>(expr)
+}
+
+/// [`sum`], planned in full.
+#[inline(never)]
+#[track_caller]
+fn planned_sum<S, R, E, D, X>(expr: &E) -> Result<Named<E::Elem, X, R>, DimError>
+where
+    S: Dims,
+    R: Rank,
+    E: Expr<Elem: Num>,
+    D: DimList,
+    X: Dims,
+{
+    let mut shape = Shape::new::<S, R>();
+    expr.unify::<S, R>(&mut shape)?;
+    shape.finish()?;
+    let (kept, sizes) = (Split::<S, R, D>::KEPT.as_slice(), shape.sizes());
+    shape.volume(kept.iter().copied(), size_of::<E::Elem>())?;
+    let traced = traced::<E::Elem, S, R, E>(expr, &shape)?;
+    if let Some(supports) = is_product::<S, R, _>(expr, &shape, kept) {
+        let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
+        expr.factors::<S, R>(&shape, &mut factors)?;
+        let name = |axis| explain::name(S::KEYS, axis);
+        if const { R::N == 0 } {
+            let (data, order) = contracted(factors, &supports, &shape, kept, &name)?;
+            return Ok(finished_in(mapped(data, traced, &order), &order, sizes));
+        }
+        let data = compiled::contract(factors.operands, factors.scale, LoopAxes { sizes, name: &name }, kept)
+            .map_err(|error| shape.name_dims(error.into(), kept))?;
+        return Ok(finished(mapped(data, traced, kept), kept, sizes));
+    }
+    if const { E::FACTS.pair.is_some() } {
+        // Two tensors in memory: the loop depends on the type of their elements alone, so it is compiled already.
+        let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
+        expr.factors::<S, R>(&shape, &mut factors)?;
+        let [a, b] = &factors.operands[..] else { unreachable!("a pair has two factors") };
+        let reduced = Split::<S, R, D>::REDUCED.as_slice();
+        shape.volume(reduced.iter().copied(), 1)?;
+        let data = compiled::sum_of_pair([a, b], sizes, [kept, reduced], &|| expr.describe())
+            .map_err(|error| shape.name_dims(error.into(), kept))?;
+        return Ok(finished(mapped(data, traced, kept), kept, sizes));
+    }
+    let data = combined::<S, R, E, D, _>(expr, &shape, reducers::Sum, Empty::Allowed)?;
+    Ok(finished(mapped(data, traced, kept), kept, sizes))
+}
+
+/// As [`finished`], for elements that lie in another order of the axes that are left, all of which are dims.
+fn finished_in<T, S: Dims, R: Rank>(
+    data: impl Into<Buffer<T>>,
+    order: &[usize],
+    sizes: &[usize],
+) -> Named<T, S, R> {
+    let (own, sizes) = among_kept(order, sizes);
+    Named::from_expr(Owned::in_order(data, &own, &sizes))
+}
+
+/// The axes of a result, in the order in which they lie: where each stands among those that are left, and its size.
+fn among_kept(order: &[usize], sizes: &[usize]) -> (Order, Order) {
+    // Sets are sorted, so the dims that are left stand in the order in which they stood among all.
+    let own = order.iter().map(|axis| order.iter().filter(|&other| other < axis).count()).collect();
+    (own, order.iter().map(|&axis| sizes[axis]).collect())
+}
+
+/// The sum of a product, and the order of its axes in which it lies. (Apart, as it is the same for all products of one element type.)
+#[inline(never)]
+#[track_caller]
+fn contracted<T: Num>(
+    factors: Factors<'_, T>,
+    supports: &[Axes],
+    shape: &Shape,
+    kept: &[usize],
+    name: &dyn Fn(usize) -> &'static str,
+) -> Result<(Vec<T>, Order), DimError> {
+    let sizes = shape.sizes();
+    let order = match &factors.operands[..] {
+        [a, b] => contract::order_of_result([a.strides(), b.strides()], supports, sizes, kept),
+        _ => kept.into(),
+    };
+    let data = compiled::contract(factors.operands, factors.scale, LoopAxes { sizes, name }, &order)
+        .map_err(|error| shape.name_dims(error.into(), kept))?;
+    Ok((data, order))
+}
+
+/// The axes of the factors, if the sum over all axes but `kept` is best run as a contraction.
+#[inline]
+pub(crate) fn is_product<S: Dims, R: Rank, E: Expr<Elem: Num>>(
+    expr: &E,
+    shape: &Shape,
+    kept: &[usize],
+) -> Option<contract::Supports> {
+    if E::FACTS.factors < 2 {
+        return None;
+    }
+    let sizes = shape.sizes();
+    let mut supports = contract::Supports::new();
+    expr.supports::<S, R>(shape, &mut supports);
+    let is_product = contract::is_worthwhile(&supports, sizes, kept)
+        || contract::is_matrix_vector::<E::Elem>(&supports, E::FACTS.factors_in_memory, sizes, kept);
+    is_product.then_some(supports)
+}
