@@ -6,6 +6,10 @@
 //!
 //! `cargo bench --bench decoder_step -- [rounds]`
 
+#[path = "support/bandwidth.rs"]
+mod bandwidth;
+
+use bandwidth::sum;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::hint::black_box;
@@ -42,31 +46,6 @@ fn read(weights: &[f32], pool: &ThreadPool) -> f32 {
         return sum(weights);
     }
     pool.install(|| weights.par_chunks(weights.len().div_ceil(threads)).map(sum).sum())
-}
-
-fn sum(x: &[f32]) -> f32 {
-    #[inline(always)]
-    fn lanes(x: &[f32]) -> f32 {
-        let mut lanes = [0.0; 64];
-        for chunk in x.as_chunks::<64>().0 {
-            for (lane, x) in lanes.iter_mut().zip(chunk) {
-                *lane += x;
-            }
-        }
-        lanes.iter().sum()
-    }
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx2")]
-        fn with_avx2(x: &[f32]) -> f32 {
-            lanes(x)
-        }
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the machine has the feature.
-            return unsafe { with_avx2(x) };
-        }
-    }
-    lanes(x)
 }
 
 fn seconds<T>(run: impl FnOnce() -> T) -> f64 {

@@ -251,6 +251,117 @@ fn half_precision_is_written_and_read() {
 }
 
 #[cfg(feature = "half")]
+#[test]
+fn bf16_keeps_the_range_of_f32() {
+    use half::bf16;
+    let first = (randn::<f32, _>(In.of(5), 1).map_elements(|a: f32| 1e30 * a), randn::<f64, _>(In.of(4), 2));
+    let mut checkpoint = Checkpoint::new();
+    checkpoint.put_bf16("x", &first).unwrap();
+    let saved = Saved::new(checkpoint.to_bytes().unwrap()).unwrap().converting_floats();
+    let mut second = first.zero();
+    saved.load("x", &mut second).unwrap();
+    assert_eq!(second.0, first.0.map_elements(|a: f32| bf16::from_f32(a).to_f32()));
+    assert_eq!(second.1, first.1.map_elements(|a: f64| bf16::from_f64(a).to_f64()));
+    assert!(second.0.abs().max(In).order(()) > 1e29);
+}
+
+#[cfg(feature = "npy")]
+mod npz {
+    use super::*;
+    use typed_dims::file::npz::{Reader, Writer};
+
+    #[test]
+    fn an_archive_has_what_a_checkpoint_has() {
+        let (mut first, mut one) = (network(5, 1), Adam::new(0.1));
+        train(&mut first, &mut one, 3);
+        let mut checkpoint = Checkpoint::new();
+        checkpoint.put("network", &first).unwrap().put_optimizer("optimizer", &one).unwrap();
+        checkpoint.note("options", "größer = ja").unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("training.npz");
+        checkpoint.save_npz(&path).unwrap();
+
+        let (mut second, mut other) = (network(5, 9), Adam::new(0.1));
+        let saved = Saved::open(&path).unwrap();
+        saved.load("network", &mut second).unwrap();
+        saved.load_optimizer("optimizer", &mut other, &second).unwrap();
+        assert_eq!((bits(&second), other.steps()), (bits(&first), 3));
+        assert_eq!(second.ids.order(Token), first.ids.order(Token));
+        assert_eq!(second.mask.order(Token), first.mask.order(Token));
+        assert_eq!((saved.note("options"), saved.note("seed")), (Some("größer = ja"), None));
+        train(&mut first, &mut one, 3);
+        train(&mut second, &mut other, 3);
+        assert_eq!(bits(&second), bits(&first));
+
+        let mut file = Reader::open(&path).unwrap();
+        assert!(file.tensors().contains(&"text of steps of optimizer".to_string()), "{:?}", file.tensors());
+        let weight: Tensor<f32, (In, Hidden)> = file.load("network.up.weight").unwrap();
+        assert_eq!(weight.dims(), [("In", 3), ("Hidden", 5)]);
+    }
+
+    #[test]
+    fn an_archive_of_others_is_read() {
+        let mut archive = Writer::compressed();
+        archive.put("weight", ones::<f32, _>((Hidden.of(2), In.of(3)))).unwrap();
+        archive.put("other", ones::<f32, _>(In.of(3))).unwrap();
+        let saved = Saved::new(archive.into_bytes().unwrap()).unwrap();
+        let mut layer =
+            Layer::<In, Hidden> { weight: zeros((In.of(3), Hidden.of(2))), bias: Some(zeros(Hidden.of(2))) };
+        assert_eq!(
+            faults(saved.load("", &mut layer)),
+            [
+                "`bias` is missing: expected f32 (Hidden = 2)",
+                "`other` of sizes [3] is not used by any field"
+            ]
+        );
+        saved.load("weight", &mut layer.weight).unwrap();
+        assert_eq!(layer.weight.sum((In, Hidden)).order(()), 6.0);
+    }
+
+    /// `numpy.savez(weight=numpy.asfortranarray([[0, 1, 2], [3, 4, 5]], "f4"))`
+    #[test]
+    fn an_array_whose_first_axis_is_the_innermost_is_read() {
+        let header = "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }";
+        let mut member = b"\x93NUMPY\x01\0".to_vec();
+        member.extend(118u16.to_le_bytes());
+        member.extend(format!("{header:<117}\n").bytes());
+        member.extend([0.0f32, 3.0, 1.0, 4.0, 2.0, 5.0].iter().flat_map(|a| a.to_le_bytes()));
+        let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+        archive.start_file("weight.npy", zip::write::SimpleFileOptions::default()).unwrap();
+        std::io::Write::write_all(&mut archive, &member).unwrap();
+        let saved = Saved::new(archive.finish().unwrap().into_inner()).unwrap();
+        let mut layer = Layer::<In, Hidden> { weight: zeros((In.of(2), Hidden.of(3))), bias: None };
+        saved.load("", &mut layer).unwrap();
+        assert_eq!(layer.weight.order((In, Hidden)), ndarray::array![[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]);
+    }
+
+    #[test]
+    fn what_is_no_archive_is_an_error() {
+        let mut checkpoint = Checkpoint::new();
+        let bytes = checkpoint.put("network", &network(5, 1)).unwrap().to_npz().unwrap();
+        for len in [4, 5, 60, bytes.len() / 2, bytes.len() - 1] {
+            assert!(Saved::new(&bytes[..len]).is_err(), "{len}");
+        }
+        let mut archive = Writer::new();
+        archive.put("text of options", from_vec(In.of(2), vec![0xff_u8, 0xfe])).unwrap();
+        let error = Saved::new(archive.into_bytes().unwrap()).err().unwrap();
+        assert_eq!(error.to_string(), "not a valid file: `text of options` is not UTF-8");
+        let mut empty = (network(5, 1).mask,);
+        let saved = Saved::new(Checkpoint::new().to_npz().unwrap()).unwrap();
+        assert_eq!(faults(saved.load("", &mut empty)), ["`0` is missing: expected bool (Token = 4)"]);
+    }
+
+    #[cfg(feature = "half")]
+    #[test]
+    fn numpy_has_no_bf16() {
+        let mut checkpoint = Checkpoint::new();
+        checkpoint.put_bf16("x", &ones::<f32, _>(In.of(2))).unwrap();
+        let error = checkpoint.to_npz().unwrap_err().to_string();
+        assert_eq!(error, "cannot be written: numpy has no elements of type `bf16`");
+    }
+}
+
+#[cfg(feature = "half")]
 #[derive(Parameters)]
 struct Layer16 {
     weight: Tensor<half::f16, (In, Hidden)>,

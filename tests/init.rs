@@ -5,7 +5,7 @@ use typed_dims::init::{
     xavier_normal, xavier_uniform,
 };
 use typed_dims::prelude::*;
-use typed_dims::random::{bernoulli, permutation, split, try_bernoulli};
+use typed_dims::random::{bernoulli, permutation, rand_like, split, try_bernoulli};
 
 dims! {
     struct Batch;
@@ -130,6 +130,22 @@ fn permutations_have_each_index_once() {
         assert!(n < 100 || !is_sorted);
         order.sort_unstable();
         assert_eq!(order, (0..n).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn each_example_of_a_batch_has_its_own_permutation() {
+    fn shuffled<B: Dims>(x: &Tensor<f64, (In, Rest<B>)>, seed: u64) -> Tensor<f64, (In, Rest<B>)> {
+        x.take(In, rand_like(x, seed).argsort(In)).eval()
+    }
+    let x = from_fn::<f64, _, _>((Batch.of(50), In.of(40)), |(_, at)| at as f64);
+    let y: Tensor<f64, (Batch, In)> = shuffled(&x.seal(In), 3).unseal();
+    let rows = y.order((Batch, In));
+    for (at, row) in rows.rows().into_iter().enumerate() {
+        let mut sorted = row.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        assert_eq!(sorted, (0..40).map(f64::from).collect::<Vec<_>>());
+        assert!(rows.rows().into_iter().take(at).all(|other| other != row), "{at}");
     }
 }
 

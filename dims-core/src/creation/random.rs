@@ -301,7 +301,8 @@ pub fn try_bernoulli<A: Computable<Elem: Real>>(
 
 /// The indices of a dim in random order, each order with the same probability: `permutation(Example.of(100), seed)`.
 ///
-/// (R. Durstenfeld, 1964, "Algorithm 235: Random permutation".) One order for each position of other dims is `rand_like(&x, seed).argsort(Feat)`.
+/// (R. Durstenfeld, 1964, "Algorithm 235: Random permutation".) One order for each position of other dims, further dims of the caller (`Rest<B>`) among them, is
+/// `rand_like(&x, seed).argsort(Feat)`.
 ///
 /// ```
 /// use typed_dims::random::permutation;

@@ -121,7 +121,7 @@ impl<'f> Entry<'f> {
     }
 
     /// The positions and the sizes of the axes, as they lie in memory.
-    fn outermost_first(&self, order: &[usize]) -> (Positions, Positions) {
+    pub(crate) fn outermost_first(&self, order: &[usize]) -> (Positions, Positions) {
         let (mut order, mut sizes) = (Positions::from(order), Positions::from(&self.sizes[..]));
         if self.reversed {
             order.reverse();

@@ -66,7 +66,7 @@ pub enum FileError {
 
 impl FileError {
     /// The same about a file, whose path is said where it is the file that is wrong.
-    pub(super) fn of(self, path: &std::path::Path) -> Self {
+    pub(crate) fn of(self, path: &std::path::Path) -> Self {
         match self {
             FileError::Format { what } => FileError::Format { what: format!("{}: {what}", path.display()) },
             other => other,

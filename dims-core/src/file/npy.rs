@@ -303,17 +303,26 @@ pub fn to_bytes<A>(tensor: A) -> Result<Vec<u8>, FileError>
 where
     A: Computable<Rank = Rank0, Elem: Stored>,
 {
-    let descr = descr(A::Elem::KIND).ok_or_else(|| FileError::Unwritable {
-        what: format!("numpy has no elements of type `{}`", A::Elem::NAME),
-    })?;
     let names = written(A::Dims::KEYS.as_slice().iter())?;
     let tensor = tensor.into_named();
     let shape = tensor.unified_shape()?;
     let order: Vec<usize> = (0..shape.sizes().len()).collect();
     let data = crate::expr::evaluate::evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order, "npy")?;
-    let sizes: String = shape.sizes().iter().map(|size| format!("{size}, ")).collect();
-    let sizes =
-        if order.len() == 1 { sizes.trim_end().into() } else { sizes.trim_end_matches(", ").to_string() };
+    of_elements(A::Elem::KIND, &names, shape.sizes(), &encoded(&data))
+}
+
+/// The bytes of a file whose elements, the last axis fastest, are these bytes.
+pub(super) fn of_elements(
+    kind: Kind,
+    names: &str,
+    sizes: &[usize],
+    elements: &[u8],
+) -> Result<Vec<u8>, FileError> {
+    let descr = descr(kind)
+        .ok_or_else(|| FileError::Unwritable { what: "numpy has no elements of type `bf16`".into() })?;
+    let rank = sizes.len();
+    let sizes: String = sizes.iter().map(|size| format!("{size}, ")).collect();
+    let sizes = if rank == 1 { sizes.trim_end().into() } else { sizes.trim_end_matches(", ").to_string() };
     let mut text =
         format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({sizes}), }}  {COMMENT} {names}");
     // The second version has room for longer headers, which the names of many dims may take; names need not be ASCII, which is the third's.
@@ -328,7 +337,7 @@ where
         _ => bytes.extend((len as u32).to_le_bytes()),
     }
     bytes.extend(text.as_bytes());
-    bytes.extend(encoded(&data));
+    bytes.extend(elements);
     Ok(bytes)
 }
 

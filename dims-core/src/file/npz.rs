@@ -17,6 +17,10 @@ use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
+/// In the name of an array of bytes that is text, this precedes the name of the text.
+#[cfg(feature = "safetensors")]
+pub(crate) const TEXT_OF: &str = "text of ";
+
 fn invalid(error: &ZipError) -> FileError {
     FileError::Format { what: shortened(&error.to_string()) }
 }
@@ -189,16 +193,21 @@ impl Writer {
     where
         A: Computable<Rank = Rank0, Elem: Stored>,
     {
+        self.put_file(name, &npy::to_bytes(tensor)?)?;
+        Ok(self)
+    }
+
+    /// Adds a tensor as the bytes of its file.
+    pub(super) fn put_file(&mut self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
         if self.tensors.iter().any(|other| other == name) {
             return Err(FileError::Unwritable { what: format!("`{name}` is in the file already") });
         }
-        let bytes = npy::to_bytes(tensor)?;
         let large = self.options.large_file(bytes.len() >= u32::MAX as usize);
         self.archive.start_file(format!("{name}.npy"), large).map_err(|error| invalid(&error))?;
         let failed = |error| FileError::Io { what: name.into(), error };
-        self.archive.write_all(&bytes).map_err(failed)?;
+        self.archive.write_all(bytes).map_err(failed)?;
         self.tensors.push(name.into());
-        Ok(self)
+        Ok(())
     }
 
     /// The bytes of the file.

@@ -2,10 +2,14 @@
 
 use super::element::{Kind, Stored, encoded};
 use super::names::{read, shortened, written};
+#[cfg(feature = "npy")]
+use super::npy;
 use super::{Buffer, Entry, FileError};
 use crate::rank::Rank0;
 use crate::set::{DimKey, Dims};
 use crate::tensor::Computable;
+#[cfg(feature = "npy")]
+use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use safetensors::tensor::{Metadata, TensorView};
@@ -220,6 +224,28 @@ impl Writer {
         }
         self.metadata.insert(name.into(), text.into());
         Ok(self)
+    }
+
+    /// The same tensors and entries of the metadata as an archive of numpy's: an entry is an array of bytes.
+    ///
+    /// # Errors
+    ///
+    /// If numpy does not have the elements of a tensor.
+    #[cfg(feature = "npy")]
+    pub(crate) fn to_npz(&self) -> Result<Vec<u8>, FileError> {
+        let mut archive = super::npz::Writer::new();
+        let mut notes: BTreeMap<&str, &str> =
+            self.metadata.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        for (name, dtype, sizes, bytes) in &self.tensors {
+            let names = notes.remove(names_of(name).as_str()).unwrap_or_default();
+            let kind = kind(*dtype).expect("the type was made of a kind");
+            archive.put_file(name, &npy::of_elements(kind, names, sizes, bytes)?)?;
+        }
+        for (name, text) in notes {
+            let bytes = npy::of_elements(Kind::Unsigned(1), "Byte", &[text.len()], text.as_bytes())?;
+            archive.put_file(&format!("{}{name}", super::npz::TEXT_OF), &bytes)?;
+        }
+        archive.into_bytes()
     }
 
     /// The bytes of the file.

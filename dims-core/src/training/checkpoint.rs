@@ -39,11 +39,24 @@
 //! ```
 //!
 //! A file without names of dims, such as Python writes, has the axes of each tensor in the order in which its dims were declared.
+//!
+//! With the feature `npy`, a checkpoint can be an archive of numpy's as well: [`Checkpoint::save_npz`] writes it, and [`Saved::open`] reads either, as their first bytes
+//! tell them apart. The names of dims are in the headers of the arrays, and text is an array of bytes, called `text of` and its name:
+//!
+//! ```text
+//! file = numpy.load("network.npz")
+//! weight = file["network.weight"]
+//! steps = int(file["text of steps of optimizer"].tobytes())
+//! ```
 
 use crate::error::DimError;
 use crate::expr::evaluate::evaluate_in;
 use crate::file::load::{Fault, LoadError};
 use crate::file::safetensors::{Reader, Writer};
+#[cfg(feature = "half")]
+use crate::file::Stored;
+#[cfg(feature = "npy")]
+use crate::file::{npy, npz};
 use crate::file::{Buffer, Entry, FileError};
 use crate::grad::Parameters;
 use crate::grad::parameters::{Path, Visitor, Walk, is_learned};
@@ -56,9 +69,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::any::{Any, type_name};
 #[cfg(feature = "half")]
-use half::f16;
+use half::{bf16, f16};
 use kernels::scalar::Element;
 use num_complex::Complex;
+#[cfg(feature = "npy")]
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
 /// A file to be written.
@@ -79,7 +94,7 @@ impl Checkpoint {
     ///
     /// If a tensor has positional axes, two dims of one name, or elements that the format does not have; or if there is a tensor of its name already.
     pub fn put<P: Parameters>(&mut self, name: &str, parameters: &P) -> Result<&mut Self, FileError> {
-        self.put_where(name, parameters, Which { learned: false, half: false })?;
+        self.put_where(name, parameters, Which { learned: false, floats: Floats::Same })?;
         Ok(self)
     }
 
@@ -91,7 +106,7 @@ impl Checkpoint {
     /// As for [`put`](Checkpoint::put).
     #[cfg(feature = "half")]
     pub fn put_f16<P: Parameters>(&mut self, name: &str, parameters: &P) -> Result<&mut Self, FileError> {
-        self.put_where(name, parameters, Which { learned: false, half: true })?;
+        self.put_where(name, parameters, Which { learned: false, floats: Floats::F16 })?;
         Ok(self)
     }
 
@@ -107,8 +122,19 @@ impl Checkpoint {
     ) -> Result<&mut Self, FileError> {
         self.file.note(&steps_of(name), &optimizer.steps().to_string())?;
         for (moment, value) in optimizer.moments().iter().zip(optimizer.state().moments()) {
-            self.put_where(&below(name, moment), value, Which { learned: true, half: false })?;
+            self.put_where(&below(name, moment), value, Which { learned: true, floats: Floats::Same })?;
         }
+        Ok(self)
+    }
+
+    /// As [`put_f16`](Checkpoint::put_f16), with the nearest floats of type `bf16`: they are less precise, and have the range of `f32`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`put`](Checkpoint::put).
+    #[cfg(feature = "half")]
+    pub fn put_bf16<P: Parameters>(&mut self, name: &str, parameters: &P) -> Result<&mut Self, FileError> {
+        self.put_where(name, parameters, Which { learned: false, floats: Floats::Bf16 })?;
         Ok(self)
     }
 
@@ -143,33 +169,119 @@ impl Checkpoint {
     pub fn save(&self, path: impl AsRef<std::path::Path>) -> Result<(), FileError> {
         self.file.save(path)
     }
+
+    /// The bytes of an archive of numpy's with the same content.
+    ///
+    /// # Errors
+    ///
+    /// If there are elements that numpy does not have (`bf16`).
+    #[cfg(feature = "npy")]
+    pub fn to_npz(&self) -> Result<Vec<u8>, FileError> {
+        self.file.to_npz()
+    }
+
+    /// Writes such an archive.
+    ///
+    /// # Errors
+    ///
+    /// As for [`to_npz`](Checkpoint::to_npz), and if the file cannot be written.
+    #[cfg(feature = "npy")]
+    pub fn save_npz(&self, path: impl AsRef<std::path::Path>) -> Result<(), FileError> {
+        let path = path.as_ref();
+        let failed = |error| FileError::Io { what: path.display().to_string(), error };
+        std::fs::write(path, self.to_npz()?).map_err(failed)
+    }
 }
 
 /// A file to be read.
 pub struct Saved<B = Buffer> {
-    file: Reader<B>,
+    file: File<B>,
     converting: bool,
 }
 
+enum File<B> {
+    Safetensors(Reader<B>),
+    #[cfg(feature = "npy")]
+    Npz {
+        tensors: BTreeMap<String, npy::Reader>,
+        notes: BTreeMap<String, String>,
+    },
+}
+
+impl<B: AsRef<[u8]>> File<B> {
+    fn new(bytes: B) -> Result<Self, FileError> {
+        // The first number of safetensors is the length of the header, and would be too great.
+        #[cfg(feature = "npy")]
+        if matches!(*bytes.as_ref(), [b'P', b'K', 3, 4, 1.., ..] | [b'P', b'K', 5, 6, ..]) {
+            return Self::unpacked(npz::Reader::new(bytes)?);
+        }
+        Ok(File::Safetensors(Reader::new(bytes)?))
+    }
+
+    #[cfg(feature = "npy")]
+    fn unpacked(mut archive: npz::Reader<B>) -> Result<Self, FileError> {
+        let (mut tensors, mut notes) = (BTreeMap::new(), BTreeMap::new());
+        for name in archive.tensors() {
+            let array = archive.get(&name)?;
+            match name.strip_prefix(npz::TEXT_OF) {
+                Some(note) => {
+                    let text = String::from_utf8(array.get()?.elements::<u8>()?);
+                    let what = || format!("`{name}` is not UTF-8");
+                    notes.insert(note.to_string(), text.map_err(|_| FileError::Format { what: what() })?);
+                }
+                None => drop(tensors.insert(name, array)),
+            }
+        }
+        Ok(File::Npz { tensors, notes })
+    }
+
+    fn note(&self, name: &str) -> Option<&str> {
+        match self {
+            File::Safetensors(file) => file.note(name),
+            #[cfg(feature = "npy")]
+            File::Npz { notes, .. } => notes.get(name).map(String::as_str),
+        }
+    }
+
+    fn tensors(&self) -> Vec<String> {
+        match self {
+            File::Safetensors(file) => file.tensors(),
+            #[cfg(feature = "npy")]
+            File::Npz { tensors, .. } => tensors.keys().cloned().collect(),
+        }
+    }
+
+    fn get(&self, tensor: &str) -> Result<Entry<'_>, FileError> {
+        match self {
+            File::Safetensors(file) => file.get(tensor),
+            #[cfg(feature = "npy")]
+            File::Npz { tensors, .. } => match tensors.get(tensor) {
+                Some(array) => array.get(),
+                None => Err(FileError::Missing { tensor: tensor.into(), has: self.tensors() }),
+            },
+        }
+    }
+}
+
 impl Saved {
-    /// Reads a file into memory.
+    /// Reads a file into memory: one of safetensors or, with the feature `npy`, an archive of numpy's.
     ///
     /// # Errors
     ///
     /// If it cannot be read, or is not a valid one.
     pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self, FileError> {
-        Ok(Saved { file: Reader::open(path)?, converting: false })
+        Self::new(Buffer::read(&path)?).map_err(|error| error.of(path.as_ref()))
     }
 }
 
 impl<B: AsRef<[u8]>> Saved<B> {
-    /// A file that is in memory already.
+    /// A file that is in memory already. (An archive is unpacked.)
     ///
     /// # Errors
     ///
     /// If it is not a valid one.
     pub fn new(bytes: B) -> Result<Self, FileError> {
-        Ok(Saved { file: Reader::new(bytes)?, converting: false })
+        Ok(Saved { file: File::new(bytes)?, converting: false })
     }
 
     /// Lets [`load`](Saved::load) read floats as floats of another type: each becomes the nearest one. Without this, other types of elements are an error.
@@ -308,9 +420,18 @@ macro_rules! stored_types {
 struct Which {
     /// Whether tensors that are not learned are left out.
     learned: bool,
-    /// Whether floats are written as `f16`.
     #[cfg_attr(not(feature = "half"), allow(dead_code))]
-    half: bool,
+    floats: Floats,
+}
+
+/// What `f32` and `f64` are written as.
+#[derive(Clone, Copy)]
+enum Floats {
+    Same,
+    #[cfg(feature = "half")]
+    F16,
+    #[cfg(feature = "half")]
+    Bf16,
 }
 
 struct Writing<'w> {
@@ -342,15 +463,17 @@ impl Visitor<0, 1> for Writing<'_> {
         let data: &dyn Any = &data;
         let keys = S::KEYS.as_slice();
         #[cfg(feature = "half")]
-        if self.which.half {
-            let singles =
-                data.downcast_ref::<Vec<f32>>().map(|data| data.iter().map(|&a| f16::from_f32(a)).collect());
-            let doubles = || {
-                data.downcast_ref::<Vec<f64>>().map(|data| data.iter().map(|&a| f16::from_f64(a)).collect())
-            };
-            let halves: Option<Vec<f16>> = singles.or_else(doubles);
-            if let Some(halves) = halves {
-                return self.file.put_elements(&name, keys, shape.sizes(), &halves);
+        match self.which.floats {
+            Floats::Same => {}
+            Floats::F16 => {
+                if let Some(data) = nearest::<f16>(data) {
+                    return self.file.put_elements(&name, keys, shape.sizes(), &data);
+                }
+            }
+            Floats::Bf16 => {
+                if let Some(data) = nearest::<bf16>(data) {
+                    return self.file.put_elements(&name, keys, shape.sizes(), &data);
+                }
             }
         }
         macro_rules! put {
@@ -366,8 +489,18 @@ impl Visitor<0, 1> for Writing<'_> {
     }
 }
 
+/// Each element as the nearest one of type `H`, if they are of type `f32` or `f64`.
+#[cfg(feature = "half")]
+fn nearest<H: Stored>(data: &dyn Any) -> Option<Vec<H>> {
+    match (data.downcast_ref::<Vec<f32>>(), data.downcast_ref::<Vec<f64>>()) {
+        (Some(data), _) => data.iter().map(|&a| H::nearest(a.into())).collect(),
+        (_, Some(data)) => data.iter().map(|&a| H::nearest(a)).collect(),
+        _ => None,
+    }
+}
+
 struct Reading<'r, B> {
-    file: &'r Reader<B>,
+    file: &'r File<B>,
     name: &'r str,
     /// Whether tensors that are not learned are left out.
     learned: bool,
@@ -468,7 +601,8 @@ fn read<T: Element, S: Dims, R: Rank>(
                     }
                     error => vec![Fault::Unreadable { name: name(), why: error.to_string() }],
                 })?;
-                return Ok(Named::from_expr(Owned::in_order(elements, &order, entry.sizes())));
+                let (order, sizes) = entry.outermost_first(&order);
+                return Ok(Named::from_expr(Owned::in_order(elements, &order, &sizes)));
             }
         };
     }
