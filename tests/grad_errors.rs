@@ -213,6 +213,36 @@ fn a_parameter_that_is_not_used() {
 }
 
 #[test]
+fn parameters_that_an_operation_depends_on() {
+    let image = from_vec(Pixel.of(2), vec![1.0, 2.0]);
+    let scores = |layer: &Layer| ((&image * &layer.weight).sum(Pixel) + &layer.bias).eval();
+    let lost = |model: &Model| {
+        let scale: f64 = model.layers[0].weight.sum((Pixel, Class)).order(());
+        (scores(&model.layers[1]) * scale).sum(Class)
+    };
+    let (text, line) = panic_of(|| grad(lost, &model()));
+    assert_eq!(line, line!() - 4);
+    assert!(text.starts_with("no gradient can be taken through `order` (at "), "{text}");
+    assert!(text.contains("), which depends on `layers.0.weight`: compute with tensors"), "{text}");
+    // All of them, through whatever lies between.
+    let both = |model: &Model| {
+        let product = scores(&model.layers[0]) * scores(&model.layers[1]) * model.scale.as_ref().unwrap();
+        product.map(|x: f64| x.fract()).sum(Class)
+    };
+    let (text, _) = panic_of(|| grad(both, &model()));
+    let expected =
+        "), which depends on `layers.0.weight`, `layers.0.bias`, `layers.1.weight` and 2 more: give";
+    assert!(text.contains(expected), "{text}");
+    // By position in a tuple; a tensor alone has no name.
+    let (text, _) = panic_of(|| {
+        grad(|(x, y): (&X, &X)| (x * y).order((I, J)).into_tensor((I, J)).sum((I, J)), (&x(), &x()))
+    });
+    assert!(text.contains("), which depends on `0` and `1`: compute"), "{text}");
+    let (text, _) = panic_of(|| grad(|x: &X| x.order((I, J)).into_tensor((I, J)).sum((I, J)), &x()));
+    assert!(text.contains("): compute with tensors"), "{text}");
+}
+
+#[test]
 fn sizes_of_cotangents_and_directions() {
     let other = ones((I.of(2), J.of(4)));
     let x = x();

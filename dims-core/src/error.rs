@@ -142,6 +142,8 @@ pub enum DimError {
         operation: &'static str,
         /// Where it ran.
         origin: Origin,
+        /// The names of the parameters that it depends on, as far as they have names: those in a struct, a tuple or a list.
+        parameters: String,
     },
     /// A function of the user's has no derivative.
     NoOwnDerivative {
@@ -151,6 +153,8 @@ pub enum DimError {
         remedy: &'static str,
         /// Where it ran.
         origin: Origin,
+        /// The names of the parameters that it depends on, as for [`NoDerivative`](DimError::NoDerivative).
+        parameters: String,
     },
     /// A function with a derivative of its own takes a traced tensor that is none of its inputs.
     NotAnInput {
@@ -158,6 +162,8 @@ pub enum DimError {
         operation: &'static str,
         /// Where it was called.
         origin: Origin,
+        /// The names of the parameters that the tensor depends on, as for [`NoDerivative`](DimError::NoDerivative).
+        parameters: String,
     },
     /// A loss does not depend on a parameter.
     Unused {
@@ -182,6 +188,15 @@ impl fmt::Display for At {
             Some(place) => write!(f, " (at {}:{}:{})", place.file(), place.line(), place.column()),
             None => Ok(()),
         }
+    }
+}
+
+/// The parameters that an operation depends on, as they stand behind it.
+struct Of<'a>(&'a str);
+
+impl fmt::Display for Of<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, ", which depends on {}", self.0) }
     }
 }
 
@@ -248,20 +263,23 @@ impl fmt::Display for DimError {
             DimError::TooLarge { dims } => {
                 write!(f, "a result with {dims} does not fit into memory")
             }
-            DimError::NoDerivative { operation, origin } => write!(
+            DimError::NoDerivative { operation, origin, parameters } => write!(
                 f,
-                "no gradient can be taken through `{operation}`{}: compute with tensors and operators that have a derivative, or write `x.detach()` for its operand if no gradient is wanted",
-                At(*origin)
+                "no gradient can be taken through `{operation}`{}{}: compute with tensors and operators that have a derivative, or write `x.detach()` for its operand if no gradient is wanted",
+                At(*origin),
+                Of(parameters)
             ),
-            DimError::NoOwnDerivative { operation, remedy, origin } => write!(
+            DimError::NoOwnDerivative { operation, remedy, origin, parameters } => write!(
                 f,
-                "no gradient can be taken through `{operation}`{}: {remedy}, or write `x.detach()` for its operand if no gradient is wanted",
-                At(*origin)
+                "no gradient can be taken through `{operation}`{}{}: {remedy}, or write `x.detach()` for its operand if no gradient is wanted",
+                At(*origin),
+                Of(parameters)
             ),
-            DimError::NotAnInput { operation, origin } => write!(
+            DimError::NotAnInput { operation, origin, parameters } => write!(
                 f,
-                "`{operation}`{} uses a tensor that a gradient is taken through and that is none of its inputs: add it to them, or write `x.detach()` if no gradient by it is wanted",
-                At(*origin)
+                "`{operation}`{} uses a tensor that a gradient is taken through and that is none of its inputs{}: add it to them, or write `x.detach()` if no gradient by it is wanted",
+                At(*origin),
+                Of(parameters)
             ),
             DimError::Unused { parameter, origin } => {
                 let (name, constant) = match parameter.as_str() {

@@ -2,7 +2,7 @@
 
 use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::computed;
-use crate::expr::record::Function;
+use crate::expr::record::{Function, listed};
 use crate::grad::inputs::Inputs;
 use crate::grad::parameters::{Parameters, Path, Walk, is_learned, same_sizes};
 use crate::grad::variables::{Collected, Detached, Elements, Pairs, Variables};
@@ -21,7 +21,9 @@ use kernels::memory::axes::Axis;
 use kernels::memory::buffer::Buffer;
 use kernels::program::code::DType;
 use kernels::scalar::Element;
-use kernels::trace::{Field, Held, Node, Part, Place, Rule, evaluate, gradients, with_rule};
+use kernels::trace::{
+    Field, Held, Node, Part, Place, Rule, evaluate, gradients, names_of_variables, with_rule,
+};
 use smallvec::SmallVec;
 
 /// A function with a pull-back of its own: the value is `f(inputs)`, and the gradient by the inputs is what `pull_back` makes of the inputs, the value, and
@@ -166,7 +168,11 @@ impl Call {
         let mut floats = Floats::default();
         Y::walk([value], &mut Path::new(), &mut floats)?;
         let Call { operation, origin } = self;
-        if floats.are_traced() { Err(DimError::NotAnInput { operation, origin }) } else { Ok(()) }
+        if !floats.are_traced() {
+            return Ok(());
+        }
+        let nodes = floats.0.iter().filter_map(|own| own.held.node());
+        Err(DimError::NotAnInput { operation, origin, parameters: listed(&names_of_variables(nodes)) })
     }
 
     /// The value of `f`, as a step whose pull-back is `pull`: of the inputs, the value, its cotangent, and whether the gradient is recorded.

@@ -103,7 +103,7 @@ pub fn try_value_and_grad_with<P: Inputs, L: ScalarLoss, X>(
 ) -> Result<(L::Elem, P::Value, X), DimError> {
     let (value, gradient, beside) = differentiated::<P, (), L, X>(f, by)?;
     // (A number is no part of a program that others record.)
-    let Some(value) = value else { return Err(lost("value_and_grad")) };
+    let Some(value) = value else { return Err(lost("value_and_grad", Vec::new())) };
     Ok((value, gradient, beside))
 }
 

@@ -8,6 +8,7 @@ use crate::rank::Rank;
 use crate::set::Dims;
 use crate::storage::Owned;
 use crate::storage::axes::AxisBlock;
+use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -80,13 +81,13 @@ impl Walk<1> for Variables {
 
     fn tensor<T: Element, S: Dims, R: Rank>(
         &mut self,
-        _: &Path,
+        path: &Path,
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
         if !is_learned::<T>() {
             return Ok(tensor.clone());
         }
-        let (variable, node) = variable(&tensor.expr)?;
+        let (variable, node) = variable(&tensor.expr, path)?;
         self.nodes.push(node);
         self.elements.push(Elements::of(&variable));
         Ok(Named::from_expr(variable))
@@ -96,6 +97,7 @@ impl Walk<1> for Variables {
 /// A copy of a tensor that is a variable, and its node. Of a traced tensor it depends as an identity.
 fn variable<T: Element, S: Dims, R: Rank>(
     tensor: &Owned<T, S, R>,
+    path: &Path,
 ) -> Result<(Owned<T, S, R>, Arc<Node>), DimError> {
     let axes = || tensor.named().as_slice().iter().chain(tensor.positional().as_slice());
     let repeats = |axis: &Axis| axis.size > 1 && axis.stride == 0;
@@ -104,12 +106,12 @@ fn variable<T: Element, S: Dims, R: Rank>(
         // Elements that stand at several positions have a gradient for each.
         let shape = Named::<T, S, R, _>::from_expr(tensor).unified_shape()?;
         let dense = laid_out::<S, R, _>(tensor, &shape)?;
-        return variable(&dense);
+        return variable(&dense, path);
     }
     let (data, held) = (copied(tensor.all())?, tensor.buffer().held());
     let dtype = DType::of::<T>().expect("floats are known");
     let step = match held.node() {
-        None => Step::Variable,
+        None => Step::Variable((!path.segments().is_empty()).then(|| Box::new(path.clone()) as _)),
         Some(_) => {
             let place = Place::strided(0, [1]);
             let field = Field::held(&[held.len()], &held, place.clone());

@@ -5,6 +5,7 @@ use crate::loops::steps::Backward;
 use crate::trace::evaluate::covers;
 use crate::trace::{Field, Held, Node, Part, Place, Source, Step, evaluate};
 use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -107,7 +108,7 @@ fn pull(
 ) -> Result<Vec<(Arc<Node>, Part)>, Error> {
     let _explained = Backward::of(node.origin);
     let parts = match &node.step {
-        Step::Variable => return Ok(Vec::new()),
+        Step::Variable(_) => return Ok(Vec::new()),
         Step::Rule(rule) => return rule.pull_by(value, cotangent, recorded, asked),
         Step::Parts(parts) => parts,
     };
@@ -127,6 +128,22 @@ fn pull(
 pub fn depends_on_others(node: &Arc<Node>, own: &[Arc<Node>]) -> bool {
     let own: Vec<u64> = own.iter().map(|node| node.id).collect();
     Reach::of(core::slice::from_ref(node), &own, &[]).others
+}
+
+/// The names of the variables that steps depend on, in the order in which these were made. Variables without a name are left out.
+pub fn names_of_variables<'n>(nodes: impl IntoIterator<Item = &'n Arc<Node>>) -> Vec<String> {
+    let mut open: Vec<&Arc<Node>> = nodes.into_iter().collect();
+    let mut seen = BTreeMap::new();
+    while let Some(node) = open.pop() {
+        if seen.insert(node.id, node).is_none() {
+            open.extend(node.inputs());
+        }
+    }
+    let names = seen.values().filter_map(|node| match &node.step {
+        Step::Variable(name) => name.as_ref().map(|name| name.to_string()),
+        _ => None,
+    });
+    names.collect()
 }
 
 /// The memory that a single part has as it is, if that has the elements and the type of the node.
@@ -175,7 +192,7 @@ impl Reach {
             }
             reach.on_way.insert(node.id, false);
             let is_own = targets.contains(&node.id) || own.contains(&node.id);
-            let is_variable = matches!(node.step, Step::Variable);
+            let is_variable = matches!(node.step, Step::Variable(_));
             // A step before all own variables is traced because of others. A variable after them is of a call within the function, which has ended: it is a constant.
             let of_others = !is_own && node.id < least;
             // An own variable with operands stands for a tensor that others trace.

@@ -23,7 +23,7 @@ mod tests;
 
 pub use crate::memory::held::Held;
 pub use crate::memory::registry::{self, is_active};
-pub use backward::{Gradients, depends_on_others, gradients};
+pub use backward::{Gradients, depends_on_others, gradients, names_of_variables};
 pub use evaluate::{evaluate, with_rule};
 pub use field::Field;
 
@@ -34,6 +34,7 @@ use crate::ops::code::DType;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt::Display;
 use core::sync::atomic::{AtomicU64, Ordering};
 use smallvec::SmallVec;
 
@@ -243,8 +244,8 @@ pub struct Part {
 
 /// How the elements of a node were computed.
 pub enum Step {
-    /// They are a variable by which a gradient is asked for.
-    Variable,
+    /// They are a variable by which a gradient is asked for, and its name, if it has one.
+    Variable(Option<Box<dyn Display + Send + Sync>>),
     /// The sum of parts, over zeros.
     Parts(Vec<Part>),
     /// A step with a rule of its own.
@@ -318,7 +319,7 @@ impl Node {
     /// The nodes that the step reads, as far as gradients go through them.
     pub fn inputs(&self) -> Vec<&Arc<Node>> {
         match &self.step {
-            Step::Variable => Vec::new(),
+            Step::Variable(_) => Vec::new(),
             Step::Parts(parts) => parts.iter().flat_map(|part| part.field.nodes()).collect(),
             Step::Rule(rule) => rule.operands().into_iter().flat_map(Field::nodes).collect(),
         }
@@ -327,7 +328,7 @@ impl Node {
     /// What the step reads that is traced.
     fn sources(&self) -> Vec<&Arc<dyn Held>> {
         let fields = match &self.step {
-            Step::Variable => Vec::new(),
+            Step::Variable(_) => Vec::new(),
             Step::Parts(parts) => parts.iter().map(|part| &part.field).collect(),
             Step::Rule(rule) => rule.operands(),
         };
@@ -344,8 +345,8 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         fn take(step: &mut Step, open: &mut Vec<Source>) {
-            match core::mem::replace(step, Step::Variable) {
-                Step::Variable => {}
+            match core::mem::replace(step, Step::Variable(None)) {
+                Step::Variable(_) => {}
                 Step::Parts(parts) => {
                     open.extend(parts.into_iter().flat_map(|part| part.field.into_sources()))
                 }

@@ -15,8 +15,9 @@ use crate::program::lowered::LoweredProgram;
 use crate::program::{Builder, Register};
 use crate::scalar::Element;
 use crate::trace::evaluate::mapped;
-use crate::trace::{Field, Held, Operand, Place, Source, Table, registry};
+use crate::trace::{Field, Held, Operand, Place, Source, Table, names_of_variables, registry};
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
@@ -24,10 +25,10 @@ use smallvec::SmallVec;
 /// Why an expression cannot be recorded.
 #[derive(Debug)]
 pub enum Unrecorded {
-    /// An operation that programs do not know.
-    Opaque(&'static str),
-    /// A user's operation without a derivative.
-    Own(&'static str),
+    /// An operation that programs do not know, and the names of the variables that it depends on.
+    Opaque(&'static str, Vec<String>),
+    /// A user's operation without a derivative, and the names of the variables that it depends on.
+    Own(&'static str, Vec<String>),
     /// No memory.
     Memory(Error),
 }
@@ -238,6 +239,14 @@ impl<'w> Writer<'w> {
         self.traced
     }
 
+    /// The names of the variables that the operands depend on.
+    pub fn names_of_variables(&self) -> Vec<String> {
+        names_of_variables(self.leaves.iter().filter_map(|leaf| match &leaf.memory {
+            Memory::Shared(held, _) => held.node(),
+            Memory::Borrowed(_) | Memory::Position => None,
+        }))
+    }
+
     /// The operation that programs do not know, if there is one.
     pub fn opaque_operation(&self) -> Option<&'static str> {
         self.opaque
@@ -270,10 +279,12 @@ impl<'w> Writer<'w> {
 
     /// The same, whether an operand is traced or not.
     pub fn finish_any(self, value: Register, sizes: &[usize], rows: &Rows) -> Result<Field, Unrecorded> {
-        let Writer { build, leaves, opaque, own, .. } = self;
-        if let Some(name) = opaque {
-            return Err(if own { Unrecorded::Own(name) } else { Unrecorded::Opaque(name) });
+        if let Some(operation) = self.opaque {
+            let names = self.names_of_variables();
+            let error = if self.own { Unrecorded::Own } else { Unrecorded::Opaque };
+            return Err(error(operation, names));
         }
+        let Writer { build, leaves, .. } = self;
         let mut operands: Vec<Operand> = Vec::with_capacity(leaves.len());
         // Indices are made of operands that have rows behind their own.
         for leaf in leaves.iter().rev() {

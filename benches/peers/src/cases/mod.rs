@@ -8,6 +8,7 @@ mod layout;
 mod lookup;
 mod products;
 mod reductions;
+mod steps;
 mod tiny;
 
 use crate::bench::{Bench, Peer};
@@ -208,4 +209,12 @@ pub const CASES: &[Case] = &[
     case("tiny_add_into", "the same into memory that is there already", 0.0, [0; 2], tiny::add_into),
     case("tiny_order", "abc->cab, 2,3,4", 0.0, [0; 2], tiny::order),
     case("tiny_order_into", "the same into memory that is there already", 0.0, [0; 2], tiny::order_into),
+    case("step_mlp_32", "value and gradient, mlp 32x64-32-10", 0.0, [0; 2], steps::mlp_32),
+    case("step_mlp_64", "value and gradient, mlp 64x64-128-10", 0.0, [0; 2], steps::mlp_64),
+    case("step_mlp_256", "value and gradient, mlp 256x784-512-10", 0.0, [0; 2], steps::mlp_256),
+    case("step_chain", "value and gradient, sum of tanh(a*b+c)*sigmoid(a), 10^6", 0.0, [0; 2], steps::chain),
+    case("step_cross_entropy", "value and gradient, 4096,1024", 0.0, [0; 2], steps::cross_entropy),
+    case("step_layer_norm", "value and gradient, 4096,768", 0.0, [0; 2], steps::layer_norm),
+    case("step_attention", "value and gradient, 4,8,256,64, causal", 0.0, [0; 2], steps::attention_causal),
+    case("step_embedding", "value and gradient, 50000,128, 4096 ids", 0.0, [0; 2], steps::embedding),
 ];

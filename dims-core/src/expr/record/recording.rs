@@ -7,6 +7,7 @@ use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::panic::Location;
@@ -20,7 +21,7 @@ use kernels::scalar::Element;
 pub(crate) use kernels::trace::Part;
 pub(crate) use kernels::trace::is_active;
 use kernels::trace::record::{Unrecorded, Writer};
-use kernels::trace::{Field, Held, Node, Place, Rule, Step, Table, registry, rules};
+use kernels::trace::{Field, Held, Node, Place, Rule, Step, Table, names_of_variables, registry, rules};
 
 /// The field of an expression whose result is traced.
 pub(crate) type Traced = Option<Box<Field>>;
@@ -51,7 +52,7 @@ pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(
     let is_float = DType::of::<T>().is_some_and(DType::is_float);
     if writer.opaque_operation().is_some() {
         if let (Some(operation), true, true) = (writer.opaque_operation(), is_float, writer.is_traced()) {
-            return Err(lost(operation));
+            return Err(lost(operation, writer.names_of_variables()));
         }
         let len = shape.volume(axes.iter().copied(), size_of::<T>())?;
         let data = expr.collect(&Nest::map(sizes, axes, &rows), len)?;
@@ -104,15 +105,20 @@ pub(crate) fn finished(field: Result<Option<Field>, Unrecorded>) -> Result<Trace
     match field {
         Ok(field) => Ok(field.map(Box::new)),
         Err(Unrecorded::Memory(error)) => Err(error.into()),
-        Err(Unrecorded::Opaque("map")) => {
-            Err(underivable("map", "give it a derivative, as a `ScalarOp` for `x.apply(op)`"))
-        }
-        Err(Unrecorded::Opaque("zip_map")) => {
-            Err(underivable("zip_map", "give it a derivative, as a `ScalarOp` for `x.apply_with(y, op)`"))
-        }
-        Err(Unrecorded::Opaque(operation)) => Err(lost(operation)),
-        Err(Unrecorded::Own(operation)) => {
-            Err(underivable(operation, "give it a derivative, as `fn derivative` of its `ScalarOp`"))
+        Err(Unrecorded::Opaque(operation, names)) => Err(match operation {
+            "map" => {
+                let remedy = "give it a derivative, as a `ScalarOp` for `x.apply(op)`";
+                underivable(operation, remedy, names)
+            }
+            "zip_map" => {
+                let remedy = "give it a derivative, as a `ScalarOp` for `x.apply_with(y, op)`";
+                underivable(operation, remedy, names)
+            }
+            _ => lost(operation, names),
+        }),
+        Err(Unrecorded::Own(operation, names)) => {
+            let remedy = "give it a derivative, as `fn derivative` of its `ScalarOp`";
+            Err(underivable(operation, remedy, names))
         }
     }
 }
@@ -177,18 +183,41 @@ where
     }
 }
 
-/// The error of an operation through which no gradient can be taken.
+/// The error of an operation through which no gradient can be taken, and which depends on the variables of these names.
 #[cold]
 #[track_caller]
-pub(crate) fn lost(operation: &'static str) -> DimError {
-    DimError::NoDerivative { operation, origin: Some(Location::caller()) }
+pub(crate) fn lost(operation: &'static str, names: Vec<String>) -> DimError {
+    DimError::NoDerivative { operation, origin: Some(Location::caller()), parameters: listed(&names) }
 }
 
-/// The error of a user's function without a derivative.
+/// The same for an operation on memory.
 #[cold]
 #[track_caller]
-pub(crate) fn underivable(operation: &'static str, remedy: &'static str) -> DimError {
-    DimError::NoOwnDerivative { operation, remedy, origin: Some(Location::caller()) }
+fn lost_from(operation: &'static str, held: &Arc<dyn Held>) -> DimError {
+    lost(operation, names_of_variables(held.node()))
+}
+
+/// The error of a user's function without a derivative, which depends on the variables of these names.
+#[cold]
+#[track_caller]
+pub(crate) fn underivable(operation: &'static str, remedy: &'static str, names: Vec<String>) -> DimError {
+    let (origin, parameters) = (Some(Location::caller()), listed(&names));
+    DimError::NoOwnDerivative { operation, remedy, origin, parameters }
+}
+
+/// The first names, and how many more there are.
+pub(crate) fn listed(names: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let mut list: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
+    match names.len().saturating_sub(SHOWN) {
+        0 => {}
+        1 => list.push(format!("`{}`", names[SHOWN])),
+        more => list.push(format!("{more} more")),
+    }
+    match list.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => list.concat(),
+    }
 }
 
 /// Elements that were computed, contiguous in an order of all loops along which they vary, as a step of the program if that is recorded.
@@ -237,7 +266,7 @@ fn reduction_of<T: Element>(
     operation: &'static str,
 ) -> Result<Buffer<T>, DimError> {
     if reduction == Reduction::Opaque {
-        return Err(lost(operation));
+        return Err(lost(operation, names_of_variables(field.nodes())));
     }
     let dtype = DType::of::<T>().expect("what is recorded are floats");
     let rule =
@@ -261,7 +290,7 @@ pub(crate) fn along<T: Element>(
 ) -> Result<Buffer<T>, DimError> {
     match traced {
         None => Ok(data.into()),
-        Some(_) if work == LineWork::Opaque => Err(lost(operation)),
+        Some(field) if work == LineWork::Opaque => Err(lost(operation, names_of_variables(field.nodes()))),
         Some(field) => {
             let dtype = DType::of::<T>().expect("what is recorded are floats");
             let (order, lines) = (order.to_vec(), lines.to_vec());
@@ -384,7 +413,7 @@ pub(crate) fn refuse<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
         return Ok(());
     }
     match written::<T, U, R, E>(expr, shape)? {
-        Some(_) => Err(lost(operation)),
+        Some(field) => Err(lost(operation, names_of_variables(field.nodes()))),
         None => Ok(()),
     }
 }
@@ -392,12 +421,26 @@ pub(crate) fn refuse<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
 /// The elements of a buffer, which must not be traced: they leave the program that is recorded.
 #[track_caller]
 pub(crate) fn untraced<T: Element>(buffer: Buffer<T>, operation: &'static str) -> Result<Vec<T>, DimError> {
-    if is_active() && buffer.node().is_some() { Err(lost(operation)) } else { Ok(buffer.into_vec()) }
+    match held_if_traced(&buffer) {
+        Some(held) => Err(lost_from(operation, &held)),
+        None => Ok(buffer.into_vec()),
+    }
 }
 
 /// The same for elements that are borrowed.
 #[track_caller]
 pub(crate) fn untraced_slice<T>(elements: &[T], operation: &'static str) -> Result<(), DimError> {
-    let traced = is_active() && !elements.is_empty() && registry::find(elements.as_ptr().cast()).is_some();
-    if traced { Err(lost(operation)) } else { Ok(()) }
+    if elements.is_empty() { Ok(()) } else { untraced_memory(elements.as_ptr().cast(), operation) }
+}
+
+/// The same for memory that begins here.
+#[track_caller]
+pub(crate) fn untraced_memory(start: *const u8, operation: &'static str) -> Result<(), DimError> {
+    if !is_active() {
+        return Ok(());
+    }
+    match registry::find(start) {
+        Some(held) => Err(lost_from(operation, &held)),
+        None => Ok(()),
+    }
 }

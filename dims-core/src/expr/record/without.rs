@@ -5,6 +5,7 @@ use crate::expr::Expr;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::Dims;
+use alloc::string::String;
 use alloc::vec::Vec;
 use kernels::memory::buffer::Buffer;
 use kernels::scalar::Element;
@@ -30,8 +31,8 @@ pub(crate) fn mapped<T: Element>(data: Vec<T>, _: Traced, _: &[usize]) -> Buffer
     data.into()
 }
 
-pub(crate) fn lost(operation: &'static str) -> DimError {
-    DimError::NoDerivative { operation, origin: None }
+pub(crate) fn lost(operation: &'static str, _: Vec<String>) -> DimError {
+    DimError::NoDerivative { operation, origin: None, parameters: String::new() }
 }
 
 #[inline(always)]

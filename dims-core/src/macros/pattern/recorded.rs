@@ -44,11 +44,23 @@ pub fn traced_alone<V: Values>(sizes: &[usize], rows: &Rows, values: &V) -> Resu
 #[track_caller]
 pub fn constant<T>(elements: Elements<'_, T>, operation: &'static str) -> Result<(), DimError> {
     #[cfg(feature = "std")]
-    if crate::expr::record::is_active() && kernels::trace::registry::find(elements.as_ptr().cast()).is_some()
-    {
-        return Err(crate::expr::record::lost(operation));
-    }
+    crate::expr::record::untraced_memory(elements.as_ptr().cast(), operation)?;
     let _ = (elements, operation);
+    Ok(())
+}
+
+/// Fails if an operand is traced: the operation has no derivative.
+#[track_caller]
+pub fn refuse<T: Element>(values: &impl ValueList<T>, operation: &'static str) -> Result<(), DimError> {
+    #[cfg(feature = "std")]
+    if crate::expr::record::is_active() {
+        let mut writer = kernels::trace::record::Writer::new();
+        values.write(None, &mut writer);
+        if writer.is_traced() {
+            return Err(crate::expr::record::lost(operation, writer.names_of_variables()));
+        }
+    }
+    let _ = (values, operation);
     Ok(())
 }
 

@@ -8,11 +8,11 @@ use super::input::Values;
 use super::join::{self, needs_joining};
 use super::layout::{Layout, List};
 use super::rank::{OutRank, ResultOf};
-use super::recorded::{is_traced, result, traced};
+use super::recorded::{refuse, result, traced};
 use super::reductions::Reduction;
 use crate::error::DimError;
 use crate::expr::evaluate::few;
-use crate::expr::record::{self, is_active, lost, mapped};
+use crate::expr::record::{self, is_active, mapped};
 use crate::plan::shape::volume;
 use crate::set::Dims;
 use alloc::vec::Vec;
@@ -235,9 +235,7 @@ where
 {
     let mut values = operands.values();
     values.settle()?;
-    if is_traced(&values) {
-        return Err(lost("a function in `reduce!`"));
-    }
+    refuse(&values, "a function in `reduce!`")?;
     let (elements, count, sizes) = gathered::<T, L::Dims, _>(pattern, given, &values)?;
     let parts = (0..volume(sizes.iter().copied(), size_of::<U>())
         .ok_or_else(|| too_large(pattern, &sizes))?)

@@ -66,7 +66,7 @@ mod recorded {
     use kernels::memory::buffer::Buffer;
     use kernels::ops::function::element;
     use kernels::program::code::{DType, Number};
-    use kernels::trace::{Field, Held, Node, Part, Place};
+    use kernels::trace::{Field, Held, Node, Part, Place, names_of_variables};
     use ndarray::IxDyn;
 
     /// How to give an operation on arrays a derivative.
@@ -94,7 +94,7 @@ mod recorded {
             }
             // (Programs know no floats but these: whatever else the results are, they may depend on `x`.)
             if self.pull.is_none() || floats.contains(&None) {
-                return Err(underivable(self.name, REMEDY));
+                return Err(underivable(self.name, REMEDY, names_of_variables(self.x.node())));
             }
             let operands = vec![whole(&self.x)];
             let pull = move |value: &Arc<dyn Held>,

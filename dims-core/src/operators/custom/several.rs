@@ -401,7 +401,7 @@ mod recorded {
     use super::*;
     use crate::expr::record::{Function, is_active, ruled, underivable};
     use kernels::program::code::DType;
-    use kernels::trace::{Field, Held, Node, Part, Place};
+    use kernels::trace::{Field, Held, Node, Part, Place, names_of_variables};
 
     /// Which tensors are traced.
     #[derive(Default)]
@@ -459,7 +459,8 @@ mod recorded {
         }
         let (Some(pull), Some(_)) = (pull, DType::of::<E>()) else {
             let remedy = "give the operation a pull-back, as `fn pull_back` of its `ArraysOp`";
-            return Err(underivable(name, remedy));
+            let names = names_of_variables(traced.operands.iter().flat_map(Field::nodes));
+            return Err(underivable(name, remedy, names));
         };
         let (counts, shape) = (Axes::from_slice(counts), Axes::from_slice(shape));
         let pull = move |value: &Arc<dyn Held>,
