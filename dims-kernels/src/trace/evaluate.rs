@@ -19,6 +19,7 @@ use crate::program::{Instruction, Program, Register};
 use crate::reduce::{InMemory, reduce, reducers};
 use crate::scalar::{Num, Real};
 use crate::seal::SEAL;
+use crate::trace::windows::gathered;
 use crate::trace::{Field, Held, Loops, Node, Operand, Part, Place, Source, Step};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -89,10 +90,13 @@ fn summed_up<T: Output + Real>(parts: &[Part], len: usize) -> Result<Vec<T>, Err
     Ok(out)
 }
 
-fn sum_of<T: Output + Real>(parts: &[Part], len: usize) -> Result<Vec<T>, Error> {
+/// The sum, in the precision of the elements.
+pub(super) fn sum_of<T: Output + Real>(parts: &[Part], len: usize) -> Result<Vec<T>, Error> {
     let mut out: Option<Vec<T>> = None;
+    let gathered = parts.iter().map(gathered::<T>).collect::<Result<SmallVec<[Option<Part>; 4]>, Error>>()?;
     // Parts that write all elements come first: nothing has to be zero then.
-    let mut order: SmallVec<[&Part; 4]> = parts.iter().collect();
+    let mut order: SmallVec<[&Part; 4]> =
+        parts.iter().zip(&gathered).map(|(part, gathered)| gathered.as_ref().unwrap_or(part)).collect();
     order.sort_by_key(|part| !covers(&part.place, &part.field.sizes, len));
     for part in order {
         if part.field.sizes.contains(&0) {
@@ -185,7 +189,7 @@ fn dense<T: Output + Real>(field: &Field, place: &Place) -> Result<Dense<T>, Err
 
 impl Field {
     /// The elements times a constant.
-    fn scaled(&self, by: f64) -> Field {
+    pub(super) fn scaled(&self, by: f64) -> Field {
         self.map([], |build, register, []| {
             let kind = build.kind(register);
             let by = build.float(by, kind);
@@ -460,7 +464,7 @@ fn contracted<T: Output + Real>(
 
 impl Program {
     /// The factors that the result is a product of, and the constant factor.
-    fn factors(&self) -> (SmallVec<[Register; 4]>, f64) {
+    pub(super) fn factors(&self) -> (SmallVec<[Register; 4]>, f64) {
         let (mut factors, mut scale) = (SmallVec::new(), 1.0);
         let mut open: SmallVec<[Register; 8]> = SmallVec::from_slice(&[self.result()]);
         while let Some(register) = open.pop() {

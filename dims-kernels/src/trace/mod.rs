@@ -20,6 +20,7 @@ pub mod record;
 pub mod rules;
 #[cfg(test)]
 mod tests;
+mod windows;
 
 pub use crate::memory::held::Held;
 pub use crate::memory::registry::{self, is_active};

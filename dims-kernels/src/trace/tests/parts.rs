@@ -4,6 +4,7 @@ use crate::memory::buffer::Buffer;
 use crate::ops::code::{Binary, DType, Unary};
 use crate::program::{Builder, Register};
 use crate::scalar::CastTo;
+use crate::trace::windows::gathered;
 use crate::trace::{Field, Held, Node, Operand, Part, Place, Source, Step, Table, evaluate};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -338,6 +339,75 @@ proptest! {
     fn large_parts_are_their_loops(part in drawn(9..40)) {
         check::<f64>(&[part], 1e-12)?;
     }
+}
+
+/// A product that is added at the places of windows: the loops are batch, filter, rows and those of a window, columns and those of a window.
+fn windowed() -> impl Strategy<Value = Drawn> {
+    let formula = proptest::sample::select(vec![
+        Formula::Product,
+        Formula::Scaled,
+        Formula::Triple,
+        Formula::SquareTimes,
+    ]);
+    let sizes = (1..4usize, 1..5usize, 0..9usize, 0..5usize, 1..9usize, 1..4usize);
+    (formula, sizes, 1..3isize, 0..3usize, any::<u64>()).prop_flat_map(
+        |(formula, (batch, filter, rows, height, columns, width), step, odd, seed)| {
+            let sizes = vec![batch, filter, rows, height, columns, width];
+            let (line, image) = (step * 12, step * 200);
+            // (What varies along other loops than a cotangent and a filter do is no window.)
+            let given = contiguous_in(&sizes, &[0, 1, 2, 4]);
+            let filter = contiguous_in(&sizes, &[1, 3, 5]);
+            let other = if odd == 0 { contiguous_in(&sizes, &[0, 5]) } else { contiguous_in(&sizes, &[1]) };
+            let strides = vec![image, 0, line, line, step, if odd == 2 { 2 * step } else { step }];
+            let place = Lying { strides, table: None };
+            (given, filter, other, Just(sizes)).prop_map(move |(given, filter, other, sizes)| Drawn {
+                formula,
+                operands: vec![given, filter, other, Lying { strides: vec![0; 6], table: None }],
+                sizes,
+                place: place.clone(),
+                seed,
+            })
+        },
+    )
+}
+
+/// Loops that lie contiguously in a random order over these.
+fn contiguous_in(sizes: &[usize], loops: &[usize]) -> impl Strategy<Value = Lying> + use<> {
+    let (sizes, loops) = (sizes.to_vec(), loops.to_vec());
+    Just(loops).prop_shuffle().prop_map(move |order| Lying {
+        strides: Place::contiguous(&sizes, &order).strides.to_vec(),
+        table: None,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn gradients_of_windows(part in windowed(), beside in proptest::option::of(windowed())) {
+        let parts: Vec<Drawn> = core::iter::once(part).chain(beside).collect();
+        check::<f64>(&parts, 1e-13)?;
+        check::<f32>(&parts, 1e-6)?;
+    }
+}
+
+/// The zeros beside the positions of windows meet no infinite factor: only elements that read one are infinite.
+#[test]
+fn infinite_factors_of_windows() {
+    let run = |filter: [f64; 2]| {
+        let given = Buffer::from(vec![1.0, 2.0, 3.0, 4.0]).held();
+        let filter = Buffer::from(filter.to_vec()).held();
+        let given = Field::held(&[4, 2], &given, Place::strided(0, [1, 0]));
+        let filter = Field::held(&[4, 2], &filter, Place::strided(0, [0, 1]));
+        let field = given.map([&filter], |build, a, [b]| build.binary(Binary::Chain, a, b));
+        let part = Part { field, place: Place::strided(0, [1, 1]) };
+        let found = evaluate(core::slice::from_ref(&part), 5, DType::F64, false).unwrap();
+        let is_gathered = gathered::<f64>(&part).unwrap().is_some();
+        (Buffer::<f64>::of_held(&found).unwrap().to_vec(), is_gathered)
+    };
+    assert_eq!(run([1.0, 10.0]), (vec![1.0, 12.0, 23.0, 34.0, 40.0], true));
+    let inf = f64::INFINITY;
+    assert_eq!(run([1.0, inf]), (vec![1.0, inf, inf, inf, inf], false));
 }
 
 /// Products of matrices in all orders, whose factors are computed first or lie in memory.

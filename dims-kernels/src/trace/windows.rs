@@ -1,0 +1,141 @@
+//! The gradient by what windows read, as a sum for each element.
+//!
+//! A convolution reads `x[h + k]` at the position `h` of a window and the place `k` within it, so its gradient is
+//!
+//! ```text
+//! dx[h + k] += sum over f of dy[f, h] * w[f, k]
+//! ```
+//!
+//! As it stands, this is a sum for each place within each window, and as many additions. With zeros before and behind `dy` it is a convolution again, which a
+//! matrix product computes:
+//!
+//! ```text
+//! dx[y] = sum over f, k of dy[f, y - k] * w[f, k]
+//! ```
+
+use crate::error::Error;
+use crate::memory::buffer::Buffer;
+use crate::ops::code::{Binary, Number};
+use crate::program::interpreter::Output;
+use crate::scalar::Real;
+use crate::trace::evaluate::{Order, kept, mapped, sum_of};
+use crate::trace::{Field, Part, Place, Source};
+use alloc::vec::Vec;
+use smallvec::SmallVec;
+
+/// Two loops along which a place has the same stride: positions of a window, and places within it.
+#[derive(Clone, Copy)]
+struct Window {
+    position: usize,
+    within: usize,
+    /// How many places a window has beside its first.
+    beside: usize,
+}
+
+/// The windows of a place, each shorter than half of its positions; none if there is another pattern.
+fn windows(place: &Place, sizes: &[usize]) -> SmallVec<[Window; 2]> {
+    if place.table.is_some() || sizes.contains(&0) {
+        return SmallVec::new();
+    }
+    let order = kept(place, sizes);
+    let mut found: SmallVec<[Window; 2]> = SmallVec::new();
+    for pair in order.windows(2) {
+        let (within, position) = (pair[0], pair[1]);
+        if place.strides[within] != place.strides[position] {
+            continue;
+        }
+        let beside = sizes[within] - 1;
+        if 2 * beside > sizes[position] || found.last().is_some_and(|last| last.position == within) {
+            return SmallVec::new();
+        }
+        found.push(Window { position, within, beside });
+    }
+    found
+}
+
+fn varies(field: &Field, axis: usize) -> bool {
+    field.operands.iter().any(|own| own.place.varies(axis))
+}
+
+/// The loops along which a field varies.
+fn support(field: &Field) -> Order {
+    (0..field.sizes.len()).filter(|&axis| field.sizes[axis] != 1 && varies(field, axis)).collect()
+}
+
+/// A product that is added at the places of windows, as a part that sums up over the windows instead, if one factor has an element for each
+/// position, and the others do not depend on positions.
+///
+/// The zeros beside the positions are multiplied by the other factors, so these must be finite.
+pub(super) fn gathered<T: Output + Real>(part: &Part) -> Result<Option<Part>, Error> {
+    let Part { field, place } = part;
+    let windows = windows(place, &field.sizes);
+    let Some(&first) = windows.first() else { return Ok(None) };
+    let (factors, scale) = field.program.factors();
+    let mut factors: SmallVec<[Field; 4]> =
+        factors.into_iter().map(|value| field.with_result(value)).collect();
+    let Some(at) = factors.iter().position(|own| varies(own, first.position)) else { return Ok(None) };
+    let given = factors.swap_remove(at);
+    let fits = |window: &Window| {
+        varies(&given, window.position)
+            && !varies(&given, window.within)
+            && factors.iter().any(|own| varies(own, window.within))
+            && !factors.iter().any(|own| varies(own, window.position))
+    };
+    if !windows.iter().all(fits) || Number::of(T::ZERO).map(|(_, kind)| kind) != Some(field.kind()) {
+        return Ok(None);
+    }
+
+    let mut sizes = field.sizes.clone();
+    for window in &windows {
+        sizes[window.position] += window.beside;
+    }
+    let mut product = beside_zeros::<T>(&given, &windows, &sizes)?;
+    product.names.clone_from(&field.names);
+    for factor in &factors {
+        let Some(reversed) = reversed::<T>(factor, &windows, &sizes)? else { return Ok(None) };
+        product = product.map([&reversed], |build, a, [b]| build.binary(Binary::Mul, a, b));
+    }
+    let mut place = place.clone();
+    windows.iter().for_each(|window| place.strides[window.within] = 0);
+    Ok(Some(Part { field: if scale == 1.0 { product } else { product.scaled(scale) }, place }))
+}
+
+/// The elements of each position with zeros before and behind them, along loops of these sizes: within a window the last position comes first.
+fn beside_zeros<T: Output + Real>(
+    given: &Field,
+    windows: &[Window],
+    sizes: &[usize],
+) -> Result<Field, Error> {
+    let axes = support(given);
+    let mut padded = given.sizes.clone();
+    windows.iter().for_each(|window| padded[window.position] += 2 * window.beside);
+    let mut lying = Place::contiguous(&padded, &axes);
+    let mut place = lying.clone();
+    for window in windows {
+        place.offset += window.beside as isize * lying.strides[window.position];
+        lying.strides[window.within] = lying.strides[window.position];
+    }
+    let len = axes.iter().map(|&axis| padded[axis]).product();
+    let data = sum_of::<T>(&[Part { field: given.only(&axes), place }], len)?;
+    Ok(Field::of(sizes, Source::Memory(Buffer::from(data).held()), lying))
+}
+
+/// The elements of another factor along loops of these sizes, from the last place of each window to the first; nothing if one of them is not finite.
+fn reversed<T: Output + Real>(
+    factor: &Field,
+    windows: &[Window],
+    sizes: &[usize],
+) -> Result<Option<Field>, Error> {
+    let axes = support(factor);
+    let data: Vec<T> = mapped(&factor.only(&axes), &axes)?;
+    if !data.iter().all(|value| value.is_finite()) {
+        return Ok(None);
+    }
+    let mut place = Place::contiguous(&factor.sizes, &axes);
+    for window in windows {
+        let stride = &mut place.strides[window.within];
+        place.offset += window.beside as isize * *stride;
+        *stride = -*stride;
+    }
+    Ok(Some(Field::of(sizes, Source::Memory(Buffer::from(data).held()), place)))
+}
