@@ -147,8 +147,8 @@ fn mlp(bench: &mut Bench, [examples, inputs, hidden]: [usize; 3]) {
         };
         bench.peer("typed-dims", move || {
             Step::new(value_and_grad(&loss, &mlp), |own| {
-                let (w1, w2) = (own.w1.order((Input, Hidden)), own.w2.order((Hidden, Class)));
-                let (b1, b2) = (own.b1.order(Hidden), own.b2.order(Class));
+                let (w1, w2) = ((&own.w1).order((Input, Hidden)), (&own.w2).order((Hidden, Class)));
+                let (b1, b2) = ((&own.b1).order(Hidden), (&own.b2).order(Class));
                 numbers(&w1).chain(numbers(&b1)).chain(numbers(&w2)).chain(numbers(&b2)).collect()
             })
         });
