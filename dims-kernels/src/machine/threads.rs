@@ -6,6 +6,8 @@
 use crate::error::Error;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+#[cfg(feature = "rayon")]
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// Less work than this many elements (or multiplications / 64) stays on the caller's thread: handing it over costs microseconds.
 const WORTHWHILE: usize = 1 << 16;
@@ -31,7 +33,7 @@ fn threads() -> usize {
 /// The caller's thread is one of them. Were it to wait while others work, one of those would have to be woken first, and that one would wake the next:
 /// each takes as long as a result of a megabyte.
 ///
-/// Where `f` panics, that goes on here when all threads are done; pieces that nobody came to, and results, are leaked.
+/// Where `f` panics, that goes on here when all threads are done, and pieces that nobody came to are dropped. Results that were there already are leaked.
 #[cfg(feature = "rayon")]
 pub fn each<W: Send, Out: Send>(mut work: Vec<W>, f: impl Fn(W) -> Out + Sync) -> Vec<Out> {
     // (There is one of these for each kernel that is compiled: what does not depend on that is in `numbered`, and places are counted, as a chain of
@@ -42,8 +44,9 @@ pub fn each<W: Send, Out: Send>(mut work: Vec<W>, f: impl Fn(W) -> Out + Sync) -
     let (from, to) = unsafe { (Shared::new(work.as_mut_ptr()), Shared::new(results.as_mut_ptr())) };
     // SAFETY: each of the first `len` pieces is moved out once, by its number.
     unsafe { work.set_len(0) };
+    let left = Left { next: AtomicUsize::new(0), first: from.place(0), len };
     // SAFETY: there are so many pieces, and room for as many results.
-    numbered(len, &|at| unsafe { to.place(at).write(f(from.place(at).read())) });
+    numbered(len, &left.next, &|at| unsafe { to.place(at).write(f(from.place(at).read())) });
     // SAFETY: a result was written for each number.
     unsafe { results.set_len(len) };
     results
@@ -57,11 +60,30 @@ pub fn run(jobs: Vec<Job<'_>>) -> Result<(), Error> {
     each(jobs, |job| job()).into_iter().collect()
 }
 
-/// Calls `f` once with each number below `len`.
+/// Pieces of work from the number `next` on, which nobody has come to.
 #[cfg(feature = "rayon")]
-fn numbered(len: usize, f: &(dyn Fn(usize) + Sync)) {
-    use core::sync::atomic::{AtomicUsize, Ordering};
-    let next = AtomicUsize::new(0);
+struct Left<W> {
+    next: AtomicUsize,
+    first: *mut W,
+    len: usize,
+}
+
+#[cfg(feature = "rayon")]
+impl<W> Drop for Left<W> {
+    fn drop(&mut self) {
+        let next = *self.next.get_mut();
+        if next < self.len {
+            let rest = core::ptr::slice_from_raw_parts_mut(self.first.wrapping_add(next), self.len - next);
+            // SAFETY: each thread has moved out the pieces whose numbers it has taken from `next`, and all have left; the others are whole, and nobody
+            // else drops them, as their vector has the length 0.
+            unsafe { core::ptr::drop_in_place(rest) };
+        }
+    }
+}
+
+/// Calls `f` once with each number below `len`, counted by `next`. A number that is taken is never given back, also where `f` panics.
+#[cfg(feature = "rayon")]
+fn numbered(len: usize, next: &AtomicUsize, f: &(dyn Fn(usize) + Sync)) {
     helped::call(len.min(threads()).saturating_sub(1), &|| {
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
@@ -339,6 +361,20 @@ mod tests {
         };
         pool.install(|| each((0..40).collect(), counted));
         assert!((1..=3).contains(&most.into_inner()));
+    }
+
+    #[test]
+    fn pieces_that_nobody_came_to_are_dropped() {
+        for threads in [1, 4] {
+            let pool = ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+            for panics in [0, 5, 39] {
+                let counted = std::sync::Arc::new(());
+                let pieces: Vec<_> = (0..40).map(|at| (at, counted.clone())).collect();
+                let call = || each(pieces, |(at, _counted)| assert!(at != panics, "piece {at}"));
+                assert!(catch_unwind(AssertUnwindSafe(|| pool.install(call))).is_err());
+                assert_eq!(std::sync::Arc::strong_count(&counted), 1, "all pieces are dropped, each once");
+            }
+        }
     }
 
     #[test]
