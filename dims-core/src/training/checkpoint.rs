@@ -212,7 +212,7 @@ impl<B: AsRef<[u8]>> File<B> {
     fn new(bytes: B) -> Result<Self, FileError> {
         // The first number of safetensors is the length of the header, and would be too great.
         #[cfg(feature = "npy")]
-        if matches!(*bytes.as_ref(), [b'P', b'K', 3, 4, 1.., ..] | [b'P', b'K', 5, 6, ..]) {
+        if matches!(*bytes.as_ref(), [b'P', b'K', 3, 4, (1..), ..] | [b'P', b'K', 5, 6, ..]) {
             return Self::unpacked(npz::Reader::new(bytes)?);
         }
         Ok(File::Safetensors(Reader::new(bytes)?))

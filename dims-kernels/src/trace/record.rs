@@ -243,7 +243,7 @@ impl<'w> Writer<'w> {
     pub fn names_of_variables(&self) -> Vec<String> {
         names_of_variables(self.leaves.iter().filter_map(|leaf| match &leaf.memory {
             Memory::Shared(held, _) => held.node(),
-            Memory::Borrowed(_) | Memory::Position => None,
+            _ => None,
         }))
     }
 

@@ -5,7 +5,6 @@ use crate::expr::Expr;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::Dims;
-use alloc::string::String;
 use alloc::vec::Vec;
 use kernels::memory::buffer::Buffer;
 use kernels::scalar::Element;
@@ -29,10 +28,6 @@ pub(crate) fn traced<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
 #[inline(always)]
 pub(crate) fn mapped<T: Element>(data: Vec<T>, _: Traced, _: &[usize]) -> Buffer<T> {
     data.into()
-}
-
-pub(crate) fn lost(operation: &'static str, _: Vec<String>) -> DimError {
-    DimError::NoDerivative { operation, origin: None, parameters: String::new() }
 }
 
 #[inline(always)]
