@@ -17,7 +17,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Queries of a tile: a multiple of the rows of those of a product.
+/// Queries of a tile: a multiple of the rows of a product's register tile.
 const QUERIES: usize = 192;
 
 /// Keys of a tile: its scores take up less than half of a second-level cache of 1 MiB. (Of 2048 queries and keys with 64 features, tiles
@@ -102,7 +102,7 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Change<T>
 
     fn masked(&mut self, tile: ScoreTile<'_>, allowed: &mut [bool]) -> Result<Allowed, Error> {
         if !M::VARIES {
-            // SAFETY: a kernel that does not vary needs no tile.
+            // SAFETY: a kernel that does not vary is a constant, or made of such: there is nothing to load.
             let all = unsafe { self.mask.get::<Baseline>(0) };
             return Ok(if all { Allowed::All } else { Allowed::None });
         }
@@ -141,7 +141,12 @@ pub unsafe fn lowered_scores<'k, T: Real<Wide = T>>(
 }
 
 /// Computes the attention; the result has `len` elements. `lower` makes the mask and the bias of each thread.
-pub fn attend<'w, T: Real>(
+///
+/// # Safety
+///
+/// Each position of the nest and of the features is, along their rows, an element of the queries and of the keys, each position of the nest and of the values one of the values;
+/// and the rows of the result count through `len` places. If there are several threads, what `lower` makes may be used on any one of them.
+pub unsafe fn attend<'w, T: Real>(
     work: &'w Work<'w, T>,
     len: usize,
     threads: usize,
@@ -160,8 +165,8 @@ pub fn attend<'w, T: Real>(
     for part in 0..parts {
         let units = part * units / parts..(part + 1) * units / parts;
         let piece = Piece { work, units, blocks, out: out.as_mut_ptr(), change: lower() };
-        // SAFETY: elements are `Sync`, kernels with closures of the user's get one thread, and each piece writes the results of
-        // its own queries.
+        // SAFETY: elements are `Sync`, and masks and biases may be used on another thread, as the caller promises; each piece writes the results of its own
+        // queries.
         pieces.push(unsafe { Carried::new(piece) });
     }
     threads::each(pieces, |piece| piece.into_inner().run()).into_iter().collect::<Result<(), _>>()?;

@@ -56,14 +56,19 @@ pub fn sum_of_pair<T: Num>(
 }
 
 /// [`attend`](crate::attention::attend), compiled once for the common element types.
+///
+/// # Safety
+///
+/// As for that.
 #[inline(always)]
-pub fn attend<'w, T: Real>(
+pub unsafe fn attend<'w, T: Real>(
     work: &'w Work<'w, T>,
     len: usize,
     threads: usize,
     lower: &dyn Fn() -> Box<dyn Change<T> + 'w>,
 ) -> Result<Vec<T>, Error> {
-    T::attend(SEAL, work, len, threads, lower)
+    // SAFETY: the caller's promise.
+    unsafe { T::attend(SEAL, work, len, threads, lower) }
 }
 
 /// [`lowered_scores`](crate::attention::lowered_scores) for the element types that programs compute with.

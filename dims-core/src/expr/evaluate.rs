@@ -1,6 +1,6 @@
 //! How an expression runs whose operands are unified: its elements, in an order of all its loop axes.
 //!
-//! Reductions, contractions and what works along lines have plans of their own; everything else comes through here.
+//! Reductions, contractions, work along lines, and writes to memory that is there already have plans of their own; everything else comes through here.
 
 use crate::error::DimError;
 use crate::expr::Expr;
@@ -271,7 +271,7 @@ pub(crate) fn sizes_of(axes: &[Axis], order: &[usize]) -> [usize; MAX_DIMS] {
     sizes
 }
 
-/// [`laid_out`] without a plan, where there is nothing to plan: operands that lie alike, as the result will, or few elements in memory. Else
+/// [`laid_out`] without a plan, where there is nothing to plan: operands that all lie as the result will, or a tensor that owns its elements in that order. Else
 /// the expression. (What owns many elements is computed in their place, which is planned.)
 #[inline(always)]
 #[track_caller]

@@ -16,13 +16,12 @@ use crate::set::ordered::Shares;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll, Twice};
 use crate::set::{Dims, DimsOfBoth, NamedOnce, NoDim, True, Union};
 use crate::storage::Owned;
-use crate::storage::unchecked::lowered_scores;
+use crate::storage::unchecked::{attend, lowered_scores};
 use crate::tensor::{AsTensor, Computable};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::any::Any;
 use kernels::attention::{LoweredScores, Work};
-use kernels::compiled;
 use kernels::contract;
 use kernels::load::Kernel;
 use kernels::loops::nest::Nest;
@@ -559,7 +558,7 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
         M::Kernel::<'_, AnyStride>::PARALLEL && (bias.is_none() || B::Kernel::<'_, AnyStride>::PARALLEL);
     let threads = if parallel { threads::parts(work.multiplications() / 32) } else { 1 };
     record(|| work.step(mask.describe(), bias.map(Expr::describe), len, threads));
-    Ok(compiled::attend(&work, len, threads, &|| {
+    Ok(attend(&work, len, threads, &|| {
         let mut operands = nest.operands();
         for _ in 0..4 {
             operands.next_row();

@@ -88,7 +88,7 @@ fn at_hand<A: Computable, L: OrderList>(
 }
 
 /// [`OrderExt::try_order`] of what has to be computed or moved. (Apart, so that what already lies as it should costs nothing: that part is
-/// always inlined, for the reason that the sum of a product gives.)
+/// always inlined, as [`sum`](crate::reduce::sum) explains.)
 #[inline(never)]
 #[track_caller]
 fn planned<A, L, X>(tensor: A) -> Result<X::Out, DimError>

@@ -64,7 +64,7 @@ impl<S: Dims, R: Rank, D: DimList, L: OrderList> Split<S, R, D, L> {
 /// The sums over the dims `D` of an expression over the dims `S`, whose operands are not unified yet, to an array whose axes are the dims `X` that are
 /// left, ordered as `L` says.
 ///
-/// (Small products are always inlined, for the reason that [`sum`](crate::reduce::sum) gives.)
+/// (Small products are always inlined, as [`sum`](crate::reduce::sum) explains.)
 #[inline(always)]
 #[track_caller]
 pub(crate) fn sum_into<S, R, E, D, X, L, O>(expr: &E, out: &mut O) -> Result<(), DimError>

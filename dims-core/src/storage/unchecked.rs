@@ -17,7 +17,7 @@ use crate::error::DimError;
 use crate::plan::direct::{Memory, Planned, Roles, Sizes};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use kernels::attention::Change;
+use kernels::attention::{Change, Work};
 use kernels::compiled;
 use kernels::contract::Operand;
 use kernels::contract::target::Target;
@@ -299,6 +299,18 @@ pub(crate) fn write_lowered<T: Element>(
 ) {
     // SAFETY: facts 1 to 3: an expression writes its operands in the order of their rows.
     unsafe { lowered::write(program, nest, places, offset) };
+}
+
+/// See [`compiled::attend`].
+pub(crate) fn attend<'w, T: Real>(
+    work: &'w Work<'w, T>,
+    len: usize,
+    threads: usize,
+    lower: &dyn Fn() -> Box<dyn Change<T> + 'w>,
+) -> Result<Vec<T>, Error> {
+    // SAFETY: facts 1 to 3: the rows are the strides of the three operands along the loops of one shape, and those of the result, which count through its axes in
+    // their order. There is one thread unless the kernels of mask and bias may run on several.
+    unsafe { compiled::attend(work, len, threads, lower) }
 }
 
 /// See [`compiled::lowered_scores`].

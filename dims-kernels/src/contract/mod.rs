@@ -29,6 +29,7 @@ use crate::loops::steps::{Loops, ProductDims, Step, record};
 use crate::machine::params::params;
 use crate::machine::threads;
 use crate::map::elementwise::collect_memory;
+use crate::memory::axes::is_within;
 use crate::memory::buffer::Buffer;
 use crate::memory::elements::Elements;
 use crate::ops::Mul;
@@ -88,7 +89,13 @@ impl<'a, T: Num> Operand<'a, T> {
     }
 
     /// Elements laid out contiguously along `order`.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many elements as positions.
     pub fn owned(data: Vec<T>, order: &[usize], sizes: &[usize]) -> Self {
+        let positions: usize = order.iter().map(|&axis| sizes[axis]).product();
+        assert_eq!(data.len(), positions, "one element for each position");
         let strides = contiguous(order, sizes);
         Operand { memory: Memory::Owned(data.into()), strides }
     }
@@ -116,7 +123,7 @@ impl<'a, T: Num> Operand<'a, T> {
         &self.strides
     }
 
-    /// The operand with elements of another type; itself if it is the same type.
+    /// The operand with elements of another type.
     #[track_caller]
     pub fn converted<W: Num>(
         self,
@@ -137,6 +144,15 @@ impl<'a, T: Num> Operand<'a, T> {
         let order: SmallVec<[usize; 8]> = each(self.axes(sizes)).collect();
         let data = self.packed(&order, sizes)?.into_iter().map(convert).collect();
         Ok(Operand::owned(data, &order, sizes))
+    }
+
+    /// Panics if the loops leave elements that the operand owns. (Of borrowed ones, whoever made the operand has promised that they do not.)
+    fn assert_within(&self, sizes: &[usize]) {
+        if let Memory::Owned(data) = &self.memory {
+            assert_eq!(sizes.len(), self.strides.len(), "one stride for each loop");
+            let loops = sizes.iter().copied().zip(self.strides.iter().copied());
+            assert!(is_within(data.len(), 0, loops), "the loops stay within the elements");
+        }
     }
 
     /// The axes along which the operand varies.
@@ -177,7 +193,7 @@ impl<'a, T: Num> Operand<'a, T> {
         unsafe { collect_memory(self.elements(), &nest, len, "operand of a product") }
     }
 
-    /// The sums over all axes that are not in `order`.
+    /// The sums over the axes `reduced`, contiguous in the order of the others.
     #[track_caller]
     fn summed(&self, order: &[usize], reduced: &[usize], sizes: &[usize]) -> Result<Operand<'a, T>, Error> {
         let mut rows = Rows::new(sizes.len());
@@ -304,7 +320,8 @@ pub fn order_of_result(strides: [&[isize]; 2], supports: &[Axes], sizes: &[usize
     if is_apart || is_whole(&natural) { natural } else { order }
 }
 
-/// `scale` times the product of the operands, summed over all axes but `kept`, contiguous in the order of `kept`.
+/// `scale` times the product of the operands, summed over all axes but `kept`, contiguous in the order of `kept`. Along each axis of more than one element at least one operand
+/// varies.
 ///
 /// (Callers outside of this module go through [`Num::contract`], which is compiled once for the common element types. So do the functions
 /// below.)
@@ -315,6 +332,7 @@ pub fn contract<T: Num>(
     axes: LoopAxes<'_>,
     kept: &[usize],
 ) -> Result<Vec<T>, Error> {
+    operands.iter().for_each(|own| own.assert_within(axes.sizes));
     if TypeId::of::<T>() != TypeId::of::<T::Acc>() {
         return through_accumulator(&operands, scale, axes, kept);
     }
@@ -334,6 +352,7 @@ pub fn contract_onto<T: Num>(
     axes: LoopAxes<'_>,
     mut target: Target<'_, T>,
 ) -> Result<(), Error> {
+    operands.iter().for_each(|own| own.assert_within(axes.sizes));
     if TypeId::of::<T>() != TypeId::of::<T::Acc>() {
         let data = through_accumulator(&operands, scale, axes, target.order())?;
         target.put(&data, axes.sizes);
@@ -492,7 +511,7 @@ unsafe fn run_products<T: Num>(
     }
 }
 
-/// The product of two operands, summed over the axes `reduced`, contiguous in the order of `kept`: one fused loop, whose axes may be empty, and along
+/// The product of two operands, contiguous in the order of the first of the `axes`, and summed over the second: one fused loop, whose axes may be empty, and along
 /// which the operands need not vary. `describe` names the expression in plans.
 #[track_caller]
 pub fn sum_of_pair<T: Num>(
@@ -501,6 +520,7 @@ pub fn sum_of_pair<T: Num>(
     axes: [&[usize]; 2],
     describe: &dyn Fn() -> String,
 ) -> Result<Vec<T>, Error> {
+    [a, b].iter().for_each(|own| own.assert_within(sizes));
     fused_loop([a, b], sizes, axes, None, describe)
 }
 
@@ -535,7 +555,7 @@ fn fused_loop<T: Num>(
         BinaryKernel { op: &Mul, a, b }
     };
     let (work, mut parts) = (nest.positions(), Parts::new());
-    // (Its accumulators are of the elements' type.)
+    // (What sums up products in lines has accumulators of the elements' type.)
     let in_lines = TypeId::of::<T>() == TypeId::of::<T::Acc>();
     if let Some(places) = target.as_deref_mut().and_then(Target::line) {
         if !in_lines || !sum_products_into(operands, &nest, (&mut *places).into()) {

@@ -1,11 +1,12 @@
 //! Matrix products with arbitrary strides: `C = A B` or `C += A B`.
 //!
-//! On x86-64 with AVX2, products of `f32` and `f64` are [read in place](unpacked) if neither the caches nor short sides speak against
-//! that, products of few rows by a large matrix [read it once](skinny), and those whose right matrix is transposed run in [`panels`], unless their
-//! rows are many. For others of the types that it knows a
-//! library does the work: the crate `gemm` with the feature of that name, which is on by default, else `matrixmultiply`. Other types have loops
-//! of their own.
-//! Before all of these comes a BLAS, if the user has installed one (feature `blas`), but for small products.
+//! The routes of a product, in the order in which they are tried (`dispatch.rs` says on what each depends):
+//!
+//! * a BLAS that the user has installed (feature `blas`), unless the product is small;
+//! * on x86-64 with AVX2, for `f32` and `f64`: matrices are [read in place](unpacked) where they fit the caches and have no short sides, a large matrix is [read once](skinny) for few rows, and
+//!   a transposed right matrix is read in [`panels`], unless there are many rows;
+//! * the crate `gemm` (feature of that name, on by default), else `matrixmultiply`, for the types that they know;
+//! * loops, for all other types.
 //!
 //! Why `gemm`: on one thread of an EPYC with AVX-512, f32, in GFLOP/s (`matrixmultiply` -> `gemm`): 1024^3 182 -> 215, 512^3 197 -> 234,
 //! 128^3 167 -> 214, 64^3 135 -> 199, 32^3 87 -> 152, 64 of 128^3 152 -> 201, 1000 x 10 by 10 x 1000 157 -> 184. It loses
@@ -108,7 +109,7 @@ impl<T> Product<T> {
         if self.needs_transpose_for_b() { self.transposed() } else { *self }
     }
 
-    /// The product, or its transpose, whichever has a row-major result: columns are nearer to each other than rows.
+    /// The product, or its transpose, whichever has the row-major result, whose columns are nearer to each other than its rows.
     #[inline]
     pub fn with_row_major_c(&self) -> Self {
         if self.has_row_major_c() { *self } else { self.transposed() }

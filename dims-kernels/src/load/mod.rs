@@ -1,4 +1,4 @@
-//! Kernels: loops over untyped operands. Nothing here knows of dims; sizes have been checked before.
+//! Kernels of expressions: what makes the elements of a tile available, for the loops of other modules. Sizes have been checked before.
 
 use alloc::string::String;
 

@@ -42,6 +42,7 @@ pub fn collect_parts<'n, K: Kernel<Elem: Send> + 'n>(
     kernel: impl Fn(&'n Nest) -> K,
     len: usize,
 ) -> Result<Vec<K::Elem>, Error> {
+    assert!(K::PARALLEL || parts.len() <= 1, "kernels with a user's closure run on one thread");
     let mut out = reserve(len)?;
     fill_parts(parts, &|nest| Box::new(Compute::new(kernel(nest))), &mut out.spare_capacity_mut()[..len])?;
     // SAFETY: all `len` places were written, or an error was returned.
@@ -60,8 +61,7 @@ fn fill_parts<'n, T: Copy + Send>(
     for nest in parts {
         let (own, others) = rest.split_at_mut(nest.positions());
         rest = others;
-        // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets
-        // there be several parts; the places are each part's own.
+        // SAFETY: kernels read elements, which are `Sync`; their operations are plain values, as `PARALLEL` says where there are several parts; the places are each part's own.
         let part = unsafe { Carried::new((lower(nest), own)) };
         jobs.push(Box::new(move || {
             let (mut lines, out) = part.into_inner();
@@ -80,6 +80,7 @@ pub fn replace<'n, K: Kernel<Elem: Send> + 'n>(
     freed: Option<&Freed<K::Elem>>,
     len: usize,
 ) -> Result<Vec<K::Elem>, Error> {
+    assert!(K::PARALLEL || parts.len() <= 1, "kernels with a user's closure run on one thread");
     let mut new = if freed.is_some() { Vec::new() } else { reserve(len)? };
     let place = freed.map_or(new.as_mut_ptr(), |freed| freed.places(len));
     // SAFETY: there are `len` places, of the expression's own elements in the order of the loops, each read at its own position alone, or
@@ -110,8 +111,7 @@ unsafe fn replace_parts<'n, T: Copy + Send>(
     let mut jobs: Vec<threads::Job<'_>> = Vec::with_capacity(parts.len());
     let mut done = 0;
     for nest in parts {
-        // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets there be
-        // several parts; the places are each part's own.
+        // SAFETY: kernels read elements, which are `Sync`; their operations are plain values, as `PARALLEL` says where there are several parts; the places are each part's own.
         let part = unsafe { Carried::new((lower(nest), place.wrapping_add(done))) };
         done += nest.positions();
         jobs.push(Box::new(move || {

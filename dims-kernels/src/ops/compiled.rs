@@ -78,14 +78,15 @@ macro_rules! compiled {
     };
     (Real $(#[$attribute:meta])*) => {
         $(#[$attribute])*
-        fn attend<'w>(
+        unsafe fn attend<'w>(
             _: $crate::seal::Seal,
             work: &'w $crate::attention::Work<'w, Self>,
             len: usize,
             threads: usize,
             lower: &dyn Fn() -> ::alloc::boxed::Box<dyn $crate::attention::Change<Self> + 'w>,
         ) -> Result<::alloc::vec::Vec<Self>, $crate::error::Error> {
-            $crate::attention::attend(work, len, threads, lower)
+            // SAFETY: the caller's promise, which is that of the function.
+            unsafe { $crate::attention::attend(work, len, threads, lower) }
         }
 
         $crate::ops::compiled::along!(softmax_blocks, softmax_memory, Softmax<false> $(#[$attribute])*);

@@ -1,8 +1,7 @@
-//! The table of scalar operations: every elementwise operation of the library is one line here.
+//! The table of scalar operations: every elementwise operation of the library has a line here.
 //!
-//! An operation is a type; most are zero-sized. A line gives its name, the types it works on, and its value; the rest
-//! (fusion, broadcasting, batching, methods on tensors) is derived from that. Further facts about
-//! an operation (its derivative, its name in other systems) belong into the same line.
+//! An operation is a type; most are zero-sized. A line gives its name, the types it works on, and its value; fusion, broadcasting and batching follow from
+//! that. As part of a recorded program an operation is an entry in [`code`], and its derivative a rule in `program/derivative.rs`.
 
 #[doc(hidden)] // (Else rustc would write `Exp` with its path: there is one as data, too.)
 pub mod code;

@@ -213,9 +213,9 @@ fn write<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     reducer: R,
 ) -> Result<(), Error> {
     let (len, mut rest) = (places.len(), places);
-    if len == 1 && nest.outer == 0 && !nest.inner_kept && work >= 2 * PART {
+    if len == 1 && nest.outer == 0 && !nest.inner_kept && work >= 2 * PART && K::PARALLEL {
         rest[0].write(reducer.finish(single(nest, parts, kernel, reducer)?, count));
-    } else if threads::parts(work) <= 1 {
+    } else if threads::parts(work) <= 1 || !K::PARALLEL {
         dispatch(Reduce { kernel: kernel(nest), nest, count, reducer, out: Out::Results(rest) })?;
     } else {
         *parts = nest.for_threads(work);
@@ -224,8 +224,7 @@ fn write<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
             let (own, others) = rest.split_at_mut(nest.results());
             rest = others;
             let task = Reduce { kernel: kernel(nest), nest, count, reducer, out: Out::Results(own) };
-            // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets
-            // there be several parts; the places are each part's own.
+            // SAFETY: kernels read elements, which are `Sync`; their operations are plain values, as `PARALLEL` says; the places are each part's own.
             let task = unsafe { Carried::new(task) };
             jobs.push(Box::new(move || dispatch(task.into_inner())));
         }
@@ -248,8 +247,7 @@ fn single<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     for (nest, state) in parts.iter().zip(&mut states) {
         let task = Reduce { kernel: kernel(nest), nest, count: 0, reducer, out: Out::State(state, first) };
         first += nest.positions();
-        // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets there be several parts; the states
-        // are each part's own.
+        // SAFETY: kernels read elements, which are `Sync`; their operations are plain values, as the caller has asked `PARALLEL`; the states are each part's own.
         let task = unsafe { Carried::new(task) };
         jobs.push(Box::new(move || dispatch(task.into_inner())));
     }

@@ -133,6 +133,7 @@ pub fn collect<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
     inner: usize,
     along: W,
 ) -> Result<Vec<K::Elem>, Error> {
+    assert!(K::PARALLEL || parts.len() <= 1, "kernels with a user's closure run on one thread");
     in_parts(
         len,
         parts,
@@ -154,8 +155,8 @@ fn in_parts<T: Copy + Send, P>(
     for part in parts {
         let (own, others) = rest.split_at_mut(positions(&part));
         rest = others;
-        // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets
-        // there be several parts; the places are each part's own.
+        // SAFETY: a part is a nest, or a kernel with one: kernels read elements, which are `Sync`, and their operations are plain values where there are several parts, as
+        // callers assert; the places are each part's own.
         work.push(unsafe { Carried::new((part, own)) });
     }
     assert!(rest.is_empty(), "the parts cover the result");
@@ -178,13 +179,14 @@ pub fn replace<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
     inner: usize,
     along: W,
 ) -> Result<(), Error> {
+    assert!(K::PARALLEL || parts.len() <= 1, "kernels with a user's closure run on one thread");
     let place = freed.places(len);
     let mut done = 0;
     let mut work = Vec::with_capacity(parts.len());
     for (kernel, nest) in parts {
         let len = nest.positions();
         let part = ReplacingScan { kernel, nest, place: place.wrapping_add(done), len, inner, along };
-        // SAFETY: kernels read elements, which are `Sync`; operations are plain values wherever `PARALLEL` lets there be several parts; the places of a part are those of
+        // SAFETY: kernels read elements, which are `Sync`; their operations are plain values, as `PARALLEL` says where there are several parts; the places of a part are those of
         // the expression's own elements at the part's positions, which no other part reads or writes.
         work.push(unsafe { Carried::new(part) });
         done += len;

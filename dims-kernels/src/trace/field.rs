@@ -198,7 +198,7 @@ impl FieldGradients {
         pulled.into_iter().map(|(node, value, place)| (node, part(value, place))).collect()
     }
 
-    /// The same, where values that all loops yield for themselves are computed in one pass if there are several of them, or if a sum reads one as well.
+    /// The same, where values with one element for each position are computed in one pass, if several are needed or a sum reads one as well.
     pub(crate) fn shared(self) -> Result<Vec<(Arc<Node>, Part)>, Error> {
         let sizes = &self.field.sizes[..];
         let is_load = |value| matches!(self.field.program.instruction(value), Instruction::Load(_));

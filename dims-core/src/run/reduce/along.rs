@@ -91,6 +91,16 @@ where
     let (line, inner) = (volume(&order[first..end]), volume(&order[end..]));
     let data = match expr.into_contiguous::<A::Dims>(order) {
         Ok(mut data) => {
+            record(|| Step::Reduce {
+                reduction: W::NAME,
+                expression: "tensor".into(),
+                loops: Loops::new::<A::Elem>(
+                    &Nest::blocks(sizes, &order[..first], &order[first..], &rows),
+                    len,
+                    threads::parts(len),
+                ),
+                count: line,
+            });
             scan::in_place(&mut data, line * inner, inner, threads::parts(len), work);
             data
         }

@@ -36,8 +36,8 @@ pub(crate) fn product_dims(pair: Option<[Typed; 2]>, result: Vec<&'static str>) 
 
 /// A sum: a contraction where the expression is a product whose factors lack dims of one another, else one fused pass.
 ///
-/// Small products are always inlined. Where several calls of one type share one function, the tensor and the result go through memory, which
-/// they leave in larger pieces than they came in: the processor then waits for all of them, thrice for as long as a small product takes.
+/// Small products are always inlined. Where several calls of one type share one function, the tensor and the result go through memory: they are stored in small
+/// pieces and loaded in larger ones, which the processor cannot forward from its store buffer. The stall takes three times as long as a small product.
 #[inline(always)]
 #[track_caller]
 pub(crate) fn sum<A, D, X>(expr: &A::Expr) -> Result<Reduced<A::Elem, A, X>, DimError>
