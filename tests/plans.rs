@@ -374,6 +374,17 @@ fn a_product_is_shown_with_its_dims_and_where_it_stands() {
     );
 }
 
+/// What owns its elements is normalised in their place, which is a step as well.
+#[test]
+fn a_softmax_in_place_is_a_step() {
+    dims! { struct Row; struct Column; }
+    let x = from_fn((Row.of(3), Column.of(4)), |(row, column)| (row * column) as f32);
+    let (y, plan) = explain(move || x.softmax(Column));
+    assert_eq!(plan.steps.len(), 1, "{plan}");
+    assert!(matches!(plan.steps[0], Step::Reduce { reduction: "softmax", count: 4, .. }), "{plan}");
+    assert_eq!(y.size(Row), 3);
+}
+
 /// Everything that runs says which line asked for it; what the library calls itself does not pass for the user's.
 #[test]
 fn steps_know_their_places() {
