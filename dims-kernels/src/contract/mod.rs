@@ -29,6 +29,7 @@ use crate::loops::steps::{Loops, ProductDims, Step, record};
 use crate::machine::params::params;
 use crate::machine::threads;
 use crate::map::elementwise::collect_memory;
+use crate::memory::allocate::reserve;
 use crate::memory::axes::is_within;
 use crate::memory::buffer::Buffer;
 use crate::memory::elements::Elements;
@@ -132,8 +133,8 @@ impl<'a, T: Num> Operand<'a, T> {
     ) -> Result<Operand<'a, W>, Error> {
         let elements = match self.memory {
             Memory::Owned(data) => {
-                let data: Vec<W> = data.into_vec().into_iter().map(convert).collect();
-                return Ok(Operand { memory: Memory::Owned(data.into()), strides: self.strides });
+                let data = converted(data.into_vec(), convert)?.into();
+                return Ok(Operand { memory: Memory::Owned(data), strides: self.strides });
             }
             Memory::Borrowed(elements) => elements,
         };
@@ -142,7 +143,7 @@ impl<'a, T: Num> Operand<'a, T> {
             return Ok(unsafe { Operand::borrowed(elements, self.strides) });
         }
         let order: SmallVec<[usize; 8]> = each(self.axes(sizes)).collect();
-        let data = self.packed(&order, sizes)?.into_iter().map(convert).collect();
+        let data = converted(self.packed(&order, sizes)?, convert)?;
         Ok(Operand::owned(data, &order, sizes))
     }
 
@@ -212,6 +213,13 @@ impl<'a, T: Num> Operand<'a, T> {
         let data = T::sum_memory(SEAL, memory)?;
         Ok(Operand::owned(data, order, sizes))
     }
+}
+
+/// The same elements of another type, or an error if there is no memory.
+fn converted<T, W>(data: Vec<T>, convert: impl Fn(T) -> W) -> Result<Vec<W>, Error> {
+    let mut out = reserve(data.len())?;
+    out.extend(data.into_iter().map(convert));
+    Ok(out)
 }
 
 /// Strides of memory that is contiguous along `order`, and does not vary along other axes.
@@ -404,10 +412,10 @@ fn through_accumulator<T: Num>(
     let mut wide = Operands::new();
     for operand in operands {
         let order: SmallVec<[usize; 8]> = each(operand.axes(sizes)).collect();
-        let data = operand.packed(&order, sizes)?.into_iter().map(T::to_acc).collect();
+        let data = converted(operand.packed(&order, sizes)?, T::to_acc)?;
         wide.push(Operand::owned(data, &order, sizes));
     }
-    Ok(T::Acc::contract(SEAL, wide, scale.to_acc(), axes, kept)?.into_iter().map(T::from_acc).collect())
+    converted(T::Acc::contract(SEAL, wide, scale.to_acc(), axes, kept)?, T::from_acc)
 }
 
 /// The product of two operands, summed over all axes but `kept`, in whose order it lies: in new memory, or to a target, and then nothing is

@@ -137,11 +137,11 @@ unsafe fn multiply_oriented<T: Num>(product: &Product<T>, row_major: Option<bool
     }
 }
 
-/// Computes a product whose result is row-major.
+/// Computes a product.
 ///
 /// # Safety
 ///
-/// As for [`crate::gemm::multiply`].
+/// As for [`crate::gemm::multiply`]; the result is row-major, as [`Product::with_row_major_c`] makes it.
 pub unsafe fn multiply<T: Num>(product: &Product<T>) {
     // SAFETY: the caller's promise; the route is one for the product.
     unsafe { run(route(product, has_row_major_b(product)), product) }

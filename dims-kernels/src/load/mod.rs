@@ -125,8 +125,8 @@ pub unsafe trait Kernel: Sized {
     ///
     /// # Safety
     ///
-    /// `x` is less than the length of the tile that was loaded last, or the elements are [steady](Kernel::STEADY) or [monotone](Kernel::MONOTONE). An
-    /// element that was masked out has some value or other.
+    /// `x` is less than the length of the tile that was loaded last; or the elements are [steady](Kernel::STEADY) or [monotone](Kernel::MONOTONE), or do not
+    /// [vary](Kernel::VARIES). An element that was masked out has some value or other.
     unsafe fn get<I: Isa>(&self, x: usize) -> Self::Elem;
 
     /// Writes the elements from `at` on along the innermost loop: as many of them as there are places, which may be more than a tile has. Where there

@@ -59,15 +59,7 @@ const UNNAMED: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
 
 /// The sum of parts over `len` zeros. If it is `recorded` and an operand is traced, so is the result.
 pub fn evaluate(parts: &[Part], len: usize, dtype: DType, recorded: bool) -> Result<Arc<dyn Held>, Error> {
-    match dtype {
-        DType::F64 => held::<f64>(parts, len, recorded),
-        #[cfg(feature = "half")]
-        DType::F16 => held::<half::f16>(parts, len, recorded),
-        #[cfg(feature = "half")]
-        DType::Bf16 => held::<half::bf16>(parts, len, recorded),
-        DType::F32 => held::<f32>(parts, len, recorded),
-        _ => unreachable!("parts yield floats"),
-    }
+    floats!(dtype, held(parts, len, recorded))
 }
 
 fn held<T: Output + Real>(parts: &[Part], len: usize, recorded: bool) -> Result<Arc<dyn Held>, Error> {
@@ -573,14 +565,7 @@ pub(crate) fn product(
             reduce(&nest, &mut Parts::new(), lower, len.saturating_mul(count), len, count, reducers::Prod)?;
         Ok(Buffer::from(data).held())
     }
-    match dtype {
-        DType::F64 => of::<f64>(field, order, reduced),
-        #[cfg(feature = "half")]
-        DType::F16 => of::<half::f16>(field, order, reduced),
-        #[cfg(feature = "half")]
-        DType::Bf16 => of::<half::bf16>(field, order, reduced),
-        _ => of::<f32>(field, order, reduced),
-    }
+    floats!(dtype, of(field, order, reduced))
 }
 
 /// Elements that a rule computed, as a step of the program.
@@ -597,12 +582,6 @@ pub fn with_rule(
         Buffer::traced(data, node).held()
     }
     let step = Step::Rule(alloc::boxed::Box::new(rule));
-    Ok(match held.dtype() {
-        Some(DType::F64) => of::<f64>(held, step),
-        #[cfg(feature = "half")]
-        Some(DType::F16) => of::<half::f16>(held, step),
-        #[cfg(feature = "half")]
-        Some(DType::Bf16) => of::<half::bf16>(held, step),
-        _ => of::<f32>(held, step),
-    })
+    let dtype = held.dtype().expect("programs read types that they know");
+    Ok(floats!(dtype, of(held, step)))
 }
