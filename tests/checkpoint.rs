@@ -309,10 +309,7 @@ mod npz {
             Layer::<In, Hidden> { weight: zeros((In.of(3), Hidden.of(2))), bias: Some(zeros(Hidden.of(2))) };
         assert_eq!(
             faults(saved.load("", &mut layer)),
-            [
-                "`bias` is missing: expected f32 (Hidden = 2)",
-                "`other` of sizes [3] is not used by any field"
-            ]
+            ["`bias` is missing: expected f32 (Hidden = 2)", "`other` of sizes [3] is not used by any field"]
         );
         saved.load("weight", &mut layer.weight).unwrap();
         assert_eq!(layer.weight.sum((In, Hidden)).order(()), 6.0);

@@ -51,13 +51,13 @@
 
 use crate::error::DimError;
 use crate::expr::evaluate::evaluate_in;
-use crate::file::load::{Fault, LoadError};
-use crate::file::safetensors::{Reader, Writer};
 #[cfg(feature = "half")]
 use crate::file::Stored;
+use crate::file::load::{Fault, LoadError};
+use crate::file::safetensors::{Reader, Writer};
+use crate::file::{Buffer, Entry, FileError};
 #[cfg(feature = "npy")]
 use crate::file::{npy, npz};
-use crate::file::{Buffer, Entry, FileError};
 use crate::grad::Parameters;
 use crate::grad::parameters::{Path, Visitor, Walk, is_learned};
 use crate::named::Named;

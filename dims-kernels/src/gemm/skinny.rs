@@ -329,7 +329,8 @@ unsafe fn along<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: &
                 }
                 for (lane, at) in (first..first + V::LEN as isize).enumerate() {
                     let is_element = (0..k as isize).contains(&at);
-                    let element = if is_element { *row.wrapping_offset(at * a.col) } else { V::Elem::default() };
+                    let element =
+                        if is_element { *row.wrapping_offset(at * a.col) } else { V::Elem::default() };
                     to.add(lane).write(element);
                 }
             }
