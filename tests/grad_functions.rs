@@ -3,9 +3,11 @@
 #[path = "support/gradients.rs"]
 #[allow(dead_code)]
 mod gradients;
+#[path = "support/panics.rs"]
+mod panics;
 
 use gradients::{assert_close, assert_lost, check, noise};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use panics::message;
 use typed_dims::custom::{Derivative, PullBackOf, PullBacksOf, apply_arrays};
 use typed_dims::grad::{checkpoint, custom_vjp, grad, hvp, jvp, try_checkpoint, vjp};
 use typed_dims::ndarray::{Array0, ArrayView1, ArrayView2, arr0};
@@ -35,13 +37,6 @@ fn matrix(i: usize, j: usize) -> Matrix {
 
 fn cube(i: usize, j: usize, k: usize) -> Cube {
     positive(&zeros((I.of(i), J.of(j), K.of(k))), 2)
-}
-
-/// The message of the panic.
-#[track_caller]
-fn message<T>(f: impl FnOnce() -> T) -> String {
-    let Err(payload) = catch_unwind(AssertUnwindSafe(f)) else { panic!("no panic") };
-    *payload.downcast::<String>().expect("the message is text")
 }
 
 mod patterns {

@@ -285,8 +285,10 @@ fn is_for_unpacked<T>(product: &Product<T>) -> bool {
     // The lines of the right matrix need too many entries of the TLB, or fall into too few sets of the data caches.
     let is_far = k > params::unpacked::FEW_LINES && line >= 4 * params::PAGE
         || k >= params::unpacked::MANY_LINES && line.is_multiple_of(params::PAGE);
-    // A tile has too few rows to keep the multipliers busy.
-    let is_short = m < params::unpacked::MIN_ROWS && k.saturating_mul(n) > 4 * params::PAGE / size;
+    // A tile has too few rows to keep the multipliers busy. (Lines that one tile spans are read in the order of memory, so they still come fast enough.)
+    let is_short = m < params::unpacked::MIN_ROWS
+        && n.saturating_mul(size) > params::unpacked::TILE_BYTES
+        && k.saturating_mul(n) > 4 * params::PAGE / size;
     // The right matrix comes from memory, for few rows.
     let is_cold = m < params::unpacked::MIN_SHARING_ROWS
         && k.saturating_mul(n).saturating_mul(size) > params::unpacked::MAX_RIGHT_BYTES;
@@ -308,23 +310,36 @@ fn has_few_rows<T>(product: &Product<T>) -> bool {
 /// Whether a product has few rows, or few columns, and the other matrix is large.
 #[inline]
 fn is_for_skinny<T>(product: &Product<T>) -> bool {
-    let &Product { m, k, n, .. } = product;
-    has_few_rows(product) && is_large_by_few_rows::<T>(m.min(n), m.max(n), k)
+    let &Product { m, k, n, ref a, ref b, .. } = product;
+    if !has_few_rows(product) {
+        return false;
+    }
+    let (is_along, rows, columns) =
+        if m <= params::skinny::MAX_ROWS { (b.col != 1, m, n) } else { (a.row != 1, n, m) };
+    let least = params().skinny.least;
+    if !is_along {
+        return is_large_by_few_rows::<T>(rows, columns, k, least);
+    }
+    // (The crate `gemm` has loops of its own for a vector.)
+    let is_for_library = cfg!(feature = "gemm") && rows == 1 && k < params::skinny::MIN_LINE;
+    !is_for_library && is_large_by_few_rows::<T>(rows, columns, k, least / 2)
 }
 
 /// Whether a product of `m` rows by a `k` x `n` matrix of `T` runs by [`Route::SkinnyRows`], if that matrix has neighbours along its rows or columns.
 #[inline]
 pub fn is_skinny<T: 'static>(m: usize, n: usize, k: usize) -> bool {
-    m <= params::skinny::MAX_ROWS && is_large_by_few_rows::<T>(m, n, k) && has_vector_kernels::<T>()
+    m <= params::skinny::MAX_ROWS
+        && is_large_by_few_rows::<T>(m, n, k, params().skinny.least)
+        && has_vector_kernels::<T>()
 }
 
-/// Whether a `k` x `n` matrix of `T` is large enough to be read once, by as many rows as there are registers for.
+/// Whether a `k` x `n` matrix of `T` has `least` bytes, enough to be read once by as many rows as there are registers for.
 #[inline(always)]
-fn is_large_by_few_rows<T>(m: usize, n: usize, k: usize) -> bool {
+fn is_large_by_few_rows<T>(m: usize, n: usize, k: usize, least: usize) -> bool {
     m <= params::skinny::MAX_ROWS
         && n >= params::skinny::MIN_SIDE
         && k >= params::skinny::MIN_SIDE
-        && k.saturating_mul(n).saturating_mul(size_of::<T>()) >= params().skinny.least
+        && k.saturating_mul(n).saturating_mul(size_of::<T>()) >= least
 }
 
 /// Whether a product by a column-major right matrix runs in panels.

@@ -143,9 +143,13 @@ unsafe fn across<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: 
                 add::<V, M>(level(depth - 1), level(depth), width, count);
             }
             for i in 0..M {
+                let (sums, row) = (level(0).add(i * width), c.wrapping_offset(i as isize * c_row));
+                if c_col == 1 && !accumulate {
+                    row.wrapping_add(column).copy_from_nonoverlapping(sums, count);
+                    continue;
+                }
                 for j in 0..count {
-                    let sum = *level(0).add(i * width + j);
-                    let to = c.wrapping_offset(i as isize * c_row + (column + j) as isize * c_col);
+                    let (sum, to) = (*sums.add(j), row.wrapping_offset((column + j) as isize * c_col));
                     *to = if accumulate { *to + sum } else { sum };
                 }
             }
@@ -223,19 +227,33 @@ impl<T: Copy> RowBlock<T> {
         unsafe {
             if (M + 1) * 2 <= V::ACCUMULATORS {
                 while column + 2 * V::LEN <= self.count {
-                    self.vectors::<V, M, R, 2>(b, column, left, row == 0, V::first(V::LEN));
+                    let prefetched = self.prefetched(column, R);
+                    self.vectors::<V, M, R, 2>(b, column, prefetched, left, row == 0, V::first(V::LEN));
                     column += 2 * V::LEN;
                 }
             }
             while column < self.count {
                 let mask = V::first(V::LEN.min(self.count - column));
-                self.vectors::<V, M, R, 1>(b, column, left, row == 0, mask);
+                let prefetched = self.prefetched(column, R);
+                self.vectors::<V, M, R, 1>(b, column, prefetched, left, row == 0, mask);
                 column += V::LEN;
             }
         }
     }
 
-    /// Adds `R` rows to the sums of `W` vectors of columns. In the last vector only the elements of the mask are columns.
+    /// How far behind the elements of a column those are that are prefetched. Behind the end of a row, which `rows` read together, the first columns of the
+    /// next ones follow: a row of few columns would else be prefetched in part.
+    #[inline(always)]
+    fn prefetched(&self, column: usize, rows: usize) -> isize {
+        let ahead = column + self.prefetch_distance;
+        if ahead < self.count {
+            return self.prefetch_distance as isize;
+        }
+        let next = rows * (ahead / self.count);
+        self.b_row.wrapping_mul(next as isize).wrapping_add((ahead % self.count) as isize - column as isize)
+    }
+
+    /// Adds `R` rows to the sums of `W` vectors of columns, and prefetches what lies as far behind as `prefetched` says. In the last vector only the elements of the mask are columns.
     ///
     /// # Safety
     ///
@@ -245,6 +263,7 @@ impl<T: Copy> RowBlock<T> {
         &self,
         b: *const T,
         column: usize,
+        prefetched: isize,
         left: &[[T; M]; R],
         is_first: bool,
         mask: V::Mask,
@@ -262,7 +281,7 @@ impl<T: Copy> RowBlock<T> {
             }
             for (r, left) in left.iter().enumerate() {
                 let from = b.wrapping_offset(r as isize * self.b_row).wrapping_add(column);
-                prefetch_lines(from.wrapping_add(self.prefetch_distance), W * V::LEN);
+                prefetch_lines(from.wrapping_offset(prefetched), W * V::LEN);
                 for w in 0..W {
                     let from = from.wrapping_add(w * V::LEN);
                     let right = if w + 1 < W { V::load(from) } else { V::load_part(from, mask) };
@@ -300,12 +319,20 @@ unsafe fn along<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: &
     unsafe {
         let to = left.as_mut_ptr().cast::<V::Elem>();
         for i in 0..M {
-            for at in 0..vectors * V::LEN {
-                let is_element = (skipped..skipped + k).contains(&at);
-                let from = a.start.wrapping_offset(i as isize * a.row);
-                let from = from.wrapping_offset((at as isize - skipped as isize) * a.col);
-                let to = to.add((at / V::LEN * M + i) * V::LEN + at % V::LEN);
-                to.write(if is_element { *from } else { V::Elem::default() });
+            let row = a.start.wrapping_offset(i as isize * a.row);
+            for at in 0..vectors {
+                let to = to.add((at * M + i) * V::LEN);
+                let first = (at * V::LEN) as isize - skipped as isize;
+                if a.col == 1 && first >= 0 && first as usize + V::LEN <= k {
+                    V::load(row.wrapping_offset(first)).store(to);
+                    continue;
+                }
+                for (lane, at) in (first..first + V::LEN as isize).enumerate() {
+                    let is_element = (0..k as isize).contains(&at);
+                    let element =
+                        if is_element { *row.wrapping_offset(at * a.col) } else { V::Elem::default() };
+                    to.add(lane).write(element);
+                }
             }
         }
         left.set_len(M * vectors);

@@ -54,6 +54,9 @@ pub mod unpacked {
     /// Bytes of a right matrix that is likely to be in the second-level cache when it is read. A larger one may come from memory, as the strides from
     /// line to line are no stream for the hardware prefetchers.
     pub const MAX_RIGHT_BYTES: usize = 1 << 18;
+    /// Bytes of a row that a tile spans: two vectors. Lines of 128 bytes, 256 of them, by 1, 2 and 4 rows, in GB/s: 43, 43 and 34; by the crate `gemm`
+    /// 26, 32 and 27. Lines of 512 bytes, 128 of them: 14, 10 and 12; 22, 12 and 19.
+    pub const TILE_BYTES: usize = 128;
     /// So many rows of the left matrix share each load of the right one that it does not matter which cache it comes from.
     pub const MIN_SHARING_ROWS: usize = 128;
     /// A sum over so few rows of the right matrix needs few entries of the TLB, whatever their stride.
@@ -94,6 +97,9 @@ pub mod skinny {
     pub const MAX_ROWS: usize = 8;
     /// Fewer columns, or shorter sums, have too little work for each row of the large matrix.
     pub const MIN_SIDE: usize = 32;
+    /// A vector by lines of fewer elements is left to the crate `gemm`. Lines of f32 by a vector, in GB/s, here and there: 32 elements 15 and 24, 64 elements
+    /// 21 and 33, 128 elements 41 and 31, 256 elements 40 and 25.
+    pub const MIN_LINE: usize = 128;
     /// How many rows of the large matrix are added to sums that started from zero. The sums of such blocks are added in pairs, so that the rounding
     /// error grows with the logarithm of their number.
     pub const KC: usize = 256;
@@ -132,7 +138,7 @@ pub struct Params {
 /// Products of few rows.
 #[derive(Debug)]
 pub struct SkinnyParams {
-    /// Bytes of the large matrix from which on the kernels for few rows are used.
+    /// Bytes of the large matrix from which on the kernels for few rows are used; half as many where the elements of a sum are neighbours.
     pub least: usize,
     /// Bytes of the sums that are updated by one row of the large matrix after the other, where its columns are neighbours. They should stay in
     /// the second-level cache, beside the rows that pass through it.

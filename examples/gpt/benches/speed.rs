@@ -55,8 +55,7 @@ fn train(gpt: &mut Gpt, rounds: usize) {
 /// A text grows from one token until the context is full; the least of the rounds of each token counts.
 fn draw(gpt: &Gpt, texts: usize, rounds: usize, weights: &[f32]) {
     let count = CONTEXT - 1;
-    let mut least = vec![f64::INFINITY; count];
-    let mut probe = f64::INFINITY;
+    let (mut least, mut probes) = (vec![f64::INFINITY; count], vec![f64::INFINITY; count]);
     for round in 0..rounds {
         let options = Options { count, temperature: 0.8, context: CONTEXT, seed: round as u64 };
         let (mut at, mut start) = (0, Instant::now());
@@ -65,11 +64,12 @@ fn draw(gpt: &Gpt, texts: usize, rounds: usize, weights: &[f32]) {
             least[at] = least[at].min((now - start).as_secs_f64());
             (at, start) = (at + 1, now);
         });
-        for _ in 0..20 {
-            probe = probe.min(seconds(|| bandwidth::sum(black_box(weights))));
+        // (As many times, so that neither has more chances of a quiet moment.)
+        for least in &mut probes {
+            *least = least.min(seconds(|| bandwidth::sum(black_box(weights))));
         }
     }
-    let time = least.iter().sum::<f64>() / count as f64;
+    let [time, probe] = [&least, &probes].map(|least| least.iter().sum::<f64>() / count as f64);
     let part = |part: &[f64]| 1e3 * part.iter().sum::<f64>() / part.len() as f64;
     println!(
         "{:<28}{:>10.3} ms{:>10.0} tokens/s; the first 16 {:.3} ms, the last 16 {:.3}; all weights {:.3} ms ({:.1} GB/s): {:.0} %",

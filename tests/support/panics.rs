@@ -1,0 +1,10 @@
+//! Messages of panics.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The message of the panic of a function that panics.
+#[track_caller]
+pub fn message<T>(f: impl FnOnce() -> T) -> String {
+    let Err(payload) = catch_unwind(AssertUnwindSafe(f)) else { panic!("no panic") };
+    *payload.downcast::<String>().expect("the message is text")
+}
