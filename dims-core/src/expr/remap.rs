@@ -61,6 +61,33 @@ pub struct Remap<E, S, R> {
     marker: PhantomData<fn() -> (S, R)>,
 }
 
+/// What has become of a dim, if it is changed.
+fn change<'c>(changes: &'c Changes, key: &DimKey) -> Option<&'c Along> {
+    changes.iter().find(|(changed, _)| changed.same(key)).map(|(_, along)| along)
+}
+
+/// Adds the strides along the axes `keys`, and along positional axes, to those along the loops. Returns how far the first element moves.
+fn spread(changes: &Changes, keys: &[DimKey], strides: &[isize], shape: &Shape, row: &mut [isize]) -> isize {
+    let (named, positional) = strides.split_at(keys.len());
+    let mut moved = 0;
+    for (key, &stride) in keys.iter().zip(named) {
+        match change(changes, key) {
+            None => add(&mut row[outer(shape, key)], stride),
+            Some(along) => {
+                add(&mut moved, stride.wrapping_mul(along.offset as isize));
+                for (key, step, _) in &along.terms {
+                    add(&mut row[outer(shape, key)], stride.wrapping_mul(*step));
+                }
+            }
+        }
+    }
+    let loops = row.len();
+    for (from_right, &stride) in positional.iter().rev().enumerate() {
+        row[loops - 1 - from_right] = stride;
+    }
+    moved
+}
+
 impl<E: Clone, S, R> Clone for Remap<E, S, R> {
     fn clone(&self) -> Self {
         Remap { inner: self.inner.clone(), changes: self.changes.clone(), marker: PhantomData }
@@ -80,30 +107,12 @@ impl<E: Expr, S: Dims, R: Rank> Remap<E, S, R> {
 
     /// What has become of an inner dim, if it is changed.
     fn change(&self, key: &DimKey) -> Option<&Along> {
-        self.changes.iter().find(|(changed, _)| changed.same(key)).map(|(_, along)| along)
+        change(&self.changes, key)
     }
 
     /// Adds an operand's strides along the inner axes to those along the loops. Returns how far its first element moves.
     fn spread(&self, strides: &[isize], shape: &Shape, row: &mut [isize]) -> isize {
-        let keys = S::KEYS.as_slice();
-        let (named, positional) = strides.split_at(keys.len());
-        let mut moved = 0;
-        for (key, &stride) in keys.iter().zip(named) {
-            match self.change(key) {
-                None => add(&mut row[outer(shape, key)], stride),
-                Some(along) => {
-                    add(&mut moved, stride.wrapping_mul(along.offset as isize));
-                    for (key, step, _) in &along.terms {
-                        add(&mut row[outer(shape, key)], stride.wrapping_mul(*step));
-                    }
-                }
-            }
-        }
-        let loops = row.len();
-        for (from_right, &stride) in positional.iter().rev().enumerate() {
-            row[loops - 1 - from_right] = stride;
-        }
-        moved
+        spread(&self.changes, S::KEYS.as_slice(), strides, shape, row)
     }
 
     /// The positions of the inner dims whose loops are the axes of `order`, if dims are only renamed.

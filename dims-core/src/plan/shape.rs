@@ -46,19 +46,24 @@ impl Shape {
     /// Loop axes for the dims `U` and the positional axes `R`, with no size known.
     #[inline]
     pub fn new<U: Dims, R: Rank>() -> Self {
-        let named = U::KEYS.as_slice().len();
-        let axes = named + R::N;
+        Shape::unsized_axes(U::KEYS, R::N)
+    }
+
+    #[cfg_attr(not(debug_assertions), inline)]
+    fn unsized_axes(keys: &'static Keys, positional: usize) -> Self {
+        let named = keys.as_slice().len();
+        let axes = named + positional;
         if axes > INLINE {
             let mut sizes = SmallVec::from_elem(UNSIZED, named);
             sizes.resize(axes, 1);
             let origins = SmallVec::from_elem(None, named);
-            return Shape { keys: U::KEYS, sizes, origins, proposed: SmallVec::new() };
+            return Shape { keys, sizes, origins, proposed: SmallVec::new() };
         }
         let mut sizes = [1; INLINE];
         sizes[..named].fill(UNSIZED);
         let sizes = SmallVec::from_buf_and_len(sizes, axes);
         let origins = SmallVec::from_buf_and_len([None; INLINE], named);
-        Shape { keys: U::KEYS, sizes, origins, proposed: SmallVec::new() }
+        Shape { keys, sizes, origins, proposed: SmallVec::new() }
     }
 
     /// Loop axes for the dims `U`, with no size known, and for positional axes of these sizes.

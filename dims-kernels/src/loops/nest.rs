@@ -50,6 +50,11 @@ impl Nest {
     /// One loop over neighbours in memory, for so many operands; `W` says whether rustc knows that they are.
     #[inline]
     pub fn line<W: StrideKind>(len: usize, operands: usize) -> Self {
+        Nest::line_of(len, operands, W::UNIT)
+    }
+
+    #[cfg_attr(not(debug_assertions), inline)]
+    fn line_of(len: usize, operands: usize, typed: bool) -> Self {
         let mut strides = zeros(operands, [0; INLINE_STRIDES]);
         strides.fill(1);
         Nest {
@@ -60,7 +65,7 @@ impl Nest {
             strides,
             offsets: zeros(operands, [0; INLINE_LOOPS]),
             packed: (0, Vec::new()),
-            typed: W::UNIT,
+            typed,
         }
     }
 

@@ -113,7 +113,12 @@ impl<'w> Writer<'w> {
     }
 
     fn push<T: Element>(&mut self, memory: Memory<'w>) -> u32 {
-        self.leaves.push(Leaf { row: self.rows, memory, indices: SmallVec::new(), any: any::<T> });
+        self.push_leaf(memory, any::<T>)
+    }
+
+    /// (Here and below, what does not depend on a type is apart: it is compiled with this crate.)
+    fn push_leaf(&mut self, memory: Memory<'w>, any: fn() -> Arc<dyn Held>) -> u32 {
+        self.leaves.push(Leaf { row: self.rows, memory, indices: SmallVec::new(), any });
         self.rows += 1;
         (self.leaves.len() - 1) as u32
     }
@@ -144,12 +149,18 @@ impl<'w> Writer<'w> {
 
     /// Elements that are read where they are, for as long as the program stays.
     fn read<T: Element>(&mut self, start: *const u8, dtype: DType, reached: Reached) -> Register {
-        let number = self.push::<T>(Memory::Read(start, dtype, reached));
-        if dtype.is_exact() {
-            self.build.load(number, dtype)
-        } else {
-            self.opaque(core::any::type_name::<T>())
-        }
+        self.read_leaf(Memory::Read(start, dtype, reached), dtype, any::<T>, core::any::type_name::<T>())
+    }
+
+    fn read_leaf(
+        &mut self,
+        memory: Memory<'w>,
+        dtype: DType,
+        any: fn() -> Arc<dyn Held>,
+        name: &'static str,
+    ) -> Register {
+        let number = self.push_leaf(memory, any);
+        if dtype.is_exact() { self.build.load(number, dtype) } else { self.opaque(name) }
     }
 
     /// A row that nothing is read along.
@@ -255,20 +266,27 @@ impl<'w> Writer<'w> {
     /// The program of the value, with elements of the type `T`, if it computes each bit as the expression's kernel does: with operations of the table, on elements that
     /// registers hold as they are, and none at computed places.
     pub fn lowered<T: Element>(self, value: Register) -> Option<LoweredProgram<'w>> {
+        self.lowered_of(value, DType::of::<T>()?)
+    }
+
+    fn lowered_of(self, value: Register, dtype: DType) -> Option<LoweredProgram<'w>> {
         assert!(self.exact, "the program is to replace a kernel");
-        let dtype = DType::of::<T>().filter(|dtype| dtype.is_exact())?;
-        if self.opaque.is_some() {
+        if self.opaque.is_some() || !dtype.is_exact() || self.build.kind(value) != dtype.kind() {
             return None;
         }
-        let source = |leaf: &Leaf<'w>| match leaf.memory {
-            _ if !leaf.indices.is_empty() => None,
-            // SAFETY: whoever runs the program promises that the positions of the nest are elements.
-            Memory::Read(start, dtype, reached) => {
-                Some(unsafe { OperandSource::new(start, dtype, None) }.reaching(reached))
+        let mut sources = SmallVec::new();
+        for leaf in &self.leaves {
+            if !leaf.indices.is_empty() {
+                return None;
             }
-            _ => Some(OperandSource::position()),
-        };
-        let sources = self.leaves.iter().map(source).collect::<Option<_>>()?;
+            sources.push(match leaf.memory {
+                Memory::Read(start, dtype, reached) => {
+                    // SAFETY: whoever runs the program promises that the positions of the nest are elements.
+                    unsafe { OperandSource::new(start, dtype, None) }.reaching(reached)
+                }
+                _ => OperandSource::position(),
+            });
+        }
         Some(LoweredProgram::new(self.build.finish(value), sources, dtype))
     }
 
