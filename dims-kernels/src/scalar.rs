@@ -111,21 +111,7 @@ pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
     fn exp_share<I: Isa>(self) -> Self;
 
     compiled!(Real #[doc(hidden)]);
-
-    /// The mask and the bias of an attention as programs: see [`lowered_scores`](crate::attention::lowered_scores). Nothing for types that programs do not compute with.
-    ///
-    /// # Safety
-    ///
-    /// As there.
-    #[doc(hidden)]
-    unsafe fn lowered_scores<'k>(
-        _: crate::seal::Seal,
-        _: &'k crate::program::lowered::LoweredProgram<'k>,
-        _: Option<&'k crate::program::lowered::LoweredProgram<'k>>,
-        _: &mut crate::loops::nest::Operands<'k>,
-    ) -> Option<alloc::boxed::Box<dyn crate::attention::Change<Self> + 'k>> {
-        None
-    }
+    compiled!(NoScores #[doc(hidden)]);
 }
 
 /// Floats and complex numbers: types with `exp`, `ln`, `sqrt` and the trigonometric functions.

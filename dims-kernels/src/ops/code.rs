@@ -96,6 +96,7 @@ impl DType {
 
     /// Whether a register holds each element as it is, so that programs compute with them bit by bit as operations do: not half precisions, whose
     /// results are rounded, nor integers that `isize` does not have.
+    #[cfg(feature = "std")]
     pub(crate) fn is_exact(self) -> bool {
         match self {
             DType::F32 | DType::F64 | DType::Bool | DType::I8 | DType::I16 | DType::Isize | DType::U8 => true,

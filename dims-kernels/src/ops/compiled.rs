@@ -65,6 +65,21 @@ macro_rules! compiled {
     (Analytic $(#[$attribute:meta])*) => {
         $crate::ops::compiled::reduction!(mean_memory, Self, Mean $(#[$attribute])*);
     };
+    // (Programs compute with `f32` and `f64`, which override this.)
+    (NoScores $(#[$attribute:meta])*) => {
+        /// # Safety
+        ///
+        /// As for [`lowered_scores`](crate::attention::lowered_scores).
+        $(#[$attribute])*
+        unsafe fn lowered_scores<'k>(
+            _: $crate::seal::Seal,
+            _: &'k $crate::program::lowered::LoweredProgram<'k>,
+            _: Option<&'k $crate::program::lowered::LoweredProgram<'k>>,
+            _: &mut $crate::loops::nest::Operands<'k>,
+        ) -> Option<::alloc::boxed::Box<dyn $crate::attention::Change<Self> + 'k>> {
+            None
+        }
+    };
     (Scores) => {
         unsafe fn lowered_scores<'k>(
             _: $crate::seal::Seal,

@@ -65,6 +65,7 @@ impl OperandSource {
     }
 
     /// The same, with a check of its row in builds with debug assertions.
+    #[cfg(feature = "std")]
     pub(crate) fn reaching(self, reached: Reached) -> Self {
         OperandSource { reached: Some(reached), ..self }
     }

@@ -60,8 +60,8 @@ unsafe impl Sync for LoweredProgram<'_> {}
 impl LoweredProgram<'_> {
     /// A program, what it reads in the order of the rows of a nest, and the type of its results. (Whoever runs it promises that the nest's rows stay within what
     /// is read.)
+    #[cfg(feature = "std")]
     pub(crate) fn new(program: Program, sources: SmallVec<[OperandSource; 6]>, dtype: DType) -> Self {
-        #[cfg(feature = "std")]
         COUNT.set(COUNT.get() + 1);
         LoweredProgram { program, sources, dtype, elements: PhantomData }
     }
