@@ -138,7 +138,7 @@ fn each_example_of_a_batch_has_its_own_permutation() {
     fn shuffled<B: Dims>(x: &Tensor<f64, (In, Rest<B>)>, seed: u64) -> Tensor<f64, (In, Rest<B>)> {
         x.take(In, rand_like(x, seed).argsort(In)).eval()
     }
-    let x = from_fn::<f64, _, _>((Batch.of(50), In.of(40)), |(_, at)| at as f64);
+    let x = from_fn((Batch.of(50), In.of(40)), |(_, at)| at as f64);
     let y: Tensor<f64, (Batch, In)> = shuffled(&x.seal(In), 3).unseal();
     let rows = y.order((Batch, In));
     for (at, row) in rows.rows().into_iter().enumerate() {
