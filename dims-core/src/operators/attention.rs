@@ -474,7 +474,7 @@ fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>>(
 ) -> Result<contract::Operand<'e, <E::Elem as Real>::Wide>, DimError> {
     if Of::<S, U>::AXES.as_slice().iter().any(|&axis| shape.size(axis) == 0) {
         // Arrays without an element have the stride 0 along all axes, as if one element were repeated; but there is none to convert.
-        return Ok(contract::Operand::owned(Vec::new(), &[], shape.sizes()));
+        return Ok(contract::Operand::empty(shape.sizes().len()));
     }
     let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
     // Renamed and sliced tensors are in memory as well: self-attention copies nothing.

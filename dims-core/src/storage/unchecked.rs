@@ -309,7 +309,7 @@ pub(crate) fn attend<'w, T: Real>(
     lower: &dyn Fn() -> Box<dyn Change<T> + 'w>,
 ) -> Result<Vec<T>, Error> {
     // SAFETY: facts 1 to 3: the rows are the strides of the three operands along the loops of one shape, and those of the result, which count through its axes in
-    // their order. There is one thread unless the kernels of mask and bias may run on several.
+    // their order. Of an operand without elements none is read, since a loop that it varies along is empty. There is one thread unless the kernels of mask and bias may run on several.
     unsafe { compiled::attend(work, len, threads, lower) }
 }
 

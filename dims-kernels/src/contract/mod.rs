@@ -101,6 +101,11 @@ impl<'a, T: Num> Operand<'a, T> {
         Operand { memory: Memory::Owned(data.into()), strides }
     }
 
+    /// No elements, over so many loop axes.
+    pub fn empty(axes: usize) -> Self {
+        Operand { memory: Memory::Owned(Vec::new().into()), strides: SmallVec::from_elem(0, axes) }
+    }
+
     /// The same elements over other loop axes: `strides` yields the strides along these.
     ///
     /// # Safety
