@@ -135,7 +135,7 @@ pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
 /// So many elements at most are computed or moved one by one, without a plan, if each takes a few instructions.
 pub(crate) const SMALL: usize = 64;
 
-/// The elements of an expression whose operands lie alike and contiguously: one loop, by a kernel for what is known of its strides.
+/// The elements of an expression whose operands lie alike and contiguously: one loop, by a kernel for the known strides.
 #[inline(always)]
 #[track_caller]
 pub(crate) fn line<W: StrideKind, E: Expr>(

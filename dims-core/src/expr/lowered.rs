@@ -27,11 +27,20 @@ pub(crate) fn is_lowered(positions: usize) -> bool {
 #[cfg(all(feature = "std", debug_assertions))]
 #[inline(never)]
 pub(crate) fn lowered<E: Expr + ?Sized>(expr: &E, positions: usize) -> Option<LoweredProgram<'_>> {
+    written(expr, positions, false)
+}
+
+/// The program of an expression. If its nest is one `for_places`, the first row is theirs.
+#[cfg(all(feature = "std", debug_assertions))]
+fn written<E: Expr + ?Sized>(expr: &E, positions: usize, for_places: bool) -> Option<LoweredProgram<'_>> {
     use kernels::trace::record::Writer;
     if !is_lowered(positions) {
         return None;
     }
     let mut writer = Writer::exact();
+    if for_places {
+        writer.skip();
+    }
     let value = expr.write(&mut writer);
     writer.lowered::<E::Elem>(value)
 }
@@ -87,14 +96,7 @@ where
 #[cfg(all(feature = "std", debug_assertions))]
 #[inline(never)]
 pub(crate) fn lowered_for_places<E: Expr + ?Sized>(expr: &E, positions: usize) -> Option<LoweredProgram<'_>> {
-    use kernels::trace::record::Writer;
-    if !is_lowered(positions) {
-        return None;
-    }
-    let mut writer = Writer::exact();
-    writer.skip();
-    let value = expr.write(&mut writer);
-    writer.lowered::<E::Elem>(value)
+    written(expr, positions, true)
 }
 
 #[cfg(not(all(feature = "std", debug_assertions)))]

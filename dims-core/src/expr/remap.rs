@@ -61,7 +61,7 @@ pub struct Remap<E, S, R> {
     marker: PhantomData<fn() -> (S, R)>,
 }
 
-/// What has become of a dim, if it is changed.
+/// The change of a dim, if there is one.
 fn change<'c>(changes: &'c Changes, key: &DimKey) -> Option<&'c Along> {
     changes.iter().find(|(changed, _)| changed.same(key)).map(|(_, along)| along)
 }

@@ -116,7 +116,7 @@ impl Steps {
     }
 }
 
-/// What runs a program: its operands along a nest, and the lines that its registers are.
+/// The state of a running program: its operands along a nest, and a line of elements for each register.
 pub(crate) struct Machine<'k> {
     program: &'k Program,
     operands: SmallVec<[Operand<'k>; 6]>,

@@ -71,7 +71,7 @@ impl LoweredProgram<'_> {
         self.dtype
     }
 
-    /// Begins a run over a nest, or over a part of one, of which this has the rows.
+    /// Begins a run over a nest, or over a part of one, whose rows `rows` are.
     ///
     /// # Safety
     ///

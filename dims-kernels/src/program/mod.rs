@@ -134,7 +134,7 @@ impl Program {
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     program: Program,
-    /// Whether the program is to compute each bit as the operations do: then nothing is simplified but what is the same for all values.
+    /// Whether the program must compute each bit as the operations do. Then only what is the same for all values is simplified.
     exact: bool,
     /// Registers with integers of fewer bits than they have, and the type of these.
     narrow: SmallVec<[(Register, DType); 2]>,

@@ -21,7 +21,7 @@ dims! {
     struct Word;
 }
 
-/// A loss and a gradient, of which the elements of the gradient are the result.
+/// A loss and a gradient; the elements of the gradient are the result.
 struct Step<G> {
     _loss: f32,
     gradient: G,

@@ -160,7 +160,7 @@ where
         .map_err(|error| shape.name_dims(error, kept))
 }
 
-/// The `len` results of `count` elements each that a nest yields, by a kernel for what is known of its strides.
+/// The `len` results of `count` elements each that a nest yields, by a kernel for the known strides.
 #[inline(always)]
 #[track_caller]
 fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Element>>(

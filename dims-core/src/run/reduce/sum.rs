@@ -104,7 +104,7 @@ where
     Ok(finished(mapped(data, traced, kept), kept, sizes))
 }
 
-/// As [`finished`], for elements that lie in another order of the axes that are left, all of which are dims.
+/// As [`finished`], for elements that lie in another order of the axes that are left. All axes are dims.
 fn finished_in<T, S: Dims, R: Rank>(
     data: impl Into<Buffer<T>>,
     order: &[usize],

@@ -20,7 +20,7 @@ pub(super) fn number<F: Real>(value: f64) -> F {
     <F as NumCast>::from(value).expect("a float can be any float, rounded")
 }
 
-/// A formula whose passes are compiled here, with the loops over elements: what is generic in the parameters is compiled by their crate, perhaps without optimization.
+/// A formula whose passes are compiled here, with the loops over elements. Code that is generic in the parameters is compiled by their crate, perhaps without optimization.
 pub(super) trait Compiled<const M: usize, const N: usize> {
     fn passes(&self) -> &dyn Passes<M, N>;
 }
