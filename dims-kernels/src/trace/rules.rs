@@ -14,8 +14,37 @@ use crate::program::{Builder, Register};
 use crate::trace::{Field, Held, Node, Part, Place, Rule, evaluate};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use std::sync::OnceLock;
 
 type Parts = Vec<(Arc<Node>, Part)>;
+
+type PullBack<R> = fn(&R, &Arc<dyn Held>, &Arc<dyn Held>, bool) -> Result<Parts, Error>;
+
+/// The pull-backs of these rules. The backward pass sets them, so a program that takes no gradient refers to none of them, and links none.
+struct PullBacks {
+    reduced: PullBack<Reduced>,
+    along: PullBack<Along>,
+    along_parts: fn(&Along, &Arc<dyn Held>, &[Part]) -> Result<Option<Parts>, Error>,
+    attention: PullBack<Attention>,
+    recurrence: PullBack<Recurrence>,
+}
+
+static PULL_BACKS: OnceLock<PullBacks> = OnceLock::new();
+
+/// Sets the pull-backs of the rules, before any is called.
+pub(super) fn link() {
+    PULL_BACKS.get_or_init(|| PullBacks {
+        reduced: Reduced::pull_back,
+        along: Along::pull_back,
+        along_parts: Along::pull_back_parts,
+        attention: Attention::pull_back,
+        recurrence: Recurrence::pull_back,
+    });
+}
+
+fn pull_backs() -> &'static PullBacks {
+    PULL_BACKS.get().expect("the backward pass, which alone pulls, has set them")
+}
 
 /// Elements that lie contiguously in an order of loops, to be read along all loops.
 fn along(sizes: &[usize], held: &Arc<dyn Held>, order: &[usize]) -> Field {
@@ -92,6 +121,17 @@ impl Rule for Reduced {
     }
 
     fn pull(&self, value: &Arc<dyn Held>, cotangent: &Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
+        (pull_backs().reduced)(self, value, cotangent, recorded)
+    }
+}
+
+impl Reduced {
+    pub(super) fn pull_back(
+        &self,
+        value: &Arc<dyn Held>,
+        cotangent: &Arc<dyn Held>,
+        recorded: bool,
+    ) -> Result<Parts, Error> {
         let Reduced { field, kept, dtype, .. } = self;
         let sizes = &field.sizes[..];
         let (y, dy) = (along(sizes, value, kept), along(sizes, cotangent, kept));

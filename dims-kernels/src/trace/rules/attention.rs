@@ -1,7 +1,7 @@
 //! Attention: scores and their softmax are computed again, for some of the queries at a time.
 
 use super::lines::softmax;
-use super::{Parts, along, sum, wide};
+use super::{Parts, along, pull_backs, sum, wide};
 use crate::error::Error;
 use crate::memory::buffer::Buffer;
 use crate::ops::code::{Binary, DType, Number};
@@ -61,7 +61,18 @@ impl Rule for Attention {
             .collect()
     }
 
-    fn pull(&self, _: &Arc<dyn Held>, cotangent: &Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
+    fn pull(&self, value: &Arc<dyn Held>, cotangent: &Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
+        (pull_backs().attention)(self, value, cotangent, recorded)
+    }
+}
+
+impl Attention {
+    pub(super) fn pull_back(
+        &self,
+        _: &Arc<dyn Held>,
+        cotangent: &Arc<dyn Held>,
+        recorded: bool,
+    ) -> Result<Parts, Error> {
         let sizes = &self.operands[0].sizes[..];
         let dy = along(sizes, cotangent, &self.kept);
         let whole = Tile {

@@ -1,7 +1,7 @@
 //! Work along lines: softmax, normalisations and scans.
 
 use super::recurrence::recurrence;
-use super::{Parts, along, constant, sum, wide};
+use super::{Parts, along, constant, pull_backs, sum, wide};
 use crate::error::Error;
 use crate::machine::threads;
 use crate::memory::buffer::Buffer;
@@ -46,6 +46,21 @@ impl Rule for Along {
     }
 
     fn pull(&self, value: &Arc<dyn Held>, cotangent: &Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
+        (pull_backs().along)(self, value, cotangent, recorded)
+    }
+
+    fn pull_parts(&self, value: &Arc<dyn Held>, parts: &[Part]) -> Result<Option<Parts>, Error> {
+        (pull_backs().along_parts)(self, value, parts)
+    }
+}
+
+impl Along {
+    pub(super) fn pull_back(
+        &self,
+        value: &Arc<dyn Held>,
+        cotangent: &Arc<dyn Held>,
+        recorded: bool,
+    ) -> Result<Parts, Error> {
         let Along { field, order, lines, dtype, .. } = self;
         let sizes = &field.sizes[..];
         let (y, dy) = (along(sizes, value, order), along(sizes, cotangent, order));
@@ -69,7 +84,11 @@ impl Rule for Along {
     }
 
     /// Logarithms of a softmax: `dx = dy - e^y * (the line's sum of dy)`. Where few elements have a cotangent, as those of the classes in a cross entropy, the second term is all that is computed for the others.
-    fn pull_parts(&self, value: &Arc<dyn Held>, parts: &[Part]) -> Result<Option<Parts>, Error> {
+    pub(super) fn pull_back_parts(
+        &self,
+        value: &Arc<dyn Held>,
+        parts: &[Part],
+    ) -> Result<Option<Parts>, Error> {
         let Along { field, order, lines, work, dtype } = self;
         let sizes = &field.sizes[..];
         let ([part], LineWork::Softmax { log: true }) = (parts, *work) else { return Ok(None) };

@@ -1,6 +1,6 @@
 //! Linear recurrences, which pull-backs of scans are made of.
 
-use super::{Parts, along};
+use super::{Parts, along, pull_backs};
 use crate::error::Error;
 use crate::ops::code::{Binary, DType};
 use crate::program::interpreter::Output;
@@ -102,6 +102,17 @@ impl Rule for Recurrence {
     }
 
     fn pull(&self, value: &Arc<dyn Held>, cotangent: &Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
+        (pull_backs().recurrence)(self, value, cotangent, recorded)
+    }
+}
+
+impl Recurrence {
+    pub(super) fn pull_back(
+        &self,
+        value: &Arc<dyn Held>,
+        cotangent: &Arc<dyn Held>,
+        recorded: bool,
+    ) -> Result<Parts, Error> {
         let Recurrence { a, b, axis, order, backward, dtype } = self;
         let sizes = &b.sizes[..];
         let (r, dr) = (along(sizes, value, order), along(sizes, cotangent, order));
