@@ -366,7 +366,7 @@ pub trait DimList {
     #[doc(hidden)]
     type Sizes;
 
-    /// What is left of the brands at run time.
+    /// The run-time form of the brands.
     #[doc(hidden)]
     const KEYS: &'static Keys;
 

@@ -25,7 +25,7 @@ pub unsafe fn run<T: Num>(
 ) -> Result<Vec<T>, Error> {
     assert_eq!(products.len(), len, "the products are the result");
     let mut out = reserve::<T>(len)?;
-    // SAFETY: the operands are the caller's promise; the results are the `len` slots of new memory, each of which is written, as the caller promises.
+    // SAFETY: the operands are the caller's promise; the results are the `len` slots of new memory, and all of them are written, as the caller promises.
     unsafe {
         run_at(products, a, b, out.as_mut_ptr());
         out.set_len(len);

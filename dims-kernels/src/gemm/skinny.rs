@@ -253,7 +253,7 @@ impl<T: Copy> RowBlock<T> {
         self.b_row.wrapping_mul(next as isize).wrapping_add((ahead % self.count) as isize - column as isize)
     }
 
-    /// Adds `R` rows to the sums of `W` vectors of columns, and prefetches what lies as far behind as `prefetched` says. In the last vector only the elements of the mask are columns.
+    /// Adds `R` rows to the sums of `W` vectors of columns, and prefetches elements `prefetched` places behind them. In the last vector only the elements of the mask are columns.
     ///
     /// # Safety
     ///

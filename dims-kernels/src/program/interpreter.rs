@@ -513,7 +513,7 @@ unsafe fn write_rows<R: Copy + CastTo<T>, T: Copy>(
 ) {
     for row in 0..rows {
         let (line, start) = (line.wrapping_add(row * len), start.wrapping_offset(row as isize * across));
-        // SAFETY: the caller's values, of which there are `rows * len`, and places.
+        // SAFETY: the caller's `rows * len` values, and places for them.
         unsafe {
             if along == 1 {
                 (0..len).for_each(|x| start.add(x).write((*line.add(x)).cast_to()));

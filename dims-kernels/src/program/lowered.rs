@@ -131,7 +131,7 @@ impl LoweredRun<'_> {
     ///
     /// # Safety
     ///
-    /// There are such places, of the type of the results, and nothing else accesses them, but for operands of which nothing is read any more.
+    /// There are such places, of the type of the results, and nothing else accesses them, except operands that are not read any more.
     pub(crate) unsafe fn write(&self, start: *mut u8, (rows, len): (usize, usize), steps: [isize; 2]) {
         // SAFETY: the register has the results of the span; the places are the caller's.
         unsafe { self.dtype.write_line(self.line(), start, (rows, len), steps) };

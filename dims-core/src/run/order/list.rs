@@ -25,7 +25,7 @@ pub trait OrderList {
     /// How many axes there will be.
     #[doc(hidden)]
     type Count: Rank;
-    /// What is left of the brands at run time.
+    /// The run-time form of the brands.
     #[doc(hidden)]
     const KEYS: &'static Keys;
     /// How many dims each axis has.
@@ -58,7 +58,7 @@ pub trait OrderAxis {
     /// How many dims each of its axes has.
     #[doc(hidden)]
     const GROUPS: Groups;
-    /// What is left of the brands at run time.
+    /// The run-time form of the brands.
     #[doc(hidden)]
     const KEYS: Keys;
     /// Whether a size comes with any of the dims.
