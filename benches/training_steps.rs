@@ -308,23 +308,24 @@ fn elementwise(bench: &Bench) {
         if !bench.is_asked(&name) {
             continue;
         }
-        let mlp = Mlp::new(input, hidden, 10);
+        let [mut mlp, by_hand] = [(); 2].map(|()| Mlp::new(input, hidden, 10));
         let x = randn::<f32, _>((Example.of(examples), Input.of(input)), 3);
         let y = from_fn(Example.of(examples), |e: usize| e % 10);
         bench.print(
             &name,
-            &mut || drop(black_box(value_and_grad(|mlp| mlp.loss(&x, &y), &mlp))),
-            Some(&mut || drop(black_box(mlp.by_hand(&x, &y)))),
+            &mut || drop(black_box(value_and_grad(|mlp| mlp.loss(&x, &y), &mut mlp))),
+            Some(&mut || drop(black_box(by_hand.by_hand(&x, &y)))),
         );
     }
     if bench.is_asked("chain of 10^6") {
-        let [a, b, c] = [1, 2, 3].map(|seed| randn::<f32, _>(N.of(1_000_000), seed));
+        let drawn = || [1, 2, 3].map(|seed| randn::<f32, _>(N.of(1_000_000), seed));
+        let (mut by, [a, b, c]) = (drawn(), drawn());
         let chain = |a: &Tensor<f32, (N,)>, b: &Tensor<f32, (N,)>, c: &Tensor<f32, (N,)>| {
             ((a * b + c).tanh() * a.sigmoid()).sum(N)
         };
         bench.print(
             "chain of 10^6",
-            &mut || drop(black_box(value_and_grad(|(a, b, c)| chain(a, b, c), (&a, &b, &c)))),
+            &mut || drop(black_box(value_and_grad(|[a, b, c]| chain(a, b, c), &mut by))),
             Some(&mut || {
                 let loss = chain(&a, &b, &c).order(());
                 let t = (&a * &b + &c).tanh().eval();
@@ -337,12 +338,12 @@ fn elementwise(bench: &Bench) {
         );
     }
     if bench.is_asked("cross entropy 4096x1024") {
-        let scores = randn::<f32, _>((Example.of(4096), Class.of(1024)), 1);
+        let [mut by, scores] = [(); 2].map(|()| randn::<f32, _>((Example.of(4096), Class.of(1024)), 1));
         let labels = from_fn(Example.of(4096), |e: usize| e % 1024);
         bench.print(
             "cross entropy 4096x1024",
             &mut || {
-                drop(black_box(value_and_grad(|s| s.cross_entropy(Class, &labels).mean(Example), &scores)))
+                drop(black_box(value_and_grad(|s| s.cross_entropy(Class, &labels).mean(Example), &mut by)))
             },
             Some(&mut || {
                 let log_p = (&scores).log_softmax(Class);
@@ -353,8 +354,11 @@ fn elementwise(bench: &Bench) {
         );
     }
     if bench.is_asked("layer norm 4096x768") {
-        let x = randn::<f32, _>((Example.of(4096), Feat.of(768)), 1);
-        let (gain, bias) = (ones::<f32, _>(Feat.of(768)), zeros::<f32, _>(Feat.of(768)));
+        let drawn = || {
+            let x = randn::<f32, _>((Example.of(4096), Feat.of(768)), 1);
+            (x, ones::<f32, _>(Feat.of(768)), zeros::<f32, _>(Feat.of(768)))
+        };
+        let (mut by, (x, gain, bias)) = (drawn(), drawn());
         let weight = randn::<f32, _>((Example.of(4096), Feat.of(768)), 2);
         bench.print(
             "layer norm 4096x768",
@@ -364,7 +368,7 @@ fn elementwise(bench: &Bench) {
                         let y = (x.layer_norm(Feat, 1e-5) * g + b).eval();
                         (y * &weight).sum((Example, Feat))
                     },
-                    (&x, &gain, &bias),
+                    &mut by,
                 )));
             },
             Some(&mut || {
@@ -384,9 +388,9 @@ fn elementwise(bench: &Bench) {
 
 fn networks(bench: &Bench) {
     if bench.is_asked("attention 4x8x256x64 causal") {
-        let q = randn::<f32, _>((Batch.of(4), Head.of(8), Query.of(256), Feat.of(64)), 1);
-        let k = randn::<f32, _>((Batch.of(4), Head.of(8), Key.of(256), Feat.of(64)), 2);
-        let v = randn::<f32, _>((Batch.of(4), Head.of(8), Key.of(256), Feat.of(64)), 3);
+        let mut q = randn::<f32, _>((Batch.of(4), Head.of(8), Query.of(256), Feat.of(64)), 1);
+        let mut k = randn::<f32, _>((Batch.of(4), Head.of(8), Key.of(256), Feat.of(64)), 2);
+        let mut v = randn::<f32, _>((Batch.of(4), Head.of(8), Key.of(256), Feat.of(64)), 3);
         bench.print(
             "attention 4x8x256x64 causal",
             &mut || {
@@ -394,39 +398,41 @@ fn networks(bench: &Bench) {
                     |(q, k, v)| {
                         attention(q, k, v, Feat, Key, 0.125, Key.le(Query)).sum((Batch, Head, Query, Feat))
                     },
-                    (&q, &k, &v),
+                    (&mut q, &mut k, &mut v),
                 )));
             },
             None,
         );
     }
     if bench.is_asked("transformer block 4x128x256") {
-        let block = Block::new(256, 8);
+        let mut block = Block::new(256, 8);
         let tokens = |seed| randn::<f32, _>((Batch.of(4), Query.of(128), Model.of(256)), seed);
         let (x, target) = (tokens(7), tokens(8));
         bench.print(
             "transformer block 4x128x256",
-            &mut || drop(black_box(value_and_grad(|block| block.loss(&x, &target), &block))),
+            &mut || drop(black_box(value_and_grad(|block| block.loss(&x, &target), &mut block))),
             None,
         );
     }
     if bench.is_asked("conv block 8x32x28x28") {
         let weight = randn::<f32, _>((Channel.of(32), Filter.of(32), Kh.of(3), Kw.of(3)), 1);
-        let block = ConvBlock { weight, gain: ones(Filter.of(32)), bias: zeros(Filter.of(32)) };
-        let x = randn::<f32, _>((Batch.of(8), Channel.of(32), H.of(28), W.of(28)), 2);
+        let mut block = ConvBlock { weight, gain: ones(Filter.of(32)), bias: zeros(Filter.of(32)) };
+        let mut x = randn::<f32, _>((Batch.of(8), Channel.of(32), H.of(28), W.of(28)), 2);
         let weight = randn::<f32, _>((Batch.of(8), Filter.of(32), H.of(28), W.of(28)), 3);
         bench.print(
             "conv block 8x32x28x28",
-            &mut || drop(black_box(value_and_grad(|(block, x)| block.loss(x, &weight), (&block, &x)))),
+            &mut || {
+                drop(black_box(value_and_grad(|(block, x)| block.loss(x, &weight), (&mut block, &mut x))))
+            },
             None,
         );
     }
     if bench.is_asked("lstm 32 steps of 32x128") {
-        let lstm = Lstm::new(128, 128);
+        let mut lstm = Lstm::new(128, 128);
         let x = randn::<f32, _>((Step.of(32), Example.of(32), Input.of(128)), 3);
         bench.print(
             "lstm 32 steps of 32x128",
-            &mut || drop(black_box(value_and_grad(|lstm| lstm.loss(&x), &lstm))),
+            &mut || drop(black_box(value_and_grad(|lstm| lstm.loss(&x), &mut lstm))),
             None,
         );
     }
@@ -434,7 +440,7 @@ fn networks(bench: &Bench) {
 
 fn lookups_and_loops(bench: &Bench) {
     if bench.is_asked("embedding 50000x128, 4096") {
-        let table = randn::<f32, _>((Word.of(50_000), Feat.of(128)), 1);
+        let mut table = randn::<f32, _>((Word.of(50_000), Feat.of(128)), 1);
         let ids = from_fn(Example.of(4096), |e: usize| e * 7919 % 50_000);
         let weight = randn::<f32, _>((Example.of(4096), Feat.of(128)), 2);
         bench.print(
@@ -442,7 +448,7 @@ fn lookups_and_loops(bench: &Bench) {
             &mut || {
                 let loss =
                     |t: &Tensor<f32, (Word, Feat)>| (t.take(Word, &ids) * &weight).sum((Example, Feat));
-                drop(black_box(value_and_grad(|t| loss(t), &table)));
+                drop(black_box(value_and_grad(|t| loss(t), &mut table)));
             },
             None,
         );
@@ -450,7 +456,7 @@ fn lookups_and_loops(bench: &Bench) {
     if bench.is_asked("100 steps of 64 oscillators") {
         // Damped oscillators, explicit steps.
         let x = randn::<f32, _>(N.of(64), 1);
-        let stiffness = randn::<f32, _>(N.of(64), 2).square().eval();
+        let mut stiffness = randn::<f32, _>(N.of(64), 2).square().eval();
         bench.print(
             "100 steps of 64 oscillators",
             &mut || {
@@ -463,7 +469,7 @@ fn lookups_and_loops(bench: &Bench) {
                         }
                         x.square().sum(N)
                     },
-                    &stiffness,
+                    &mut stiffness,
                 )));
             },
             None,

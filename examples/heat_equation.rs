@@ -86,7 +86,7 @@ fn learn(network: &mut Network, points: usize, steps: usize) -> Vec<f64> {
     let mut losses = Vec::new();
     for _ in 0..steps {
         let loss = |network: &Network| network.residual(&x, &t).square().mean(Point);
-        let (value, gradient) = value_and_grad(loss, &*network);
+        let (value, gradient) = value_and_grad(loss, &mut *network);
         *network = adam.step(network, &gradient);
         losses.push(value);
     }

@@ -77,7 +77,7 @@ fn learn(seen: &Seen, steps: usize) -> (f64, f64) {
     let mut noise = Noise { seen: full((), 0.0), drift: full((), 0.0) };
     let mut adam = Adam::new(&noise, 0.2);
     for step in 0..steps {
-        let (value, gradient) = value_and_grad(|noise| loss(noise, seen), &noise);
+        let (value, gradient) = value_and_grad(|noise| loss(noise, seen), &mut noise);
         noise = adam.step(&noise, &gradient);
         if step % 20 == 0 {
             println!("step {step:>4}: loss {value:.4}");

@@ -87,7 +87,7 @@ fn learn(field: &mut Field, starts: usize, steps: usize, epochs: usize) -> Vec<f
         let loss = |field: &Field| {
             (spirals(|z| field.at(z), &start, steps) - &seen).square().mean((Start, State, Time))
         };
-        let (value, gradient) = value_and_grad(loss, &*field);
+        let (value, gradient) = value_and_grad(loss, &mut *field);
         *field = adam.step(field, &gradient);
         losses.push(value);
     }

@@ -9,7 +9,7 @@ mod panics;
 use gradients::{assert_close, assert_lost, check, noise};
 use panics::message;
 use typed_dims::custom::{Derivative, PullBackOf, PullBacksOf, apply_arrays};
-use typed_dims::grad::{checkpoint, custom_vjp, grad, hvp, jvp, try_checkpoint, vjp};
+use typed_dims::grad::{self, checkpoint, custom_vjp, grad, hvp, jvp, try_checkpoint, vjp};
 use typed_dims::ndarray::{Array0, ArrayView1, ArrayView2, arr0};
 use typed_dims::plan::explain::{Plan, Step};
 use typed_dims::prelude::*;
@@ -723,5 +723,153 @@ mod cuts {
             &x,
         );
         assert_eq!(dx.order((I, J))[[0, 0]], 1.0);
+    }
+}
+
+/// `&mut w`: the variables are in the memory of `w` itself.
+mod in_place {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use typed_dims::grad::{value_and_grad, value_and_grad_with};
+    use typed_dims::ndarray::array;
+    use typed_dims::optim::{Optimizer, Sgd};
+
+    #[derive(Parameters, Clone)]
+    struct Model {
+        weight: Matrix,
+        layers: Vec<Option<Tensor<f32, (I,)>>>,
+        index: Tensor<usize, (I,)>,
+        #[parameters(constant)]
+        power: i32,
+    }
+
+    impl Model {
+        fn new() -> Self {
+            let layers = vec![None, Some(from_fn(I.of(2), |i| 0.5 + i as f32))];
+            Model { weight: matrix(2, 3), layers, index: from_fn(I.of(2), |i| i), power: 3 }
+        }
+
+        fn loss(&self) -> Tensor<f64, ()> {
+            let weights = (&self.weight).powi(self.power).sum((I, J));
+            let layer = self.layers[1].as_ref().unwrap().square().sum(I).cast::<f64>();
+            (weights + layer + self.index.sum(I).cast::<f64>()).eval()
+        }
+
+        fn elements(&self) -> (Vec<f64>, Vec<f32>) {
+            let layer = self.layers[1].as_ref().unwrap();
+            (self.weight.view().order((I, J)).into_raw_vec_and_offset().0, layer.view().order(I).to_vec())
+        }
+    }
+
+    /// No program knows the elements: they can be changed, and no gradient flows through them.
+    fn assert_is_constant(model: &mut Model) {
+        let w: Tensor<f64, ()> = full((), 2.0);
+        let loss = |w: &Tensor<f64, ()>| (w * model.weight.sum((I, J)) * model.loss()).eval();
+        let expected = model.weight.sum((I, J)).order(()) * model.loss().order(());
+        assert_close("by a constant", &grad(loss, &w), &full((), expected));
+        let elements = model.elements();
+        let still = model.zero();
+        Sgd::new(1.0).step(model, &still);
+        assert_eq!(model.elements(), elements);
+    }
+
+    #[test]
+    fn the_gradient_is_the_same_and_the_model_too() {
+        let mut model = Model::new();
+        let elements = model.elements();
+        let expected = value_and_grad(Model::loss, &model);
+        for _ in 0..3 {
+            let (value, gradient) = value_and_grad(Model::loss, &mut model);
+            assert_eq!(value, expected.0);
+            assert_eq!(gradient.elements(), expected.1.elements());
+            assert_eq!((gradient.index.view().order(I), gradient.power), (array![0, 1], 3));
+            assert_eq!((model.elements(), model.index.view().order(I)), (elements.clone(), array![0, 1]));
+            assert_is_constant(&mut model);
+        }
+    }
+
+    #[test]
+    fn memory_that_others_share_is_theirs() {
+        let mut w = matrix(2, 3);
+        let constant = w.clone();
+        let expected = (2.0 * &w).order((I, J));
+        let gradient = grad(|w| (w * w + &constant * &constant).sum((I, J)), &mut w);
+        assert_eq!(gradient.order((I, J)), expected);
+        // A clone that the function returns stays what it was.
+        let mut w = matrix(2, 3);
+        let (_, _, kept) = value_and_grad_with(|w| (w.square().sum((I, J)), w.clone()), &mut w);
+        let gradient = (-1.0 * &w).eval();
+        Sgd::new(1.0).step(&mut w, &gradient);
+        assert_eq!((2.0 * kept.detach()).order((I, J)), w.order((I, J)));
+        // Two fields with one memory are two variables.
+        let mut both = [constant.clone(), constant];
+        let [one, other] = grad(|[a, b]| (a * b * b).sum((I, J)), &mut both);
+        assert_close("the first", &one, &(&both[0]).square().eval());
+        assert_close("the second", &other, &(2.0 * (&both[0]).square()).eval());
+    }
+
+    #[test]
+    fn a_panic_leaves_constants() {
+        let mut model = Model::new();
+        let elements = model.elements();
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            grad(
+                |model: &Model| {
+                    let loss = model.loss();
+                    assert!(model.power == 0, "no loss");
+                    loss
+                },
+                &mut model,
+            )
+        }));
+        assert!(panicked.is_err());
+        // Nor does a parameter that the loss does not depend on keep the others.
+        let unused = grad::try_grad(|model| model.weight.sum((I, J)), &mut model);
+        assert!(unused.is_err_and(|error| error.to_string().contains("layers.1")));
+        assert_eq!(model.elements(), elements);
+        assert_is_constant(&mut model);
+    }
+
+    #[test]
+    fn tuples_scalars_and_broadcasts() {
+        let (mut a, b, mut c) = (matrix(2, 3), matrix(2, 3), full((), 2.0));
+        let loss = |a: &Matrix, b: &Matrix, c: &Tensor<f64, ()>| (a * b.square() * c).sum((I, J));
+        let expected = grad(|(a, b, c)| loss(a, b, c), (&a, &b, &c));
+        let found = grad(|(a, b, c)| loss(a, b, c), (&mut a, &b, &mut c));
+        assert_eq!(found.0.order((I, J)), expected.0.order((I, J)));
+        assert_eq!(found.1.order((I, J)), expected.1.order((I, J)));
+        assert_eq!(found.2.order(()), expected.2.order(()));
+        // Elements that stand at several positions have a gradient for each.
+        let line: Tensor<f64, (J,)> = from_fn(J.of(3), |j| j as f64);
+        let mut spread: Matrix = line.expand(I.of(2)).eval();
+        let by = grad(|x| (x * &a).sum((I, J)), &mut spread);
+        assert_eq!(by.order((I, J)), a.order((I, J)));
+        let mut empty = matrix(0, 3);
+        assert_eq!(grad(|x| x.sum((I, J)), &mut empty).order((I, J)).dim(), (0, 3));
+    }
+
+    /// The inner variable depends on the outer one, also after its call.
+    #[test]
+    fn gradients_within_gradients() {
+        let x = matrix(2, 3);
+        let of = |in_place: bool| {
+            grad(
+                |x: &Matrix| {
+                    let mut y = (x * x).eval();
+                    let inner = |y: &Matrix| y.powi(3).sum((I, J));
+                    let dy = if in_place { grad(inner, &mut y) } else { grad(inner, &y) };
+                    (dy * y).sum((I, J))
+                },
+                &x,
+            )
+        };
+        // 3 y^3 = 3 x^6
+        assert_close("18 x^5", &of(true), &(18.0 * x.view().powi(5)).eval());
+        assert_eq!(of(true).order((I, J)), of(false).order((I, J)));
+        // An outer gradient in place.
+        let mut outer = x.clone();
+        let found = grad(|x| grad(|x| x.powi(3).sum((I, J)), x).sum((I, J)), &mut outer);
+        assert_close("6 x", &found, &(6.0 * &x).eval());
+        assert_eq!(outer.order((I, J)), x.order((I, J)));
     }
 }

@@ -55,6 +55,18 @@ fn layer((x, w): &(Line, Line)) -> Line {
 fn bytes() {
     checkpoints_keep_their_inputs_alone();
     cotangents_of_few_elements_are_not_spread();
+    parameters_are_not_copied_in_place();
+}
+
+/// By `&mut w` there is memory for the gradient alone, by `&w` for a copy of the parameter as well.
+fn parameters_are_not_copied_in_place() {
+    let mut w = from_fn((I.of(300), J.of(1000)), |(i, j)| ((i * 1000 + j) as f64).sin());
+    let bytes = 300 * 1000 * size_of::<f64>();
+    let (_, in_place) = most(|| grad(|w| w.square().sum((I, J)), &mut w));
+    assert!(in_place < bytes + bytes / 10, "{in_place} bytes for a gradient of {bytes}");
+    // (The memory of the first gradient is used again, for one of the two.)
+    let (_, copied) = most(|| grad(|w| w.square().sum((I, J)), &w));
+    assert!(copied >= bytes, "{copied} bytes for a gradient of {bytes}");
 }
 
 /// Of each line of a cross entropy one element has a cotangent, so there are the copy of the parameter, the logarithms of its shares, and the gradient.

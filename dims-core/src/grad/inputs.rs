@@ -2,8 +2,10 @@
 
 use crate::batch::seal::EndsInRest;
 use crate::brand::Rest;
+use crate::error::DimError;
 use crate::grad::Parameters;
 use crate::grad::parameters::{Path, Walk};
+use crate::grad::variables::{InPlace, Variables};
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::reduce::Reductions;
@@ -14,15 +16,40 @@ use kernels::scalar::Element;
 /// By what a gradient is taken: a reference to [`Parameters`], or a tuple of such.
 ///
 /// The function gets the same: `|w| ..` for `&w`, `|(w, b)| ..` for `(&w, &b)`. The gradient is owned: of the type of `w`, or a tuple.
+///
+/// A variable needs memory of its own, to be told from a constant, so parameters are copied. By `&mut w` they are not, where
+/// [`grad`](crate::grad::grad) or [`value_and_grad`](crate::grad::value_and_grad) is called and nothing else shares the memory of `w`: nobody but the function can read it
+/// meanwhile. The function gets `&w` then, too, and `w` has the same elements afterwards.
+///
+/// ```
+/// use typed_dims::grad::value_and_grad;
+/// use typed_dims::prelude::*;
+///
+/// dims! { pub struct In; }
+/// let mut w = from_vec(In.of(2), vec![1.0, -2.0]);
+/// let (loss, gradient) = value_and_grad(|w| w.square().sum(In), &mut w);
+/// w = (w - 0.25 * gradient).eval();
+/// assert_eq!((loss, w.order(In)), (5.0, ndarray::array![0.5, -1.0]));
+/// ```
 #[diagnostic::on_unimplemented(
     message = "no derivative can be taken by `{Self}`",
     label = "expected a reference to a tensor that owns its elements, or to a struct with `#[derive(Parameters)]`, or a tuple of such references: `&w`, `(&w, &b)`",
-    note = "an expression is computed first, by `x.eval()`; a number is a tensor without dims, `full((), x)`; of a `&mut` reference `w`, take `&*w`"
+    note = "an expression is computed first, by `x.eval()`; a number is a tensor without dims, `full((), x)`"
 )]
-pub trait Inputs: Copy + Referring<Value: Parameters> + for<'t> Lend<'t> {
+pub trait Inputs: Referring<Value: Parameters> + for<'t> Lend<'t> {
+    /// The values of `&mut` references, which are variables in their own memory as long as this lives.
+    #[doc(hidden)]
+    type InPlace;
+    /// The values as variables: in the memory of `&mut` references, in copies of others.
+    #[doc(hidden)]
+    fn variables(
+        self,
+        path: &mut Path,
+        variables: &mut Variables,
+    ) -> Result<(Self::Value, Self::InPlace), DimError>;
     /// [`Parameters::walk`] of the values.
     #[doc(hidden)]
-    fn walk<W: Walk<1>>(self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error>;
+    fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error>;
     /// The same for what the function gets.
     #[doc(hidden)]
     fn walk_value<W: Walk<1>>(
@@ -40,7 +67,7 @@ pub trait Inputs: Copy + Referring<Value: Parameters> + for<'t> Lend<'t> {
     /// A value, and these inputs.
     #[doc(hidden)]
     fn walk_with<W: Walk<2>>(
-        self,
+        &self,
         value: &Self::Value,
         path: &mut Path,
         walk: &mut W,
@@ -49,7 +76,7 @@ pub trait Inputs: Copy + Referring<Value: Parameters> + for<'t> Lend<'t> {
 
 /// The values that [`Inputs`] refer to, owned.
 ///
-/// This trait and [`Lend`] are implemented for all references, also `&mut`, and for parameters without the `&`, though no gradient is taken by these: so a wrong input is one
+/// This trait and [`Lend`] are implemented for all references, and for parameters without the `&`, though no gradient is taken by these: so a wrong input is one
 /// error, that of [`Inputs`]; the other two traits report no further errors.
 pub trait Referring {
     /// The values.
@@ -122,7 +149,13 @@ impl<'t, T, S: Dims, R: Rank> Lend<'t> for Named<T, S, R, View<'_, T, S, R>> {
 
 #[diagnostic::do_not_recommend]
 impl<T: Element, S: Dims, R: Rank> Inputs for Named<T, S, R, View<'_, T, S, R>> {
-    fn walk<W: Walk<1>>(self, path: &mut Path, walk: &mut W) -> Result<Named<T, S, R>, W::Error> {
+    type InPlace = ();
+
+    fn variables(self, path: &mut Path, variables: &mut Variables) -> Result<(Self::Value, ()), DimError> {
+        Ok((self.walk(path, variables)?, ()))
+    }
+
+    fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<Named<T, S, R>, W::Error> {
         Parameters::walk([&self.try_eval()?], path, walk)
     }
 
@@ -143,7 +176,7 @@ impl<T: Element, S: Dims, R: Rank> Inputs for Named<T, S, R, View<'_, T, S, R>> 
     }
 
     fn walk_with<W: Walk<2>>(
-        self,
+        &self,
         value: &Named<T, S, R>,
         path: &mut Path,
         walk: &mut W,
@@ -163,6 +196,9 @@ pub trait OfEach<B> {}
 impl<B: Dims, T, S: Dims<List: EndsInRest<Rest = (Rest<B>,)>>, R: Rank> OfEach<B> for &Named<T, S, R> {}
 
 #[diagnostic::do_not_recommend]
+impl<B: Dims, T, S: Dims<List: EndsInRest<Rest = (Rest<B>,)>>, R: Rank> OfEach<B> for &mut Named<T, S, R> {}
+
+#[diagnostic::do_not_recommend]
 impl<'a, B: Dims, T, S: Dims<List: EndsInRest<Rest = (Rest<B>,)>>, R: Rank> OfEach<B>
     for Named<T, S, R, View<'a, T, S, R>>
 {
@@ -170,7 +206,13 @@ impl<'a, B: Dims, T, S: Dims<List: EndsInRest<Rest = (Rest<B>,)>>, R: Rank> OfEa
 
 #[diagnostic::do_not_recommend]
 impl<P: Parameters> Inputs for &P {
-    fn walk<W: Walk<1>>(self, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
+    type InPlace = ();
+
+    fn variables(self, path: &mut Path, variables: &mut Variables) -> Result<(Self::Value, ()), DimError> {
+        Ok((self.walk(path, variables)?, ()))
+    }
+
+    fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
         P::walk([self], path, walk)
     }
 
@@ -182,7 +224,33 @@ impl<P: Parameters> Inputs for &P {
         P::walk(values, path, walk)
     }
 
-    fn walk_with<W: Walk<2>>(self, value: &P, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
+    fn walk_with<W: Walk<2>>(&self, value: &P, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
+        P::walk([value, self], path, walk)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'m, P: Parameters> Inputs for &'m mut P {
+    type InPlace = InPlace<'m, P>;
+
+    fn variables(self, path: &mut Path, variables: &mut Variables) -> Result<(P, InPlace<'m, P>), DimError> {
+        let own = InPlace::new(self, path, variables)?;
+        Ok((own.shared()?, own))
+    }
+
+    fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
+        P::walk([self], path, walk)
+    }
+
+    fn walk_value<W: Walk<1>>(value: &P, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
+        P::walk([value], path, walk)
+    }
+
+    fn walk_pair<W: Walk<2>>(values: [&P; 2], path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
+        P::walk(values, path, walk)
+    }
+
+    fn walk_with<W: Walk<2>>(&self, value: &P, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
         P::walk([value, self], path, walk)
     }
 }
@@ -207,7 +275,18 @@ macro_rules! tuples {
 
         #[diagnostic::do_not_recommend]
         impl<$($p: Inputs),*> Inputs for ($($p,)*) {
-            fn walk<W: Walk<1>>(self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error> {
+            type InPlace = ($($p::InPlace,)*);
+
+            fn variables(
+                self,
+                path: &mut Path,
+                variables: &mut Variables,
+            ) -> Result<(Self::Value, Self::InPlace), DimError> {
+                let each = ($(path.index($n, |path| self.$n.variables(path, variables))?,)*);
+                Ok((($(each.$n.0,)*), ($(each.$n.1,)*)))
+            }
+
+            fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error> {
                 Ok(($(path.index($n, |path| self.$n.walk(path, walk))?,)*))
             }
 
@@ -219,7 +298,7 @@ macro_rules! tuples {
                 Ok(($(path.index($n, |path| $p::walk_pair([&first.$n, &second.$n], path, walk))?,)*))
             }
 
-            fn walk_with<W: Walk<2>>(self, value: &Self::Value, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error> {
+            fn walk_with<W: Walk<2>>(&self, value: &Self::Value, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error> {
                 Ok(($(path.index($n, |path| self.$n.walk_with(&value.$n, path, walk))?,)*))
             }
         }

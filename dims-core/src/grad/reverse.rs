@@ -114,13 +114,16 @@ pub(super) fn differentiated<P: Inputs, Q, L: ScalarLoss<Q>, X>(
     by: P,
 ) -> Result<(Option<L::Elem>, P::Value, X), DimError> {
     let mut variables = Variables::default();
-    let traced = by.walk(&mut Path::new(), &mut variables)?;
+    let (traced, in_place) = by.variables(&mut Path::new(), &mut variables)?;
     let (loss, beside) = f(<P as Lend<'_>>::lend(&traced));
     let LossInMemory { value, held, one } = loss.into_loss()?;
     let outputs = [(held, one)];
     let mut found = gradients(&outputs, &variables.nodes, &[], false)?;
     let value = value.filter(|_| !found.depend_on_others);
     let gradient = collected::<P>(&traced, &mut found, &variables.nodes, Some(Location::caller()))?;
+    // (Nothing shares the memory of the variables then, so it need not be copied to be that of constants again.)
+    drop((traced, variables, outputs, found));
+    drop(in_place);
     Ok((value, gradient, beside))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::error::{DimError, Origin};
 use crate::expr::evaluate::laid_out;
-use crate::grad::parameters::{Path, Walk, is_learned};
+use crate::grad::parameters::{Parameters, Path, Visitor, Walk, is_learned};
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::Dims;
@@ -13,7 +13,6 @@ use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use kernels::memory::allocate::reserve;
-use kernels::memory::axes::Axis;
 use kernels::memory::buffer::Buffer;
 use kernels::program::code::DType;
 use kernels::scalar::Element;
@@ -70,7 +69,7 @@ impl Elements {
 
 /// Makes variables of all floats.
 #[derive(Default)]
-pub(super) struct Variables {
+pub struct Variables {
     pub(super) nodes: Vec<Arc<Node>>,
     /// (The tensors, that is: a node by its own does not keep the elements.)
     pub(super) elements: Vec<Elements>,
@@ -94,31 +93,132 @@ impl Walk<1> for Variables {
     }
 }
 
+/// Makes variables of all floats in place: the memory is marked, and not copied unless others share it.
+pub(super) struct Marking<'v>(pub(super) &'v mut Variables);
+
+impl Visitor<1, 0> for Marking<'_> {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        [tensor]: [&mut Named<T, S, R>; 1],
+        []: [&Named<T, S, R>; 0],
+    ) -> Result<(), DimError> {
+        if !is_learned::<T>() {
+            return Ok(());
+        }
+        let own = &mut tensor.expr;
+        let node = if own.is_unshared() && !repeats(own) {
+            let node = Node::new(dtype_of::<T>(), own.all().len(), named(path), None);
+            own.trace(Arc::clone(&node));
+            node
+        } else {
+            let (copy, node) = variable(own, path)?;
+            *own = copy;
+            node
+        };
+        self.0.nodes.push(node);
+        self.0.elements.push(Elements::of(own));
+        Ok(())
+    }
+}
+
+/// The variables of a value become constants again. (Those that depend on an outer gradient's variables stay traced by it.)
+struct Ending;
+
+impl Visitor<1, 0> for Ending {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        _: &Path,
+        [tensor]: [&mut Named<T, S, R>; 1],
+        []: [&Named<T, S, R>; 0],
+    ) -> Result<(), DimError> {
+        tensor.expr.end_variable();
+        Ok(())
+    }
+}
+
+/// A value whose floats are variables, in its own memory, until this is dropped.
+pub struct InPlace<'m, P: Parameters>(&'m mut P);
+
+impl<'m, P: Parameters> InPlace<'m, P> {
+    pub(super) fn new(
+        value: &'m mut P,
+        path: &mut Path,
+        variables: &mut Variables,
+    ) -> Result<Self, DimError> {
+        // (Made first: after an error, too, what has been marked is a constant again.)
+        let own = InPlace(value);
+        P::visit([&mut *own.0], [], path, &mut Marking(variables))?;
+        Ok(own)
+    }
+
+    /// The same value, in the same memory.
+    pub(super) fn shared(&self) -> Result<P, DimError> {
+        P::walk([&*self.0], &mut Path::new(), &mut Sharing)
+    }
+}
+
+impl<P: Parameters> Drop for InPlace<'_, P> {
+    fn drop(&mut self) {
+        P::visit([&mut *self.0], [], &mut Path::new(), &mut Ending).expect("one value has no other parts");
+    }
+}
+
+/// The same tensors.
+struct Sharing;
+
+impl Walk<1> for Sharing {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        _: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        Ok(tensor.clone())
+    }
+}
+
+/// Whether elements stand at several positions: then each of these has a gradient of its own. (Without elements, all strides are 0.)
+fn repeats<T: Element, S: Dims, R: Rank>(tensor: &Owned<T, S, R>) -> bool {
+    let mut axes = tensor.named().as_slice().iter().chain(tensor.positional().as_slice());
+    !tensor.all().is_empty() && axes.any(|axis| axis.size > 1 && axis.stride == 0)
+}
+
+/// The element type of a variable.
+fn dtype_of<T: Element>() -> DType {
+    DType::of::<T>().expect("floats are known")
+}
+
+/// The step of a variable, which errors call by its path.
+fn named(path: &Path) -> Step {
+    Step::Variable((!path.segments().is_empty()).then(|| Box::new(path.clone()) as _))
+}
+
 /// A copy of a tensor that is a variable, and its node. Of a traced tensor it depends as an identity.
 fn variable<T: Element, S: Dims, R: Rank>(
     tensor: &Owned<T, S, R>,
     path: &Path,
 ) -> Result<(Owned<T, S, R>, Arc<Node>), DimError> {
-    let axes = || tensor.named().as_slice().iter().chain(tensor.positional().as_slice());
-    let repeats = |axis: &Axis| axis.size > 1 && axis.stride == 0;
-    // (Without elements, all strides are 0.)
-    if !tensor.all().is_empty() && axes().any(repeats) {
-        // Elements that stand at several positions have a gradient for each.
+    if repeats(tensor) {
         let shape = Named::<T, S, R, _>::from_expr(tensor).unified_shape()?;
         let dense = laid_out::<S, R, _>(tensor, &shape)?;
         return variable(&dense, path);
     }
     let (data, held) = (copied(tensor.all())?, tensor.buffer().held());
-    let dtype = DType::of::<T>().expect("floats are known");
     let step = match held.node() {
-        None => Step::Variable((!path.segments().is_empty()).then(|| Box::new(path.clone()) as _)),
+        None => named(path),
         Some(_) => {
             let place = Place::strided(0, [1]);
             let field = Field::held(&[held.len()], &held, place.clone());
             Step::Parts(vec![Part { field, place }])
         }
     };
-    let node = Node::new(dtype, data.len(), step, None);
+    let node = Node::new(dtype_of::<T>(), data.len(), step, None);
     Ok((tensor.with_buffer(Buffer::traced(data, Arc::clone(&node))), node))
 }
 

@@ -7,12 +7,16 @@ use crate::set::Dims;
 use crate::storage::View;
 use crate::storage::axes::{AxisBlock, permuted};
 use alloc::vec::Vec;
+#[cfg(feature = "std")]
+use alloc::{boxed::Box, sync::Arc};
 use core::any::{Any, TypeId};
 use core::marker::PhantomData;
 use kernels::memory::axes::{Axis, is_within};
 use kernels::memory::buffer::Buffer;
 use kernels::memory::elements::Elements;
 use kernels::memory::freed::Freed;
+#[cfg(feature = "std")]
+use kernels::trace::Node;
 use smallvec::SmallVec;
 
 /// Elements, with a size and a stride for each dim of the set `S` and for each of the positional axes `R`.
@@ -146,6 +150,32 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     pub(crate) fn with_buffer(&self, data: Buffer<T>) -> Self {
         assert_eq!(data.len(), self.data.len(), "one element for each that there was");
         Owned { data, marker: PhantomData, ..*self }
+    }
+
+    /// The elements become those of a step of a recorded program, in the same memory unless others share it.
+    #[cfg(feature = "std")]
+    pub(crate) fn trace(&mut self, node: Arc<Node>)
+    where
+        T: Copy + Send + Sync + 'static,
+    {
+        self.data.set_mark(Box::new(node));
+    }
+
+    /// The elements of a variable become constants, in the same memory unless others share it.
+    #[cfg(feature = "std")]
+    pub(crate) fn end_variable(&mut self)
+    where
+        T: Copy + Send + Sync + 'static,
+    {
+        if self.data.is_variable() {
+            self.data.remove_mark();
+        }
+    }
+
+    /// Whether nobody else has the memory of the elements, and no recorded program knows them.
+    #[cfg(feature = "std")]
+    pub(crate) fn is_unshared(&mut self) -> bool {
+        self.data.is_unshared()
     }
 
     /// Where the element at the origin is among all elements.

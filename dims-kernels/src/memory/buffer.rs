@@ -12,6 +12,8 @@ use alloc::vec::Vec;
 use core::any::{Any, TypeId};
 #[cfg(not(feature = "std"))]
 use core::mem::drop as recycle;
+#[cfg(feature = "std")]
+use core::mem::replace;
 use core::mem::{ManuallyDrop, forget};
 use core::ops::{Deref, DerefMut};
 use core::ptr::{NonNull, null_mut};
@@ -159,6 +161,26 @@ impl<T: Send + Sync + 'static> Buffer<T> {
         forget(buffer);
         registry::insert(&(Arc::clone(&last) as Arc<dyn Held>));
         Buffer { memory: last.memory.copy(), shared: AtomicPtr::new(Arc::into_raw(last).cast_mut()) }
+    }
+
+    /// Marks the memory. If others share it, that of this buffer is a copy from now on.
+    pub fn set_mark(&mut self, mark: Mark)
+    where
+        T: Copy,
+    {
+        let data = replace(self, Buffer::from(Vec::new())).into_vec();
+        *self = Buffer::marked(data, mark);
+    }
+
+    /// Removes the mark, if there is one. If others share the memory, it stays marked for them, and that of this buffer is a copy from now on.
+    pub fn remove_mark(&mut self)
+    where
+        T: Copy,
+    {
+        if self.mark().is_some() {
+            let data = replace(self, Buffer::from(Vec::new())).into_vec();
+            *self = Buffer::from(data);
+        }
     }
 
     /// The memory, shared with the buffer.
@@ -341,6 +363,7 @@ impl<T> Drop for Buffer<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::boxed::Box;
     use alloc::vec;
     use proptest::prelude::*;
 
@@ -360,6 +383,27 @@ mod tests {
         assert_eq!(first.as_ptr(), start, "the last one is changed where it is");
         let data = first.into_vec();
         assert_eq!((data.as_ptr(), second.into_vec()), (start, vec![7, 2, 3]));
+    }
+
+    #[test]
+    fn a_mark_is_set_and_removed_in_place_unless_the_memory_is_shared() {
+        let mut buffer = Buffer::from(vec![1, 2, 3]);
+        let start = buffer.as_ptr();
+        buffer.set_mark(Box::new("first"));
+        assert!(buffer.mark().is_some() && buffer.is_traced());
+        assert!(registry::find(start.cast()).is_some());
+        let mut clone = buffer.clone();
+        assert!(clone.mark().is_some());
+        clone.remove_mark();
+        assert!(clone.mark().is_none() && clone.as_ptr() != start && buffer.mark().is_some());
+        buffer.remove_mark();
+        assert!(buffer.mark().is_none() && buffer.is_unshared() && registry::find(start.cast()).is_none());
+        assert_eq!((buffer.as_ptr(), &buffer[..], &clone[..]), (start, &[1, 2, 3][..], &[1, 2, 3][..]));
+
+        let mut clone = buffer.clone();
+        clone.set_mark(Box::new("second"));
+        assert!(clone.as_ptr() != start && buffer.mark().is_none() && clone.mark().is_some());
+        assert!(registry::find(start.cast()).is_none());
     }
 
     #[test]

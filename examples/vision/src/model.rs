@@ -88,7 +88,7 @@ impl Network {
                 let scores = network.scores(images, &mut mode);
                 (scores.cross_entropy(Class, labels).mean(Example), mode)
             },
-            &*self,
+            &mut *self,
         );
         if let Mode::Training(moments) = mode {
             let mut moments = moments.into_iter();
