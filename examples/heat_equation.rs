@@ -11,12 +11,9 @@
 //! cargo run --release --example heat_equation
 //! ```
 
-#[path = "support/adam.rs"]
-mod adam;
-
-use adam::Adam;
 use std::f64::consts::PI;
 use typed_dims::grad::{jvp, value_and_grad};
+use typed_dims::optim::{Adam, Optimizer};
 use typed_dims::prelude::*;
 
 dims! {
@@ -82,12 +79,12 @@ fn exact(x: &Field, t: &Field) -> Field {
 /// Learns from some points, and returns the loss of each step.
 fn learn(network: &mut Network, points: usize, steps: usize) -> Vec<f64> {
     let (x, t) = (rand(Point.of(points), 6), rand(Point.of(points), 7));
-    let mut adam = Adam::new(network, 0.01);
+    let mut adam = Adam::new(0.01);
     let mut losses = Vec::new();
     for _ in 0..steps {
         let loss = |network: &Network| network.residual(&x, &t).square().mean(Point);
         let (value, gradient) = value_and_grad(loss, &mut *network);
-        *network = adam.step(network, &gradient);
+        adam.step(network, &gradient);
         losses.push(value);
     }
     losses

@@ -7,11 +7,8 @@
 //! cargo run --release --example kalman_noise
 //! ```
 
-#[path = "support/adam.rs"]
-mod adam;
-
-use adam::Adam;
 use typed_dims::grad::value_and_grad;
+use typed_dims::optim::{Adam, Optimizer};
 use typed_dims::prelude::*;
 
 dims! {
@@ -75,10 +72,10 @@ fn simulate(times: usize, tracks: usize, noise: f64, drift: f64) -> Seen {
 /// Learns the variances, and returns them.
 fn learn(seen: &Seen, steps: usize) -> (f64, f64) {
     let mut noise = Noise { seen: full((), 0.0), drift: full((), 0.0) };
-    let mut adam = Adam::new(&noise, 0.2);
+    let mut adam = Adam::new(0.2);
     for step in 0..steps {
         let (value, gradient) = value_and_grad(|noise| loss(noise, seen), &mut noise);
-        noise = adam.step(&noise, &gradient);
+        adam.step(&mut noise, &gradient);
         if step % 20 == 0 {
             println!("step {step:>4}: loss {value:.4}");
         }

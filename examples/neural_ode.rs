@@ -7,11 +7,8 @@
 //! cargo run --release --example neural_ode
 //! ```
 
-#[path = "support/adam.rs"]
-mod adam;
-
-use adam::Adam;
 use typed_dims::grad::value_and_grad;
+use typed_dims::optim::{Adam, Optimizer};
 use typed_dims::prelude::*;
 
 dims! {
@@ -81,14 +78,14 @@ fn spirals(
 fn learn(field: &mut Field, starts: usize, steps: usize, epochs: usize) -> Vec<f64> {
     let start = (rand((Start.of(starts), State), 3) * 3.0 - 1.5).eval();
     let seen = spirals(truth, &start, steps);
-    let mut adam = Adam::new(field, 0.02);
+    let mut adam = Adam::new(0.02);
     let mut losses = Vec::new();
     for _ in 0..epochs {
         let loss = |field: &Field| {
             (spirals(|z| field.at(z), &start, steps) - &seen).square().mean((Start, State, Time))
         };
         let (value, gradient) = value_and_grad(loss, &mut *field);
-        *field = adam.step(field, &gradient);
+        adam.step(field, &gradient);
         losses.push(value);
     }
     losses

@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use typed_dims::grad::{hvp, jvp, vjp};
+use typed_dims::grad::{grad, hvp, jvp, vjp};
 use typed_dims::prelude::*;
 
 dims! { struct A; struct B; struct C; }
@@ -338,6 +338,11 @@ impl Case {
         let with_linear = |inputs: (&Matrix, &Vector)| -> Tensor<f64, ()> {
             (loss(inputs) + inputs.0.sum((A, B)) + inputs.1.sum(A)).eval()
         };
+        // (Copies with memory of their own, which are variables in place.)
+        let (mut own_x, mut own_v) = ((x * 1.0).eval(), (v * 1.0).eval());
+        let copied = flat(&grad(with_linear, (x, v)));
+        assert_eq!(flat(&grad(with_linear, (&mut own_x, &mut own_v))), copied, "variables in place");
+        assert_eq!(flat(&(own_x, own_v)), flat(&(x.clone(), v.clone())), "variables in place, afterwards");
         let found = flat(&hvp(with_linear, (x, v), (dx, dv)));
         // (A loss that does not depend on a parameter has no gradient by it, but a pull-back.)
         let gradient = |by: f64| {

@@ -77,26 +77,6 @@ impl Network {
     }
 }
 
-/// Gradient descent with momentum.
-pub struct Descent {
-    rate: f32,
-    momentum: f32,
-    velocity: Network,
-}
-
-impl Descent {
-    /// Nothing has moved yet.
-    pub fn new(network: &Network, rate: f32, momentum: f32) -> Self {
-        Descent { rate, momentum, velocity: network.zero() }
-    }
-
-    /// Moves every weight against its gradient.
-    pub fn step(&mut self, network: &mut Network, gradients: &Network) {
-        self.velocity = self.velocity.zip_elements(gradients, |v: f32, g| self.momentum * v + g);
-        *network = network.zip_elements(&self.velocity, |w: f32, v| w - self.rate * v);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,16 +1,17 @@
 //! Training and testing.
 
 use crate::data::Digits;
-use crate::model::{Class, Descent, Example, Network};
+use crate::model::{Class, Example, Network};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
+use typed_dims::optim::{Optimizer, Sgd};
 use typed_dims::prelude::*;
 
 /// Images in a mini-batch.
 const BATCH: usize = 32;
-const RATE: f32 = 0.1;
-const MOMENTUM: f32 = 0.9;
+const RATE: f64 = 0.1;
+const MOMENTUM: f64 = 0.9;
 
 /// What the user decides.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +38,7 @@ pub fn run(digits: &Digits, options: Options, mut progress: impl FnMut(usize, f3
     let mut rng = StdRng::seed_from_u64(options.seed);
     let (mut training, test) = digits.halves(&mut rng);
     let mut network = Network::random(options.hidden, &mut rng);
-    let mut descent = Descent::new(&network, RATE, MOMENTUM);
+    let mut descent = Sgd::new(RATE).momentum(MOMENTUM);
     for epoch in 1..=options.epochs {
         training.shuffle(&mut rng);
         let mut total = 0.0;

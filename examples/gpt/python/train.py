@@ -4,6 +4,9 @@
     cargo run --release -p gpt -- train --steps 500 --out target/gpt-500
     cargo run --release -p gpt -- export --steps 500 --out target/gpt-export
     venv/bin/python examples/gpt/python/train.py target/gpt-export target/gpt-500/loss.csv     # needs torch
+
+With a number at the end, such as 1e-7, PyTorch trains a second time beside the first, from weights that are greater by this share, and the differences of these
+two are printed as well: how far rounding alone drives two trainings apart.
 """
 
 import csv
@@ -76,32 +79,53 @@ def rate(options, at):
     return options["rate"] * (0.1 + 0.45 * (1 + math.cos(math.pi * min(done, 1))))
 
 
-def main(folder, losses):
+class Training:
+    """A training in PyTorch, from the weights of the checkpoint times a factor."""
+
+    def __init__(self, arrays, options, factor=1.0):
+        self.options = options
+        self.weights = {
+            name.removeprefix("gpt."): (array * factor).requires_grad_()
+            for name, array in arrays.items()
+            if name.startswith("gpt.")
+        }
+        self.optimizer = torch.optim.AdamW(self.weights.values(), betas=(0.9, 0.99), eps=1e-8, weight_decay=0.1)
+
+    def step(self, at, texts, following):
+        """The loss before the step."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate(self.options, at)
+        self.optimizer.zero_grad()
+        value = loss(self.weights, texts, following, self.options["layers"])
+        value.backward()
+        self.optimizer.step()
+        return value.item()
+
+
+def main(folder, losses, share=None):
     arrays, notes = read(Path(folder) / "checkpoint.safetensors")
     passages, _ = read(Path(folder) / "passages.safetensors")
     options = json.loads(notes["options"])
-    weights = {
-        name.removeprefix("gpt."): array.requires_grad_()
-        for name, array in arrays.items()
-        if name.startswith("gpt.")
-    }
-    optimizer = torch.optim.AdamW(weights.values(), betas=(0.9, 0.99), eps=1e-8, weight_decay=0.1)
     expected = [float(line["loss"]) for line in csv.DictReader(open(losses))]
+    first = Training(arrays, options)
+    second = share and Training(arrays, options, 1 + float(share))
+    greatest, drift = 0.0, 0.0
     steps = min(len(expected), len(passages) // 2)
-    greatest = 0.0
-    for step in range(steps):
-        texts, following = (passages[f"{name}.{step}"].long() for name in ("texts", "next"))
-        for group in optimizer.param_groups:
-            group["lr"] = rate(options, step)
-        optimizer.zero_grad()
-        value = loss(weights, texts, following, options["layers"])
-        value.backward()
-        optimizer.step()
-        difference = abs(value.item() - expected[step])
+    for at in range(steps):
+        batch = [passages[f"{name}.{at}"].long() for name in ("texts", "next")]
+        value = first.step(at, *batch)
+        difference = abs(value - expected[at])
         greatest = max(greatest, difference)
-        if step in (0, 1, 9) or (step + 1) % 50 == 0:
-            print(f"step {step + 1}: {value.item():.5f} here, {expected[step]:.5f} there, difference {difference:.1e}", flush=True)
+        text = f"step {at + 1}: {value:.5f} here, {expected[at]:.5f} there, difference {difference:.1e}"
+        if second:
+            beside = abs(second.step(at, *batch) - value)
+            drift = max(drift, beside)
+            text += f"; of the second training {beside:.1e}"
+        if at in (0, 1, 9) or (at + 1) % 50 == 0:
+            print(text, flush=True)
     print(f"greatest difference of {steps} steps: {greatest:.1e}")
+    if second:
+        print(f"of the two trainings in PyTorch: {drift:.1e}")
 
 
 if __name__ == "__main__":
