@@ -26,21 +26,9 @@ pub fn contract<T: Num>(
     operands: Operands<'_, T>,
     scale: T,
     axes: LoopAxes<'_>,
-    kept: &[usize],
-) -> Result<Vec<T>, Error> {
-    T::contract(SEAL, operands, scale, axes, kept)
-}
-
-/// [`contract_onto`](crate::contract::contract_onto), compiled once for the common element types.
-#[inline(always)]
-#[track_caller]
-pub fn contract_onto<T: Num>(
-    operands: Operands<'_, T>,
-    scale: T,
-    axes: LoopAxes<'_>,
     target: Target<'_, T>,
-) -> Result<(), Error> {
-    T::contract_onto(SEAL, operands, scale, axes, target)
+) -> Result<Vec<T>, Error> {
+    T::contract(SEAL, operands, scale, axes, target)
 }
 
 /// [`sum_of_pair`](crate::contract::sum_of_pair), compiled once for the common element types.

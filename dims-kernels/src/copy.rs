@@ -5,8 +5,8 @@ use crate::error::Error;
 use crate::loops::nest::{Nest, Odometer, Row};
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::machine::prefetch::LINE;
-use crate::memory::allocate::reserve;
 use crate::memory::axes::Axis;
+use crate::memory::destination::Destination;
 use crate::memory::elements::{Elements, ElementsMut, OutputSlots};
 use alloc::vec::Vec;
 use core::any::TypeId;
@@ -31,60 +31,39 @@ pub const FEW: usize = 4;
 
 /// The elements along all of these axes, the last one fastest: for so few of them that a plan would take longer.
 ///
-/// # Safety
-///
-/// Each position of `axes` is one of the elements' own axes.
-#[inline(always)]
-pub unsafe fn collect_few<T: Copy>(
-    elements: Elements<'_, T>,
-    axes: &[Axis; FEW],
-    len: usize,
-) -> Result<Vec<T>, Error> {
-    let mut out = reserve(len)?;
-    // SAFETY: the caller's promise.
-    unsafe { one_by_one(elements, axes, &mut out.spare_capacity_mut()[..len]) };
-    // SAFETY: all of the `len` places were given an element.
-    unsafe { out.set_len(len) };
-    Ok(out)
-}
-
-/// As [`collect_few`], into places that are there already.
-///
-/// # Safety
-///
-/// As for [`collect_few`].
-#[inline(always)]
-pub unsafe fn copy_few<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], out: OutputSlots<'_, T>) {
-    // SAFETY: all places are given an element; the axes are the caller's promise.
-    unsafe { one_by_one(elements, axes, out.into_inner()) };
-}
-
-/// Gives each place an element.
-///
 /// # Panics
 ///
-/// If there are more or fewer places.
+/// If there are more or fewer places, or the memory is reused.
 ///
 /// # Safety
 ///
 /// Each position of `axes` is one of the elements' own axes.
 #[inline(always)]
-unsafe fn one_by_one<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], out: &mut [MaybeUninit<T>]) {
+pub unsafe fn copy_few<T: Copy>(
+    elements: Elements<'_, T>,
+    axes: &[Axis; FEW],
+    to: Destination<'_, T>,
+) -> Result<Vec<T>, Error> {
     let [a, b, c, d] = *axes;
     let count = [a, b, c, d].iter().map(|axis| axis.size).product::<usize>();
-    assert_eq!(count, out.len(), "each place gets an element");
-    let mut places = out.iter_mut();
-    for i in 0..a.size as isize {
-        for j in 0..b.size as isize {
-            for k in 0..c.size as isize {
-                let row = i * a.stride + j * b.stride + k * c.stride;
-                for (l, place) in (0..d.size as isize).zip(&mut places) {
-                    // SAFETY: the offset is that of a position of the axes, and the caller promises that each position is an element.
-                    place.write(unsafe { elements.nth(row + l * d.stride) });
+    assert_eq!(count, to.len(), "each place gets an element");
+    let fill = |out: &mut [MaybeUninit<T>]| {
+        let mut places = out.iter_mut();
+        for i in 0..a.size as isize {
+            for j in 0..b.size as isize {
+                for k in 0..c.size as isize {
+                    let row = i * a.stride + j * b.stride + k * c.stride;
+                    for (l, place) in (0..d.size as isize).zip(&mut places) {
+                        // SAFETY: the offset is that of a position of the axes, and the caller promises that each position is an element.
+                        place.write(unsafe { elements.nth(row + l * d.stride) });
+                    }
                 }
             }
         }
-    }
+        Ok(())
+    };
+    // SAFETY: there are as many places as positions of the axes, and each position writes one.
+    unsafe { to.fill(fill) }
 }
 
 /// Writes the elements along a row to places: the one at a position of the loops goes `offset` places behind the first, and as far as the strides

@@ -32,7 +32,7 @@ use crate::error::{DimError, unwrap};
 use crate::named::Named;
 use crate::random::{Stream, deviate, drawn, narrowed, unit};
 use crate::set::{Dims, DimsOf, Union};
-use kernels::memory::allocate;
+use kernels::memory::destination::Destination;
 use kernels::scalar::Real;
 use num_traits::Float;
 
@@ -207,7 +207,7 @@ where
     let (number, len) = (rows.min(columns), rows.max(columns));
     // As many numbers as elements, so this fits into memory where the result does, up to the size of an element.
     let draw = |at: usize| deviate(Stream::Normal, seed, at as u64);
-    let mut vectors = allocate::from_fn(number * len, draw)?;
+    let mut vectors = Destination::New(number * len).from_fn(draw)?;
     for at in 0..number {
         let (done, rest) = vectors.split_at_mut(at * len);
         let vector = &mut rest[..len];

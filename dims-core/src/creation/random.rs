@@ -13,7 +13,7 @@ use crate::reduce::{Evaluated, Reductions};
 use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
 use crate::tensor::{Computable, checked};
-use kernels::memory::allocate::from_fn;
+use kernels::memory::destination::Destination;
 #[cfg(feature = "rand")]
 use kernels::scalar::Element;
 use kernels::scalar::Real;
@@ -201,7 +201,9 @@ fn drawn_like<A: Computable>(tensor: A, draw: impl Fn(u64) -> A::Elem) -> Result
     let shape = tensor.into_named().unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let len = shape.volume(order.iter().copied(), size_of::<A::Elem>())?;
-    let data = from_fn(len, |at| draw(at as u64)).map_err(|error| shape.name_dims(error.into(), order))?;
+    let data = Destination::New(len)
+        .from_fn(|at| draw(at as u64))
+        .map_err(|error| shape.name_dims(error.into(), order))?;
     let sizes = shape.sizes_in(order);
     Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
 }
@@ -294,7 +296,8 @@ pub fn try_bernoulli<A: Computable<Elem: Real>>(
         return Err(DimError::Shape { what });
     }
     let is_drawn = |at: usize| unit(Stream::Bernoulli, seed, at as u64) < probability(at);
-    let data = from_fn(p.len(), is_drawn).map_err(|error| shape.name_dims(error.into(), order))?;
+    let data =
+        Destination::New(p.len()).from_fn(is_drawn).map_err(|error| shape.name_dims(error.into(), order))?;
     let sizes = shape.sizes_in(order);
     Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
 }

@@ -12,9 +12,7 @@ use crate::rank::{Rank, Rank0};
 use crate::seal::TRUSTED;
 use crate::set::{Dims, Keys, MAX_DIMS};
 use crate::storage::Owned;
-use crate::storage::unchecked::{
-    collect_few, collect_lowered, collect_memory, copy_few, fill_lowered, replace_lowered,
-};
+use crate::storage::unchecked::{collect_lowered, collect_memory, copy_few};
 use alloc::vec::Vec;
 use kernels::copy::FEW;
 use kernels::load::Kernel;
@@ -24,9 +22,9 @@ use kernels::loops::steps::{Loops, Step, record};
 use kernels::loops::stride::{AnyStride, StrideKind, UnitStride};
 use kernels::machine::threads;
 use kernels::map::elementwise;
-use kernels::memory::allocate::from_fn;
 use kernels::memory::axes::Axis;
 use kernels::memory::buffer::Buffer;
+use kernels::memory::destination::Destination;
 use kernels::memory::elements::Elements;
 use kernels::scalar::Element;
 
@@ -99,7 +97,7 @@ fn copied<T: Element>(
     let mut rows = Rows::new(sizes.len());
     rows.push().iter_mut().zip(axes).for_each(|(stride, axis)| *stride = axis.stride);
     let nest = Nest::map(sizes, order, &rows);
-    collect_memory(elements, &nest, len, "order of the result")
+    collect_memory(elements, &nest, Destination::New(len), "order of the result")
         .map_err(|error| shape.name_dims(error.into(), order))
 }
 
@@ -126,7 +124,7 @@ pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
     let data = if E::FACTS.owns && E::FACTS.memory.is_none() {
         in_place::<S, Rank0, UnitStride, _>(expr, &Nest::line::<UnitStride>(len, operands), order, len)
     } else {
-        line::<UnitStride, _>(&expr, len, operands)
+        line::<UnitStride, _>(&expr, operands, Destination::New(len))
     };
     let data = data.map_err(|error| shape.name_dims(error, order))?;
     Ok(mapped(data, traced, order))
@@ -140,49 +138,20 @@ pub(crate) const SMALL: usize = 64;
 #[track_caller]
 pub(crate) fn line<W: StrideKind, E: Expr>(
     expr: &E,
-    len: usize,
     operands: usize,
+    to: Destination<'_, E::Elem>,
 ) -> Result<Vec<E::Elem>, DimError> {
+    let len = to.len();
     if E::FACTS.simple && E::FACTS.memory.is_none() && len <= SMALL && !is_lowered(len) {
         record_line::<W, E>(expr, len, operands);
-        return Ok(from_fn(len, |at| expr.nth(TRUSTED, at))?);
+        return Ok(to.from_fn(|at| expr.nth(TRUSTED, at))?);
     }
     let nest = Nest::line::<W>(len, operands);
     if const { E::FACTS.memory.is_some() } {
         let (elements, _) = expr.memory();
-        return Ok(collect_memory(elements, &nest, len, "order of the result")?);
+        return Ok(collect_memory(elements, &nest, to, "order of the result")?);
     }
-    if W::UNIT { collect_by::<W, E>(expr, &nest, len) } else { expr.collect(&nest, len) }
-}
-
-/// As [`line()`], into places that are there already.
-#[inline(always)]
-#[track_caller]
-pub(crate) fn line_into<W: StrideKind, E: Expr>(
-    expr: &E,
-    places: &mut [E::Elem],
-    operands: usize,
-) -> Result<(), DimError> {
-    record_line::<W, E>(expr, places.len(), operands);
-    if E::FACTS.simple && places.len() <= SMALL && !is_lowered(places.len()) {
-        places.iter_mut().enumerate().for_each(|(at, place)| *place = expr.nth(TRUSTED, at));
-        return Ok(());
-    }
-    long_line_into::<W, E>(expr, places, operands)
-}
-
-#[inline(never)]
-fn long_line_into<W: StrideKind, E: Expr>(
-    expr: &E,
-    places: &mut [E::Elem],
-    operands: usize,
-) -> Result<(), DimError> {
-    let nest = Nest::line::<W>(places.len(), operands);
-    if let Some(program) = lowered(expr, places.len()) {
-        fill_lowered(&program, &nest, places.into());
-        return Ok(());
-    }
-    Ok(elementwise::fill(expr.kernel::<W>(&mut nest.operands()), &nest, places.into())?)
+    if W::UNIT { collect_by::<W, E>(expr, &nest, to) } else { expr.collect(&nest, to) }
 }
 
 #[inline(always)]
@@ -194,35 +163,21 @@ fn record_line<W: StrideKind, E: Expr>(expr: &E, len: usize, operands: usize) {
     });
 }
 
-/// [`collect_few`], which a plan shows as any other copy.
+/// [`copy_few`], which a plan shows as any other copy.
 #[inline(always)]
 #[track_caller]
 pub(crate) fn few<T: Copy>(
     elements: Elements<'_, T>,
     axes: &[Axis; FEW],
-    len: usize,
+    to: Destination<'_, T>,
 ) -> Result<Vec<T>, DimError> {
-    record_few::<T>(axes, len);
-    Ok(collect_few(elements, axes, len)?)
-}
-
-/// [`copy_few`], likewise.
-#[inline(always)]
-#[track_caller]
-pub(crate) fn few_into<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], places: &mut [T]) {
-    record_few::<T>(axes, places.len());
-    copy_few(elements, axes, places.into());
-}
-
-#[inline(always)]
-#[track_caller]
-fn record_few<T>(axes: &[Axis; FEW], len: usize) {
     record(|| {
         let mut rows = Rows::new(FEW);
         rows.push().iter_mut().zip(axes).for_each(|(stride, axis)| *stride = axis.stride);
         let nest = Nest::map(&axes.map(|axis| axis.size), &[0, 1, 2, 3], &rows);
-        Step::Copy { reason: "order of the result", loops: Loops::new::<T>(&nest, len, 1) }
+        Step::Copy { reason: "order of the result", loops: Loops::new::<T>(&nest, to.len(), 1) }
     });
+    Ok(copy_few(elements, axes, to)?)
 }
 
 /// The axes that all operands have, in the order of the set, and how many elements, where rustc knows that they lie alike; nothing if
@@ -294,7 +249,7 @@ pub(crate) fn at_once<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Owned<E::Ele
     if let Some((axes, len, operands)) = in_line::<S, E>(&expr, list)
         && (!E::FACTS.owns || len <= SMALL)
         // (If memory is short, the plan says for what.)
-        && let Ok(data) = line::<AnyStride, _>(&expr, len, operands)
+        && let Ok(data) = line::<AnyStride, _>(&expr, operands, Destination::New(len))
     {
         return Ok(Owned::laid_out(data, &sizes_of(axes, order)[..order.len()]));
     }
@@ -337,9 +292,9 @@ pub(crate) fn laid_out_in<S: Dims, R: Rank, E: Expr>(
 pub(crate) fn collect_parts<E: Expr + ?Sized>(
     expr: &E,
     nest: &Nest,
-    len: usize,
+    to: Destination<'_, E::Elem>,
 ) -> Result<Vec<E::Elem>, DimError> {
-    collect_by::<AnyStride, E>(expr, nest, len)
+    collect_by::<AnyStride, E>(expr, nest, to)
 }
 
 /// As [`collect_parts`], by a kernel for what is known of the strides.
@@ -348,24 +303,25 @@ pub(crate) fn collect_parts<E: Expr + ?Sized>(
 pub(crate) fn collect_by<W: StrideKind, E: Expr + ?Sized>(
     expr: &E,
     nest: &Nest,
-    len: usize,
+    to: Destination<'_, E::Elem>,
 ) -> Result<Vec<E::Elem>, DimError> {
+    let len = to.len();
     let threads = if E::Kernel::<'_, W>::PARALLEL { threads::parts(len) } else { 1 };
     record(|| Step::Elementwise {
         expression: expr.describe(),
         loops: Loops::new::<E::Elem>(nest, len, threads),
     });
     if let Some(program) = lowered(expr, len) {
-        return Ok(collect_lowered(&program, nest, len)?);
-    }
-    if threads <= 1 {
-        return Ok(elementwise::collect(expr.kernel::<W>(&mut nest.operands()), nest, len)?);
+        return Ok(collect_lowered(&program, nest, to)?);
     }
     // Where lines are computed in parts, some take less than others: whoever is done takes the next share.
-    let shares =
-        if elementwise::in_parts::<E::Kernel<'_, W>>(nest, 4 * threads) { 4 * threads } else { threads };
-    let parts = nest.split(0, shares);
-    Ok(elementwise::collect_parts(&parts, |nest| expr.kernel::<W>(&mut nest.operands()), len)?)
+    let shares = match threads {
+        2.. if elementwise::in_parts::<E::Kernel<'_, W>>(nest, 4 * threads) => 4 * threads,
+        threads => threads,
+    };
+    let parts = if shares > 1 { nest.split(0, shares) } else { Parts::new() };
+    let parts = if shares > 1 { &parts[..] } else { core::slice::from_ref(nest) };
+    Ok(elementwise::collect(parts, |nest| expr.kernel::<W>(&mut nest.operands()), to)?)
 }
 
 /// The elements of an expression that owns some: in the place of those, if they lie as the result will, else in new memory.
@@ -378,22 +334,7 @@ pub(crate) fn in_place<U: Dims, R: Rank, W: StrideKind, E: Expr>(
     len: usize,
 ) -> Result<Vec<E::Elem>, DimError> {
     let own = expr.place::<E::Elem, U, R>(order, len);
-    let threads = if E::Kernel::<'_, W>::PARALLEL { threads::parts(len) } else { 1 };
-    record(|| Step::Elementwise {
-        expression: expr.describe(),
-        loops: Loops::new::<E::Elem>(nest, len, threads),
-    });
-    if let Some(program) = lowered(&expr, len) {
-        let Some(place) = &own else { return Ok(collect_lowered(&program, nest, len)?) };
-        replace_lowered(&program, nest, place, len);
-        drop(program);
-        return Ok(expr.into_place(place).expect("the expression owns what is at this place"));
-    }
-    let parts = if threads <= 1 { Parts::new() } else { nest.split(0, threads) };
-    let parts = if threads <= 1 { core::slice::from_ref(nest) } else { &parts[..] };
-    let new = elementwise::replace(parts, |nest| expr.kernel::<W>(&mut nest.operands()), own.as_ref(), len)?;
-    match own {
-        Some(place) => Ok(expr.into_place(&place).expect("the expression owns what is at this place")),
-        None => Ok(new),
-    }
+    let to = own.as_ref().map_or(Destination::New(len), Destination::Reused);
+    let new = collect_by::<W, E>(&expr, nest, to)?;
+    Ok(own.map_or(new, |place| expr.into_place(&place).expect("the expression owns what is at this place")))
 }

@@ -17,6 +17,7 @@ use kernels::loops::nest::{Nest, Operands};
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::StrideKind;
 use kernels::memory::axes::Axis;
+use kernels::memory::destination::Destination;
 #[cfg(feature = "std")]
 use kernels::program::Register;
 use kernels::scalar::Num;
@@ -108,7 +109,7 @@ impl<E: Expr, S: Dims, B: Brand, O: Open> Expr for Expand<'_, E, S, B, O> {
     }
 
     #[inline(always)]
-    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<E::Elem>, DimError> {
-        self.inner.collect(nest, len)
+    fn collect(&self, nest: &Nest, to: Destination<'_, E::Elem>) -> Result<Vec<E::Elem>, DimError> {
+        self.inner.collect(nest, to)
     }
 }

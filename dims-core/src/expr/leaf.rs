@@ -30,6 +30,7 @@ use kernels::loops::rows::Rows;
 use kernels::loops::steps::element;
 use kernels::loops::stride::StrideKind;
 use kernels::memory::axes::Axis;
+use kernels::memory::destination::Destination;
 use kernels::memory::elements::Elements;
 use kernels::memory::freed::Freed;
 #[cfg(feature = "std")]
@@ -217,14 +218,14 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
     }
 
     #[inline]
-    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
-        Ok(collect_memory(self.elements(), nest, len, "order of the result")?)
+    fn collect(&self, nest: &Nest, to: Destination<'_, T>) -> Result<Vec<T>, DimError> {
+        Ok(collect_memory(self.elements(), nest, to, "order of the result")?)
     }
 
     #[inline]
     fn finish<U: Dims, V: Rank>(self, nest: &Nest, _: &[usize], len: usize) -> Result<Vec<T>, DimError> {
         // A copy: in its own place there is nothing to do.
-        self.collect(nest, len)
+        self.collect(nest, Destination::New(len))
     }
 
     #[inline(always)]
@@ -320,11 +321,11 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     }
 
     #[inline]
-    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
+    fn collect(&self, nest: &Nest, to: Destination<'_, T>) -> Result<Vec<T>, DimError> {
         if self.indices().any_active() {
-            return collect_parts(self, nest, len);
+            return collect_parts(self, nest, to);
         }
-        Ok(collect_memory(self.elements(), nest, len, "order of the result")?)
+        Ok(collect_memory(self.elements(), nest, to, "order of the result")?)
     }
 
     #[inline(always)]

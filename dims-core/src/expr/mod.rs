@@ -47,6 +47,7 @@ use kernels::loops::nest::{Nest, Operands};
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::{AnyStride, StrideKind};
 use kernels::memory::axes::Axis;
+use kernels::memory::destination::Destination;
 use kernels::memory::elements::Elements;
 use kernels::memory::freed::Freed;
 #[cfg(feature = "std")]
@@ -195,8 +196,8 @@ pub trait Expr {
     #[doc(hidden)]
     #[inline(always)]
     #[track_caller]
-    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
-        collect_parts(self, nest, len)
+    fn collect(&self, nest: &Nest, to: Destination<'_, Self::Elem>) -> Result<Vec<Self::Elem>, DimError> {
+        collect_parts(self, nest, to)
     }
 
     /// As [`collect`](Expr::collect), for the dims `U` and the positional axes `R` in this order; in the place of elements that are no longer
@@ -216,7 +217,7 @@ pub trait Expr {
         if Self::FACTS.owns {
             in_place::<U, R, AnyStride, _>(self, nest, order, len)
         } else {
-            self.collect(nest, len)
+            self.collect(nest, Destination::New(len))
         }
     }
 
@@ -313,7 +314,7 @@ where
     let order = rows.in_memory_order(&order, sizes).unwrap_or(order);
     let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
     let nest = Nest::map(sizes, &order, &rows);
-    let data = expr.collect(&nest, len)?;
+    let data = expr.collect(&nest, Destination::New(len))?;
     factors.operands.push(contract::Operand::owned(data, &order, sizes));
     Ok(())
 }
@@ -415,7 +416,7 @@ impl<E: Expr> Expr for &E {
 
     #[inline(always)]
     #[track_caller]
-    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
-        (**self).collect(nest, len)
+    fn collect(&self, nest: &Nest, to: Destination<'_, Self::Elem>) -> Result<Vec<Self::Elem>, DimError> {
+        (**self).collect(nest, to)
     }
 }

@@ -20,6 +20,7 @@ use kernels::loops::nest::{Nest, Operands};
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::StrideKind;
 use kernels::memory::axes::Axis;
+use kernels::memory::destination::Destination;
 use kernels::memory::freed::Freed;
 #[cfg(feature = "std")]
 use kernels::program::Register;
@@ -146,8 +147,8 @@ impl<E: Packable, L: SetOf + Dims> Expr for Packed<E, L> {
     }
 
     #[inline]
-    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<E::Elem>, DimError> {
-        self.0.collect(nest, len)
+    fn collect(&self, nest: &Nest, to: Destination<'_, E::Elem>) -> Result<Vec<E::Elem>, DimError> {
+        self.0.collect(nest, to)
     }
 
     #[inline]

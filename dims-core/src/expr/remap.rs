@@ -17,6 +17,7 @@ use kernels::loops::nest::{Nest, Operands};
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::StrideKind;
 use kernels::memory::axes::Axis;
+use kernels::memory::destination::Destination;
 #[cfg(feature = "std")]
 use kernels::program::Register;
 use kernels::scalar::Num;
@@ -257,8 +258,8 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
     }
 
     #[inline(always)]
-    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError> {
-        self.inner.collect(nest, len)
+    fn collect(&self, nest: &Nest, to: Destination<'_, Self::Elem>) -> Result<Vec<Self::Elem>, DimError> {
+        self.inner.collect(nest, to)
     }
 
     fn into_contiguous<U: Dims>(self, order: &[usize]) -> Result<Vec<E::Elem>, Self> {

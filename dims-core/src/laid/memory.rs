@@ -23,6 +23,7 @@ use kernels::loops::nest::{Nest, Operands};
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::StrideKind;
 use kernels::memory::axes::Axis;
+use kernels::memory::destination::Destination;
 use kernels::memory::elements::Elements;
 use kernels::scalar::{Element, Num};
 
@@ -265,8 +266,8 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
     }
 
     #[inline]
-    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
-        Ok(collect_memory(self.borrowed(), nest, len, "order of the result")?)
+    fn collect(&self, nest: &Nest, to: Destination<'_, T>) -> Result<Vec<T>, DimError> {
+        Ok(collect_memory(self.borrowed(), nest, to, "order of the result")?)
     }
 }
 

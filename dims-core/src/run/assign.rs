@@ -2,7 +2,7 @@
 
 use crate::bind::source::{SourceMut, check_rank};
 use crate::error::{DimError, unwrap};
-use crate::expr::evaluate::{few_into, line_into};
+use crate::expr::evaluate::{few, line};
 use crate::expr::index::IndexExprs;
 use crate::expr::leaf::{axes_row, unify_axes};
 use crate::expr::lowered::{lowered_for_places, lowered_update};
@@ -18,7 +18,7 @@ use crate::run::sum_into::sum_into;
 use crate::set::{Dims, DimsOf, Union};
 use crate::storage::axes::AxisBlock;
 use crate::storage::source::elements_mut;
-use crate::storage::unchecked::{copy_onto, copy_row, line, line_mut, update, update_lowered, write_lowered};
+use crate::storage::unchecked::{self, copy_onto, copy_row, line_mut, update, update_lowered, write_lowered};
 use crate::storage::{Owned, Place};
 use crate::tensor::{AsTensor, Evaluable, NamedOf, checked};
 use alloc::string::String;
@@ -31,6 +31,7 @@ use kernels::loops::stride::{AnyStride, UnitStride};
 use kernels::machine::threads;
 use kernels::map::update::{LoweredUpdate, write};
 use kernels::memory::axes::Axis;
+use kernels::memory::destination::Destination;
 use kernels::memory::elements::OutputSlots;
 use kernels::ops::{self, BinaryOp, Replace};
 use kernels::scalar::{Element, Num, Ordered};
@@ -239,7 +240,7 @@ pub(crate) fn fill_typed<S: Dims, E: Expr>(
     {
         return Ok(false);
     }
-    line_into::<UnitStride, _>(expr, places, operands)?;
+    line::<UnitStride, _>(expr, operands, Destination::Given(places))?;
     Ok(true)
 }
 
@@ -405,23 +406,22 @@ pub trait OrderInto: AsTensor {
                 reason: "order of the result",
                 loops: Loops::new::<Self::Elem>(&Nest::line::<AnyStride>(len, 1), len, 1),
             });
-            line_mut(place, len).copy_from_slice(line(from, 0, len));
+            line_mut(place, len).copy_from_slice(unchecked::line(from, 0, len));
             return Ok(());
         }
         match Ordering::<Self::Dims, Self::Rank, L>::route(&tensor.expr) {
             Route::Few { elements, axes: own, len }
                 if is_line(&axes, &own[FEW - L::GROUPS.as_slice().len()..]) =>
             {
-                few_into(elements, &own, line_mut(place, len));
-                return Ok(());
+                return few(elements, &own, Destination::Given(line_mut(place, len))).map(drop);
             }
             // `out` has as many elements, contiguous in the same order.
             Route::Line { axes: like, len, operands }
                 if Ordering::<Self::Dims, Self::Rank, L>::is_like(&axes, like)
                     && threads::parts(len) <= 1 =>
             {
-                let places = line_mut(place, len);
-                return Ordering::<Self::Dims, Self::Rank, L>::line_into(&tensor.expr, places, operands);
+                let to = Destination::Given(line_mut(place, len));
+                return Ordering::<Self::Dims, Self::Rank, L>::line(&tensor.expr, operands, to).map(drop);
             }
             _ => {}
         }

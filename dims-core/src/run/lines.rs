@@ -24,6 +24,7 @@ use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Step, record};
 use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
+use kernels::memory::destination::Destination;
 use kernels::ops::code::Reduction;
 use kernels::scalar::Element;
 use kernels::scan::{self, Along};
@@ -207,7 +208,8 @@ pub(crate) fn beside_lines<U: Dims, S: Dims, D: DimList, E: Expr>(
     let len = shape.volume(axes.iter().copied(), size_of::<E::Elem>())?;
     let mut rows = Rows::new(shape.sizes().len());
     expr.rows::<U, Rank0>(shape, &mut rows);
-    expr.collect(&Nest::map(shape.sizes(), axes, &rows), len).map_err(|error| shape.name_dims(error, axes))
+    expr.collect(&Nest::map(shape.sizes(), axes, &rows), Destination::New(len))
+        .map_err(|error| shape.name_dims(error, axes))
 }
 
 /// Computes a tensor, and works along each line over the dims `D` by a kernel: line by line while it is in the cache, if results lie so that

@@ -16,6 +16,7 @@ use crate::set::{Dims, MAX_DIMS};
 use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf};
 use alloc::vec::Vec;
 use kernels::copy::FEW;
+use kernels::memory::destination::Destination;
 use route::few_sizes;
 
 /// Turns dims back into positional axes.
@@ -100,13 +101,15 @@ where
     let tensor = tensor.into_named();
     match Ordering::<A::Dims, A::Rank, L>::route(&tensor.expr) {
         Route::Few { elements, axes, len } => {
-            let data = few(elements, &axes, len)?;
+            let data = few(elements, &axes, Destination::New(len))?;
             return Ok(X::build(data, &few_sizes(&axes)[FEW - L::GROUPS.as_slice().len()..]));
         }
         Route::Line { axes, len, operands } => {
             let order = Ordering::<A::Dims, A::Rank, L>::ORDER.as_slice();
             // (If memory is short, the error below names the dims.)
-            if let Ok(data) = Ordering::<A::Dims, A::Rank, L>::line(&tensor.expr, len, operands) {
+            if let Ok(data) =
+                Ordering::<A::Dims, A::Rank, L>::line(&tensor.expr, operands, Destination::New(len))
+            {
                 return Ok(X::build(data, &sizes_of(axes, order)[..order.len()]));
             }
         }

@@ -21,7 +21,7 @@ use kernels::scan;
 use smallvec::SmallVec;
 
 pub(crate) use along::{along, along_axes, log_softmax};
-pub(crate) use combine::{Empty, combined, fused, run};
+pub(crate) use combine::{Empty, combined, fused, reduced_in, run};
 pub(crate) use sum::{is_product, product_dims, sum};
 
 /// What reducing a tensor `A` yields: a tensor of `U` with the dims `X` that are left.

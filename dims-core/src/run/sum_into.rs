@@ -3,7 +3,6 @@
 use crate::bind::source::{SourceMut, check_rank};
 use crate::dim::DimList;
 use crate::error::DimError;
-use crate::expr::lowered::lowered;
 use crate::expr::record::{is_active, refuse};
 use crate::expr::{Expr, Factors};
 use crate::order::{OrderList, Ordering};
@@ -13,7 +12,7 @@ use crate::plan::explain;
 use crate::plan::shape::Shape;
 use crate::plan::shape::misfit;
 use crate::rank::Rank;
-use crate::reduce::{is_product, product_dims};
+use crate::reduce::{is_product, product_dims, reduced_in};
 use crate::set::Dims;
 use crate::storage::source::elements_mut;
 use crate::storage::unchecked;
@@ -21,14 +20,12 @@ use core::marker::PhantomData;
 use kernels::compiled;
 use kernels::contract::LoopAxes;
 use kernels::contract::target::spread;
-use kernels::load::Kernel;
-use kernels::loops::nest::{Nest, Parts};
+use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, ProductDims, Step, record};
+use kernels::loops::steps::ProductDims;
 use kernels::loops::stride::AnyStride;
-use kernels::machine::threads;
+use kernels::memory::destination::Destination;
 use kernels::reduce::reducers::Sum;
-use kernels::reduce::{Reducer, reduce, reduce_into};
 use kernels::scalar::Num;
 use smallvec::SmallVec;
 
@@ -82,8 +79,9 @@ where
     {
         let (a, b) = expr.pair();
         let (places, axes) = elements_mut(out);
-        if unchecked::product_onto(roles, a, b, places, &axes, Split::<S, R, D, L>::dims::<E>) {
-            return Ok(());
+        let places = Some((places, &axes[..]));
+        if let Some(result) = unchecked::product(roles, a, b, places, Split::<S, R, D, L>::dims::<E>) {
+            return result.map(drop);
         }
     }
     planned::<S, R, E, D, L, O>(expr, out)
@@ -119,41 +117,19 @@ where
         let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
         expr.factors::<S, R>(&shape, &mut factors)?;
         let axes = LoopAxes { sizes, name: &|axis| explain::name(S::KEYS, axis) };
-        return compiled::contract_onto(factors.operands, factors.scale, axes, target)
+        return compiled::contract(factors.operands, factors.scale, axes, target)
+            .map(drop)
             .map_err(|error| shape.name_dims(error.into(), kept));
     }
     let count = shape.volume(reduced.iter().copied(), 1)?;
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(&shape, &mut rows);
     let nest = Nest::reduce(sizes, target.order(), reduced, &rows);
-    let work = if E::Kernel::<'_, AnyStride>::PARALLEL { len.saturating_mul(count) } else { 0 };
-    record(|| Step::Reduce {
-        reduction: "sum",
-        expression: expr.describe(),
-        loops: Loops::new::<E::Elem>(&nest, len, threads::parts(work)),
-        count,
-    });
-    if let Some(program) =
-        lowered(expr, len.saturating_mul(count)).filter(|program| program.is_kernel::<E::Elem>())
-    {
-        let sums = Sum
-            .reduce_memory(unchecked::to_reduce_lowered(&program, &nest, work, len, count))
-            .map_err(|error| shape.name_dims(error.into(), kept))?;
-        match target.line() {
-            Some(places) => places.copy_from_slice(&sums),
-            None => target.put(&sums, sizes),
-        }
-        return Ok(());
+    if let Some(to) = target.line() {
+        return reduced_in::<AnyStride, _, _>(expr, &nest, to, count, Sum).map(drop);
     }
-    let mut parts = Parts::new();
-    let lower = |nest| expr.kernel::<AnyStride>(&mut Nest::operands(nest));
-    match target.line() {
-        Some(places) => Ok(reduce_into(&nest, &mut parts, lower, work, places.into(), count, Sum)?),
-        None => {
-            let data = reduce(&nest, &mut parts, lower, work, len, count, Sum)
-                .map_err(|error| shape.name_dims(error.into(), kept))?;
-            target.put(&data, sizes);
-            Ok(())
-        }
-    }
+    let sums = reduced_in::<AnyStride, _, _>(expr, &nest, Destination::New(len), count, Sum)
+        .map_err(|error| shape.name_dims(error, kept))?;
+    target.take(sums, sizes);
+    Ok(())
 }

@@ -23,7 +23,6 @@ use kernels::contract::Operand;
 use kernels::contract::target::Target;
 use kernels::copy::{self, FEW};
 use kernels::error::Error;
-use kernels::gemm;
 use kernels::load::Kernel;
 use kernels::load::gather::Indices;
 use kernels::load::strided::Strided;
@@ -33,8 +32,8 @@ use kernels::loops::stride::StrideKind;
 use kernels::map::update::{self, LoweredUpdate};
 use kernels::map::{elementwise, lowered};
 use kernels::memory::axes::Axis;
-use kernels::memory::elements::{Elements, ElementsMut, OutputSlots};
-use kernels::memory::freed::Freed;
+use kernels::memory::destination::Destination;
+use kernels::memory::elements::{Elements, ElementsMut, OutputSlots, Reaches};
 use kernels::ops::BinaryOp;
 use kernels::program::lowered::LoweredProgram;
 use kernels::scalar::{Element, Num, Real};
@@ -106,66 +105,55 @@ pub(crate) fn copy_onto<T: Element>(
 pub(crate) fn collect_memory<T: Element>(
     elements: Elements<'_, T>,
     nest: &Nest,
-    len: usize,
+    to: Destination<'_, T>,
     reason: &'static str,
 ) -> Result<Vec<T>, Error> {
     // SAFETY: facts 1 to 3.
-    unsafe { elementwise::collect_memory(elements, nest, len, reason) }
-}
-
-/// See [`copy::collect_few`].
-#[inline(always)]
-pub(crate) fn collect_few<T: Copy>(
-    elements: Elements<'_, T>,
-    axes: &[Axis; FEW],
-    len: usize,
-) -> Result<Vec<T>, Error> {
-    // SAFETY: fact 1: the axes are those of the elements in another order, and axes of one element or of the stride 0.
-    unsafe { copy::collect_few(elements, axes, len) }
+    unsafe { elementwise::collect_memory(elements, nest, to, reason) }
 }
 
 /// See [`copy::copy_few`].
 #[inline(always)]
-pub(crate) fn copy_few<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], out: OutputSlots<'_, T>) {
+pub(crate) fn copy_few<T: Copy>(
+    elements: Elements<'_, T>,
+    axes: &[Axis; FEW],
+    to: Destination<'_, T>,
+) -> Result<Vec<T>, Error> {
     // SAFETY: fact 1: the axes are those of the elements in another order, and axes of one element or of the stride 0.
-    unsafe { copy::copy_few(elements, axes, out) };
+    unsafe { copy::copy_few(elements, axes, to) }
 }
 
-/// The elements and the sizes of a product of tensors in memory. Plans show it as `dims` names it. `None` if the operands need the general path.
+/// The elements and the sizes of a product of tensors in memory: in new memory, or at places with the axes of the result in order, and then no elements are returned. Plans
+/// show the product as `dims` names it. `None` if operands or places need the general path.
 #[inline(always)]
 #[track_caller]
 pub(crate) fn product<T: Num>(
     roles: &Roles,
     (a, a_axes): Memory<'_, T>,
     (b, b_axes): Memory<'_, T>,
+    places: Option<(ElementsMut<'_, T>, &[Axis])>,
     dims: impl FnOnce() -> ProductDims,
 ) -> Option<Result<(Vec<T>, Sizes), DimError>> {
-    let Planned { batch, layout, mut out, len, sizes } = match roles.planned(a_axes, b_axes, dims)? {
-        Ok(planned) => planned,
-        Err(error) => return Some(Err(error)),
+    let axes = places.as_ref().map(|&(_, axes)| axes);
+    let Planned { batch, layout, len, sizes } = roles.planned::<T>(a_axes, b_axes, axes, dims)?;
+    let results = [batch.count, batch.m, batch.n];
+    assert_eq!(results.iter().product::<usize>(), len, "the products are the result");
+    let run = |c: *mut T| {
+        // SAFETY: fact 1: the plan has the sizes and strides of the operands' own axes, or of several that are one loop, and has compared the sizes of both. The strides of the
+        // result count through its axes in their order, or are those of the places' axes, whose sizes were compared with those of the result. Places are distinct, as whoever
+        // implements `SourceMut` promises. The layout is that of the operands' types.
+        unsafe { batch.multiply(layout, a, b, c) };
+        Ok(())
     };
-    // SAFETY: fact 1: the plan has the sizes and strides of the operands' own axes, or of several that are one loop, and has compared the sizes of both. The strides of
-    // the result count through its axes in their order. The layout is that of the operands' types.
-    unsafe { gemm::multiply_batch(batch, layout, a, b, &mut out, len) };
-    Some(Ok((out, sizes)))
-}
-
-/// As [`product`], to places with the axes `axes`, which are those of the result in order. Returns whether it ran.
-#[inline(always)]
-#[track_caller]
-pub(crate) fn product_onto<T: Num>(
-    roles: &Roles,
-    (a, a_axes): Memory<'_, T>,
-    (b, b_axes): Memory<'_, T>,
-    places: ElementsMut<'_, T>,
-    axes: &[Axis],
-    dims: impl FnOnce() -> ProductDims,
-) -> bool {
-    let Some(batch) = roles.planned_onto::<T>(a_axes, b_axes, axes, dims) else { return false };
-    // SAFETY: fact 1: the plan has the sizes and strides of the operands' own axes, or of several that are one loop, and has compared the sizes of both; and the
-    // strides of the places' axes, whose sizes it has compared with those of the result. Places are distinct, as whoever implements `SourceMut` promises.
-    unsafe { gemm::multiply_batch_onto(batch, a, b, places) };
-    true
+    let data = match places {
+        // SAFETY: the products are `len` results, contiguous in some order, each of which is written.
+        None => unsafe { Destination::New(len).write(run) },
+        Some((mut places, _)) => {
+            places.assert_reach(0, &results, &batch.c);
+            run(places.as_mut_ptr()).map(|()| Vec::new())
+        }
+    };
+    Some(data.map(|data| (data, sizes)).map_err(DimError::from))
 }
 
 /// A factor of a contraction; the strides are along the loops.
@@ -194,7 +182,7 @@ pub(crate) fn places<'a, T: Num>(
 ) -> Target<'a, T> {
     // SAFETY: the strides are those that `spread` made of the axes of the places, whose sizes it compared with those of the loops; places are distinct, as
     // whoever implements `SourceMut` promises.
-    unsafe { Target::new(places, strides, sizes, kept) }
+    unsafe { Target::places(places, strides, sizes, kept) }
 }
 
 /// Elements that are to be reduced: the nest's only operand.
@@ -203,11 +191,10 @@ pub(crate) fn to_reduce<'a, T>(
     elements: Elements<'a, T>,
     nest: &'a Nest,
     work: usize,
-    len: usize,
     count: usize,
 ) -> reduce::InMemory<'a, T> {
     // SAFETY: facts 1 to 3.
-    unsafe { reduce::InMemory::new(elements, nest, work, len, count) }
+    unsafe { reduce::InMemory::new(elements, nest, work, count) }
 }
 
 /// Elements whose lines are to be computed: the nests' only operand.
@@ -244,28 +231,10 @@ where
 pub(crate) fn collect_lowered<T: Element>(
     program: &LoweredProgram<'_>,
     nest: &Nest,
-    len: usize,
+    to: Destination<'_, T>,
 ) -> Result<Vec<T>, Error> {
     // SAFETY: facts 1 to 3: an expression writes its operands in the order of their rows.
-    unsafe { lowered::collect(program, nest, len) }
-}
-
-/// See [`lowered::fill`].
-pub(crate) fn fill_lowered<T: Element>(program: &LoweredProgram<'_>, nest: &Nest, out: OutputSlots<'_, T>) {
-    // SAFETY: facts 1 to 3: an expression writes its operands in the order of their rows.
-    unsafe { lowered::fill(program, nest, out) };
-}
-
-/// See [`lowered::replace`].
-pub(crate) fn replace_lowered<T: Element>(
-    program: &LoweredProgram<'_>,
-    nest: &Nest,
-    freed: &Freed<T>,
-    len: usize,
-) {
-    // SAFETY: facts 1 to 3: an expression writes its operands in the order of their rows. What `Expr::place` yields are elements of the expression that are read at
-    // their own positions alone.
-    unsafe { lowered::replace(program, nest, freed, len) };
+    unsafe { lowered::collect(program, nest, to) }
 }
 
 /// Elements of a program that are to be reduced.
@@ -273,11 +242,10 @@ pub(crate) fn to_reduce_lowered<'a, T: Element>(
     program: &'a LoweredProgram<'a>,
     nest: &'a Nest,
     work: usize,
-    len: usize,
     count: usize,
 ) -> reduce::InMemory<'a, T> {
     // SAFETY: facts 1 to 3: an expression writes its operands in the order of their rows.
-    unsafe { reduce::InMemory::of_program(program, nest, work, len, count) }
+    unsafe { reduce::InMemory::of_program(program, nest, work, count) }
 }
 
 /// See [`lowered::update`].

@@ -9,7 +9,7 @@ pub mod path;
 pub mod target;
 
 use crate::contract::path::path;
-use crate::contract::target::{Order, Target};
+use crate::contract::target::{Order, Target, contiguous};
 use crate::error::Error;
 use crate::gemm;
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
@@ -32,11 +32,12 @@ use crate::map::elementwise::collect_memory;
 use crate::memory::allocate::reserve;
 use crate::memory::axes::is_within;
 use crate::memory::buffer::Buffer;
+use crate::memory::destination::Destination;
 use crate::memory::elements::Elements;
 use crate::ops::Mul;
-use crate::reduce::dots::{sum_products, sum_products_into};
+use crate::reduce::dots::{are_lines, sum_products};
 use crate::reduce::reducers;
-use crate::reduce::{InMemory, reduce, reduce_into};
+use crate::reduce::{InMemory, reduce};
 use crate::scalar::Num;
 use crate::seal::SEAL;
 use alloc::string::String;
@@ -196,7 +197,7 @@ impl<'a, T: Num> Operand<'a, T> {
         let nest = Nest::map(sizes, order, &rows);
         let len = order.iter().map(|&axis| sizes[axis]).product();
         // SAFETY: each position of the loops is one of the elements' axes, as whoever made the operand promised.
-        unsafe { collect_memory(self.elements(), &nest, len, "operand of a product") }
+        unsafe { collect_memory(self.elements(), &nest, Destination::New(len), "operand of a product") }
     }
 
     /// The sums over the axes `reduced`, contiguous in the order of the others.
@@ -214,8 +215,8 @@ impl<'a, T: Num> Operand<'a, T> {
         });
         let (elements, work) = (self.elements(), nest.positions());
         // SAFETY: the nest's row has the strides of this operand, whose positions are elements, as whoever made it promised.
-        let memory = unsafe { InMemory::new(elements, &nest, work, len, 0) };
-        let data = T::sum_memory(SEAL, memory)?;
+        let memory = unsafe { InMemory::new(elements, &nest, work, 0) };
+        let data = T::sum_memory(SEAL, memory, Destination::New(len))?;
         Ok(Operand::owned(data, order, sizes))
     }
 }
@@ -225,17 +226,6 @@ fn converted<T, W>(data: Vec<T>, convert: impl Fn(T) -> W) -> Result<Vec<W>, Err
     let mut out = reserve(data.len())?;
     out.extend(data.into_iter().map(convert));
     Ok(out)
-}
-
-/// Strides of memory that is contiguous along `order`, and does not vary along other axes.
-fn contiguous(order: &[usize], sizes: &[usize]) -> SmallVec<[isize; 8]> {
-    let mut strides = SmallVec::from_elem(0, sizes.len());
-    let mut step = 1;
-    for &axis in order.iter().rev() {
-        strides[axis] = step;
-        step *= sizes[axis] as isize;
-    }
-    strides
 }
 
 /// For each factor of a product the axes along which it varies.
@@ -333,8 +323,8 @@ pub fn order_of_result(strides: [&[isize]; 2], supports: &[Axes], sizes: &[usize
     if is_apart || is_whole(&natural) { natural } else { order }
 }
 
-/// `scale` times the product of the operands, summed over all axes but `kept`, contiguous in the order of `kept`. Along each axis of more than one element at least one operand
-/// varies.
+/// `scale` times the product of the operands, summed over all axes but those that the target keeps. Along each axis of more than one element at least one operand
+/// varies. Returns the elements if the target is new memory, else an empty vector.
 ///
 /// (Callers outside of this module go through [`Num::contract`], which is compiled once for the common element types. So do the functions
 /// below.)
@@ -343,41 +333,19 @@ pub fn contract<T: Num>(
     operands: Operands<'_, T>,
     scale: T,
     axes: LoopAxes<'_>,
-    kept: &[usize],
+    mut target: Target<'_, T>,
 ) -> Result<Vec<T>, Error> {
     operands.iter().for_each(|own| own.assert_within(axes.sizes));
     if TypeId::of::<T>() != TypeId::of::<T::Acc>() {
-        return through_accumulator(&operands, scale, axes, kept);
-    }
-    let (a, b) = last_pair(operands, axes, kept)?;
-    let mut data = pair(a, b, axes, kept, None)?;
-    if scale != T::ONE {
-        data.iter_mut().for_each(|value| *value = value.mul(scale));
-    }
-    Ok(data)
-}
-
-/// As [`contract`], to places that are there already; the axes are those that the target keeps.
-#[track_caller]
-pub fn contract_onto<T: Num>(
-    operands: Operands<'_, T>,
-    scale: T,
-    axes: LoopAxes<'_>,
-    mut target: Target<'_, T>,
-) -> Result<(), Error> {
-    operands.iter().for_each(|own| own.assert_within(axes.sizes));
-    if TypeId::of::<T>() != TypeId::of::<T::Acc>() {
         let data = through_accumulator(&operands, scale, axes, target.order())?;
-        target.put(&data, axes.sizes);
-        return Ok(());
+        return Ok(target.take(data, axes.sizes));
     }
     let (a, b) = last_pair(operands, axes, target.order())?;
-    let order = Order::from_slice(target.order());
-    pair(a, b, axes, &order, Some(&mut target))?;
+    let mut data = pair(a, b, axes, &mut target)?;
     if scale != T::ONE {
-        target.scale(scale, axes.sizes)?;
+        target.scale(&mut data, scale, axes.sizes)?;
     }
-    Ok(())
+    Ok(data)
 }
 
 /// Multiplies all pairs of the path but the last, and returns that one: its product is the result.
@@ -396,7 +364,7 @@ fn last_pair<'a, T: Num>(
             let b = operands.remove(j);
             let a = operands.remove(i);
             let order: SmallVec<[usize; 8]> = each(axes).collect();
-            let data = pair(a, b, loops, &order, None)?;
+            let data = pair(a, b, loops, &mut Target::new(&order, sizes))?;
             operands.push(Operand::owned(data, &order, sizes));
         }
     }
@@ -420,20 +388,19 @@ fn through_accumulator<T: Num>(
         let data = converted(operand.packed(&order, sizes)?, T::to_acc)?;
         wide.push(Operand::owned(data, &order, sizes));
     }
-    converted(T::Acc::contract(SEAL, wide, scale.to_acc(), axes, kept)?, T::from_acc)
+    let sums = T::Acc::contract(SEAL, wide, scale.to_acc(), axes, Target::new(kept, sizes))?;
+    converted(sums, T::from_acc)
 }
 
-/// The product of two operands, summed over all axes but `kept`, in whose order it lies: in new memory, or to a target, and then nothing is
-/// returned.
+/// The product of two operands, summed over all axes but those that the target keeps.
 #[track_caller]
 fn pair<T: Num>(
     mut a: Operand<'_, T>,
     mut b: Operand<'_, T>,
     axes: LoopAxes<'_>,
-    kept: &[usize],
-    target: Option<&mut Target<'_, T>>,
+    target: &mut Target<'_, T>,
 ) -> Result<Vec<T>, Error> {
-    let (sizes, result) = (axes.sizes, set(kept));
+    let (sizes, result) = (axes.sizes, set(target.order()));
     let (in_a, in_b) = (a.axes(sizes), b.axes(sizes));
     a = without(a, in_a & !in_b & !result, sizes)?;
     b = without(b, in_b & !in_a & !result, sizes)?;
@@ -445,17 +412,16 @@ fn pair<T: Num>(
         if m | n != 0 && in_a & in_b & result == 0 {
             let (vector, matrix) = if m == 0 { (&a, &b) } else { (&b, &a) };
             let roles = Roles { batch: 0, m: 0, n: m | n, k: sum };
-            if let Some(products) = row_times_matrix(vector, matrix, sizes, kept, target.as_deref(), roles) {
-                record(|| products.step::<T>(axes.product(vector, matrix, kept)));
-                // SAFETY: the plan was made of these operands' strides, which are valid for loops of these sizes, as whoever made the operands promised, and of those of the
-                // target, or of a contiguous result in the order of `kept`.
-                return unsafe { run_products(products, vector, matrix, kept, sizes, target) };
+            if let Some(products) = row_times_matrix(vector, matrix, sizes, target.strides(), roles) {
+                record(|| products.step::<T>(axes.product(vector, matrix, target.order())));
+                // SAFETY: the plan was made of the strides of these operands and of the target.
+                return unsafe { run_products(products, vector, matrix, target) };
             }
         }
         let reduced: SmallVec<[usize; 8]> = each((in_a | in_b) & !result).collect();
-        return fused_loop([&a, &b], sizes, [kept, &reduced], target, &|| "mul(tensor, tensor)".into());
+        return fused_loop([&a, &b], sizes, &reduced, target, &|| "mul(tensor, tensor)".into());
     }
-    matrix_pair(a, b, axes, kept, target, Roles { batch: in_a & in_b & result, m, n, k: sum })
+    matrix_pair(a, b, axes, target, Roles { batch: in_a & in_b & result, m, n, k: sum })
 }
 
 /// What only one operand has, and the result has not, is summed before the product.
@@ -475,52 +441,44 @@ fn without<'a, T: Num>(
 
 /// A vector times a large matrix, as the product of one row, if there is a kernel for [few rows](is_skinny).
 ///
-/// (Where the elements of a sum are neighbours, some processors are faster in [`sum_products`], which reads one line of the matrix after the other.)
+/// `c` are the strides of the result. (Where the elements of a sum are neighbours, some processors are faster in [`sum_products`], which reads one line of the matrix after the other.)
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 fn row_times_matrix<T: Num>(
     vector: &Operand<'_, T>,
     matrix: &Operand<'_, T>,
     sizes: &[usize],
-    kept: &[usize],
-    target: Option<&Target<'_, T>>,
+    c: &[isize],
     roles: Roles<Axes>,
 ) -> Option<Products> {
     let count = |axes| each(axes).map(|axis| sizes[axis]).product::<usize>();
     if roles.k == 0 || !is_skinny::<T>(1, count(roles.n), count(roles.k)) {
         return None;
     }
-    let c = target.map_or_else(|| contiguous(kept, sizes), |target| target.strides().into());
-    let loops = |axes| merge(axes, sizes, &vector.strides, &matrix.strides, &c);
+    let loops = |axes| merge(axes, sizes, &vector.strides, &matrix.strides, c);
     let (&[n], &[k]) = (&*loops(roles.n), &*loops(roles.k)) else { return None };
     let m = Loop { size: 1, a: 0, b: 0, c: 0 };
     let is_wanted = n.b == 1 || k.b == 1 && params().dots.as_rows;
     is_wanted.then(|| Products { loops: SmallVec::new(), results: 0, m, n, k })
 }
 
-/// Runs the products: to new memory, or to a target, and then nothing is returned.
+/// Runs the products of two operands.
 ///
 /// # Safety
 ///
-/// The plan has the strides of these operands, which are valid for loops of `sizes`, and those of the target, or of a contiguous result in the order of `kept`.
+/// The plan was made of the strides of these operands, which are valid for its loops as whoever made the operands promised, and of those of the target, whose results its batch,
+/// rows and columns run over.
 unsafe fn run_products<T: Num>(
     products: Products,
     a: &Operand<'_, T>,
     b: &Operand<'_, T>,
-    kept: &[usize],
-    sizes: &[usize],
-    target: Option<&mut Target<'_, T>>,
+    target: &mut Target<'_, T>,
 ) -> Result<Vec<T>, Error> {
-    match target {
-        Some(target) => {
-            // SAFETY: the caller's promise about operands; the plan has the strides of the target, whose places are distinct, as `Target::new` was promised.
-            unsafe { gemm::products::run_onto(products, a.elements(), b.elements(), target.places()) };
-            Ok(Vec::new())
-        }
-        None => {
-            let len = kept.iter().map(|&axis| sizes[axis]).product();
-            // SAFETY: the caller's promise about operands; the plan has the strides of a contiguous result of `len` elements.
-            unsafe { gemm::products::run(products, a.elements(), b.elements(), len) }
-        }
+    let results: SmallVec<[Loop; 8]> = products.over_results().copied().collect();
+    // SAFETY: the caller's promise, for the operands and for the target, whose places are distinct.
+    unsafe {
+        target.write(results.iter().map(|l| (l.size, l.c)), |c| {
+            gemm::products::run(products, a.elements(), b.elements(), c);
+        })
     }
 }
 
@@ -530,22 +488,23 @@ unsafe fn run_products<T: Num>(
 pub fn sum_of_pair<T: Num>(
     [a, b]: [&Operand<'_, T>; 2],
     sizes: &[usize],
-    axes: [&[usize]; 2],
+    [kept, reduced]: [&[usize]; 2],
     describe: &dyn Fn() -> String,
 ) -> Result<Vec<T>, Error> {
     [a, b].iter().for_each(|own| own.assert_within(sizes));
-    fused_loop([a, b], sizes, axes, None, describe)
+    fused_loop([a, b], sizes, reduced, &mut Target::new(kept, sizes), describe)
 }
 
-/// A product that is no matrix product: one fused loop, to new memory or to a target.
+/// A product that is no matrix product: one fused loop.
 #[track_caller]
 fn fused_loop<T: Num>(
     [a, b]: [&Operand<'_, T>; 2],
     sizes: &[usize],
-    [kept, reduced]: [&[usize]; 2],
-    mut target: Option<&mut Target<'_, T>>,
+    reduced: &[usize],
+    target: &mut Target<'_, T>,
     describe: &dyn Fn() -> String,
 ) -> Result<Vec<T>, Error> {
+    let kept = target.order();
     let mut rows = Rows::new(sizes.len());
     a.row(&mut rows);
     b.row(&mut rows);
@@ -557,7 +516,6 @@ fn fused_loop<T: Num>(
         loops: Loops::new::<T>(&nest, len, threads::parts(nest.positions())),
         count: reduced.iter().map(|&axis| sizes[axis]).product(),
     });
-    let operands = [a.elements(), b.elements()];
     let lower = |nest| {
         let mut operands = Nest::operands(nest);
         // SAFETY: the first row of the nest has the strides of `a`, whose positions are elements, as whoever made the operand promised; `reduce` runs the
@@ -567,26 +525,17 @@ fn fused_loop<T: Num>(
         let b = unsafe { Strided::new(b.elements(), operands.next_row(), ()) };
         BinaryKernel { op: &Mul, a, b }
     };
-    let (work, mut parts) = (nest.positions(), Parts::new());
-    // (What sums up products in lines has accumulators of the elements' type.)
-    let in_lines = TypeId::of::<T>() == TypeId::of::<T::Acc>();
-    if let Some(places) = target.as_deref_mut().and_then(Target::line) {
-        if !in_lines || !sum_products_into(operands, &nest, (&mut *places).into()) {
-            reduce_into(&nest, &mut parts, lower, work, places.into(), 0, reducers::Sum)?;
-        }
-        return Ok(Vec::new());
-    }
-    let data = match in_lines.then(|| sum_products(operands, &nest, len)).flatten() {
-        Some(data) => data?,
-        None => reduce(&nest, &mut parts, lower, work, len, 0, reducers::Sum)?,
+    let (to, is_there) = match target.line() {
+        Some(to) => (to, true),
+        None => (Destination::New(len), false),
     };
-    match target {
-        Some(target) => {
-            target.put(&data, sizes);
-            Ok(Vec::new())
-        }
-        None => Ok(data),
-    }
+    // (What sums up products in lines has accumulators of the elements' type.)
+    let data = if TypeId::of::<T>() == TypeId::of::<T::Acc>() && are_lines(&nest) {
+        sum_products([a.elements(), b.elements()], &nest, to)?
+    } else {
+        reduce(&nest, &mut Parts::new(), lower, nest.positions(), to, 0, reducers::Sum)?
+    };
+    Ok(if is_there { data } else { target.take(data, sizes) })
 }
 
 #[track_caller]
@@ -594,44 +543,31 @@ fn matrix_pair<T: Num>(
     mut a: Operand<'_, T>,
     mut b: Operand<'_, T>,
     axes: LoopAxes<'_>,
-    kept: &[usize],
-    target: Option<&mut Target<'_, T>>,
+    target: &mut Target<'_, T>,
     roles: Roles<Axes>,
 ) -> Result<Vec<T>, Error> {
-    let sizes = axes.sizes;
-    let c = match &target {
-        Some(target) => target.strides().into(),
-        None => contiguous(kept, sizes),
-    };
-    let loops = |axes, a: &Operand<'_, T>, b: &Operand<'_, T>| merge(axes, sizes, &a.strides, &b.strides, &c);
+    let (sizes, c) = (axes.sizes, target.strides());
+    let loops = |axes, a: &Operand<'_, T>, b: &Operand<'_, T>| merge(axes, sizes, &a.strides, &b.strides, c);
     let mut runs = roles.map(|axes| loops(axes, &a, &b));
     #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
     if let Some(products) = InPanels::of::<T>(&runs) {
-        record(|| products.step::<T>(axes.product(&a, &b, kept)));
-        return match target {
-            Some(target) => {
-                // SAFETY: the plan was made of the operands' strides, which are valid for loops of these sizes, as whoever made the operands promised, and of the
-                // target's, whose places are distinct, as `Target::new` was promised.
-                unsafe { gemm::in_panels::run_onto(&products, a.elements(), b.elements(), target.places()) };
-                Ok(Vec::new())
-            }
-            None => {
-                let len = kept.iter().map(|&axis| sizes[axis]).product();
-                // SAFETY: the plan was made of the operands' strides, which are valid for loops of these sizes, as whoever made the operands promised, and of those of
-                // a contiguous result of `len` elements.
-                unsafe { gemm::in_panels::run(&products, a.elements(), b.elements(), len) }
-            }
+        record(|| products.step::<T>(axes.product(&a, &b, target.order())));
+        let Roles { batch, m, n, .. } = &products.roles;
+        let results = [batch, m, n].into_iter().flatten().map(|l| (l.size, l.c));
+        // SAFETY: the plan was made of the operands' strides, which are valid for loops of these sizes, as whoever made the operands promised, and of the
+        // target's, whose places are distinct.
+        return unsafe {
+            target.write(results, |c| gemm::in_panels::run(&products, a.elements(), b.elements(), c))
         };
     }
     if runs.m.len() + runs.n.len() + runs.k.len() > 3 {
-        (a, b) = packed_pair(a, b, &c, sizes, roles)?;
+        (a, b) = packed_pair(a, b, c, sizes, roles)?;
         runs = roles.map(|axes| loops(axes, &a, &b));
     }
     let products = runs.products();
-    record(|| products.step::<T>(axes.product(&a, &b, kept)));
-    // SAFETY: the plan was made of these operands' strides, which are valid for loops of these sizes, as whoever made the operands promised, and of `c`: those of the target,
-    // or of a contiguous result in the order of `kept`.
-    unsafe { run_products(products, &a, &b, kept, sizes, target) }
+    record(|| products.step::<T>(axes.product(&a, &b, target.order())));
+    // SAFETY: the plan was made of the strides of these operands and of the target.
+    unsafe { run_products(products, &a, &b, target) }
 }
 
 /// The operands of a product whose rows, columns or sums are several loops: an operand is packed if then fewer are left, if that does not

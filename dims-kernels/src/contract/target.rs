@@ -1,4 +1,4 @@
-//! The destination of a sum: elements that exist already.
+//! The destination of a contraction.
 
 use crate::copy::copy_onto;
 use crate::error::Error;
@@ -8,33 +8,42 @@ use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops, Step, record};
 use crate::map::update::{LoweredUpdate, update};
 use crate::memory::axes::Axis;
+use crate::memory::destination::Destination;
 use crate::memory::elements::{Elements, ElementsMut};
 use crate::ops::Mul;
 use crate::scalar::Num;
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// A list of loop axes.
 pub type Order = SmallVec<[usize; 8]>;
 
-/// Where a result goes: to elements that are there, with a stride along each of the axes that are kept.
+/// Where the result of a contraction goes: to new memory, or to places of the caller, with a stride along each of the axes that are kept.
 pub struct Target<'a, T> {
-    places: ElementsMut<'a, T>,
+    /// Places of the caller.
+    places: Option<ElementsMut<'a, T>>,
     /// The stride along each loop axis.
     strides: SmallVec<[isize; 8]>,
-    /// The axes that are kept, in the order in which the places lie.
+    /// The axes that are kept, in the order in which the result lies.
     order: Order,
-    /// How many places there are, if they lie one behind the other.
+    /// How many results there are, if they lie one behind the other.
     line: Option<usize>,
 }
 
 impl<'a, T: Num> Target<'a, T> {
+    /// New memory, contiguous in the order of the loop axes `kept`.
+    pub fn new(kept: &[usize], sizes: &[usize]) -> Self {
+        let len = kept.iter().map(|&axis| sizes[axis]).product();
+        Target { places: None, strides: contiguous(kept, sizes), order: kept.into(), line: Some(len) }
+    }
+
     /// Places along the loop axes `kept`, with a stride along each loop axis.
     ///
     /// # Safety
     ///
     /// Each position of the loops, whose sizes are `sizes` wherever the target is used, is along the strides one of the axes of `places`; different positions
     /// of the axes that are kept are different places.
-    pub unsafe fn new(
+    pub unsafe fn places(
         places: ElementsMut<'a, T>,
         strides: SmallVec<[isize; 8]>,
         sizes: &[usize],
@@ -49,7 +58,7 @@ impl<'a, T: Num> Target<'a, T> {
                 .filter(|&len| sizes[axis] == 1 || strides[axis] == len as isize)
                 .and_then(|len: usize| len.checked_mul(sizes[axis]));
         }
-        Target { places, strides, order, line }
+        Target { places: Some(places), strides, order, line }
     }
 
     /// The stride along each loop axis.
@@ -57,42 +66,60 @@ impl<'a, T: Num> Target<'a, T> {
         &self.strides
     }
 
-    /// The axes that are kept, in the order in which the places lie.
+    /// The axes that are kept, in the order in which the result lies.
     pub fn order(&self) -> &[usize] {
         &self.order
     }
 
-    /// All places, if they lie one behind the other.
-    pub fn line(&mut self) -> Option<&mut [T]> {
-        // SAFETY: `new` has seen that the strides are those of so many neighbours.
-        Some(unsafe { self.places.reborrow().line(self.line?) })
+    /// The result's memory, for routines that write one element behind the other, in the [order](Target::order) of the axes. Nothing if there is something else between
+    /// the places: then the result needs memory of its own, and [`take`](Target::take) puts it there.
+    pub fn line(&mut self) -> Option<Destination<'_, T>> {
+        let len = self.line?;
+        Some(match &mut self.places {
+            None => Destination::New(len),
+            // SAFETY: `places` has seen that the strides are those of so many neighbours.
+            Some(places) => Destination::Given(unsafe { places.reborrow().line(len) }),
+        })
     }
 
-    /// The places, for what knows the strides.
-    pub fn places(&mut self) -> ElementsMut<'_, T> {
-        self.places.reborrow()
+    /// Calls `write` with the place of the first result. `loops` are those over the results, each with its size and the stride in the result.
+    ///
+    /// # Safety
+    ///
+    /// The loops have a position for each result, which lies there along the strides. `write` writes each, and reads none before.
+    pub(super) unsafe fn write(
+        &mut self,
+        loops: impl Iterator<Item = (usize, isize)>,
+        write: impl FnOnce(*mut T),
+    ) -> Result<Vec<T>, Error> {
+        match &mut self.places {
+            None => {
+                let len = loops.map(|(size, _)| size).product();
+                assert_eq!(Some(len), self.line, "the products are the result");
+                // SAFETY: the caller's promise.
+                unsafe {
+                    Destination::New(len).write(|start| {
+                        write(start);
+                        Ok(())
+                    })
+                }
+            }
+            Some(places) => {
+                places.assert_loops(0, loops);
+                write(places.as_mut_ptr());
+                Ok(Vec::new())
+            }
+        }
     }
 
-    /// Loops over the places and, along `row`, another operand.
-    fn nest(&self, sizes: &[usize], row: Option<&[isize]>) -> Nest {
+    /// A result that was computed elsewhere, contiguous in the order of the axes: new memory is returned as it is; elements are copied to places.
+    #[track_caller]
+    pub fn take(&mut self, data: Vec<T>, sizes: &[usize]) -> Vec<T> {
+        let Some(places) = &mut self.places else { return data };
         let mut rows = Rows::new(sizes.len());
         rows.push().copy_from_slice(&self.strides);
-        if let Some(row) = row {
-            rows.push().copy_from_slice(row);
-        }
-        Nest::map(sizes, &self.order, &rows)
-    }
-
-    /// Puts a result there that was computed elsewhere, contiguous in the order of the places.
-    #[track_caller]
-    pub fn put(&mut self, data: &[T], sizes: &[usize]) {
-        let mut row: SmallVec<[isize; 8]> = SmallVec::from_elem(0, sizes.len());
-        let mut step = 1;
-        for &axis in self.order.iter().rev() {
-            row[axis] = step;
-            step *= sizes[axis] as isize;
-        }
-        let nest = self.nest(sizes, Some(&row));
+        rows.push().copy_from_slice(&contiguous(&self.order, sizes));
+        let nest = Nest::map(sizes, &self.order, &rows);
         assert_eq!(nest.positions(), data.len(), "each place gets an element");
         record(|| Step::Copy {
             reason: "into places that are there already",
@@ -102,20 +129,38 @@ impl<'a, T: Num> Target<'a, T> {
         let to = operands.next_row();
         let from = operands.next_row();
         // SAFETY: the row of `data` counts its elements along the axes that are kept, and the assertion above compares their number; the other
-        // row has the strides of the places, as the caller of `new` promised.
-        unsafe { copy_onto(Elements::of_slice(data), from, self.places(), to, &nest.sizes) };
+        // row has the strides of the places, as the caller of `places` promised.
+        unsafe { copy_onto(Elements::of_slice(&data), from, places.reborrow(), to, &nest.sizes) };
+        Vec::new()
     }
 
-    /// Multiplies the elements.
-    pub fn scale(&mut self, factor: T, sizes: &[usize]) -> Result<(), Error> {
-        let nest = self.nest(sizes, None);
+    /// Multiplies the elements of the result: those of `data`, if the memory is new, else those at the places.
+    pub fn scale(&mut self, data: &mut [T], factor: T, sizes: &[usize]) -> Result<(), Error> {
+        let Some(places) = &mut self.places else {
+            data.iter_mut().for_each(|value| *value = value.mul(factor));
+            return Ok(());
+        };
+        let mut rows = Rows::new(sizes.len());
+        rows.push().copy_from_slice(&self.strides);
+        let nest = Nest::map(sizes, &self.order, &rows);
         let lower = |nest| {
             let row = Nest::operands(nest).next_row();
             LoweredUpdate { row, indices: (), value: Constant(factor) }
         };
-        // SAFETY: the row of the nest has the strides of the places, as `new` was promised.
-        unsafe { update(&nest, &mut Parts::new(), self.places(), lower, Mul) }
+        // SAFETY: the row of the nest has the strides of the places, as `places` was promised.
+        unsafe { update(&nest, &mut Parts::new(), places.reborrow(), lower, Mul) }
     }
+}
+
+/// Strides of memory that is contiguous along `order`, and does not vary along other axes.
+pub(super) fn contiguous(order: &[usize], sizes: &[usize]) -> SmallVec<[isize; 8]> {
+    let mut strides = SmallVec::from_elem(0, sizes.len());
+    let mut step = 1;
+    for &axis in order.iter().rev() {
+        strides[axis] = step;
+        step *= sizes[axis] as isize;
+    }
+    strides
 }
 
 /// The strides along the loops of an array whose axes are groups of them, in this order, the last one of each the fastest; axes

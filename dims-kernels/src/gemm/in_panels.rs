@@ -1,64 +1,23 @@
 //! Products whose rows, columns and sums are lists of offsets, on as many threads as are worthwhile: see [`panels`](crate::gemm::panels).
 
-use crate::error::Error;
 use crate::gemm::panels::{Offsets, Panels, multiply};
 use crate::gemm::plan::panels::{InPanels, Share};
-use crate::gemm::plan::products::{Loop, RoleLoops, Roles, for_each};
+use crate::gemm::plan::products::{Loop, RoleLoops, for_each};
 use crate::machine::threads::{self, Carried};
-use crate::memory::allocate::reserve;
-use crate::memory::elements::{Elements, ElementsMut};
+use crate::memory::elements::Elements;
 use crate::scalar::Num;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// The results of the products, `len` elements: each thread takes its [share](Share).
+/// Runs the products, whose results begin at `c`: each operand is read along the strides that the plan took down of it. Every result is written, and none is read before.
 ///
-/// Each operand is read along the strides that the plan took down of it.
-///
-/// # Safety
-///
-/// Each position of the plan's loops is, along the strides that it took down of `a` and of `b`, one of their elements. Batch, rows and columns together have `len` positions,
-/// and their strides in the result reach each of as many slots once.
-pub unsafe fn run<T: Num>(
-    products: &InPanels,
-    a: Elements<'_, T>,
-    b: Elements<'_, T>,
-    len: usize,
-) -> Result<Vec<T>, Error> {
-    assert_eq!(products.batch() * products.m * products.n, len, "the products are the result");
-    let mut out = reserve::<T>(len)?;
-    // SAFETY: the operands are the caller's promise; the results are the `len` slots of new memory, and all of them are written, as the caller promises.
-    unsafe {
-        run_at(products, a, b, out.as_mut_ptr());
-        out.set_len(len);
-    }
-    Ok(out)
-}
-
-/// As [`run`], into memory that is initialised already: along the strides that the plan took down of it.
-///
-/// # Safety
-///
-/// As for [`run`], of `a` and `b`. Each position of batch, rows and columns is, along the strides in the result, one of the elements of `out`, a distinct one for each.
-pub unsafe fn run_onto<T: Num>(
-    products: &InPanels,
-    a: Elements<'_, T>,
-    b: Elements<'_, T>,
-    mut out: ElementsMut<'_, T>,
-) {
-    let Roles { batch, m, n, .. } = &products.roles;
-    out.assert_loops(0, [batch, m, n].into_iter().flatten().map(|l| (l.size, l.c)));
-    // SAFETY: the operands are the caller's promise, and so is that the results are elements of `out`, which is borrowed exclusively.
-    unsafe { run_at(products, a, b, out.as_mut_ptr()) };
-}
-
-/// Runs the products, whose results begin at `c`. Every result is written.
+/// Each thread takes its [share](Share).
 ///
 /// # Safety
 ///
 /// Each position of the loops is, along the strides of `a` and of `b`, one of their elements. The results are valid for writes; nothing else accesses them, and distinct positions
 /// have distinct ones.
-unsafe fn run_at<T: Num>(products: &InPanels, a: Elements<'_, T>, b: Elements<'_, T>, c: *mut T) {
+pub unsafe fn run<T: Num>(products: &InPanels, a: Elements<'_, T>, b: Elements<'_, T>, c: *mut T) {
     let InPanels { roles, m, n, k, exchanged } = products;
     let (m, n, k) = (*m, *n, *k);
     let (a, b) = if *exchanged { (b, a) } else { (a, b) };

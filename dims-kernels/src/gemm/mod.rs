@@ -14,9 +14,8 @@
 //! 221; 128 x 64 by 64 x 128: 204 and 238); without panels it is packed first. Products read in place reach 270 to 280 from 32^3 to
 //! 512^3.
 
-use crate::memory::elements::{Elements, ElementsMut, Reaches};
+use crate::memory::elements::{Elements, Reaches};
 use crate::scalar::Num;
-use alloc::vec::Vec;
 
 #[cfg(feature = "blas")]
 mod blas;
@@ -160,49 +159,6 @@ pub struct Batch {
     pub c: [isize; 3],
 }
 
-/// The results of products, into `out`, which has room for these `len` elements; constants may give the layout of the matrices.
-///
-/// # Safety
-///
-/// In either operand, each position of batch, rows or columns, and sum, along the strides of `batch`, is one of the operand's axes. The results lie
-/// contiguously in some order, as `batch.c` says. `layout` is that of the matrices.
-#[inline(always)]
-pub unsafe fn multiply_batch<T: Num>(
-    batch: Batch,
-    layout: Option<KnownLayout>,
-    a: Elements<'_, T>,
-    b: Elements<'_, T>,
-    out: &mut Vec<T>,
-    len: usize,
-) {
-    let Batch { count, m, n, .. } = batch;
-    assert_eq!(count * m * n, len, "the products are the result");
-    assert!(len <= out.capacity(), "there is room for the results");
-    // SAFETY: `len` results lie contiguously, as the caller promises, and `out` has room for as many; so the products write each place once. The rest is
-    // the caller's promise.
-    unsafe {
-        batch.multiply(layout, a, b, out.as_mut_ptr());
-        out.set_len(len);
-    }
-}
-
-/// The results of products, into memory that is initialised already.
-///
-/// # Safety
-///
-/// In each operand, and in `out`, each position along the strides of `batch` is one of the axes; in `out` different positions are different places.
-#[inline(always)]
-pub unsafe fn multiply_batch_onto<T: Num>(
-    batch: Batch,
-    a: Elements<'_, T>,
-    b: Elements<'_, T>,
-    mut out: ElementsMut<'_, T>,
-) {
-    out.assert_reach(0, &[batch.count, batch.m, batch.n], &batch.c);
-    // SAFETY: `out` is borrowed exclusively; the rest is the caller's promise.
-    unsafe { batch.multiply(None, a, b, out.as_mut_ptr()) };
-}
-
 impl Batch {
     /// Runs the products.
     ///
@@ -211,7 +167,7 @@ impl Batch {
     /// The results from `out` on are valid for writes; nothing else accesses them, and they are distinct. In either operand, each position along the
     /// strides is one of its axes. `layout` is that of the matrices.
     #[inline(always)]
-    unsafe fn multiply<T: Num>(
+    pub unsafe fn multiply<T: Num>(
         &self,
         layout: Option<KnownLayout>,
         a: Elements<'_, T>,

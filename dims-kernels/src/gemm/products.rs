@@ -1,62 +1,21 @@
 //! Strided loops around products: those of a pair of operands, on as many threads as are worthwhile.
 
-use crate::error::Error;
 use crate::gemm::dispatch::is_small_product;
 use crate::gemm::plan::products::{Loop, Products, RoleLoops, count, for_each, shares_rows};
 use crate::gemm::{Matrix, Product, multiply, multiply_scattered};
 use crate::machine::params::MAX_SCATTERED;
 use crate::machine::threads::{self, Carried};
-use crate::memory::allocate::reserve;
-use crate::memory::elements::{Elements, ElementsMut};
+use crate::memory::elements::Elements;
 use crate::scalar::Num;
 use alloc::vec::Vec;
 
-/// The results of all products, `len` elements: each operand is read along the strides that the plan took down of it.
-///
-/// # Safety
-///
-/// Each position of the plan's loops is, along the strides that it took down of `a` and of `b`, one of their elements. Batch, rows and columns together have `len` positions,
-/// and their strides in the result reach each of as many slots once.
-pub unsafe fn run<T: Num>(
-    products: Products,
-    a: Elements<'_, T>,
-    b: Elements<'_, T>,
-    len: usize,
-) -> Result<Vec<T>, Error> {
-    assert_eq!(products.len(), len, "the products are the result");
-    let mut out = reserve::<T>(len)?;
-    // SAFETY: the operands are the caller's promise; the results are the `len` slots of new memory, and all of them are written, as the caller promises.
-    unsafe {
-        run_at(products, a, b, out.as_mut_ptr());
-        out.set_len(len);
-    }
-    Ok(out)
-}
-
-/// As [`run`], into memory that is initialised already: along the strides that the plan took down of it.
-///
-/// # Safety
-///
-/// As for [`run`], of `a` and `b`. Each position of batch, rows and columns is, along the strides in the result, one of the elements of `out`, a distinct one for each.
-pub unsafe fn run_onto<T: Num>(
-    products: Products,
-    a: Elements<'_, T>,
-    b: Elements<'_, T>,
-    mut out: ElementsMut<'_, T>,
-) {
-    let Products { loops, results, m, n, .. } = &products;
-    out.assert_loops(0, loops[..*results].iter().chain([m, n]).map(|l| (l.size, l.c)));
-    // SAFETY: the operands are the caller's promise, and so is that the results are elements of `out`, which is borrowed exclusively.
-    unsafe { run_at(products, a, b, out.as_mut_ptr()) };
-}
-
-/// Runs the products, whose results begin at `c`. Every result is written.
+/// Runs the products, whose results begin at `c`: each operand is read along the strides that the plan took down of it. Every result is written, and none is read before.
 ///
 /// # Safety
 ///
 /// Each position of the loops is, along the strides of `a` and of `b`, one of their elements. The results are valid for writes; nothing else accesses them, and distinct positions
 /// have distinct ones.
-unsafe fn run_at<T: Num>(products: Products, a: Elements<'_, T>, b: Elements<'_, T>, c: *mut T) {
+pub unsafe fn run<T: Num>(products: Products, a: Elements<'_, T>, b: Elements<'_, T>, c: *mut T) {
     let parts = products.parts::<T>();
     let Products { loops, results, m, n, k } = products;
     let all = || loops.iter().chain([&m, &n, &k]);

@@ -8,135 +8,97 @@ use crate::loops::nest::{Nest, Odometer};
 use crate::loops::steps::{Loops, Step, record};
 use crate::machine::threads::{self, Carried};
 use crate::map::lines::{Compute, RowWriter};
-use crate::memory::allocate::reserve;
-use crate::memory::elements::{Elements, OutputSlots};
-use crate::memory::freed::Freed;
+use crate::memory::destination::Destination;
+use crate::memory::elements::Elements;
 use crate::scalar::Element;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
+use core::slice::from_raw_parts_mut;
 use smallvec::SmallVec;
 
-/// The elements of a loop nest in its order, as a new vector of `len` elements.
-pub fn collect<K: Kernel>(kernel: K, nest: &Nest, len: usize) -> Result<Vec<K::Elem>, Error> {
-    collect_lines(&mut Compute::new(kernel), nest, len)
-}
-
-fn collect_lines<T: Copy>(lines: &mut dyn RowWriter<T>, nest: &Nest, len: usize) -> Result<Vec<T>, Error> {
-    let mut out = reserve(len)?;
-    fill_lines(lines, nest, &mut out.spare_capacity_mut()[..len])?;
-    // SAFETY: `fill_lines` wrote all `len` places, or returned an error.
-    unsafe { out.set_len(len) };
-    Ok(out)
-}
-
-/// As [`collect`], into memory that is there already.
-pub fn fill<K: Kernel>(kernel: K, nest: &Nest, out: OutputSlots<'_, K::Elem>) -> Result<(), Error> {
-    // SAFETY: `fill_lines` writes elements alone.
-    fill_lines(&mut Compute::new(kernel), nest, unsafe { out.into_inner() })
-}
-
-/// As [`collect`], for the parts of a loop nest one after the other, each with a kernel of its own, on several threads.
-pub fn collect_parts<'n, K: Kernel<Elem: Send> + 'n>(
+/// The elements of a loop nest in its order. The nest is cut into `parts`, which are computed on threads of their own, each by a kernel that `lower` makes for it.
+pub fn collect<'n, K: Kernel<Elem: Send> + 'n>(
     parts: &'n [Nest],
-    kernel: impl Fn(&'n Nest) -> K,
-    len: usize,
+    lower: impl Fn(&'n Nest) -> K,
+    to: Destination<'_, K::Elem>,
 ) -> Result<Vec<K::Elem>, Error> {
-    assert!(K::PARALLEL || parts.len() <= 1, "kernels with a user's closure run on one thread");
-    let mut out = reserve(len)?;
-    fill_parts(parts, &|nest| Box::new(Compute::new(kernel(nest))), &mut out.spare_capacity_mut()[..len])?;
-    // SAFETY: all `len` places were written, or an error was returned.
-    unsafe { out.set_len(len) };
-    Ok(out)
-}
-
-/// Writes the parts of a loop nest, which cover the result, one behind the other.
-fn fill_parts<'n, T: Copy + Send>(
-    parts: &'n [Nest],
-    lower: &dyn Fn(&'n Nest) -> Box<dyn RowWriter<T> + 'n>,
-    out: &mut [MaybeUninit<T>],
-) -> Result<(), Error> {
-    let mut rest = out;
-    let mut jobs: Vec<threads::Job<'_>> = Vec::with_capacity(parts.len());
-    for nest in parts {
-        let (own, others) = rest.split_at_mut(nest.positions());
-        rest = others;
-        // SAFETY: kernels read elements, which are `Sync`; their operations are plain values, as `PARALLEL` says where there are several parts; the places are each part's own.
-        let part = unsafe { Carried::new((lower(nest), own)) };
-        jobs.push(Box::new(move || {
-            let (mut lines, out) = part.into_inner();
-            fill_lines(&mut *lines, nest, out)
-        }));
-    }
-    assert!(rest.is_empty(), "the loop nests cover the result");
-    threads::run(jobs)
-}
-
-/// As [`collect_parts`], into the `len` places of elements that the kernels read, each at the position at which it is written, and that are no
-/// longer needed. Returns the elements if there is no such place.
-pub fn replace<'n, K: Kernel<Elem: Send> + 'n>(
-    parts: &'n [Nest],
-    kernel: impl Fn(&'n Nest) -> K,
-    freed: Option<&Freed<K::Elem>>,
-    len: usize,
-) -> Result<Vec<K::Elem>, Error> {
-    assert!(K::PARALLEL || parts.len() <= 1, "kernels with a user's closure run on one thread");
-    let mut new = if freed.is_some() { Vec::new() } else { reserve(len)? };
-    let place = freed.map_or(new.as_mut_ptr(), |freed| freed.places(len));
-    // SAFETY: there are `len` places, of the expression's own elements in the order of the loops, each read at its own position alone, or
-    // new memory.
-    unsafe { replace_parts(parts, &|nest| Box::new(Compute::new(kernel(nest))), place, len)? };
-    if freed.is_none() {
-        // SAFETY: all places were written.
-        unsafe { new.set_len(len) };
-    }
-    Ok(new)
-}
-
-/// # Safety
-///
-/// The places are valid for writes, and nothing else accesses them, but for kernels that read each of them at the position at which it is
-/// written.
-unsafe fn replace_parts<'n, T: Copy + Send>(
-    parts: &'n [Nest],
-    lower: &dyn Fn(&'n Nest) -> Box<dyn RowWriter<T> + 'n>,
-    place: *mut T,
-    len: usize,
-) -> Result<(), Error> {
-    assert_eq!(parts.iter().map(Nest::positions).sum::<usize>(), len, "the loop nests cover the result");
     if let [nest] = parts {
-        // SAFETY: the caller's places, which are as many as the nest has positions.
-        return unsafe { replace_lines(&mut *lower(nest), nest, place) };
+        return collect_lines(&mut Compute::new(lower(nest)), nest, to);
     }
-    let mut jobs: Vec<threads::Job<'_>> = Vec::with_capacity(parts.len());
-    let mut done = 0;
-    for nest in parts {
-        // SAFETY: kernels read elements, which are `Sync`; their operations are plain values, as `PARALLEL` says where there are several parts; the places are each part's own.
-        let part = unsafe { Carried::new((lower(nest), place.wrapping_add(done))) };
-        done += nest.positions();
-        jobs.push(Box::new(move || {
-            let (mut lines, place) = part.into_inner();
-            // SAFETY: the part's own places, which are as many as its nest has positions.
-            unsafe { replace_lines(&mut *lines, nest, place) }
-        }));
+    assert!(K::PARALLEL, "kernels with a user's closure run on one thread");
+    collect_parts(parts, &|nest| Box::new(Compute::new(lower(nest))), to)
+}
+
+/// [`collect`] for a nest that is not cut.
+fn collect_lines<T: Copy>(
+    lines: &mut dyn RowWriter<T>,
+    nest: &Nest,
+    to: Destination<'_, T>,
+) -> Result<Vec<T>, Error> {
+    if let Destination::Reused(_) = to {
+        let len = to.len();
+        // SAFETY: these are `len` places of elements that the kernel reads at the positions at which they are written; `replace_lines` writes all, or returns an error.
+        return unsafe { to.write(|start| replace_lines(lines, nest, start, len)) };
     }
-    threads::run(jobs)
+    // SAFETY: `fill_lines` writes all places, or returns an error.
+    unsafe { to.fill(|out| fill_lines(lines, nest, out)) }
+}
+
+/// [`collect`] for the parts of a nest.
+fn collect_parts<'n, T: Copy + Send>(
+    parts: &'n [Nest],
+    lower: &dyn Fn(&'n Nest) -> Box<dyn RowWriter<T> + 'n>,
+    to: Destination<'_, T>,
+) -> Result<Vec<T>, Error> {
+    assert_eq!(parts.iter().map(Nest::positions).sum::<usize>(), to.len(), "the parts cover the result");
+    let is_reused = matches!(to, Destination::Reused(_));
+    // Each part runs as a nest of its own, whose places are all given or all reused.
+    let write = |start: *mut T| {
+        let mut jobs: Vec<threads::Job<'_>> = Vec::with_capacity(parts.len());
+        let mut done = 0;
+        for nest in parts {
+            // SAFETY: kernels read elements, which are `Sync`; their operations are plain values, as `PARALLEL` says; the places are each part's own.
+            let part = unsafe { Carried::new((lower(nest), start.wrapping_add(done))) };
+            let len = nest.positions();
+            done += len;
+            jobs.push(Box::new(move || {
+                let (mut lines, start) = part.into_inner();
+                if is_reused {
+                    // SAFETY: the part's own places, which are as many as its nest has positions.
+                    unsafe { replace_lines(&mut *lines, nest, start, len) }
+                } else {
+                    // SAFETY: likewise; nothing else accesses them.
+                    fill_lines(&mut *lines, nest, unsafe { from_raw_parts_mut(start.cast(), len) })
+                }
+            }));
+        }
+        threads::run(jobs)
+    };
+    // SAFETY: the parts have as many positions as there are places, and each part writes its own, or returns an error.
+    unsafe { to.write(write) }
 }
 
 /// How many elements are computed before they are written to places that others of them are read from, and how many bytes those have at most.
 const HELD: usize = 4 * TILE;
 const HELD_BYTES: usize = 16 << 10;
 
-/// As [`fill_lines`], for places that the lines may be read from, each for its own element: some lines are computed before they are written.
+/// As [`fill_lines`], for `len` places that the lines may be read from, each for its own element: some lines are computed before they are written.
 ///
 /// # Safety
 ///
-/// As for [`replace_parts`]; there are as many places as the nest has positions.
+/// The places are valid for writes. Nothing else accesses them, but for lines that read each at the position at which it is written.
+///
+/// # Panics
+///
+/// If the nest has more or fewer positions.
 unsafe fn replace_lines<T: Copy>(
     lines: &mut dyn RowWriter<T>,
     nest: &Nest,
     place: *mut T,
+    len: usize,
 ) -> Result<(), Error> {
+    assert_eq!(nest.positions(), len, "the loop nest covers the result");
     let mut faults = Faults::default();
     let most = (HELD_BYTES / size_of::<T>().max(1)).clamp(1, HELD);
     let mut buffer = Vec::with_capacity(most);
@@ -154,11 +116,15 @@ unsafe fn replace_lines<T: Copy>(
         true
     });
     faults.into_result()?;
-    assert_eq!(done, nest.positions(), "the loop nest covers the result");
+    assert_eq!(done, len, "the loop nest covers the result");
     Ok(())
 }
 
 /// As [`collect`], for elements that lie in memory already, the nest's only operand: a copy.
+///
+/// # Panics
+///
+/// If the memory is reused, or the nest has more or fewer positions than there are places.
 ///
 /// # Safety
 ///
@@ -168,17 +134,17 @@ unsafe fn replace_lines<T: Copy>(
 pub unsafe fn collect_memory<T: Element>(
     elements: Elements<'_, T>,
     nest: &Nest,
-    len: usize,
+    to: Destination<'_, T>,
     reason: &'static str,
 ) -> Result<Vec<T>, Error> {
-    let mut out = reserve(len)?;
-    let mut rest = &mut out.spare_capacity_mut()[..len];
-    let threads = threads::parts(len);
-    record(|| Step::Copy { reason, loops: Loops::new::<T>(nest, len, threads) });
-    if threads <= 1 {
-        // SAFETY: the caller's promise.
-        unsafe { copy(elements, nest, rest) };
-    } else {
+    let threads = threads::parts(to.len());
+    record(|| Step::Copy { reason, loops: Loops::new::<T>(nest, to.len(), threads) });
+    let fill = |mut rest: &mut [MaybeUninit<T>]| {
+        if threads <= 1 {
+            // SAFETY: the caller's promise.
+            unsafe { copy(elements, nest, rest) };
+            return Ok(());
+        }
         let parts = nest.split(0, threads);
         let mut work = Vec::with_capacity(parts.len());
         for nest in &parts {
@@ -186,12 +152,13 @@ pub unsafe fn collect_memory<T: Element>(
             rest = others;
             work.push((nest, own));
         }
+        assert!(rest.is_empty(), "the parts cover the result");
         // SAFETY: a part has positions of the nest only, and the caller promises that each of these is an element.
         threads::each(work, |(nest, out)| unsafe { copy(elements, nest, out) });
-    }
-    // SAFETY: `copy` wrote all places of each part, all together `len`.
-    unsafe { out.set_len(len) };
-    Ok(out)
+        Ok(())
+    };
+    // SAFETY: `copy` writes all places of each part, and the parts are the nest, which covers the result.
+    unsafe { to.fill(fill) }
 }
 
 /// Whether a share of a result is too large for the caches, and its lines are so long that prefetched elements are mostly on them: short

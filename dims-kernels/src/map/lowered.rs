@@ -6,9 +6,8 @@ use crate::load::tiles::for_each_run;
 use crate::loops::nest::Nest;
 use crate::machine::threads::{self, Carried};
 use crate::map::update::is_apart;
-use crate::memory::allocate::reserve;
+use crate::memory::destination::Destination;
 use crate::memory::elements::{ElementsMut, OutputSlots};
-use crate::memory::freed::Freed;
 use crate::ops::code::DType;
 use crate::program::interpreter::Span;
 use crate::program::lowered::LoweredProgram;
@@ -24,7 +23,7 @@ struct Places<'p> {
     strides: &'p [isize],
 }
 
-/// The elements of a nest in its order, as a new vector of `len` elements.
+/// The elements of a nest in its order.
 ///
 /// # Safety
 ///
@@ -32,52 +31,22 @@ struct Places<'p> {
 ///
 /// # Panics
 ///
-/// If the program yields another type.
+/// If the program yields another type, or the nest has more or fewer positions than there are places.
 pub unsafe fn collect<T: Element>(
     program: &LoweredProgram<'_>,
     nest: &Nest,
-    len: usize,
+    to: Destination<'_, T>,
 ) -> Result<Vec<T>, Error> {
-    let mut out: Vec<T> = reserve(len)?;
     assert_eq!(DType::of::<T>(), Some(program.dtype()), "results have the type of the places");
-    // SAFETY: the vector has room for `len` elements of the type; the nest is the caller's.
-    unsafe { write_all(program, nest, out.as_mut_ptr().cast(), len) };
-    // SAFETY: all of them were written.
-    unsafe { out.set_len(len) };
-    Ok(out)
-}
-
-/// As [`collect`], into memory that is there already.
-///
-/// # Safety
-///
-/// As for [`collect`].
-///
-/// # Panics
-///
-/// If the program yields another type.
-pub unsafe fn fill<T: Element>(program: &LoweredProgram<'_>, nest: &Nest, out: OutputSlots<'_, T>) {
-    assert_eq!(DType::of::<T>(), Some(program.dtype()), "results have the type of the places");
-    // SAFETY: elements alone are written, into as many places as there are; the nest is the caller's.
-    unsafe {
-        let out = out.into_inner();
-        write_all(program, nest, out.as_mut_ptr().cast(), out.len());
-    }
-}
-
-/// As [`collect`], into the `len` places of elements that the program reads, each at the position at which it is written, and that are no longer needed.
-///
-/// # Safety
-///
-/// As for [`collect`]; the places are those of such elements.
-///
-/// # Panics
-///
-/// If the program yields another type.
-pub unsafe fn replace<T: Element>(program: &LoweredProgram<'_>, nest: &Nest, freed: &Freed<T>, len: usize) {
-    assert_eq!(DType::of::<T>(), Some(program.dtype()), "results have the type of the places");
-    // SAFETY: there are `len` places; the rest is the caller's promise. (A span is computed before any of its results is written.)
-    unsafe { write_all(program, nest, freed.places(len).cast(), len) };
+    let len = to.len();
+    let write = |start: *mut T| {
+        // SAFETY: there are `len` places of the type; those that are reused are of elements that the program reads at the positions at which they are written. The nest is the
+        // caller's. (A span is computed before any of its results is written.)
+        unsafe { write_all(program, nest, start.cast(), len) };
+        Ok(())
+    };
+    // SAFETY: all places are written.
+    unsafe { to.write(write) }
 }
 
 /// Writes the elements of a nest to `len` places one behind the other.

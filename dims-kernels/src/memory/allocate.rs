@@ -37,18 +37,6 @@ pub fn reserve<T>(len: usize) -> Result<Vec<T>, Error> {
     Ok(unsafe { Vec::from_raw_parts(start.cast(), 0, len) })
 }
 
-/// `len` elements; each is the value of `element` for its number.
-#[inline(always)]
-pub fn from_fn<T: Copy>(len: usize, element: impl Fn(usize) -> T) -> Result<Vec<T>, Error> {
-    let mut data = reserve(len)?;
-    for (at, place) in data.spare_capacity_mut()[..len].iter_mut().enumerate() {
-        place.write(element(at));
-    }
-    // SAFETY: each of the `len` places was just written.
-    unsafe { data.set_len(len) };
-    Ok(data)
-}
-
 #[cold]
 fn too_large(len: usize) -> Error {
     Error::TooLarge { elements: len }

@@ -20,15 +20,16 @@ impl<T> Freed<T> {
         Freed { start: elements.as_mut_ptr().cast(), len: elements.len() }
     }
 
-    /// The places, which are `len`.
-    ///
-    /// # Panics
-    ///
-    /// If they are not.
+    /// How many places there are.
     #[inline(always)]
-    pub fn places(&self, len: usize) -> *mut T {
-        assert_eq!(self.len, len, "a place for each element");
-        self.start
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     /// The first place.

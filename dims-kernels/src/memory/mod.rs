@@ -3,6 +3,7 @@
 pub mod allocate;
 pub mod axes;
 pub mod buffer;
+pub mod destination;
 pub mod elements;
 pub mod freed;
 pub mod held;

@@ -14,21 +14,9 @@ macro_rules! compiled {
             operands: $crate::contract::Operands<'_, Self>,
             scale: Self,
             axes: $crate::contract::LoopAxes<'_>,
-            kept: &[usize],
-        ) -> Result<::alloc::vec::Vec<Self>, $crate::error::Error> {
-            $crate::contract::contract(operands, scale, axes, kept)
-        }
-
-        $(#[$attribute])*
-        #[track_caller]
-        fn contract_onto(
-            _: $crate::seal::Seal,
-            operands: $crate::contract::Operands<'_, Self>,
-            scale: Self,
-            axes: $crate::contract::LoopAxes<'_>,
             target: $crate::contract::target::Target<'_, Self>,
-        ) -> Result<(), $crate::error::Error> {
-            $crate::contract::contract_onto(operands, scale, axes, target)
+        ) -> Result<::alloc::vec::Vec<Self>, $crate::error::Error> {
+            $crate::contract::contract(operands, scale, axes, target)
         }
 
         $(#[$attribute])*
@@ -120,8 +108,9 @@ macro_rules! reduction {
         fn $name(
             _: $crate::seal::Seal,
             memory: $crate::reduce::InMemory<'_, Self>,
+            to: $crate::memory::destination::Destination<'_, $out>,
         ) -> Result<::alloc::vec::Vec<$out>, $crate::error::Error> {
-            memory.reduce($crate::reduce::reducers::$reducer $(::<$greatest>)?)
+            memory.reduce(to, $crate::reduce::reducers::$reducer $(::<$greatest>)?)
         }
     };
 }

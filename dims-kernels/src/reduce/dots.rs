@@ -9,9 +9,8 @@ use crate::machine::isa::{Isa, Task, dispatch};
 use crate::machine::params::params;
 use crate::machine::prefetch::{LINE, prefetch_lines};
 use crate::machine::threads;
-use crate::memory::allocate::reserve;
+use crate::memory::destination::Destination;
 use crate::memory::elements::Elements;
-use crate::memory::elements::OutputSlots;
 use crate::reduce::fold::{self, together};
 use crate::reduce::reducers::Sum;
 use crate::reduce::{BLOCK, is_far, push, total};
@@ -29,42 +28,27 @@ const MAX_CHUNK: usize = BLOCK * DOT_LANES;
 /// Lines that are shorter are summed as fast by any loop.
 const MIN_LINE: usize = 128;
 
-/// The nest's sums of products of its two operands, if both lie along the innermost loop, which is reduced, as neighbours: as a new vector of `len`
-/// elements in the order of the kept loops.
+/// The nest's sums of products of its two operands, which are [lines](are_lines), in the order of the kept loops.
+///
+/// # Panics
+///
+/// If they are not, the memory is reused, or there are more or fewer places than sums.
 pub fn sum_products<T: Num>(
     operands: [Elements<'_, T>; 2],
     nest: &Nest,
-    len: usize,
-) -> Option<Result<Vec<T>, Error>> {
-    if !are_lines(nest) {
-        return None;
-    }
-    let mut out = match reserve(len) {
-        Ok(out) => out,
-        Err(error) => return Some(Err(error)),
+    to: Destination<'_, T>,
+) -> Result<Vec<T>, Error> {
+    assert!(are_lines(nest), "the operands lie along the innermost loop");
+    let fill = |places: &mut [MaybeUninit<T>]| {
+        write(operands, nest, places);
+        Ok(())
     };
-    write(operands, nest, &mut out.spare_capacity_mut()[..len]);
-    // SAFETY: every place was written.
-    unsafe { out.set_len(len) };
-    Some(Ok(out))
-}
-
-/// As [`sum_products`], into places that are there already. Returns whether the operands lie so.
-pub fn sum_products_into<T: Num>(
-    operands: [Elements<'_, T>; 2],
-    nest: &Nest,
-    places: OutputSlots<'_, T>,
-) -> bool {
-    if !are_lines(nest) {
-        return false;
-    }
     // SAFETY: every place is written.
-    write(operands, nest, unsafe { places.into_inner() });
-    true
+    unsafe { to.fill(fill) }
 }
 
 /// Whether both operands of a nest lie along the innermost loop, which is reduced and not short, as neighbours.
-fn are_lines(nest: &Nest) -> bool {
+pub fn are_lines(nest: &Nest) -> bool {
     let last = nest.depth() - 1;
     // (A single sum is cut into parts by other means.)
     !nest.inner_kept
@@ -351,7 +335,7 @@ mod tests {
             strides.push().copy_from_slice(&[0, 1]);
             let nest = Nest::reduce(&[rows, columns], &[0], &[1], &strides);
             let operands = [Elements::of_slice(&matrix), Elements::of_slice(&vector)];
-            let found = sum_products(operands, &nest, rows).expect("lines of memory").expect("memory");
+            let found = sum_products(operands, &nest, Destination::New(rows)).expect("memory");
             let expected: Vec<f32> =
                 matrix.chunks(step).map(|line| line.iter().zip(&vector).map(|(x, y)| x * y).sum()).collect();
             assert_eq!(found, expected, "{rows} x {columns}");

@@ -18,8 +18,8 @@ use crate::load::{Faults, Kernel, TILE, Tile};
 use crate::loops::nest::{Nest, Odometer, Parts};
 use crate::machine::isa::{Baseline, Isa, Task, dispatch};
 use crate::machine::threads::{self, Carried};
-use crate::memory::allocate::reserve;
-use crate::memory::elements::{Elements, OutputSlots};
+use crate::memory::destination::Destination;
+use crate::memory::elements::Elements;
 use crate::ops::code::Reduction;
 use crate::program::lowered::LoweredProgram;
 use crate::reduce::lanes::{Lanes, LineReduction};
@@ -89,12 +89,16 @@ pub trait Reducer<T>: Copy {
     /// Reduces elements in memory. Where the element type [has a function](crate::scalar::Num::sum_memory) for this reduction, it is that one, which
     /// is compiled already.
     #[inline(always)]
-    fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<Self::Out>, Error>
+    fn reduce_memory(
+        self,
+        memory: InMemory<'_, T>,
+        to: Destination<'_, Self::Out>,
+    ) -> Result<Vec<Self::Out>, Error>
     where
         T: Element,
         Self::Out: Send,
     {
-        memory.reduce(self)
+        memory.reduce(to, self)
     }
 }
 
@@ -103,7 +107,6 @@ pub struct InMemory<'a, T> {
     elements: Reduced<'a, T>,
     nest: &'a Nest,
     work: usize,
-    len: usize,
     count: usize,
 }
 
@@ -113,21 +116,14 @@ enum Reduced<'a, T> {
 }
 
 impl<'a, T> InMemory<'a, T> {
-    /// Elements that a nest has a row of strides for. There is so much `work` to share among threads, and there are `len` results, each made of `count`
-    /// elements.
+    /// Elements that a nest has a row of strides for. There is so much `work` to share among threads, and each result is made of `count` elements.
     ///
     /// # Safety
     ///
     /// Each position of the nest is, along its row, one of the elements' axes.
     #[inline(always)]
-    pub unsafe fn new(
-        elements: Elements<'a, T>,
-        nest: &'a Nest,
-        work: usize,
-        len: usize,
-        count: usize,
-    ) -> Self {
-        InMemory { elements: Reduced::Memory(elements), nest, work, len, count }
+    pub unsafe fn new(elements: Elements<'a, T>, nest: &'a Nest, work: usize, count: usize) -> Self {
+        InMemory { elements: Reduced::Memory(elements), nest, work, count }
     }
 
     /// As [`new`](InMemory::new), for the elements of a program that can be a [kernel](LoweredProgram::is_kernel).
@@ -139,17 +135,20 @@ impl<'a, T> InMemory<'a, T> {
         program: &'a LoweredProgram<'a>,
         nest: &'a Nest,
         work: usize,
-        len: usize,
         count: usize,
     ) -> Self {
-        InMemory { elements: Reduced::Program(program), nest, work, len, count }
+        InMemory { elements: Reduced::Program(program), nest, work, count }
     }
 }
 
 impl<T: Element> InMemory<'_, T> {
     /// Runs the reduction.
-    pub fn reduce<R: Reducer<T, Out: Send>>(self, reducer: R) -> Result<Vec<R::Out>, Error> {
-        let InMemory { elements, nest, work, len, count } = self;
+    pub fn reduce<R: Reducer<T, Out: Send>>(
+        self,
+        to: Destination<'_, R::Out>,
+        reducer: R,
+    ) -> Result<Vec<R::Out>, Error> {
+        let InMemory { elements, nest, work, count } = self;
         let elements = match elements {
             Reduced::Memory(elements) => elements,
             // (Builds without debug assertions lower none, so no loop is compiled for them.)
@@ -157,48 +156,35 @@ impl<T: Element> InMemory<'_, T> {
                 // SAFETY: each position of the nest is an element of each operand, as `of_program` was promised; `reduce` runs a kernel over the nest, or the part,
                 // that it is made for.
                 let lower = |nest| unsafe { program.kernel::<T>(&mut Nest::operands(nest)) };
-                return reduce(nest, &mut Parts::new(), lower, work, len, count, reducer);
+                return reduce(nest, &mut Parts::new(), lower, work, to, count, reducer);
             }
             Reduced::Program(_) => unreachable!("builds without debug assertions lower no expression"),
         };
         // SAFETY: each position of the nest is an element, as `new` was promised; `reduce` runs a kernel over the nest, or the part, that it is made for.
         let lower = |nest| unsafe { Strided::new(elements, Nest::operands(nest).next_row(), ()) };
-        reduce(nest, &mut Parts::new(), lower, work, len, count, reducer)
+        reduce(nest, &mut Parts::new(), lower, work, to, count, reducer)
     }
 }
 
-/// Runs a reduction; the result has `len` elements in the order of the kept axes.
+/// Runs a reduction. The results lie in the order of the kept axes; after an error some of them may have been written.
 ///
 /// `kernel` lowers the expression for a nest, or for a part of one: several parts run on as many threads as `work` elements are
 /// worth.
+///
+/// # Panics
+///
+/// If the memory is reused, or there are more or fewer places than results.
 pub fn reduce<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     nest: &'n Nest,
     parts: &'n mut Parts,
     kernel: impl Fn(&'n Nest) -> K,
     work: usize,
-    len: usize,
+    to: Destination<'_, R::Out>,
     count: usize,
     reducer: R,
 ) -> Result<Vec<R::Out>, Error> {
-    let mut out = reserve(len)?;
-    write(nest, parts, kernel, work, &mut out.spare_capacity_mut()[..len], count, reducer)?;
-    // SAFETY: every place was written.
-    unsafe { out.set_len(len) };
-    Ok(out)
-}
-
-/// As [`reduce`], into places that are there already. After an error some of them may have been given values.
-pub fn reduce_into<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
-    nest: &'n Nest,
-    parts: &'n mut Parts,
-    kernel: impl Fn(&'n Nest) -> K,
-    work: usize,
-    places: OutputSlots<'_, R::Out>,
-    count: usize,
-    reducer: R,
-) -> Result<(), Error> {
-    // SAFETY: every place is written, if there is no error; nobody counts them.
-    write(nest, parts, kernel, work, unsafe { places.into_inner() }, count, reducer)
+    // SAFETY: every place is written, if there is no error.
+    unsafe { to.fill(|places| write(nest, parts, kernel, work, places, count, reducer)) }
 }
 
 /// Writes each of the results, if there is no error: the kept loops of all parts cover each of the places once, as `Reduce` writes one for each

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::machine::isa::Isa;
+use crate::memory::destination::Destination;
 use crate::ops::code::{Number, Reduction};
 use crate::reduce::fold::{VECTOR, fold};
 use crate::reduce::{InMemory, Reducer};
@@ -38,8 +39,12 @@ impl<T: Num> Reducer<T> for Sum {
         T::from_acc(acc)
     }
     #[inline(always)]
-    fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<Self::Out>, Error> {
-        T::sum_memory(SEAL, memory)
+    fn reduce_memory(
+        self,
+        memory: InMemory<'_, T>,
+        to: Destination<'_, Self::Out>,
+    ) -> Result<Vec<Self::Out>, Error> {
+        T::sum_memory(SEAL, memory, to)
     }
 }
 
@@ -71,8 +76,12 @@ impl<T: Num> Reducer<T> for Prod {
         T::from_acc(acc)
     }
     #[inline(always)]
-    fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<Self::Out>, Error> {
-        T::prod_memory(SEAL, memory)
+    fn reduce_memory(
+        self,
+        memory: InMemory<'_, T>,
+        to: Destination<'_, Self::Out>,
+    ) -> Result<Vec<Self::Out>, Error> {
+        T::prod_memory(SEAL, memory, to)
     }
 }
 
@@ -104,8 +113,12 @@ impl<T: Analytic> Reducer<T> for Mean {
         T::mean_of(acc, count)
     }
     #[inline(always)]
-    fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<Self::Out>, Error> {
-        T::mean_memory(SEAL, memory)
+    fn reduce_memory(
+        self,
+        memory: InMemory<'_, T>,
+        to: Destination<'_, Self::Out>,
+    ) -> Result<Vec<Self::Out>, Error> {
+        T::mean_memory(SEAL, memory, to)
     }
 }
 
@@ -137,8 +150,12 @@ impl<T: Ordered> Reducer<T> for Max {
         acc
     }
     #[inline(always)]
-    fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<Self::Out>, Error> {
-        T::max_memory(SEAL, memory)
+    fn reduce_memory(
+        self,
+        memory: InMemory<'_, T>,
+        to: Destination<'_, Self::Out>,
+    ) -> Result<Vec<Self::Out>, Error> {
+        T::max_memory(SEAL, memory, to)
     }
 }
 
@@ -170,8 +187,12 @@ impl<T: Ordered> Reducer<T> for Min {
         acc
     }
     #[inline(always)]
-    fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<Self::Out>, Error> {
-        T::min_memory(SEAL, memory)
+    fn reduce_memory(
+        self,
+        memory: InMemory<'_, T>,
+        to: Destination<'_, Self::Out>,
+    ) -> Result<Vec<Self::Out>, Error> {
+        T::min_memory(SEAL, memory, to)
     }
 }
 
@@ -234,8 +255,8 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for Arg<GREATEST> {
         acc.1
     }
     #[inline(always)]
-    fn reduce_memory(self, memory: InMemory<'_, T>) -> Result<Vec<usize>, Error> {
-        if GREATEST { T::argmax_memory(SEAL, memory) } else { T::argmin_memory(SEAL, memory) }
+    fn reduce_memory(self, memory: InMemory<'_, T>, to: Destination<'_, usize>) -> Result<Vec<usize>, Error> {
+        if GREATEST { T::argmax_memory(SEAL, memory, to) } else { T::argmin_memory(SEAL, memory, to) }
     }
 }
 

@@ -12,9 +12,8 @@ use crate::load::{Faults, Kernel, TILE};
 use crate::loops::nest::{Nest, Odometer};
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::machine::threads::{self, Carried};
-use crate::memory::allocate::reserve;
+use crate::memory::destination::Destination;
 use crate::memory::elements::Elements;
-use crate::memory::freed::Freed;
 use crate::ops::code::LineWork;
 use crate::ops::special::logaddexp;
 use crate::reduce::fold::{LANES, fold, together};
@@ -110,7 +109,7 @@ impl<T: Element> InMemory<'_, T> {
     pub fn collect<W: Along<T>>(self, along: W) -> Result<Vec<T>, Error> {
         let InMemory { elements, parts, len, inner } = self;
         in_parts(
-            len,
+            Destination::New(len),
             parts.iter(),
             |nest| nest.positions(),
             |nest, out| {
@@ -129,64 +128,69 @@ impl<T: Element> InMemory<'_, T> {
 /// The elements of a nest whose first `nest.outer` loops run over blocks of lines, after the work along those lines.
 pub fn collect<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
     parts: impl ExactSizeIterator<Item = (K, &'n Nest)>,
-    len: usize,
     inner: usize,
     along: W,
+    to: Destination<'_, K::Elem>,
 ) -> Result<Vec<K::Elem>, Error> {
     assert!(K::PARALLEL || parts.len() <= 1, "kernels with a user's closure run on one thread");
+    if let Destination::Reused(_) = to {
+        let len = to.len();
+        // SAFETY: these are `len` places of elements that the kernels read at the positions at which they are written. All are written, or there is an error.
+        return unsafe { to.write(|place| replace(parts, place, len, inner, along)) };
+    }
     in_parts(
-        len,
+        to,
         parts,
         |(_, nest)| nest.positions(),
         |(kernel, nest), out| dispatch(Scan { kernel, nest, out, inner, along }),
     )
 }
 
-/// New memory for `len` elements. Each of `parts`, on a thread of its own, writes as many of them as it has positions, or returns an error.
+/// Each of `parts`, on a thread of its own, writes as many elements as it has positions, or returns an error.
 fn in_parts<T: Copy + Send, P>(
-    len: usize,
+    to: Destination<'_, T>,
     parts: impl ExactSizeIterator<Item = P>,
     positions: impl Fn(&P) -> usize,
     run: impl Fn(P, &mut [MaybeUninit<T>]) -> Result<(), Error> + Sync,
 ) -> Result<Vec<T>, Error> {
-    let mut out = reserve(len)?;
-    let mut rest = &mut out.spare_capacity_mut()[..len];
-    let mut work = Vec::with_capacity(parts.len());
-    for part in parts {
-        let (own, others) = rest.split_at_mut(positions(&part));
-        rest = others;
-        // SAFETY: a part is a nest, or a kernel with one: kernels read elements, which are `Sync`, and their operations are plain values where there are several parts, as
-        // callers assert; the places are each part's own.
-        work.push(unsafe { Carried::new((part, own)) });
-    }
-    assert!(rest.is_empty(), "the parts cover the result");
-    let run = |work: Carried<(P, &mut [MaybeUninit<T>])>| {
-        let (part, own) = work.into_inner();
-        run(part, own)
+    let fill = |mut rest: &mut [MaybeUninit<T>]| {
+        let mut work = Vec::with_capacity(parts.len());
+        for part in parts {
+            let (own, others) = rest.split_at_mut(positions(&part));
+            rest = others;
+            // SAFETY: a part is a nest, or a kernel with one: kernels read elements, which are `Sync`, and their operations are plain values where there are several parts, as
+            // callers assert; the places are each part's own.
+            work.push(unsafe { Carried::new((part, own)) });
+        }
+        assert!(rest.is_empty(), "the parts cover the result");
+        let run = |work: Carried<(P, &mut [MaybeUninit<T>])>| {
+            let (part, own) = work.into_inner();
+            run(part, own)
+        };
+        threads::each(work, run).into_iter().collect()
     };
-    threads::each(work, run).into_iter().collect::<Result<(), _>>()?;
-    // SAFETY: each part wrote as many elements as it has positions, all together `len`, or returned an error.
-    unsafe { out.set_len(len) };
-    Ok(out)
+    // SAFETY: each part writes as many elements as it has positions, all places together, or returns an error.
+    unsafe { to.fill(fill) }
 }
 
-/// As [`collect`], into the `len` places of elements that the kernels read, each at the position at which it is written, and that are no longer
-/// needed.
-pub fn replace<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
+/// As [`collect`], into the `len` places of elements that the kernels read.
+///
+/// # Safety
+///
+/// The places are valid for writes. Nothing else accesses them, but for kernels that read each at the position at which it is written.
+unsafe fn replace<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
     parts: impl ExactSizeIterator<Item = (K, &'n Nest)>,
-    freed: &Freed<K::Elem>,
+    place: *mut K::Elem,
     len: usize,
     inner: usize,
     along: W,
 ) -> Result<(), Error> {
-    assert!(K::PARALLEL || parts.len() <= 1, "kernels with a user's closure run on one thread");
-    let place = freed.places(len);
     let mut done = 0;
     let mut work = Vec::with_capacity(parts.len());
     for (kernel, nest) in parts {
         let len = nest.positions();
         let part = ReplacingScan { kernel, nest, place: place.wrapping_add(done), len, inner, along };
-        // SAFETY: kernels read elements, which are `Sync`; their operations are plain values, as `PARALLEL` says where there are several parts; the places of a part are those of
+        // SAFETY: kernels read elements, which are `Sync`; their operations are plain values where there are several parts, as the caller asserts; the places of a part are those of
         // the expression's own elements at the part's positions, which no other part reads or writes.
         work.push(unsafe { Carried::new(part) });
         done += len;

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::machine::threads;
+use crate::memory::destination::Destination;
 use crate::ops::code::LineWork;
 use crate::reduce::fold::{LANES, fold, together};
 use crate::scalar::{Num, Real};
@@ -47,7 +48,7 @@ impl<T: Real> Pulled<'_, T> {
         let parts: Vec<Range<usize>> =
             (0..threads).map(|part| part * lines / threads..(part + 1) * lines / threads).collect();
         in_parts(
-            all,
+            Destination::New(all),
             parts.into_iter(),
             |lines| lines.len() * self.len,
             |lines, out| {

@@ -1,6 +1,7 @@
 //! Running parts: `out[place] += program(operands)`.
 
 use crate::compiled;
+use crate::contract::target::Target;
 use crate::contract::{self, LoopAxes};
 use crate::error::Error;
 use crate::loops::axes::Axes;
@@ -8,10 +9,11 @@ use crate::loops::nest::{Nest, Odometer, Parts};
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops as StepLoops, Step as Explained, record};
 use crate::machine::threads;
-use crate::map::elementwise::{collect, collect_memory, collect_parts};
+use crate::map::elementwise::{collect, collect_memory};
 use crate::memory::allocate::reserve;
 use crate::memory::axes::Axis;
 use crate::memory::buffer::Buffer;
+use crate::memory::destination::Destination;
 use crate::memory::elements::Elements;
 use crate::ops::code::{DType, Number};
 use crate::program::interpreter::{self, ExtraOutput, Interpreted, Output};
@@ -284,7 +286,9 @@ pub(crate) fn mapped<T: Output>(field: &Field, order: &[usize]) -> Result<Vec<T>
         rows.push().copy_from_slice(&operand.place.strides);
         let nest = Nest::map(&field.sizes, order, &rows);
         // SAFETY: the elements have an axis for each loop of the field, with its size and stride.
-        return unsafe { collect_memory(memories.elements::<T>(field, number), &nest, len, "gradient") };
+        return unsafe {
+            collect_memory(memories.elements::<T>(field, number), &nest, Destination::New(len), "gradient")
+        };
     }
     let rows = rows(field);
     let nest = Nest::map(&field.sizes, order, &rows);
@@ -294,11 +298,8 @@ pub(crate) fn mapped<T: Output>(field: &Field, order: &[usize]) -> Result<Vec<T>
         expression: field.program.describe(),
         loops: StepLoops::new::<T>(&nest, len, threads),
     });
-    if threads <= 1 {
-        return collect(Interpreted::<T>::new(&field.program, &sources, &mut nest.operands()), &nest, len);
-    }
-    let parts = nest.split(0, threads);
-    collect_parts(&parts, |nest| Interpreted::<T>::new(&field.program, &sources, &mut nest.operands()), len)
+    let lower = |nest| Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest));
+    collect(&nest.split(0, threads), lower, Destination::New(len))
 }
 
 /// Several values of a field's program, each contiguous in an order of all loops, computed in one pass.
@@ -348,7 +349,7 @@ pub(crate) fn together(
                 )
             }
         };
-        let data = collect_parts(&parts, kernel, len)?;
+        let data = collect(&parts, kernel, Destination::New(len))?;
         for data in &mut beside {
             // SAFETY: the pass has loaded the tile of each position, as it took the elements of the first result from there, and has written those of the others then.
             unsafe { data.set_len(len) };
@@ -381,8 +382,8 @@ fn summed<T: Output + Real>(field: &Field, order: &[usize], reduced: &[usize]) -
         let work = nest.positions();
         explain(&nest, work);
         // SAFETY: the elements have an axis for each loop of the field, with its size and stride.
-        let memory = unsafe { InMemory::new(memories.elements::<T>(field, number), &nest, work, len, count) };
-        return T::sum_memory(SEAL, memory);
+        let memory = unsafe { InMemory::new(memories.elements::<T>(field, number), &nest, work, count) };
+        return T::sum_memory(SEAL, memory, Destination::New(len));
     }
     let rows = rows(field);
     let nest = Nest::reduce(&field.sizes, order, reduced, &rows);
@@ -390,7 +391,7 @@ fn summed<T: Output + Real>(field: &Field, order: &[usize], reduced: &[usize]) -
     let work = len.saturating_mul(count);
     explain(&nest, work);
     let lower = |nest| Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest));
-    reduce(&nest, &mut Parts::new(), lower, work, len, count, reducers::Sum)
+    reduce(&nest, &mut Parts::new(), lower, work, Destination::New(len), count, reducers::Sum)
 }
 
 /// A sum of products as a contraction, if that is worthwhile: factors that are no elements in memory are computed first.
@@ -450,7 +451,7 @@ fn contracted<T: Output + Real>(
     let unnamed = |axis: usize| UNNAMED.get(axis).copied().unwrap_or("..");
     let name = |axis: usize| field.names.as_ref().map_or_else(|| unnamed(axis), |names| names[axis]);
     let axes = LoopAxes { sizes: &own, name: &name };
-    let data = compiled::contract(operands, scale, axes, order)?;
+    let data = compiled::contract(operands, scale, axes, Target::new(order, &own))?;
     Ok(Some(Dense { data, order: order.into() }))
 }
 
@@ -561,8 +562,8 @@ pub(crate) fn product(
         let nest = Nest::reduce(&field.sizes, order, reduced, &rows(field));
         let sources = memories.sources(field);
         let lower = |nest| Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest));
-        let data =
-            reduce(&nest, &mut Parts::new(), lower, len.saturating_mul(count), len, count, reducers::Prod)?;
+        let (work, to) = (len.saturating_mul(count), Destination::New(len));
+        let data = reduce(&nest, &mut Parts::new(), lower, work, to, count, reducers::Prod)?;
         Ok(Buffer::from(data).held())
     }
     floats!(dtype, of(field, order, reduced))

@@ -7,6 +7,7 @@ use crate::loops::rows::Rows;
 use crate::map::elementwise::collect;
 use crate::memory::allocate::reserve;
 use crate::memory::buffer::Buffer;
+use crate::memory::destination::Destination;
 use crate::memory::elements::{Elements, ElementsMut, Reached};
 use crate::ops::Own;
 use crate::ops::code::{Binary, Code, DType, Kind, Number, Unary};
@@ -449,8 +450,9 @@ fn copied<T: Element>(elements: Elements<'_, T>, along: &Along<'_>) -> Result<Ar
         rows.push_at(offset).copy_from_slice(strides);
         let nest = Nest::map(sizes, order, &rows);
         // SAFETY: the strides are those along which the recorded expression reads the elements, at the sizes of its loops; the kernel runs over this nest.
-        let kernel = unsafe { Strided::<T, ()>::new(elements, nest.operands().next_row(), ()) };
-        return Ok(Buffer::from(collect(kernel, &nest, len)?).held());
+        let lower = |nest| unsafe { Strided::<T, ()>::new(elements, Nest::operands(nest).next_row(), ()) };
+        let data = collect(core::slice::from_ref(&nest), lower, Destination::New(len))?;
+        return Ok(Buffer::from(data).held());
     };
     let mut data = reserve(len)?;
     for (moved, &from_table) in positions(sizes, order, strides).zip(table) {

@@ -15,6 +15,7 @@ use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::is_recording;
 use kernels::memory::buffer::Buffer;
+use kernels::memory::destination::Destination;
 use kernels::program::Register;
 use kernels::program::code::{DType, LineWork, Reduction};
 use kernels::scalar::Element;
@@ -55,7 +56,7 @@ pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(
             return Err(lost(operation, writer.names_of_variables()));
         }
         let len = shape.volume(axes.iter().copied(), size_of::<T>())?;
-        let data = expr.collect(&Nest::map(sizes, axes, &rows), len)?;
+        let data = expr.collect(&Nest::map(sizes, axes, &rows), Destination::New(len))?;
         return Ok(Field::held(sizes, &Buffer::from(data).held(), Place::contiguous(sizes, axes)));
     }
     match writer.finish_any(value, sizes, &rows) {

@@ -13,10 +13,11 @@ use crate::expr::record::{self, is_active};
 use crate::plan::direct::Memory;
 use crate::plan::shape::{Shape, volume};
 use crate::set::Dims;
-use crate::storage::unchecked::{self, collect_few, collect_memory, factor, factor_over};
+use crate::storage::unchecked::{self, collect_memory, copy_few, factor, factor_over};
 use alloc::vec::Vec;
 use core::mem::forget;
 use kernels::compiled;
+use kernels::contract::target::Target;
 use kernels::contract::{self, LoopAxes, Supports};
 use kernels::load::Kernel;
 use kernels::loops::nest::{Nest, Parts};
@@ -24,6 +25,7 @@ use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, ProductDims, Step, record as note};
 use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
+use kernels::memory::destination::Destination;
 use kernels::memory::elements::Elements;
 use kernels::program::code::Reduction;
 use kernels::reduce::reducers::Sum;
@@ -54,7 +56,7 @@ where
         && let Some(roles) = &pattern.roles
         && let Some((a, b)) = values.pair()
         && [a.1.len(), b.1.len()] == [pattern.inputs[0].len(), pattern.inputs[1].len()]
-        && let Some(result) = unchecked::product(roles, a, b, || product_dims(pattern))
+        && let Some(result) = unchecked::product(roles, a, b, None, || product_dims(pattern))
     {
         // (They own nothing: to find that out again, as they are dropped, would take a tenth of the time.)
         forget(values);
@@ -146,7 +148,7 @@ fn direct<T: Num>(
             operands.collect(),
             T::ONE,
             LoopAxes { sizes, name: &|axis| axis_name(pattern, axis) },
-            kept,
+            Target::new(kept, sizes),
         )
         .ok()?
     } else {
@@ -168,15 +170,15 @@ fn few_products<T: Num>(
     let ((first, _), others) = memories.split_first()?;
     let axes = bound.few(0, len)?;
     if others.is_empty() {
-        return few(*first, &axes, len).ok();
+        return few(*first, &axes, Destination::New(len)).ok();
     }
     note(|| Step::Elementwise {
         expression: values.describe(),
         loops: Loops::new::<T>(&Nest::map(bound.sizes(), bound.loops.kept, &bound.rows), len, 1),
     });
-    let mut product = collect_few(*first, &axes, len).ok()?;
+    let mut product = copy_few(*first, &axes, Destination::New(len)).ok()?;
     for (number, (elements, _)) in others.iter().enumerate() {
-        let factor = collect_few(*elements, &bound.few(number + 1, len)?, len).ok()?;
+        let factor = copy_few(*elements, &bound.few(number + 1, len)?, Destination::New(len)).ok()?;
         product.iter_mut().zip(factor).for_each(|(product, factor)| *product = product.mul(factor));
     }
     Some(product)
@@ -262,7 +264,7 @@ fn product<T: Num, U: Dims>(
         factors.operands,
         factors.scale,
         LoopAxes { sizes: &live, name: &|axis| axis_name(layout.pattern, axis) },
-        &own,
+        Target::new(&own, &live),
     )?;
     if own.len() == kept.len() {
         return Ok(data);
@@ -298,7 +300,12 @@ fn repeat<T: Num>(
         step *= layout.sizes[axis] as isize;
     }
     let nest = Nest::map(&layout.sizes, kept, &rows);
-    Ok(collect_memory(Elements::of_slice(data), &nest, len, "repeated along axes of size 1")?)
+    Ok(collect_memory(
+        Elements::of_slice(data),
+        &nest,
+        Destination::New(len),
+        "repeated along axes of size 1",
+    )?)
 }
 
 /// For each operand the loops along which it varies.
@@ -362,7 +369,7 @@ fn summed<T: Num>(
     });
     let mut parts = Parts::new();
     let lower = |nest| values.product(&mut Nest::operands(nest));
-    Ok(kernels::reduce::reduce(nest, &mut parts, lower, work, len, count, Sum)?)
+    Ok(kernels::reduce::reduce(nest, &mut parts, lower, work, Destination::New(len), count, Sum)?)
 }
 
 /// Whether the reader of the operands may run on several threads.

@@ -26,6 +26,7 @@ use kernels::loops::rows::Rows;
 use kernels::loops::stride::AnyStride;
 use kernels::memory::allocate::reserve;
 use kernels::memory::axes::Axis;
+use kernels::memory::destination::Destination;
 use kernels::memory::elements::Elements;
 #[cfg(feature = "std")]
 use kernels::program::Register;
@@ -263,7 +264,7 @@ impl<T: Element> Values for Memory<'_, T> {
 
     #[inline]
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
-        Ok(collect_memory(self.elements(), nest, len, "order of the result")?)
+        Ok(collect_memory(self.elements(), nest, Destination::New(len), "order of the result")?)
     }
 
     fn factors<'s, U: Dims>(&'s self, shape: &Shape, factors: &mut Factors<'s, T>) -> Result<(), DimError>
@@ -406,7 +407,7 @@ impl<E: Expr, S: Dims, R: Rank> Values for Lazy<'_, E, S, R> {
     }
 
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<E::Elem>, DimError> {
-        self.expr.collect(nest, len)
+        self.expr.collect(nest, Destination::New(len))
     }
 
     fn factors<'s, U: Dims>(

@@ -21,6 +21,7 @@ use kernels::loops::nest::{Nest, Parts};
 use kernels::loops::steps::{Loops, Step, record as note};
 use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
+use kernels::memory::destination::Destination;
 use kernels::reduce::{Reducer, reduce as run_reduction};
 use kernels::scalar::Element;
 
@@ -65,7 +66,7 @@ where
     {
         let sizes = bound.shape(pattern.output);
         let data = if let Some(axes) = bound.few(0, len) {
-            few(elements, &axes, len)
+            few(elements, &axes, Destination::New(len))
         } else {
             values.collect_first(&Nest::map(bound.sizes(), bound.loops.kept, &bound.rows), len)
         };
@@ -216,7 +217,7 @@ fn combined<T: Element, V: Values<Elem = T>, R: Reducer<T, Out: Element>>(
     });
     let mut parts = Parts::new();
     let lower = |nest| values.0.kernel(&mut Nest::operands(nest));
-    Ok(run_reduction(nest, &mut parts, lower, work, len, count, reducer)?)
+    Ok(run_reduction(nest, &mut parts, lower, work, Destination::New(len), count, reducer)?)
 }
 
 /// As [`reduce`], by any function of the elements along the reduced axes, which come in the order in which the operand has them.

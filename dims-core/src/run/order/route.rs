@@ -2,7 +2,7 @@
 
 use crate::error::DimError;
 use crate::expr::Expr;
-use crate::expr::evaluate::{SMALL, in_line, line, line_into, sizes_of, typed_line};
+use crate::expr::evaluate::{SMALL, in_line, line, sizes_of, typed_line};
 use crate::expr::record::is_active;
 use crate::order::OrderList;
 use crate::plan::axes::AxisList;
@@ -14,6 +14,7 @@ use core::marker::PhantomData;
 use kernels::copy::FEW;
 use kernels::loops::stride::{AnyStride, UnitStride};
 use kernels::memory::axes::Axis;
+use kernels::memory::destination::Destination;
 use kernels::memory::elements::Elements;
 use smallvec::SmallVec;
 
@@ -137,26 +138,15 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     /// The elements of a [line](Route::Line).
     #[inline(always)]
     #[track_caller]
-    pub(super) fn line<E: Expr>(expr: &E, len: usize, operands: usize) -> Result<Vec<E::Elem>, DimError> {
-        if const { Self::typed::<E>().is_some() } {
-            line::<UnitStride, _>(expr, len, operands)
-        } else {
-            line::<AnyStride, _>(expr, len, operands)
-        }
-    }
-
-    /// As `line`, into places that exist already.
-    #[inline(always)]
-    #[track_caller]
-    pub(crate) fn line_into<E: Expr>(
+    pub(crate) fn line<E: Expr>(
         expr: &E,
-        places: &mut [E::Elem],
         operands: usize,
-    ) -> Result<(), DimError> {
+        to: Destination<'_, E::Elem>,
+    ) -> Result<Vec<E::Elem>, DimError> {
         if const { Self::typed::<E>().is_some() } {
-            line_into::<UnitStride, _>(expr, places, operands)
+            line::<UnitStride, _>(expr, operands, to)
         } else {
-            line_into::<AnyStride, _>(expr, places, operands)
+            line::<AnyStride, _>(expr, operands, to)
         }
     }
 

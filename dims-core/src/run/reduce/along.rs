@@ -11,7 +11,7 @@ use crate::plan::shape::Shape;
 use crate::reduce::Evaluated;
 use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
-use crate::storage::unchecked::{collect_lowered, replace_lowered, to_scan};
+use crate::storage::unchecked::{collect_lowered, to_scan};
 use crate::tensor::{Computable, checked};
 use kernels::load::Kernel;
 use kernels::loops::nest::Nest;
@@ -19,6 +19,7 @@ use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, Step, record};
 use kernels::loops::stride::AnyStride;
 use kernels::machine::threads;
+use kernels::memory::destination::Destination;
 use kernels::scalar::Real;
 use kernels::scan::{self, Along};
 use smallvec::SmallVec;
@@ -122,27 +123,22 @@ where
             } else {
                 let own = expr.place::<A::Elem, A::Dims, A::Rank>(order, len);
                 let owned = "the expression owns what is at this place";
+                let to = own.as_ref().map_or(Destination::New(len), Destination::Reused);
+                let finish = |expr: A::Expr, new| {
+                    own.as_ref().map_or(new, |place| expr.into_place(place).expect(owned))
+                };
                 if let Some(program) = lowered(&expr, len) {
-                    let data = match &own {
-                        None => collect_lowered(&program, &nest, len),
-                        Some(place) => {
-                            replace_lowered(&program, &nest, place, len);
-                            drop(program);
-                            Ok(expr.into_place(place).expect(owned))
-                        }
-                    };
-                    data.map(|mut data| {
+                    let new = collect_lowered(&program, &nest, to);
+                    drop(program);
+                    new.map(|new| {
+                        let mut data = finish(expr, new);
                         scan::in_place(&mut data, line * inner, inner, threads, work);
                         data
                     })
                 } else {
                     let kernels =
                         parts.iter().map(|nest| (expr.kernel::<AnyStride>(&mut nest.operands()), nest));
-                    match own {
-                        None => scan::collect(kernels, len, inner, work),
-                        Some(place) => scan::replace(kernels, &place, len, inner, work)
-                            .map(|()| expr.into_place(&place).expect(owned)),
-                    }
+                    scan::collect(kernels, inner, work, to).map(|new| finish(expr, new))
                 }
             };
             data.map_err(|error| shape.name_dims(error.into(), order))?

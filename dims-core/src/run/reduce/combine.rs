@@ -26,6 +26,7 @@ use kernels::loops::steps::{Loops, ProductDims, Step, record};
 use kernels::loops::stride::{AnyStride, StrideKind, UnitStride};
 use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
+use kernels::memory::destination::Destination;
 use kernels::reduce::Reducer;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
@@ -150,26 +151,27 @@ where
     }
     if let Some((operands, order)) = const { &Split::<S, R, D>::lines::<E>(Q::COUNTS) } {
         let nest = Nest::typed_reduce(order.as_slice(), sizes, kept, *operands);
-        return reduced_in::<UnitStride, _, _>(expr, &nest, len, count, reducer)
+        return reduced_in::<UnitStride, _, _>(expr, &nest, Destination::New(len), count, reducer)
             .map_err(|error| shape.name_dims(error, kept));
     }
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::reduce(sizes, kept, reduced, &rows);
-    reduced_in::<AnyStride, _, _>(expr, &nest, len, count, reducer)
+    reduced_in::<AnyStride, _, _>(expr, &nest, Destination::New(len), count, reducer)
         .map_err(|error| shape.name_dims(error, kept))
 }
 
-/// The `len` results of `count` elements each that a nest yields, by a kernel for the known strides.
+/// The results of `count` elements each that a nest yields, by a kernel for the known strides.
 #[inline(always)]
 #[track_caller]
-fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Element>>(
+pub(crate) fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Element>>(
     expr: &E,
     nest: &Nest,
-    len: usize,
+    to: Destination<'_, Q::Out>,
     count: usize,
     reducer: Q,
 ) -> Result<Vec<Q::Out>, DimError> {
+    let len = to.len();
     let work = if E::Kernel::<'_, W>::PARALLEL { len.saturating_mul(count) } else { 0 };
     record(|| Step::Reduce {
         reduction: Q::NAME,
@@ -179,16 +181,16 @@ fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Element>>(
     });
     if const { E::FACTS.memory.is_some() && !W::UNIT } {
         let (elements, _) = expr.memory();
-        return Ok(reducer.reduce_memory(to_reduce(elements, nest, work, len, count))?);
+        return Ok(reducer.reduce_memory(to_reduce(elements, nest, work, count), to)?);
     }
     if let Some(program) =
         lowered(expr, len.saturating_mul(count)).filter(|program| program.is_kernel::<E::Elem>())
     {
-        return Ok(reducer.reduce_memory(to_reduce_lowered(&program, nest, work, len, count))?);
+        return Ok(reducer.reduce_memory(to_reduce_lowered(&program, nest, work, count), to)?);
     }
     let mut parts = Parts::new();
     let lower = |nest| expr.kernel::<W>(&mut Nest::operands(nest));
-    Ok(kernels::reduce::reduce(nest, &mut parts, lower, work, len, count, reducer)?)
+    Ok(kernels::reduce::reduce(nest, &mut parts, lower, work, to, count, reducer)?)
 }
 
 #[inline]

@@ -19,6 +19,7 @@ use alloc::vec::Vec;
 use kernels::compiled;
 use kernels::contract;
 use kernels::contract::LoopAxes;
+use kernels::contract::target::Target;
 use kernels::loops::axes::Axes;
 use kernels::loops::steps::ProductDims;
 use kernels::memory::buffer::Buffer;
@@ -51,7 +52,7 @@ where
         && !is_active()
     {
         let (a, b) = expr.pair();
-        if let Some(result) = product(roles, a, b, Split::<A::Dims, A::Rank, D>::dims::<A::Expr>) {
+        if let Some(result) = product(roles, a, b, None, Split::<A::Dims, A::Rank, D>::dims::<A::Expr>) {
             let (data, sizes) = result?;
             let rank = Split::<A::Dims, A::Rank, D>::KEPT.as_slice().len();
             return Ok(Named::from_expr(Owned::laid_out(data, &sizes[..rank])));
@@ -85,7 +86,8 @@ where
             let (data, order) = contracted(factors, &supports, &shape, kept, &name)?;
             return Ok(finished_in(mapped(data, traced, &order), &order, sizes));
         }
-        let data = compiled::contract(factors.operands, factors.scale, LoopAxes { sizes, name: &name }, kept)
+        let (axes, target) = (LoopAxes { sizes, name: &name }, Target::new(kept, sizes));
+        let data = compiled::contract(factors.operands, factors.scale, axes, target)
             .map_err(|error| shape.name_dims(error.into(), kept))?;
         return Ok(finished(mapped(data, traced, kept), kept, sizes));
     }
@@ -136,7 +138,8 @@ fn contracted<T: Num>(
         [a, b] => contract::order_of_result([a.strides(), b.strides()], supports, sizes, kept),
         _ => kept.into(),
     };
-    let data = compiled::contract(factors.operands, factors.scale, LoopAxes { sizes, name }, &order)
+    let target = Target::new(&order, sizes);
+    let data = compiled::contract(factors.operands, factors.scale, LoopAxes { sizes, name }, target)
         .map_err(|error| shape.name_dims(error.into(), kept))?;
     Ok((data, order))
 }

@@ -84,9 +84,9 @@ impl Products {
         threads::parts(work)
     }
 
-    /// How many elements all results have.
-    pub fn len(&self) -> usize {
-        count(&self.loops[..self.results]) * self.m.size * self.n.size
+    /// The loops over all elements of the results.
+    pub fn over_results(&self) -> impl Iterator<Item = &Loop> {
+        self.loops[..self.results].iter().chain([&self.m, &self.n])
     }
 
     /// The products as a step of a plan.
@@ -102,7 +102,7 @@ impl Products {
             b: (k.b, n.b),
             c: (m.c, n.c),
             summed: count(sums),
-            bytes: self.len() * size_of::<T>(),
+            bytes: count(results) * m.size * n.size * size_of::<T>(),
             threads: self.parts::<T>(),
             typed: false,
             dims: Some(dims),
