@@ -12,12 +12,3 @@ pub struct Seal(());
 
 /// The value that each impl in this crate gives.
 pub(crate) const SEAL: Seal = Seal(());
-
-/// The argument of methods of public traits that this crate alone calls.
-///
-/// No constant that others can name has this type. (A [`Seal`] can be read from the impls that have one.)
-#[derive(Clone, Copy)]
-pub struct Trusted(());
-
-/// The value that calls in this crate pass.
-pub(crate) const TRUSTED: Trusted = Trusted(());

@@ -9,10 +9,9 @@ use crate::expr::record::{is_active, mapped, traced, untraced};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
-use crate::seal::TRUSTED;
 use crate::set::{Dims, Keys, MAX_DIMS};
 use crate::storage::Owned;
-use crate::storage::unchecked::{collect_lowered, collect_memory, copy_few};
+use crate::storage::unchecked::{collect_lowered, collect_memory, copy_few, each_in_line};
 use alloc::vec::Vec;
 use kernels::copy::FEW;
 use kernels::load::Kernel;
@@ -144,7 +143,7 @@ pub(crate) fn line<W: StrideKind, E: Expr>(
     let len = to.len();
     if E::FACTS.simple && E::FACTS.memory.is_none() && len <= SMALL && !is_lowered(len) {
         record_line::<W, E>(expr, len, operands);
-        return Ok(to.from_fn(|at| expr.nth(TRUSTED, at))?);
+        return Ok(each_in_line(to, |at| expr.nth(at))?);
     }
     let nest = Nest::line::<W>(len, operands);
     if const { E::FACTS.memory.is_some() } {

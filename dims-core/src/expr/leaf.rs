@@ -13,7 +13,6 @@ use crate::plan::axes::Layout;
 use crate::plan::direct::Memory;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::seal::Trusted;
 use crate::set::{DimKey, Dims, MAX_DIMS};
 use crate::storage::axes::AxisBlock;
 use crate::storage::unchecked::{collect_memory, factor, nth, strided};
@@ -156,8 +155,8 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
     };
 
     #[inline(always)]
-    fn nth(&self, _: Trusted, at: usize) -> T {
-        nth(self.elements(), at as isize)
+    fn nth(&self, at: InLine) -> T {
+        nth(self.elements(), at)
     }
 
     #[inline(always)]
@@ -263,8 +262,8 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     };
 
     #[inline(always)]
-    fn nth(&self, _: Trusted, at: usize) -> T {
-        nth(self.elements(), at as isize)
+    fn nth(&self, at: InLine) -> T {
+        nth(self.elements(), at)
     }
 
     #[inline(always)]
@@ -357,7 +356,7 @@ impl<T: Element> Expr for Scalar<T> {
     const FACTS: Facts = Facts { factors: 0, layout: Layout::Free, simple: true, ..Facts::COMPUTED };
 
     #[inline(always)]
-    fn nth(&self, _: Trusted, _: usize) -> T {
+    fn nth(&self, _: InLine) -> T {
         self.0
     }
 

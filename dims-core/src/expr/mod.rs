@@ -5,7 +5,7 @@
 //! loops, and lower the expression to a kernel ([`Expr::kernel`]). The dims of the loops are a parameter of the first two
 //! steps; an expression does not know its own dims, only its leaves do.
 
-use crate::seal::Trusted;
+use crate::storage::unchecked::InLine;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -118,7 +118,7 @@ pub trait Expr {
     /// The element at a place of the line that all operands are, contiguously, where they lie [`alike`](Expr::alike); if the expression is
     /// [simple](Facts::simple).
     #[doc(hidden)]
-    fn nth(&self, _: Trusted, _at: usize) -> Self::Elem {
+    fn nth(&self, _at: InLine) -> Self::Elem {
         unreachable!("the expression is not simple")
     }
 
@@ -339,8 +339,8 @@ impl<E: Expr> Expr for &E {
     const FACTS: Facts = Facts { owns: false, ..E::FACTS };
 
     #[inline(always)]
-    fn nth(&self, trusted: Trusted, at: usize) -> Self::Elem {
-        (**self).nth(trusted, at)
+    fn nth(&self, at: InLine) -> Self::Elem {
+        (**self).nth(at)
     }
 
     #[inline(always)]

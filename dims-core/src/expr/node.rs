@@ -8,8 +8,8 @@ use crate::error::DimError;
 use crate::plan::direct::Memory;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::seal::Trusted;
 use crate::set::Dims;
+use crate::storage::unchecked::InLine;
 use alloc::string::String;
 use alloc::vec::Vec;
 use kernels::contract;
@@ -51,8 +51,8 @@ impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
     };
 
     #[inline(always)]
-    fn nth(&self, trusted: Trusted, at: usize) -> O::Out {
-        self.op.apply::<Baseline>(self.a.nth(trusted, at))
+    fn nth(&self, at: InLine) -> O::Out {
+        self.op.apply::<Baseline>(self.a.nth(at))
     }
 
     #[inline(always)]
@@ -147,8 +147,8 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     };
 
     #[inline(always)]
-    fn nth(&self, trusted: Trusted, at: usize) -> O::Out {
-        self.op.apply::<Baseline>(self.a.nth(trusted, at), self.b.nth(trusted, at))
+    fn nth(&self, at: InLine) -> O::Out {
+        self.op.apply::<Baseline>(self.a.nth(at), self.b.nth(at))
     }
 
     #[inline(always)]
@@ -271,8 +271,8 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
     };
 
     #[inline(always)]
-    fn nth(&self, trusted: Trusted, at: usize) -> A::Elem {
-        if self.cond.nth(trusted, at) { self.a.nth(trusted, at) } else { self.b.nth(trusted, at) }
+    fn nth(&self, at: InLine) -> A::Elem {
+        if self.cond.nth(at) { self.a.nth(at) } else { self.b.nth(at) }
     }
 
     #[inline(always)]

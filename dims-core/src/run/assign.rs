@@ -297,15 +297,10 @@ pub trait NoneLeft: Dims {}
 #[diagnostic::do_not_recommend]
 impl NoneLeft for () {}
 
-/// Whether an array has axes of these sizes, and its elements lie one behind the other.
+/// Whether there are as many axes, of the same sizes.
 #[inline(always)]
-fn is_line(out: &[Axis], axes: &[Axis]) -> bool {
-    let (mut fits, mut len) = (out.len() == axes.len(), 1_usize);
-    for (own, axis) in out.iter().zip(axes).rev() {
-        fits &= own.size == axis.size && own.stride == len as isize;
-        len = len.saturating_mul(own.size);
-    }
-    fits
+fn have_sizes<'a>(axes: &[Axis], others: impl ExactSizeIterator<Item = &'a Axis>) -> bool {
+    axes.len() == others.len() && axes.iter().zip(others).all(|(own, other)| own.size == other.size)
 }
 
 /// Runs a tensor into an array that is there already.
@@ -398,32 +393,34 @@ pub trait OrderInto: AsTensor {
             dims.check_given(&tensor.unified_shape()?)?;
         }
         let (place, axes) = elements_mut(out);
-        if !record::is_active()
-            && let Some((from, len)) = Ordering::<Self::Dims, Self::Rank, L>::same_layout(&tensor.expr, &axes)
+        if let Some(places) = line_mut(place, &axes)
+            && !record::is_active()
         {
-            // Both are contiguous in the same order of axes with the same sizes.
-            record(|| Step::Copy {
-                reason: "order of the result",
-                loops: Loops::new::<Self::Elem>(&Nest::line::<AnyStride>(len, 1), len, 1),
-            });
-            line_mut(place, len).copy_from_slice(unchecked::line(from, 0, len));
-            return Ok(());
-        }
-        match Ordering::<Self::Dims, Self::Rank, L>::route(&tensor.expr) {
-            Route::Few { elements, axes: own, len }
-                if is_line(&axes, &own[FEW - L::GROUPS.as_slice().len()..]) =>
-            {
-                return few(elements, &own, Destination::Given(line_mut(place, len))).map(drop);
+            if let Some(elements) = Ordering::<Self::Dims, Self::Rank, L>::same_layout(&tensor.expr, &axes) {
+                let len = places.len();
+                record(|| Step::Copy {
+                    reason: "order of the result",
+                    loops: Loops::new::<Self::Elem>(&Nest::line::<AnyStride>(len, 1), len, 1),
+                });
+                places.copy_from_slice(elements);
+                return Ok(());
             }
-            // `out` has as many elements, contiguous in the same order.
-            Route::Line { axes: like, len, operands }
-                if Ordering::<Self::Dims, Self::Rank, L>::is_like(&axes, like)
-                    && threads::parts(len) <= 1 =>
-            {
-                let to = Destination::Given(line_mut(place, len));
-                return Ordering::<Self::Dims, Self::Rank, L>::line(&tensor.expr, operands, to).map(drop);
+            match Ordering::<Self::Dims, Self::Rank, L>::route(&tensor.expr) {
+                Route::Few { elements, axes: own, .. }
+                    if have_sizes(&axes, own[FEW - L::GROUPS.as_slice().len()..].iter()) =>
+                {
+                    return few(elements, &own, Destination::Given(places)).map(drop);
+                }
+                // The elements of `out` lie as those of all operands do.
+                Route::Line { axes: like, operands, .. }
+                    if have_sizes(&axes, Ordering::<Self::Dims, Self::Rank, L>::ordered(like))
+                        && threads::parts(places.len()) <= 1 =>
+                {
+                    let to = Destination::Given(places);
+                    return Ordering::<Self::Dims, Self::Rank, L>::line(&tensor.expr, operands, to).map(drop);
+                }
+                _ => {}
             }
-            _ => {}
         }
         // (What is at hand is written at once: to hand over a tensor takes longer than few elements.)
         Self::run_into(tensor, out, dims)

@@ -40,25 +40,54 @@ use kernels::scalar::{Element, Num, Real};
 use kernels::{reduce, scan};
 use smallvec::SmallVec;
 
-/// The element `offset` behind the one at the origin, which the axes must reach.
+/// A position of the line that all operands of an expression are. Those who have one got it from [`each_in_line`].
+#[derive(Clone, Copy)]
+pub struct InLine(usize);
+
+/// The elements of an expression one by one, whose operands lie alike, each a line of as many elements as the result has: `element` reads them at a position.
 #[inline(always)]
-pub(crate) fn nth<T: Copy>(elements: Elements<'_, T>, offset: isize) -> T {
-    // SAFETY: expressions call this for positions of a line that all operands have, as the caller of `Expr::nth` has compared.
-    unsafe { elements.nth(offset) }
+pub(crate) fn each_in_line<T: Copy>(
+    to: Destination<'_, T>,
+    element: impl Fn(InLine) -> T,
+) -> Result<Vec<T>, Error> {
+    to.from_fn(|at| element(InLine(at)))
 }
 
-/// The `len` elements from `offset` on, which the axes must reach.
+/// The element at a position of a line.
 #[inline(always)]
-pub(crate) fn line<T>(elements: Elements<'_, T>, offset: isize, len: usize) -> &[T] {
-    // SAFETY: callers have seen that the sizes and strides of the axes are those of so many neighbours.
-    unsafe { elements.line(offset, len) }
+pub(crate) fn nth<T: Copy>(elements: Elements<'_, T>, InLine(at): InLine) -> T {
+    // SAFETY: `each_in_line` runs where the axes of all operands were found to be those of one line, as long as the result, whose positions it counts.
+    unsafe { elements.nth(at as isize) }
 }
 
-/// The first `len` elements, which the axes must reach.
+/// All elements along these axes, which are their own, if they lie one behind the other in this order.
 #[inline(always)]
-pub(crate) fn line_mut<T>(elements: ElementsMut<'_, T>, len: usize) -> &mut [T] {
-    // SAFETY: callers have seen that the sizes and strides of the axes are those of so many neighbours.
-    unsafe { elements.line(len) }
+pub(crate) fn line<T>(
+    elements: Elements<'_, T>,
+    axes: impl DoubleEndedIterator<Item = Axis>,
+) -> Option<&[T]> {
+    let len = len_of_line(axes)?;
+    // SAFETY: fact 1: the axes reach these elements, which are neighbours.
+    Some(unsafe { elements.line(0, len) })
+}
+
+/// As [`line`], for places.
+#[inline(always)]
+pub(crate) fn line_mut<'a, T>(places: ElementsMut<'a, T>, axes: &[Axis]) -> Option<&'a mut [T]> {
+    let len = len_of_line(axes.iter().copied())?;
+    // SAFETY: fact 1: the axes reach these places, which are neighbours.
+    Some(unsafe { places.line(len) })
+}
+
+/// How many elements axes have, if they lie one behind the other in this order.
+#[inline(always)]
+fn len_of_line(axes: impl DoubleEndedIterator<Item = Axis>) -> Option<usize> {
+    let (mut len, mut is_line) = (1_usize, true);
+    for axis in axes.rev() {
+        is_line &= axis.stride == len as isize || axis.size == 1;
+        len = len.saturating_mul(axis.size);
+    }
+    is_line.then_some(len)
 }
 
 /// A reader of elements along the next row of a nest; where indices are active, they select from further axes of the elements.

@@ -294,9 +294,9 @@ fn compare<T>(
 /// Every place of the part has a value then.
 fn copy_part<T: Element>(array: &Memory<'_, T>, mut out: OutputSlots<'_, T>, row: usize, before: usize) {
     let block = product(&array.axes[before..]);
-    if is_contiguous(&array.axes) {
+    if let Some(elements) = line(array.elements(), array.axes.iter().copied()) {
         for at in 0..product(&array.axes[..before]) {
-            out.put(at * row, line(array.elements(), (at * block) as isize, block));
+            out.put(at * row, &elements[at * block..][..block]);
         }
         return;
     }
@@ -322,16 +322,6 @@ fn copy_part<T: Element>(array: &Memory<'_, T>, mut out: OutputSlots<'_, T>, row
     let mut operands = nest.operands();
     let (from, to) = (operands.next_row(), operands.next_row());
     copy_row(array.elements(), from, out, 0, (to.strides, &nest.sizes));
-}
-
-/// Whether the elements along the axes lie one behind the other, in order.
-fn is_contiguous(axes: &[Axis]) -> bool {
-    let mut step = 1;
-    axes.iter().rev().all(|axis| {
-        let in_line = axis.size == 1 || axis.stride == step;
-        step *= axis.size as isize;
-        in_line
-    })
 }
 
 /// What `unpack!` yields: as many arrays as were written out, or a vector.

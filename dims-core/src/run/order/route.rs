@@ -9,6 +9,7 @@ use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::{Dims, MAX_DIMS};
+use crate::storage::unchecked;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use kernels::copy::FEW;
@@ -69,29 +70,19 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         expr.into_contiguous::<S>(Self::ORDER.as_slice()).map(|data| (data, sizes))
     }
 
-    /// Where the elements are, and how many, if they lie in memory as in an array with these axes, contiguously.
+    /// The elements, if they are in memory and lie one behind the other, as those of an array with these axes do.
     #[inline(always)]
-    pub(crate) fn same_layout<'e, E: Expr>(
-        expr: &'e E,
-        out: &[Axis],
-    ) -> Option<(Elements<'e, E::Elem>, usize)> {
+    pub(crate) fn same_layout<'e, E: Expr>(expr: &'e E, out: &[Axis]) -> Option<&'e [E::Elem]> {
         if !Self::PLAIN || E::FACTS.memory.is_none() {
             return None;
         }
-        let (from, axes) = expr.memory();
+        let (elements, axes) = expr.memory();
         let order = Self::ORDER.as_slice();
-        let mut len: usize = 1;
         let mut same = out.len() == order.len();
-        for (own, &at) in out.iter().zip(order).rev() {
-            let alike = if const { Self::typed::<E>().is_some() } {
-                axes[at].size == own.size
-            } else {
-                axes[at] == *own
-            };
-            same &= alike && own.stride == len as isize;
-            len = len.saturating_mul(own.size);
+        for (own, &at) in out.iter().zip(order) {
+            same &= axes[at].size == own.size;
         }
-        same.then_some((from, len))
+        if same { unchecked::line(elements, order.iter().map(|&at| axes[at])) } else { None }
     }
 
     /// A tensor in memory with few elements and axes: the axes in the order of the result, behind others of one element.
@@ -150,11 +141,10 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         }
     }
 
-    /// Whether an array has the axes of the result, laid out as the operands are.
+    /// Axes of the dims, in the order of the result.
     #[inline(always)]
-    pub(crate) fn is_like(out: &[Axis], like: &[Axis]) -> bool {
-        let order = Self::ORDER.as_slice();
-        out.len() == order.len() && out.iter().zip(order).all(|(own, &at)| *own == like[at])
+    pub(crate) fn ordered(axes: &[Axis]) -> impl ExactSizeIterator<Item = &Axis> {
+        Self::ORDER.as_slice().iter().map(|&at| &axes[at])
     }
 
     /// The sizes of the result's axes.
