@@ -16,7 +16,7 @@ use crate::storage::{Owned, View};
 use crate::tensor::{AsTensor, Computable, NamedOf};
 use alloc::vec::Vec;
 use kernels::loops::nest::Odometer;
-use kernels::loops::steps::{Step, aside, record};
+use kernels::loops::steps::{Step, aside, note};
 use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
@@ -89,7 +89,7 @@ pub(super) fn looped<B: Dims, Y: Collect<B>>(
         steps.extend(own);
         odometer.advance(&mut at);
     }
-    record(|| Step::Calls { function, calls, steps, bytes: Y::bytes(&results) });
+    note(|| Step::Calls { function, calls, steps, bytes: Y::bytes(&results) });
     Y::finish(results, counts, &size)
 }
 

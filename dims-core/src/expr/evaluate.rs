@@ -17,7 +17,7 @@ use kernels::copy::FEW;
 use kernels::load::Kernel;
 use kernels::loops::nest::{Nest, Parts};
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, Step, record};
+use kernels::loops::steps::{Loops, Step, note};
 use kernels::loops::stride::{AnyStride, StrideKind, UnitStride};
 use kernels::machine::threads;
 use kernels::map::elementwise;
@@ -142,7 +142,7 @@ pub(crate) fn line<W: StrideKind, E: Expr>(
 ) -> Result<Vec<E::Elem>, DimError> {
     let len = to.len();
     if E::FACTS.simple && E::FACTS.memory.is_none() && len <= SMALL && !is_lowered(len) {
-        record_line::<W, E>(expr, len, operands);
+        note_line::<W, E>(expr, len, operands);
         return Ok(each_in_line(to, |at| expr.nth(at))?);
     }
     let nest = Nest::line::<W>(len, operands);
@@ -155,8 +155,8 @@ pub(crate) fn line<W: StrideKind, E: Expr>(
 
 #[inline(always)]
 #[track_caller]
-fn record_line<W: StrideKind, E: Expr>(expr: &E, len: usize, operands: usize) {
-    record(|| Step::Elementwise {
+fn note_line<W: StrideKind, E: Expr>(expr: &E, len: usize, operands: usize) {
+    note(|| Step::Elementwise {
         expression: expr.describe(),
         loops: Loops::new::<E::Elem>(&Nest::line::<W>(len, operands), len, 1),
     });
@@ -170,7 +170,7 @@ pub(crate) fn few<T: Copy>(
     axes: &[Axis; FEW],
     to: Destination<'_, T>,
 ) -> Result<Vec<T>, DimError> {
-    record(|| {
+    note(|| {
         let mut rows = Rows::new(FEW);
         rows.push().iter_mut().zip(axes).for_each(|(stride, axis)| *stride = axis.stride);
         let nest = Nest::map(&axes.map(|axis| axis.size), &[0, 1, 2, 3], &rows);
@@ -306,7 +306,7 @@ pub(crate) fn collect_by<W: StrideKind, E: Expr + ?Sized>(
 ) -> Result<Vec<E::Elem>, DimError> {
     let len = to.len();
     let threads = if E::Kernel::<'_, W>::PARALLEL { threads::parts(len) } else { 1 };
-    record(|| Step::Elementwise {
+    note(|| Step::Elementwise {
         expression: expr.describe(),
         loops: Loops::new::<E::Elem>(nest, len, threads),
     });

@@ -26,7 +26,7 @@ use kernels::contract;
 use kernels::load::Kernel;
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::record;
+use kernels::loops::steps::note;
 use kernels::loops::stride::AnyStride;
 use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
@@ -557,7 +557,7 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
     let parallel =
         M::Kernel::<'_, AnyStride>::PARALLEL && (bias.is_none() || B::Kernel::<'_, AnyStride>::PARALLEL);
     let threads = if parallel { threads::parts(work.multiplications() / 32) } else { 1 };
-    record(|| work.step(mask.describe(), bias.map(Expr::describe), len, threads));
+    note(|| work.step(mask.describe(), bias.map(Expr::describe), len, threads));
     Ok(attend(&work, len, threads, &|| {
         let mut operands = nest.operands();
         for _ in 0..4 {

@@ -20,7 +20,7 @@ use crate::window::{PerDim, Placing, placed, slid};
 use alloc::vec::Vec;
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Step, record};
+use kernels::loops::steps::{Step, note};
 use kernels::memory::allocate::InParts;
 use kernels::memory::elements::{Elements, OutputSlots};
 use kernels::scalar::Element;
@@ -75,7 +75,7 @@ fn rearranged<A: Computable>(
     let mut traced = record::Parts::new();
     if total > 0 {
         let bytes = total * size_of::<A::Elem>();
-        record(|| Step::Lines { work: "rearrangement", lines: outer, len: len * inner, bytes, threads: 1 });
+        note(|| Step::Lines { work: "rearrangement", lines: outer, len: len * inner, bytes, threads: 1 });
         let sources: Vec<Option<usize>> = (0..len).map(|at| from(at, size)).collect();
         rearrange(&data, &sources, [outer, size, inner], fill, out.places());
         let moved = sources.iter().enumerate().filter_map(|(at, &source)| Some((at, source?)));

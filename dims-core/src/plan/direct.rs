@@ -8,7 +8,7 @@ use crate::plan::axes::{AxisList, Layout};
 use crate::set::Keys;
 use core::any::TypeId;
 use kernels::gemm::{Batch, KnownLayout};
-use kernels::loops::steps::{ProductDims, Step, record};
+use kernels::loops::steps::{ProductDims, Step, note};
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;
 use kernels::scalar::Num;
@@ -455,7 +455,7 @@ impl Roles {
             }
         };
         batch.c = strides;
-        record(|| step::<T>(&batch, layout.is_some(), dims()));
+        note(|| step::<T>(&batch, layout.is_some(), dims()));
         Some(Planned { batch, layout, len, sizes })
     }
 

@@ -96,10 +96,10 @@ impl fmt::Display for Plan {
 /// assert_eq!(plan.backward.last(), Some(&true)); // the product of `x` and the cotangent
 /// ```
 ///
-/// Calls can be nested; each sees its own steps. What is recorded belongs to a thread, so this needs the feature `std`.
+/// Calls can be nested; each sees its own steps. Notes belong to a thread, so this needs the feature `std`.
 #[cfg(feature = "std")]
 pub fn explain<T>(f: impl FnOnce() -> T) -> (T, Plan) {
-    let (result, placed) = kernels::loops::steps::recorded(f);
+    let (result, placed) = kernels::loops::steps::explained(f);
     let backward = placed.iter().map(|placed| placed.is_backward).collect();
     let (steps, mut places): (Vec<Step>, Vec<Origin>) =
         placed.into_iter().map(|placed| (placed.step, placed.place)).unzip();

@@ -26,7 +26,7 @@ use kernels::contract::target::spread;
 use kernels::copy::FEW;
 use kernels::loops::nest::{Nest, Parts};
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, Step, record};
+use kernels::loops::steps::{Loops, Step, note};
 use kernels::loops::stride::{AnyStride, UnitStride};
 use kernels::machine::threads;
 use kernels::map::update::{LoweredUpdate, write};
@@ -63,7 +63,7 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
         axes.zip(rows.push()).for_each(|(axis, stride)| *stride = axis.stride);
         let nest = Nest::map(sizes, order, &rows);
         let len = nest.positions();
-        record(|| Step::Copy { reason: "part of the result", loops: Loops::new::<E::Elem>(&nest, len, 1) });
+        note(|| Step::Copy { reason: "part of the result", loops: Loops::new::<E::Elem>(&nest, len, 1) });
         let mut operands = nest.operands();
         let to = operands.next_row();
         copy_row(raw.elements, operands.next_row(), out, offset, (to.strides, &nest.sizes));
@@ -72,7 +72,7 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::map(sizes, order, &rows);
     let len = nest.positions();
-    record(|| Step::Elementwise { expression: expr.describe(), loops: Loops::new::<E::Elem>(&nest, len, 1) });
+    note(|| Step::Elementwise { expression: expr.describe(), loops: Loops::new::<E::Elem>(&nest, len, 1) });
     if let Some(program) = lowered_for_places(expr, len) {
         write_lowered(&program, &nest, out, offset);
         return Ok(part);
@@ -150,7 +150,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
         value.rows::<S, R>(&shape, &mut rows);
         let nest = Nest::map(sizes, order, &rows);
         let scatters = self.indices().any_active();
-        record_update::<T>(&nest, scatters, || format!("{}(place, {})", O::NAME, value.describe()));
+        note_update::<T>(&nest, scatters, || format!("{}(place, {})", O::NAME, value.describe()));
         let (mut place, indices) = self.elements();
         // (Where values accumulate, one is there before the next is added.)
         let accumulates = scatters || nest.strides_of(0).contains(&0);
@@ -170,8 +170,8 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
 
 /// Notes a pass that writes to places which are there already, one after the other where they are computed.
 #[track_caller]
-fn record_update<T>(nest: &Nest, scatters: bool, expression: impl FnOnce() -> String) {
-    record(|| {
+fn note_update<T>(nest: &Nest, scatters: bool, expression: impl FnOnce() -> String) {
+    note(|| {
         let len = nest.positions();
         let threads = if scatters { 1 } else { threads::parts(len) };
         Step::Elementwise { expression: expression(), loops: Loops::new::<T>(nest, len, threads) }
@@ -398,7 +398,7 @@ pub trait OrderInto: AsTensor {
         {
             if let Some(elements) = Ordering::<Self::Dims, Self::Rank, L>::same_layout(&tensor.expr, &axes) {
                 let len = places.len();
-                record(|| Step::Copy {
+                note(|| Step::Copy {
                     reason: "order of the result",
                     loops: Loops::new::<Self::Elem>(&Nest::line::<AnyStride>(len, 1), len, 1),
                 });
@@ -454,7 +454,7 @@ pub trait OrderInto: AsTensor {
         let mut operands = nest.operands();
         let row = operands.next_row();
         if Self::Expr::FACTS.memory.is_some() && row.strides.last() == Some(&1) {
-            record(|| Step::Copy {
+            note(|| Step::Copy {
                 reason: "order of the result",
                 loops: Loops::new::<Self::Elem>(&nest, nest.positions(), 1),
             });
@@ -462,7 +462,7 @@ pub trait OrderInto: AsTensor {
             copy_onto(from, operands.next_row(), place, row, &nest.sizes);
             return Ok(());
         }
-        record_update::<Self::Elem>(&nest, false, || format!("assign(place, {})", tensor.expr.describe()));
+        note_update::<Self::Elem>(&nest, false, || format!("assign(place, {})", tensor.expr.describe()));
         if let Some(program) = lowered_update(&mut place, &tensor.expr, Replace, nest.positions()) {
             update_lowered(&program, &nest, place);
             return Ok(());

@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Step, record};
+use kernels::loops::steps::{Step, note};
 use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
@@ -102,7 +102,7 @@ impl<T: Element> Lines<T> {
             let pieces = data.len() / len;
             let parts = threads::parts(data.len());
             let bytes = data.len() * size_of::<T>();
-            record(|| Step::Lines { work: name, lines: pieces, len, bytes, threads: parts });
+            note(|| Step::Lines { work: name, lines: pieces, len, bytes, threads: parts });
             let chunks: Vec<_> = data.chunks_mut(pieces.div_ceil(parts) * len).collect();
             threads::each(chunks, |chunk| chunk.chunks_exact_mut(len).for_each(&work));
         }
@@ -122,7 +122,7 @@ impl<T: Element> Lines<T> {
         if !data.is_empty() {
             let (lines, bytes) = (data.len() / len, data.len() * size_of::<T>());
             let threads = threads::parts(data.len());
-            record(|| Step::Lines { work: W::NAME, lines, len, bytes, threads });
+            note(|| Step::Lines { work: W::NAME, lines, len, bytes, threads });
             scan::in_place(&mut data, len, 1, threads, work);
         }
         let sizes = self.shape.sizes_in(&self.order);
@@ -145,7 +145,7 @@ impl<T: Element> Lines<T> {
         if total > 0 {
             let threads = threads::parts(self.data.len().max(total));
             let bytes = total * size_of::<U>();
-            record(|| Step::Lines { work: name, lines: count, len: line, bytes, threads });
+            note(|| Step::Lines { work: name, lines: count, len: line, bytes, threads });
             let each = count.div_ceil(threads);
             let parts: Vec<_> = out.chunks_mut(each * len).enumerate().collect();
             threads::each(parts, |(part, out)| {

@@ -2,7 +2,7 @@
 
 use super::Stream;
 use super::axes::{IsAxis, IsData, Replaced};
-use super::ledger::{CostClass, LedgerEntry, StreamShape, record};
+use super::ledger::{CostClass, LedgerEntry, StreamShape, note};
 use crate::brand::Brand;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
@@ -103,7 +103,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let out = reduce::sum::<Named<T, J::Loops, Rank0, _>, J, J::Axes>(&product)?;
         let out = Stream::compute(out)?;
         let dynamic_weights = J::DYNAMIC;
-        record(|| LedgerEntry {
+        note(|| LedgerEntry {
             operation: format!("contract({})", axis.info().name),
             operands: vec![self.shape(), shape],
             result: out.shape(),

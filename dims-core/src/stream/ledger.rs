@@ -118,7 +118,7 @@ std::thread_local! {
 
 /// Runs `f`, and returns what it returns with the operations on streams that it ran on this thread, and what each costs.
 ///
-/// Calls can be nested; each sees its own operations. What is recorded belongs to a thread, so this needs the feature `std`.
+/// Calls can be nested; each sees its own operations. Notes belong to a thread, so this needs the feature `std`.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -159,7 +159,7 @@ impl Drop for Opened {
 }
 
 /// Takes down an operation, if anyone asked for it.
-pub(super) fn record(entry: impl FnOnce() -> LedgerEntry) {
+pub(super) fn note(entry: impl FnOnce() -> LedgerEntry) {
     #[cfg(not(feature = "std"))]
     let _ = entry;
     #[cfg(feature = "std")]

@@ -105,7 +105,7 @@ use crate::tensor::Computable;
 use core::fmt;
 use core::marker::PhantomData;
 use kernels::scalar::Element;
-use ledger::record;
+use ledger::note;
 use smallvec::SmallVec;
 
 /// A tensor of `T` whose axes lie in the order of the tuple `L`, and whose data dimension is `D`, one of them: `Stream<f32, (Time, Feat), Feat>`
@@ -188,7 +188,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         operation: impl FnOnce() -> String,
         operands: impl FnOnce() -> Vec<StreamShape>,
     ) {
-        record(|| LedgerEntry {
+        note(|| LedgerEntry {
             operation: operation(),
             operands: operands(),
             result: self.shape(),

@@ -24,7 +24,7 @@ use crate::load::strided::Strided;
 use crate::loops::axes::{Axes, each, set, sorted, volume};
 use crate::loops::nest::{Nest, Parts};
 use crate::loops::rows::Rows;
-use crate::loops::steps::{Loops, ProductDims, Step, record};
+use crate::loops::steps::{Loops, ProductDims, Step, note};
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
 use crate::machine::params::params;
 use crate::machine::threads;
@@ -207,7 +207,7 @@ impl<'a, T: Num> Operand<'a, T> {
         self.row(&mut rows);
         let nest = Nest::reduce(sizes, order, reduced, &rows);
         let len = order.iter().map(|&axis| sizes[axis]).product();
-        record(|| Step::Reduce {
+        note(|| Step::Reduce {
             reduction: "sum",
             expression: "tensor".into(),
             loops: Loops::new::<T>(&nest, len, threads::parts(nest.positions())),
@@ -413,7 +413,7 @@ fn pair<T: Num>(
             let (vector, matrix) = if m == 0 { (&a, &b) } else { (&b, &a) };
             let roles = Roles { batch: 0, m: 0, n: m | n, k: sum };
             if let Some(products) = row_times_matrix(vector, matrix, sizes, target.strides(), roles) {
-                record(|| products.step::<T>(axes.product(vector, matrix, target.order())));
+                note(|| products.step::<T>(axes.product(vector, matrix, target.order())));
                 // SAFETY: the plan was made of the strides of these operands and of the target.
                 return unsafe { run_products(products, vector, matrix, target) };
             }
@@ -510,7 +510,7 @@ fn fused_loop<T: Num>(
     b.row(&mut rows);
     let nest = Nest::reduce(sizes, kept, reduced, &rows);
     let len = kept.iter().map(|&axis| sizes[axis]).product();
-    record(|| Step::Reduce {
+    note(|| Step::Reduce {
         reduction: "sum",
         expression: describe(),
         loops: Loops::new::<T>(&nest, len, threads::parts(nest.positions())),
@@ -551,7 +551,7 @@ fn matrix_pair<T: Num>(
     let mut runs = roles.map(|axes| loops(axes, &a, &b));
     #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
     if let Some(products) = InPanels::of::<T>(&runs) {
-        record(|| products.step::<T>(axes.product(&a, &b, target.order())));
+        note(|| products.step::<T>(axes.product(&a, &b, target.order())));
         let Roles { batch, m, n, .. } = &products.roles;
         let results = [batch, m, n].into_iter().flatten().map(|l| (l.size, l.c));
         // SAFETY: the plan was made of the operands' strides, which are valid for loops of these sizes, as whoever made the operands promised, and of the
@@ -565,7 +565,7 @@ fn matrix_pair<T: Num>(
         runs = roles.map(|axes| loops(axes, &a, &b));
     }
     let products = runs.products();
-    record(|| products.step::<T>(axes.product(&a, &b, target.order())));
+    note(|| products.step::<T>(axes.product(&a, &b, target.order())));
     // SAFETY: the plan was made of the strides of these operands and of the target.
     unsafe { run_products(products, &a, &b, target) }
 }

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::load::nodes::Constant;
 use crate::loops::nest::{Nest, Parts};
 use crate::loops::rows::Rows;
-use crate::loops::steps::{Loops, Step, record};
+use crate::loops::steps::{Loops, Step, note};
 use crate::map::update::{LoweredUpdate, update};
 use crate::memory::axes::Axis;
 use crate::memory::destination::Destination;
@@ -121,7 +121,7 @@ impl<'a, T: Num> Target<'a, T> {
         rows.push().copy_from_slice(&contiguous(&self.order, sizes));
         let nest = Nest::map(sizes, &self.order, &rows);
         assert_eq!(nest.positions(), data.len(), "each place gets an element");
-        record(|| Step::Copy {
+        note(|| Step::Copy {
             reason: "into places that are there already",
             loops: Loops::new::<T>(&nest, nest.positions(), 1),
         });

@@ -278,44 +278,44 @@ pub struct Placed {
 
 #[cfg(feature = "std")]
 std::thread_local! {
-    static RECORDING: Cell<bool> = const { Cell::new(false) };
+    static EXPLAINING: Cell<bool> = const { Cell::new(false) };
     static BACKWARD: Cell<Option<Origin>> = const { Cell::new(None) };
     static STEPS: RefCell<Vec<Placed>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Runs `f`, and returns its result with the steps that ran on this thread meanwhile. Calls can be nested; each sees its own steps.
 #[cfg(feature = "std")]
-pub fn recorded<T>(f: impl FnOnce() -> T) -> (T, Vec<Placed>) {
-    let outer = Outer { recording: RECORDING.replace(true), steps: STEPS.take() };
+pub fn explained<T>(f: impl FnOnce() -> T) -> (T, Vec<Placed>) {
+    let outer = Outer { explaining: EXPLAINING.replace(true), steps: STEPS.take() };
     let result = f();
     let steps = STEPS.with_borrow(Clone::clone);
     drop(outer);
     (result, steps)
 }
 
-/// Runs `f`, and takes its steps out of the recording, if there is one: they go into a step of their own.
+/// Runs `f`, and returns its steps, which are not noted among those that run before and after: they go into a step of their own.
 #[cfg(feature = "std")]
 pub fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<Step>) {
-    if !RECORDING.get() {
+    if !EXPLAINING.get() {
         return (f(), Vec::new());
     }
-    let outer = Outer { recording: true, steps: STEPS.take() };
+    let outer = Outer { explaining: true, steps: STEPS.take() };
     let result = f();
     let steps = STEPS.take().into_iter().map(|placed| placed.step).collect();
     drop(outer);
     (result, steps)
 }
 
-/// Runs `f`; without the standard library nothing is recorded.
+/// Runs `f`; without the standard library no step is noted.
 #[cfg(not(feature = "std"))]
 pub fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<Step>) {
     (f(), Vec::new())
 }
 
-/// The outer recording. When it is dropped, also during a panic, it is restored, and the steps recorded since are appended.
+/// The steps noted before, and whether any are. When it is dropped, also during a panic, both are restored, and the steps noted since are appended.
 #[cfg(feature = "std")]
 struct Outer {
-    recording: bool,
+    explaining: bool,
     steps: Vec<Placed>,
 }
 
@@ -324,21 +324,21 @@ impl Drop for Outer {
     fn drop(&mut self) {
         let mut steps = core::mem::take(&mut self.steps);
         let inner = STEPS.take();
-        if self.recording {
+        if self.explaining {
             steps.extend(inner);
         }
         STEPS.set(steps);
-        RECORDING.set(self.recording);
+        EXPLAINING.set(self.explaining);
     }
 }
 
-/// Whether steps are taken down on this thread.
+/// Whether steps are noted on this thread.
 #[cfg(feature = "std")]
-pub fn is_recording() -> bool {
-    RECORDING.get()
+pub fn is_explaining() -> bool {
+    EXPLAINING.get()
 }
 
-/// While it lives, the steps that this thread takes down compute the gradient of a step that the program asked for at a place.
+/// While it lives, the steps that this thread notes compute the gradient of a step that the program asked for at a place.
 #[cfg(feature = "std")]
 pub struct Backward(Option<Origin>);
 
@@ -357,12 +357,12 @@ impl Drop for Backward {
     }
 }
 
-/// Takes down a step, if anyone asked for it. Where it was asked for is known if all that was called on the way here tracks its caller.
+/// Notes a step, if anyone asked for it. Where it was asked for is known if all that was called on the way here tracks its caller.
 #[inline(always)]
 #[track_caller]
-pub fn record(step: impl FnOnce() -> Step) {
+pub fn note(step: impl FnOnce() -> Step) {
     #[cfg(feature = "std")]
-    if RECORDING.get() {
+    if EXPLAINING.get() {
         take_down(step(), Location::caller());
     }
     #[cfg(not(feature = "std"))]

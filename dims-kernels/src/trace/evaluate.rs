@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::loops::axes::Axes;
 use crate::loops::nest::{Nest, Odometer, Parts};
 use crate::loops::rows::Rows;
-use crate::loops::steps::{Loops as StepLoops, Step as Explained, record};
+use crate::loops::steps::{Loops as StepLoops, Step as Explained, note};
 use crate::machine::threads;
 use crate::map::elementwise::{collect, collect_memory};
 use crate::memory::allocate::reserve;
@@ -294,7 +294,7 @@ pub(crate) fn mapped<T: Output>(field: &Field, order: &[usize]) -> Result<Vec<T>
     let nest = Nest::map(&field.sizes, order, &rows);
     let sources = memories.sources(field);
     let threads = threads::parts(len);
-    record(|| Explained::Elementwise {
+    note(|| Explained::Elementwise {
         expression: field.program.describe(),
         loops: StepLoops::new::<T>(&nest, len, threads),
     });
@@ -324,7 +324,7 @@ pub(crate) fn together(
         let nest = Nest::map(&field.sizes, order, &rows);
         let sources = memories.sources(field);
         let threads = threads::parts(len);
-        record(|| Explained::Elementwise {
+        note(|| Explained::Elementwise {
             expression: field.program.describe(),
             loops: StepLoops::new::<T>(&nest, len, threads),
         });
@@ -368,7 +368,7 @@ fn summed<T: Output + Real>(field: &Field, order: &[usize], reduced: &[usize]) -
     let volume = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
     let (len, count) = (volume(order), volume(reduced));
     let explain = |nest: &Nest, work: usize| {
-        record(|| Explained::Reduce {
+        note(|| Explained::Reduce {
             reduction: "sum",
             expression: field.program.describe(),
             loops: StepLoops::new::<T>(nest, len, threads::parts(work)),

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use core::panic::Location;
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::is_recording;
+use kernels::loops::steps::is_explaining;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
 use kernels::program::Register;
@@ -84,7 +84,7 @@ fn written<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
         value = writer.opaque(core::any::type_name::<T>());
     }
     let mut traced = finished(writer.finish(value, shape.sizes(), &rows))?;
-    if let (Some(field), true) = (&mut traced, is_recording()) {
+    if let (Some(field), true) = (&mut traced, is_explaining()) {
         let names = (0..shape.sizes().len()).map(|axis| explain::name(U::KEYS, axis));
         field.names = Some(names.collect());
     }

@@ -22,7 +22,7 @@ use kernels::contract::{self, LoopAxes, Supports};
 use kernels::load::Kernel;
 use kernels::loops::nest::{Nest, Parts};
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, ProductDims, Step, record as note};
+use kernels::loops::steps::{Loops, ProductDims, Step, note};
 use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;

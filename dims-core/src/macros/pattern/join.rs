@@ -13,7 +13,7 @@ use crate::storage::unchecked::copy_row;
 use alloc::vec::Vec;
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, Step, record};
+use kernels::loops::steps::{Loops, Step, note};
 use kernels::memory::allocate::{InParts, reserve};
 use kernels::memory::axes::Axis;
 use kernels::memory::buffer::Buffer;
@@ -133,7 +133,7 @@ pub fn listed<T: Element>(
             source += digit * bound.rows.row_mut(0)[axis];
             target += digit * bound.rows.row_mut(1)[axis];
         }
-        record(|| Step::Copy {
+        note(|| Step::Copy {
             reason: "part of the result",
             loops: Loops::new::<T>(&nest, len / items.len(), 1),
         });
@@ -196,7 +196,7 @@ impl Copying<'_> {
             let mut operands = nest.operands();
             let (from, to) = (operands.next_row(), operands.next_row());
             let len = rest.iter().map(|&axis| layout.sizes[axis]).product();
-            record(|| Step::Copy { reason: "part of the result", loops: Loops::new::<T>(&nest, len, 1) });
+            note(|| Step::Copy { reason: "part of the result", loops: Loops::new::<T>(&nest, len, 1) });
             copy_row(
                 elements.moved(source),
                 from,

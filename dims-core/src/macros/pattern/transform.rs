@@ -18,7 +18,7 @@ use crate::set::Dims;
 use alloc::vec::Vec;
 use kernels::load::Kernel;
 use kernels::loops::nest::{Nest, Parts};
-use kernels::loops::steps::{Loops, Step, record as note};
+use kernels::loops::steps::{Loops, Step, note};
 use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;

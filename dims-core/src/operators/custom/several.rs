@@ -18,7 +18,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use kernels::loops::nest::Odometer;
-use kernels::loops::steps::{Step, record};
+use kernels::loops::steps::{Step, note};
 use kernels::memory::buffer::Buffer;
 use kernels::scalar::Element;
 use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, Axis, CowArray, IxDyn};
@@ -379,7 +379,7 @@ pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArraysOp<X::Elems>>(
                 return fail(what);
             }
             let bytes = size_of_val(&out[..]);
-            record(|| Step::Calls { function: O::NAME, calls, steps: Vec::new(), bytes });
+            note(|| Step::Calls { function: O::NAME, calls, steps: Vec::new(), bytes });
             (out, found.unwrap_or_default())
         }
     };

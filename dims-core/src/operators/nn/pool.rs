@@ -18,7 +18,7 @@ use crate::storage::Owned;
 use crate::tensor::Computable;
 use crate::window::{PerDim, Placing, Positions, Window, Windowed, placed_windows, slid};
 use alloc::vec::Vec;
-use kernels::loops::steps::{Step, record};
+use kernels::loops::steps::{Step, note};
 use kernels::reduce::Reducer;
 use kernels::reduce::reducers;
 use kernels::scalar::{Analytic, Element, Num, Ordered, Real};
@@ -480,7 +480,7 @@ where
         .ok_or_else(|| DimError::TooLarge { dims: format!("dim `{}` = {len}", dim.name) })?;
     let mut out = kernels::memory::allocate::reserve(total)?;
     let bytes = total * size_of::<T>();
-    record(|| Step::Lines { work: name, lines: outer, len: size * inner, bytes, threads: 1 });
+    note(|| Step::Lines { work: name, lines: outer, len: size * inner, bytes, threads: 1 });
     if total > 0 {
         let mut states: Vec<W> = Vec::with_capacity(inner);
         for block in data.chunks_exact(size * inner) {

@@ -16,7 +16,7 @@ use crate::tensor::{Computable, checked};
 use kernels::load::Kernel;
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, Step, record};
+use kernels::loops::steps::{Loops, Step, note};
 use kernels::loops::stride::AnyStride;
 use kernels::machine::threads;
 use kernels::memory::destination::Destination;
@@ -92,7 +92,7 @@ where
     let (line, inner) = (volume(&order[first..end]), volume(&order[end..]));
     let data = match expr.into_contiguous::<A::Dims>(order) {
         Ok(mut data) => {
-            record(|| Step::Reduce {
+            note(|| Step::Reduce {
                 reduction: W::NAME,
                 expression: "tensor".into(),
                 loops: Loops::new::<A::Elem>(
@@ -109,7 +109,7 @@ where
             let nest = Nest::blocks(sizes, &order[..first], &order[first..], &rows);
             let parts = <A::Expr as Expr>::Kernel::<'_, AnyStride>::PARALLEL && nest.outer > 0;
             let threads = if parts { threads::parts(len) } else { 1 };
-            record(|| Step::Reduce {
+            note(|| Step::Reduce {
                 reduction: W::NAME,
                 expression: expr.describe(),
                 loops: Loops::new::<A::Elem>(&nest, len, threads),

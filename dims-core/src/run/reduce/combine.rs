@@ -22,7 +22,7 @@ use core::marker::PhantomData;
 use kernels::load::Kernel;
 use kernels::loops::nest::{Nest, Parts};
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, ProductDims, Step, record};
+use kernels::loops::steps::{Loops, ProductDims, Step, note};
 use kernels::loops::stride::{AnyStride, StrideKind, UnitStride};
 use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
@@ -173,7 +173,7 @@ pub(crate) fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Elemen
 ) -> Result<Vec<Q::Out>, DimError> {
     let len = to.len();
     let work = if E::Kernel::<'_, W>::PARALLEL { len.saturating_mul(count) } else { 0 };
-    record(|| Step::Reduce {
+    note(|| Step::Reduce {
         reduction: Q::NAME,
         expression: expr.describe(),
         loops: Loops::new::<Q::Out>(nest, len, threads::parts(work)),
