@@ -29,6 +29,7 @@ use kernels::loops::rows::Rows;
 use kernels::loops::steps::note;
 use kernels::loops::stride::AnyStride;
 use kernels::machine::threads;
+use kernels::memory::axes::contiguous;
 use kernels::memory::buffer::Buffer;
 #[cfg(feature = "std")]
 use kernels::program::code::{DType, Number};
@@ -514,12 +515,7 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
     let sizes = shape.sizes();
     let len = shape.volume(axes.kept.iter().copied(), size_of::<W>())?;
     let [q, k, v] = &operands;
-    let mut out = vec![0; sizes.len()];
-    let mut step = 1;
-    for &axis in axes.kept.iter().rev() {
-        out[axis] = step;
-        step *= sizes[axis] as isize;
-    }
+    let out = contiguous(&axes.kept, sizes);
     // The axes of the scores, by role. Queries are what only they have; the rest of the result's dims, if the values have it, is a
     // column of theirs.
     let is_query =

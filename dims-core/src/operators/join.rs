@@ -21,6 +21,7 @@ use crate::tensor::{AsTensor, Computable, NamedOf};
 use alloc::string::String;
 use core::marker::PhantomData;
 use kernels::memory::allocate::InParts;
+use kernels::memory::axes::contiguous;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
 
@@ -342,7 +343,7 @@ impl<S: Dims> Layout<S> {
     fn fill<T: Element, R: Rank>(&self, parts: &[&dyn Part<T>]) -> Result<Named<T, S, R>, DimError> {
         let order = AxisList::in_memory_of::<S, R>().as_slice();
         let mut out = InParts::of(self.volume::<T>()?).map_err(|_| self.too_large())?;
-        let mut strides = contiguous(&self.sizes, order);
+        let mut strides = contiguous(order, &self.sizes);
         let step = strides[self.along] as usize;
         if self.new {
             strides.remove(self.along);
@@ -364,17 +365,6 @@ fn describe(keys: &Keys, sizes: &[usize]) -> String {
 }
 
 type Sizes = SmallVec<[usize; 8]>;
-
-/// The strides of axes of these sizes that lie in this order, the last one innermost.
-fn contiguous(sizes: &[usize], order: &[usize]) -> SmallVec<[isize; 8]> {
-    let mut strides = SmallVec::from_elem(1, sizes.len());
-    let mut step = 1;
-    for &at in order.iter().rev() {
-        strides[at] = step;
-        step *= sizes[at] as isize;
-    }
-    strides
-}
 
 /// A tensor stacked along a new dim.
 pub type Stacked<A, D> =

@@ -5,7 +5,7 @@ use crate::storage::View;
 use crate::storage::axes::AxisBlock;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use kernels::memory::axes::{Axis, is_within};
+use kernels::memory::axes::{Axis, is_within, row_major};
 use kernels::memory::buffer::Buffer;
 use smallvec::SmallVec;
 
@@ -89,18 +89,7 @@ impl<T> Shared<T> {
 
 /// The axes of elements that lie contiguously, the last one fastest.
 pub(crate) fn contiguous(sizes: &[usize]) -> Axes {
-    let mut step: usize = 1;
-    let mut axes: Axes = sizes
-        .iter()
-        .rev()
-        .map(|&size| {
-            let axis = Axis::new(size, step as isize);
-            step = step.saturating_mul(size);
-            axis
-        })
-        .collect();
-    axes.reverse();
-    axes
+    sizes.iter().zip(row_major(sizes)).map(|(&size, stride)| Axis::new(size, stride)).collect()
 }
 
 #[cfg(test)]

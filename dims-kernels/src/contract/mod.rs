@@ -9,7 +9,7 @@ pub mod path;
 pub mod target;
 
 use crate::contract::path::path;
-use crate::contract::target::{Order, Target, contiguous};
+use crate::contract::target::{Order, Target};
 use crate::error::Error;
 use crate::gemm;
 #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
@@ -30,7 +30,7 @@ use crate::machine::params::params;
 use crate::machine::threads;
 use crate::map::elementwise::collect_memory;
 use crate::memory::allocate::reserve;
-use crate::memory::axes::is_within;
+use crate::memory::axes::{contiguous, is_within};
 use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
 use crate::memory::elements::Elements;

@@ -7,7 +7,7 @@ use crate::loops::nest::{Nest, Parts};
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops, Step, note};
 use crate::map::update::{LoweredUpdate, update};
-use crate::memory::axes::Axis;
+use crate::memory::axes::{Axis, contiguous};
 use crate::memory::destination::Destination;
 use crate::memory::elements::{Elements, ElementsMut};
 use crate::ops::Mul;
@@ -150,17 +150,6 @@ impl<'a, T: Num> Target<'a, T> {
         // SAFETY: the row of the nest has the strides of the places, as `places` was promised.
         unsafe { update(&nest, &mut Parts::new(), places.reborrow(), lower, Mul) }
     }
-}
-
-/// Strides of memory that is contiguous along `order`, and does not vary along other axes.
-pub(super) fn contiguous(order: &[usize], sizes: &[usize]) -> SmallVec<[isize; 8]> {
-    let mut strides = SmallVec::from_elem(0, sizes.len());
-    let mut step = 1;
-    for &axis in order.iter().rev() {
-        strides[axis] = step;
-        step *= sizes[axis] as isize;
-    }
-    strides
 }
 
 /// The strides along the loops of an array whose axes are groups of them, in this order, the last one of each the fastest; axes

@@ -172,34 +172,46 @@ pub unsafe trait Kernel: Sized {
     /// Where elements lie from `at` on, in a nest that pairs rows: operands are in memory, and on one side of others (that of `LEFT`) each is the
     /// same along the innermost loop, while what is on the other side has neighbours there, and is the same along the loop `row`. The third loop
     /// is `along`. `paired` is false for what is on that side itself. Nothing if it is not so, or something [can fault](Kernel::can_fault).
+    #[inline(always)]
     fn pairs<const LEFT: bool>(
         &self,
-        at: &[usize],
-        row: usize,
-        along: usize,
-        paired: bool,
-    ) -> Option<Self::Pairs>;
+        _at: &[usize],
+        _row: usize,
+        _along: usize,
+        _paired: bool,
+    ) -> Option<Self::Pairs> {
+        None
+    }
 
     /// The element that lies `row` and `step` positions further along the two loops, of an operand that is broadcast along the innermost.
     ///
     /// # Safety
     ///
     /// There were such pairs, not `paired`, and the nest has this position.
-    unsafe fn broadcast_element<I: Isa>(pairs: &Self::Pairs, row: usize, step: usize) -> Self::Elem;
+    #[inline(always)]
+    unsafe fn broadcast_element<I: Isa>(_pairs: &Self::Pairs, _row: usize, _step: usize) -> Self::Elem {
+        unreachable!("the kernel has no pairs")
+    }
 
     /// As [`tile_reader`](Kernel::tile_reader), for the tile that lies `row` and `step` positions further along the two loops: nothing needs to be loaded.
     ///
     /// # Safety
     ///
     /// There were such pairs, and the nest has this position.
+    #[inline(always)]
     unsafe fn pair_reader<I: Isa, const LEFT: bool>(
-        pairs: &Self::Pairs,
-        row: usize,
-        step: usize,
-    ) -> Self::TileReader;
+        _pairs: &Self::Pairs,
+        _row: usize,
+        _step: usize,
+    ) -> Self::TileReader {
+        unreachable!("the kernel has no pairs")
+    }
 
-    /// Whether all elements along the innermost loop are the same.
-    fn is_uniform(&self) -> bool;
+    /// Whether all elements along the innermost loop are known to be the same.
+    #[inline(always)]
+    fn is_uniform(&self) -> bool {
+        false
+    }
 
     /// Whether loading can fault, so that elements which a `select` does not take must be masked.
     fn can_fault(&self) -> bool;

@@ -111,19 +111,6 @@ unsafe impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel
     }
 
     #[inline(always)]
-    fn pairs<const LEFT: bool>(&self, _: &[usize], _: usize, _: usize, _: bool) -> Option<()> {
-        None
-    }
-
-    #[inline(always)]
-    unsafe fn broadcast_element<I: Isa>(_: &(), _: usize, _: usize) -> A::Elem {
-        unreachable!("a choice has no pairs")
-    }
-
-    #[inline(always)]
-    unsafe fn pair_reader<I: Isa, const LEFT: bool>(_: &(), _: usize, _: usize) {}
-
-    #[inline(always)]
     fn is_uniform(&self) -> bool {
         self.cond.is_uniform() && self.a.is_uniform() && self.b.is_uniform()
     }

@@ -6,6 +6,7 @@ use crate::load::tiles::for_each_run;
 use crate::loops::nest::Nest;
 use crate::machine::threads::{self, Carried};
 use crate::map::update::is_apart;
+use crate::memory::axes::row_major;
 use crate::memory::destination::Destination;
 use crate::memory::elements::{ElementsMut, OutputSlots};
 use crate::ops::code::DType;
@@ -14,7 +15,6 @@ use crate::program::lowered::LoweredProgram;
 use crate::scalar::Element;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use smallvec::SmallVec;
 
 /// Where results go: the place of the one at the origin of the loops, and how far apart those along each loop are, in elements.
 #[derive(Clone, Copy)]
@@ -60,14 +60,9 @@ pub unsafe fn collect<T: Element>(
 /// If the nest has more or fewer positions.
 unsafe fn write_all(program: &LoweredProgram<'_>, nest: &Nest, start: *mut u8, len: usize) {
     assert_eq!(nest.positions(), len, "the loop nest covers the result");
-    let mut strides: SmallVec<[isize; 8]> = SmallVec::from_elem(0, nest.depth());
-    let mut step = 1;
-    for (stride, &size) in strides.iter_mut().zip(&nest.sizes).rev() {
-        *stride = step;
-        step *= size as isize;
-    }
+    let strides = &row_major(&nest.sizes);
     // SAFETY: the caller's promise; the positions of the nest are `len`, and so are the places, in the nest's order.
-    unsafe { pass(program, nest, Places { start, strides: &strides }) };
+    unsafe { pass(program, nest, Places { start, strides }) };
 }
 
 /// Puts the results of a program into places. The nest's first row is that of the places, and so is the program's first operand.

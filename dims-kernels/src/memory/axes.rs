@@ -1,5 +1,7 @@
 //! Axes: sizes and strides.
 
+use smallvec::SmallVec;
+
 /// The size of one axis, and the distance in elements between neighbours along it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
@@ -21,6 +23,26 @@ impl Axis {
     pub const fn new(size: usize, stride: isize) -> Self {
         Axis { size, stride }
     }
+}
+
+/// The strides of memory that is contiguous along the axes `order`, the last one fastest, and does not vary along others.
+pub fn contiguous(order: &[usize], sizes: &[usize]) -> SmallVec<[isize; 8]> {
+    let mut strides = SmallVec::from_elem(0, sizes.len());
+    let mut step: isize = 1;
+    for &axis in order.iter().rev() {
+        strides[axis] = step;
+        step = step.wrapping_mul(sizes[axis] as isize);
+    }
+    strides
+}
+
+/// The strides of memory that is contiguous along all axes, the last one fastest.
+pub fn row_major(sizes: &[usize]) -> SmallVec<[isize; 8]> {
+    let mut strides = SmallVec::from_elem(1, sizes.len());
+    for at in (1..sizes.len()).rev() {
+        strides[at - 1] = isize::wrapping_mul(strides[at], sizes[at] as isize);
+    }
+    strides
 }
 
 /// Whether axes, each a size and a stride, reach only elements of a slice of `len`, from the one at `start` on: none if

@@ -170,26 +170,6 @@ unsafe impl<T: Element> Kernel for Lowered<'_, T> {
     }
 
     #[inline(always)]
-    fn pairs<const LEFT: bool>(&self, _: &[usize], _: usize, _: usize, _: bool) -> Option<()> {
-        None
-    }
-
-    #[inline(always)]
-    unsafe fn broadcast_element<I: Isa>((): &(), _: usize, _: usize) -> T {
-        unreachable!("a program has no pairs")
-    }
-
-    #[inline(always)]
-    unsafe fn pair_reader<I: Isa, const LEFT: bool>((): &(), _: usize, _: usize) -> *const T {
-        unreachable!("a program has no pairs")
-    }
-
-    #[inline(always)]
-    fn is_uniform(&self) -> bool {
-        false
-    }
-
-    #[inline(always)]
     fn can_fault(&self) -> bool {
         false
     }

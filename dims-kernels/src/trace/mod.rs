@@ -29,7 +29,7 @@ pub use evaluate::{evaluate, with_rule};
 pub use field::Field;
 
 use crate::error::{Error, Origin};
-use crate::memory::axes::is_within;
+use crate::memory::axes::{contiguous, is_within};
 use crate::memory::buffer::Buffer;
 use crate::ops::code::DType;
 use alloc::boxed::Box;
@@ -138,13 +138,7 @@ impl Place {
 
     /// Elements that lie contiguously in an order of some of the loops, and are the same along the others.
     pub fn contiguous(sizes: &[usize], order: &[usize]) -> Self {
-        let mut strides: Loops<isize> = SmallVec::from_elem(0, sizes.len());
-        let mut step: isize = 1;
-        for &axis in order.iter().rev() {
-            strides[axis] = step;
-            step = step.wrapping_mul(sizes[axis] as isize);
-        }
-        Place { offset: 0, strides, table: None }
+        Place::strided(0, contiguous(order, sizes))
     }
 
     /// Whether two places are the same.

@@ -3,7 +3,7 @@
 use super::data::{Given, Pattern};
 use super::input::{InMemory, Input, ListItem, Memory, Values};
 use super::join::Arrays;
-use super::layout::{Layout, contiguous};
+use super::layout::Layout;
 use super::rank::{AnyRank, HasAtLeast, HasExactly};
 use super::recorded::traced_alone;
 use super::solve::solve;
@@ -22,7 +22,7 @@ use kernels::load::Kernel;
 use kernels::load::nodes::{BinaryKernel, Constant};
 use kernels::loops::nest::{Nest, Operands};
 use kernels::loops::rows::Rows;
-use kernels::memory::axes::Axis;
+use kernels::memory::axes::{Axis, row_major};
 use kernels::memory::elements::Elements;
 use kernels::ops::Mul;
 #[cfg(feature = "std")]
@@ -411,7 +411,7 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
                 let traced = traced_alone(sizes, &rows, &self.0)?;
                 let data = self.0.collect(&Nest::map(sizes, &order, &rows), len)?;
                 let data = mapped(data, traced, &order);
-                let items = [(Elements::of_slice(&data), contiguous(sizes))].into_iter().collect();
+                let items = [(Elements::of_slice(&data), row_major(sizes))].into_iter().collect();
                 each(0, &Arrays { items, is_list: false })?;
             }
         }

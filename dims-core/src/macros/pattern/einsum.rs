@@ -24,6 +24,7 @@ use kernels::loops::nest::{Nest, Parts};
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, ProductDims, Step, note};
 use kernels::machine::threads;
+use kernels::memory::axes::contiguous;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
 use kernels::memory::elements::Elements;
@@ -293,12 +294,7 @@ fn repeat<T: Num>(
     len: usize,
 ) -> Result<Vec<T>, DimError> {
     let mut rows = Rows::new(layout.sizes.len());
-    let row = rows.push();
-    let mut step = 1;
-    for &axis in own.iter().rev() {
-        row[axis] = step;
-        step *= layout.sizes[axis] as isize;
-    }
+    rows.push().copy_from_slice(&contiguous(own, &layout.sizes));
     let nest = Nest::map(&layout.sizes, kept, &rows);
     Ok(collect_memory(
         Elements::of_slice(data),

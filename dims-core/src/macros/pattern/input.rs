@@ -25,7 +25,7 @@ use kernels::loops::nest::{Nest, Operands};
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::AnyStride;
 use kernels::memory::allocate::reserve;
-use kernels::memory::axes::Axis;
+use kernels::memory::axes::{Axis, row_major};
 use kernels::memory::destination::Destination;
 use kernels::memory::elements::Elements;
 #[cfg(feature = "std")]
@@ -326,11 +326,7 @@ impl<T: Element> Memory<'_, T> {
                 data.extend(item.collect(&Nest::map(&sizes[1..], &order, &rows), len / items.len())?);
             }
         }
-        let mut step = 1;
-        for axis in self.axes.iter_mut().rev() {
-            axis.stride = step;
-            step = step.wrapping_mul(axis.size as isize);
-        }
+        self.axes.iter_mut().zip(row_major(&sizes)).for_each(|(axis, stride)| axis.stride = stride);
         self.held = Held::Together(data);
         Ok(())
     }

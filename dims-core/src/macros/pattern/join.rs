@@ -4,7 +4,7 @@ use super::args::ValueList;
 use super::data::{Pattern, Piece, Slot, Term};
 use super::direct::{Bound, MOST};
 use super::input::ListItem;
-use super::layout::{Layout, List, contiguous};
+use super::layout::{Layout, List};
 use super::recorded::{Joining, is_traced};
 use crate::error::DimError;
 use crate::plan::shape::Shape;
@@ -15,7 +15,7 @@ use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, Step, note};
 use kernels::memory::allocate::{InParts, reserve};
-use kernels::memory::axes::Axis;
+use kernels::memory::axes::{Axis, contiguous, row_major};
 use kernels::memory::buffer::Buffer;
 use kernels::memory::elements::Elements;
 use kernels::scalar::Element;
@@ -79,7 +79,7 @@ pub fn joined<T: Element, U: Dims>(
     if len == 0 {
         return Ok(out.into());
     }
-    let strides = contiguous(sizes);
+    let strides = row_major(sizes);
     let mut joining = Joining::new(is_traced(values));
     values.arrays::<U>(shapes, &mut |operand, arrays| {
         for piece in pieces.iter().filter(|piece| piece.input == operand) {
@@ -107,13 +107,8 @@ pub fn listed<T: Element>(
     }
     let kept = bound.loops.kept;
     let len = bound.volume(kept, size_of::<T>())?;
-    let mut step = 1;
     let sizes: SmallVec<[usize; MOST]> = bound.sizes().into();
-    let to = bound.rows.push();
-    for &axis in kept.iter().rev() {
-        to[axis] = step;
-        step *= sizes[axis] as isize;
-    }
+    bound.rows.push().copy_from_slice(&contiguous(kept, &sizes));
     let list: SmallVec<[usize; 4]> = match &pattern.inputs[0][0] {
         Slot::Axis(axis) => SmallVec::from_slice(&[*axis]),
         slot => {

@@ -134,14 +134,3 @@ impl Layout {
         }
     }
 }
-
-/// The strides of memory that is contiguous along axes of these sizes.
-pub fn contiguous(sizes: &[usize]) -> SmallVec<[isize; 8]> {
-    let mut strides = SmallVec::from_elem(0, sizes.len());
-    let mut step = 1_isize;
-    for (stride, &size) in strides.iter_mut().zip(sizes).rev() {
-        *stride = step;
-        step = step.wrapping_mul(size as isize);
-    }
-    strides
-}
