@@ -110,7 +110,6 @@ const NAMED_TWICE: &[(&str, &[&str])] = &[
             "Buffer",
             "Fault",
             "FromEnd",
-            "InMemory",
             "Kind",
             "Left",
             "Loops",
@@ -122,7 +121,7 @@ const NAMED_TWICE: &[(&str, &[&str])] = &[
             "Values",
         ],
     ),
-    ("traits of the public interface, at paths of their own", &["Element", "Ordered"]),
+    ("a trait of the public interface, at a path of its own", &["Element"]),
     (
         "of `pattern`, to which macros write full paths",
         &["Arg", "Bound", "Given", "Held", "List", "Memory", "Output", "Taking"],

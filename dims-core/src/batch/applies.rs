@@ -209,7 +209,7 @@ impl<P> Reference<P> {
 }
 
 /// A tensor for a [`Reference`].
-pub enum Lent<X, P> {
+pub enum Referent<X, P> {
     /// It is the same for all examples, and each call gets it.
     Alike(Rc<P>),
     /// The sealed tensor.
@@ -224,7 +224,7 @@ where
 {
     type Way = A::Way;
     type Held = A::Held;
-    type Sealed = Lent<A::Sealed, P>;
+    type Sealed = Referent<A::Sealed, P>;
 
     fn hold(self) -> Result<Self::Held, DimError> {
         A::hold(self)
@@ -236,27 +236,27 @@ where
 
     fn seal(held: Self::Held, further: &Further<M>) -> Self::Sealed {
         let sealed = A::seal(held, further);
-        if A::Way::ALIKE { Lent::Alike(Rc::new(A::whole(sealed))) } else { Lent::Each(sealed) }
+        if A::Way::ALIKE { Referent::Alike(Rc::new(A::whole(sealed))) } else { Referent::Each(sealed) }
     }
 
     fn whole(lent: Self::Sealed) -> Reference<P> {
         match lent {
-            Lent::Alike(tensor) => Reference::Counted(tensor),
-            Lent::Each(sealed) => Reference::Own(A::whole(sealed)),
+            Referent::Alike(tensor) => Reference::Counted(tensor),
+            Referent::Each(sealed) => Reference::Own(A::whole(sealed)),
         }
     }
 
     fn one(lent: &Self::Sealed, at: &[usize]) -> Reference<P> {
         match lent {
-            Lent::Alike(tensor) => Reference::Counted(tensor.clone()),
-            Lent::Each(sealed) => Reference::Own(A::one(sealed, at)),
+            Referent::Alike(tensor) => Reference::Counted(tensor.clone()),
+            Referent::Each(sealed) => Reference::Own(A::one(sealed, at)),
         }
     }
 
     fn size(lent: &Self::Sealed, id: u64) -> Option<usize> {
         match lent {
-            Lent::Alike(tensor) => tensor.size_of(id),
-            Lent::Each(sealed) => A::size(sealed, id),
+            Referent::Alike(tensor) => tensor.size_of(id),
+            Referent::Each(sealed) => A::size(sealed, id),
         }
     }
 }

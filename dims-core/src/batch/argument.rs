@@ -53,17 +53,19 @@ where
 {
     #[inline]
     fn seal<'h, U: Dims, B: Dims>(held: &'h Held<Self>, further: &Further<U>) -> Param<'h, W, B> {
-        const { Route::<A::Dims, W::Dims, U>::fits::<<W::Dims as Dims>::Sealed<B>>() };
+        const { SealedAxes::<A::Dims, W::Dims, U>::fits::<<W::Dims as Dims>::Sealed<B>>() };
         let raw = held.raw();
         let own = W::Dims::KEYS.as_slice().len();
-        raw_view(raw, &Route::<A::Dims, W::Dims, U>::FROM, |at| further.sizes()[at - own])
+        raw_view(raw, &SealedAxes::<A::Dims, W::Dims, U>::FROM, |at| further.sizes()[at - own])
     }
 
     #[inline]
     fn alone(held: &Held<Self>) -> Alone<'_, W> {
         let raw = held.raw();
         assert_eq!(A::Dims::KEYS.as_slice().len(), W::Dims::KEYS.as_slice().len(), "no further dims");
-        raw_view(raw, &Route::<A::Dims, W::Dims, ()>::FROM, |_| unreachable!("there are no further dims"))
+        raw_view(raw, &SealedAxes::<A::Dims, W::Dims, ()>::FROM, |_| {
+            unreachable!("there are no further dims")
+        })
     }
 }
 
@@ -183,7 +185,7 @@ impl<U: Dims> Further<U> {
     ) -> Result<(), DimError> {
         let own = K::KEYS.as_slice().len();
         for at in 0..U::KEYS.as_slice().len() {
-            let from = Route::<S, K, U>::FROM[own + at];
+            let from = SealedAxes::<S, K, U>::FROM[own + at];
             if from != ABSENT {
                 self.shape.unify(at, axes[from].size, origin)?;
             }
@@ -240,9 +242,9 @@ impl<B> Batch<B> {
 
 /// Where the axes of a sealed tensor come from: those of the dims `K` of one example, then those of the further dims `U`, among those of a
 /// tensor with the dims `S`.
-pub(super) struct Route<S, K, U>(PhantomData<(S, K, U)>);
+pub(super) struct SealedAxes<S, K, U>(PhantomData<(S, K, U)>);
 
-impl<S: Dims, K: Dims, U: Dims> Route<S, K, U> {
+impl<S: Dims, K: Dims, U: Dims> SealedAxes<S, K, U> {
     pub(super) const FROM: [usize; MAX_DIMS] = from(S::KEYS, K::KEYS, U::KEYS);
 
     /// Refuses a set that has no room for a rest.

@@ -1,6 +1,6 @@
 //! `seal` and `unseal`: the dims of a caller become a rest, and the rest becomes dims again.
 
-use super::argument::Route;
+use super::argument::SealedAxes;
 use super::closed::Apart;
 use super::result::Opened;
 use crate::brand::{Brand, Rest};
@@ -118,7 +118,7 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
         // (The result is a parameter: with a projection in the result, rustc would say that there is no such method.)
         E: Seal<S, <Visible<D> as Dims>::Sealed<B>, Out = Y>,
     {
-        const { Route::<S, Visible<D>, B>::fits::<<Visible<D> as Dims>::Sealed<B>>() };
+        const { SealedAxes::<S, Visible<D>, B>::fits::<<Visible<D> as Dims>::Sealed<B>>() };
         if D::GIVES_SIZE {
             let (axes, origin) = self.expr.axes();
             visible.each(|dim| {
@@ -128,7 +128,7 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
                 }
             });
         }
-        Named::from_expr(self.expr.with_dims(&Route::<S, Visible<D>, B>::FROM, |_| 0))
+        Named::from_expr(self.expr.with_dims(&SealedAxes::<S, Visible<D>, B>::FROM, |_| 0))
     }
 
     /// The tensor with the dims that its `Rest` stands for as dims again.

@@ -1,7 +1,7 @@
 //! Closures and functions batched in place: `vmap` and `batched`.
 
 use super::applies::{Callee, Maps};
-use super::argument::{Further, Route};
+use super::argument::{Further, SealedAxes};
 use super::closed::Apart;
 use super::result;
 use super::seal::{EndsInRest, Seal, Visible};
@@ -160,10 +160,10 @@ macro_rules! tensors {
             }
 
             fn seal(tensor: $tensor, further: &Further<M>) -> Self::Sealed {
-                const { Route::<S, Seen<S, D>, M>::fits::<<Seen<S, D> as Dims>::Sealed<M>>() };
+                const { SealedAxes::<S, Seen<S, D>, M>::fits::<<Seen<S, D> as Dims>::Sealed<M>>() };
                 let own = Seen::<S, D>::KEYS.as_slice().len();
                 let expr: $expr = taken!($($life)? tensor.expr);
-                Named::from_expr(expr.with_dims(&Route::<S, Seen<S, D>, M>::FROM, |at| further.sizes()[at - own]))
+                Named::from_expr(expr.with_dims(&SealedAxes::<S, Seen<S, D>, M>::FROM, |at| further.sizes()[at - own]))
             }
         }
 

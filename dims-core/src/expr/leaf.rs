@@ -10,12 +10,12 @@ use crate::error::DimError;
 use crate::expr::Facts;
 use crate::expr::evaluate::collect_parts;
 use crate::plan::axes::Layout;
-use crate::plan::direct::Memory;
+use crate::plan::direct::ElementsAlong;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::{DimKey, Dims, MAX_DIMS};
 use crate::storage::axes::AxisBlock;
-use crate::storage::unchecked::{collect_memory, factor, nth, strided};
+use crate::storage::unchecked::{InLine, collect_memory, factor, nth, strided};
 use crate::storage::{Owned, View};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -160,7 +160,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
     }
 
     #[inline(always)]
-    fn memory(&self) -> Memory<'_, T> {
+    fn memory(&self) -> ElementsAlong<'_, T> {
         (self.elements(), self.named().as_slice())
     }
 
@@ -267,7 +267,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     }
 
     #[inline(always)]
-    fn memory(&self) -> Memory<'_, T> {
+    fn memory(&self) -> ElementsAlong<'_, T> {
         (self.elements(), self.named().as_slice())
     }
 

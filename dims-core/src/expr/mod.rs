@@ -36,7 +36,7 @@ pub use operand::Operand;
 pub use remap::Remap;
 
 use crate::error::{DimError, Origin};
-use crate::plan::direct::Memory;
+use crate::plan::direct::ElementsAlong;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::{DimKey, Dims};
@@ -105,13 +105,13 @@ pub trait Expr {
 
     /// Where the elements are, if [`Facts::memory`] says so.
     #[doc(hidden)]
-    fn memory(&self) -> Memory<'_, Self::Elem> {
+    fn memory(&self) -> ElementsAlong<'_, Self::Elem> {
         unreachable!("the expression is not memory alone")
     }
 
     /// Where the factors are, if [`Facts::pair`] says so.
     #[doc(hidden)]
-    fn pair(&self) -> (Memory<'_, Self::Elem>, Memory<'_, Self::Elem>) {
+    fn pair(&self) -> (ElementsAlong<'_, Self::Elem>, ElementsAlong<'_, Self::Elem>) {
         unreachable!("the expression is not a product of two tensors in memory")
     }
 
@@ -344,12 +344,12 @@ impl<E: Expr> Expr for &E {
     }
 
     #[inline(always)]
-    fn memory(&self) -> Memory<'_, Self::Elem> {
+    fn memory(&self) -> ElementsAlong<'_, Self::Elem> {
         (**self).memory()
     }
 
     #[inline(always)]
-    fn pair(&self) -> (Memory<'_, Self::Elem>, Memory<'_, Self::Elem>) {
+    fn pair(&self) -> (ElementsAlong<'_, Self::Elem>, ElementsAlong<'_, Self::Elem>) {
         (**self).pair()
     }
 

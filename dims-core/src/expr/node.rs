@@ -5,7 +5,7 @@ use super::sized::Both;
 use super::{Expr, Factors, Facts};
 use super::{FactorLists, FactorOf};
 use crate::error::DimError;
-use crate::plan::direct::Memory;
+use crate::plan::direct::ElementsAlong;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::Dims;
@@ -152,7 +152,7 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     }
 
     #[inline(always)]
-    fn pair(&self) -> (Memory<'_, O::Out>, Memory<'_, O::Out>) {
+    fn pair(&self) -> (ElementsAlong<'_, O::Out>, ElementsAlong<'_, O::Out>) {
         // The operands of a product have the type of the result.
         let of = "a product has operands of one type";
         let ((a, a_axes), (b, b_axes)) = (self.a.memory(), self.b.memory());

@@ -5,7 +5,7 @@ use crate::expr::Facts;
 use crate::expr::sized::Gives;
 use crate::expr::{Expr, Factors, Raw};
 use crate::plan::axes::{AxisList, Layout};
-use crate::plan::direct::Memory;
+use crate::plan::direct::ElementsAlong;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::{Dims, SetOf};
@@ -81,7 +81,7 @@ impl<E: Packable, L: SetOf + Dims> Expr for Packed<E, L> {
     };
 
     #[inline(always)]
-    fn memory(&self) -> Memory<'_, E::Elem> {
+    fn memory(&self) -> ElementsAlong<'_, E::Elem> {
         self.0.memory()
     }
 

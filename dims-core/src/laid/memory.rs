@@ -209,7 +209,7 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
     const FACTS: Facts = Facts { factors_in_memory: 1, memory: Some(S::KEYS), ..Facts::COMPUTED };
 
     #[inline(always)]
-    fn memory(&self) -> direct::Memory<'_, T> {
+    fn memory(&self) -> direct::ElementsAlong<'_, T> {
         (self.borrowed(), self.axes.as_slice())
     }
 

@@ -149,7 +149,7 @@ impl<I: IntoIterator<Item: Computable>> Joinable<Collection> for I {
         let mut all: SmallVec<[NamedOf<I::Item>; 4]> = self.into_iter().map(AsTensor::into_named).collect();
         let layout = {
             let parts: SmallVec<[&dyn Part<Self::Elem>; 4]> = all.iter().map(|part| part as _).collect();
-            let layout = Layout::of(side, Self::Dims::KEYS, &parts)?;
+            let layout = JoinSizes::of(side, Self::Dims::KEYS, &parts)?;
             if parts.len() > 1 {
                 return layout.fill(&parts);
             }
@@ -180,7 +180,7 @@ macro_rules! tuples {
                 let ($first, $($a,)*) = self;
                 let ($first, $($a,)*) = ($first.into_named(), $($a.into_named(),)*);
                 let parts: &[&dyn Part<Self::Elem>] = &[&$first, $(&$a,)*];
-                Layout::of(side, Self::Dims::KEYS, parts)?.fill(parts)
+                JoinSizes::of(side, Self::Dims::KEYS, parts)?.fill(parts)
             }
         }
 
@@ -284,7 +284,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Part<T> for Named<T, S, R,
 }
 
 /// The sizes of a joined tensor with the dims `S`, and of its parts.
-struct Layout<S> {
+struct JoinSizes<S> {
     shapes: SmallVec<[Shape; 4]>,
     /// Of the result.
     sizes: Sizes,
@@ -295,7 +295,7 @@ struct Layout<S> {
     set: PhantomData<S>,
 }
 
-impl<S: Dims> Layout<S> {
+impl<S: Dims> JoinSizes<S> {
     /// The layout of parts with the dims `keys`, if their sizes agree.
     fn of<T>(side: Side<'_, S>, keys: &Keys, parts: &[&dyn Part<T>]) -> Result<Self, DimError> {
         let Side { dim, new, set } = side;
@@ -327,7 +327,7 @@ impl<S: Dims> Layout<S> {
             sizes.insert(along, shapes.len());
         }
         dim.unify(sizes[along], None)?;
-        Ok(Layout { shapes, sizes, along, new, set })
+        Ok(JoinSizes { shapes, sizes, along, new, set })
     }
 
     /// How many elements the result has.

@@ -14,7 +14,7 @@ use kernels::memory::elements::Elements;
 use kernels::scalar::Num;
 
 /// Elements in memory, with the axes of their dims.
-pub type Memory<'s, T> = (Elements<'s, T>, &'s [Axis]);
+pub type ElementsAlong<'s, T> = (Elements<'s, T>, &'s [Axis]);
 
 /// A product that is to run.
 pub(crate) struct Planned {

@@ -9,7 +9,7 @@ use crate::expr::lowered::{lowered_for_places, lowered_update};
 use crate::expr::record;
 use crate::expr::{Expr, Operand};
 use crate::named::Named;
-use crate::order::{OrderOf, Ordering, Route};
+use crate::order::{OrderOf, OrderRoute, Ordering};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::plan::shape::misfit;
@@ -18,7 +18,7 @@ use crate::run::sum_into::sum_into;
 use crate::set::{Dims, DimsOf, Union};
 use crate::storage::axes::AxisBlock;
 use crate::storage::source::elements_mut;
-use crate::storage::unchecked::{self, copy_onto, copy_row, line_mut, update, update_lowered, write_lowered};
+use crate::storage::unchecked::{copy_onto, copy_row, line_mut, update, update_lowered, write_lowered};
 use crate::storage::{Owned, Place};
 use crate::tensor::{AsTensor, Evaluable, NamedOf, checked};
 use alloc::string::String;
@@ -406,13 +406,13 @@ pub trait OrderInto: AsTensor {
                 return Ok(());
             }
             match Ordering::<Self::Dims, Self::Rank, L>::route(&tensor.expr) {
-                Route::Few { elements, axes: own, .. }
+                OrderRoute::Few { elements, axes: own, .. }
                     if have_sizes(&axes, own[FEW - L::GROUPS.as_slice().len()..].iter()) =>
                 {
                     return few(elements, &own, Destination::Given(places)).map(drop);
                 }
                 // The elements of `out` lie as those of all operands do.
-                Route::Line { axes: like, operands, .. }
+                OrderRoute::Line { axes: like, operands, .. }
                     if have_sizes(&axes, Ordering::<Self::Dims, Self::Rank, L>::ordered(like))
                         && threads::parts(places.len()) <= 1 =>
                 {

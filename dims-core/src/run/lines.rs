@@ -46,9 +46,9 @@ pub(crate) struct Lines<T> {
 }
 
 /// The loop axes of a tensor with the dims `S` and the positional axes `R`: those that are not in `D`, as results lie, and those of `D`.
-struct Split<S, R, D>(PhantomData<(S, R, D)>);
+struct LineAxes<S, R, D>(PhantomData<(S, R, D)>);
 
-impl<S: Dims, R: Rank, D: DimList> Split<S, R, D> {
+impl<S: Dims, R: Rank, D: DimList> LineAxes<S, R, D> {
     const ALONG: &'static AxisList = &AxisList::of(D::KEYS, S::KEYS);
     const KEPT: &'static AxisList = &AxisList::in_memory(S::KEYS, R::N).without(Self::ALONG);
 }
@@ -67,8 +67,8 @@ impl<T: Element> Lines<T> {
     pub(crate) fn recorded<A: Computable<Elem = T>, D: DimList>(tensor: A) -> Result<Self, DimError> {
         let tensor = tensor.into_named();
         let shape = tensor.unified_shape()?;
-        let kept = Split::<A::Dims, A::Rank, D>::KEPT.as_slice();
-        let along = Split::<A::Dims, A::Rank, D>::ALONG.as_slice();
+        let kept = LineAxes::<A::Dims, A::Rank, D>::KEPT.as_slice();
+        let along = LineAxes::<A::Dims, A::Rank, D>::ALONG.as_slice();
         let order: Axes = kept.iter().chain(along).copied().collect();
         let data = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?;
         Ok(Lines { data, shape, order, kept: kept.len() })
@@ -192,7 +192,7 @@ impl<T: Element> Lines<T> {
 
 /// The loop axes of a tensor with the dims `S` along a line over the dims `D`, in the order in which [`along_lines`] has its elements.
 fn line_axes<S: Dims, R: Rank, D: DimList>() -> &'static [usize] {
-    let along = Split::<S, R, D>::ALONG.as_slice();
+    let along = LineAxes::<S, R, D>::ALONG.as_slice();
     let order = AxisList::in_memory_of::<S, R>().as_slice();
     let last = &order[order.len() - along.len()..];
     if last.iter().all(|axis| along.contains(axis)) { last } else { along }

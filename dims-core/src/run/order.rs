@@ -5,8 +5,8 @@ mod result;
 mod route;
 
 pub use list::{Groups, OrderAxis, OrderList, OrderOf};
-pub use result::{ArrayRank, Ordered};
-pub(crate) use route::{Ordering, Route};
+pub use result::{ArrayRank, OrderResult};
+pub(crate) use route::{OrderRoute, Ordering};
 
 use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::{evaluate, few, sizes_of};
@@ -49,7 +49,7 @@ pub trait OrderExt: AsTensor {
     #[inline(always)]
     #[rustfmt::skip] // rustc quotes the line
     fn order<L: OrderOf<Self::Dims, X>, X, Out>(self, dims: L) -> Out where Self: Evaluable,
-        X: Ordered<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>, Out = Out>,
+        X: OrderResult<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>, Out = Out>,
     {
         // (Not by way of `try_order`: a small result would pass through its `Result` in memory, in smaller pieces than it is read from there.)
         match unwrap(at_hand(self, dims)) {
@@ -64,7 +64,7 @@ pub trait OrderExt: AsTensor {
     fn try_order<L: OrderOf<Self::Dims, X>, X, Out>(self, dims: L) -> Result<Out, DimError>
     where
         Self: Evaluable,
-        X: Ordered<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>, Out = Out>,
+        X: OrderResult<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>, Out = Out>,
     {
         match at_hand(self, dims)? {
             Ok((data, sizes)) => Ok(X::build(data, &sizes[..Self::Dims::KEYS.as_slice().len()])),
@@ -96,15 +96,15 @@ fn planned<A, L, X>(tensor: A) -> Result<X::Out, DimError>
 where
     A: Computable,
     L: OrderList,
-    X: Ordered<A::Elem, <L::Count as Rank>::Plus<A::Rank>>,
+    X: OrderResult<A::Elem, <L::Count as Rank>::Plus<A::Rank>>,
 {
     let tensor = tensor.into_named();
     match Ordering::<A::Dims, A::Rank, L>::route(&tensor.expr) {
-        Route::Few { elements, axes, len } => {
+        OrderRoute::Few { elements, axes, len } => {
             let data = few(elements, &axes, Destination::New(len))?;
             return Ok(X::build(data, &few_sizes(&axes)[FEW - L::GROUPS.as_slice().len()..]));
         }
-        Route::Line { axes, len, operands } => {
+        OrderRoute::Line { axes, len, operands } => {
             let order = Ordering::<A::Dims, A::Rank, L>::ORDER.as_slice();
             // (If memory is short, the error below names the dims.)
             if let Ok(data) =
@@ -113,7 +113,7 @@ where
                 return Ok(X::build(data, &sizes_of(axes, order)[..order.len()]));
             }
         }
-        Route::Nest => {}
+        OrderRoute::Nest => {}
     }
     let mut shape = Shape::new::<A::Dims, A::Rank>();
     tensor.unify(&mut shape)?;

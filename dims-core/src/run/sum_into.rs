@@ -30,9 +30,9 @@ use kernels::scalar::Num;
 use smallvec::SmallVec;
 
 /// Which loop axes a sum over the dims `D` of a tensor has, where the dims that are left are ordered as `L` says: known to rustc.
-struct Split<S, R, D, L>(PhantomData<(S, R, D, L)>);
+struct SumAxes<S, R, D, L>(PhantomData<(S, R, D, L)>);
 
-impl<S: Dims, R: Rank, D: DimList, L: OrderList> Split<S, R, D, L> {
+impl<S: Dims, R: Rank, D: DimList, L: OrderList> SumAxes<S, R, D, L> {
     /// The axes that go.
     const REDUCED: &'static AxisList = &AxisList::of(D::KEYS, S::KEYS);
 
@@ -74,13 +74,13 @@ where
     L: OrderList,
     O: SourceMut<Elem = E::Elem> + ?Sized,
 {
-    if let Some(roles) = const { &Split::<S, R, D, L>::roles::<E, X>() }
+    if let Some(roles) = const { &SumAxes::<S, R, D, L>::roles::<E, X>() }
         && !is_active()
     {
         let (a, b) = expr.pair();
         let (places, axes) = elements_mut(out);
         let places = Some((places, &axes[..]));
-        if let Some(result) = unchecked::product(roles, a, b, places, Split::<S, R, D, L>::dims::<E>) {
+        if let Some(result) = unchecked::product(roles, a, b, places, SumAxes::<S, R, D, L>::dims::<E>) {
             return result.map(drop);
         }
     }
@@ -105,7 +105,7 @@ where
     refuse::<E::Elem, S, R, E>(expr, &shape, "sum_into")?;
     let (places, axes) = elements_mut(out);
     check_rank(axes.len(), L::GROUPS.as_slice().len() + R::N)?;
-    let (kept, reduced) = (Split::<S, R, D, L>::KEPT.as_slice(), Split::<S, R, D, L>::REDUCED.as_slice());
+    let (kept, reduced) = (SumAxes::<S, R, D, L>::KEPT.as_slice(), SumAxes::<S, R, D, L>::REDUCED.as_slice());
     let sizes = shape.sizes();
     let len = shape.volume(kept.iter().copied(), size_of::<E::Elem>())?;
     let mut strides = SmallVec::from_elem(0, sizes.len());

@@ -14,7 +14,7 @@
 //! for each row; the functions below say what else they rely on.
 
 use crate::error::DimError;
-use crate::plan::direct::{Memory, Planned, Roles, Sizes};
+use crate::plan::direct::{ElementsAlong, Planned, Roles, Sizes};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use kernels::attention::{Change, Work};
@@ -158,8 +158,8 @@ pub(crate) fn copy_few<T: Copy>(
 #[track_caller]
 pub(crate) fn product<T: Num>(
     roles: &Roles,
-    (a, a_axes): Memory<'_, T>,
-    (b, b_axes): Memory<'_, T>,
+    (a, a_axes): ElementsAlong<'_, T>,
+    (b, b_axes): ElementsAlong<'_, T>,
     places: Option<(ElementsMut<'_, T>, &[Axis])>,
     dims: impl FnOnce() -> ProductDims,
 ) -> Option<Result<(Vec<T>, Sizes), DimError>> {
@@ -221,9 +221,9 @@ pub(crate) fn to_reduce<'a, T>(
     nest: &'a Nest,
     work: usize,
     count: usize,
-) -> reduce::InMemory<'a, T> {
+) -> reduce::ReduceInput<'a, T> {
     // SAFETY: facts 1 to 3.
-    unsafe { reduce::InMemory::new(elements, nest, work, count) }
+    unsafe { reduce::ReduceInput::new(elements, nest, work, count) }
 }
 
 /// Elements whose lines are to be computed: the nests' only operand.
@@ -233,9 +233,9 @@ pub(crate) fn to_scan<'a, T>(
     parts: &'a [Nest],
     len: usize,
     inner: usize,
-) -> scan::InMemory<'a, T> {
+) -> scan::ScanInput<'a, T> {
     // SAFETY: facts 1 to 3.
-    unsafe { scan::InMemory::new(elements, parts, len, inner) }
+    unsafe { scan::ScanInput::new(elements, parts, len, inner) }
 }
 
 /// See [`update::update`].
@@ -272,9 +272,9 @@ pub(crate) fn to_reduce_lowered<'a, T: Element>(
     nest: &'a Nest,
     work: usize,
     count: usize,
-) -> reduce::InMemory<'a, T> {
+) -> reduce::ReduceInput<'a, T> {
     // SAFETY: facts 1 to 3: an expression writes its operands in the order of their rows.
-    unsafe { reduce::InMemory::of_program(program, nest, work, count) }
+    unsafe { reduce::ReduceInput::of_program(program, nest, work, count) }
 }
 
 /// See [`lowered::update`].

@@ -37,7 +37,7 @@ use crate::memory::elements::Elements;
 use crate::ops::Mul;
 use crate::reduce::dots::{are_lines, sum_products};
 use crate::reduce::reducers;
-use crate::reduce::{InMemory, reduce};
+use crate::reduce::{ReduceInput, reduce};
 use crate::scalar::Num;
 use crate::seal::SEAL;
 use alloc::string::String;
@@ -215,7 +215,7 @@ impl<'a, T: Num> Operand<'a, T> {
         });
         let (elements, work) = (self.elements(), nest.positions());
         // SAFETY: the nest's row has the strides of this operand, whose positions are elements, as whoever made it promised.
-        let memory = unsafe { InMemory::new(elements, &nest, work, 0) };
+        let memory = unsafe { ReduceInput::new(elements, &nest, work, 0) };
         let data = T::sum_memory(SEAL, memory, Destination::New(len))?;
         Ok(Operand::owned(data, order, sizes))
     }

@@ -107,7 +107,7 @@ macro_rules! reduction {
         $(#[$attribute])*
         fn $name(
             _: $crate::seal::Seal,
-            memory: $crate::reduce::InMemory<'_, Self>,
+            memory: $crate::reduce::ReduceInput<'_, Self>,
             to: $crate::memory::destination::Destination<'_, $out>,
         ) -> Result<::alloc::vec::Vec<$out>, $crate::error::Error> {
             memory.reduce(to, $crate::reduce::reducers::$reducer $(::<$greatest>)?)
@@ -127,7 +127,7 @@ macro_rules! along {
         fn $memory(
             _: $crate::seal::Seal,
             work: $crate::scan::works::$work $(<$($argument),*>)?,
-            memory: $crate::scan::InMemory<'_, Self>,
+            memory: $crate::scan::ScanInput<'_, Self>,
         ) -> Result<::alloc::vec::Vec<Self>, $crate::error::Error> {
             memory.collect(work)
         }

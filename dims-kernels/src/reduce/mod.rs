@@ -91,7 +91,7 @@ pub trait Reducer<T>: Copy {
     #[inline(always)]
     fn reduce_memory(
         self,
-        memory: InMemory<'_, T>,
+        memory: ReduceInput<'_, T>,
         to: Destination<'_, Self::Out>,
     ) -> Result<Vec<Self::Out>, Error>
     where
@@ -103,19 +103,19 @@ pub trait Reducer<T>: Copy {
 }
 
 /// Elements that are to be reduced by loops that depend on their type alone: in memory, or of a lowered program.
-pub struct InMemory<'a, T> {
-    elements: Reduced<'a, T>,
+pub struct ReduceInput<'a, T> {
+    elements: InputElements<'a, T>,
     nest: &'a Nest,
     work: usize,
     count: usize,
 }
 
-enum Reduced<'a, T> {
+enum InputElements<'a, T> {
     Memory(Elements<'a, T>),
     Program(&'a LoweredProgram<'a>),
 }
 
-impl<'a, T> InMemory<'a, T> {
+impl<'a, T> ReduceInput<'a, T> {
     /// Elements that a nest has a row of strides for. There is so much `work` to share among threads, and each result is made of `count` elements.
     ///
     /// # Safety
@@ -123,10 +123,10 @@ impl<'a, T> InMemory<'a, T> {
     /// Each position of the nest is, along its row, one of the elements' axes.
     #[inline(always)]
     pub unsafe fn new(elements: Elements<'a, T>, nest: &'a Nest, work: usize, count: usize) -> Self {
-        InMemory { elements: Reduced::Memory(elements), nest, work, count }
+        ReduceInput { elements: InputElements::Memory(elements), nest, work, count }
     }
 
-    /// As [`new`](InMemory::new), for the elements of a program that can be a [kernel](LoweredProgram::is_kernel).
+    /// As [`new`](ReduceInput::new), for the elements of a program that can be a [kernel](LoweredProgram::is_kernel).
     ///
     /// # Safety
     ///
@@ -137,28 +137,28 @@ impl<'a, T> InMemory<'a, T> {
         work: usize,
         count: usize,
     ) -> Self {
-        InMemory { elements: Reduced::Program(program), nest, work, count }
+        ReduceInput { elements: InputElements::Program(program), nest, work, count }
     }
 }
 
-impl<T: Element> InMemory<'_, T> {
+impl<T: Element> ReduceInput<'_, T> {
     /// Runs the reduction.
     pub fn reduce<R: Reducer<T, Out: Send>>(
         self,
         to: Destination<'_, R::Out>,
         reducer: R,
     ) -> Result<Vec<R::Out>, Error> {
-        let InMemory { elements, nest, work, count } = self;
+        let ReduceInput { elements, nest, work, count } = self;
         let elements = match elements {
-            Reduced::Memory(elements) => elements,
+            InputElements::Memory(elements) => elements,
             // (Builds without debug assertions lower none, so no loop is compiled for them.)
-            Reduced::Program(program) if cfg!(debug_assertions) => {
+            InputElements::Program(program) if cfg!(debug_assertions) => {
                 // SAFETY: each position of the nest is an element of each operand, as `of_program` was promised; `reduce` runs a kernel over the nest, or the part,
                 // that it is made for.
                 let lower = |nest| unsafe { program.kernel::<T>(&mut Nest::operands(nest)) };
                 return reduce(nest, &mut Parts::new(), lower, work, to, count, reducer);
             }
-            Reduced::Program(_) => unreachable!("builds without debug assertions lower no expression"),
+            InputElements::Program(_) => unreachable!("builds without debug assertions lower no expression"),
         };
         // SAFETY: each position of the nest is an element, as `new` was promised; `reduce` runs a kernel over the nest, or the part, that it is made for.
         let lower = |nest| unsafe { Strided::new(elements, Nest::operands(nest).next_row(), ()) };

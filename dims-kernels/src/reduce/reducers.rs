@@ -5,7 +5,7 @@ use crate::machine::isa::Isa;
 use crate::memory::destination::Destination;
 use crate::ops::code::{Number, Reduction};
 use crate::reduce::fold::{VECTOR, fold};
-use crate::reduce::{InMemory, Reducer};
+use crate::reduce::{ReduceInput, Reducer};
 use crate::scalar::{Analytic, Magnitude, Num, Ordered, Real};
 use crate::seal::SEAL;
 use alloc::vec::Vec;
@@ -41,7 +41,7 @@ impl<T: Num> Reducer<T> for Sum {
     #[inline(always)]
     fn reduce_memory(
         self,
-        memory: InMemory<'_, T>,
+        memory: ReduceInput<'_, T>,
         to: Destination<'_, Self::Out>,
     ) -> Result<Vec<Self::Out>, Error> {
         T::sum_memory(SEAL, memory, to)
@@ -78,7 +78,7 @@ impl<T: Num> Reducer<T> for Prod {
     #[inline(always)]
     fn reduce_memory(
         self,
-        memory: InMemory<'_, T>,
+        memory: ReduceInput<'_, T>,
         to: Destination<'_, Self::Out>,
     ) -> Result<Vec<Self::Out>, Error> {
         T::prod_memory(SEAL, memory, to)
@@ -115,7 +115,7 @@ impl<T: Analytic> Reducer<T> for Mean {
     #[inline(always)]
     fn reduce_memory(
         self,
-        memory: InMemory<'_, T>,
+        memory: ReduceInput<'_, T>,
         to: Destination<'_, Self::Out>,
     ) -> Result<Vec<Self::Out>, Error> {
         T::mean_memory(SEAL, memory, to)
@@ -152,7 +152,7 @@ impl<T: Ordered> Reducer<T> for Max {
     #[inline(always)]
     fn reduce_memory(
         self,
-        memory: InMemory<'_, T>,
+        memory: ReduceInput<'_, T>,
         to: Destination<'_, Self::Out>,
     ) -> Result<Vec<Self::Out>, Error> {
         T::max_memory(SEAL, memory, to)
@@ -189,7 +189,7 @@ impl<T: Ordered> Reducer<T> for Min {
     #[inline(always)]
     fn reduce_memory(
         self,
-        memory: InMemory<'_, T>,
+        memory: ReduceInput<'_, T>,
         to: Destination<'_, Self::Out>,
     ) -> Result<Vec<Self::Out>, Error> {
         T::min_memory(SEAL, memory, to)
@@ -255,7 +255,11 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for Arg<GREATEST> {
         acc.1
     }
     #[inline(always)]
-    fn reduce_memory(self, memory: InMemory<'_, T>, to: Destination<'_, usize>) -> Result<Vec<usize>, Error> {
+    fn reduce_memory(
+        self,
+        memory: ReduceInput<'_, T>,
+        to: Destination<'_, usize>,
+    ) -> Result<Vec<usize>, Error> {
         if GREATEST { T::argmax_memory(SEAL, memory, to) } else { T::argmin_memory(SEAL, memory, to) }
     }
 }

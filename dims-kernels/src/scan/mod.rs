@@ -64,7 +64,7 @@ pub trait Along<T: Copy>: Copy + Send + Sync {
 
     /// Works on elements in memory, whose results go elsewhere.
     #[inline(always)]
-    fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, Error>
+    fn collect_memory(self, memory: ScanInput<'_, T>) -> Result<Vec<T>, Error>
     where
         T: Element,
     {
@@ -84,14 +84,14 @@ pub fn blocks<T: Copy, W: Along<T>>(along: W, data: &mut [T], block: usize, inne
 }
 
 /// Elements in memory, along whose lines something is done.
-pub struct InMemory<'a, T> {
+pub struct ScanInput<'a, T> {
     elements: Elements<'a, T>,
     parts: &'a [Nest],
     len: usize,
     inner: usize,
 }
 
-impl<'a, T> InMemory<'a, T> {
+impl<'a, T> ScanInput<'a, T> {
     /// Elements that nests have a row of strides for. `parts` are the loops, in parts; the first of each, `nest.outer` of them, run over blocks of lines.
     /// There are `len` results, and neighbours on a line lie `inner` apart among them.
     ///
@@ -100,14 +100,14 @@ impl<'a, T> InMemory<'a, T> {
     /// Each position of the nests is, along the row, one of the elements' axes.
     #[inline(always)]
     pub unsafe fn new(elements: Elements<'a, T>, parts: &'a [Nest], len: usize, inner: usize) -> Self {
-        InMemory { elements, parts, len, inner }
+        ScanInput { elements, parts, len, inner }
     }
 }
 
-impl<T: Element> InMemory<'_, T> {
+impl<T: Element> ScanInput<'_, T> {
     /// The results.
     pub fn collect<W: Along<T>>(self, along: W) -> Result<Vec<T>, Error> {
-        let InMemory { elements, parts, len, inner } = self;
+        let ScanInput { elements, parts, len, inner } = self;
         in_parts(
             Destination::New(len),
             parts.iter(),
@@ -415,7 +415,7 @@ impl<T: Num> Along<T> for Cumulate {
     }
 
     #[inline(always)]
-    fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, Error> {
+    fn collect_memory(self, memory: ScanInput<'_, T>) -> Result<Vec<T>, Error> {
         T::cumulate_memory(SEAL, self, memory)
     }
 }
@@ -573,7 +573,7 @@ impl<T: Real, const LOG: bool> Along<T> for Softmax<LOG> {
     }
 
     #[inline(always)]
-    fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, Error> {
+    fn collect_memory(self, memory: ScanInput<'_, T>) -> Result<Vec<T>, Error> {
         if LOG {
             T::log_softmax_memory(SEAL, Softmax, memory)
         } else {

@@ -7,7 +7,7 @@ use crate::ops::special::small;
 use crate::reduce::fold::{LANES, VECTOR, each, flat, fold, lanes, together};
 use crate::scalar::{Num, Real};
 use crate::scan::line::Line;
-use crate::scan::{Along, InMemory};
+use crate::scan::{Along, ScanInput};
 use crate::seal::SEAL;
 use alloc::vec::Vec;
 use num_traits::Float;
@@ -64,7 +64,7 @@ impl<T: Real> Along<T> for Standardize<T> {
     }
 
     #[inline(always)]
-    fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, Error> {
+    fn collect_memory(self, memory: ScanInput<'_, T>) -> Result<Vec<T>, Error> {
         T::standardize_memory(SEAL, self, memory)
     }
 }
@@ -102,7 +102,7 @@ impl<T: Real> Along<T> for StandardizeAffine<'_, T> {
     }
 
     #[inline(always)]
-    fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, Error> {
+    fn collect_memory(self, memory: ScanInput<'_, T>) -> Result<Vec<T>, Error> {
         T::standardize_affine_memory(SEAL, self, memory)
     }
 }
@@ -135,7 +135,7 @@ impl<T: Real> Along<T> for RootMeanSquare<T> {
     }
 
     #[inline(always)]
-    fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, Error> {
+    fn collect_memory(self, memory: ScanInput<'_, T>) -> Result<Vec<T>, Error> {
         T::root_mean_square_memory(SEAL, self, memory)
     }
 }
@@ -168,7 +168,7 @@ impl<T: Real> Along<T> for UnitLength<T> {
     }
 
     #[inline(always)]
-    fn collect_memory(self, memory: InMemory<'_, T>) -> Result<Vec<T>, Error> {
+    fn collect_memory(self, memory: ScanInput<'_, T>) -> Result<Vec<T>, Error> {
         T::unit_length_memory(SEAL, self, memory)
     }
 }

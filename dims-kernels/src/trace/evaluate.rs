@@ -18,7 +18,7 @@ use crate::memory::elements::Elements;
 use crate::ops::code::{DType, Number};
 use crate::program::interpreter::{self, ExtraOutput, Interpreted, Output};
 use crate::program::{Instruction, Program, Register};
-use crate::reduce::{InMemory, reduce, reducers};
+use crate::reduce::{ReduceInput, reduce, reducers};
 use crate::scalar::{Num, Real};
 use crate::seal::SEAL;
 use crate::trace::windows::gathered;
@@ -382,7 +382,7 @@ fn summed<T: Output + Real>(field: &Field, order: &[usize], reduced: &[usize]) -
         let work = nest.positions();
         explain(&nest, work);
         // SAFETY: the elements have an axis for each loop of the field, with its size and stride.
-        let memory = unsafe { InMemory::new(memories.elements::<T>(field, number), &nest, work, count) };
+        let memory = unsafe { ReduceInput::new(memories.elements::<T>(field, number), &nest, work, count) };
         return T::sum_memory(SEAL, memory, Destination::New(len));
     }
     let rows = rows(field);

@@ -5,7 +5,7 @@ use crate::placed::{Placed, Value, assert_same, positions};
 use typed_dims_kernels::loops::nest::Nest;
 use typed_dims_kernels::loops::rows::Rows;
 use typed_dims_kernels::scalar::Num;
-use typed_dims_kernels::scan::{Along, Cumulate, InMemory};
+use typed_dims_kernels::scan::{Along, Cumulate, ScanInput};
 
 /// Running sums along one axis, in any order of the result.
 pub fn lines(choices: &mut Choices<'_>) {
@@ -37,7 +37,7 @@ fn running<T: Num + Value>(choices: &mut Choices<'_>) {
         expected.push(before.add(x.at(&at)));
     }
     // SAFETY: the row of the nest has the strides of `x`, along axes of its sizes.
-    let memory = || unsafe { InMemory::new(x.elements(), &parts, expected.len(), inner) };
+    let memory = || unsafe { ScanInput::new(x.elements(), &parts, expected.len(), inner) };
     let case = (&sizes, &order, blocks.len(), &x.strides, parts.len());
     assert_same(&memory().collect(Cumulate).expect("there is memory"), &expected, &case);
     assert_same(&Cumulate.collect_memory(memory()).expect("there is memory"), &expected, &("compiled", case));

@@ -8,7 +8,7 @@ use typed_dims_kernels::loops::nest::{Nest, Parts};
 use typed_dims_kernels::loops::rows::Rows;
 use typed_dims_kernels::ops::Mul;
 use typed_dims_kernels::reduce::reducers::{Arg, Max, Min, Prod, Sum};
-use typed_dims_kernels::reduce::{InMemory, Reducer, reduce};
+use typed_dims_kernels::reduce::{ReduceInput, Reducer, reduce};
 use typed_dims_kernels::scalar::{Num, Ordered};
 
 /// Axes of which some are kept, in some order, and the others reduced.
@@ -116,7 +116,7 @@ where
     let [_, reduced] = axes.split();
     let (work, len, count) = (nest.positions(), expected.len(), reduced.iter().product());
     // SAFETY: the row of the nest has the strides of `x`, along axes of its sizes.
-    let memory = || unsafe { InMemory::new(x.elements(), &nest, work, len, count) };
+    let memory = || unsafe { ReduceInput::new(x.elements(), &nest, work, len, count) };
     let case = || format!("{} {:?} {:?}", R::NAME, (&axes.sizes, &axes.kept, &axes.reduced), x.strides);
     assert_eq!(memory().reduce(reducer).expect("there is memory"), expected, "{}", case());
     assert_eq!(reducer.reduce_memory(memory()).expect("there is memory"), expected, "compiled, {}", case());

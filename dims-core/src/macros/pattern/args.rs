@@ -3,7 +3,7 @@
 use super::data::{Given, Pattern};
 use super::input::{InMemory, Input, ListItem, Memory, Values};
 use super::join::Arrays;
-use super::layout::Layout;
+use super::layout::PatternLayout;
 use super::rank::{AnyRank, HasAtLeast, HasExactly};
 use super::recorded::traced_alone;
 use super::solve::solve;
@@ -173,17 +173,17 @@ pub trait ValueList<T: Element> {
     fn settle(&mut self) -> Result<(), DimError>;
 
     /// Both operands, if there are two that are memory of others, and own nothing.
-    fn pair(&self) -> Option<(direct::Memory<'_, T>, direct::Memory<'_, T>)> {
+    fn pair(&self) -> Option<(direct::ElementsAlong<'_, T>, direct::ElementsAlong<'_, T>)> {
         None
     }
 
     /// The first operand, if it is memory of others, and owns nothing.
-    fn lent(&self) -> Option<direct::Memory<'_, T>> {
+    fn lent(&self) -> Option<direct::ElementsAlong<'_, T>> {
         None
     }
 
     /// The first operand, if it is nothing but memory.
-    fn first(&self) -> Option<direct::Memory<'_, T>> {
+    fn first(&self) -> Option<direct::ElementsAlong<'_, T>> {
         None
     }
 
@@ -234,7 +234,7 @@ pub trait ValueList<T: Element> {
 }
 
 /// Operands in memory.
-pub(super) type Memories<'s, T> = SmallVec<[direct::Memory<'s, T>; 4]>;
+pub(super) type Memories<'s, T> = SmallVec<[direct::ElementsAlong<'s, T>; 4]>;
 
 impl<T: Element> ValueList<T> for End {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
@@ -354,18 +354,18 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
     }
 
     #[inline]
-    fn pair(&self) -> Option<(direct::Memory<'_, T>, direct::Memory<'_, T>)> {
+    fn pair(&self) -> Option<(direct::ElementsAlong<'_, T>, direct::ElementsAlong<'_, T>)> {
         Some((self.lent()?, self.1.lent()?))
     }
 
     #[inline]
-    fn lent(&self) -> Option<direct::Memory<'_, T>> {
+    fn lent(&self) -> Option<direct::ElementsAlong<'_, T>> {
         let memory = self.0.memory().filter(|memory| memory.is_lent())?;
         Some((memory.elements(), &memory.axes))
     }
 
     #[inline]
-    fn first(&self) -> Option<direct::Memory<'_, T>> {
+    fn first(&self) -> Option<direct::ElementsAlong<'_, T>> {
         let memory = self.0.memory().filter(|memory| memory.list.is_none())?;
         Some((memory.elements(), &memory.axes))
     }
@@ -468,7 +468,7 @@ pub(super) fn unify<T: Element, U: Dims>(
     pattern: &'static Pattern,
     given: &[Given],
     values: &impl ValueList<T>,
-) -> Result<(Shapes, Layout), DimError> {
+) -> Result<(Shapes, PatternLayout), DimError> {
     let mut shapes = Shapes::new();
     values.shapes::<U>(&mut shapes)?;
     if U::KEYS.as_slice().is_empty() {
@@ -500,17 +500,17 @@ fn unified(
     given: &[Given],
     shapes: &[Shape],
     named: &[usize],
-) -> Result<Layout, DimError> {
+) -> Result<PatternLayout, DimError> {
     if let [shape] = shapes {
-        return Ok(Layout::new(pattern, solve(pattern, given, &[shape.positional()])?, named));
+        return Ok(PatternLayout::new(pattern, solve(pattern, given, &[shape.positional()])?, named));
     }
     let positional: SmallVec<[&[usize]; 4]> = shapes.iter().map(Shape::positional).collect();
-    Ok(Layout::new(pattern, solve(pattern, given, &positional)?, named))
+    Ok(PatternLayout::new(pattern, solve(pattern, given, &positional)?, named))
 }
 
 /// The strides of all operands along the loops of a pattern.
 pub(super) fn lay_out<T: Element, U: Dims>(
-    layout: &Layout,
+    layout: &PatternLayout,
     shapes: &[Shape],
     values: &impl ValueList<T>,
 ) -> Result<Rows, DimError> {

@@ -3,14 +3,14 @@
 use super::args::{Args, Memories, ValueList, lay_out, unify};
 use super::data::{Given, Pattern, Slot};
 use super::direct::{Bound, MOST};
-use super::layout::{Layout, List};
+use super::layout::{List, PatternLayout};
 use super::rank::{OutRank, ResultOf};
 use super::recorded::{result, traced};
 use crate::error::DimError;
 use crate::expr::Factors;
 use crate::expr::evaluate::few;
 use crate::expr::record::{self, is_active};
-use crate::plan::direct::Memory;
+use crate::plan::direct::ElementsAlong;
 use crate::plan::shape::{Shape, volume};
 use crate::set::Dims;
 use crate::storage::unchecked::{self, collect_memory, copy_few, factor, factor_over};
@@ -117,7 +117,7 @@ fn direct<T: Num>(
     pattern: &'static Pattern,
     given: &[Given],
     values: &impl ValueList<T>,
-    memories: &[Memory<'_, T>],
+    memories: &[ElementsAlong<'_, T>],
 ) -> Option<(Vec<T>, SmallVec<[usize; MOST]>)> {
     let mut bound = Bound::new(pattern.loops.as_ref()?, pattern.axes.len());
     if !bound.bind(pattern, given, memories.iter().map(|&(_, axes)| axes)) {
@@ -165,7 +165,7 @@ fn direct<T: Num>(
 fn few_products<T: Num>(
     bound: &Bound,
     values: &impl ValueList<T>,
-    memories: &[Memory<'_, T>],
+    memories: &[ElementsAlong<'_, T>],
     len: usize,
 ) -> Option<Vec<T>> {
     let ((first, _), others) = memories.split_first()?;
@@ -218,7 +218,7 @@ pub(super) fn too_large(pattern: &Pattern, sizes: &[usize]) -> DimError {
 
 /// A contraction where that shares work, else one fused pass.
 fn product<T: Num, U: Dims>(
-    layout: &Layout,
+    layout: &PatternLayout,
     shapes: &[Shape],
     values: &impl ValueList<T>,
     rows: &Rows,
@@ -288,7 +288,7 @@ fn whole<T: Num>(n: usize) -> T {
 /// Elements that lie along some axes, repeated along others.
 fn repeat<T: Num>(
     data: &[T],
-    layout: &Layout,
+    layout: &PatternLayout,
     own: &[usize],
     kept: &[usize],
     len: usize,
@@ -306,7 +306,7 @@ fn repeat<T: Num>(
 
 /// For each operand the loops along which it varies.
 pub(super) fn supports<T: Num, U: Dims>(
-    layout: &Layout,
+    layout: &PatternLayout,
     shapes: &[Shape],
     values: &impl ValueList<T>,
 ) -> Result<Supports, DimError> {
@@ -334,7 +334,7 @@ pub(super) fn supports<T: Num, U: Dims>(
 /// One pass over the product of all operands.
 #[track_caller]
 fn fused<T: Num>(
-    layout: &Layout,
+    layout: &PatternLayout,
     values: &impl ValueList<T>,
     rows: &Rows,
     kept: &[usize],

@@ -4,7 +4,7 @@ use super::args::ValueList;
 use super::data::{Pattern, Piece, Slot, Term};
 use super::direct::{Bound, MOST};
 use super::input::ListItem;
-use super::layout::{Layout, List};
+use super::layout::{List, PatternLayout};
 use super::recorded::{Joining, is_traced};
 use crate::error::DimError;
 use crate::plan::shape::Shape;
@@ -65,7 +65,7 @@ pub fn needs_joining<T: Element>(pattern: &Pattern, values: &impl ValueList<T>) 
 /// The elements of the result, copied piece by piece.
 #[track_caller]
 pub fn joined<T: Element, U: Dims>(
-    layout: &Layout,
+    layout: &PatternLayout,
     shapes: &[Shape],
     values: &impl ValueList<T>,
     sizes: &[usize],
@@ -146,7 +146,7 @@ pub fn listed<T: Element>(
 }
 
 struct Copying<'a> {
-    layout: &'a Layout,
+    layout: &'a PatternLayout,
     piece: &'a Piece,
     /// Of the result: dims, then axes.
     sizes: &'a [usize],

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 pub type List = SmallVec<[usize; 8]>;
 
 /// The loops of a pattern whose sizes are known.
-pub struct Layout {
+pub struct PatternLayout {
     /// The pattern.
     pub pattern: &'static Pattern,
     /// The sizes of its axes.
@@ -21,13 +21,13 @@ pub struct Layout {
     pub sizes: List,
 }
 
-impl Layout {
+impl PatternLayout {
     /// The loops over dims of these sizes and the axes of a pattern.
     pub fn new(pattern: &'static Pattern, solved: Solved, named: &[usize]) -> Self {
         let mut sizes = List::from_slice(named);
         sizes.extend_from_slice(&solved.rest);
         sizes.extend_from_slice(&solved.axes);
-        Layout { pattern, solved, named: named.len(), sizes }
+        PatternLayout { pattern, solved, named: named.len(), sizes }
     }
 
     /// The loops of a part of a group, the last one fastest.

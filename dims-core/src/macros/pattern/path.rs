@@ -3,7 +3,7 @@
 use super::args::{Args, ValueList, unify};
 use super::data::{Given, Pattern};
 use super::einsum::supports;
-use super::layout::Layout;
+use super::layout::PatternLayout;
 use crate::error::DimError;
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -80,7 +80,7 @@ pub fn einsum_path<T: Num, L: Args<T>>(
 }
 
 /// The names of loops.
-fn names(layout: &Layout, axes: Axes) -> String {
+fn names(layout: &PatternLayout, axes: Axes) -> String {
     let pattern = layout.pattern;
     let short = pattern.axes.iter().all(|name| name.chars().count() == 1);
     let first = layout.axis(0);

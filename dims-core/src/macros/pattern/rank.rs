@@ -3,7 +3,7 @@
 use crate::bind::source::RankDyn;
 use crate::error::DimError;
 use crate::expr::record::untraced;
-use crate::order::Ordered;
+use crate::order::OrderResult;
 use crate::rank::*;
 use crate::set::Dims;
 use crate::storage::array::array;
@@ -114,7 +114,7 @@ pub trait ResultOf<T, S: Dims>: AnyRank {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T, R: Rank, S: Dims + Ordered<T, R>> ResultOf<T, S> for R {
+impl<T, R: Rank, S: Dims + OrderResult<T, R>> ResultOf<T, S> for R {
     type Out = S::Out;
 
     #[inline]

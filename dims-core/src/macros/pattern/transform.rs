@@ -6,7 +6,7 @@ use super::direct::Bound;
 use super::einsum::{Output, too_large};
 use super::input::Values;
 use super::join::{self, needs_joining};
-use super::layout::{Layout, List};
+use super::layout::{List, PatternLayout};
 use super::rank::{OutRank, ResultOf};
 use super::recorded::{refuse, result, traced};
 use super::reductions::Reduction;
@@ -267,7 +267,7 @@ fn gathered<T: Element, U: Dims, V: Values<Elem = T>>(
 
 /// The loops that are not kept, in the order in which the operand has them: the first position of an `argmax` is that of
 /// the reduced axes as they were written.
-fn reduced_loops(layout: &Layout, kept: &[usize]) -> List {
+fn reduced_loops(layout: &PatternLayout, kept: &[usize]) -> List {
     let mut loops = List::new();
     for slot in layout.pattern.inputs[0] {
         for axis in layout.loops_of(slot, 0) {

@@ -15,7 +15,7 @@ use ndarray::{Array, ArrayD, Dim, IxDyn};
 
 /// What `order` yields, by the dims that are left: without any, an array (a single element if it has no axes); else a
 /// tensor whose new positional axes stand on the left.
-pub trait Ordered<T, R: Rank>: Dims {
+pub trait OrderResult<T, R: Rank>: Dims {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
     /// The result.
@@ -28,7 +28,7 @@ pub trait Ordered<T, R: Rank>: Dims {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: kernels::scalar::Element, R: ArrayRank> Ordered<T, R> for () {
+impl<T: kernels::scalar::Element, R: ArrayRank> OrderResult<T, R> for () {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = R::Array<T>;
 
@@ -98,7 +98,7 @@ dynamic_arrays! {
 macro_rules! left_over {
     ($($d:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
-        impl<T, R: Rank, $($d: Element),*> Ordered<T, R> for ($($d,)*) {
+        impl<T, R: Rank, $($d: Element),*> OrderResult<T, R> for ($($d,)*) {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Out = Named<T, Self, R>;
 

@@ -20,7 +20,7 @@ use kernels::memory::elements::Elements;
 use smallvec::SmallVec;
 
 /// How an expression is brought into an order of its axes.
-pub(crate) enum Route<'e, T> {
+pub(crate) enum OrderRoute<'e, T> {
     /// A tensor with few elements in memory: they are copied one by one. The axes of the result stand behind others of one element.
     Few { elements: Elements<'e, T>, axes: [Axis; FEW], len: usize },
     /// All operands lie alike, contiguously in this order: one loop, which needs no plan.
@@ -108,12 +108,12 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
 
     /// How an expression is brought into this order.
     #[inline(always)]
-    pub(crate) fn route<E: Expr>(expr: &E) -> Route<'_, E::Elem> {
+    pub(crate) fn route<E: Expr>(expr: &E) -> OrderRoute<'_, E::Elem> {
         if is_active() {
-            return Route::Nest;
+            return OrderRoute::Nest;
         }
         if let Some((elements, axes, len)) = Self::small(expr) {
-            return Route::Few { elements, axes, len };
+            return OrderRoute::Few { elements, axes, len };
         }
         let line = if let Some(operands) = const { Self::typed::<E>() } {
             // (If sizes conflict, the plan names them.)
@@ -123,10 +123,10 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         } else {
             None
         };
-        line.map_or(Route::Nest, |(axes, len, operands)| Route::Line { axes, len, operands })
+        line.map_or(OrderRoute::Nest, |(axes, len, operands)| OrderRoute::Line { axes, len, operands })
     }
 
-    /// The elements of a [line](Route::Line).
+    /// The elements of a [line](OrderRoute::Line).
     #[inline(always)]
     #[track_caller]
     pub(crate) fn line<E: Expr>(

@@ -32,9 +32,9 @@ use kernels::scalar::Element;
 use smallvec::SmallVec;
 
 /// Which loop axes a reduction of the dims `D` of a tensor keeps, and which it removes: known to rustc.
-pub(super) struct Split<S, R, D>(PhantomData<(S, R, D)>);
+pub(super) struct ReductionAxes<S, R, D>(PhantomData<(S, R, D)>);
 
-impl<S: Dims, R: Rank, D: DimList> Split<S, R, D> {
+impl<S: Dims, R: Rank, D: DimList> ReductionAxes<S, R, D> {
     /// The axes that go, in the order in which they are named.
     pub(super) const REDUCED: &'static AxisList = &AxisList::of(D::KEYS, S::KEYS);
 
@@ -121,7 +121,8 @@ where
 {
     let traced = traced::<Q::Out, S, R, E>(expr, shape)?;
     let data = combined::<S, R, E, D, Q>(expr, shape, reducer, empty)?;
-    let (kept, reduced) = (Split::<S, R, D>::KEPT.as_slice(), Split::<S, R, D>::REDUCED.as_slice());
+    let (kept, reduced) =
+        (ReductionAxes::<S, R, D>::KEPT.as_slice(), ReductionAxes::<S, R, D>::REDUCED.as_slice());
     let data = record::reduced(data, traced, kept, reduced, reducer.derivative(), Q::NAME)?;
     Ok(finished(data, kept, shape.sizes()))
 }
@@ -143,13 +144,14 @@ where
     Q: Reducer<E::Elem, Out: Element>,
 {
     let sizes = shape.sizes();
-    let (kept, reduced) = (Split::<S, R, D>::KEPT.as_slice(), Split::<S, R, D>::REDUCED.as_slice());
+    let (kept, reduced) =
+        (ReductionAxes::<S, R, D>::KEPT.as_slice(), ReductionAxes::<S, R, D>::REDUCED.as_slice());
     let len = shape.volume(kept.iter().copied(), size_of::<Q::Out>())?;
     let count = shape.volume(reduced.iter().copied(), 1)?;
     if let (Empty::Refused(op), 0, 1..) = (empty, count, len) {
         return Err(DimError::EmptyReduction { op, dims: shape.describe(reduced.iter().copied()) });
     }
-    if let Some((operands, order)) = const { &Split::<S, R, D>::lines::<E>(Q::COUNTS) } {
+    if let Some((operands, order)) = const { &ReductionAxes::<S, R, D>::lines::<E>(Q::COUNTS) } {
         let nest = Nest::typed_reduce(order.as_slice(), sizes, kept, *operands);
         return reduced_in::<UnitStride, _, _>(expr, &nest, Destination::New(len), count, reducer)
             .map_err(|error| shape.name_dims(error, kept));

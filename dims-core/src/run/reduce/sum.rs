@@ -10,7 +10,7 @@ use crate::plan::explain;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::reduce::Reduced;
-use crate::reduce::combine::{Empty, Split, combined, finished};
+use crate::reduce::combine::{Empty, ReductionAxes, combined, finished};
 use crate::set::Dims;
 use crate::storage::Owned;
 use crate::storage::unchecked::product;
@@ -48,13 +48,15 @@ where
     X: Dims,
 {
     // (A reference, since so large a constant would be copied in each call.)
-    if let Some(roles) = const { &Split::<A::Dims, A::Rank, D>::roles::<A::Expr>() }
+    if let Some(roles) = const { &ReductionAxes::<A::Dims, A::Rank, D>::roles::<A::Expr>() }
         && !is_active()
     {
         let (a, b) = expr.pair();
-        if let Some(result) = product(roles, a, b, None, Split::<A::Dims, A::Rank, D>::dims::<A::Expr>) {
+        if let Some(result) =
+            product(roles, a, b, None, ReductionAxes::<A::Dims, A::Rank, D>::dims::<A::Expr>)
+        {
             let (data, sizes) = result?;
-            let rank = Split::<A::Dims, A::Rank, D>::KEPT.as_slice().len();
+            let rank = ReductionAxes::<A::Dims, A::Rank, D>::KEPT.as_slice().len();
             return Ok(Named::from_expr(Owned::laid_out(data, &sizes[..rank])));
         }
     }
@@ -75,7 +77,7 @@ where
     let mut shape = Shape::new::<S, R>();
     expr.unify::<S, R>(&mut shape)?;
     shape.finish()?;
-    let (kept, sizes) = (Split::<S, R, D>::KEPT.as_slice(), shape.sizes());
+    let (kept, sizes) = (ReductionAxes::<S, R, D>::KEPT.as_slice(), shape.sizes());
     shape.volume(kept.iter().copied(), size_of::<E::Elem>())?;
     let traced = traced::<E::Elem, S, R, E>(expr, &shape)?;
     if let Some(supports) = is_product::<S, R, _>(expr, &shape, kept) {
@@ -96,7 +98,7 @@ where
         let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
         expr.factors::<S, R>(&shape, &mut factors)?;
         let [a, b] = &factors.operands[..] else { unreachable!("a pair has two factors") };
-        let reduced = Split::<S, R, D>::REDUCED.as_slice();
+        let reduced = ReductionAxes::<S, R, D>::REDUCED.as_slice();
         shape.volume(reduced.iter().copied(), 1)?;
         let data = compiled::sum_of_pair([a, b], sizes, [kept, reduced], &|| expr.describe())
             .map_err(|error| shape.name_dims(error.into(), kept))?;
