@@ -480,9 +480,9 @@ impl<T: Copy + 'static> Block<T> {
             let mut transposed = lines;
             let (place, step) =
                 if STREAM { (transposed.as_mut_ptr().cast(), B as isize) } else { (to, self.target_row) };
-            #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+            #[cfg(x86_vectors)]
             let is_done = vectors::transpose(&lines, place, step);
-            #[cfg(not(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))))]
+            #[cfg(not(x86_vectors))]
             let is_done = false;
             if !is_done {
                 for row in 0..B {
@@ -503,7 +503,7 @@ impl<T: Copy + 'static> Block<T> {
 }
 
 /// Squares that are transposed in the registers of AVX2, of [numbers](is_number) of 4 or 8 bytes.
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[cfg(x86_vectors)]
 mod vectors {
     use super::is_number;
     use crate::machine::isa::{Level, level};

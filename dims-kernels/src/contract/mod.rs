@@ -12,11 +12,11 @@ use crate::contract::path::path;
 use crate::contract::target::{Order, Target};
 use crate::error::Error;
 use crate::gemm;
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[cfg(x86_vectors)]
 use crate::gemm::dispatch::is_skinny;
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[cfg(x86_vectors)]
 use crate::gemm::plan::panels::InPanels;
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[cfg(x86_vectors)]
 use crate::gemm::plan::products::Loop;
 use crate::gemm::plan::products::{Products, Roles, merge};
 use crate::load::nodes::BinaryKernel;
@@ -25,7 +25,7 @@ use crate::loops::axes::{Axes, each, set, sorted, volume};
 use crate::loops::nest::{Nest, Parts};
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops, ProductDims, Step, note};
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[cfg(x86_vectors)]
 use crate::machine::params::params;
 use crate::machine::threads;
 use crate::map::elementwise::collect_memory;
@@ -408,7 +408,7 @@ fn pair<T: Num>(
     let sum = in_a & in_b & !result;
     let (m, n) = (in_a & !in_b, in_b & !in_a);
     if sum == 0 || m == 0 || n == 0 {
-        #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+        #[cfg(x86_vectors)]
         if m | n != 0 && in_a & in_b & result == 0 {
             let (vector, matrix) = if m == 0 { (&a, &b) } else { (&b, &a) };
             let roles = Roles { batch: 0, m: 0, n: m | n, k: sum };
@@ -442,7 +442,7 @@ fn without<'a, T: Num>(
 /// A vector times a large matrix, as the product of one row, if there is a kernel for [few rows](is_skinny).
 ///
 /// `c` are the strides of the result. (Where the elements of a sum are neighbours, some processors are faster in [`sum_products`], which reads one line of the matrix after the other.)
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[cfg(x86_vectors)]
 fn row_times_matrix<T: Num>(
     vector: &Operand<'_, T>,
     matrix: &Operand<'_, T>,
@@ -549,7 +549,7 @@ fn matrix_pair<T: Num>(
     let (sizes, c) = (axes.sizes, target.strides());
     let loops = |axes, a: &Operand<'_, T>, b: &Operand<'_, T>| merge(axes, sizes, &a.strides, &b.strides, c);
     let mut runs = roles.map(|axes| loops(axes, &a, &b));
-    #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+    #[cfg(x86_vectors)]
     if let Some(products) = InPanels::of::<T>(&runs) {
         note(|| products.step::<T>(axes.product(&a, &b, target.order())));
         let Roles { batch, m, n, .. } = &products.roles;

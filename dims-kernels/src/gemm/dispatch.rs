@@ -5,9 +5,9 @@
 #[cfg(feature = "blas")]
 use crate::gemm::blas;
 use crate::gemm::{Product, library, loops};
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[cfg(x86_vectors)]
 use crate::gemm::{panels, skinny, unpacked};
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[cfg(x86_vectors)]
 use crate::machine::isa::{Level, level};
 use crate::machine::params::{self, params};
 use crate::scalar::Num;
@@ -192,11 +192,11 @@ unsafe fn run<T: Num>(route: Route, product: &Product<T>) {
         match route {
             #[cfg(feature = "blas")]
             Route::Blas => blas::multiply(product),
-            #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+            #[cfg(x86_vectors)]
             Route::Unpacked => unpacked::multiply(level(), product),
-            #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+            #[cfg(x86_vectors)]
             Route::SkinnyRows => skinny::multiply(level(), product),
-            #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+            #[cfg(x86_vectors)]
             Route::Panels => panels::multiply_strided(product),
             Route::SmallLoops => loops::small(product),
             Route::Library => library::multiply(product),
@@ -210,9 +210,9 @@ unsafe fn run<T: Num>(route: Route, product: &Product<T>) {
 /// Whether the machine has the vectors of the kernels for `f32` and `f64`.
 #[inline(always)]
 fn has_vectors() -> bool {
-    #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+    #[cfg(x86_vectors)]
     return level() != Level::Baseline;
-    #[cfg(not(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))))]
+    #[cfg(not(x86_vectors))]
     false
 }
 
@@ -225,7 +225,7 @@ pub fn has_vector_kernels<T: 'static>() -> bool {
 /// Whether products of this type run by a BLAS that the user has installed, if their layouts are among CBLAS's.
 #[inline]
 #[cfg_attr(not(feature = "blas"), allow(clippy::extra_unused_type_parameters))]
-#[cfg_attr(not(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))), allow(dead_code))]
+#[cfg_attr(not(x86_vectors), allow(dead_code))]
 pub fn has_blas<T: Num>() -> bool {
     #[cfg(feature = "blas")]
     return blas::is_installed::<T>();

@@ -20,7 +20,7 @@ use crate::scalar::Num;
 #[cfg(feature = "blas")]
 mod blas;
 pub mod dispatch;
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[cfg(x86_vectors)]
 pub(crate) mod in_panels;
 #[cfg(feature = "blas")]
 pub(crate) mod installed;
@@ -28,15 +28,15 @@ pub(crate) mod installed;
 #[cfg_attr(not(feature = "gemm"), path = "portable.rs")]
 mod library;
 mod loops;
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[cfg(x86_vectors)]
 pub(crate) mod panels;
 pub(crate) mod plan;
 pub(crate) mod products;
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[cfg(x86_vectors)]
 mod skinny;
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[cfg(x86_vectors)]
 mod tile;
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[cfg(x86_vectors)]
 mod unpacked;
 
 pub use dispatch::{KnownLayout, multiply_as};

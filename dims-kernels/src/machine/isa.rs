@@ -7,9 +7,9 @@
 //! On other machines than x86-64 the loops are compiled once, for the instructions that the target guarantees: NEON on AArch64, and SIMD on WebAssembly if the
 //! program is built with `-C target-feature=+simd128`. Without the standard library that is so on x86-64 as well.
 
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[cfg(x86_vectors)]
 use crate::machine::params::params;
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[cfg(x86_vectors)]
 use core::sync::atomic::{AtomicU8, Ordering};
 
 /// An instruction set, as far as scalar code must know it.
@@ -111,7 +111,7 @@ pub trait Task {
 }
 
 /// The instructions that a machine has, of those for which loops are compiled.
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[cfg(x86_vectors)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(u8)]
 pub enum Level {
@@ -127,7 +127,7 @@ pub enum Level {
 ///
 /// (The target may have no registers for floats then, and no code that uses them may be compiled: so all of this is left out, with what asks
 /// for it, where AVX2 is not guaranteed either.)
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[cfg(x86_vectors)]
 #[inline]
 pub fn level() -> Level {
     /// What was found out; 0 before.
@@ -144,7 +144,7 @@ pub fn level() -> Level {
     }
 }
 
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[cfg(x86_vectors)]
 #[cold]
 fn detect() -> Level {
     macro_rules! has {
@@ -175,7 +175,7 @@ pub fn dispatch<W: Task>(task: W) -> W::Out {
     if cfg!(unoptimized) {
         return task.run::<Baseline>();
     }
-    #[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+    #[cfg(x86_vectors)]
     {
         #[target_feature(enable = "avx2,fma")]
         unsafe fn with_avx2<W: Task>(task: W) -> W::Out {

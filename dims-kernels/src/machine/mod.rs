@@ -4,5 +4,5 @@ pub mod isa;
 pub(crate) mod params;
 pub(crate) mod prefetch;
 pub mod threads;
-#[cfg(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2")))]
+#[cfg(x86_vectors)]
 pub(crate) mod vector;

@@ -11,7 +11,7 @@
 
 // Kernels that read some of the fields are compiled for x86-64 with AVX2 alone.
 #![cfg_attr(
-    not(all(target_arch = "x86_64", any(feature = "std", target_feature = "avx2"))),
+    not(x86_vectors),
     allow(dead_code)
 )]
 
