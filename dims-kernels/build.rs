@@ -10,7 +10,8 @@ fn main() {
         println!("cargo::rustc-cfg=unoptimized");
     }
     // With the standard library, vectors are chosen at run time; without it the target must guarantee AVX2: it may have no registers for floats.
-    let has_avx2 = var("CARGO_CFG_TARGET_FEATURE").is_ok_and(|list| list.split(',').any(|name| name == "avx2"));
+    let has_avx2 =
+        var("CARGO_CFG_TARGET_FEATURE").is_ok_and(|list| list.split(',').any(|name| name == "avx2"));
     let is_x86 = var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "x86_64");
     if is_x86 && (has_avx2 || var("CARGO_FEATURE_STD").is_ok()) {
         println!("cargo::rustc-cfg=x86_vectors");

@@ -10,10 +10,7 @@
 //! Without the standard library, and on other targets than x86-64, [`DEFAULT`] is used.
 
 // Kernels that read some of the fields are compiled for x86-64 with AVX2 alone.
-#![cfg_attr(
-    not(x86_vectors),
-    allow(dead_code)
-)]
+#![cfg_attr(not(x86_vectors), allow(dead_code))]
 
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 use core::sync::atomic::{AtomicU8, Ordering};

@@ -1,0 +1,188 @@
+//! The factors of a contraction.
+
+use crate::error::Error;
+use crate::loops::axes::{Axes, each};
+use crate::loops::nest::Nest;
+use crate::loops::rows::Rows;
+use crate::loops::steps::{Loops, Step, note};
+use crate::machine::threads;
+use crate::map::elementwise::collect_memory;
+use crate::memory::allocate::reserve;
+use crate::memory::axes::{contiguous, is_within};
+use crate::memory::buffer::Buffer;
+use crate::memory::destination::Destination;
+use crate::memory::elements::Elements;
+use crate::reduce::ReduceInput;
+use crate::scalar::Num;
+use crate::seal::SEAL;
+use alloc::vec::Vec;
+use smallvec::SmallVec;
+
+/// One factor of a contraction: memory, and a stride along each loop axis.
+pub struct Operand<'a, T> {
+    memory: Memory<'a, T>,
+    strides: SmallVec<[isize; 8]>,
+}
+
+/// The factors of a contraction.
+pub type Operands<'a, T> = SmallVec<[Operand<'a, T>; 4]>;
+
+/// The elements of an operand.
+enum Memory<'a, T> {
+    Borrowed(Elements<'a, T>),
+    Owned(Buffer<T>),
+}
+
+impl<'a, T: Num> Operand<'a, T> {
+    /// Borrowed elements, with strides along the loop axes.
+    ///
+    /// # Safety
+    ///
+    /// Wherever the operand is contracted, each position of the loops is, along the strides, one of the elements' axes.
+    #[inline]
+    pub unsafe fn borrowed(elements: Elements<'a, T>, strides: SmallVec<[isize; 8]>) -> Self {
+        Operand { memory: Memory::Borrowed(elements), strides }
+    }
+
+    /// Elements laid out contiguously along `order`.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many elements as positions.
+    pub fn owned(data: Vec<T>, order: &[usize], sizes: &[usize]) -> Self {
+        let positions: usize = order.iter().map(|&axis| sizes[axis]).product();
+        assert_eq!(data.len(), positions, "one element for each position");
+        let strides = contiguous(order, sizes);
+        Operand { memory: Memory::Owned(data.into()), strides }
+    }
+
+    /// No elements, over so many loop axes.
+    pub fn empty(axes: usize) -> Self {
+        Operand { memory: Memory::Owned(Vec::new().into()), strides: SmallVec::from_elem(0, axes) }
+    }
+
+    /// The same elements over other loop axes: `strides` yields the strides along these.
+    ///
+    /// # Safety
+    ///
+    /// As for [`borrowed`](Operand::borrowed), of the strides that `strides` yields.
+    pub unsafe fn over(self, strides: impl FnOnce(&[isize]) -> SmallVec<[isize; 8]>) -> Self {
+        Operand { strides: strides(&self.strides), ..self }
+    }
+
+    /// The elements.
+    #[inline]
+    pub fn elements(&self) -> Elements<'_, T> {
+        match &self.memory {
+            Memory::Borrowed(elements) => *elements,
+            Memory::Owned(data) => Elements::of_slice(data),
+        }
+    }
+
+    /// The stride along each loop axis.
+    pub fn strides(&self) -> &[isize] {
+        &self.strides
+    }
+
+    /// The operand with elements of another type.
+    #[track_caller]
+    pub fn converted<W: Num>(
+        self,
+        sizes: &[usize],
+        convert: impl Fn(T) -> W,
+    ) -> Result<Operand<'a, W>, Error> {
+        let elements = match self.memory {
+            Memory::Owned(data) => {
+                let data = converted(data.into_vec(), convert)?.into();
+                return Ok(Operand { memory: Memory::Owned(data), strides: self.strides });
+            }
+            Memory::Borrowed(elements) => elements,
+        };
+        if let Some(elements) = elements.same::<W>() {
+            // SAFETY: the elements and the strides are those of this operand.
+            return Ok(unsafe { Operand::borrowed(elements, self.strides) });
+        }
+        let order: SmallVec<[usize; 8]> = each(self.axes(sizes)).collect();
+        let data = converted(self.packed(&order, sizes)?, convert)?;
+        Ok(Operand::owned(data, &order, sizes))
+    }
+
+    /// Panics if the loops leave elements that the operand owns. (Of borrowed ones, whoever made the operand has promised that they do not.)
+    pub(super) fn assert_within(&self, sizes: &[usize]) {
+        if let Memory::Owned(data) = &self.memory {
+            assert_eq!(sizes.len(), self.strides.len(), "one stride for each loop");
+            let loops = sizes.iter().copied().zip(self.strides.iter().copied());
+            assert!(is_within(data.len(), 0, loops), "the loops stay within the elements");
+        }
+    }
+
+    /// The axes along which the operand varies.
+    #[inline]
+    pub(super) fn axes(&self, sizes: &[usize]) -> Axes {
+        let mut axes = 0;
+        for (axis, (&stride, &size)) in self.strides.iter().zip(sizes).enumerate() {
+            axes |= Axes::from(stride != 0 && size != 1) << axis;
+        }
+        axes
+    }
+
+    pub(super) fn row(&self, rows: &mut Rows) {
+        rows.push().copy_from_slice(&self.strides);
+    }
+
+    /// Whether different positions have different memory.
+    pub(super) fn is_injective(&self, axes: Axes, sizes: &[usize]) -> bool {
+        let mut loops: SmallVec<[(usize, usize); 8]> =
+            each(axes).map(|axis| (self.strides[axis].unsigned_abs(), sizes[axis])).collect();
+        loops.sort_unstable();
+        let mut reach = 0;
+        loops.iter().all(|&(stride, size)| {
+            let free = stride > reach;
+            reach += stride * (size - 1);
+            free
+        })
+    }
+
+    /// The same elements in new memory, contiguous along `order`.
+    #[track_caller]
+    pub(super) fn packed(&self, order: &[usize], sizes: &[usize]) -> Result<Vec<T>, Error> {
+        let mut rows = Rows::new(sizes.len());
+        self.row(&mut rows);
+        let nest = Nest::map(sizes, order, &rows);
+        let len = order.iter().map(|&axis| sizes[axis]).product();
+        // SAFETY: each position of the loops is one of the elements' axes, as whoever made the operand promised.
+        unsafe { collect_memory(self.elements(), &nest, Destination::New(len), "operand of a product") }
+    }
+
+    /// The sums over the axes `reduced`, contiguous in the order of the others.
+    #[track_caller]
+    pub(super) fn summed(
+        &self,
+        order: &[usize],
+        reduced: &[usize],
+        sizes: &[usize],
+    ) -> Result<Operand<'a, T>, Error> {
+        let mut rows = Rows::new(sizes.len());
+        self.row(&mut rows);
+        let nest = Nest::reduce(sizes, order, reduced, &rows);
+        let len = order.iter().map(|&axis| sizes[axis]).product();
+        note(|| Step::Reduce {
+            reduction: "sum",
+            expression: "tensor".into(),
+            loops: Loops::new::<T>(&nest, len, threads::parts(nest.positions())),
+            count: reduced.iter().map(|&axis| sizes[axis]).product(),
+        });
+        let (elements, work) = (self.elements(), nest.positions());
+        // SAFETY: the nest's row has the strides of this operand, whose positions are elements, as whoever made it promised.
+        let memory = unsafe { ReduceInput::new(elements, &nest, work, 0) };
+        let data = T::sum_memory(SEAL, memory, Destination::New(len))?;
+        Ok(Operand::owned(data, order, sizes))
+    }
+}
+
+/// The same elements of another type, or an error if there is no memory.
+pub(super) fn converted<T, W>(data: Vec<T>, convert: impl Fn(T) -> W) -> Result<Vec<W>, Error> {
+    let mut out = reserve(data.len())?;
+    out.extend(data.into_iter().map(convert));
+    Ok(out)
+}
