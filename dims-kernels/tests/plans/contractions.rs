@@ -3,7 +3,7 @@
 use crate::choices::Choices;
 use crate::placed::{Placed, Value, assert_same, positions};
 use smallvec::SmallVec;
-use typed_dims_kernels::compiled::{contract, contract_onto};
+use typed_dims_kernels::compiled::contract;
 use typed_dims_kernels::contract::target::Target;
 use typed_dims_kernels::contract::{LoopAxes, Operand, Operands, is_worthwhile};
 use typed_dims_kernels::loops::axes::Axes;
@@ -80,7 +80,7 @@ fn contraction<T: Num + Value>(choices: &mut Choices<'_>) {
     let axes = LoopAxes { sizes: &sizes, name: &|_| "axis" };
     let strides: Vec<_> = factors.iter().map(|factor| factor.strides(loops)).collect();
     let case = (std::any::type_name::<T>(), &sizes, &kept, strides);
-    let found = contract(operands(), scale, axes, &kept).expect("there is memory");
+    let found = contract(operands(), scale, axes, Target::new(&kept, &sizes)).expect("there is memory");
     assert_same(&found, &expected, &case);
 
     let mut target = Placed::<T>::new(choices, &kept_sizes, false).poisoned();
@@ -90,7 +90,7 @@ fn contraction<T: Num + Value>(choices: &mut Choices<'_>) {
     kept.iter().zip(&target.strides).for_each(|(&axis, &stride)| strides[axis] = stride);
     // (A target is initialised memory.)
     // SAFETY: the strides along the axes that are kept are those of the places, which are distinct and have their sizes.
-    let onto = unsafe { Target::new(target.elements_mut(), strides, &sizes, &kept) };
-    contract_onto(operands(), scale, axes, onto).expect("there is memory");
+    let there = unsafe { Target::places(target.elements_mut(), strides, &sizes, &kept) };
+    contract(operands(), scale, axes, there).expect("there is memory");
     target.assert_same(&whole, &case);
 }

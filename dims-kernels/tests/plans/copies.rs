@@ -2,10 +2,11 @@
 
 use crate::choices::Choices;
 use crate::placed::{Placed, Value, assert_same, positions};
-use typed_dims_kernels::copy::{FEW, collect_few, copy, copy_onto};
+use typed_dims_kernels::copy::{FEW, copy, copy_few, copy_onto};
 use typed_dims_kernels::loops::nest::Nest;
 use typed_dims_kernels::loops::rows::Rows;
 use typed_dims_kernels::memory::axes::Axis;
+use typed_dims_kernels::memory::destination::Destination;
 
 /// The nest of a copy to memory that lies in the order `order`.
 fn nest(sizes: &[usize], order: &[usize], operands: &[&[isize]]) -> Nest {
@@ -51,9 +52,15 @@ fn to_new_memory<T: Value + 'static>(choices: &mut Choices<'_>) {
         let mut few = [Axis::new(1, 0); FEW];
         let own = order.iter().map(|&axis| Axis::new(sizes[axis], x.strides[axis]));
         few[FEW - axes..].iter_mut().zip(own).for_each(|(few, own)| *few = own);
-        // SAFETY: these are the axes of `x` in another order, and axes of one element.
-        let found = unsafe { collect_few(x.elements(), &few, expected.len()) }.expect("there is memory");
-        assert_same(&found, &expected, &("one by one", &sizes, &order, &x.strides));
+        let mut there: Vec<T> = expected.iter().rev().copied().collect();
+        for to in [Destination::New(expected.len()), Destination::Given(&mut there)] {
+            let is_new = matches!(to, Destination::New(_));
+            // SAFETY: these are the axes of `x` in another order, and axes of one element.
+            let found = unsafe { copy_few(x.elements(), &few, to) }.expect("there is memory");
+            let new = if is_new { &expected[..] } else { &[] };
+            assert_same(&found, new, &("one by one", &sizes, &order, &x.strides));
+        }
+        assert_same(&there, &expected, &("one by one, in place", &sizes, &order, &x.strides));
     }
 }
 

@@ -3,10 +3,15 @@
 use crate::choices::Choices;
 use crate::placed::{Placed, Value, assert_same, positions};
 use typed_dims_kernels::load::nodes::{BinaryKernel, Constant, UnaryKernel};
+use typed_dims_kernels::load::strided::Strided;
 use typed_dims_kernels::loops::nest::{Nest, Parts};
 use typed_dims_kernels::loops::rows::Rows;
-use typed_dims_kernels::map::elementwise::{collect, collect_parts};
+use typed_dims_kernels::map::elementwise::collect;
 use typed_dims_kernels::map::update::{LoweredUpdate, update};
+use typed_dims_kernels::memory::axes::{Axis, row_major};
+use typed_dims_kernels::memory::destination::Destination;
+use typed_dims_kernels::memory::elements::Elements;
+use typed_dims_kernels::memory::freed::Freed;
 use typed_dims_kernels::ops::{Add, Mul, Neg};
 use typed_dims_kernels::scalar::Signed;
 
@@ -42,11 +47,35 @@ fn pass<T: Signed + Value>(choices: &mut Choices<'_>) {
         })
         .collect();
     let case = (&sizes, &order, [&a.strides, &b.strides]);
-    let found = collect(lower(&nest), &nest, expected.len()).expect("nothing fails");
-    assert_same(&found, &expected, &case);
     let parts: Parts = nest.split(0, choices.within(1, 4));
-    let found = collect_parts(&parts, lower, expected.len()).expect("nothing fails");
-    assert_same(&found, &expected, &(case, parts.len()));
+    for parts in [std::slice::from_ref(&nest), &parts] {
+        let found = collect(parts, lower, Destination::New(expected.len())).expect("nothing fails");
+        assert_same(&found, &expected, &(case, parts.len()));
+        let mut there: Vec<T> = expected.iter().map(|x| x.neg()).collect();
+        collect(parts, lower, Destination::Given(&mut there)).expect("nothing fails");
+        assert_same(&there, &expected, &("in place", case, parts.len()));
+    }
+    reused::<T>(&expected, &result, parts.len());
+}
+
+/// `-x`, in the place of `x`.
+fn reused<T: Signed + Value>(x: &[T], sizes: &[usize], parts: usize) {
+    let mut data = x.to_vec();
+    let freed = Freed::of(&mut data[..]);
+    // SAFETY: these are the elements of `data`, which nothing but the pass accesses meanwhile.
+    let elements = unsafe { Elements::new(freed.start(), &[Axis::new(x.len(), 1)], &[]) };
+    let mut rows = Rows::new(sizes.len());
+    rows.push().copy_from_slice(&row_major(sizes));
+    let order: Vec<usize> = (0..sizes.len()).collect();
+    let parts: Parts = Nest::map(sizes, &order, &rows).split(0, parts);
+    let lower = |nest| {
+        // SAFETY: the row counts through the elements.
+        let a = unsafe { Strided::<T, ()>::new(elements, Nest::operands(nest).next_row(), ()) };
+        UnaryKernel { op: &Neg, a }
+    };
+    collect(&parts, lower, Destination::Reused(&freed)).expect("nothing fails");
+    let expected: Vec<T> = x.iter().map(|x| x.neg()).collect();
+    assert_same(&data, &expected, &("reused", sizes, parts.len()));
 }
 
 /// `c += a`, where elements of `c` may come up several times.

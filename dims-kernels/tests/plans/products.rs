@@ -4,7 +4,7 @@ use crate::choices::Choices;
 use crate::placed::{Placed, Value, assert_same, positions};
 use num_complex::{Complex32, Complex64};
 use typed_dims_kernels::gemm::dispatch::{Route, multiply_by, route_of};
-use typed_dims_kernels::gemm::{Batch, Matrix, Product, multiply, multiply_batch, multiply_batch_onto};
+use typed_dims_kernels::gemm::{Batch, Matrix, Product, multiply};
 use typed_dims_kernels::scalar::Num;
 
 /// One product of each kind of element.
@@ -129,11 +129,14 @@ fn batch<T: Num + Value>(choices: &mut Choices<'_>) {
     let case = ([count, m, k, n], [&a.strides, &b.strides, &expected.strides]);
     let strides_of_c = strides(&c);
     // SAFETY: the strides are those of the three, along axes of their sizes; the elements of `c` are distinct.
-    unsafe { multiply_batch_onto(batch(strides_of_c), a.elements(), b.elements(), c.elements_mut()) };
+    unsafe {
+        let c = c.elements_mut().as_mut_ptr();
+        batch(strides_of_c).multiply(None, a.elements(), b.elements(), c);
+    }
     c.assert_same(&expected, &case);
-    let mut new = Vec::with_capacity(sums.len());
+    let mut new = vec![T::ZERO; sums.len()];
     let dense = batch([(m * n) as isize, n as isize, 1]);
     // SAFETY: the strides are those of the operands, along axes of their sizes; the results are contiguous.
-    unsafe { multiply_batch(dense, None, a.elements(), b.elements(), &mut new, sums.len()) };
+    unsafe { dense.multiply(None, a.elements(), b.elements(), new.as_mut_ptr()) };
     assert_same(&new, &sums, &case);
 }

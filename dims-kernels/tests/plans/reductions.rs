@@ -6,6 +6,7 @@ use std::fmt::Debug;
 use typed_dims_kernels::load::nodes::BinaryKernel;
 use typed_dims_kernels::loops::nest::{Nest, Parts};
 use typed_dims_kernels::loops::rows::Rows;
+use typed_dims_kernels::memory::destination::Destination;
 use typed_dims_kernels::ops::Mul;
 use typed_dims_kernels::reduce::reducers::{Arg, Max, Min, Prod, Sum};
 use typed_dims_kernels::reduce::{ReduceInput, Reducer, reduce};
@@ -116,10 +117,15 @@ where
     let [_, reduced] = axes.split();
     let (work, len, count) = (nest.positions(), expected.len(), reduced.iter().product());
     // SAFETY: the row of the nest has the strides of `x`, along axes of its sizes.
-    let memory = || unsafe { ReduceInput::new(x.elements(), &nest, work, len, count) };
+    let memory = || unsafe { ReduceInput::new(x.elements(), &nest, work, count) };
     let case = || format!("{} {:?} {:?}", R::NAME, (&axes.sizes, &axes.kept, &axes.reduced), x.strides);
-    assert_eq!(memory().reduce(reducer).expect("there is memory"), expected, "{}", case());
-    assert_eq!(reducer.reduce_memory(memory()).expect("there is memory"), expected, "compiled, {}", case());
+    let new = || Destination::New(len);
+    assert_eq!(memory().reduce(new(), reducer).expect("there is memory"), expected, "{}", case());
+    let compiled = reducer.reduce_memory(memory(), new());
+    assert_eq!(compiled.expect("there is memory"), expected, "compiled, {}", case());
+    let mut there: Vec<R::Out> = expected.iter().rev().copied().collect();
+    reducer.reduce_memory(memory(), Destination::Given(&mut there)).expect("there is memory");
+    assert_eq!(there, expected, "in place, {}", case());
 }
 
 /// Sums of products of two operands that vary along axes of their own.
@@ -140,7 +146,8 @@ fn fused_sum<T: Num + Value>(choices: &mut Choices<'_>) {
         .into_iter()
         .map(|group| group.into_iter().fold(T::ZERO, T::add))
         .collect();
-    let found = reduce(&nest, &mut Parts::new(), lower, nest.positions(), sums.len(), 0, Sum);
+    let to = Destination::New(sums.len());
+    let found = reduce(&nest, &mut Parts::new(), lower, nest.positions(), to, 0, Sum);
     let case = (&axes.sizes, &axes.kept, &axes.reduced, [&a.strides, &b.strides]);
     assert_same(&found.expect("there is memory"), &sums, &case);
 }

@@ -1,0 +1,52 @@
+//! A file that is read, whatever its format.
+
+use crate::file::safetensors::Reader;
+use crate::file::{Entry, FileError};
+#[cfg(feature = "npy")]
+use crate::training::checkpoint::npz::Archive;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// Tensors and text by their names.
+pub(super) enum File<B> {
+    Safetensors(Reader<B>),
+    #[cfg(feature = "npy")]
+    Npz(Archive),
+}
+
+impl<B: AsRef<[u8]>> File<B> {
+    pub(super) fn new(bytes: B) -> Result<Self, FileError> {
+        #[cfg(feature = "npy")]
+        if Archive::is_begun_by(bytes.as_ref()) {
+            return Ok(File::Npz(Archive::new(bytes)?));
+        }
+        Ok(File::Safetensors(Reader::new(bytes)?))
+    }
+
+    /// The text under a name.
+    pub(super) fn note(&self, name: &str) -> Option<&str> {
+        match self {
+            File::Safetensors(file) => file.note(name),
+            #[cfg(feature = "npy")]
+            File::Npz(archive) => archive.note(name),
+        }
+    }
+
+    /// The names of all tensors.
+    pub(super) fn tensors(&self) -> Vec<String> {
+        match self {
+            File::Safetensors(file) => file.tensors(),
+            #[cfg(feature = "npy")]
+            File::Npz(archive) => archive.tensors(),
+        }
+    }
+
+    /// The tensor of a name.
+    pub(super) fn get(&self, tensor: &str) -> Result<Entry<'_>, FileError> {
+        match self {
+            File::Safetensors(file) => file.get(tensor),
+            #[cfg(feature = "npy")]
+            File::Npz(archive) => archive.get(tensor),
+        }
+    }
+}

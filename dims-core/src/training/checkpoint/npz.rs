@@ -1,0 +1,51 @@
+//! Archives of numpy's: tensors, and text as arrays of bytes.
+
+use crate::file::{Entry, FileError, npy, npz};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use std::collections::BTreeMap;
+
+/// The content of an archive. It is unpacked.
+pub(super) struct Archive {
+    tensors: BTreeMap<String, npy::Reader>,
+    notes: BTreeMap<String, String>,
+}
+
+impl Archive {
+    /// Whether these are the first bytes of an archive. (Those of safetensors are the length of the header, which would be too great.)
+    pub(super) fn is_begun_by(bytes: &[u8]) -> bool {
+        matches!(*bytes, [b'P', b'K', 3, 4, (1..), ..] | [b'P', b'K', 5, 6, ..])
+    }
+
+    pub(super) fn new<B: AsRef<[u8]>>(bytes: B) -> Result<Self, FileError> {
+        let mut archive = npz::Reader::new(bytes)?;
+        let (mut tensors, mut notes) = (BTreeMap::new(), BTreeMap::new());
+        for name in archive.tensors() {
+            let array = archive.get(&name)?;
+            match name.strip_prefix(npz::TEXT_OF) {
+                Some(note) => {
+                    let text = String::from_utf8(array.get()?.elements::<u8>()?);
+                    let what = || format!("`{name}` is not UTF-8");
+                    notes.insert(note.to_string(), text.map_err(|_| FileError::Format { what: what() })?);
+                }
+                None => drop(tensors.insert(name, array)),
+            }
+        }
+        Ok(Archive { tensors, notes })
+    }
+
+    pub(super) fn note(&self, name: &str) -> Option<&str> {
+        self.notes.get(name).map(String::as_str)
+    }
+
+    pub(super) fn tensors(&self) -> Vec<String> {
+        self.tensors.keys().cloned().collect()
+    }
+
+    pub(super) fn get(&self, tensor: &str) -> Result<Entry<'_>, FileError> {
+        match self.tensors.get(tensor) {
+            Some(array) => array.get(),
+            None => Err(FileError::Missing { tensor: tensor.into(), has: self.tensors() }),
+        }
+    }
+}

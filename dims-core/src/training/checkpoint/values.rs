@@ -1,0 +1,259 @@
+//! The tensors of a value, one by one: how they are written to a file and read from it.
+
+use crate::error::DimError;
+use crate::expr::evaluate::evaluate_in;
+#[cfg(feature = "half")]
+use crate::file::Stored;
+use crate::file::load::Fault;
+use crate::file::safetensors::Writer;
+use crate::file::{Entry, FileError};
+use crate::grad::parameters::{Path, Visitor, Walk, is_learned};
+use crate::named::Named;
+use crate::rank::Rank;
+use crate::set::Dims;
+use crate::storage::Owned;
+use crate::training::checkpoint::below;
+use crate::training::checkpoint::file::File;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::any::{Any, type_name};
+#[cfg(feature = "half")]
+use half::{bf16, f16};
+use kernels::scalar::Element;
+use num_complex::Complex;
+use std::collections::BTreeSet;
+
+/// Calls a generic function with the type `T`, if its elements can be in a file.
+macro_rules! each_stored {
+    ($of:ident, $($(#[$cfg:meta])? $t:ty),*) => {
+        $($(#[$cfg])? { $of!($t); })*
+    };
+}
+
+macro_rules! stored_types {
+    ($of:ident) => {
+        each_stored!(
+            $of,
+            bool,
+            u8,
+            u16,
+            u32,
+            u64,
+            usize,
+            i8,
+            i16,
+            i32,
+            i64,
+            isize,
+            f32,
+            f64,
+            Complex<f32>,
+            Complex<f64>,
+            #[cfg(feature = "half")]
+            half::f16,
+            #[cfg(feature = "half")]
+            half::bf16
+        );
+    };
+}
+
+/// What is written.
+#[derive(Clone, Copy)]
+pub(super) struct Which {
+    /// Whether tensors that are not learned are left out.
+    pub(super) learned: bool,
+    #[cfg_attr(not(feature = "half"), allow(dead_code))]
+    pub(super) floats: Floats,
+}
+
+/// What `f32` and `f64` are written as.
+#[derive(Clone, Copy)]
+pub(super) enum Floats {
+    Same,
+    #[cfg(feature = "half")]
+    F16,
+    #[cfg(feature = "half")]
+    Bf16,
+}
+
+/// Writes the tensors below a name.
+pub(super) struct Writing<'w> {
+    pub(super) file: &'w mut Writer,
+    pub(super) name: &'w str,
+    pub(super) which: Which,
+}
+
+impl Visitor<0, 1> for Writing<'_> {
+    type Error = FileError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        _: [&mut Named<T, S, R>; 0],
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<(), FileError> {
+        if self.which.learned && !is_learned::<T>() {
+            return Ok(());
+        }
+        let name = below(self.name, &path.to_string());
+        if R::N > 0 {
+            let what = format!("`{name}` has positional axes: give each of them a dim");
+            return Err(FileError::Unwritable { what });
+        }
+        let shape = tensor.unified_shape()?;
+        let order: Vec<usize> = (0..shape.sizes().len()).collect();
+        let data = evaluate_in::<S, R, _>(&tensor.expr, &shape, &order, "put")?;
+        let data: &dyn Any = &data;
+        let keys = S::KEYS.as_slice();
+        #[cfg(feature = "half")]
+        match self.which.floats {
+            Floats::Same => {}
+            Floats::F16 => {
+                if let Some(data) = nearest::<f16>(data) {
+                    return self.file.put_elements(&name, keys, shape.sizes(), &data);
+                }
+            }
+            Floats::Bf16 => {
+                if let Some(data) = nearest::<bf16>(data) {
+                    return self.file.put_elements(&name, keys, shape.sizes(), &data);
+                }
+            }
+        }
+        macro_rules! put {
+            ($t:ty) => {
+                if let Some(data) = data.downcast_ref::<Vec<$t>>() {
+                    return self.file.put_elements(&name, keys, shape.sizes(), data);
+                }
+            };
+        }
+        stored_types!(put);
+        let what = format!("`{name}` has elements of type `{}`, which no file has", type_name::<T>());
+        Err(FileError::Unwritable { what })
+    }
+}
+
+/// Each element as the nearest one of type `H`, if they are of type `f32` or `f64`.
+#[cfg(feature = "half")]
+fn nearest<H: Stored>(data: &dyn Any) -> Option<Vec<H>> {
+    match (data.downcast_ref::<Vec<f32>>(), data.downcast_ref::<Vec<f64>>()) {
+        (Some(data), _) => data.iter().map(|&a| H::nearest(a.into())).collect(),
+        (_, Some(data)) => data.iter().map(|&a| H::nearest(a)).collect(),
+        _ => None,
+    }
+}
+
+/// Reads the tensors below a name, each like one that is there. Where one does not fit, that one stands in for it.
+pub(super) struct Reading<'r, B> {
+    pub(super) file: &'r File<B>,
+    pub(super) name: &'r str,
+    /// Whether tensors that are not learned are left out.
+    pub(super) learned: bool,
+    /// Whether floats are read as floats of another type.
+    pub(super) converting: bool,
+    /// The tensors of the file that were read.
+    pub(super) taken: BTreeSet<String>,
+    /// All that does not fit.
+    pub(super) faults: Vec<Fault>,
+}
+
+impl<B: AsRef<[u8]>> Walk<1> for Reading<'_, B> {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        if self.learned && !is_learned::<T>() {
+            return Ok(tensor.clone());
+        }
+        let name = below(self.name, &path.to_string());
+        let shape = tensor.unified_shape()?;
+        let expected = || {
+            let sizes = shape.sizes();
+            let dims =
+                S::KEYS.as_slice().iter().zip(sizes).map(|(key, size)| format!("{} = {size}", key.name));
+            let rest = sizes[S::KEYS.as_slice().len()..].iter().map(ToString::to_string);
+            format!("({})", dims.chain(rest).collect::<Vec<_>>().join(", "))
+        };
+        let found = match self.file.get(&name) {
+            Ok(entry) => {
+                self.taken.insert(name.clone());
+                let converting = self.converting && !self.learned;
+                read::<T, S, R>(&name, &entry, shape.sizes(), converting, expected)
+            }
+            Err(FileError::Missing { .. }) => {
+                let elements = type_name::<T>().rsplit("::").next().unwrap_or_default();
+                vec_of(Fault::Missing { expected: format!("{elements} {}", expected()), name })
+            }
+            Err(error) => vec_of(Fault::Unreadable { why: error.to_string(), name }),
+        };
+        Ok(found.unwrap_or_else(|faults| {
+            self.faults.extend(faults);
+            tensor.clone()
+        }))
+    }
+}
+
+fn vec_of<X>(fault: Fault) -> Result<X, Vec<Fault>> {
+    Err(vec![fault])
+}
+
+/// The tensor of an entry, which must have these sizes.
+fn read<T: Element, S: Dims, R: Rank>(
+    name: &str,
+    entry: &Entry<'_>,
+    sizes: &[usize],
+    converting: bool,
+    expected: impl Fn() -> String,
+) -> Result<Named<T, S, R>, Vec<Fault>> {
+    let keys = S::KEYS.as_slice();
+    let name = || name.to_string();
+    let order = match entry.names() {
+        Some(_) => entry.named::<S>().ok(),
+        None => (entry.sizes().len() == keys.len()).then(|| (0..keys.len()).collect()),
+    };
+    let Some(order) = order.filter(|_| R::N == 0) else {
+        return vec_of(Fault::Axes { name: name(), expected: expected(), found: entry.described() });
+    };
+    let faults: Vec<Fault> = order
+        .iter()
+        .zip(entry.sizes())
+        .filter(|&(&at, &size)| sizes[at] != size)
+        .map(|(&at, &size)| Fault::Size {
+            name: name(),
+            dim: keys[at].name,
+            size,
+            first: sizes[at],
+            from: None,
+        })
+        .collect();
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let mut elements: Vec<T> = Vec::new();
+    let place: &mut dyn Any = &mut elements;
+    macro_rules! get {
+        ($t:ty) => {
+            if let Some(place) = place.downcast_mut::<Vec<$t>>() {
+                let found = match entry.elements::<$t>() {
+                    Err(error @ FileError::Elements { .. }) if converting => {
+                        entry.converted::<$t>().and_then(|found| found.ok_or(error))
+                    }
+                    found => found,
+                };
+                *place = found.map_err(|error| match error {
+                    FileError::Elements { file, wanted, .. } => {
+                        vec![Fault::Element { name: name(), expected: wanted, found: file }]
+                    }
+                    error => vec![Fault::Unreadable { name: name(), why: error.to_string() }],
+                })?;
+                let (order, sizes) = entry.outermost_first(&order);
+                return Ok(Named::from_expr(Owned::in_order(elements, &order, &sizes)));
+            }
+        };
+    }
+    stored_types!(get);
+    let why = format!("no file has elements of type `{}`", type_name::<T>());
+    vec_of(Fault::Unreadable { name: name(), why })
+}

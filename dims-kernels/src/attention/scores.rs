@@ -1,0 +1,210 @@
+//! What changes the scores of an attention: a mask and a bias, computed tile by tile.
+
+use crate::error::Error;
+use crate::load::{Faults, Kernel, Tile, change};
+use crate::loops::nest::Operands;
+use crate::machine::isa::{Baseline, Isa, Task, dispatch};
+use crate::program::lowered::LoweredProgram;
+use crate::scalar::Real;
+use alloc::boxed::Box;
+
+/// What changes the scores, as kernels.
+pub struct LoweredScores<M, B> {
+    /// Which scores count.
+    pub mask: M,
+    /// What is added to them, if anything is.
+    pub bias: Option<B>,
+}
+
+/// A mask and a bias, which are computed for a tile of scores: the one part of an attention that depends on more than the type of the elements.
+pub trait Change<T> {
+    /// Whether the mask is the same for all scores.
+    fn is_uniform(&self) -> bool;
+
+    /// Whether there is a bias.
+    fn is_biased(&self) -> bool;
+
+    /// Asks the mask about a tile.
+    fn masked(&mut self, tile: ScoreTile<'_>, allowed: &mut [bool]) -> Result<Allowed, Error>;
+
+    /// Computes the bias of a tile, if there is one, where the mask allows it. Returns whether any score can be greater than minus infinity.
+    fn biased(
+        &mut self,
+        tile: ScoreTile<'_>,
+        allowed: Option<&[bool]>,
+        bias: &mut [T],
+    ) -> Result<bool, Error>;
+}
+
+/// A tile of scores: `rows` queries and `width` keys from the position `at` on.
+pub struct ScoreTile<'a> {
+    pub(super) at: &'a mut [usize],
+    /// Which loop is the one over queries.
+    pub(super) query: usize,
+    pub(super) rows: usize,
+    pub(super) width: usize,
+}
+
+impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Change<T> for LoweredScores<M, B> {
+    fn is_uniform(&self) -> bool {
+        !M::VARIES
+    }
+
+    fn is_biased(&self) -> bool {
+        self.bias.is_some()
+    }
+
+    fn masked(&mut self, tile: ScoreTile<'_>, allowed: &mut [bool]) -> Result<Allowed, Error> {
+        if !M::VARIES {
+            // SAFETY: a kernel that does not vary is a constant, or made of such: there is nothing to load.
+            let all = unsafe { self.mask.get::<Baseline>(0) };
+            return Ok(if all { Allowed::All } else { Allowed::None });
+        }
+        dispatch(Ask { mask: &mut self.mask, tile, allowed })
+    }
+
+    fn biased(
+        &mut self,
+        tile: ScoreTile<'_>,
+        allowed: Option<&[bool]>,
+        out: &mut [T],
+    ) -> Result<bool, Error> {
+        let Some(bias) = &mut self.bias else { return Ok(true) };
+        dispatch(Bias { bias, tile, allowed, out })
+    }
+}
+
+/// The mask and the bias as [lowered programs](LoweredProgram), which have the next rows.
+///
+/// # Safety
+///
+/// There are rows for the operands of both, and each position of their nest is, along its row, one of the operand's elements, which stay as long as the result.
+///
+/// # Panics
+///
+/// If the programs do not yield truth values and elements of the type `T`, as registers hold them.
+pub unsafe fn lowered_scores<'k, T: Real<Wide = T>>(
+    mask: &'k LoweredProgram<'k>,
+    bias: Option<&'k LoweredProgram<'k>>,
+    rows: &mut Operands<'k>,
+) -> Box<dyn Change<T> + 'k> {
+    // SAFETY: the caller's promise.
+    let mask = unsafe { mask.kernel::<bool>(rows) };
+    // SAFETY: the caller's promise.
+    Box::new(LoweredScores { mask, bias: bias.map(|bias| unsafe { bias.kernel::<T>(rows) }) })
+}
+
+/// What a mask leaves of a tile.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Allowed {
+    /// None of its keys.
+    None,
+    /// Some of the keys `from` to before `to`, and none of the others.
+    Some {
+        /// The first of them.
+        from: usize,
+        /// The one behind the last.
+        to: usize,
+    },
+    /// All of them.
+    All,
+}
+
+/// Whether a tile's queries may look at its keys.
+struct Ask<'m, M> {
+    mask: &'m mut M,
+    tile: ScoreTile<'m>,
+    allowed: &'m mut [bool],
+}
+
+impl<M: Kernel<Elem = bool>> Task for Ask<'_, M> {
+    type Out = Result<Allowed, Error>;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) -> Self::Out {
+        let Ask { mask, tile: ScoreTile { at, query, rows, width }, allowed } = self;
+        let mut faults = Faults::default();
+        let first = at[query];
+        let (mut from, mut to, mut all) = (width, 0, true);
+        let mut guess = 0;
+        for (row, allowed) in allowed.chunks_exact_mut(width).take(rows).enumerate() {
+            at[query] = first + row;
+            mask.load::<I>(
+                &Tile { at, len: width, mask: None, moved: (row > 0).then_some((query, 1)) },
+                &mut faults,
+            );
+            if faults.any() {
+                break;
+            }
+            if M::MONOTONE {
+                let (first, until) = change::<I, M>(mask, width, &mut guess);
+                allowed[..until].fill(first);
+                allowed[until..].fill(!first);
+                let (start, end) = if first { (0, until) } else { (until, width) };
+                if start < end {
+                    (from, to) = (from.min(start), to.max(end));
+                }
+                all &= first && until == width;
+                continue;
+            }
+            for (x, allowed) in allowed.iter_mut().enumerate() {
+                // SAFETY: a tile of this width was just loaded, without a mask.
+                *allowed = unsafe { mask.get::<I>(x) };
+            }
+            if let Some(start) = allowed.iter().position(|&allowed| allowed) {
+                let end = allowed.iter().rposition(|&allowed| allowed).map_or(0, |last| last + 1);
+                (from, to) = (from.min(start), to.max(end));
+            }
+            all &= !allowed.contains(&false);
+        }
+        at[query] = first;
+        faults.into_result()?;
+        Ok(match (from < to, all) {
+            (false, _) => Allowed::None,
+            (true, true) => Allowed::All,
+            (true, false) => Allowed::Some { from, to },
+        })
+    }
+}
+
+/// What is added to the scores of a tile.
+struct Bias<'m, B, T> {
+    bias: &'m mut B,
+    tile: ScoreTile<'m>,
+    allowed: Option<&'m [bool]>,
+    out: &'m mut [T],
+}
+
+impl<T: Real, B: Kernel<Elem: Real<Wide = T>>> Task for Bias<'_, B, T> {
+    type Out = Result<bool, Error>;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) -> Self::Out {
+        let Bias { bias, tile: ScoreTile { at, query, rows, width }, allowed, out } = self;
+        let mut faults = Faults::default();
+        let first = at[query];
+        let mut counts = false;
+        for (row, out) in out.chunks_exact_mut(width).take(rows).enumerate() {
+            at[query] = first + row;
+            let mask = allowed.map(|allowed| &allowed[row * width..][..width]);
+            // What was loaded for another row had another mask.
+            let moved = (row > 0 && mask.is_none()).then_some((query, 1));
+            bias.load::<I>(&Tile { at, len: width, mask, moved }, &mut faults);
+            // After a fault nothing is computed: what stands in for the element could be divided by.
+            if faults.any() {
+                break;
+            }
+            for (x, out) in out.iter_mut().enumerate() {
+                // What was masked out has some value or other, which no score gets, but the user's closures are not called with it.
+                if B::TOTAL || mask.is_none_or(|mask| mask[x]) {
+                    // SAFETY: a tile of this width was just loaded.
+                    *out = unsafe { bias.get::<I>(x) }.widen();
+                }
+            }
+            counts |= out.iter().any(|&value| value != T::LOWEST);
+        }
+        at[query] = first;
+        faults.into_result()?;
+        Ok(counts)
+    }
+}

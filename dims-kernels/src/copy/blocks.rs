@@ -1,0 +1,322 @@
+//! Copies of blocks: two loops of a copy, of which one has neighbours in the result, and the other may have them in the source.
+
+use crate::loops::nest::Odometer;
+use crate::machine::isa::{Isa, Task};
+use crate::machine::prefetch::LINE;
+use core::any::TypeId;
+use smallvec::SmallVec;
+
+/// Transpositions of so many bytes are written past the caches. Their squares touch many lines of memory. Each would first be read
+/// from there, and the first writes would have left the caches before the last.
+const STREAMED: usize = 8 << 20;
+
+/// Whether all bytes of an element are part of its value, which [`stream`] asks for.
+pub(super) fn is_number<T: 'static>() -> bool {
+    let own = TypeId::of::<T>();
+    cfg!(all(target_arch = "x86_64", target_feature = "sse2"))
+        && [
+            TypeId::of::<f32>(),
+            TypeId::of::<i32>(),
+            TypeId::of::<u32>(),
+            TypeId::of::<f64>(),
+            TypeId::of::<i64>(),
+            TypeId::of::<u64>(),
+            TypeId::of::<isize>(),
+            TypeId::of::<usize>(),
+        ]
+        .contains(&own)
+}
+
+/// Writes a line of memory without reading it first. Other threads see such writes after [`fence`].
+///
+/// # Safety
+///
+/// The place is that of a whole line, aligned as one, and may be written to; elements are [numbers](is_number).
+#[inline(always)]
+unsafe fn stream<T, const B: usize>(to: *mut [T; B], line: [T; B]) {
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    for at in 0..size_of::<[T; B]>() / 16 {
+        use core::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
+        // SAFETY: the line consists of so many vectors, whose bytes have values; the place of each is aligned.
+        unsafe {
+            let part = _mm_loadu_si128((&raw const line).cast::<__m128i>().add(at));
+            _mm_stream_si128(to.cast::<__m128i>().add(at), part);
+        }
+    }
+    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+    // SAFETY: the caller's promise.
+    unsafe {
+        *to = line
+    };
+}
+
+/// Waits until other threads see the writes of [`stream`].
+#[inline(always)]
+fn fence() {
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    // SAFETY: an instruction of every x86-64 with SSE.
+    unsafe {
+        core::arch::x86_64::_mm_sfence()
+    };
+}
+
+/// A copy between two layouts, block by block.
+pub(super) struct Copying<'n, T> {
+    pub(super) source: *const T,
+    pub(super) strides: &'n [isize],
+    pub(super) target: *mut T,
+    pub(super) result: &'n [isize],
+    pub(super) sizes: &'n [usize],
+}
+
+/// A matrix of elements that is copied: `rows` lines of the result, each `columns` neighbours long.
+struct Block<T> {
+    source: *const T,
+    source_row: isize,
+    source_column: isize,
+    target: *mut T,
+    target_row: isize,
+    target_column: isize,
+    rows: usize,
+    columns: usize,
+}
+
+impl<T: Copy + 'static> Task for Copying<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let Copying { source, strides, target, result, sizes: loops } = self;
+        let last = loops.len() - 1;
+        // Besides the innermost loop of the result, the one along which the source has neighbours.
+        let near = (0..last)
+            .filter(|&at| strides[at] != 0)
+            .min_by_key(|&at| strides[at].unsigned_abs())
+            .filter(|&at| strides[last].unsigned_abs() > strides[at].unsigned_abs());
+        let row = near.unwrap_or(last.saturating_sub(1));
+        let mut sizes: SmallVec<[usize; 8]> = SmallVec::from_slice(loops);
+        sizes[last] = 1;
+        let (rows, source_row, target_row) = if row < last {
+            sizes[row] = 1;
+            (loops[row], strides[row], result[row])
+        } else {
+            (1, 0, 0)
+        };
+        let bytes = loops.iter().product::<usize>().saturating_mul(size_of::<T>());
+        let streams = bytes >= STREAMED && is_number::<T>();
+        let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, sizes.len());
+        let mut odometer = Odometer::new(&sizes);
+        while !odometer.is_done() {
+            let mut from = 0;
+            let mut to = 0;
+            for (loop_, &at) in at.iter().enumerate() {
+                from += at as isize * strides[loop_];
+                to += at as isize * result[loop_];
+            }
+            let block = Block {
+                source: source.wrapping_offset(from),
+                source_row,
+                source_column: strides[last],
+                target: target.wrapping_offset(to),
+                target_row,
+                target_column: if loops[last] == 1 { 1 } else { result[last] },
+                rows,
+                columns: loops[last],
+            };
+            // SAFETY: rows and columns are loops of the nest: the source's elements are valid, by the contract of `copy`, and
+            // the target's are places of the result.
+            unsafe {
+                match size_of::<T>() {
+                    _ if block.target_column != 1 => block.scattered(),
+                    _ if block.source_column == 1 => block.by_rows(),
+                    _ if block.is_interleaved(2) => block.by_planes::<2>(),
+                    _ if block.is_interleaved(3) => block.by_planes::<3>(),
+                    _ if block.is_interleaved(4) => block.by_planes::<4>(),
+                    _ if block.is_woven(2) => block.by_weaving::<2>(),
+                    _ if block.is_woven(3) => block.by_weaving::<3>(),
+                    _ if block.is_woven(4) => block.by_weaving::<4>(),
+                    _ if near.is_none() || block.source_row != 1 => block.by_elements(),
+                    1 | 2 => block.by_squares::<32, false>(),
+                    4 if streams && block.has_lines() => block.by_squares::<16, true>(),
+                    4 if block.rows.min(block.columns) >= 16 => block.by_squares::<16, false>(),
+                    8 if streams && block.has_lines() => block.by_squares::<8, true>(),
+                    _ => block.by_squares::<8, false>(),
+                }
+            }
+            odometer.advance(&mut at);
+        }
+    }
+}
+
+impl<T: Copy + 'static> Block<T> {
+    /// Lines that are neighbours on both sides.
+    #[inline(always)]
+    unsafe fn by_rows(&self) {
+        for row in 0..self.rows as isize {
+            // SAFETY: the line lies in both matrices, and the target is not the source: it is new memory.
+            unsafe {
+                let (from, to) =
+                    (self.source.offset(row * self.source_row), self.target.offset(row * self.target_row));
+                core::ptr::copy_nonoverlapping(from, to, self.columns);
+            }
+        }
+    }
+
+    /// Whether the source has the elements of so many lines side by side, as an image has its colours.
+    #[inline(always)]
+    fn is_interleaved(&self, lines: usize) -> bool {
+        (self.rows, self.source_row, self.source_column) == (lines, 1, lines as isize)
+    }
+
+    /// Lines whose elements lie side by side in the source, `N` at each place.
+    #[inline(always)]
+    unsafe fn by_planes<const N: usize>(&self) {
+        let lines: [*mut T; N] =
+            core::array::from_fn(|line| self.target.wrapping_offset(line as isize * self.target_row));
+        for at in 0..self.columns {
+            // SAFETY: the `N` elements lie in the source side by side, and each of them has its place in a line of the target.
+            unsafe {
+                let elements = self.source.cast::<[T; N]>().add(at).read();
+                for (line, element) in lines.into_iter().zip(elements) {
+                    line.add(at).write(element);
+                }
+            }
+        }
+    }
+
+    /// Whether the result has the elements of so many lines side by side, as an image of more pixels has those of several images.
+    #[inline(always)]
+    fn is_woven(&self, lines: usize) -> bool {
+        (self.columns, self.target_row, self.source_row) == (lines, lines as isize, 1)
+    }
+
+    /// Lines whose elements come to lie side by side in the result, `N` at each place.
+    #[inline(always)]
+    unsafe fn by_weaving<const N: usize>(&self) {
+        let lines: [*const T; N] =
+            core::array::from_fn(|line| self.source.wrapping_offset(line as isize * self.source_column));
+        for at in 0..self.rows {
+            // SAFETY: each of the `N` lines has this element in the source, and their places lie side by side in the result.
+            unsafe {
+                let elements = lines.map(|line| line.add(at).read());
+                self.target.cast::<[T; N]>().add(at).write(elements);
+            }
+        }
+    }
+
+    /// Elements that are not neighbours in the result.
+    #[inline(always)]
+    unsafe fn scattered(&self) {
+        for row in 0..self.rows as isize {
+            for column in 0..self.columns as isize {
+                // SAFETY: the element lies in both matrices.
+                unsafe {
+                    *self.target.offset(row * self.target_row + column * self.target_column) =
+                        *self.source.offset(row * self.source_row + column * self.source_column);
+                }
+            }
+        }
+    }
+
+    /// One element after the other.
+    #[inline(always)]
+    unsafe fn by_elements(&self) {
+        for row in 0..self.rows {
+            // SAFETY: the elements lie in both matrices.
+            unsafe { self.part(row, 1, 0, self.columns) };
+        }
+    }
+
+    /// A part of the matrix, one element after the other.
+    #[inline(always)]
+    unsafe fn part(&self, row: usize, rows: usize, column: usize, columns: usize) {
+        for row in row as isize..(row + rows) as isize {
+            for column in column as isize..(column + columns) as isize {
+                // SAFETY: the caller asks for elements of the matrix.
+                unsafe {
+                    *self.target.offset(row * self.target_row + column) =
+                        *self.source.offset(row * self.source_row + column * self.source_column);
+                }
+            }
+        }
+    }
+
+    /// Whether the lines of the result start alike within lines of memory.
+    #[inline(always)]
+    fn has_lines(&self) -> bool {
+        self.target_row.unsigned_abs().wrapping_mul(size_of::<T>()).is_multiple_of(LINE)
+    }
+
+    /// A transposition: squares of `B` x `B` elements, each line of which is one or a few vectors, in squares of squares that fit
+    /// into the first-level cache. If `STREAM`, each line of a square is a [line of memory](Block::has_lines), and is [streamed](stream).
+    #[inline(always)]
+    unsafe fn by_squares<const B: usize, const STREAM: bool>(&self) {
+        let first = if STREAM { self.target.align_offset(LINE).min(self.columns) } else { 0 };
+        let whole_rows = self.rows - self.rows % B;
+        let whole_columns = self.columns - (self.columns - first) % B;
+        let large = if STREAM { 8 * B } else { 4 * B };
+        let mut row = 0;
+        while row < whole_rows {
+            let row_end = (row + large).min(whole_rows);
+            let mut column = first;
+            while column < whole_columns {
+                let column_end = (column + large).min(whole_columns);
+                for row in (row..row_end).step_by(B) {
+                    for column in (column..column_end).step_by(B) {
+                        // SAFETY: the square lies in both matrices; if `STREAM`, its lines are lines of memory, as the first one is.
+                        unsafe { self.square::<B, STREAM>(row, column) };
+                    }
+                }
+                column = column_end;
+            }
+            row = row_end;
+        }
+        if STREAM {
+            fence();
+        }
+        // SAFETY: what is left of both matrices.
+        unsafe {
+            self.part(0, whole_rows, 0, first);
+            self.part(0, whole_rows, whole_columns, self.columns - whole_columns);
+            self.part(whole_rows, self.rows - whole_rows, 0, self.columns);
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The square lies in both matrices. If `STREAM`, elements are [numbers](is_number), and its lines in the result are lines of memory.
+    #[allow(clippy::needless_range_loop)] // a transposition reads best with both indices
+    #[inline(always)]
+    unsafe fn square<const B: usize, const STREAM: bool>(&self, row: usize, column: usize) {
+        // SAFETY: the square lies in both matrices; a row of the source's transpose is `B` neighbours (its row stride is 1).
+        unsafe {
+            let from = self.source.offset(row as isize + column as isize * self.source_column);
+            let to = self.target.offset(row as isize * self.target_row + column as isize);
+            let mut lines = [[*from; B]; B];
+            for (at, line) in lines.iter_mut().enumerate() {
+                *line = *from.offset(at as isize * self.source_column).cast::<[T; B]>();
+            }
+            let mut transposed = lines;
+            let (place, step) =
+                if STREAM { (transposed.as_mut_ptr().cast(), B as isize) } else { (to, self.target_row) };
+            #[cfg(x86_vectors)]
+            let is_done = crate::copy::vectors::transpose(&lines, place, step);
+            #[cfg(not(x86_vectors))]
+            let is_done = false;
+            if !is_done {
+                for row in 0..B {
+                    let mut out = [*from; B];
+                    for column in 0..B {
+                        out[column] = lines[column][row];
+                    }
+                    *place.offset(row as isize * step).cast::<[T; B]>() = out;
+                }
+            }
+            if STREAM {
+                for (row, line) in transposed.into_iter().enumerate() {
+                    stream(to.offset(row as isize * self.target_row).cast::<[T; B]>(), line);
+                }
+            }
+        }
+    }
+}
