@@ -436,25 +436,17 @@ pub(crate) fn bind_affine(
     at: usize,
     binding: &mut Binding<'_>,
 ) -> Result<Reach, DimError> {
-    let (mut least, mut greatest) = (affine.offset as i128, affine.offset as i128);
+    let mut values = IndexValues::constant(affine.offset);
     let mut open = None;
     let mut declared: SmallVec<[_; 2]> = SmallVec::new();
-    let mut empty = false;
     for (dim, coefficient) in &affine.terms {
         match dim.size() {
-            Some(size) => {
-                empty |= size == 0;
-                // A reach that `i128` cannot count lies outside of every axis, and so does one that saturates.
-                let reach = (*coefficient as i128).saturating_mul((size as i128 - 1).max(0));
-                least = least.saturating_add(reach.min(0));
-                greatest = greatest.saturating_add(reach.max(0));
-            }
+            Some(size) => values.add(*coefficient, size),
             None if dim.cell.is_some() => {
                 if let Some((other, _)) = open.replace((dim, *coefficient)) {
                     return Err(DimError::Unsized { dim: other.name });
                 }
             }
-            // A declared dim without a size gets it from other operands, when all is run, or else the greatest that fits.
             None => declared.push((dim, *coefficient)),
         }
     }
@@ -462,57 +454,89 @@ pub(crate) fn bind_affine(
         for (dim, _) in &affine.terms {
             binding.name(dim.key(), Axis::new(dim.size().unwrap_or(UNSIZED), 0))?;
         }
-        let size = |coefficient| match empty {
-            true => Some(0),
-            false if coefficient == 0 => None,
-            false => room(axis, least, greatest, coefficient),
-        };
+        // A declared dim without a size gets it from other operands, when all is run, or else the greatest that fits.
         let open = match declared[..] {
-            [(dim, coefficient)] if open.is_none() => size(coefficient).map(|size| (dim.key(), size)),
+            [(dim, coefficient)] if open.is_none() => {
+                values.room(axis, coefficient).map(|size| (dim.key(), size))
+            }
             _ => None,
         };
         return Ok(Reach::Unknown { open });
     }
     if let Some((dim, coefficient)) = open {
         // The one dim without a size gets the greatest size with which the index stays within the axis.
-        let size = if empty {
-            0
-        } else if coefficient == 0 {
-            return Err(DimError::Unsized { dim: dim.name });
-        } else if let Some(size) = room(axis, least, greatest, coefficient) {
-            size
-        } else {
-            let index = if least < 0 { least } else { greatest };
-            let what = computed_axis(at, affine.terms.iter().map(|(dim, _)| dim.name));
-            return Err(DimError::OutOfBounds { what, index, size: axis.size, origin: binding.origin });
+        let size = match values.room(axis, coefficient) {
+            Some(size) => size,
+            None if coefficient == 0 => return Err(DimError::Unsized { dim: dim.name }),
+            None => {
+                let what = computed_axis(at, affine.terms.iter().map(|(dim, _)| dim.name));
+                let (index, size, origin) = (values.outside(), axis.size, binding.origin);
+                return Err(DimError::OutOfBounds { what, index, size, origin });
+            }
         };
         dim.unify(size, binding.origin)?;
-        let reach = coefficient as i128 * (size as i128 - 1).max(0);
-        least += reach.min(0);
-        greatest += reach.max(0);
-        empty |= size == 0;
+        values.add(coefficient, size);
     }
-    let within = empty || (least >= 0 && greatest < axis.size as i128);
+    let within = values.are_within(axis);
     for (dim, coefficient) in &affine.terms {
         let stride = if within { axis.stride.wrapping_mul(*coefficient) } else { 0 };
         let size = dim.size().expect("every dim of the index has a size by now");
         dim.unify(size, binding.origin)?;
         binding.name(dim.key(), Axis::new(size, stride))?;
     }
-    if within && !empty {
+    if within && !values.empty {
         binding.offset += axis.stride * affine.offset;
     }
     Ok(if within { Reach::Within } else { Reach::Unknown { open: None } })
 }
 
-/// The greatest size of a dim with which `coefficient` times its index, and anything from `least` to `greatest`, stay within an axis; none if
-/// not even index 0 does.
-fn room(axis: Axis, least: i128, greatest: i128, coefficient: isize) -> Option<usize> {
-    let last = axis.size as i128 - 1;
-    let (room, outside) =
-        if coefficient > 0 { (last - greatest, least < 0) } else { (least, greatest > last) };
-    let size = room.div_euclid(coefficient.unsigned_abs() as i128) + 1;
-    if outside { None } else { usize::try_from(size).ok() }
+/// The values of an index: from the least to the greatest, or none if a dim of it is empty.
+struct IndexValues {
+    least: i128,
+    greatest: i128,
+    empty: bool,
+}
+
+impl IndexValues {
+    fn constant(offset: isize) -> Self {
+        IndexValues { least: offset as i128, greatest: offset as i128, empty: false }
+    }
+
+    /// The values with one more term, of a dim of this size.
+    fn add(&mut self, coefficient: isize, size: usize) {
+        self.empty |= size == 0;
+        // A reach that `i128` cannot count lies outside of every axis, and so does one that saturates.
+        let reach = (coefficient as i128).saturating_mul((size as i128 - 1).max(0));
+        self.least = self.least.saturating_add(reach.min(0));
+        self.greatest = self.greatest.saturating_add(reach.max(0));
+    }
+
+    fn are_within(&self, axis: Axis) -> bool {
+        self.empty || (self.least >= 0 && self.greatest < axis.size as i128)
+    }
+
+    /// A value that is not within an axis, if not all are.
+    fn outside(&self) -> i128 {
+        if self.least < 0 { self.least } else { self.greatest }
+    }
+
+    /// The greatest size of a dim with which `coefficient` times its index, added to any of the values, stays within an axis. None if not even index 0 does, or every size does.
+    fn room(&self, axis: Axis, coefficient: isize) -> Option<usize> {
+        if self.empty {
+            return Some(0);
+        }
+        if coefficient == 0 {
+            return None;
+        }
+        let last = axis.size as i128 - 1;
+        let (room, is_outside) = if coefficient > 0 {
+            (last - self.greatest, self.least < 0)
+        } else {
+            (self.least, self.greatest > last)
+        };
+        let size = room.div_euclid(coefficient.unsigned_abs() as i128) + 1;
+        if is_outside { None } else { usize::try_from(size).ok() }
+    }
 }
 
 macro_rules! groups {

@@ -21,10 +21,10 @@ use crate::tensor::{AsTensor, Computable};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::any::Any;
-use kernels::attention::{LoweredScores, Work};
+use kernels::attention::{Change, LoweredScores, Work};
 use kernels::contract;
 use kernels::load::Kernel;
-use kernels::loops::nest::Nest;
+use kernels::loops::nest::{Nest, Operands};
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::note;
 use kernels::loops::stride::AnyStride;
@@ -504,6 +504,39 @@ fn lowered_change<'e, M: Expr<Elem = bool>, B: Expr<Elem: Real>>(
     Some((lowered(mask, positions)?, bias))
 }
 
+/// The loop axes of an attention by what they are to the scores.
+struct ScoreRoles {
+    /// Those that queries and keys have, and the result.
+    batch: Vec<usize>,
+    /// Those that only the queries have.
+    queries: Vec<usize>,
+    /// The rest of the result's dims: columns of the values.
+    values: Vec<usize>,
+}
+
+impl ScoreRoles {
+    fn of<W: Real>(axes: &Axes, [q, k, v]: &[contract::Operand<'_, W>; 3]) -> Self {
+        let is_query =
+            |axis: &usize| q.strides()[*axis] != 0 && k.strides()[*axis] == 0 && v.strides()[*axis] == 0;
+        let rest = || axes.scores.iter().copied().filter(|axis| !axes.over.contains(axis));
+        ScoreRoles {
+            batch: rest().filter(|axis| !is_query(axis)).collect(),
+            queries: rest().filter(is_query).collect(),
+            values: axes.kept.iter().copied().filter(|axis| !axes.scores.contains(axis)).collect(),
+        }
+    }
+}
+
+/// The rows of a nest behind those of queries, keys, values and the result: of the mask, and of the bias.
+fn rows_of_change(nest: &Nest) -> Operands<'_> {
+    let mut operands = nest.operands();
+    for _ in 0..4 {
+        operands.next_row();
+    }
+    operands
+}
+
+/// Plans the attention, and runs it.
 fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>>(
     shape: &Shape,
     axes: &Axes,
@@ -515,15 +548,8 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
     let sizes = shape.sizes();
     let len = shape.volume(axes.kept.iter().copied(), size_of::<W>())?;
     let [q, k, v] = &operands;
-    let out = contiguous(&axes.kept, sizes);
-    // The axes of the scores, by role. Queries are what only they have; the rest of the result's dims, if the values have it, is a
-    // column of theirs.
-    let is_query =
-        |axis: &usize| q.strides()[*axis] != 0 && k.strides()[*axis] == 0 && v.strides()[*axis] == 0;
-    let rest = || axes.scores.iter().copied().filter(|axis| !axes.over.contains(axis));
-    let queries: Vec<usize> = rest().filter(is_query).collect();
-    let batch: Vec<usize> = rest().filter(|axis| !is_query(axis)).collect();
-    let values: Vec<usize> = axes.kept.iter().copied().filter(|axis| !axes.scores.contains(axis)).collect();
+    let out = contiguous(axes.kept, sizes);
+    let roles = ScoreRoles::of(axes, &operands);
     let mut rows = Rows::new(sizes.len());
     for strides in [q.strides(), k.strides(), v.strides(), &out] {
         rows.push().copy_from_slice(strides);
@@ -532,17 +558,16 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
     if let Some(bias) = bias {
         bias.rows::<U, Rank0>(shape, &mut rows);
     }
-    let (nest, counts) = Nest::grouped(sizes, &[&batch, &queries, axes.over], &rows);
+    let (nest, counts) = Nest::grouped(sizes, &[&roles.batch, &roles.queries, axes.over], &rows);
     let pair = |a: &[isize], b: &[isize], axes: &[usize]| {
         let mut rows = Rows::new(sizes.len());
         rows.push().copy_from_slice(a);
         rows.push().copy_from_slice(b);
         Nest::grouped(sizes, &[axes], &rows).0
     };
-    let change = lowered_change(mask, bias, nest.positions());
     let work = Work {
         features: pair(q.strides(), k.strides(), axes.features),
-        values: pair(v.strides(), &out, &values),
+        values: pair(v.strides(), &out, &roles.values),
         nest: &nest,
         query: counts[0] + counts[1] - 1,
         q: q.elements(),
@@ -554,21 +579,16 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
         M::Kernel::<'_, AnyStride>::PARALLEL && (bias.is_none() || B::Kernel::<'_, AnyStride>::PARALLEL);
     let threads = if parallel { threads::parts(work.multiplications() / 32) } else { 1 };
     note(|| work.step(mask.describe(), bias.map(Expr::describe), len, threads));
-    Ok(attend(&work, len, threads, &|| {
-        let mut operands = nest.operands();
-        for _ in 0..4 {
-            operands.next_row();
-        }
+    let change = lowered_change(mask, bias, nest.positions());
+    let lower = || -> Box<dyn Change<W> + '_> {
         if let Some((mask, bias)) = &change
-            && let Some(change) = lowered_scores(mask, bias.as_ref(), &mut operands)
+            && let Some(change) = lowered_scores(mask, bias.as_ref(), &mut rows_of_change(&nest))
         {
             return change;
         }
-        let mut operands = nest.operands();
-        for _ in 0..4 {
-            operands.next_row();
-        }
+        let mut operands = rows_of_change(&nest);
         let mask = mask.kernel::<AnyStride>(&mut operands);
         Box::new(LoweredScores { mask, bias: bias.map(|bias| bias.kernel::<AnyStride>(&mut operands)) })
-    })?)
+    };
+    Ok(attend(&work, len, threads, &lower)?)
 }

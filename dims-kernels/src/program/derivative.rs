@@ -217,6 +217,95 @@ fn unary(build: &mut Builder, op: Unary, a: Register, y: Register) -> Option<Reg
             t.of(Unary::Neg, square)
         }
         Unary::Square => t.scaled(a, 2.0),
+        Unary::Erf | Unary::Erfc => {
+            let square = t.square(a);
+            let negative = t.of(Unary::Neg, square);
+            let bell = t.of(Unary::Exp, negative);
+            t.scaled(bell, if op == Unary::Erf { FRAC_2_SQRT_PI } else { -FRAC_2_SQRT_PI })
+        }
+        Unary::Floor | Unary::Ceil | Unary::Round | Unary::RoundTiesEven | Unary::Trunc | Unary::Signum => {
+            return None;
+        }
+        Unary::Fract => t.c(1.0),
+        Unary::LnGamma => t.of(Unary::Polygamma(1), a),
+        Unary::Polygamma(order) => t.of(Unary::Polygamma(order + 1), a),
+        Unary::Logit => {
+            let rest = t.from(1.0, a);
+            let product = t.mul(a, rest);
+            t.of(Unary::Recip, product)
+        }
+        Unary::Sinc => {
+            // (cos(pi a) - sinc(a)) / a; near 0, where these are nearly equal, its series.
+            let angle = t.scaled(a, PI);
+            let cos = t.of(Unary::Cos, angle);
+            let difference = t.sub(cos, y);
+            let slope = t.div(difference, a);
+            let square = t.square(a);
+            let cubic = t.scaled(square, PI * PI * PI * PI / 30.0);
+            let factor = t.plus(cubic, -PI * PI / 3.0);
+            let (series, size) = (t.mul(a, factor), t.of(Unary::Abs, a));
+            let is_near = t.is_to(Binary::Lt, size, 1e-3);
+            t.pick(is_near, series, slope)
+        }
+        Unary::ToDegrees => t.c(180.0 / PI),
+        Unary::ToRadians => t.c(PI / 180.0),
+        Unary::Powi(n) => match n {
+            0 => return None,
+            1 => t.c(1.0),
+            2 => t.scaled(a, 2.0),
+            n => {
+                let power = t.of(Unary::Powi(n.saturating_sub(1)), a);
+                t.scaled(power, f64::from(n))
+            }
+        },
+        Unary::Clamp(low, high) => inside(&mut t, a, low, high),
+        Unary::NanTo(_) => {
+            let nan = t.of(Unary::IsNan, a);
+            t.choose(nan, 0.0, 1.0)
+        }
+        Unary::IsInfinite
+        | Unary::Signbit
+        | Unary::IsNan
+        | Unary::IsFinite
+        | Unary::Not
+        | Unary::FromEnd(_) => return None,
+        Unary::Sigmoid
+        | Unary::Relu
+        | Unary::Relu6
+        | Unary::Silu
+        | Unary::Gelu
+        | Unary::GeluTanh
+        | Unary::Softplus
+        | Unary::LnSigmoid
+        | Unary::Selu
+        | Unary::Mish
+        | Unary::HardSigmoid
+        | Unary::HardSwish
+        | Unary::Softsign
+        | Unary::TanhShrink
+        | Unary::LeakyRelu(_)
+        | Unary::Elu(_)
+        | Unary::Celu(_)
+        | Unary::HardShrink(_)
+        | Unary::SoftShrink(_) => activation(&mut t, op, a, y),
+        Unary::Sin
+        | Unary::Cos
+        | Unary::Tan
+        | Unary::Asin
+        | Unary::Acos
+        | Unary::Atan
+        | Unary::Sinh
+        | Unary::Cosh
+        | Unary::Tanh
+        | Unary::Asinh
+        | Unary::Acosh
+        | Unary::Atanh => circular(&mut t, op, a, y),
+    })
+}
+
+/// The same of a circular or hyperbolic function, or an inverse of one.
+fn circular(t: &mut Terms<'_>, op: Unary, a: Register, y: Register) -> Register {
+    match op {
         Unary::Sin => t.of(Unary::Cos, a),
         Unary::Cos => {
             let sin = t.of(Unary::Sin, a);
@@ -258,16 +347,13 @@ fn unary(build: &mut Builder, op: Unary, a: Register, y: Register) -> Option<Reg
             let rest = t.from(1.0, square);
             t.of(Unary::Recip, rest)
         }
-        Unary::Erf | Unary::Erfc => {
-            let square = t.square(a);
-            let negative = t.of(Unary::Neg, square);
-            let bell = t.of(Unary::Exp, negative);
-            t.scaled(bell, if op == Unary::Erf { FRAC_2_SQRT_PI } else { -FRAC_2_SQRT_PI })
-        }
-        Unary::Floor | Unary::Ceil | Unary::Round | Unary::RoundTiesEven | Unary::Trunc | Unary::Signum => {
-            return None;
-        }
-        Unary::Fract => t.c(1.0),
+        _ => unreachable!("`unary` has the rules of the others"),
+    }
+}
+
+/// The same of an activation of a neural network.
+fn activation(t: &mut Terms<'_>, op: Unary, a: Register, y: Register) -> Register {
+    match op {
         Unary::Sigmoid => {
             let rest = t.from(1.0, y);
             t.mul(y, rest)
@@ -276,7 +362,7 @@ fn unary(build: &mut Builder, op: Unary, a: Register, y: Register) -> Option<Reg
             let on = t.is_to(Binary::Gt, a, 0.0);
             t.choose(on, 1.0, 0.0)
         }
-        Unary::Relu6 => inside(&mut t, a, 0.0, 6.0),
+        Unary::Relu6 => inside(t, a, 0.0, 6.0),
         Unary::Silu => {
             // s + a s (1 - s)
             let s = t.of(Unary::Sigmoid, a);
@@ -284,49 +370,12 @@ fn unary(build: &mut Builder, op: Unary, a: Register, y: Register) -> Option<Reg
             let slope = t.mul(y, rest);
             t.add(s, slope)
         }
-        Unary::Gelu => {
-            // The distribution function, and `a` times its density.
-            let scaled = t.scaled(a, core::f64::consts::FRAC_1_SQRT_2);
-            let erf = t.of(Unary::Erf, scaled);
-            let half = t.scaled(erf, 0.5);
-            let share = t.plus(half, 0.5);
-            let square = t.square(a);
-            let exponent = t.scaled(square, -0.5);
-            let bell = t.of(Unary::Exp, exponent);
-            let density = t.scaled(bell, 0.5 * FRAC_2_SQRT_PI * core::f64::consts::FRAC_1_SQRT_2);
-            let slope = t.mul(a, density);
-            t.add(share, slope)
-        }
-        Unary::GeluTanh => {
-            // u = c (a + k a^3); (1 + tanh u) / 2 + a / 2 (1 - tanh^2 u) c (1 + 3 k a^2)
-            let (c, k) = (0.797_884_560_802_865_4, 0.044_715);
-            let square = t.square(a);
-            let cubic = t.scaled(square, k);
-            let sum = t.plus(cubic, 1.0);
-            let line = t.scaled(a, c);
-            let u = t.mul(line, sum);
-            let tanh = t.of(Unary::Tanh, u);
-            let half = t.scaled(tanh, 0.5);
-            let share = t.plus(half, 0.5);
-            let tanh_square = t.square(tanh);
-            let rest = t.from(1.0, tanh_square);
-            let triple = t.scaled(square, 3.0 * k * c * 0.5);
-            let inner = t.plus(triple, c * 0.5);
-            let weighted = t.mul(a, inner);
-            let slope = t.mul(rest, weighted);
-            t.add(share, slope)
-        }
+        Unary::Gelu => gelu(t, a),
+        Unary::GeluTanh => gelu_tanh(t, a),
         Unary::Softplus => t.of(Unary::Sigmoid, a),
         Unary::LnSigmoid => {
             let negative = t.of(Unary::Neg, a);
             t.of(Unary::Sigmoid, negative)
-        }
-        Unary::LnGamma => t.of(Unary::Polygamma(1), a),
-        Unary::Polygamma(order) => t.of(Unary::Polygamma(order + 1), a),
-        Unary::Logit => {
-            let rest = t.from(1.0, a);
-            let product = t.mul(a, rest);
-            t.of(Unary::Recip, product)
         }
         Unary::Selu => {
             let (scale, alpha) = (1.050_700_987_355_480_5, 1.673_263_242_354_377_2);
@@ -348,7 +397,7 @@ fn unary(build: &mut Builder, op: Unary, a: Register, y: Register) -> Option<Reg
             t.add(tanh, slope)
         }
         Unary::HardSigmoid => {
-            let on = inside(&mut t, a, -3.0, 3.0);
+            let on = inside(t, a, -3.0, 3.0);
             t.scaled(on, 1.0 / 6.0)
         }
         Unary::HardSwish => {
@@ -370,31 +419,6 @@ fn unary(build: &mut Builder, op: Unary, a: Register, y: Register) -> Option<Reg
             let tanh = t.of(Unary::Tanh, a);
             t.square(tanh)
         }
-        Unary::Sinc => {
-            // (cos(pi a) - sinc(a)) / a; near 0, where these are nearly equal, its series.
-            let angle = t.scaled(a, PI);
-            let cos = t.of(Unary::Cos, angle);
-            let difference = t.sub(cos, y);
-            let slope = t.div(difference, a);
-            let square = t.square(a);
-            let cubic = t.scaled(square, PI * PI * PI * PI / 30.0);
-            let factor = t.plus(cubic, -PI * PI / 3.0);
-            let (series, size) = (t.mul(a, factor), t.of(Unary::Abs, a));
-            let is_near = t.is_to(Binary::Lt, size, 1e-3);
-            t.pick(is_near, series, slope)
-        }
-        Unary::ToDegrees => t.c(180.0 / PI),
-        Unary::ToRadians => t.c(PI / 180.0),
-        Unary::Powi(n) => match n {
-            0 => return None,
-            1 => t.c(1.0),
-            2 => t.scaled(a, 2.0),
-            n => {
-                let power = t.of(Unary::Powi(n.saturating_sub(1)), a);
-                t.scaled(power, f64::from(n))
-            }
-        },
-        Unary::Clamp(low, high) => inside(&mut t, a, low, high),
         Unary::LeakyRelu(slope) => {
             let on = t.is_to(Binary::Gt, a, 0.0);
             t.choose(on, 1.0, slope)
@@ -418,17 +442,44 @@ fn unary(build: &mut Builder, op: Unary, a: Register, y: Register) -> Option<Reg
             let on = t.is_to(Binary::Gt, size, lambda);
             t.choose(on, 1.0, 0.0)
         }
-        Unary::NanTo(_) => {
-            let nan = t.of(Unary::IsNan, a);
-            t.choose(nan, 0.0, 1.0)
-        }
-        Unary::IsInfinite
-        | Unary::Signbit
-        | Unary::IsNan
-        | Unary::IsFinite
-        | Unary::Not
-        | Unary::FromEnd(_) => return None,
-    })
+        _ => unreachable!("`unary` has the rules of the others"),
+    }
+}
+
+/// The derivative of GELU.
+fn gelu(t: &mut Terms<'_>, a: Register) -> Register {
+    // The distribution function, and `a` times its density.
+    let scaled = t.scaled(a, core::f64::consts::FRAC_1_SQRT_2);
+    let erf = t.of(Unary::Erf, scaled);
+    let half = t.scaled(erf, 0.5);
+    let share = t.plus(half, 0.5);
+    let square = t.square(a);
+    let exponent = t.scaled(square, -0.5);
+    let bell = t.of(Unary::Exp, exponent);
+    let density = t.scaled(bell, 0.5 * FRAC_2_SQRT_PI * core::f64::consts::FRAC_1_SQRT_2);
+    let slope = t.mul(a, density);
+    t.add(share, slope)
+}
+
+/// The derivative of GELU's approximation by `tanh`.
+fn gelu_tanh(t: &mut Terms<'_>, a: Register) -> Register {
+    // u = c (a + k a^3); (1 + tanh u) / 2 + a / 2 (1 - tanh^2 u) c (1 + 3 k a^2)
+    let (c, k) = (0.797_884_560_802_865_4, 0.044_715);
+    let square = t.square(a);
+    let cubic = t.scaled(square, k);
+    let sum = t.plus(cubic, 1.0);
+    let line = t.scaled(a, c);
+    let u = t.mul(line, sum);
+    let tanh = t.of(Unary::Tanh, u);
+    let half = t.scaled(tanh, 0.5);
+    let share = t.plus(half, 0.5);
+    let tanh_square = t.square(tanh);
+    let rest = t.from(1.0, tanh_square);
+    let triple = t.scaled(square, 3.0 * k * c * 0.5);
+    let inner = t.plus(triple, c * 0.5);
+    let weighted = t.mul(a, inner);
+    let slope = t.mul(rest, weighted);
+    t.add(share, slope)
 }
 
 /// 1 strictly between the bounds, else 0.

@@ -224,145 +224,208 @@ fn is_without_value(value: &Expr) -> bool {
 
 /// The function that users call: it seals the arguments, calls the other one, and opens the results.
 fn caller(batched: &Batched, inner: &TokenStream) -> TokenStream {
-    let function = &batched.function;
-    let sig = &function.sig;
-    let (mut generics, mut bounds, mut inputs, mut arguments) =
-        (sig.generics.clone(), vec![], vec![], vec![]);
-    let (mut hold, mut unify) = (looks(batched), TokenStream::new());
-    let type_param = |generics: &mut syn::Generics, name: &Ident| {
-        generics.params.push(syn::parse_quote!(#name));
-    };
-    // The further dims of each row so far.
-    let mut united: Vec<TokenStream> = batched.rows.iter().map(|_| quote!(())).collect();
-    inputs.extend(batched.receiver.iter().map(without_mut));
-    for (at, Param { pat, ty, tensor }) in batched.params.iter().enumerate() {
-        let name = match pat {
-            Pat::Ident(pat) => pat.ident.clone(),
-            _ => format_ident!("arg{at}"),
-        };
-        let Some((example, row)) = tensor else {
-            inputs.push(quote!(#name: #ty));
-            arguments.push(name.to_token_stream());
-            continue;
-        };
-        let span = ty.span();
-        let krate = krate(span);
-        let (argument, dims) = generics_of(at, function);
-        inputs.push(quote!(#name: #argument));
-        type_param(&mut generics, &argument);
-        type_param(&mut generics, &dims);
-        bounds.push(quote_spanned!(span=> #dims: ::typed_dims::set::Dims));
-        let before = row.map_or_else(|| quote!(()), |row| united[row].clone());
-        bounds.push(quote_spanned!(span=> #argument: #krate::Argument<#example, #before, #dims>));
-        match row {
-            Some(row) => united[*row] = dims.to_token_stream(),
-            None => bounds.push(quote_spanned!(span=> #dims: #krate::NoFurther)),
-        }
-        hold.extend(quote_spanned!(span=> let #name = #krate::unwrap(#krate::Held::new(#name));));
-        arguments.push(TokenStream::new());
-    }
-    let mixed = Span::mixed_site();
-    let further: Vec<Ident> =
-        (0..batched.rows.len()).map(|row| Ident::new(&format!("further{row}"), mixed)).collect();
-    let krate_here = krate(Span::call_site());
-    for (at, row) in batched.rows.iter().enumerate() {
-        let (further, dims, name) = (&further[at], &united[at], &row.name);
-        if row.added {
-            generics.params.push(syn::parse_quote!(#name: ::typed_dims::set::Dims));
-        }
-        bounds.push(quote!(#dims: #krate_here::Closes<#name>));
-        hold.extend(quote!(let mut #further = #krate_here::Further::<#dims>::new();));
-    }
-    let mut before: Vec<TokenStream> = batched.rows.iter().map(|_| quote!(())).collect();
-    for (at, Param { pat, tensor, .. }) in batched.params.iter().enumerate() {
-        let Some((example, row)) = tensor else { continue };
-        let name = match pat {
-            Pat::Ident(pat) => pat.ident.clone(),
-            _ => format_ident!("arg{at}"),
-        };
-        let (argument, dims) = generics_of(at, function);
-        match row {
-            Some(row) => {
-                let (further, all, rest) = (&further[*row], &united[*row], &batched.rows[*row].name);
-                let so_far = &before[*row];
-                unify.extend(quote!(#krate_here::unwrap(#further.unify::<#example, #argument>(&#name));));
-                arguments[at] = quote!(
-                    <#argument as #krate_here::Argument<#example, #so_far, #dims>>::seal::<#all, #rest>(&#name, &#further)
-                );
-                before[*row] = dims.to_token_stream();
-            }
-            None => {
-                arguments[at] = quote!(
-                    <#argument as #krate_here::Argument<#example, (), #dims>>::alone(&#name)
-                );
-            }
+    let mut caller = Caller::new(batched);
+    caller.take_arguments();
+    caller.take_rows();
+    caller.seal();
+    let results = caller.open();
+    caller.written(inner, &results)
+}
+
+/// The parts of that function, as they are collected.
+struct Caller<'b> {
+    batched: &'b Batched,
+    generics: syn::Generics,
+    bounds: Vec<TokenStream>,
+    inputs: Vec<TokenStream>,
+    /// What the inner function is called with: nothing yet for tensors, until they are sealed.
+    arguments: Vec<TokenStream>,
+    /// Statements that compute the arguments, and make a place for the further dims of each row.
+    hold: TokenStream,
+    /// Statements that unify these dims.
+    unify: TokenStream,
+    /// The further dims of each row.
+    united: Vec<TokenStream>,
+    /// The variables that have them.
+    further: Vec<Ident>,
+}
+
+/// What the function yields.
+struct Opened {
+    /// Its type.
+    output: TokenStream,
+    /// What takes the results of the inner function.
+    pattern: TokenStream,
+    /// These, opened.
+    value: TokenStream,
+}
+
+impl<'b> Caller<'b> {
+    fn new(batched: &'b Batched) -> Self {
+        let rows = batched.rows.len();
+        Caller {
+            batched,
+            generics: batched.function.sig.generics.clone(),
+            bounds: vec![],
+            inputs: batched.receiver.iter().map(without_mut).collect(),
+            arguments: vec![],
+            hold: looks(batched),
+            unify: TokenStream::new(),
+            united: vec![quote!(()); rows],
+            further: (0..rows).map(|row| Ident::new(&format!("further{row}"), Span::mixed_site())).collect(),
         }
     }
-    let mut results = Vec::new();
-    let parts: Vec<Ident> =
-        (0..batched.results.len()).map(|at| Ident::new(&format!("part{at}"), mixed)).collect();
-    let mut opened = Vec::new();
-    for (at, (output, part)) in batched.results.iter().zip(&parts).enumerate() {
-        match &output.tensor {
-            Some((example, Some(row))) => {
-                let name = fresh(&format!("Result{at}"), function);
-                let (dims, rest, span) = (&united[*row], &batched.rows[*row].name, output.ty.span());
-                let krate = krate(span);
-                type_param(&mut generics, &name);
-                bounds.push(quote_spanned!(span=> #example: #krate::Opens<#dims, #rest, #name>));
-                opened.push(quote!(<#example as #krate::Opens<#dims, #rest, #name>>::open(#part)));
-                results.push(name.to_token_stream());
+
+    fn type_param(&mut self, name: &Ident) {
+        self.generics.params.push(syn::parse_quote!(#name));
+    }
+
+    /// Declares the parameters. A tensor is of any type that is one for an example, with further dims.
+    fn take_arguments(&mut self) {
+        let batched = self.batched;
+        for (at, Param { pat, ty, tensor }) in batched.params.iter().enumerate() {
+            let name = name_of(at, pat);
+            let Some((example, row)) = tensor else {
+                self.inputs.push(quote!(#name: #ty));
+                self.arguments.push(name.to_token_stream());
+                continue;
+            };
+            let span = ty.span();
+            let krate = krate(span);
+            let (argument, dims) = generics_of(at, &batched.function);
+            self.inputs.push(quote!(#name: #argument));
+            self.type_param(&argument);
+            self.type_param(&dims);
+            self.bounds.push(quote_spanned!(span=> #dims: ::typed_dims::set::Dims));
+            let before = row.map_or_else(|| quote!(()), |row| self.united[row].clone());
+            self.bounds.push(quote_spanned!(span=> #argument: #krate::Argument<#example, #before, #dims>));
+            match row {
+                Some(row) => self.united[*row] = dims.to_token_stream(),
+                None => self.bounds.push(quote_spanned!(span=> #dims: #krate::NoFurther)),
             }
-            _ => {
+            self.hold.extend(quote_spanned!(span=> let #name = #krate::unwrap(#krate::Held::new(#name));));
+            self.arguments.push(TokenStream::new());
+        }
+    }
+
+    /// Makes a variable for the further dims of each row.
+    fn take_rows(&mut self) {
+        let krate = krate(Span::call_site());
+        for (at, row) in self.batched.rows.iter().enumerate() {
+            let (further, dims, name) = (&self.further[at], &self.united[at], &row.name);
+            if row.added {
+                self.generics.params.push(syn::parse_quote!(#name: ::typed_dims::set::Dims));
+            }
+            self.bounds.push(quote!(#dims: #krate::Closes<#name>));
+            self.hold.extend(quote!(let mut #further = #krate::Further::<#dims>::new();));
+        }
+    }
+
+    /// Unifies the further dims, and seals the tensors with those of their row.
+    fn seal(&mut self) {
+        let batched = self.batched;
+        let krate = krate(Span::call_site());
+        let mut before = vec![quote!(()); batched.rows.len()];
+        for (at, Param { pat, tensor, .. }) in batched.params.iter().enumerate() {
+            let Some((example, row)) = tensor else { continue };
+            let name = name_of(at, pat);
+            let (argument, dims) = generics_of(at, &batched.function);
+            let Some(row) = *row else {
+                self.arguments[at] =
+                    quote!(<#argument as #krate::Argument<#example, (), #dims>>::alone(&#name));
+                continue;
+            };
+            let (further, all, rest) = (&self.further[row], &self.united[row], &batched.rows[row].name);
+            let so_far = &before[row];
+            self.unify.extend(quote!(#krate::unwrap(#further.unify::<#example, #argument>(&#name));));
+            self.arguments[at] = quote!(
+                <#argument as #krate::Argument<#example, #so_far, #dims>>::seal::<#all, #rest>(&#name, &#further)
+            );
+            before[row] = dims.to_token_stream();
+        }
+    }
+
+    /// Opens the results, each with the further dims of its row.
+    fn open(&mut self) -> Opened {
+        let batched = self.batched;
+        let parts: Vec<Ident> = (0..batched.results.len())
+            .map(|at| Ident::new(&format!("part{at}"), Span::mixed_site()))
+            .collect();
+        let (mut results, mut opened) = (Vec::new(), Vec::new());
+        for (at, (output, part)) in batched.results.iter().zip(&parts).enumerate() {
+            let Some((example, Some(row))) = &output.tensor else {
                 opened.push(part.to_token_stream());
                 results.push(output.ty.to_token_stream());
+                continue;
+            };
+            let name = fresh(&format!("Result{at}"), &batched.function);
+            let (dims, rest, span) = (&self.united[*row], &batched.rows[*row].name, output.ty.span());
+            let krate = krate(span);
+            self.bounds.push(quote_spanned!(span=> #example: #krate::Opens<#dims, #rest, #name>));
+            opened.push(quote!(<#example as #krate::Opens<#dims, #rest, #name>>::open(#part)));
+            results.push(name.to_token_stream());
+            self.type_param(&name);
+        }
+        let (output, pattern, value) = match (batched.tuple, batched.results.is_empty()) {
+            (true, true) => (TokenStream::new(), quote!(()), quote!(())),
+            (true, false) => (quote!(-> (#(#results,)*)), quote!((#(#parts,)*)), quote!((#(#opened,)*))),
+            (false, _) => (quote!(-> #(#results)*), quote!(#(#parts)*), quote!(#(#opened)*)),
+        };
+        Opened { output, pattern, value }
+    }
+
+    fn written(mut self, inner: &TokenStream, Opened { output, pattern, value }: &Opened) -> TokenStream {
+        let batched = self.batched;
+        let sig = &batched.function.sig;
+        let own = sig.generics.params.iter().filter_map(|param| match param {
+            GenericParam::Type(param) => Some(&param.ident),
+            GenericParam::Const(param) => Some(&param.ident),
+            GenericParam::Lifetime(_) => None,
+        });
+        let added = batched.rows.iter().filter(|row| row.added).map(|row| &row.name);
+        let (name, inner_name) = (&sig.ident, batched.inner_name());
+        let path = match (&batched.receiver, batched.is_method()) {
+            (_, true) => quote!(Self::#inner_name),
+            (_, false) => quote!(#inner_name),
+        };
+        let this = batched.receiver.iter().map(|receiver| receiver.self_token.to_token_stream());
+        let batches = self.further.iter().zip(&batched.rows).map(|(further, row)| {
+            let name = &row.name;
+            quote!(&#further.closed::<#name>())
+        });
+        let arguments = this.chain(self.arguments).chain(batches);
+        let (vis, attrs) = (&batched.function.vis, &batched.function.attrs);
+        let where_clause = self.generics.where_clause.take();
+        let predicates = where_clause.iter().flat_map(|clause| clause.predicates.iter());
+        let (params, bounds, inputs) = (&self.generics.params, &self.bounds, &self.inputs);
+        let (hold, unify) = (&self.hold, &self.unify);
+        let doc = written(batched);
+        let vis = if matches!(vis, Visibility::Inherited) { TokenStream::new() } else { quote!(#vis) };
+        quote! {
+            #(#attrs)*
+            #[doc = #doc]
+            #[allow(clippy::too_many_arguments)]
+            #[track_caller]
+            #vis fn #name<#params>(#(#inputs),*) #output
+            where
+                #(#predicates,)*
+                #(#bounds,)*
+            {
+                #inner
+                #hold
+                #unify
+                let #pattern = #path::<#(#own,)* #(#added,)*>(#(#arguments),*);
+                #value
             }
         }
     }
-    let (output, pattern, value) = match (batched.tuple, batched.results.is_empty()) {
-        (true, true) => (TokenStream::new(), quote!(()), quote!(())),
-        (true, false) => (quote!(-> (#(#results,)*)), quote!((#(#parts,)*)), quote!((#(#opened,)*))),
-        (false, _) => (quote!(-> #(#results)*), quote!(#(#parts)*), quote!(#(#opened)*)),
-    };
-    let own = sig.generics.params.iter().filter_map(|param| match param {
-        GenericParam::Type(param) => Some(&param.ident),
-        GenericParam::Const(param) => Some(&param.ident),
-        GenericParam::Lifetime(_) => None,
-    });
-    let added = batched.rows.iter().filter(|row| row.added).map(|row| &row.name);
-    let (name, inner_name) = (&sig.ident, batched.inner_name());
-    let path = match (&batched.receiver, batched.is_method()) {
-        (_, true) => quote!(Self::#inner_name),
-        (_, false) => quote!(#inner_name),
-    };
-    let this = batched.receiver.iter().map(|receiver| receiver.self_token.to_token_stream());
-    let batches = further.iter().zip(&batched.rows).map(|(further, row)| {
-        let name = &row.name;
-        quote!(&#further.closed::<#name>())
-    });
-    let arguments = this.chain(arguments).chain(batches);
-    let (vis, attrs) = (&function.vis, &function.attrs);
-    let where_clause = generics.where_clause.take();
-    let predicates = where_clause.iter().flat_map(|clause| clause.predicates.iter());
-    let params = &generics.params;
-    let doc = written(batched);
-    let vis = if matches!(vis, Visibility::Inherited) { TokenStream::new() } else { quote!(#vis) };
-    quote! {
-        #(#attrs)*
-        #[doc = #doc]
-        #[allow(clippy::too_many_arguments)]
-        #[track_caller]
-        #vis fn #name<#params>(#(#inputs),*) #output
-        where
-            #(#predicates,)*
-            #(#bounds,)*
-        {
-            #inner
-            #hold
-            #unify
-            let #pattern = #path::<#(#own,)* #(#added,)*>(#(#arguments),*);
-            #value
-        }
+}
+
+/// What the parameter at a position is called.
+fn name_of(at: usize, pat: &Pat) -> Ident {
+    match pat {
+        Pat::Ident(pat) => pat.ident.clone(),
+        _ => format_ident!("arg{at}"),
     }
 }
 

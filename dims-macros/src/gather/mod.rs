@@ -1,7 +1,7 @@
 //! `gather!`: elements at computed positions, by pattern.
 
 use crate::comprehension::expand::{loop_name, loop_type};
-use crate::pattern::axes::{Rules, Slot, Table, Term, given, number};
+use crate::pattern::axes::{Numbered, Rules, Slot, Table, Term, given, number};
 use crate::pattern::call::{self, Size, looked_at, plain_reference};
 use crate::pattern::errors::Errors;
 use crate::pattern::lex::{self, Notation, Words};
@@ -131,118 +131,148 @@ fn check(call: &Call, errors: &mut Errors) -> Valid {
         sums: Some("`gather!` joins no arrays: use `rearrange!`"),
         ..Rules::USUAL
     };
-    let mut valid_arrays = Vec::new();
+    let source = Rules { under: None, ..rules };
+    let index = Rules {
+        under: Some(
+            "`_` is an axis to gather from, and only the first array has any: these are positions along them",
+        ),
+        ..rules
+    };
+    let mut arrays = Vec::new();
     let (mut gathered, mut coordinates) = (Vec::new(), Vec::new());
     for (at, operand) in call.operands.iter().enumerate() {
         let words = &operand.words;
         let array = one_array(words, errors);
-        let source = Rules { under: None, ..rules };
-        let index = Rules {
-            under: Some(
-                "`_` is an axis to gather from, and only the first array has any: these are positions along them",
-            ),
-            ..rules
-        };
         let before = table.entries.len();
         let numbered = number(&array, if at == 0 { &source } else { &index }, &mut table, words, errors);
         if at == 0 {
             gathered =
                 (before..table.entries.len()).filter(|&axis| table.entries[axis].name == "_").collect();
-            for slot in &numbered.slots {
-                if let Slot::Group(terms) = slot
-                    && let Some(place) = place_of(&array, terms, &gathered)
-                {
-                    errors.at(words, &place, "`_` is a whole axis: it cannot be a part of a group");
-                }
-            }
-        }
-        let own: Vec<&(Option<usize>, lex::Place)> = numbered
-            .places
-            .iter()
-            .filter(|(axis, _)| axis.is_some_and(|axis| count(&table, axis).is_some()))
-            .collect();
-        if at == 0 {
-            for (_, place) in &own {
-                errors.at(words, place, "an axis of coordinates stands in an array of positions, which follow: `gather!(x[_ _ c], yx[p [2]] => p c)`");
-            }
+            check_source(&array, &numbered, &gathered, &table, words, errors);
         } else {
             no_dots(&array, words, errors);
-            let whole = |axis: usize| numbered.slots.contains(&Slot::Axis(axis));
-            if let Some((_, place)) = own.get(1).or(own.first().filter(|(axis, _)| !axis.is_some_and(whole)))
-            {
-                errors.at(
-                    words,
-                    place,
-                    "an array of positions has one axis of coordinates at the most, and not in a group",
-                );
-            }
-            coordinates.push(own.first().and_then(|(axis, _)| count(&table, (*axis)?)));
+            coordinates.push(check_index(&numbered, &table, words, errors));
         }
-        valid_arrays.push(numbered.slots);
+        arrays.push(numbered.slots);
     }
-    let indices: usize = coordinates.iter().map(|count| count.unwrap_or(1)).sum();
-    if errors.is_empty() && gathered.len() != indices {
-        let what = if coordinates.iter().all(Option::is_none) {
-            format!(
-                "the first array has {} axes `_` to gather from, and {indices} arrays of positions follow: {EXAMPLE}",
-                gathered.len()
-            )
-        } else {
-            format!(
-                "the first array has {} axes `_` to gather from, and {indices} coordinates follow",
-                gathered.len()
-            )
-        };
-        errors.at(&call.operands[0].words, &call.operands[0].words.end, what);
-    }
-    // Where axes of the arrays are wrong or missing, the result may seem to have others.
-    let well_formed = errors.is_empty();
-    let words = &call.output;
-    let array = one_array(words, errors);
-    let known = table.entries.len();
+    check_positions(call, gathered.len(), &coordinates, errors);
+    let from_dots = arrays[0].contains(&Slot::Rest);
     let right =
         Rules { twice: Some("stands twice in the result: each of its axes has a name of its own"), ..rules };
-    let output = number(&array, &right, &mut table, words, errors);
-    let from_dots = valid_arrays[0].contains(&Slot::Rest);
-    for (_, place) in
-        output.places.iter().filter(|(axis, _)| axis.is_some_and(|axis| count(&table, axis).is_some()))
-    {
+    let output = check_result(&call.output, &right, from_dots, &mut table, errors);
+    let given = given(&call.sizes, &table, errors);
+    Valid { table, arrays, gathered, coordinates, output, given }
+}
+
+/// The axes of coordinates of an array, with their places.
+fn coordinates_of<'n>(
+    numbered: &'n Numbered,
+    table: &'n Table,
+) -> impl Iterator<Item = &'n (Option<usize>, lex::Place)> {
+    numbered.places.iter().filter(|(axis, _)| axis.is_some_and(|axis| count(table, axis).is_some()))
+}
+
+/// Checks the array that is gathered from.
+fn check_source(
+    array: &Array,
+    numbered: &Numbered,
+    gathered: &[usize],
+    table: &Table,
+    words: &Words,
+    errors: &mut Errors,
+) {
+    for slot in &numbered.slots {
+        if let Slot::Group(terms) = slot
+            && let Some(place) = place_of(array, terms, gathered)
+        {
+            errors.at(words, &place, "`_` is a whole axis: it cannot be a part of a group");
+        }
+    }
+    for (_, place) in coordinates_of(numbered, table) {
+        errors.at(words, place, "an axis of coordinates stands in an array of positions, which follow: `gather!(x[_ _ c], yx[p [2]] => p c)`");
+    }
+}
+
+/// Checks an array of positions. Returns how many coordinates each has, if it has an axis of them.
+fn check_index(numbered: &Numbered, table: &Table, words: &Words, errors: &mut Errors) -> Option<usize> {
+    let own: Vec<_> = coordinates_of(numbered, table).collect();
+    let whole = |axis: usize| numbered.slots.contains(&Slot::Axis(axis));
+    if let Some((_, place)) = own.get(1).or(own.first().filter(|(axis, _)| !axis.is_some_and(whole))) {
+        errors.at(
+            words,
+            place,
+            "an array of positions has one axis of coordinates at the most, and not in a group",
+        );
+    }
+    own.first().and_then(|(axis, _)| count(table, (*axis)?))
+}
+
+/// Checks that there are as many axes `_` as positions along them.
+fn check_positions(call: &Call, gathered: usize, coordinates: &[Option<usize>], errors: &mut Errors) {
+    let indices: usize = coordinates.iter().map(|count| count.unwrap_or(1)).sum();
+    if !errors.is_empty() || gathered == indices {
+        return;
+    }
+    let what = if coordinates.iter().all(Option::is_none) {
+        format!(
+            "the first array has {gathered} axes `_` to gather from, and {indices} arrays of positions follow: {EXAMPLE}"
+        )
+    } else {
+        format!("the first array has {gathered} axes `_` to gather from, and {indices} coordinates follow")
+    };
+    errors.at(&call.operands[0].words, &call.operands[0].words.end, what);
+}
+
+/// Checks the axes of the result, and returns them. `from_dots` says whether `...` is in the first array.
+fn check_result(
+    words: &Words,
+    rules: &Rules,
+    from_dots: bool,
+    table: &mut Table,
+    errors: &mut Errors,
+) -> Vec<Slot> {
+    // Where axes of the arrays are wrong or missing, the result may seem to have others.
+    let well_formed = errors.is_empty();
+    let array = one_array(words, errors);
+    let known = table.entries.len();
+    let output = number(&array, rules, table, words, errors);
+    for (_, place) in coordinates_of(&output, table) {
         errors.at(words, place, "the coordinates of a position are no axis of the result");
     }
-    if let Some((_, place)) = output.places.iter().find(|(axis, _)| axis.is_none())
-        && well_formed
-    {
-        if !from_dots {
-            errors.at(words, place, "`...` is in no array: it stands for axes of the first one");
-        } else if output.slots.last() != Some(&Slot::Rest) {
-            errors.at(
-                words,
-                place,
-                "`...` stands at the end of the result of `gather!`; `rearrange!` moves axes",
-            );
-        }
-    } else if from_dots && well_formed {
-        errors.at(words, &words.end, "`...` is missing in the result: `gather!` keeps all axes but `_`");
+    if !well_formed {
+        return output.slots;
     }
-    for (axis, place) in output.places.iter().filter(|_| well_formed) {
-        if let Some(axis) = axis.filter(|&axis| axis >= known && table.entries[axis].number.is_none()) {
+    match output.places.iter().find(|(axis, _)| axis.is_none()) {
+        Some((_, place)) if !from_dots => {
+            errors.at(words, place, "`...` is in no array: it stands for axes of the first one");
+        }
+        Some((_, place)) if output.slots.last() != Some(&Slot::Rest) => errors.at(
+            words,
+            place,
+            "`...` stands at the end of the result of `gather!`; `rearrange!` moves axes",
+        ),
+        None if from_dots => {
+            errors.at(words, &words.end, "`...` is missing in the result: `gather!` keeps all axes but `_`");
+        }
+        _ => {}
+    }
+    let is_named = |axis: usize| table.entries[axis].number.is_none();
+    for (axis, place) in &output.places {
+        if let Some(axis) = axis.filter(|&axis| axis >= known && is_named(axis)) {
             let name = table.entries[axis].name.clone();
             let hint = hint(&name, table.names().filter(|own| *own != name));
             errors.at(words, place, format!("the axis `{name}` of the result is one of no array{hint}"));
         }
     }
-    for axis in
-        (0..known).filter(|axis| table.entries[*axis].number.is_none() && count(&table, *axis).is_none())
-    {
-        if well_formed && !output.has(axis) {
+    for axis in (0..known).filter(|&axis| is_named(axis) && count(table, axis).is_none()) {
+        if !output.has(axis) {
             let name = &table.entries[axis].name;
             let what =
                 format!("the axis `{name}` is missing in the result: `gather!` keeps all axes but `_`");
             errors.at(words, &words.end, what);
         }
     }
-    let given = given(&call.sizes, &table, errors);
-    Valid { table, arrays: valid_arrays, gathered, coordinates, output: output.slots, given }
+    output.slots
 }
 
 /// How many coordinates lie along an axis `[n]`.

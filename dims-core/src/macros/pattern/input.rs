@@ -17,7 +17,6 @@ use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::marker::PhantomData;
 use core::ops::Deref;
 use kernels::load::Kernel;
 use kernels::load::strided::Strided;
@@ -373,16 +372,11 @@ impl<T> SameElem<T> for T {
     }
 }
 
-/// The elements of a tensor, which may be yet to be computed.
-#[doc(hidden)]
-pub struct Lazy<'a, E, S, R> {
-    expr: &'a E,
-    axes: PhantomData<(fn() -> S, R)>,
-}
-
-impl<E: Expr, S: Dims, R: Rank> Values for Lazy<'_, E, S, R> {
+/// The elements of a tensor may be yet to be computed.
+#[diagnostic::do_not_recommend]
+impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Values for &Named<T, S, R, E> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Elem = E::Elem;
+    type Elem = T;
     type Kernel<'k>
         = E::Kernel<'k, AnyStride>
     where
@@ -402,17 +396,13 @@ impl<E: Expr, S: Dims, R: Rank> Values for Lazy<'_, E, S, R> {
         self.expr.kernel::<AnyStride>(operands)
     }
 
-    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<E::Elem>, DimError> {
+    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
         self.expr.collect(nest, Destination::New(len))
     }
 
-    fn factors<'s, U: Dims>(
-        &'s self,
-        shape: &Shape,
-        factors: &mut Factors<'s, E::Elem>,
-    ) -> Result<(), DimError>
+    fn factors<'s, U: Dims>(&'s self, shape: &Shape, factors: &mut Factors<'s, T>) -> Result<(), DimError>
     where
-        E::Elem: Num,
+        T: Num,
     {
         self.expr.factors::<U, R>(shape, factors)
     }
@@ -474,13 +464,13 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Input for Named<T, S, R, E
     type Dims = S;
     type Rank = R;
     type Values<'a>
-        = Lazy<'a, E, S, R>
+        = &'a Self
     where
         Self: 'a;
 
     #[inline]
-    fn values(&self) -> Lazy<'_, E, S, R> {
-        Lazy { expr: &self.expr, axes: PhantomData }
+    fn values(&self) -> &Self {
+        self
     }
 }
 

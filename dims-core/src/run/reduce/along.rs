@@ -13,6 +13,9 @@ use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
 use crate::storage::unchecked::{collect_lowered, to_scan};
 use crate::tensor::{Computable, checked};
+use alloc::string::String;
+use alloc::vec::Vec;
+use kernels::error::Error;
 use kernels::load::Kernel;
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
@@ -20,7 +23,7 @@ use kernels::loops::steps::{Loops, Step, note};
 use kernels::loops::stride::AnyStride;
 use kernels::machine::threads;
 use kernels::memory::destination::Destination;
-use kernels::scalar::Real;
+use kernels::scalar::{Element, Real};
 use kernels::scan::{self, Along};
 use smallvec::SmallVec;
 
@@ -86,65 +89,96 @@ where
         Some(lying) if expr.place::<A::Elem, A::Dims, A::Rank>(lying, len).is_some() => lying,
         _ => order,
     };
-    let first = order.iter().position(|axis| along.contains(axis)).unwrap_or(order.len());
-    let end = first + along.len();
-    let volume = |axes: &[usize]| axes.iter().map(|&axis| sizes[axis]).product::<usize>();
-    let (line, inner) = (volume(&order[first..end]), volume(&order[end..]));
+    let blocks = Blocks::new(sizes, order, along, &rows, len);
     let data = match expr.into_contiguous::<A::Dims>(order) {
-        Ok(mut data) => {
-            note(|| Step::Reduce {
-                reduction: W::NAME,
-                expression: "tensor".into(),
-                loops: Loops::new::<A::Elem>(
-                    &Nest::blocks(sizes, &order[..first], &order[first..], &rows),
-                    len,
-                    threads::parts(len),
-                ),
-                count: line,
-            });
-            scan::in_place(&mut data, line * inner, inner, threads::parts(len), work);
-            data
-        }
-        Err(mut expr) => {
-            let nest = Nest::blocks(sizes, &order[..first], &order[first..], &rows);
-            let parts = <A::Expr as Expr>::Kernel::<'_, AnyStride>::PARALLEL && nest.outer > 0;
-            let threads = if parts { threads::parts(len) } else { 1 };
-            note(|| Step::Reduce {
-                reduction: W::NAME,
-                expression: expr.describe(),
-                loops: Loops::new::<A::Elem>(&nest, len, threads),
-                count: line,
-            });
-            let parts = nest.split(0, threads);
-            let data = if const { A::Expr::FACTS.memory.is_some() } {
-                // (Elements that it owns in the order of the result were taken before.)
-                let (elements, _) = expr.memory();
-                work.collect_memory(to_scan(elements, &parts, len, inner))
-            } else {
-                let own = expr.place::<A::Elem, A::Dims, A::Rank>(order, len);
-                let owned = "the expression owns what is at this place";
-                let to = own.as_ref().map_or(Destination::New(len), Destination::Reused);
-                let finish = |expr: A::Expr, new| {
-                    own.as_ref().map_or(new, |place| expr.into_place(place).expect(owned))
-                };
-                if let Some(program) = lowered(&expr, len) {
-                    let new = collect_lowered(&program, &nest, to);
-                    drop(program);
-                    new.map(|new| {
-                        let mut data = finish(expr, new);
-                        scan::in_place(&mut data, line * inner, inner, threads, work);
-                        data
-                    })
-                } else {
-                    let kernels =
-                        parts.iter().map(|nest| (expr.kernel::<AnyStride>(&mut nest.operands()), nest));
-                    scan::collect(kernels, inner, work, to).map(|new| finish(expr, new))
-                }
-            };
-            data.map_err(|error| shape.name_dims(error.into(), order))?
-        }
+        Ok(data) => blocks.in_place(data, work),
+        Err(expr) => computed::<A, W>(expr, &blocks, work, order)
+            .map_err(|error| shape.name_dims(error.into(), order))?,
     };
     let data = record::along(data, traced, order, along, work.derivative(), W::NAME)?;
     let sizes: Order = order.iter().map(|&axis| sizes[axis]).collect();
     Ok(Named::from_expr(Owned::in_order(data, order, &sizes)))
+}
+
+/// The blocks of lines of a result: what lies along the lines, and behind them, for one position of the axes before.
+struct Blocks {
+    /// The loops over blocks, and those over the elements of one.
+    nest: Nest,
+    /// How many elements the result has.
+    len: usize,
+    /// How many elements a line has.
+    line: usize,
+    /// How far apart neighbours on a line are.
+    inner: usize,
+}
+
+impl Blocks {
+    /// The blocks of a result of `len` elements, whose axes lie in this order, with lines along some neighbours of them.
+    fn new(sizes: &[usize], order: &[usize], along: &[usize], rows: &Rows, len: usize) -> Self {
+        let first = order.iter().position(|axis| along.contains(axis)).unwrap_or(order.len());
+        let volume = |axes: &[usize]| axes.iter().map(|&axis| sizes[axis]).product::<usize>();
+        let (outer, block) = order.split_at(first);
+        let (lines, inner) = block.split_at(along.len());
+        Blocks {
+            nest: Nest::blocks(sizes, outer, block, rows),
+            len,
+            line: volume(lines),
+            inner: volume(inner),
+        }
+    }
+
+    #[track_caller]
+    fn note<T: Element, W: Along<T>>(&self, expression: impl FnOnce() -> String, threads: usize) {
+        note(|| Step::Reduce {
+            reduction: W::NAME,
+            expression: expression(),
+            loops: Loops::new::<T>(&self.nest, self.len, threads),
+            count: self.line,
+        });
+    }
+
+    /// Works on elements that are in memory already.
+    #[track_caller]
+    fn in_place<T: Element, W: Along<T>>(&self, mut data: Vec<T>, work: W) -> Vec<T> {
+        let threads = threads::parts(self.len);
+        self.note::<T, W>(|| "tensor".into(), threads);
+        scan::in_place(&mut data, self.line * self.inner, self.inner, threads, work);
+        data
+    }
+}
+
+/// The elements of an expression after the work: in the place of elements that it owns, if it owns any, else in new memory.
+#[track_caller]
+fn computed<A: Computable, W: Along<A::Elem>>(
+    mut expr: A::Expr,
+    blocks: &Blocks,
+    work: W,
+    order: &[usize],
+) -> Result<Vec<A::Elem>, Error> {
+    let &Blocks { ref nest, len, line, inner } = blocks;
+    let parallel = <A::Expr as Expr>::Kernel::<'_, AnyStride>::PARALLEL && nest.outer > 0;
+    let threads = if parallel { threads::parts(len) } else { 1 };
+    blocks.note::<A::Elem, W>(|| expr.describe(), threads);
+    let parts = nest.split(0, threads);
+    if const { A::Expr::FACTS.memory.is_some() } {
+        // (Elements that it owns in the order of the result were taken before.)
+        let (elements, _) = expr.memory();
+        return work.collect_memory(to_scan(elements, &parts, len, inner));
+    }
+    let own = expr.place::<A::Elem, A::Dims, A::Rank>(order, len);
+    let to = own.as_ref().map_or(Destination::New(len), Destination::Reused);
+    let finish = |expr: A::Expr, new| match &own {
+        Some(place) => expr.into_place(place).expect("the expression owns what is at this place"),
+        None => new,
+    };
+    if let Some(program) = lowered(&expr, len) {
+        let new = collect_lowered(&program, nest, to)?;
+        drop(program);
+        let mut data = finish(expr, new);
+        scan::in_place(&mut data, line * inner, inner, threads, work);
+        return Ok(data);
+    }
+    let kernels = parts.iter().map(|nest| (expr.kernel::<AnyStride>(&mut nest.operands()), nest));
+    let new = scan::collect(kernels, inner, work, to)?;
+    Ok(finish(expr, new))
 }

@@ -169,90 +169,129 @@ fn scaled(build: &mut Builder, value: Register, by: f64) -> Register {
     build.binary(Binary::Mul, value, by)
 }
 
+/// The pull-back of work along lines `z`, whose results are `y`: what it makes of their cotangents `dy`, as fields.
+struct Composed<'a> {
+    rule: &'a Along,
+    y: &'a Field,
+    dy: &'a Field,
+    /// Whether its steps are recorded.
+    recorded: bool,
+}
+
+impl Composed<'_> {
+    /// How many elements a line has.
+    fn count(&self) -> f64 {
+        self.rule.lines.iter().map(|&axis| self.rule.field.sizes[axis] as f64).product()
+    }
+
+    /// The sum over each line, for all of its elements.
+    fn total(&self, field: Field) -> Result<Field, Error> {
+        let Along { field: own, order, lines, dtype, .. } = self.rule;
+        let kept: Vec<usize> = order.iter().copied().filter(|axis| !lines.contains(axis)).collect();
+        Ok(along(&own.sizes, &sum(field, &kept, wide(*dtype), self.recorded)?, &kept))
+    }
+
+    /// `share y dy`
+    fn products(&self, share: f64) -> Field {
+        self.y.map([self.dy], |build, y, [dy]| {
+            let product = build.binary(Binary::Mul, y, dy);
+            scaled(build, product, share)
+        })
+    }
+
+    /// `share z^2`
+    fn squares(&self, share: f64) -> Field {
+        self.rule.field.map([], |build, z, []| {
+            let square = build.unary(Unary::Square, z);
+            scaled(build, square, share)
+        })
+    }
+
+    /// `y (dy - sum(y dy))`
+    fn softmax(&self) -> Result<Field, Error> {
+        let total = self.total(self.products(1.0))?;
+        Ok(self.y.map([self.dy, &total], |build, y, [dy, total]| {
+            let difference = build.binary(Binary::Sub, dy, total);
+            build.binary(Binary::Mul, y, difference)
+        }))
+    }
+
+    /// `dy - exp(y) sum(dy)`
+    fn log_softmax(&self) -> Result<Field, Error> {
+        let total = self.total(self.dy.clone())?;
+        Ok(self.y.map([self.dy, &total], |build, y, [dy, total]| {
+            let share = build.unary(Unary::Exp, y);
+            let share = build.binary(Binary::Mul, share, total);
+            build.binary(Binary::Sub, dy, share)
+        }))
+    }
+
+    /// `(dy - mean(dy) - y mean(y dy)) / sqrt(var(z) + eps)`
+    fn standardize(&self, eps: f64) -> Result<Field, Error> {
+        let (z, share) = (&self.rule.field, 1.0 / self.count());
+        let mean = self.total(z.map([], |build, z, []| scaled(build, z, share)))?;
+        let var = self.total(z.map([&mean], |build, z, [mean]| {
+            let difference = build.binary(Binary::Sub, z, mean);
+            let square = build.unary(Unary::Square, difference);
+            scaled(build, square, share)
+        }))?;
+        let mean = self.total(self.dy.map([], |build, dy, []| scaled(build, dy, share)))?;
+        let part = self.total(self.products(share))?;
+        Ok(self.y.map([self.dy, &var, &mean, &part], |build, y, [dy, var, mean, part]| {
+            let difference = build.binary(Binary::Sub, dy, mean);
+            let part = build.binary(Binary::Mul, y, part);
+            let difference = build.binary(Binary::Sub, difference, part);
+            let factor = root(build, var, eps);
+            build.binary(Binary::Mul, difference, factor)
+        }))
+    }
+
+    /// `(dy - y mean(y dy)) / sqrt(mean(z^2) + eps)`
+    fn root_mean_square(&self, eps: f64) -> Result<Field, Error> {
+        let share = 1.0 / self.count();
+        let mean = self.total(self.squares(share))?;
+        let part = self.total(self.products(share))?;
+        Ok(self.y.map([self.dy, &mean, &part], |build, y, [dy, mean, part]| {
+            let part = build.binary(Binary::Mul, y, part);
+            let difference = build.binary(Binary::Sub, dy, part);
+            let factor = root(build, mean, eps);
+            build.binary(Binary::Mul, difference, factor)
+        }))
+    }
+
+    /// `(dy - y sum(y dy)) / length` where the length is more than `eps`, else `dy / eps`
+    fn unit_length(&self, eps: f64) -> Result<Field, Error> {
+        let squares = self.total(self.squares(1.0))?;
+        let part = self.total(self.products(1.0))?;
+        Ok(self.y.map([self.dy, &squares, &part], |build, y, [dy, squares, part]| {
+            let (eps, zero) = (constant(build, dy, eps), constant(build, dy, 0.0));
+            let length = build.unary(Unary::Sqrt, squares);
+            let short = build.binary(Binary::Le, length, eps);
+            // (A root has no slope at 0: what is not taken is to be the root of a constant.)
+            let one = constant(build, dy, 1.0);
+            let squares = build.select(short, one, squares);
+            let length = build.unary(Unary::Sqrt, squares);
+            let length = build.select(short, eps, length);
+            let part = build.select(short, zero, part);
+            let part = build.binary(Binary::Mul, y, part);
+            let difference = build.binary(Binary::Sub, dy, part);
+            build.binary(Binary::Div, difference, length)
+        }))
+    }
+}
+
 impl Along {
     /// The pull-back as fields, whose sums over lines are computed one after the other.
     fn composed(&self, y: &Field, dy: &Field, recorded: bool) -> Result<Field, Error> {
-        let Along { field, order, lines, .. } = self;
-        let sizes = &field.sizes[..];
-        let dtype = wide(self.dtype);
-        let kept: Vec<usize> = order.iter().copied().filter(|axis| !lines.contains(axis)).collect();
-        let count: f64 = lines.iter().map(|&axis| sizes[axis] as f64).product();
-        let total = |field: Field| Ok(along(sizes, &sum(field, &kept, dtype, recorded)?, &kept));
-        let product = |share: f64| {
-            y.map([dy], |build, y, [dy]| {
-                let product = build.binary(Binary::Mul, y, dy);
-                scaled(build, product, share)
-            })
-        };
-        let square = |share: f64| {
-            field.map([], |build, z, []| {
-                let square = build.unary(Unary::Square, z);
-                scaled(build, square, share)
-            })
-        };
-        Ok(match self.work {
-            LineWork::Softmax { log: false } => {
-                let total: Field = total(product(1.0))?;
-                y.map([dy, &total], |build, y, [dy, total]| {
-                    let difference = build.binary(Binary::Sub, dy, total);
-                    build.binary(Binary::Mul, y, difference)
-                })
-            }
-            LineWork::Softmax { log: true } => {
-                let total: Field = total(dy.clone())?;
-                y.map([dy, &total], |build, y, [dy, total]| {
-                    let share = build.unary(Unary::Exp, y);
-                    let share = build.binary(Binary::Mul, share, total);
-                    build.binary(Binary::Sub, dy, share)
-                })
-            }
-            LineWork::Standardize { eps } => {
-                let mean: Field = total(field.map([], |build, z, []| scaled(build, z, 1.0 / count)))?;
-                let var: Field = total(field.map([&mean], |build, z, [mean]| {
-                    let difference = build.binary(Binary::Sub, z, mean);
-                    let square = build.unary(Unary::Square, difference);
-                    scaled(build, square, 1.0 / count)
-                }))?;
-                let mean: Field = total(dy.map([], |build, dy, []| scaled(build, dy, 1.0 / count)))?;
-                let part: Field = total(product(1.0 / count))?;
-                y.map([dy, &var, &mean, &part], |build, y, [dy, var, mean, part]| {
-                    let difference = build.binary(Binary::Sub, dy, mean);
-                    let part = build.binary(Binary::Mul, y, part);
-                    let difference = build.binary(Binary::Sub, difference, part);
-                    let factor = root(build, var, eps);
-                    build.binary(Binary::Mul, difference, factor)
-                })
-            }
-            LineWork::RootMeanSquare { eps } => {
-                let mean: Field = total(square(1.0 / count))?;
-                let part: Field = total(product(1.0 / count))?;
-                y.map([dy, &mean, &part], |build, y, [dy, mean, part]| {
-                    let part = build.binary(Binary::Mul, y, part);
-                    let difference = build.binary(Binary::Sub, dy, part);
-                    let factor = root(build, mean, eps);
-                    build.binary(Binary::Mul, difference, factor)
-                })
-            }
-            LineWork::UnitLength { eps } => {
-                let squares: Field = total(square(1.0))?;
-                let part: Field = total(product(1.0))?;
-                y.map([dy, &squares, &part], |build, y, [dy, squares, part]| {
-                    let (eps, zero) = (constant(build, dy, eps), constant(build, dy, 0.0));
-                    let length = build.unary(Unary::Sqrt, squares);
-                    let short = build.binary(Binary::Le, length, eps);
-                    // (A root has no slope at 0: what is not taken is to be the root of a constant.)
-                    let one = constant(build, dy, 1.0);
-                    let squares = build.select(short, one, squares);
-                    let length = build.unary(Unary::Sqrt, squares);
-                    let length = build.select(short, eps, length);
-                    let part = build.select(short, zero, part);
-                    let part = build.binary(Binary::Mul, y, part);
-                    let difference = build.binary(Binary::Sub, dy, part);
-                    build.binary(Binary::Div, difference, length)
-                })
-            }
+        let pull_back = Composed { rule: self, y, dy, recorded };
+        match self.work {
+            LineWork::Softmax { log: false } => pull_back.softmax(),
+            LineWork::Softmax { log: true } => pull_back.log_softmax(),
+            LineWork::Standardize { eps } => pull_back.standardize(eps),
+            LineWork::RootMeanSquare { eps } => pull_back.root_mean_square(eps),
+            LineWork::UnitLength { eps } => pull_back.unit_length(eps),
             _ => unreachable!("scans have rules of their own"),
-        })
+        }
     }
 
     /// Running products: `dx[j] = y[j - 1] s[j]` with `s[j] = dy[j] + x[j + 1] s[j + 1]`, which is right where elements are 0.
