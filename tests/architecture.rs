@@ -99,8 +99,8 @@ const NAMED_TWICE: &[(&str, &[&str])] = &[
     (
         "kernels have the same notion, without dims",
         &[
-            "Along", "Axes", "Indices", "Layout", "Operand", "Operands", "Pair", "Pairs", "Parts", "Roles",
-            "Seal", "Step",
+            "Along", "Axes", "Indices", "Operand", "Operands", "Pair", "Pairs", "Parts", "Roles", "Seal",
+            "Step",
         ],
     ),
     (
@@ -128,7 +128,7 @@ const NAMED_TWICE: &[(&str, &[&str])] = &[
     ),
     ("one for each format of files", &["Reader", "Writer"]),
     ("steps along the roles that a role refines, which no message names", &["Walk"]),
-    ("what calls for a batch are made of, which users do not name", &["Lent", "Mapped"]),
+    ("what calls for a batch are made of, which users do not name", &["Mapped"]),
 ];
 
 /// At most so many names come with `use typed_dims::prelude::*;`, beside those of optional features. Traits that come without a name (`as _`) do not count,

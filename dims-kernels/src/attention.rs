@@ -30,7 +30,7 @@ const fn keys<T>() -> usize {
     if keys < TILE { keys } else { TILE }
 }
 
-/// What there is to do.
+/// An attention: its loops, its operands, and the scale of the scores.
 pub struct Work<'n, T> {
     /// Loops over batches, one over queries, those over keys; rows for queries, keys, values, result, the mask, and the bias.
     pub nest: &'n Nest,
@@ -46,7 +46,7 @@ pub struct Work<'n, T> {
     pub k: Elements<'n, T>,
     /// The values.
     pub v: Elements<'n, T>,
-    /// What the products are multiplied by.
+    /// The factor of the products of queries and keys.
     pub scale: T,
 }
 

@@ -1,6 +1,6 @@
 //! How an expression runs whose operands are unified: its elements, in an order of all its loop axes.
 //!
-//! Reductions, contractions, work along lines, and writes to memory that is there already have plans of their own; everything else comes through here.
+//! Reductions, contractions, work along lines and assignments have plans of their own. Every other pass is planned here.
 
 use crate::error::DimError;
 use crate::expr::Expr;
@@ -296,7 +296,7 @@ pub(crate) fn collect_parts<E: Expr + ?Sized>(
     collect_by::<AnyStride, E>(expr, nest, to)
 }
 
-/// As [`collect_parts`], by a kernel for what is known of the strides.
+/// As [`collect_parts`], by a kernel for the strides that rustc knows.
 #[inline(always)]
 #[track_caller]
 pub(crate) fn collect_by<W: StrideKind, E: Expr + ?Sized>(

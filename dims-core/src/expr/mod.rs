@@ -93,7 +93,7 @@ pub trait Expr {
     #[doc(hidden)]
     type Open: sized::Open;
 
-    /// What runs in the loops, for what rustc knows of their strides.
+    /// The kernel that runs in the loops, for the strides that rustc knows.
     #[doc(hidden)]
     type Kernel<'k, W: StrideKind>: Kernel<Elem = Self::Elem>
     where

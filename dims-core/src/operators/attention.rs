@@ -133,7 +133,7 @@ pub trait Mask<T> {
     /// Which scores count.
     #[doc(hidden)]
     type Allowed: Expr<Elem = bool>;
-    /// What is added to the scores.
+    /// The tensor that is added to the scores.
     #[doc(hidden)]
     type Bias: Expr<Elem = T>;
     /// Whether something is added.

@@ -1,4 +1,4 @@
-//! Assignment: expressions that run into memory which is there already.
+//! Assignment: expressions whose results are written to existing memory.
 
 use crate::bind::source::{SourceMut, check_rank};
 use crate::error::{DimError, unwrap};
@@ -81,7 +81,7 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
     Ok(part)
 }
 
-/// What is assigned has no dims besides those of the place; scatters into computed places may have more.
+/// The assigned tensor has no dims besides those of the place; scatters into computed places may have more.
 #[diagnostic::on_unimplemented(
     message = "a tensor with dims `{O}` cannot be assigned to one with dims `{Self}`",
     label = "this has dims that the place does not have; reduce them first, for example with `.sum(..)`"
@@ -90,7 +90,7 @@ pub trait Covers<O>: Dims {}
 #[diagnostic::do_not_recommend]
 impl<S: Dims + Union<O, Out = S>, O: Dims> Covers<O> for S {}
 
-/// What is assigned has no more positional axes than the place: the value broadcasts to the place, not the other way round.
+/// The assigned tensor has no more positional axes than the place: the value broadcasts to the place, not the other way round.
 #[diagnostic::on_unimplemented(
     message = "a tensor of `{O}` cannot be assigned to one of `{Self}`",
     label = "the assigned tensor has more positional axes than the place",
@@ -168,7 +168,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
     }
 }
 
-/// Notes a pass that writes to places which are there already, one after the other where they are computed.
+/// Notes a pass over existing places. Computed places are written one after the other, on one thread.
 #[track_caller]
 fn note_update<T>(nest: &Nest, scatters: bool, expression: impl FnOnce() -> String) {
     note(|| {
@@ -303,7 +303,7 @@ fn have_sizes<'a>(axes: &[Axis], others: impl ExactSizeIterator<Item = &'a Axis>
     axes.len() == others.len() && axes.iter().zip(others).all(|(own, other)| own.size == other.size)
 }
 
-/// Runs a tensor into an array that is there already.
+/// Writes the elements of a tensor to an existing array.
 pub trait OrderInto: AsTensor {
     /// Writes the elements into `out`, whose axes are the named dims in this order; a tuple of dims is one axis.
     ///
@@ -422,7 +422,7 @@ pub trait OrderInto: AsTensor {
                 _ => {}
             }
         }
-        // (What is at hand is written at once: to hand over a tensor takes longer than few elements.)
+        // (A call for the rest, not for the cases above: to hand over a tensor takes longer than to copy a few elements.)
         Self::run_into(tensor, out, dims)
     }
 

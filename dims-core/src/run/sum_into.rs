@@ -1,4 +1,4 @@
-//! Sums that go to elements which are there already: no result of their own is made, and none is copied.
+//! Sums that are written to existing elements, without a tensor in between.
 
 use crate::bind::source::{SourceMut, check_rank};
 use crate::dim::DimList;

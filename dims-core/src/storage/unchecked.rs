@@ -214,7 +214,7 @@ pub(crate) fn places<'a, T: Num>(
     unsafe { Target::places(places, strides, sizes, kept) }
 }
 
-/// Elements that are to be reduced: the nest's only operand.
+/// The input of a reduction: elements, the nest's only operand.
 #[inline(always)]
 pub(crate) fn to_reduce<'a, T>(
     elements: Elements<'a, T>,
@@ -226,7 +226,7 @@ pub(crate) fn to_reduce<'a, T>(
     unsafe { reduce::ReduceInput::new(elements, nest, work, count) }
 }
 
-/// Elements whose lines are to be computed: the nests' only operand.
+/// The input of work along lines: elements, the nests' only operand.
 #[inline(always)]
 pub(crate) fn to_scan<'a, T>(
     elements: Elements<'a, T>,
@@ -266,7 +266,7 @@ pub(crate) fn collect_lowered<T: Element>(
     unsafe { lowered::collect(program, nest, to) }
 }
 
-/// Elements of a program that are to be reduced.
+/// The input of a reduction: the elements of a program.
 pub(crate) fn to_reduce_lowered<'a, T: Element>(
     program: &'a LoweredProgram<'a>,
     nest: &'a Nest,

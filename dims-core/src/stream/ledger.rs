@@ -158,7 +158,7 @@ impl Drop for Opened {
     }
 }
 
-/// Takes down an operation, if anyone asked for it.
+/// Notes an operation, if [`ledger`] runs on this thread.
 pub(super) fn note(entry: impl FnOnce() -> LedgerEntry) {
     #[cfg(not(feature = "std"))]
     let _ = entry;

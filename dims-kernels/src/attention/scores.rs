@@ -1,4 +1,4 @@
-//! What changes the scores of an attention: a mask and a bias, computed tile by tile.
+//! The mask and the bias of an attention, computed tile by tile.
 
 use crate::error::Error;
 use crate::load::{Faults, Kernel, Tile, change};
@@ -8,11 +8,11 @@ use crate::program::lowered::LoweredProgram;
 use crate::scalar::Real;
 use alloc::boxed::Box;
 
-/// What changes the scores, as kernels.
+/// A mask and a bias, as kernels.
 pub struct LoweredScores<M, B> {
     /// Which scores count.
     pub mask: M,
-    /// What is added to them, if anything is.
+    /// The bias, which is added to them.
     pub bias: Option<B>,
 }
 
@@ -110,7 +110,7 @@ pub enum Allowed {
     All,
 }
 
-/// Whether a tile's queries may look at its keys.
+/// Computes the mask of a tile.
 struct Ask<'m, M> {
     mask: &'m mut M,
     tile: ScoreTile<'m>,
@@ -167,7 +167,7 @@ impl<M: Kernel<Elem = bool>> Task for Ask<'_, M> {
     }
 }
 
-/// What is added to the scores of a tile.
+/// Computes the bias of a tile.
 struct Bias<'m, B, T> {
     bias: &'m mut B,
     tile: ScoreTile<'m>,

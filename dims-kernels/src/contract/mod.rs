@@ -95,7 +95,7 @@ pub fn is_matrix_vector<T: Num>(supports: &[Axes], at_hand: u64, sizes: &[usize]
             .is_some_and(|count| count >= FAR)
 }
 
-/// The axes of the result of a product in the order in which it should lie in memory, if nobody asked for one.
+/// The axes of the result of a product in the order in which it should lie in memory, if the caller asks for none.
 ///
 /// This is the order of `kept`, unless that makes more of a product of matrices than it is: where neighbours in the result would be results of
 /// different products, each of which would then write one element here and one there, and so would what reads it; or where rows or

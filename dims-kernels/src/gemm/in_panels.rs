@@ -9,7 +9,7 @@ use crate::scalar::Num;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Runs the products, whose results begin at `c`: each operand is read along the strides that the plan took down of it. Every result is written, and none is read before.
+/// Runs the products, whose results begin at `c`: each operand is read along the strides that the plan has of it. Every result is written, and none is read before.
 ///
 /// Each thread takes its [share](Share).
 ///

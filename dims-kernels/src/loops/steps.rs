@@ -1,4 +1,4 @@
-//! What runs: each step that a piece of code takes, as plain data that can be printed and tested.
+//! The steps that a piece of code takes, as plain data that can be printed and tested.
 
 #[cfg(feature = "std")]
 use crate::error::Origin;
@@ -357,7 +357,7 @@ impl Drop for Backward {
     }
 }
 
-/// Notes a step, if anyone asked for it. Where it was asked for is known if all that was called on the way here tracks its caller.
+/// Notes a step, if [`explained`] runs on this thread. Its place in the program is known if all functions between there and here track their callers.
 #[inline(always)]
 #[track_caller]
 pub fn note(step: impl FnOnce() -> Step) {

@@ -94,7 +94,7 @@ impl<T: Num> Dots<'_, T> {
         if self.is_in_pairs() { dispatch(InPairs(self)) } else { dispatch(self) }
     }
 
-    /// Whether two lines at once are worth their while: they come from memory, are multiplied by the same one, and lie alike in lines of memory. (Few
+    /// Whether two lines at once are faster than one: they come from memory, are multiplied by the same one, and lie alike in lines of memory. (Few
     /// bytes for each element: the sums of larger ones have no registers, with AVX2 not even all of these, and from caches one line at a time is faster.)
     fn is_in_pairs(&self) -> bool {
         let nest = self.nest;

@@ -102,7 +102,7 @@ pub trait Reducer<T>: Copy {
     }
 }
 
-/// Elements that are to be reduced by loops that depend on their type alone: in memory, or of a lowered program.
+/// The input of reductions whose loops depend on the type of the elements alone: elements in memory, or those of a lowered program.
 pub struct ReduceInput<'a, T> {
     elements: InputElements<'a, T>,
     nest: &'a Nest,

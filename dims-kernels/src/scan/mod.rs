@@ -83,7 +83,7 @@ pub fn blocks<T: Copy, W: Along<T>>(along: W, data: &mut [T], block: usize, inne
     dispatch(InPlace { data, block, inner, along });
 }
 
-/// Elements in memory, along whose lines something is done.
+/// The input of work along lines: elements in memory.
 pub struct ScanInput<'a, T> {
     elements: Elements<'a, T>,
     parts: &'a [Nest],
@@ -199,7 +199,7 @@ unsafe fn replace<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
     threads::each(work, |scan| dispatch(scan.into_inner())).into_iter().collect()
 }
 
-/// As [`collect`], for elements that are there already, in blocks of `block` elements.
+/// As [`collect`], for the elements of a slice, in blocks of `block` elements.
 pub fn in_place<T: Copy + Send, W: Along<T>>(
     data: &mut [T],
     block: usize,

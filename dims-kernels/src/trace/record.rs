@@ -71,7 +71,7 @@ fn any<T: Element>() -> Arc<dyn Held> {
 enum Memory<'w> {
     /// Memory that is shared, and the element at the origin.
     Shared(Arc<dyn Held>, isize),
-    /// Memory of others, which is copied.
+    /// Borrowed memory, which is copied.
     Borrowed(Box<dyn Fn(&Along<'_>) -> Result<Arc<dyn Held>, Error> + 'w>),
     /// Memory that is read where it is.
     Read(*const u8, DType, Reached),
@@ -441,7 +441,7 @@ fn positions<'a>(
     })
 }
 
-/// Elements of others, copied as they lie along the loops.
+/// A copy of borrowed elements, in the order of the loops.
 fn copied<T: Element>(elements: Elements<'_, T>, along: &Along<'_>) -> Result<Arc<dyn Held>, Error> {
     let Along { sizes, order, offset, strides, table } = *along;
     let len = order.iter().map(|&axis| sizes[axis]).product();

@@ -1,5 +1,5 @@
-//~ words: expected `Trusted`, found `Seal`
-// Only the library asks an expression for the element at a place of its line: nothing checks the place.
+//~ words: expected `InLine`, found `Seal`
+// Only the library asks an expression for the element at a position of its line: nothing checks the position, and nobody else can make one.
 
 use typed_dims::expr::{Expr, Operand};
 use typed_dims::prelude::*;
@@ -9,5 +9,5 @@ dims! { struct Batch; }
 fn main() {
     let x = ones::<f32, _>(Batch.of(2));
     let expr = Operand::<f32>::into_expr(&x);
-    expr.nth(<() as Dims>::SEAL, 1 << 30);
+    expr.nth(<() as Dims>::SEAL);
 }

@@ -172,12 +172,12 @@ pub trait ValueList<T: Element> {
     /// Puts each list into one array.
     fn settle(&mut self) -> Result<(), DimError>;
 
-    /// Both operands, if there are two that are memory of others, and own nothing.
+    /// Both operands, if there are two, and both are borrowed memory.
     fn pair(&self) -> Option<(direct::ElementsAlong<'_, T>, direct::ElementsAlong<'_, T>)> {
         None
     }
 
-    /// The first operand, if it is memory of others, and owns nothing.
+    /// The first operand, if it is borrowed memory.
     fn lent(&self) -> Option<direct::ElementsAlong<'_, T>> {
         None
     }

@@ -57,7 +57,7 @@ macro_rules! stored_types {
     };
 }
 
-/// What is written.
+/// Which tensors are written, and how.
 #[derive(Clone, Copy)]
 pub(super) struct Which {
     /// Whether tensors that are not learned are left out.
@@ -66,7 +66,7 @@ pub(super) struct Which {
     pub(super) floats: Floats,
 }
 
-/// What `f32` and `f64` are written as.
+/// The type that `f32` and `f64` are written as.
 #[derive(Clone, Copy)]
 pub(super) enum Floats {
     Same,

@@ -267,7 +267,7 @@ impl Composed<'_> {
             let (eps, zero) = (constant(build, dy, eps), constant(build, dy, 0.0));
             let length = build.unary(Unary::Sqrt, squares);
             let short = build.binary(Binary::Le, length, eps);
-            // (A root has no slope at 0: what is not taken is to be the root of a constant.)
+            // (A root has no slope at 0. So the branch that is not taken gets the root of a constant.)
             let one = constant(build, dy, 1.0);
             let squares = build.select(short, one, squares);
             let length = build.unary(Unary::Sqrt, squares);
