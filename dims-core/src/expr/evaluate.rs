@@ -11,7 +11,7 @@ use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
 use crate::set::{Dims, Keys, MAX_DIMS};
 use crate::storage::Owned;
-use crate::storage::unchecked::{collect_lowered, collect_memory, copy_few, each_in_line};
+use crate::storage::unchecked::{collect_lowered, collect_memory, copy_few, each_in_line, each_into_line};
 use alloc::vec::Vec;
 use kernels::copy::FEW;
 use kernels::load::Kernel;
@@ -143,7 +143,7 @@ pub(crate) fn line<W: StrideKind, E: Expr>(
     let len = to.len();
     if E::FACTS.simple && E::FACTS.memory.is_none() && len <= SMALL && !is_lowered(len) {
         note_line::<W, E>(expr, len, operands);
-        return Ok(each_in_line(to, |at| expr.nth(at))?);
+        return each_in_line::<E::Elem>(to, |at| expr.nth(at)).map_err(DimError::from);
     }
     let nest = Nest::line::<W>(len, operands);
     if const { E::FACTS.memory.is_some() } {
@@ -151,6 +151,33 @@ pub(crate) fn line<W: StrideKind, E: Expr>(
         return Ok(collect_memory(elements, &nest, to, "order of the result")?);
     }
     if W::UNIT { collect_by::<W, E>(expr, &nest, to) } else { expr.collect(&nest, to) }
+}
+
+/// As [`line()`], to places.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn line_into<W: StrideKind, E: Expr>(
+    expr: &E,
+    operands: usize,
+    places: &mut [E::Elem],
+) -> Result<(), DimError> {
+    let len = places.len();
+    if E::FACTS.simple && len <= SMALL && !is_lowered(len) {
+        note_line::<W, E>(expr, len, operands);
+        each_into_line(places, |at| expr.nth(at));
+        return Ok(());
+    }
+    long_line_into::<W, E>(expr, operands, places)
+}
+
+#[inline(never)]
+#[track_caller]
+fn long_line_into<W: StrideKind, E: Expr>(
+    expr: &E,
+    operands: usize,
+    places: &mut [E::Elem],
+) -> Result<(), DimError> {
+    line::<W, E>(expr, operands, Destination::Given(places)).map(drop)
 }
 
 #[inline(always)]

@@ -4,11 +4,14 @@
 //! Which axis is what follows from the types, so it is a constant; at run time only sizes and strides are looked up. A small
 //! product so costs little more than its multiplications.
 
+use crate::error::DimError;
 use crate::plan::axes::{AxisList, Layout};
 use crate::set::Keys;
+use alloc::vec::Vec;
 use core::any::TypeId;
 use kernels::gemm::{Batch, KnownLayout};
 use kernels::loops::steps::{ProductDims, Step, note};
+use kernels::memory::allocate::reserve;
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;
 use kernels::scalar::Num;
@@ -17,12 +20,14 @@ use kernels::scalar::Num;
 pub type ElementsAlong<'s, T> = (Elements<'s, T>, &'s [Axis]);
 
 /// A product that is to run.
-pub(crate) struct Planned {
+pub(crate) struct Planned<T> {
     /// The products: sizes, and strides along the axes of the operands and of the result.
     pub(crate) batch: Batch,
     /// How the operands and the result lie, if their types say so.
     pub(crate) layout: Option<KnownLayout>,
-    /// How many elements the result has.
+    /// Room for the result.
+    pub(crate) out: Vec<T>,
+    /// How many elements that has.
     pub(crate) len: usize,
     /// The sizes of its axes.
     pub(crate) sizes: Sizes,
@@ -435,28 +440,41 @@ impl Roles {
         Some(Loops { batch, rows, sizes, len })
     }
 
-    /// The matrices of a product of operands with these axes. The result lies along the axes of `places`, which are its own in order; without places it is
-    /// contiguous. Plans show the product as `dims` names it. `None` if operands or places need the general path.
+    /// The matrices of a product of operands with these axes, and memory for the result. Plans show the product as `dims` names it. `None` if the operands need
+    /// the general path.
     #[inline(always)]
     #[track_caller]
     pub(crate) fn planned<T: Num>(
         &self,
         a_axes: &[Axis],
         b_axes: &[Axis],
-        places: Option<&[Axis]>,
         dims: impl FnOnce() -> ProductDims,
-    ) -> Option<Planned> {
+    ) -> Option<Result<Planned<T>, DimError>> {
         let Loops { mut batch, rows, sizes, len } = self.loops::<T>(a_axes, b_axes)?;
-        let (strides, layout) = match places {
-            Some(axes) => (self.strides_of(axes, &sizes, &batch)?, None),
-            None => {
-                let step = |role| self.step(&sizes, role);
-                ([step(Role::Batch), step(rows), step(Role::Column)], self.lies)
-            }
+        let out = match reserve::<T>(len) {
+            Ok(out) => out,
+            Err(error) => return Some(Err(error.into())),
         };
-        batch.c = strides;
-        note(|| step::<T>(&batch, layout.is_some(), dims()));
-        Some(Planned { batch, layout, len, sizes })
+        batch.c = [self.step(&sizes, Role::Batch), self.step(&sizes, rows), self.step(&sizes, Role::Column)];
+        note(|| step::<T>(&batch, self.lies.is_some(), dims()));
+        Some(Ok(Planned { batch, layout: self.lies, out, len, sizes }))
+    }
+
+    /// The same for a product to places with the axes `axes`, which are those of the result in order. Nothing if operands or places call for the general
+    /// path.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn planned_onto<T: Num>(
+        &self,
+        a_axes: &[Axis],
+        b_axes: &[Axis],
+        axes: &[Axis],
+        dims: impl FnOnce() -> ProductDims,
+    ) -> Option<Batch> {
+        let Loops { mut batch, sizes, .. } = self.loops::<T>(a_axes, b_axes)?;
+        batch.c = self.strides_of(axes, &sizes, &batch)?;
+        note(|| step::<T>(&batch, false, dims()));
+        Some(batch)
     }
 
     /// How far it is, along these axes, from one place to the next of the batch, the rows and the columns; nothing if they have other sizes

@@ -2,7 +2,7 @@
 
 use crate::bind::source::{SourceMut, check_rank};
 use crate::error::{DimError, unwrap};
-use crate::expr::evaluate::{few, line};
+use crate::expr::evaluate::{few, line_into};
 use crate::expr::index::IndexExprs;
 use crate::expr::leaf::{axes_row, unify_axes};
 use crate::expr::lowered::{lowered_for_places, lowered_update};
@@ -240,7 +240,7 @@ pub(crate) fn fill_typed<S: Dims, E: Expr>(
     {
         return Ok(false);
     }
-    line::<UnitStride, _>(expr, operands, Destination::Given(places))?;
+    line_into::<UnitStride, _>(expr, operands, places)?;
     Ok(true)
 }
 
@@ -296,12 +296,6 @@ assign_operators! {
 pub trait NoneLeft: Dims {}
 #[diagnostic::do_not_recommend]
 impl NoneLeft for () {}
-
-/// Whether there are as many axes, of the same sizes.
-#[inline(always)]
-fn have_sizes<'a>(axes: &[Axis], others: impl ExactSizeIterator<Item = &'a Axis>) -> bool {
-    axes.len() == others.len() && axes.iter().zip(others).all(|(own, other)| own.size == other.size)
-}
 
 /// Writes the elements of a tensor to an existing array.
 pub trait OrderInto: AsTensor {
@@ -392,35 +386,32 @@ pub trait OrderInto: AsTensor {
         if L::GIVES_SIZE {
             dims.check_given(&tensor.unified_shape()?)?;
         }
-        let (place, axes) = elements_mut(out);
-        if let Some(places) = line_mut(place, &axes)
-            && !record::is_active()
+        let (mut place, axes) = elements_mut(out);
+        if let Some(len) =
+            Ordering::<Self::Dims, Self::Rank, L>::copy_line(&tensor.expr, place.reborrow(), &axes)
         {
-            if let Some(elements) = Ordering::<Self::Dims, Self::Rank, L>::same_layout(&tensor.expr, &axes) {
-                let len = places.len();
-                note(|| Step::Copy {
-                    reason: "order of the result",
-                    loops: Loops::new::<Self::Elem>(&Nest::line::<AnyStride>(len, 1), len, 1),
-                });
-                places.copy_from_slice(elements);
-                return Ok(());
-            }
-            match Ordering::<Self::Dims, Self::Rank, L>::route(&tensor.expr) {
-                OrderRoute::Few { elements, axes: own, .. }
-                    if have_sizes(&axes, own[FEW - L::GROUPS.as_slice().len()..].iter()) =>
-                {
+            note(|| Step::Copy {
+                reason: "order of the result",
+                loops: Loops::new::<Self::Elem>(&Nest::line::<AnyStride>(len, 1), len, 1),
+            });
+            return Ok(());
+        }
+        match Ordering::<Self::Dims, Self::Rank, L>::route(&tensor.expr) {
+            OrderRoute::Few { elements, axes: own, .. } => {
+                let sizes = own[FEW - L::GROUPS.as_slice().len()..].iter().map(|axis| axis.size);
+                if let Some(places) = line_mut(place, &axes, sizes) {
                     return few(elements, &own, Destination::Given(places)).map(drop);
                 }
-                // The elements of `out` lie as those of all operands do.
-                OrderRoute::Line { axes: like, operands, .. }
-                    if have_sizes(&axes, Ordering::<Self::Dims, Self::Rank, L>::ordered(like))
-                        && threads::parts(places.len()) <= 1 =>
-                {
-                    let to = Destination::Given(places);
-                    return Ordering::<Self::Dims, Self::Rank, L>::line(&tensor.expr, operands, to).map(drop);
-                }
-                _ => {}
             }
+            OrderRoute::Line { axes: like, len, operands } => {
+                let sizes = Ordering::<Self::Dims, Self::Rank, L>::ordered(like).map(|axis| axis.size);
+                if let Some(places) = line_mut(place, &axes, sizes)
+                    && threads::parts(len) <= 1
+                {
+                    return Ordering::<Self::Dims, Self::Rank, L>::line_into(&tensor.expr, operands, places);
+                }
+            }
+            OrderRoute::Nest => {}
         }
         // (A call for the rest, not for the cases above: to hand over a tensor takes longer than to copy a few elements.)
         Self::run_into(tensor, out, dims)

@@ -79,9 +79,8 @@ where
     {
         let (a, b) = expr.pair();
         let (places, axes) = elements_mut(out);
-        let places = Some((places, &axes[..]));
-        if let Some(result) = unchecked::product(roles, a, b, places, SumAxes::<S, R, D, L>::dims::<E>) {
-            return result.map(drop);
+        if unchecked::product_onto(roles, a, b, places, &axes, SumAxes::<S, R, D, L>::dims::<E>) {
+            return Ok(());
         }
     }
     planned::<S, R, E, D, L, O>(expr, out)

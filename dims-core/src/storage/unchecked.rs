@@ -53,6 +53,12 @@ pub(crate) fn each_in_line<T: Copy>(
     to.from_fn(|at| element(InLine(at)))
 }
 
+/// As [`each_in_line`], to places. (Few elements take so few instructions that a [`Destination`] would cost more than they do.)
+#[inline(always)]
+pub(crate) fn each_into_line<T>(places: &mut [T], element: impl Fn(InLine) -> T) {
+    places.iter_mut().enumerate().for_each(|(at, place)| *place = element(InLine(at)));
+}
+
 /// The element at a position of a line.
 #[inline(always)]
 pub(crate) fn nth<T: Copy>(elements: Elements<'_, T>, InLine(at): InLine) -> T {
@@ -66,28 +72,60 @@ pub(crate) fn line<T>(
     elements: Elements<'_, T>,
     axes: impl DoubleEndedIterator<Item = Axis>,
 ) -> Option<&[T]> {
-    let len = len_of_line(axes)?;
-    // SAFETY: fact 1: the axes reach these elements, which are neighbours.
-    Some(unsafe { elements.line(0, len) })
-}
-
-/// As [`line`], for places.
-#[inline(always)]
-pub(crate) fn line_mut<'a, T>(places: ElementsMut<'a, T>, axes: &[Axis]) -> Option<&'a mut [T]> {
-    let len = len_of_line(axes.iter().copied())?;
-    // SAFETY: fact 1: the axes reach these places, which are neighbours.
-    Some(unsafe { places.line(len) })
-}
-
-/// How many elements axes have, if they lie one behind the other in this order.
-#[inline(always)]
-fn len_of_line(axes: impl DoubleEndedIterator<Item = Axis>) -> Option<usize> {
     let (mut len, mut is_line) = (1_usize, true);
     for axis in axes.rev() {
         is_line &= axis.stride == len as isize || axis.size == 1;
         len = len.saturating_mul(axis.size);
     }
-    is_line.then_some(len)
+    if !is_line {
+        return None;
+    }
+    // SAFETY: fact 1: the axes reach these elements, which are neighbours.
+    Some(unsafe { elements.line(0, len) })
+}
+
+// (Products of sizes wrap around below: those of axes that reach elements do not, unless an axis is empty, and then the product is 0.)
+
+/// Copies elements along axes to places along axes, both their own, if there are as many of each, of the same sizes, and both lie one behind the other. Returns how many
+/// elements they are.
+#[inline(always)]
+pub(crate) fn copy_line<'a, T: Copy>(
+    elements: Elements<'_, T>,
+    own: impl ExactSizeIterator<Item = &'a Axis> + DoubleEndedIterator,
+    places: ElementsMut<'_, T>,
+    axes: &[Axis],
+) -> Option<usize> {
+    let (mut len, mut same) = (1_usize, axes.len() == own.len());
+    for (axis, own) in axes.iter().zip(own).rev() {
+        same &= axis == own && axis.stride == len as isize;
+        len = len.wrapping_mul(axis.size);
+    }
+    if !same {
+        return None;
+    }
+    // SAFETY: fact 1: the axes reach these elements and these places, which are neighbours on either side.
+    let (elements, places) = unsafe { (elements.line(0, len), places.line(len)) };
+    places.copy_from_slice(elements);
+    Some(len)
+}
+
+/// All places along these axes, which are their own, if they have these sizes and lie one behind the other.
+#[inline(always)]
+pub(crate) fn line_mut<'a, T>(
+    places: ElementsMut<'a, T>,
+    axes: &[Axis],
+    sizes: impl ExactSizeIterator<Item = usize> + DoubleEndedIterator,
+) -> Option<&'a mut [T]> {
+    let (mut len, mut fits) = (1_usize, axes.len() == sizes.len());
+    for (axis, size) in axes.iter().zip(sizes).rev() {
+        fits &= axis.size == size && axis.stride == len as isize;
+        len = len.wrapping_mul(axis.size);
+    }
+    if !fits {
+        return None;
+    }
+    // SAFETY: fact 1: the axes reach these places, which are neighbours.
+    Some(unsafe { places.line(len) })
 }
 
 /// A reader of elements along the next row of a nest; where indices are active, they select from further axes of the elements.
@@ -152,37 +190,49 @@ pub(crate) fn copy_few<T: Copy>(
     unsafe { copy::copy_few(elements, axes, to) }
 }
 
-/// The elements and the sizes of a product of tensors in memory: in new memory, or at places with the axes of the result in order, and then no elements are returned. Plans
-/// show the product as `dims` names it. `None` if operands or places need the general path.
+/// The elements and the sizes of a product of tensors in memory. Plans show it as `dims` names it. `None` if the operands need the general path.
+///
+/// (This and [`product_onto`] are two functions: where one chose between new memory and places, small products took up to half more instructions.)
 #[inline(always)]
 #[track_caller]
 pub(crate) fn product<T: Num>(
     roles: &Roles,
     (a, a_axes): ElementsAlong<'_, T>,
     (b, b_axes): ElementsAlong<'_, T>,
-    places: Option<(ElementsMut<'_, T>, &[Axis])>,
     dims: impl FnOnce() -> ProductDims,
 ) -> Option<Result<(Vec<T>, Sizes), DimError>> {
-    let axes = places.as_ref().map(|&(_, axes)| axes);
-    let Planned { batch, layout, len, sizes } = roles.planned::<T>(a_axes, b_axes, axes, dims)?;
-    let results = [batch.count, batch.m, batch.n];
-    assert_eq!(results.iter().product::<usize>(), len, "the products are the result");
-    let run = |c: *mut T| {
-        // SAFETY: fact 1: the plan has the sizes and strides of the operands' own axes, or of several that are one loop, and has compared the sizes of both. The strides of the
-        // result count through its axes in their order, or are those of the places' axes, whose sizes were compared with those of the result. Places are distinct, as whoever
-        // implements `SourceMut` promises. The layout is that of the operands' types.
-        unsafe { batch.multiply(layout, a, b, c) };
-        Ok(())
+    let Planned { batch, layout, mut out, len, sizes } = match roles.planned(a_axes, b_axes, dims)? {
+        Ok(planned) => planned,
+        Err(error) => return Some(Err(error)),
     };
-    let data = match places {
-        // SAFETY: the products are `len` results, contiguous in some order, each of which is written.
-        None => unsafe { Destination::New(len).write(run) },
-        Some((mut places, _)) => {
-            places.assert_reach(0, &results, &batch.c);
-            run(places.as_mut_ptr()).map(|()| Vec::new())
-        }
-    };
-    Some(data.map(|data| (data, sizes)).map_err(DimError::from))
+    assert_eq!(batch.count * batch.m * batch.n, len, "the products are the result");
+    assert!(len <= out.capacity(), "there is room for the results");
+    // SAFETY: fact 1: the plan has the sizes and strides of the operands' own axes, or of several that are one loop, and has compared the sizes of both. The strides of
+    // the result count through its axes in their order, so its `len` elements, for which there is room, are each written once. The layout is that of the operands' types.
+    unsafe {
+        batch.multiply(layout, a, b, out.as_mut_ptr());
+        out.set_len(len);
+    }
+    Some(Ok((out, sizes)))
+}
+
+/// As [`product`], to places with the axes `axes`, which are those of the result in order. Returns whether it ran.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn product_onto<T: Num>(
+    roles: &Roles,
+    (a, a_axes): ElementsAlong<'_, T>,
+    (b, b_axes): ElementsAlong<'_, T>,
+    mut places: ElementsMut<'_, T>,
+    axes: &[Axis],
+    dims: impl FnOnce() -> ProductDims,
+) -> bool {
+    let Some(batch) = roles.planned_onto::<T>(a_axes, b_axes, axes, dims) else { return false };
+    places.assert_reach(0, &[batch.count, batch.m, batch.n], &batch.c);
+    // SAFETY: fact 1: the plan has the sizes and strides of the operands' own axes, or of several that are one loop, and has compared the sizes of both; and the
+    // strides of the places' axes, whose sizes it has compared with those of the result. Places are distinct, as whoever implements `SourceMut` promises.
+    unsafe { batch.multiply(None, a, b, places.as_mut_ptr()) };
+    true
 }
 
 /// A factor of a contraction; the strides are along the loops.

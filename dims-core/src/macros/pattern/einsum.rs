@@ -57,7 +57,7 @@ where
         && let Some(roles) = &pattern.roles
         && let Some((a, b)) = values.pair()
         && [a.1.len(), b.1.len()] == [pattern.inputs[0].len(), pattern.inputs[1].len()]
-        && let Some(result) = unchecked::product(roles, a, b, None, || product_dims(pattern))
+        && let Some(result) = unchecked::product(roles, a, b, || product_dims(pattern))
     {
         // (They own nothing: to find that out again, as they are dropped, would take a tenth of the time.)
         forget(values);

@@ -2,7 +2,7 @@
 
 use crate::error::DimError;
 use crate::expr::Expr;
-use crate::expr::evaluate::{SMALL, in_line, line, sizes_of, typed_line};
+use crate::expr::evaluate::{SMALL, in_line, line, line_into, sizes_of, typed_line};
 use crate::expr::record::is_active;
 use crate::order::OrderList;
 use crate::plan::axes::AxisList;
@@ -16,7 +16,7 @@ use kernels::copy::FEW;
 use kernels::loops::stride::{AnyStride, UnitStride};
 use kernels::memory::axes::Axis;
 use kernels::memory::destination::Destination;
-use kernels::memory::elements::Elements;
+use kernels::memory::elements::{Elements, ElementsMut};
 use smallvec::SmallVec;
 
 /// How an expression is brought into an order of its axes.
@@ -70,19 +70,18 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         expr.into_contiguous::<S>(Self::ORDER.as_slice()).map(|data| (data, sizes))
     }
 
-    /// The elements, if they are in memory and lie one behind the other, as those of an array with these axes do.
+    /// Copies the elements to places with these axes, if they are in memory, and both lie alike and one behind the other. Returns how many they are.
     #[inline(always)]
-    pub(crate) fn same_layout<'e, E: Expr>(expr: &'e E, out: &[Axis]) -> Option<&'e [E::Elem]> {
-        if !Self::PLAIN || E::FACTS.memory.is_none() {
+    pub(crate) fn copy_line<E: Expr>(
+        expr: &E,
+        places: ElementsMut<'_, E::Elem>,
+        axes: &[Axis],
+    ) -> Option<usize> {
+        if !Self::PLAIN || E::FACTS.memory.is_none() || is_active() {
             return None;
         }
-        let (elements, axes) = expr.memory();
-        let order = Self::ORDER.as_slice();
-        let mut same = out.len() == order.len();
-        for (own, &at) in out.iter().zip(order) {
-            same &= axes[at].size == own.size;
-        }
-        if same { unchecked::line(elements, order.iter().map(|&at| axes[at])) } else { None }
+        let (elements, own) = expr.memory();
+        unchecked::copy_line(elements, Self::ordered(own), places, axes)
     }
 
     /// A tensor in memory with few elements and axes: the axes in the order of the result, behind others of one element.
@@ -129,7 +128,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     /// The elements of a [line](OrderRoute::Line).
     #[inline(always)]
     #[track_caller]
-    pub(crate) fn line<E: Expr>(
+    pub(super) fn line<E: Expr>(
         expr: &E,
         operands: usize,
         to: Destination<'_, E::Elem>,
@@ -141,9 +140,24 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         }
     }
 
+    /// As [`line`](Ordering::line), to places.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn line_into<E: Expr>(
+        expr: &E,
+        operands: usize,
+        places: &mut [E::Elem],
+    ) -> Result<(), DimError> {
+        if const { Self::typed::<E>().is_some() } {
+            line_into::<UnitStride, _>(expr, operands, places)
+        } else {
+            line_into::<AnyStride, _>(expr, operands, places)
+        }
+    }
+
     /// Axes of the dims, in the order of the result.
     #[inline(always)]
-    pub(crate) fn ordered(axes: &[Axis]) -> impl ExactSizeIterator<Item = &Axis> {
+    pub(crate) fn ordered(axes: &[Axis]) -> impl ExactSizeIterator<Item = &Axis> + DoubleEndedIterator {
         Self::ORDER.as_slice().iter().map(|&at| &axes[at])
     }
 

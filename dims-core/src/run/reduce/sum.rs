@@ -52,9 +52,7 @@ where
         && !is_active()
     {
         let (a, b) = expr.pair();
-        if let Some(result) =
-            product(roles, a, b, None, ReductionAxes::<A::Dims, A::Rank, D>::dims::<A::Expr>)
-        {
+        if let Some(result) = product(roles, a, b, ReductionAxes::<A::Dims, A::Rank, D>::dims::<A::Expr>) {
             let (data, sizes) = result?;
             let rank = ReductionAxes::<A::Dims, A::Rank, D>::KEPT.as_slice().len();
             return Ok(Named::from_expr(Owned::laid_out(data, &sizes[..rank])));
