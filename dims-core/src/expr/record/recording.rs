@@ -5,7 +5,7 @@ use crate::expr::Expr;
 use crate::plan::explain;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
-use crate::set::Dims;
+use crate::set::{Dims, Keys};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -72,22 +72,50 @@ fn written<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
     expr: &E,
     shape: &Shape,
 ) -> Result<Traced, DimError> {
-    if DType::of::<T>().is_some_and(|dtype| !dtype.is_float()) {
-        return Ok(None);
-    }
     let mut rows = Rows::new(shape.sizes().len());
     expr.rows::<U, R>(shape, &mut rows);
-    let mut writer = Writer::new();
-    let mut value = expr.write(&mut writer);
-    if DType::of::<T>().is_none() {
-        value = writer.opaque(core::any::type_name::<T>());
-    }
-    let mut traced = finished(writer.finish(value, shape.sizes(), &rows))?;
-    if let (Some(field), true) = (&mut traced, is_recording()) {
-        let names = (0..shape.sizes().len()).map(|axis| explain::name(U::KEYS, axis));
-        field.names = Some(names.collect());
+    let mut traced = written_by::<T>(shape.sizes(), &rows, &mut |writer| expr.write(writer))?;
+    if let Some(field) = &mut traced {
+        name_loops(field, U::KEYS);
     }
     Ok(traced)
+}
+
+/// Names the loops of a field, if steps are explained.
+fn name_loops(field: &mut Field, keys: &Keys) {
+    if is_recording() {
+        field.names = Some((0..field.sizes.len()).map(|axis| explain::name(keys, axis)).collect());
+    }
+}
+
+/// The field that `write` writes, if an operand is traced and elements of `T` have derivatives.
+#[track_caller]
+fn written_by<'w, T: Element>(
+    sizes: &[usize],
+    rows: &Rows,
+    write: &mut dyn FnMut(&mut Writer<'w>) -> Register,
+) -> Result<Traced, DimError> {
+    written_as(DType::of::<T>(), core::any::type_name::<T>(), sizes, rows, write)
+}
+
+/// The same for elements of a type with this name. (Apart, as it is compiled with this crate.)
+#[track_caller]
+fn written_as<'w>(
+    dtype: Option<DType>,
+    name: &'static str,
+    sizes: &[usize],
+    rows: &Rows,
+    write: &mut dyn FnMut(&mut Writer<'w>) -> Register,
+) -> Result<Traced, DimError> {
+    if dtype.is_some_and(|dtype| !dtype.is_float()) {
+        return Ok(None);
+    }
+    let mut writer = Writer::new();
+    let mut value = write(&mut writer);
+    if dtype.is_none() {
+        value = writer.opaque(name);
+    }
+    finished(writer.finish(value, sizes, rows))
 }
 
 /// Whether an operand of an expression that yields floats is traced.
@@ -130,17 +158,9 @@ pub(crate) fn finished(field: Result<Option<Field>, Unrecorded>) -> Result<Trace
 pub(crate) fn traced_by<'w, T: Element>(
     sizes: &[usize],
     rows: &Rows,
-    write: impl FnOnce(&mut Writer<'w>) -> Register,
+    mut write: impl FnMut(&mut Writer<'w>) -> Register,
 ) -> Result<Traced, DimError> {
-    if DType::of::<T>().is_some_and(|dtype| !dtype.is_float()) {
-        return Ok(None);
-    }
-    let mut writer = Writer::new();
-    let mut value = write(&mut writer);
-    if DType::of::<T>().is_none() {
-        value = writer.opaque(core::any::type_name::<T>());
-    }
-    finished(writer.finish(value, sizes, rows))
+    written_by::<T>(sizes, rows, &mut write)
 }
 
 /// A step whose pull-back is a function: of the value, its cotangent, whether the gradient is recorded, and which nodes are asked for.
@@ -232,10 +252,15 @@ pub(crate) fn mapped<T: Element>(data: Vec<T>, traced: Traced, order: &[usize]) 
 
 #[cold]
 #[track_caller]
-#[expect(clippy::boxed_local, reason = "callers are inlined, and hand a pointer on")]
 fn part<T: Element>(data: Vec<T>, field: Box<Field>, order: &[usize]) -> Buffer<T> {
+    node(data, part_in(field, order))
+}
+
+/// A field as the only part of a step, whose elements are contiguous in an order of loops.
+#[expect(clippy::boxed_local, reason = "callers hand a pointer on")]
+fn part_in(field: Box<Field>, order: &[usize]) -> Step {
     let place = Place::contiguous(&field.sizes, order);
-    node(data, Step::Parts(vec![Part { field: *field, place }]))
+    Step::Parts(vec![Part { field: *field, place }])
 }
 
 /// The results of a reduction, contiguous in the order of the loops that are kept.
@@ -257,23 +282,34 @@ pub(crate) fn reduced<T: Element>(
 
 #[cold]
 #[track_caller]
-#[expect(clippy::boxed_local, reason = "callers are inlined, and hand a pointer on")]
 fn reduction_of<T: Element>(
     data: Vec<T>,
+    field: Box<Field>,
+    axes: (&[usize], &[usize]),
+    reduction: Reduction,
+    operation: &'static str,
+) -> Result<Buffer<T>, DimError> {
+    Ok(node(data, reduction_step(DType::of::<T>(), field, axes, reduction, operation)?))
+}
+
+#[track_caller]
+#[expect(clippy::boxed_local, reason = "callers hand a pointer on")]
+fn reduction_step(
+    dtype: Option<DType>,
     field: Box<Field>,
     (kept, reduced): (&[usize], &[usize]),
     reduction: Reduction,
     operation: &'static str,
-) -> Result<Buffer<T>, DimError> {
+) -> Result<Step, DimError> {
     if reduction == Reduction::Opaque {
         return Err(lost(operation, names_of_variables(field.nodes())));
     }
-    let dtype = DType::of::<T>().expect("what is recorded are floats");
+    let dtype = dtype.expect("what is recorded are floats");
     let rule =
         rules::Reduced { field: *field, kept: kept.to_vec(), reduced: reduced.to_vec(), reduction, dtype };
     Ok(match rule.as_sum() {
-        Some(part) => node(data, Step::Parts(vec![part])),
-        None => ruled(data, rule),
+        Some(part) => Step::Parts(vec![part]),
+        None => Step::Rule(Box::new(rule)),
     })
 }
 
@@ -290,13 +326,28 @@ pub(crate) fn along<T: Element>(
 ) -> Result<Buffer<T>, DimError> {
     match traced {
         None => Ok(data.into()),
-        Some(field) if work == LineWork::Opaque => Err(lost(operation, names_of_variables(field.nodes()))),
         Some(field) => {
-            let dtype = DType::of::<T>().expect("what is recorded are floats");
-            let (order, lines) = (order.to_vec(), lines.to_vec());
-            Ok(ruled(data, rules::Along { field: *field, order, lines, work, dtype }))
+            Ok(node(data, lines_step(DType::of::<T>(), field, (order, lines), work, operation)?))
         }
     }
+}
+
+#[cold]
+#[track_caller]
+#[expect(clippy::boxed_local, reason = "callers hand a pointer on")]
+fn lines_step(
+    dtype: Option<DType>,
+    field: Box<Field>,
+    (order, lines): (&[usize], &[usize]),
+    work: LineWork,
+    operation: &'static str,
+) -> Result<Step, DimError> {
+    if work == LineWork::Opaque {
+        return Err(lost(operation, names_of_variables(field.nodes())));
+    }
+    let dtype = dtype.expect("what is recorded are floats");
+    let (order, lines) = (order.to_vec(), lines.to_vec());
+    Ok(Step::Rule(Box::new(rules::Along { field: *field, order, lines, work, dtype })))
 }
 
 /// The memory of a buffer, if it is traced.
@@ -378,9 +429,13 @@ pub(crate) fn node_of<T: Element>(data: Vec<T>, rule: impl Rule + 'static) -> Bu
 
 #[track_caller]
 pub(crate) fn node<T: Element>(data: Vec<T>, step: Step) -> Buffer<T> {
-    let dtype = DType::of::<T>().expect("what is recorded are floats");
-    let node: Arc<Node> = Node::new(dtype, data.len(), step, Some(Location::caller()));
+    let node = new_node(DType::of::<T>(), data.len(), step);
     Buffer::traced(data, node)
+}
+
+#[track_caller]
+fn new_node(dtype: Option<DType>, len: usize, step: Step) -> Arc<Node> {
+    Node::new(dtype.expect("what is recorded are floats"), len, step, Some(Location::caller()))
 }
 
 /// The traced values that were written to places of a result. Untraced values have no gradient and are not listed.

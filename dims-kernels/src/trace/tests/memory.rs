@@ -9,7 +9,7 @@ use std::sync::{Barrier, mpsc};
 use std::thread;
 
 fn traced(len: usize) -> Buffer<f64> {
-    Buffer::traced(vec![0.5; len], Node::new(DType::F64, len, Step::Variable(None), None))
+    Buffer::traced(vec![0.5; len], Node::variable(DType::F64, len, None))
 }
 
 fn id_of<T>(element: &T) -> Option<u64> {
