@@ -31,6 +31,17 @@ pub fn contract<T: Num>(
     T::contract(SEAL, operands, scale, axes, kept)
 }
 
+/// The same of two operands.
+#[inline(always)]
+#[track_caller]
+pub fn contract_pair<T: Num>(
+    operands: [Operand<'_, T>; 2],
+    axes: LoopAxes<'_>,
+    kept: &[usize],
+) -> Result<Vec<T>, Error> {
+    T::contract_pair(SEAL, operands, axes, kept)
+}
+
 /// [`contract_onto`](crate::contract::contract_onto), compiled once for the common element types.
 #[inline(always)]
 #[track_caller]

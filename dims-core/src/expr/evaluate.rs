@@ -62,7 +62,7 @@ pub(crate) fn computed<S: Dims, R: Rank, E: Expr>(
     shape: &Shape,
     order: &[usize],
 ) -> Result<Vec<E::Elem>, DimError> {
-    let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
+    let len = shape.volume(order, size_of::<E::Elem>())?;
     let expr = match expr.into_contiguous::<S>(order) {
         Ok(data) => return Ok(data),
         Err(expr) => expr,
@@ -116,7 +116,7 @@ pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
     order: &[usize],
     operands: Option<usize>,
 ) -> Result<Buffer<E::Elem>, DimError> {
-    let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
+    let len = shape.volume(order, size_of::<E::Elem>())?;
     let traced = traced::<E::Elem, S, Rank0, E>(&expr, shape)?;
     let expr = match expr.into_contiguous::<S>(order) {
         Ok(data) => return Ok(data.into()),
@@ -143,16 +143,26 @@ pub(crate) fn line<W: StrideKind, E: Expr>(
     len: usize,
     operands: usize,
 ) -> Result<Vec<E::Elem>, DimError> {
-    if E::FACTS.simple && E::FACTS.memory.is_none() && len <= SMALL && !is_lowered(len) {
+    if const { E::FACTS.memory.is_some() } {
+        return line_in_memory(expr.memory().0, W::UNIT, len);
+    }
+    if E::FACTS.simple && len <= SMALL && !is_lowered(len) {
         record_line::<W, E>(expr, len, operands);
         return Ok(from_fn(len, |at| expr.nth(TRUSTED, at))?);
     }
     let nest = Nest::line::<W>(len, operands);
-    if const { E::FACTS.memory.is_some() } {
-        let (elements, _) = expr.memory();
-        return Ok(collect_memory(elements, &nest, len, "order of the result")?);
-    }
     if W::UNIT { collect_by::<W, E>(expr, &nest, len) } else { expr.collect(&nest, len) }
+}
+
+/// The same of elements in memory.
+#[track_caller]
+fn line_in_memory<T: Element>(
+    elements: Elements<'_, T>,
+    typed: bool,
+    len: usize,
+) -> Result<Vec<T>, DimError> {
+    let nest = if typed { Nest::line::<UnitStride>(len, 1) } else { Nest::line::<AnyStride>(len, 1) };
+    Ok(collect_memory(elements, &nest, len, "order of the result")?)
 }
 
 /// As [`line()`], into places that are there already.
@@ -217,12 +227,16 @@ pub(crate) fn few_into<T: Copy>(elements: Elements<'_, T>, axes: &[Axis; FEW], p
 #[inline(always)]
 #[track_caller]
 fn record_few<T>(axes: &[Axis; FEW], len: usize) {
-    record(|| {
-        let mut rows = Rows::new(FEW);
-        rows.push().iter_mut().zip(axes).for_each(|(stride, axis)| *stride = axis.stride);
-        let nest = Nest::map(&axes.map(|axis| axis.size), &[0, 1, 2, 3], &rows);
-        Step::Copy { reason: "order of the result", loops: Loops::new::<T>(&nest, len, 1) }
-    });
+    record(|| step_of_few(axes, len * size_of::<T>()));
+}
+
+#[cold]
+#[inline(never)]
+fn step_of_few(axes: &[Axis; FEW], bytes: usize) -> Step {
+    let mut rows = Rows::new(FEW);
+    rows.push().iter_mut().zip(axes).for_each(|(stride, axis)| *stride = axis.stride);
+    let nest = Nest::map(&axes.map(|axis| axis.size), &[0, 1, 2, 3], &rows);
+    Step::Copy { reason: "order of the result", loops: Loops::of_bytes(&nest, bytes, 1) }
 }
 
 /// The axes that all operands have, in the order of the set, and how many elements, where rustc knows that they lie alike; nothing if

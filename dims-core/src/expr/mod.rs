@@ -311,7 +311,7 @@ where
     let order: SmallVec<[usize; 8]> =
         (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && rows.varies(axis)).collect();
     let order = rows.in_memory_order(&order, sizes).unwrap_or(order);
-    let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
+    let len = shape.volume(&order, size_of::<E::Elem>())?;
     let nest = Nest::map(sizes, &order, &rows);
     let data = expr.collect(&nest, len)?;
     factors.operands.push(contract::Operand::owned(data, &order, sizes));

@@ -512,7 +512,7 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
     bias: Option<&B>,
 ) -> Result<Vec<W>, DimError> {
     let sizes = shape.sizes();
-    let len = shape.volume(axes.kept.iter().copied(), size_of::<W>())?;
+    let len = shape.volume(axes.kept, size_of::<W>())?;
     let [q, k, v] = &operands;
     let mut out = vec![0; sizes.len()];
     let mut step = 1;

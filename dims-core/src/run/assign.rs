@@ -139,7 +139,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
                 return Err(DimError::Broadcast { axis: axis_from_right, first: axis.size, second: size });
             }
         }
-        shape.volume(order.iter().copied(), 1)?;
+        shape.volume(order, 1)?;
         if let Some(name) = name {
             record::refuse::<T, S, R, _>(&value, &shape, name)?;
         }
@@ -444,7 +444,7 @@ pub trait OrderInto: AsTensor {
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
         tensor.unify(&mut shape)?;
         let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();
-        shape.volume(order.iter().copied(), 1)?;
+        shape.volume(order, 1)?;
         record::refuse::<Self::Elem, Self::Dims, Self::Rank, _>(&tensor.expr, &shape, "order_into")?;
         check_rank(axes.len(), L::GROUPS.as_slice().len() + Self::Rank::N)?;
         let loops = shape.sizes();

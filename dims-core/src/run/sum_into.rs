@@ -109,7 +109,7 @@ where
     check_rank(axes.len(), L::GROUPS.as_slice().len() + R::N)?;
     let (kept, reduced) = (Split::<S, R, D, L>::KEPT.as_slice(), Split::<S, R, D, L>::REDUCED.as_slice());
     let sizes = shape.sizes();
-    let len = shape.volume(kept.iter().copied(), size_of::<E::Elem>())?;
+    let len = shape.volume(kept, size_of::<E::Elem>())?;
     let mut strides = SmallVec::from_elem(0, sizes.len());
     if !spread(&axes, L::GROUPS.as_slice(), kept, sizes, &mut strides) {
         return Err(misfit(&axes, kept, &shape));
@@ -122,7 +122,7 @@ where
         return compiled::contract_onto(factors.operands, factors.scale, axes, target)
             .map_err(|error| shape.name_dims(error.into(), kept));
     }
-    let count = shape.volume(reduced.iter().copied(), 1)?;
+    let count = shape.volume(reduced, 1)?;
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(&shape, &mut rows);
     let nest = Nest::reduce(sizes, target.order(), reduced, &rows);

@@ -53,7 +53,6 @@ impl Nest {
         Nest::line_of(len, operands, W::UNIT)
     }
 
-    #[cfg_attr(not(debug_assertions), inline)]
     fn line_of(len: usize, operands: usize, typed: bool) -> Self {
         let mut strides = zeros(operands, [0; INLINE_STRIDES]);
         strides.fill(1);

@@ -21,6 +21,17 @@ macro_rules! compiled {
 
         $(#[$attribute])*
         #[track_caller]
+        fn contract_pair(
+            _: $crate::seal::Seal,
+            operands: [$crate::contract::Operand<'_, Self>; 2],
+            axes: $crate::contract::LoopAxes<'_>,
+            kept: &[usize],
+        ) -> Result<::alloc::vec::Vec<Self>, $crate::error::Error> {
+            $crate::contract::contract(operands.into_iter().collect(), Self::ONE, axes, kept)
+        }
+
+        $(#[$attribute])*
+        #[track_caller]
         fn contract_onto(
             _: $crate::seal::Seal,
             operands: $crate::contract::Operands<'_, Self>,

@@ -54,7 +54,7 @@ pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(
         if let (Some(operation), true, true) = (writer.opaque_operation(), is_float, writer.is_traced()) {
             return Err(lost(operation, writer.names_of_variables()));
         }
-        let len = shape.volume(axes.iter().copied(), size_of::<T>())?;
+        let len = shape.volume(axes, size_of::<T>())?;
         let data = expr.collect(&Nest::map(sizes, axes, &rows), len)?;
         return Ok(Field::held(sizes, &Buffer::from(data).held(), Place::contiguous(sizes, axes)));
     }

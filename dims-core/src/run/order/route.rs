@@ -170,22 +170,31 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     /// The sizes of the result's axes.
     #[inline]
     pub(crate) fn sizes(shape: &Shape) -> Result<SmallVec<[usize; 8]>, DimError> {
-        let loops = shape.sizes();
-        let order = Self::ORDER.as_slice();
-        let mut sizes: SmallVec<[usize; 8]> = SmallVec::new();
-        let mut next = 0;
-        for group in core::iter::repeat_n(1, Self::LEFT).chain(L::GROUPS.as_slice().iter().copied()) {
-            let axes = &order[next..next + group];
-            next += group;
-            match axes.iter().try_fold(1usize, |size, &axis| size.checked_mul(loops[axis])) {
-                Some(size) => sizes.push(size),
-                None if axes.iter().any(|&axis| loops[axis] == 0) => sizes.push(0),
-                None => return Err(DimError::TooLarge { dims: shape.describe(axes.iter().copied()) }),
-            }
-        }
-        sizes.extend(order[next..].iter().map(|&axis| loops[axis]));
-        Ok(sizes)
+        grouped_sizes(shape, Self::ORDER.as_slice(), Self::LEFT, L::GROUPS.as_slice())
     }
+}
+
+/// The sizes of axes in an order, of which the first `left` stay and the next ones are groups, each of which becomes one axis.
+fn grouped_sizes(
+    shape: &Shape,
+    order: &[usize],
+    left: usize,
+    groups: &[usize],
+) -> Result<SmallVec<[usize; 8]>, DimError> {
+    let loops = shape.sizes();
+    let mut sizes: SmallVec<[usize; 8]> = SmallVec::new();
+    let mut next = 0;
+    for group in core::iter::repeat_n(1, left).chain(groups.iter().copied()) {
+        let axes = &order[next..next + group];
+        next += group;
+        match axes.iter().try_fold(1usize, |size, &axis| size.checked_mul(loops[axis])) {
+            Some(size) => sizes.push(size),
+            None if axes.iter().any(|&axis| loops[axis] == 0) => sizes.push(0),
+            None => return Err(DimError::TooLarge { dims: shape.describe(axes) }),
+        }
+    }
+    sizes.extend(order[next..].iter().map(|&axis| loops[axis]));
+    Ok(sizes)
 }
 
 /// The sizes of few axes.

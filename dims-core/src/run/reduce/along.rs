@@ -74,7 +74,7 @@ where
     let mut shape = Shape::new::<A::Dims, A::Rank>();
     tensor.unify(&mut shape)?;
     let sizes = shape.sizes();
-    let len = shape.volume(order.iter().copied(), size_of::<A::Elem>())?;
+    let len = shape.volume(order, size_of::<A::Elem>())?;
     let mut expr = tensor.expr;
     let traced = traced::<A::Elem, A::Dims, A::Rank, A::Expr>(&expr, &shape)?;
     let mut rows = Rows::new(sizes.len());

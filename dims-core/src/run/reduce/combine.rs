@@ -143,10 +143,10 @@ where
 {
     let sizes = shape.sizes();
     let (kept, reduced) = (Split::<S, R, D>::KEPT.as_slice(), Split::<S, R, D>::REDUCED.as_slice());
-    let len = shape.volume(kept.iter().copied(), size_of::<Q::Out>())?;
-    let count = shape.volume(reduced.iter().copied(), 1)?;
+    let len = shape.volume(kept, size_of::<Q::Out>())?;
+    let count = shape.volume(reduced, 1)?;
     if let (Empty::Refused(op), 0, 1..) = (empty, count, len) {
-        return Err(DimError::EmptyReduction { op, dims: shape.describe(reduced.iter().copied()) });
+        return Err(DimError::EmptyReduction { op, dims: shape.describe(reduced) });
     }
     if let Some((operands, order)) = const { &Split::<S, R, D>::lines::<E>(Q::COUNTS) } {
         let nest = Nest::typed_reduce(order.as_slice(), sizes, kept, *operands);
