@@ -16,6 +16,7 @@ use crate::scalar::Real;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::any::Any;
 
 /// Queries of a tile: a multiple of the rows of a product's register tile.
 const QUERIES: usize = 192;
@@ -25,6 +26,15 @@ const QUERIES: usize = 192;
 const fn keys<T>() -> usize {
     let keys = 2048 / size_of::<T>();
     if keys < TILE { keys } else { TILE }
+}
+
+/// The elements in the type of the result; as they are, if that is the one that is computed with.
+pub fn narrowed<T: Real>(data: Vec<T::Wide>) -> Vec<T> {
+    let mut data = Some(data);
+    match (&mut data as &mut dyn Any).downcast_mut::<Option<Vec<T>>>() {
+        Some(same) => same.take().expect("it was just put there"),
+        None => data.into_iter().flatten().map(Real::narrow).collect(),
+    }
 }
 
 /// What there is to do.

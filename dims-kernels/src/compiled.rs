@@ -66,6 +66,19 @@ pub fn sum_of_pair<T: Num>(
     T::sum_of_pair(SEAL, operands, sizes, axes, describe)
 }
 
+/// An operand with elements in the type that is computed with, compiled once for the common element types.
+#[inline(always)]
+#[track_caller]
+pub fn widened<'a, T: Real>(operand: Operand<'a, T>, sizes: &[usize]) -> Result<Operand<'a, T::Wide>, Error> {
+    T::widened(SEAL, operand, sizes)
+}
+
+/// [`narrowed`](crate::attention::narrowed), compiled once for the common element types.
+#[inline(always)]
+pub fn narrowed<T: Real>(data: Vec<T::Wide>) -> Vec<T> {
+    T::narrowed(SEAL, data)
+}
+
 /// [`attend`](crate::attention::attend), compiled once for the common element types.
 ///
 /// # Safety

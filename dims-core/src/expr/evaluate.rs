@@ -4,7 +4,7 @@
 
 use crate::error::DimError;
 use crate::expr::Expr;
-use crate::expr::lowered::{is_lowered, lowered};
+use crate::expr::lowered::{LOWERS, is_lowered, lowered};
 use crate::expr::record::{is_active, mapped, traced, untraced};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
@@ -123,7 +123,7 @@ pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
         Err(expr) => expr,
     };
     let operands = operands.expect("rustc knows how the operands lie");
-    let data = if E::FACTS.owns && E::FACTS.memory.is_none() {
+    let data = if const { E::FACTS.owns && E::FACTS.memory.is_none() } {
         in_place::<S, Rank0, UnitStride, _>(expr, &Nest::line::<UnitStride>(len, operands), order, len)
     } else {
         line::<UnitStride, _>(&expr, len, operands)
@@ -146,7 +146,7 @@ pub(crate) fn line<W: StrideKind, E: Expr>(
     if const { E::FACTS.memory.is_some() } {
         return line_in_memory(expr.memory().0, W::UNIT, len);
     }
-    if E::FACTS.simple && len <= SMALL && !is_lowered(len) {
+    if const { E::FACTS.simple } && len <= SMALL && !is_lowered(len) {
         record_line::<W, E>(expr, len, operands);
         return Ok(from_fn(len, |at| expr.nth(TRUSTED, at))?);
     }
@@ -174,7 +174,7 @@ pub(crate) fn line_into<W: StrideKind, E: Expr>(
     operands: usize,
 ) -> Result<(), DimError> {
     record_line::<W, E>(expr, places.len(), operands);
-    if E::FACTS.simple && places.len() <= SMALL && !is_lowered(places.len()) {
+    if const { E::FACTS.simple } && places.len() <= SMALL && !is_lowered(places.len()) {
         places.iter_mut().enumerate().for_each(|(at, place)| *place = expr.nth(TRUSTED, at));
         return Ok(());
     }
@@ -188,7 +188,8 @@ fn long_line_into<W: StrideKind, E: Expr>(
     operands: usize,
 ) -> Result<(), DimError> {
     let nest = Nest::line::<W>(places.len(), operands);
-    if let Some(program) = lowered(expr, places.len()) {
+    if LOWERS
+        && let Some(program) = lowered(expr, places.len()) {
         fill_lowered(&program, &nest, places.into());
         return Ok(());
     }
@@ -296,7 +297,7 @@ pub(crate) fn at_once<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Owned<E::Ele
     }
     let list = const { &AxisList::in_memory(S::KEYS, 0) };
     let order = list.as_slice();
-    let expr = if E::FACTS.owns && E::FACTS.memory.is_some() {
+    let expr = if const { E::FACTS.owns && E::FACTS.memory.is_some() } {
         let sizes = sizes_of(expr.memory().1, order);
         match expr.into_contiguous::<S>(order) {
             Ok(data) => return Ok(Owned::laid_out(data, &sizes[..order.len()])),
@@ -369,7 +370,8 @@ pub(crate) fn collect_by<W: StrideKind, E: Expr + ?Sized>(
         expression: expr.describe(),
         loops: Loops::new::<E::Elem>(nest, len, threads),
     });
-    if let Some(program) = lowered(expr, len) {
+    if LOWERS
+        && let Some(program) = lowered(expr, len) {
         return Ok(collect_lowered(&program, nest, len)?);
     }
     if threads <= 1 {
@@ -397,7 +399,8 @@ pub(crate) fn in_place<U: Dims, R: Rank, W: StrideKind, E: Expr>(
         expression: expr.describe(),
         loops: Loops::new::<E::Elem>(nest, len, threads),
     });
-    if let Some(program) = lowered(&expr, len) {
+    if LOWERS
+        && let Some(program) = lowered(&expr, len) {
         let Some(place) = &own else { return Ok(collect_lowered(&program, nest, len)?) };
         replace_lowered(&program, nest, place, len);
         drop(program);

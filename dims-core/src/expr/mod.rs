@@ -77,7 +77,7 @@ impl<'a, T> Raw<'a, T> {
         positional: &[Axis],
         origin: Origin,
     ) -> Self {
-        Raw { elements, named: named.into(), positional: positional.into(), origin }
+        Raw { elements, named: SmallVec::from_slice(named), positional: SmallVec::from_slice(positional), origin }
     }
 }
 
@@ -213,7 +213,7 @@ pub trait Expr {
     where
         Self: Sized,
     {
-        if Self::FACTS.owns {
+        if const { Self::FACTS.owns } {
             in_place::<U, R, AnyStride, _>(self, nest, order, len)
         } else {
             self.collect(nest, len)

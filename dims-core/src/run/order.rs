@@ -9,6 +9,7 @@ pub use result::{ArrayRank, Ordered};
 pub(crate) use route::{Ordering, Route};
 
 use crate::error::{DimError, unwrap};
+use crate::expr::Expr;
 use crate::expr::evaluate::{evaluate, few, sizes_of};
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
@@ -99,7 +100,8 @@ where
 {
     let tensor = tensor.into_named();
     match Ordering::<A::Dims, A::Rank, L>::route(&tensor.expr) {
-        Route::Few { elements, axes, len } => {
+        // (The condition is that of this route, known to rustc.)
+        Route::Few { elements, axes, len } if const { A::Expr::FACTS.memory.is_some() } => {
             let data = few(elements, &axes, len)?;
             return Ok(X::build(data, &few_sizes(&axes)[FEW - L::GROUPS.as_slice().len()..]));
         }
@@ -110,7 +112,7 @@ where
                 return Ok(X::build(data, &sizes_of(axes, order)[..order.len()]));
             }
         }
-        Route::Nest => {}
+        Route::Few { .. } | Route::Nest => {}
     }
     let mut shape = Shape::new::<A::Dims, A::Rank>();
     tensor.unify(&mut shape)?;

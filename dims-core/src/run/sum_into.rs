@@ -3,7 +3,7 @@
 use crate::bind::source::{SourceMut, check_rank};
 use crate::dim::DimList;
 use crate::error::DimError;
-use crate::expr::lowered::lowered;
+use crate::expr::lowered::{LOWERS, lowered};
 use crate::expr::record::{is_active, refuse};
 use crate::expr::{Expr, Factors};
 use crate::order::{OrderList, Ordering};
@@ -133,8 +133,8 @@ where
         loops: Loops::new::<E::Elem>(&nest, len, threads::parts(work)),
         count,
     });
-    if let Some(program) =
-        lowered(expr, len.saturating_mul(count)).filter(|program| program.is_kernel::<E::Elem>())
+    if LOWERS
+        && let Some(program) = lowered(expr, len.saturating_mul(count)).filter(|program| program.is_kernel::<E::Elem>())
     {
         let sums = Sum
             .reduce_memory(unchecked::to_reduce_lowered(&program, &nest, work, len, count))

@@ -104,6 +104,21 @@ macro_rules! compiled {
     };
     (Real $(#[$attribute:meta])*) => {
         $(#[$attribute])*
+        #[track_caller]
+        fn widened<'a>(
+            _: $crate::seal::Seal,
+            operand: $crate::contract::Operand<'a, Self>,
+            sizes: &[usize],
+        ) -> Result<$crate::contract::Operand<'a, Self::Wide>, $crate::error::Error> {
+            operand.converted(sizes, $crate::scalar::Real::widen)
+        }
+
+        $(#[$attribute])*
+        fn narrowed(_: $crate::seal::Seal, data: ::alloc::vec::Vec<Self::Wide>) -> ::alloc::vec::Vec<Self> {
+            $crate::attention::narrowed(data)
+        }
+
+        $(#[$attribute])*
         unsafe fn attend<'w>(
             _: $crate::seal::Seal,
             work: &'w $crate::attention::Work<'w, Self>,

@@ -44,21 +44,45 @@ pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(
     shape: &Shape,
     axes: &[usize],
 ) -> Result<Field, DimError> {
-    let sizes = shape.sizes();
-    let mut rows = Rows::new(sizes.len());
+    let mut rows = Rows::new(shape.sizes().len());
     expr.rows::<U, Rank0>(shape, &mut rows);
+    let mut collect = |nest: &Nest, len| Ok(Buffer::from(expr.collect(nest, len)?).held());
+    // (Programs know constants and elements in memory: no kernel is instantiated to compute these.)
+    let collect: Option<Collect<'_>> = if const { E::FACTS.factors == 0 || E::FACTS.memory.is_some() } {
+        None
+    } else {
+        Some(&mut collect)
+    };
+    field_of(DType::of::<T>(), size_of::<T>(), shape, (&rows, axes), &mut |writer| expr.write(writer), collect)
+}
+
+/// Computes the elements of a nest.
+type Collect<'a> = &'a mut dyn FnMut(&Nest, usize) -> Result<Arc<dyn Held>, DimError>;
+
+/// The same for elements of a type with so many bytes, which `collect` computes if programs do not know the expression.
+#[track_caller]
+fn field_of<'w>(
+    dtype: Option<DType>,
+    bytes: usize,
+    shape: &Shape,
+    (rows, axes): (&Rows, &[usize]),
+    write: &mut dyn FnMut(&mut Writer<'w>) -> Register,
+    collect: Option<Collect<'_>>,
+) -> Result<Field, DimError> {
+    let sizes = shape.sizes();
     let mut writer = Writer::new();
-    let value = expr.write(&mut writer);
-    let is_float = DType::of::<T>().is_some_and(DType::is_float);
-    if writer.opaque_operation().is_some() {
-        if let (Some(operation), true, true) = (writer.opaque_operation(), is_float, writer.is_traced()) {
-            return Err(lost(operation, writer.names_of_variables()));
-        }
-        let len = shape.volume(axes, size_of::<T>())?;
-        let data = expr.collect(&Nest::map(sizes, axes, &rows), len)?;
-        return Ok(Field::held(sizes, &Buffer::from(data).held(), Place::contiguous(sizes, axes)));
+    let value = write(&mut writer);
+    if let Some(operation) = writer.opaque_operation() {
+        let is_float = dtype.is_some_and(DType::is_float);
+        let collect = match collect {
+            Some(collect) if !(is_float && writer.is_traced()) => collect,
+            _ => return Err(lost(operation, writer.names_of_variables())),
+        };
+        let len = shape.volume(axes, bytes)?;
+        let held = collect(&Nest::map(sizes, axes, rows), len)?;
+        return Ok(Field::held(sizes, &held, Place::contiguous(sizes, axes)));
     }
-    match writer.finish_any(value, sizes, &rows) {
+    match writer.finish_any(value, sizes, rows) {
         Ok(field) => Ok(field),
         Err(Unrecorded::Memory(error)) => Err(error.into()),
         Err(_) => unreachable!("it was computed before, and programs know it"),
@@ -253,14 +277,16 @@ pub(crate) fn mapped<T: Element>(data: Vec<T>, traced: Traced, order: &[usize]) 
 #[cold]
 #[track_caller]
 fn part<T: Element>(data: Vec<T>, field: Box<Field>, order: &[usize]) -> Buffer<T> {
-    node(data, part_in(field, order))
+    let node = part_node(DType::of::<T>(), data.len(), field, order);
+    Buffer::traced(data, node)
 }
 
-/// A field as the only part of a step, whose elements are contiguous in an order of loops.
+/// A step whose only part is a field, with elements that are contiguous in an order of loops.
+#[track_caller]
 #[expect(clippy::boxed_local, reason = "callers hand a pointer on")]
-fn part_in(field: Box<Field>, order: &[usize]) -> Step {
+fn part_node(dtype: Option<DType>, len: usize, field: Box<Field>, order: &[usize]) -> Arc<Node> {
     let place = Place::contiguous(&field.sizes, order);
-    Step::Parts(vec![Part { field: *field, place }])
+    new_node(dtype, len, Step::Parts(vec![Part { field: *field, place }]))
 }
 
 /// The results of a reduction, contiguous in the order of the loops that are kept.
@@ -289,28 +315,31 @@ fn reduction_of<T: Element>(
     reduction: Reduction,
     operation: &'static str,
 ) -> Result<Buffer<T>, DimError> {
-    Ok(node(data, reduction_step(DType::of::<T>(), field, axes, reduction, operation)?))
+    let node = reduction_node(DType::of::<T>(), data.len(), field, axes, reduction, operation)?;
+    Ok(Buffer::traced(data, node))
 }
 
 #[track_caller]
 #[expect(clippy::boxed_local, reason = "callers hand a pointer on")]
-fn reduction_step(
+fn reduction_node(
     dtype: Option<DType>,
+    len: usize,
     field: Box<Field>,
     (kept, reduced): (&[usize], &[usize]),
     reduction: Reduction,
     operation: &'static str,
-) -> Result<Step, DimError> {
+) -> Result<Arc<Node>, DimError> {
     if reduction == Reduction::Opaque {
         return Err(lost(operation, names_of_variables(field.nodes())));
     }
-    let dtype = dtype.expect("what is recorded are floats");
-    let rule =
-        rules::Reduced { field: *field, kept: kept.to_vec(), reduced: reduced.to_vec(), reduction, dtype };
-    Ok(match rule.as_sum() {
+    let own = dtype.expect("what is recorded are floats");
+    let (kept, reduced) = (kept.to_vec(), reduced.to_vec());
+    let rule = rules::Reduced { field: *field, kept, reduced, reduction, dtype: own };
+    let step = match rule.as_sum() {
         Some(part) => Step::Parts(vec![part]),
         None => Step::Rule(Box::new(rule)),
-    })
+    };
+    Ok(new_node(dtype, len, step))
 }
 
 /// The results of work along the loops `lines`, contiguous in an order of all loops.
@@ -327,7 +356,8 @@ pub(crate) fn along<T: Element>(
     match traced {
         None => Ok(data.into()),
         Some(field) => {
-            Ok(node(data, lines_step(DType::of::<T>(), field, (order, lines), work, operation)?))
+            let node = lines_node(DType::of::<T>(), data.len(), field, (order, lines), work, operation)?;
+            Ok(Buffer::traced(data, node))
         }
     }
 }
@@ -335,19 +365,21 @@ pub(crate) fn along<T: Element>(
 #[cold]
 #[track_caller]
 #[expect(clippy::boxed_local, reason = "callers hand a pointer on")]
-fn lines_step(
+fn lines_node(
     dtype: Option<DType>,
+    len: usize,
     field: Box<Field>,
     (order, lines): (&[usize], &[usize]),
     work: LineWork,
     operation: &'static str,
-) -> Result<Step, DimError> {
+) -> Result<Arc<Node>, DimError> {
     if work == LineWork::Opaque {
         return Err(lost(operation, names_of_variables(field.nodes())));
     }
-    let dtype = dtype.expect("what is recorded are floats");
+    let own = dtype.expect("what is recorded are floats");
     let (order, lines) = (order.to_vec(), lines.to_vec());
-    Ok(Step::Rule(Box::new(rules::Along { field: *field, order, lines, work, dtype })))
+    let rule = rules::Along { field: *field, order, lines, work, dtype: own };
+    Ok(new_node(dtype, len, Step::Rule(Box::new(rule))))
 }
 
 /// The memory of a buffer, if it is traced.

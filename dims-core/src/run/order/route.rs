@@ -53,6 +53,9 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         plain
     };
 
+    /// Whether there are so few axes that few elements are copied one by one.
+    const IS_FEW: bool = Self::PLAIN && Self::ORDER.as_slice().len() <= FEW;
+
     /// How many operands `E` has, if rustc knows that all of them lie in this order.
     pub(crate) const fn typed<E: Expr>() -> Option<usize> {
         if Self::PLAIN { E::FACTS.layout.operands_in(Self::ORDER, S::KEYS) } else { None }
@@ -61,7 +64,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     /// The elements and sizes of a tensor that owns them and has them in this order, which is what most reductions yield.
     #[inline(always)]
     pub(super) fn as_it_is<E: Expr>(expr: E) -> Result<(Vec<E::Elem>, [usize; MAX_DIMS]), E> {
-        if !Self::PLAIN || E::FACTS.memory.is_none() {
+        if const { !Self::PLAIN || E::FACTS.memory.is_none() } {
             return Err(expr);
         }
         let sizes = sizes_of(expr.memory().1, Self::ORDER.as_slice());
@@ -74,7 +77,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         expr: &'e E,
         out: &[Axis],
     ) -> Option<(Elements<'e, E::Elem>, usize)> {
-        if !Self::PLAIN || E::FACTS.memory.is_none() {
+        if const { !Self::PLAIN || E::FACTS.memory.is_none() } {
             return None;
         }
         let (from, axes) = expr.memory();
@@ -97,11 +100,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     #[inline(always)]
     fn small<E: Expr>(expr: &E) -> Option<(Elements<'_, E::Elem>, [Axis; FEW], usize)> {
         let order = Self::ORDER.as_slice();
-        if !Self::PLAIN
-            || E::FACTS.memory.is_none()
-            || order.len() > FEW
-            || const { Self::typed::<E>().is_some() }
-        {
+        if const { !Self::IS_FEW || E::FACTS.memory.is_none() || Self::typed::<E>().is_some() } {
             return None;
         }
         let (elements, axes) = expr.memory();
@@ -126,7 +125,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         let line = if let Some(operands) = const { Self::typed::<E>() } {
             // (If sizes conflict, the plan names them.)
             typed_line::<S, E>(expr).map(|(axes, len)| (axes, len, operands))
-        } else if Self::PLAIN {
+        } else if const { Self::PLAIN } {
             in_line::<S, E>(expr, Self::ORDER)
         } else {
             None

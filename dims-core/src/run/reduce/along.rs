@@ -3,7 +3,7 @@
 use crate::dim::DimList;
 use crate::error::DimError;
 use crate::expr::Expr;
-use crate::expr::lowered::lowered;
+use crate::expr::lowered::{LOWERS, lowered};
 use crate::expr::record::{self, traced};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
@@ -80,7 +80,7 @@ where
     let mut rows = Rows::new(sizes.len());
     expr.rows::<A::Dims, A::Rank>(&shape, &mut rows);
     let lying =
-        if A::Expr::FACTS.owns && along.len() == 1 { rows.in_memory_order(order, sizes) } else { None };
+        if const { A::Expr::FACTS.owns } && along.len() == 1 { rows.in_memory_order(order, sizes) } else { None };
     let order = match &lying {
         Some(lying) if expr.place::<A::Elem, A::Dims, A::Rank>(lying, len).is_some() => lying,
         _ => order,
@@ -122,7 +122,8 @@ where
             } else {
                 let own = expr.place::<A::Elem, A::Dims, A::Rank>(order, len);
                 let owned = "the expression owns what is at this place";
-                if let Some(program) = lowered(&expr, len) {
+                if LOWERS
+                    && let Some(program) = lowered(&expr, len) {
                     let data = match &own {
                         None => collect_lowered(&program, &nest, len),
                         Some(place) => {

@@ -3,7 +3,7 @@
 use crate::dim::DimList;
 use crate::error::DimError;
 use crate::expr::Expr;
-use crate::expr::lowered::lowered;
+use crate::expr::lowered::{LOWERS, lowered};
 use crate::expr::record::{self, traced};
 use crate::named::Named;
 use crate::plan::axes::{AxisList, Layout};
@@ -181,8 +181,8 @@ fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Element>>(
         let (elements, _) = expr.memory();
         return Ok(reducer.reduce_memory(to_reduce(elements, nest, work, len, count))?);
     }
-    if let Some(program) =
-        lowered(expr, len.saturating_mul(count)).filter(|program| program.is_kernel::<E::Elem>())
+    if LOWERS
+        && let Some(program) = lowered(expr, len.saturating_mul(count)).filter(|program| program.is_kernel::<E::Elem>())
     {
         return Ok(reducer.reduce_memory(to_reduce_lowered(&program, nest, work, len, count))?);
     }

@@ -86,7 +86,9 @@ where
         let (data, order) = sum_of_memory(expr.pair(), positions, &shape, axes, &|| expr.describe())?;
         return Ok(finished_in(mapped(data, traced, &order), &order, sizes));
     }
-    if let Some(supports) = is_product::<S, R, _>(expr, &shape, kept) {
+    if const { E::FACTS.factors >= 2 }
+        && let Some(supports) = is_product::<S, R, _>(expr, &shape, kept)
+    {
         let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
         expr.factors::<S, R>(&shape, &mut factors)?;
         let name = |axis| explain::name(S::KEYS, axis);
@@ -190,7 +192,7 @@ pub(crate) fn is_product<S: Dims, R: Rank, E: Expr<Elem: Num>>(
     shape: &Shape,
     kept: &[usize],
 ) -> Option<contract::Supports> {
-    if E::FACTS.factors < 2 {
+    if const { E::FACTS.factors < 2 } {
         return None;
     }
     let sizes = shape.sizes();
