@@ -236,7 +236,7 @@ impl<T: Real> Piece<'_, T> {
         let mut at = vec![0; work.nest.depth()];
         for unit in self.units.clone() {
             let (mut batch, block) = (unit / self.blocks, unit % self.blocks);
-            for (at, &size) in at[..work.query].iter_mut().zip(&work.nest.sizes).rev() {
+            for (at, &size) in at[..work.query].iter_mut().zip(work.nest.sizes.iter()).rev() {
                 *at = batch % size;
                 batch /= size;
             }

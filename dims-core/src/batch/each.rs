@@ -138,8 +138,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
             Some(sizes) if sizes[..] != *shape.sizes() => {
                 let names = S::KEYS.as_slice().iter().map(|key| key.name);
                 let named = names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied());
-                let (first, second) =
-                    (crate::error::list_sizes(named), shape.describe(&shape.all_axes()));
+                let (first, second) = (crate::error::list_sizes(named), shape.describe(&shape.all_axes()));
                 let what = format!("the results of single examples differ: {first}, but then {second}");
                 return Err(DimError::Shape { what });
             }

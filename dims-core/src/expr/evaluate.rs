@@ -188,8 +188,7 @@ fn long_line_into<W: StrideKind, E: Expr>(
     operands: usize,
 ) -> Result<(), DimError> {
     let nest = Nest::line::<W>(places.len(), operands);
-    if LOWERS
-        && let Some(program) = lowered(expr, places.len()) {
+    if LOWERS && let Some(program) = lowered(expr, places.len()) {
         fill_lowered(&program, &nest, places.into());
         return Ok(());
     }
@@ -370,8 +369,7 @@ pub(crate) fn collect_by<W: StrideKind, E: Expr + ?Sized>(
         expression: expr.describe(),
         loops: Loops::new::<E::Elem>(nest, len, threads),
     });
-    if LOWERS
-        && let Some(program) = lowered(expr, len) {
+    if LOWERS && let Some(program) = lowered(expr, len) {
         return Ok(collect_lowered(&program, nest, len)?);
     }
     if threads <= 1 {
@@ -399,8 +397,7 @@ pub(crate) fn in_place<U: Dims, R: Rank, W: StrideKind, E: Expr>(
         expression: expr.describe(),
         loops: Loops::new::<E::Elem>(nest, len, threads),
     });
-    if LOWERS
-        && let Some(program) = lowered(&expr, len) {
+    if LOWERS && let Some(program) = lowered(&expr, len) {
         let Some(place) = &own else { return Ok(collect_lowered(&program, nest, len)?) };
         replace_lowered(&program, nest, place, len);
         drop(program);

@@ -77,7 +77,12 @@ impl<'a, T> Raw<'a, T> {
         positional: &[Axis],
         origin: Origin,
     ) -> Self {
-        Raw { elements, named: SmallVec::from_slice(named), positional: SmallVec::from_slice(positional), origin }
+        Raw {
+            elements,
+            named: SmallVec::from_slice(named),
+            positional: SmallVec::from_slice(positional),
+            origin,
+        }
     }
 }
 

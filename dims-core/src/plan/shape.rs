@@ -250,7 +250,6 @@ impl Shape {
 #[cold]
 pub fn misfit(axes: &[Axis], order: &[usize], shape: &Shape) -> DimError {
     let found: Vec<_> = axes.iter().map(|axis| axis.size).collect();
-    let what =
-        format!("{} do not fit into an array of shape {found:?}", shape.describe(order));
+    let what = format!("{} do not fit into an array of shape {found:?}", shape.describe(order));
     DimError::Shape { what }
 }

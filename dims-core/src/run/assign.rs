@@ -72,8 +72,7 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
     let nest = Nest::map(sizes, order, &rows);
     let len = nest.positions();
     record(|| Step::Elementwise { expression: expr.describe(), loops: Loops::new::<E::Elem>(&nest, len, 1) });
-    if LOWERS
-        && let Some(program) = lowered_for_places(expr, len) {
+    if LOWERS && let Some(program) = lowered_for_places(expr, len) {
         write_lowered(&program, &nest, out, offset);
         return Ok(part);
     }
@@ -154,7 +153,10 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
         let (mut place, indices) = self.elements();
         // (Where values accumulate, one is there before the next is added.)
         let accumulates = scatters || nest.strides_of(0).contains(&0);
-        if LOWERS && !accumulates && let Some(program) = lowered_update(&mut place, &value, op, nest.positions()) {
+        if LOWERS
+            && !accumulates
+            && let Some(program) = lowered_update(&mut place, &value, op, nest.positions())
+        {
             update_lowered(&program, &nest, place);
             return Ok(());
         }
@@ -467,8 +469,7 @@ pub trait OrderInto: AsTensor {
             return Ok(());
         }
         record_update::<Self::Elem>(&nest, false, || format!("assign(place, {})", tensor.expr.describe()));
-        if LOWERS
-            && let Some(program) = lowered_update(&mut place, &tensor.expr, Replace, nest.positions()) {
+        if LOWERS && let Some(program) = lowered_update(&mut place, &tensor.expr, Replace, nest.positions()) {
             update_lowered(&program, &nest, place);
             return Ok(());
         }

@@ -134,7 +134,8 @@ where
         count,
     });
     if LOWERS
-        && let Some(program) = lowered(expr, len.saturating_mul(count)).filter(|program| program.is_kernel::<E::Elem>())
+        && let Some(program) =
+            lowered(expr, len.saturating_mul(count)).filter(|program| program.is_kernel::<E::Elem>())
     {
         let sums = Sum
             .reduce_memory(unchecked::to_reduce_lowered(&program, &nest, work, len, count))

@@ -93,7 +93,7 @@ unsafe fn write_all(program: &LoweredProgram<'_>, nest: &Nest, start: *mut u8, l
     assert_eq!(nest.positions(), len, "the loop nest covers the result");
     let mut strides: SmallVec<[isize; 8]> = SmallVec::from_elem(0, nest.depth());
     let mut step = 1;
-    for (stride, &size) in strides.iter_mut().zip(&nest.sizes).rev() {
+    for (stride, &size) in strides.iter_mut().zip(nest.sizes.iter()).rev() {
         *stride = step;
         step *= size as isize;
     }

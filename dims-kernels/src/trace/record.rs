@@ -192,7 +192,11 @@ impl<'w> Writer<'w> {
             None => Memory::Borrowed(Borrowed { start, dtype, reached, memory: PhantomData }),
         };
         let number = self.push(memory);
-        if self.exact && !dtype.is_exact() { self.opaque(element.name) } else { self.build.load(number, dtype) }
+        if self.exact && !dtype.is_exact() {
+            self.opaque(element.name)
+        } else {
+            self.build.load(number, dtype)
+        }
     }
 
     /// A row that nothing is read along.
@@ -421,7 +425,6 @@ impl Leaf<'_> {
             Memory::Position => DType::Isize,
         }
     }
-
 
     fn operand(
         &self,

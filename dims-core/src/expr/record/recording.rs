@@ -48,12 +48,16 @@ pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(
     expr.rows::<U, Rank0>(shape, &mut rows);
     let mut collect = |nest: &Nest, len| Ok(Buffer::from(expr.collect(nest, len)?).held());
     // (Programs know constants and elements in memory: no kernel is instantiated to compute these.)
-    let collect: Option<Collect<'_>> = if const { E::FACTS.factors == 0 || E::FACTS.memory.is_some() } {
-        None
-    } else {
-        Some(&mut collect)
-    };
-    field_of(DType::of::<T>(), size_of::<T>(), shape, (&rows, axes), &mut |writer| expr.write(writer), collect)
+    let collect: Option<Collect<'_>> =
+        if const { E::FACTS.factors == 0 || E::FACTS.memory.is_some() } { None } else { Some(&mut collect) };
+    field_of(
+        DType::of::<T>(),
+        size_of::<T>(),
+        shape,
+        (&rows, axes),
+        &mut |writer| expr.write(writer),
+        collect,
+    )
 }
 
 /// Computes the elements of a nest.

@@ -79,8 +79,11 @@ where
     let traced = traced::<A::Elem, A::Dims, A::Rank, A::Expr>(&expr, &shape)?;
     let mut rows = Rows::new(sizes.len());
     expr.rows::<A::Dims, A::Rank>(&shape, &mut rows);
-    let lying =
-        if const { A::Expr::FACTS.owns } && along.len() == 1 { rows.in_memory_order(order, sizes) } else { None };
+    let lying = if const { A::Expr::FACTS.owns } && along.len() == 1 {
+        rows.in_memory_order(order, sizes)
+    } else {
+        None
+    };
     let order = match &lying {
         Some(lying) if expr.place::<A::Elem, A::Dims, A::Rank>(lying, len).is_some() => lying,
         _ => order,
@@ -122,8 +125,7 @@ where
             } else {
                 let own = expr.place::<A::Elem, A::Dims, A::Rank>(order, len);
                 let owned = "the expression owns what is at this place";
-                if LOWERS
-                    && let Some(program) = lowered(&expr, len) {
+                if LOWERS && let Some(program) = lowered(&expr, len) {
                     let data = match &own {
                         None => collect_lowered(&program, &nest, len),
                         Some(place) => {

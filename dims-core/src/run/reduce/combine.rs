@@ -182,7 +182,8 @@ fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Element>>(
         return Ok(reducer.reduce_memory(to_reduce(elements, nest, work, len, count))?);
     }
     if LOWERS
-        && let Some(program) = lowered(expr, len.saturating_mul(count)).filter(|program| program.is_kernel::<E::Elem>())
+        && let Some(program) =
+            lowered(expr, len.saturating_mul(count)).filter(|program| program.is_kernel::<E::Elem>())
     {
         return Ok(reducer.reduce_memory(to_reduce_lowered(&program, nest, work, len, count))?);
     }

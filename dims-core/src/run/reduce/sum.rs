@@ -2,8 +2,8 @@
 
 use crate::dim::DimList;
 use crate::error::DimError;
-use crate::expr::record::{is_active, mapped, traced};
 use crate::expr::leaf::row_at;
+use crate::expr::record::{is_active, mapped, traced};
 use crate::expr::{Expr, Factors};
 use crate::named::Named;
 use crate::plan::direct::{Memory, Typed};
