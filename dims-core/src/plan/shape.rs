@@ -137,7 +137,12 @@ impl Shape {
     }
 
     /// Every dim must have a size by now; else it is the static one of the dim, or the least that is proposed.
+    #[cfg_attr(not(debug_assertions), inline)]
     pub fn finish(&mut self) -> Result<(), DimError> {
+        if self.sizes.iter().any(|&size| size == UNSIZED) { self.set_unsized() } else { Ok(()) }
+    }
+
+    fn set_unsized(&mut self) -> Result<(), DimError> {
         for (at, (key, size)) in self.keys.as_slice().iter().zip(&mut self.sizes).enumerate() {
             if *size == UNSIZED {
                 let proposed = || self.proposed.iter().filter(|own| own.0 == at).map(|own| own.1).min();

@@ -97,7 +97,8 @@ where
     X: Dims,
     Q: Reducer<A::Elem, Out: Element>,
 {
-    let shape = reference::<A>(expr).unified_shape()?;
+    let mut shape = Shape::new::<A::Dims, A::Rank>();
+    reference::<A>(expr).unify(&mut shape)?;
     fused::<A::Dims, A::Rank, _, D, X, _>(expr, &shape, reducer, empty)
 }
 

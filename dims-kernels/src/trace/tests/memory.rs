@@ -3,7 +3,7 @@
 use crate::memory::buffer::Buffer;
 use crate::ops::code::DType;
 use crate::trace::registry::find;
-use crate::trace::{Node, Step, is_active};
+use crate::trace::{Node, is_active};
 use alloc::vec::Vec;
 use std::sync::{Barrier, mpsc};
 use std::thread;

@@ -5,7 +5,7 @@ use crate::ops::code::{Binary, DType, Unary};
 use crate::program::{Builder, Register};
 use crate::scalar::CastTo;
 use crate::trace::windows::gathered;
-use crate::trace::{Field, Held, Node, Operand, Part, Place, Source, Step, Table, evaluate};
+use crate::trace::{Field, Held, Node, Operand, Part, Place, Source, Table, evaluate};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use proptest::prelude::*;
