@@ -139,7 +139,7 @@ impl Shape {
     /// Every dim must have a size by now; else it is the static one of the dim, or the least that is proposed.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn finish(&mut self) -> Result<(), DimError> {
-        if self.sizes.iter().any(|&size| size == UNSIZED) { self.set_unsized() } else { Ok(()) }
+        if self.sizes.contains(&UNSIZED) { self.set_unsized() } else { Ok(()) }
     }
 
     fn set_unsized(&mut self) -> Result<(), DimError> {
