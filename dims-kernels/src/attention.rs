@@ -17,6 +17,7 @@ use crate::scalar::Real;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::any::Any;
 
 pub use scores::{Allowed, Change, LoweredScores, ScoreTile, lowered_scores};
 
@@ -28,6 +29,15 @@ const QUERIES: usize = 192;
 const fn keys<T>() -> usize {
     let keys = 2048 / size_of::<T>();
     if keys < TILE { keys } else { TILE }
+}
+
+/// The elements in the type of the result; as they are, if that is the one that is computed with.
+pub fn narrowed<T: Real>(data: Vec<T::Wide>) -> Vec<T> {
+    let mut data = Some(data);
+    match (&mut data as &mut dyn Any).downcast_mut::<Option<Vec<T>>>() {
+        Some(same) => same.take().expect("it was just put there"),
+        None => data.into_iter().flatten().map(Real::narrow).collect(),
+    }
 }
 
 /// An attention: its loops, its operands, and the scale of the scores.
@@ -143,7 +153,7 @@ impl<T: Real> Piece<'_, T> {
         let mut at = vec![0; work.nest.depth()];
         for unit in self.units.clone() {
             let (mut batch, block) = (unit / self.blocks, unit % self.blocks);
-            for (at, &size) in at[..work.query].iter_mut().zip(&work.nest.sizes).rev() {
+            for (at, &size) in at[..work.query].iter_mut().zip(work.nest.sizes.iter()).rev() {
                 *at = batch % size;
                 batch /= size;
             }

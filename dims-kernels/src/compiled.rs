@@ -31,6 +31,17 @@ pub fn contract<T: Num>(
     T::contract(SEAL, operands, scale, axes, target)
 }
 
+/// The same of two operands.
+#[inline(always)]
+#[track_caller]
+pub fn contract_pair<T: Num>(
+    operands: [Operand<'_, T>; 2],
+    axes: LoopAxes<'_>,
+    target: Target<'_, T>,
+) -> Result<Vec<T>, Error> {
+    T::contract_pair(SEAL, operands, axes, target)
+}
+
 /// [`sum_of_pair`](crate::contract::sum_of_pair), compiled once for the common element types.
 #[inline(always)]
 #[track_caller]
@@ -41,6 +52,19 @@ pub fn sum_of_pair<T: Num>(
     describe: &dyn Fn() -> String,
 ) -> Result<Vec<T>, Error> {
     T::sum_of_pair(SEAL, operands, sizes, axes, describe)
+}
+
+/// An operand with elements in the type that is computed with, compiled once for the common element types.
+#[inline(always)]
+#[track_caller]
+pub fn widened<'a, T: Real>(operand: Operand<'a, T>, sizes: &[usize]) -> Result<Operand<'a, T::Wide>, Error> {
+    T::widened(SEAL, operand, sizes)
+}
+
+/// [`narrowed`](crate::attention::narrowed), compiled once for the common element types.
+#[inline(always)]
+pub fn narrowed<T: Real>(data: Vec<T::Wide>) -> Vec<T> {
+    T::narrowed(SEAL, data)
 }
 
 /// [`attend`](crate::attention::attend), compiled once for the common element types.

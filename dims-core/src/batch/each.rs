@@ -138,15 +138,14 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
             Some(sizes) if sizes[..] != *shape.sizes() => {
                 let names = S::KEYS.as_slice().iter().map(|key| key.name);
                 let named = names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied());
-                let (first, second) =
-                    (crate::error::list_sizes(named), shape.describe(0..shape.sizes().len()));
+                let (first, second) = (crate::error::list_sizes(named), shape.describe(&shape.all_axes()));
                 let what = format!("the results of single examples differ: {first}, but then {second}");
                 return Err(DimError::Shape { what });
             }
             Some(_) => (),
         }
         let part = evaluate::<S, R, _>(self.expr, &shape, order)?;
-        let too_large = |_| DimError::TooLarge { dims: shape.describe(0..0) };
+        let too_large = |_| DimError::TooLarge { dims: shape.describe(&[]) };
         results.data.try_reserve(part.len()).map_err(too_large)?;
         results.traced.extend(record::whole_at(&part, results.data.len()));
         results.data.extend_from_slice(&part);

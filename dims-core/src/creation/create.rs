@@ -457,7 +457,7 @@ pub fn full_like<A: Computable>(tensor: A, value: A::Elem) -> Evaluated<A> {
 pub fn try_full_like<A: Computable>(tensor: A, value: A::Elem) -> Result<Evaluated<A>, DimError> {
     let shape = tensor.into_named().unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
-    let len = shape.volume(order.iter().copied(), size_of::<A::Elem>())?;
+    let len = shape.volume(order, size_of::<A::Elem>())?;
     let mut data = reserve(len).map_err(|error| shape.name_dims(error.into(), order))?;
     data.resize(len, value);
     let sizes = shape.sizes_in(order);

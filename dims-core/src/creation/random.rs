@@ -200,7 +200,7 @@ pub fn try_randn_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> Result
 fn drawn_like<A: Computable>(tensor: A, draw: impl Fn(u64) -> A::Elem) -> Result<Evaluated<A>, DimError> {
     let shape = tensor.into_named().unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
-    let len = shape.volume(order.iter().copied(), size_of::<A::Elem>())?;
+    let len = shape.volume(order, size_of::<A::Elem>())?;
     let data = Destination::New(len)
         .from_fn(|at| draw(at as u64))
         .map_err(|error| shape.name_dims(error.into(), order))?;

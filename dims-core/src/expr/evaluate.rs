@@ -4,7 +4,7 @@
 
 use crate::error::DimError;
 use crate::expr::Expr;
-use crate::expr::lowered::{is_lowered, lowered};
+use crate::expr::lowered::{LOWERS, is_lowered, lowered};
 use crate::expr::record::{is_active, mapped, traced, untraced};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
@@ -59,7 +59,7 @@ pub(crate) fn computed<S: Dims, R: Rank, E: Expr>(
     shape: &Shape,
     order: &[usize],
 ) -> Result<Vec<E::Elem>, DimError> {
-    let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
+    let len = shape.volume(order, size_of::<E::Elem>())?;
     let expr = match expr.into_contiguous::<S>(order) {
         Ok(data) => return Ok(data),
         Err(expr) => expr,
@@ -113,14 +113,14 @@ pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
     order: &[usize],
     operands: Option<usize>,
 ) -> Result<Buffer<E::Elem>, DimError> {
-    let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
+    let len = shape.volume(order, size_of::<E::Elem>())?;
     let traced = traced::<E::Elem, S, Rank0, E>(&expr, shape)?;
     let expr = match expr.into_contiguous::<S>(order) {
         Ok(data) => return Ok(data.into()),
         Err(expr) => expr,
     };
     let operands = operands.expect("rustc knows how the operands lie");
-    let data = if E::FACTS.owns && E::FACTS.memory.is_none() {
+    let data = if const { E::FACTS.owns && E::FACTS.memory.is_none() } {
         in_place::<S, Rank0, UnitStride, _>(expr, &Nest::line::<UnitStride>(len, operands), order, len)
     } else {
         line::<UnitStride, _>(&expr, operands, Destination::New(len))
@@ -141,16 +141,27 @@ pub(crate) fn line<W: StrideKind, E: Expr>(
     to: Destination<'_, E::Elem>,
 ) -> Result<Vec<E::Elem>, DimError> {
     let len = to.len();
-    if E::FACTS.simple && E::FACTS.memory.is_none() && len <= SMALL && !is_lowered(len) {
+    if const { E::FACTS.memory.is_some() } {
+        return line_in_memory(expr.memory().0, W::UNIT, to);
+    }
+    if const { E::FACTS.simple } && len <= SMALL && !is_lowered(len) {
         note_line::<W, E>(expr, len, operands);
         return each_in_line::<E::Elem>(to, |at| expr.nth(at)).map_err(DimError::from);
     }
     let nest = Nest::line::<W>(len, operands);
-    if const { E::FACTS.memory.is_some() } {
-        let (elements, _) = expr.memory();
-        return Ok(collect_memory(elements, &nest, to, "order of the result")?);
-    }
     if W::UNIT { collect_by::<W, E>(expr, &nest, to) } else { expr.collect(&nest, to) }
+}
+
+/// The same of elements in memory.
+#[track_caller]
+fn line_in_memory<T: Element>(
+    elements: Elements<'_, T>,
+    typed: bool,
+    to: Destination<'_, T>,
+) -> Result<Vec<T>, DimError> {
+    let len = to.len();
+    let nest = if typed { Nest::line::<UnitStride>(len, 1) } else { Nest::line::<AnyStride>(len, 1) };
+    Ok(collect_memory(elements, &nest, to, "order of the result")?)
 }
 
 /// As [`line()`], to places.
@@ -162,7 +173,7 @@ pub(crate) fn line_into<W: StrideKind, E: Expr>(
     places: &mut [E::Elem],
 ) -> Result<(), DimError> {
     let len = places.len();
-    if E::FACTS.simple && len <= SMALL && !is_lowered(len) {
+    if const { E::FACTS.simple } && len <= SMALL && !is_lowered(len) {
         note_line::<W, E>(expr, len, operands);
         each_into_line(places, |at| expr.nth(at));
         return Ok(());
@@ -197,13 +208,17 @@ pub(crate) fn few<T: Copy>(
     axes: &[Axis; FEW],
     to: Destination<'_, T>,
 ) -> Result<Vec<T>, DimError> {
-    note(|| {
-        let mut rows = Rows::new(FEW);
-        rows.push().iter_mut().zip(axes).for_each(|(stride, axis)| *stride = axis.stride);
-        let nest = Nest::map(&axes.map(|axis| axis.size), &[0, 1, 2, 3], &rows);
-        Step::Copy { reason: "order of the result", loops: Loops::new::<T>(&nest, to.len(), 1) }
-    });
+    note(|| step_of_few(axes, to.len() * size_of::<T>()));
     Ok(copy_few(elements, axes, to)?)
+}
+
+#[cold]
+#[inline(never)]
+fn step_of_few(axes: &[Axis; FEW], bytes: usize) -> Step {
+    let mut rows = Rows::new(FEW);
+    rows.push().iter_mut().zip(axes).for_each(|(stride, axis)| *stride = axis.stride);
+    let nest = Nest::map(&axes.map(|axis| axis.size), &[0, 1, 2, 3], &rows);
+    Step::Copy { reason: "order of the result", loops: Loops::of_bytes(&nest, bytes, 1) }
 }
 
 /// The axes that all operands have, in the order of the set, and how many elements, where rustc knows that they lie alike; nothing if
@@ -263,7 +278,7 @@ pub(crate) fn at_once<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Owned<E::Ele
     }
     let list = const { &AxisList::in_memory(S::KEYS, 0) };
     let order = list.as_slice();
-    let expr = if E::FACTS.owns && E::FACTS.memory.is_some() {
+    let expr = if const { E::FACTS.owns && E::FACTS.memory.is_some() } {
         let sizes = sizes_of(expr.memory().1, order);
         match expr.into_contiguous::<S>(order) {
             Ok(data) => return Ok(Owned::laid_out(data, &sizes[..order.len()])),
@@ -337,7 +352,7 @@ pub(crate) fn collect_by<W: StrideKind, E: Expr + ?Sized>(
         expression: expr.describe(),
         loops: Loops::new::<E::Elem>(nest, len, threads),
     });
-    if let Some(program) = lowered(expr, len) {
+    if LOWERS && let Some(program) = lowered(expr, len) {
         return Ok(collect_lowered(&program, nest, to)?);
     }
     // Where lines are computed in parts, some take less than others: whoever is done takes the next share.

@@ -89,7 +89,7 @@ pub(crate) fn axes_row<S: Dims, U: Dims>(named: &S::Axes, positional: &[Axis], r
 
 /// The same, where the axes stand at these positions.
 #[cfg_attr(not(debug_assertions), inline(always))]
-fn row_at(named: &[Axis], positions: &[usize; MAX_DIMS], positional: &[Axis], row: &mut [isize]) {
+pub(crate) fn row_at(named: &[Axis], positions: &[usize; MAX_DIMS], positional: &[Axis], row: &mut [isize]) {
     for (axis, &at) in named.iter().zip(positions) {
         row[at] += axis.stride;
     }
@@ -321,7 +321,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
 
     #[inline]
     fn collect(&self, nest: &Nest, to: Destination<'_, T>) -> Result<Vec<T>, DimError> {
-        if self.indices().any_active() {
+        if X::ANY && self.indices().any_active() {
             return collect_parts(self, nest, to);
         }
         Ok(collect_memory(self.elements(), nest, to, "order of the result")?)
@@ -336,7 +336,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     where
         T: Num,
     {
-        if self.indices().any_active() {
+        if X::ANY && self.indices().any_active() {
             return super::computed_factor::<U, V, _>(self, shape, factors);
         }
         axes_factor::<S, U, T>(self.elements(), self.named(), self.positional().as_slice(), shape, factors);

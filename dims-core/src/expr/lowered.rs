@@ -11,6 +11,9 @@ use kernels::ops::BinaryOp;
 use kernels::program::lowered::LoweredProgram;
 use kernels::scalar::Element;
 
+/// Whether this build has programs in the place of kernels. (Code behind it is not even instantiated where it is false.)
+pub(crate) const LOWERS: bool = cfg!(all(feature = "std", debug_assertions));
+
 /// Whether expressions of so many elements run as programs, if they can.
 #[inline(always)]
 pub(crate) fn is_lowered(positions: usize) -> bool {

@@ -78,7 +78,12 @@ impl<'a, T> Raw<'a, T> {
         positional: &[Axis],
         origin: Origin,
     ) -> Self {
-        Raw { elements, named: named.into(), positional: positional.into(), origin }
+        Raw {
+            elements,
+            named: SmallVec::from_slice(named),
+            positional: SmallVec::from_slice(positional),
+            origin,
+        }
     }
 }
 
@@ -214,7 +219,7 @@ pub trait Expr {
     where
         Self: Sized,
     {
-        if Self::FACTS.owns {
+        if const { Self::FACTS.owns } {
             in_place::<U, R, AnyStride, _>(self, nest, order, len)
         } else {
             self.collect(nest, Destination::New(len))
@@ -312,7 +317,7 @@ where
     let order: SmallVec<[usize; 8]> =
         (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && rows.varies(axis)).collect();
     let order = rows.in_memory_order(&order, sizes).unwrap_or(order);
-    let len = shape.volume(order.iter().copied(), size_of::<E::Elem>())?;
+    let len = shape.volume(&order, size_of::<E::Elem>())?;
     let nest = Nest::map(sizes, &order, &rows);
     let data = expr.collect(&nest, Destination::New(len))?;
     factors.operands.push(contract::Operand::owned(data, &order, sizes));

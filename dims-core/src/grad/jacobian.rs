@@ -96,11 +96,14 @@ pub fn try_jacobian<T: Real, S: Dims, O: JacobianOf<S>>(
     let len = crate::plan::shape::volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(|| {
         let dims = (0..shape.sizes().len()).chain(0..0);
         DimError::TooLarge {
-            dims: format!("{} and {}", shape.describe(dims), input.describe(0..input.sizes().len())),
+            dims: format!(
+                "{} and {}",
+                shape.describe(&dims.collect::<Vec<_>>()),
+                input.describe(&input.all_axes())
+            ),
         }
     })?;
-    let (rows, columns) =
-        (shape.volume(0..shape.sizes().len(), 1)?, input.volume(0..input.sizes().len(), 1)?);
+    let (rows, columns) = (shape.volume(&shape.all_axes(), 1)?, input.volume(&input.all_axes(), 1)?);
     let mut parts: Vec<Part> = Vec::with_capacity(rows);
     for row in 0..rows {
         let mut cotangent = alloc::vec![T::ZERO; to.held.len()];

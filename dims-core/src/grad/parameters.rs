@@ -161,9 +161,9 @@ pub trait Parameters: Sized {
             ) -> Result<Named<T, S, R>, DimError> {
                 let shape = tensor.unified_shape()?;
                 let order = order_in_memory(tensor);
-                let len = shape.volume(order.iter().copied(), size_of::<T>())?;
+                let len = shape.volume(&order, size_of::<T>())?;
                 let mut data = reserve(len).map_err(|_| DimError::TooLarge {
-                    dims: format!("{} of `{path}`", shape.describe(order.iter().copied())),
+                    dims: format!("{} of `{path}`", shape.describe(&order)),
                 })?;
                 data.resize(len, T::default());
                 Ok(Named::from_expr(Owned::in_order(data, &order, &shape.sizes_in(&order))))
@@ -486,7 +486,7 @@ impl Walk<1> for Totals {
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
         let shape = tensor.unified_shape()?;
-        let elements = shape.volume(0..shape.sizes().len(), size_of::<T>())?;
+        let elements = shape.volume(&shape.all_axes(), size_of::<T>())?;
         let total =
             self.elements.checked_add(elements).zip(self.bytes.checked_add(elements * size_of::<T>()));
         let Some((elements, bytes)) = total else {

@@ -12,6 +12,7 @@ use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt::Display;
 use kernels::memory::allocate::reserve;
 use kernels::memory::buffer::Buffer;
 use kernels::program::code::DType;
@@ -110,7 +111,7 @@ impl Visitor<1, 0> for Marking<'_> {
         }
         let own = &mut tensor.expr;
         let node = if own.is_unshared() && !repeats(own) {
-            let node = Node::new(dtype_of::<T>(), own.all().len(), named(path), None);
+            let node = Node::variable(dtype_of::<T>(), own.all().len(), named(path));
             own.trace(Arc::clone(&node));
             node
         } else {
@@ -194,9 +195,9 @@ fn dtype_of<T: Element>() -> DType {
     DType::of::<T>().expect("floats are known")
 }
 
-/// The step of a variable, which errors call by its path.
-fn named(path: &Path) -> Step {
-    Step::Variable((!path.segments().is_empty()).then(|| Box::new(path.clone()) as _))
+/// The name of a variable in errors: its path.
+fn named(path: &Path) -> Option<Box<dyn Display + Send + Sync>> {
+    (!path.segments().is_empty()).then(|| Box::new(path.clone()) as _)
 }
 
 /// A copy of a tensor that is a variable, and its node. Of a traced tensor it depends as an identity.
@@ -210,15 +211,14 @@ fn variable<T: Element, S: Dims, R: Rank>(
         return variable(&dense, path);
     }
     let (data, held) = (copied(tensor.all())?, tensor.buffer().held());
-    let step = match held.node() {
-        None => named(path),
+    let node = match held.node() {
+        None => Node::variable(dtype_of::<T>(), data.len(), named(path)),
         Some(_) => {
             let place = Place::strided(0, [1]);
             let field = Field::held(&[held.len()], &held, place.clone());
-            Step::Parts(vec![Part { field, place }])
+            Node::new(dtype_of::<T>(), data.len(), Step::Parts(vec![Part { field, place }]), None)
         }
     };
-    let node = Node::new(dtype_of::<T>(), data.len(), step, None);
     Ok((tensor.with_buffer(Buffer::traced(data, Arc::clone(&node))), node))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
-use crate::expr::lowered::lowered;
+use crate::expr::lowered::{LOWERS, lowered};
 #[cfg(feature = "std")]
 use crate::expr::record;
 use crate::expr::{Expr, Factors, Operand, Scalar, computed_factor};
@@ -20,8 +20,8 @@ use crate::storage::unchecked::{attend, lowered_scores};
 use crate::tensor::{AsTensor, Computable};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::any::Any;
 use kernels::attention::{Change, LoweredScores, Work};
+use kernels::compiled;
 use kernels::contract;
 use kernels::load::Kernel;
 use kernels::loops::nest::{Nest, Operands};
@@ -338,7 +338,7 @@ where
     let v = in_memory::<All<Q, K, V>, V::Dims, _>(&v, &shape)?;
     let data = planned::<All<Q, K, V>, _, _, _>(&shape, &axes, [q, k, v], scale.widen(), &mask, bias)
         .map_err(|error| shape.name_dims(error, axes.kept))?;
-    let data = ruled_if(narrowed(data), step);
+    let data = ruled_if(compiled::narrowed(data), step);
     let sizes = shape.sizes_in(axes.kept);
     Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
 }
@@ -366,8 +366,8 @@ where
             || record::is_traced::<Q::Elem, U, _>(k, shape)?
             || record::is_traced::<Q::Elem, U, _>(v, shape)?
             || match bias {
-                Some(bias) => record::is_traced::<Q::Elem, U, _>(bias, shape)?,
-                None => false,
+                Some(bias) if M::BIASED => record::is_traced::<Q::Elem, U, _>(bias, shape)?,
+                _ => false,
             })
     };
     if !record::is_active() || !is_traced()? {
@@ -382,8 +382,8 @@ where
         ],
         mask: Some(record::field::<_, U, _>(mask, shape, changed)?),
         bias: match bias {
-            Some(bias) => Some(record::field::<_, U, _>(bias, shape, changed)?),
-            None => None,
+            Some(bias) if M::BIASED => Some(record::field::<_, U, _>(bias, shape, changed)?),
+            _ => None,
         },
         scale: Number::float(scale),
         features: axes.features.to_vec(),
@@ -428,15 +428,6 @@ fn ruled_if<T: Element>(data: Vec<T>, _: ()) -> Buffer<T> {
     data.into()
 }
 
-/// The elements in the type of the result; as they are, if that is the one that is computed with.
-fn narrowed<T: Real>(data: Vec<T::Wide>) -> Vec<T> {
-    let mut data = Some(data);
-    match (&mut data as &mut dyn Any).downcast_mut::<Option<Vec<T>>>() {
-        Some(same) => same.take().expect("it was just put there"),
-        None => data.into_iter().flatten().map(Real::narrow).collect(),
-    }
-}
-
 /// All dims of an attention.
 type All<Q, K, V> = <Both<Q, K> as Union<<V as AsTensor>::Dims>>::Out;
 
@@ -468,6 +459,38 @@ struct Axes {
     scores: &'static [usize],
 }
 
+/// The axes of scores and values by role, and the strides of queries, keys, values and the result.
+struct ByRole {
+    batch: Vec<usize>,
+    queries: Vec<usize>,
+    values: Vec<usize>,
+    rows: Rows,
+}
+
+impl Axes {
+    /// Which axes have which role, for queries, keys and values with these strides.
+    fn by_role(&self, sizes: &[usize], [q, k, v]: [&[isize]; 3]) -> ByRole {
+        let out = contiguous(self.kept, sizes);
+        // Queries are what only they have; the rest of the result's dims, if the values have it, is a column of theirs.
+        let is_query = |axis: &usize| q[*axis] != 0 && k[*axis] == 0 && v[*axis] == 0;
+        let rest = self.scores.iter().copied().filter(|axis| !self.over.contains(axis));
+        let (queries, batch) = rest.partition(is_query);
+        let values = self.kept.iter().copied().filter(|axis| !self.scores.contains(axis)).collect();
+        let mut rows = Rows::new(sizes.len());
+        for strides in [q, k, v, &out] {
+            rows.push().copy_from_slice(strides);
+        }
+        ByRole { batch, queries, values, rows }
+    }
+}
+
+/// The loops over some axes, for two of the operands.
+fn of_pair(sizes: &[usize], rows: &Rows, operands: [usize; 2], axes: &[usize]) -> Nest {
+    let mut own = Rows::new(sizes.len());
+    operands.iter().for_each(|&operand| own.push().copy_from_slice(rows.row(operand)));
+    Nest::grouped(sizes, &[axes], &own).0
+}
+
 /// An operand with the dims `S` in memory, in the type that is computed with.
 fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>>(
     expr: &'e E,
@@ -478,14 +501,16 @@ fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>>(
         return Ok(contract::Operand::empty(shape.sizes().len()));
     }
     let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
-    // Renamed and sliced tensors are in memory as well: self-attention copies nothing.
-    if expr.in_memory::<S>().is_some() {
+    if const { E::FACTS.memory.is_some() } {
+        expr.factors::<U, Rank0>(shape, &mut factors)?;
+    } else if expr.in_memory::<S>().is_some() {
+        // Renamed and sliced tensors are in memory as well: self-attention copies nothing.
         expr.factors::<U, Rank0>(shape, &mut factors)?;
     } else {
         computed_factor::<U, Rank0, _>(expr, shape, &mut factors)?;
     }
     let operand = factors.operands.pop().expect("a factor is one operand");
-    Ok(operand.converted(shape.sizes(), Real::widen)?)
+    Ok(compiled::widened(operand, shape.sizes())?)
 }
 
 /// The programs of a mask and a bias, if they can replace both kernels. (A mask that is the same everywhere needs none.)
@@ -494,7 +519,7 @@ fn lowered_change<'e, M: Expr<Elem = bool>, B: Expr<Elem: Real>>(
     bias: Option<&'e B>,
     positions: usize,
 ) -> Option<(LoweredProgram<'e>, Option<LoweredProgram<'e>>)> {
-    if bias.is_none() && !M::Kernel::<'_, AnyStride>::VARIES {
+    if !LOWERS || bias.is_none() && !M::Kernel::<'_, AnyStride>::VARIES {
         return None;
     }
     let bias = match bias {
@@ -502,29 +527,6 @@ fn lowered_change<'e, M: Expr<Elem = bool>, B: Expr<Elem: Real>>(
         Some(bias) => Some(lowered(bias, positions).filter(|bias| bias.is_kernel::<B::Elem>())?),
     };
     Some((lowered(mask, positions)?, bias))
-}
-
-/// The loop axes of an attention by what they are to the scores.
-struct ScoreRoles {
-    /// Those that queries and keys have, and the result.
-    batch: Vec<usize>,
-    /// Those that only the queries have.
-    queries: Vec<usize>,
-    /// The rest of the result's dims: columns of the values.
-    values: Vec<usize>,
-}
-
-impl ScoreRoles {
-    fn of<W: Real>(axes: &Axes, [q, k, v]: &[contract::Operand<'_, W>; 3]) -> Self {
-        let is_query =
-            |axis: &usize| q.strides()[*axis] != 0 && k.strides()[*axis] == 0 && v.strides()[*axis] == 0;
-        let rest = || axes.scores.iter().copied().filter(|axis| !axes.over.contains(axis));
-        ScoreRoles {
-            batch: rest().filter(|axis| !is_query(axis)).collect(),
-            queries: rest().filter(is_query).collect(),
-            values: axes.kept.iter().copied().filter(|axis| !axes.scores.contains(axis)).collect(),
-        }
-    }
 }
 
 /// The rows of a nest behind those of queries, keys, values and the result: of the mask, and of the bias.
@@ -546,28 +548,18 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
     bias: Option<&B>,
 ) -> Result<Vec<W>, DimError> {
     let sizes = shape.sizes();
-    let len = shape.volume(axes.kept.iter().copied(), size_of::<W>())?;
+    let len = shape.volume(axes.kept, size_of::<W>())?;
     let [q, k, v] = &operands;
-    let out = contiguous(axes.kept, sizes);
-    let roles = ScoreRoles::of(axes, &operands);
-    let mut rows = Rows::new(sizes.len());
-    for strides in [q.strides(), k.strides(), v.strides(), &out] {
-        rows.push().copy_from_slice(strides);
-    }
+    let strides = [q.strides(), k.strides(), v.strides()];
+    let ByRole { batch, queries, values, mut rows } = axes.by_role(sizes, strides);
     mask.rows::<U, Rank0>(shape, &mut rows);
     if let Some(bias) = bias {
         bias.rows::<U, Rank0>(shape, &mut rows);
     }
-    let (nest, counts) = Nest::grouped(sizes, &[&roles.batch, &roles.queries, axes.over], &rows);
-    let pair = |a: &[isize], b: &[isize], axes: &[usize]| {
-        let mut rows = Rows::new(sizes.len());
-        rows.push().copy_from_slice(a);
-        rows.push().copy_from_slice(b);
-        Nest::grouped(sizes, &[axes], &rows).0
-    };
+    let (nest, counts) = Nest::grouped(sizes, &[&batch, &queries, axes.over], &rows);
     let work = Work {
-        features: pair(q.strides(), k.strides(), axes.features),
-        values: pair(v.strides(), &out, &roles.values),
+        features: of_pair(sizes, &rows, [0, 1], axes.features),
+        values: of_pair(sizes, &rows, [2, 3], &values),
         nest: &nest,
         query: counts[0] + counts[1] - 1,
         q: q.elements(),
@@ -581,7 +573,8 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
     note(|| work.step(mask.describe(), bias.map(Expr::describe), len, threads));
     let change = lowered_change(mask, bias, nest.positions());
     let lower = || -> Box<dyn Change<W> + '_> {
-        if let Some((mask, bias)) = &change
+        if LOWERS
+            && let Some((mask, bias)) = &change
             && let Some(change) = lowered_scores(mask, bias.as_ref(), &mut rows_of_change(&nest))
         {
             return change;

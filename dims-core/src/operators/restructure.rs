@@ -582,7 +582,7 @@ pub trait Restructure: Computable {
         shape.check_all_given(&parts)?;
         let mut group: SmallVec<[usize; 8]> = SmallVec::new();
         DimList::each(&parts, |dim| group.push(position(&shape, dim)));
-        let size = shape.volume(group.iter().copied(), 1)?;
+        let size = shape.volume(&group, 1)?;
         whole.info().unify(size, None)?;
         // The axes of the result, as they will lie; that of `whole` stands for the whole group.
         let own = W::Out::KEYS.as_slice();

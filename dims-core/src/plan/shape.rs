@@ -49,7 +49,6 @@ impl Shape {
         Shape::unsized_axes(U::KEYS, R::N)
     }
 
-    #[cfg_attr(not(debug_assertions), inline)]
     fn unsized_axes(keys: &'static Keys, positional: usize) -> Self {
         let named = keys.as_slice().len();
         let axes = named + positional;
@@ -68,11 +67,15 @@ impl Shape {
 
     /// Loop axes for the dims `U`, with no size known, and for positional axes of these sizes.
     #[inline]
-    pub fn of_axes<U: Dims>(positional: impl Iterator<Item = usize>) -> Self {
-        let named = U::KEYS.as_slice().len();
-        let mut sizes = SmallVec::from_elem(UNSIZED, named);
-        sizes.extend(positional);
-        Shape { keys: U::KEYS, sizes, origins: SmallVec::from_elem(None, named), proposed: SmallVec::new() }
+    pub fn of_axes<U: Dims>(positional: &[usize]) -> Self {
+        let mut shape = Shape::unsized_axes(U::KEYS, positional.len());
+        shape.set_positional(positional);
+        shape
+    }
+
+    fn set_positional(&mut self, sizes: &[usize]) {
+        let named = self.named_len();
+        self.sizes[named..].copy_from_slice(sizes);
     }
 
     /// An operand has `size` elements along the `at`th dim.
@@ -136,6 +139,10 @@ impl Shape {
     /// Every dim must have a size by now; else it is the static one of the dim, or the least that is proposed.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn finish(&mut self) -> Result<(), DimError> {
+        if self.sizes.contains(&UNSIZED) { self.set_unsized() } else { Ok(()) }
+    }
+
+    fn set_unsized(&mut self) -> Result<(), DimError> {
         for (at, (key, size)) in self.keys.as_slice().iter().zip(&mut self.sizes).enumerate() {
             if *size == UNSIZED {
                 let proposed = || self.proposed.iter().filter(|own| own.0 == at).map(|own| own.1).min();
@@ -149,6 +156,11 @@ impl Shape {
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn named_len(&self) -> usize {
         self.origins.len()
+    }
+
+    /// The keys of the dims.
+    pub fn keys(&self) -> &'static Keys {
+        self.keys
     }
 
     /// The sizes of all loop axes: the named ones, then the positional ones.
@@ -204,19 +216,23 @@ impl Shape {
     }
 
     /// The chosen loop axes with their sizes, for messages.
-    pub fn describe(&self, axes: impl IntoIterator<Item = usize>) -> String {
+    pub fn describe(&self, axes: &[usize]) -> String {
         let sizes = &self.sizes;
         let names = self.keys.as_slice();
         list_sizes(
-            axes.into_iter().map(|at| (names.get(at).map_or("positional axis", |key| key.name), sizes[at])),
+            axes.iter().map(|&at| (names.get(at).map_or("positional axis", |key| key.name), sizes[at])),
         )
     }
 
+    /// All loop axes, in their order.
+    pub fn all_axes(&self) -> SmallVec<[usize; INLINE]> {
+        (0..self.sizes.len()).collect()
+    }
+
     /// The product of the sizes of some axes, if it and its bytes can be counted. See [`volume`].
-    #[inline]
-    pub fn volume(&self, axes: impl Iterator<Item = usize> + Clone, bytes: usize) -> Result<usize, DimError> {
+    pub fn volume(&self, axes: &[usize], bytes: usize) -> Result<usize, DimError> {
         let sizes = self.sizes();
-        volume(axes.clone().map(|at| sizes[at]), bytes)
+        volume(axes.iter().map(|&at| sizes[at]), bytes)
             .ok_or_else(|| DimError::TooLarge { dims: self.describe(axes) })
     }
 
@@ -229,7 +245,7 @@ impl Shape {
     #[cold]
     pub fn name_dims(&self, error: DimError, kept: &[usize]) -> DimError {
         match error {
-            DimError::TooLarge { .. } => DimError::TooLarge { dims: self.describe(kept.iter().copied()) },
+            DimError::TooLarge { .. } => DimError::TooLarge { dims: self.describe(kept) },
             error => error,
         }
     }
@@ -239,7 +255,6 @@ impl Shape {
 #[cold]
 pub fn misfit(axes: &[Axis], order: &[usize], shape: &Shape) -> DimError {
     let found: Vec<_> = axes.iter().map(|axis| axis.size).collect();
-    let what =
-        format!("{} do not fit into an array of shape {found:?}", shape.describe(order.iter().copied()));
+    let what = format!("{} do not fit into an array of shape {found:?}", shape.describe(order));
     DimError::Shape { what }
 }

@@ -5,7 +5,7 @@ use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::{few, line_into};
 use crate::expr::index::IndexExprs;
 use crate::expr::leaf::{axes_row, unify_axes};
-use crate::expr::lowered::{lowered_for_places, lowered_update};
+use crate::expr::lowered::{LOWERS, lowered_for_places, lowered_update};
 use crate::expr::record;
 use crate::expr::{Expr, Operand};
 use crate::named::Named;
@@ -73,7 +73,7 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
     let nest = Nest::map(sizes, order, &rows);
     let len = nest.positions();
     note(|| Step::Elementwise { expression: expr.describe(), loops: Loops::new::<E::Elem>(&nest, len, 1) });
-    if let Some(program) = lowered_for_places(expr, len) {
+    if LOWERS && let Some(program) = lowered_for_places(expr, len) {
         write_lowered(&program, &nest, out, offset);
         return Ok(part);
     }
@@ -140,7 +140,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
                 return Err(DimError::Broadcast { axis: axis_from_right, first: axis.size, second: size });
             }
         }
-        shape.volume(order.iter().copied(), 1)?;
+        shape.volume(order, 1)?;
         if let Some(name) = name {
             record::refuse::<T, S, R, _>(&value, &shape, name)?;
         }
@@ -154,7 +154,10 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
         let (mut place, indices) = self.elements();
         // (Where values accumulate, one is there before the next is added.)
         let accumulates = scatters || nest.strides_of(0).contains(&0);
-        if !accumulates && let Some(program) = lowered_update(&mut place, &value, op, nest.positions()) {
+        if LOWERS
+            && !accumulates
+            && let Some(program) = lowered_update(&mut place, &value, op, nest.positions())
+        {
             update_lowered(&program, &nest, place);
             return Ok(());
         }
@@ -432,7 +435,7 @@ pub trait OrderInto: AsTensor {
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
         tensor.unify(&mut shape)?;
         let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();
-        shape.volume(order.iter().copied(), 1)?;
+        shape.volume(order, 1)?;
         record::refuse::<Self::Elem, Self::Dims, Self::Rank, _>(&tensor.expr, &shape, "order_into")?;
         check_rank(axes.len(), L::GROUPS.as_slice().len() + Self::Rank::N)?;
         let loops = shape.sizes();
@@ -444,7 +447,7 @@ pub trait OrderInto: AsTensor {
         let nest = Nest::map(loops, order, &rows);
         let mut operands = nest.operands();
         let row = operands.next_row();
-        if Self::Expr::FACTS.memory.is_some() && row.strides.last() == Some(&1) {
+        if const { Self::Expr::FACTS.memory.is_some() } && row.strides.last() == Some(&1) {
             note(|| Step::Copy {
                 reason: "order of the result",
                 loops: Loops::new::<Self::Elem>(&nest, nest.positions(), 1),
@@ -454,7 +457,7 @@ pub trait OrderInto: AsTensor {
             return Ok(());
         }
         note_update::<Self::Elem>(&nest, false, || format!("assign(place, {})", tensor.expr.describe()));
-        if let Some(program) = lowered_update(&mut place, &tensor.expr, Replace, nest.positions()) {
+        if LOWERS && let Some(program) = lowered_update(&mut place, &tensor.expr, Replace, nest.positions()) {
             update_lowered(&program, &nest, place);
             return Ok(());
         }

@@ -86,7 +86,7 @@ impl<T: Element> Lines<T> {
 
     /// The dims along a line, with their sizes, for messages.
     pub(crate) fn describe(&self) -> String {
-        self.shape.describe(self.order[self.kept..].iter().copied())
+        self.shape.describe(&self.order[self.kept..])
     }
 
     /// Works on each piece of `len` elements in place, and puts the result into order. Pieces are lines, or equal parts of them. (Nothing records the work: the
@@ -138,7 +138,7 @@ impl<T: Element> Lines<T> {
         work: impl Fn(&[T], &mut [U]) + Send + Sync,
     ) -> Result<Vec<U>, DimError> {
         let (count, line) = (self.count(), self.len());
-        let too_large = || DimError::TooLarge { dims: self.shape.describe(self.order.iter().copied()) };
+        let too_large = || DimError::TooLarge { dims: self.shape.describe(&self.order) };
         let total = count.checked_mul(len).ok_or_else(too_large)?;
         let mut out = kernels::memory::allocate::reserve(total).map_err(|_| too_large())?;
         out.resize(total, U::default());
@@ -205,7 +205,7 @@ pub(crate) fn beside_lines<U: Dims, S: Dims, D: DimList, E: Expr>(
     shape: &Shape,
 ) -> Result<Vec<E::Elem>, DimError> {
     let axes = line_axes::<S, Rank0, D>();
-    let len = shape.volume(axes.iter().copied(), size_of::<E::Elem>())?;
+    let len = shape.volume(axes, size_of::<E::Elem>())?;
     let mut rows = Rows::new(shape.sizes().len());
     expr.rows::<U, Rank0>(shape, &mut rows);
     expr.collect(&Nest::map(shape.sizes(), axes, &rows), Destination::New(len))

@@ -9,6 +9,7 @@ pub use result::{ArrayRank, OrderResult};
 pub(crate) use route::{OrderRoute, Ordering};
 
 use crate::error::{DimError, unwrap};
+use crate::expr::Expr;
 use crate::expr::evaluate::{evaluate, few, sizes_of};
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
@@ -100,7 +101,8 @@ where
 {
     let tensor = tensor.into_named();
     match Ordering::<A::Dims, A::Rank, L>::route(&tensor.expr) {
-        OrderRoute::Few { elements, axes, len } => {
+        // (The condition is that of this route, known to rustc.)
+        OrderRoute::Few { elements, axes, len } if const { A::Expr::FACTS.memory.is_some() } => {
             let data = few(elements, &axes, Destination::New(len))?;
             return Ok(X::build(data, &few_sizes(&axes)[FEW - L::GROUPS.as_slice().len()..]));
         }
@@ -113,7 +115,7 @@ where
                 return Ok(X::build(data, &sizes_of(axes, order)[..order.len()]));
             }
         }
-        OrderRoute::Nest => {}
+        OrderRoute::Few { .. } | OrderRoute::Nest => {}
     }
     let mut shape = Shape::new::<A::Dims, A::Rank>();
     tensor.unify(&mut shape)?;

@@ -57,7 +57,9 @@ fn detached<A: Computable>(tensor: A) -> Result<Evaluated<A>, DimError> {
 fn planned_eval<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>>(
     tensor: Named<T, S, R, E>,
 ) -> Result<Named<T, S, R>, DimError> {
-    let shape = tensor.unified_shape()?;
+    // (Not by way of `unified_shape`: the shape would be moved through its `Result`.)
+    let mut shape = Shape::new::<S, R>();
+    tensor.unify(&mut shape)?;
     Ok(Named::from_expr(laid_out::<S, R, _>(tensor.expr, &shape)?))
 }
 

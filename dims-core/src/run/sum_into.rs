@@ -106,7 +106,7 @@ where
     check_rank(axes.len(), L::GROUPS.as_slice().len() + R::N)?;
     let (kept, reduced) = (SumAxes::<S, R, D, L>::KEPT.as_slice(), SumAxes::<S, R, D, L>::REDUCED.as_slice());
     let sizes = shape.sizes();
-    let len = shape.volume(kept.iter().copied(), size_of::<E::Elem>())?;
+    let len = shape.volume(kept, size_of::<E::Elem>())?;
     let mut strides = SmallVec::from_elem(0, sizes.len());
     if !spread(&axes, L::GROUPS.as_slice(), kept, sizes, &mut strides) {
         return Err(misfit(&axes, kept, &shape));
@@ -120,7 +120,7 @@ where
             .map(drop)
             .map_err(|error| shape.name_dims(error.into(), kept));
     }
-    let count = shape.volume(reduced.iter().copied(), 1)?;
+    let count = shape.volume(reduced, 1)?;
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(&shape, &mut rows);
     let nest = Nest::reduce(sizes, target.order(), reduced, &rows);

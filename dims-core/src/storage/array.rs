@@ -1,5 +1,6 @@
 //! Results, and views, as ndarray's arrays.
 
+use crate::plan::shape::volume;
 use alloc::vec::Vec;
 use kernels::memory::elements::Elements;
 use kernels::memory::elements::Reaches;
@@ -17,11 +18,16 @@ use smallvec::SmallVec;
 pub(crate) fn array<T, D: Dimension>(shape: D, data: Vec<T>) -> Array<T, D> {
     let wanted = shape.slice().iter().try_fold(1usize, |len, &size| len.checked_mul(size));
     if wanted != Some(data.len()) || data.is_empty() {
-        // (Sizes beside a zero may be any; ndarray has a limit for them.)
-        return Array::from_shape_vec(shape, data).expect("the sizes are the shape of the data");
+        assert_counted(shape.slice(), data.len());
     }
     // SAFETY: there are as many elements as the shape has, and no overflow in counting them.
     unsafe { Array::from_shape_vec_unchecked(shape, data) }
+}
+
+/// Panics unless these are the sizes of so many elements. (Sizes beside a zero may be any, below ndarray's limit for them.)
+#[cold]
+fn assert_counted(sizes: &[usize], len: usize) {
+    assert_eq!(volume(sizes.iter().copied(), 1), Some(len), "the sizes are the shape of the data");
 }
 
 /// Elements as an array's view along these axes, each a size and a stride, all of which move along theirs.

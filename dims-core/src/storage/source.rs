@@ -88,11 +88,18 @@ pub(crate) fn elements_of_nested<A: Nested>(values: &[A]) -> (Elements<'_, A::El
     (elements, axes)
 }
 
+/// (Apart, as it is compiled with this crate.)
+#[cold]
+#[inline(never)]
+fn many_axes(sizes: &[usize], strides: &[isize]) -> Axes {
+    sizes.iter().zip(strides).map(|(&size, &stride)| Axis::new(size, stride)).collect()
+}
+
 #[inline(always)]
 fn nd_axes(sizes: &[usize], strides: &[isize]) -> Axes {
     let axes = sizes.iter().zip(strides).map(|(&size, &stride)| Axis::new(size, stride));
     if sizes.len() > INLINE {
-        return axes.collect();
+        return many_axes(sizes, strides);
     }
     // For a rank that rustc knows this is straight-line code.
     let mut inline = [Axis::default(); INLINE];

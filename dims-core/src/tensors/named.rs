@@ -143,7 +143,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     pub fn len(&self) -> usize {
         let shape = unwrap(self.unified_shape());
         let axes = shape.sizes().len();
-        unwrap(shape.volume(0..axes, 1))
+        unwrap(shape.volume(&shape.all_axes()[..axes], 1))
     }
 
     /// Whether the tensor has no elements.

@@ -23,9 +23,10 @@ pub unsafe trait AxisBlock: Copy + Send + Sync + 'static {
     /// The axes in order.
     #[inline(always)]
     fn as_slice(&self) -> &[Axis] {
+        // (A pointer rather than `from_raw_parts`, which checks it in each unoptimized call.)
         // SAFETY: an implementor consists of exactly `LEN` axes without padding, so `self` is valid for reading them,
         // and the slice borrows `self`.
-        unsafe { core::slice::from_raw_parts((self as *const Self).cast(), Self::LEN) }
+        unsafe { &*core::ptr::slice_from_raw_parts((self as *const Self).cast(), Self::LEN) }
     }
 
     /// The axes in order, to change them.
@@ -33,7 +34,7 @@ pub unsafe trait AxisBlock: Copy + Send + Sync + 'static {
     fn as_mut_slice(&mut self) -> &mut [Axis] {
         // SAFETY: an implementor consists of exactly `LEN` axes without padding, so `self` is valid for reading and writing them; the borrow of `self` is exclusive, and a
         // block of any axes is one.
-        unsafe { core::slice::from_raw_parts_mut((self as *mut Self).cast(), Self::LEN) }
+        unsafe { &mut *core::ptr::slice_from_raw_parts_mut((self as *mut Self).cast(), Self::LEN) }
     }
 }
 

@@ -10,7 +10,7 @@ mod pair;
 pub mod path;
 pub mod target;
 
-use crate::contract::operand::converted;
+use crate::contract::operand::{axes_of, converted};
 use crate::contract::pair::pair;
 use crate::contract::path::path;
 use crate::contract::target::{Order, Target};
@@ -53,7 +53,6 @@ pub type Supports = SmallVec<[Axes; 4]>;
 ///
 /// It does where factors lack axes that others have, so that work is shared. Axes along which no factor varies, and
 /// empty ones, are left to the fused loop.
-#[inline]
 pub fn is_worthwhile(supports: &[Axes], sizes: &[usize], kept: &[usize]) -> bool {
     if supports.len() < 2 || sizes.len() >= Axes::BITS as usize || sizes.contains(&0) {
         return false;
@@ -78,14 +77,18 @@ const FAR: usize = 1 << 16;
 /// asked for often, and the memory can be read faster than a fused loop would.
 #[inline]
 pub fn is_matrix_vector<T: Num>(supports: &[Axes], at_hand: u64, sizes: &[usize], kept: &[usize]) -> bool {
+    TypeId::of::<T>() == TypeId::of::<T::Acc>() && has_axes_of_matrix_vector(supports, at_hand, sizes, kept)
+}
+
+/// The same of all types.
+fn has_axes_of_matrix_vector(supports: &[Axes], at_hand: u64, sizes: &[usize], kept: &[usize]) -> bool {
     let &[a, b] = supports else { return false };
     // (The factor with more axes. One that is computed need not be put into memory first.)
     if at_hand >> usize::from(b.count_ones() > a.count_ones()) & 1 == 0 {
         return false;
     }
     let kept = set(kept);
-    TypeId::of::<T>() == TypeId::of::<T::Acc>()
-        && (a | b) & kept != 0
+    (a | b) & kept != 0
         && (a & !b | b & !a) & !kept == 0
         && a & b & !kept != 0
         && (0..sizes.len()).filter(|&axis| sizes[axis] != 1).all(|axis| (a | b) >> axis & 1 == 1)
@@ -93,6 +96,25 @@ pub fn is_matrix_vector<T: Num>(supports: &[Axes], at_hand: u64, sizes: &[usize]
             .iter()
             .try_fold(1, |count: usize, &size| count.checked_mul(size))
             .is_some_and(|count| count >= FAR)
+}
+
+/// The order in which the sum of a product of two operands in memory lies, of which these are the strides, if it is best run as a contraction.
+#[inline]
+pub fn order_of_pair<T: Num>(strides: [&[isize]; 2], sizes: &[usize], kept: &[usize]) -> Option<Order> {
+    order_in_memory(strides, TypeId::of::<T>() == TypeId::of::<T::Acc>(), sizes, kept)
+}
+
+/// The same of all types; whether sums are kept in the type of the elements.
+fn order_in_memory(
+    strides: [&[isize]; 2],
+    in_own_type: bool,
+    sizes: &[usize],
+    kept: &[usize],
+) -> Option<Order> {
+    let supports = strides.map(|strides| axes_of(strides, sizes));
+    let is_contraction = is_worthwhile(&supports, sizes, kept)
+        || in_own_type && has_axes_of_matrix_vector(&supports, 0b11, sizes, kept);
+    is_contraction.then(|| order_of_result(strides, &supports, sizes, kept))
 }
 
 /// The axes of the result of a product in the order in which it should lie in memory, if the caller asks for none.

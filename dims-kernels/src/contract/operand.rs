@@ -119,11 +119,7 @@ impl<'a, T: Num> Operand<'a, T> {
     /// The axes along which the operand varies.
     #[inline]
     pub(super) fn axes(&self, sizes: &[usize]) -> Axes {
-        let mut axes = 0;
-        for (axis, (&stride, &size)) in self.strides.iter().zip(sizes).enumerate() {
-            axes |= Axes::from(stride != 0 && size != 1) << axis;
-        }
-        axes
+        axes_of(&self.strides, sizes)
     }
 
     pub(super) fn row(&self, rows: &mut Rows) {
@@ -178,6 +174,15 @@ impl<'a, T: Num> Operand<'a, T> {
         let data = T::sum_memory(SEAL, memory, Destination::New(len))?;
         Ok(Operand::owned(data, order, sizes))
     }
+}
+
+/// The axes along which an operand with these strides varies.
+pub(super) fn axes_of(strides: &[isize], sizes: &[usize]) -> Axes {
+    let mut axes = 0;
+    for (axis, (&stride, &size)) in strides.iter().zip(sizes).enumerate() {
+        axes |= Axes::from(stride != 0 && size != 1) << axis;
+    }
+    axes
 }
 
 /// The same elements of another type, or an error if there is no memory.

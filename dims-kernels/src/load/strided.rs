@@ -190,10 +190,7 @@ unsafe fn pack<T: Copy + 'static>(
     sizes: &[usize],
     packed: &[isize],
 ) -> Vec<T> {
-    let own: SmallVec<[usize; 8]> = (0..sizes.len()).filter(|&at| row.strides[at] != 0).collect();
-    let of = |strides: &[isize]| -> SmallVec<[isize; 8]> { own.iter().map(|&at| strides[at]).collect() };
-    let (from, to) = (of(row.strides), of(packed));
-    let sizes: SmallVec<[usize; 8]> = own.iter().map(|&at| sizes[at]).collect();
+    let Varying { sizes, from, to } = varying(row.strides, sizes, packed);
     let len = sizes.iter().product();
     let mut data = Vec::with_capacity(len);
     let row = Row { strides: &from, packed: None, ..row };
@@ -203,6 +200,19 @@ unsafe fn pack<T: Copy + 'static>(
         data.set_len(len);
     }
     data
+}
+
+/// Loops along which an operand varies, and its strides along them before and after it is packed.
+struct Varying {
+    sizes: SmallVec<[usize; 8]>,
+    from: SmallVec<[isize; 8]>,
+    to: SmallVec<[isize; 8]>,
+}
+
+fn varying(strides: &[isize], sizes: &[usize], packed: &[isize]) -> Varying {
+    let own: SmallVec<[usize; 8]> = (0..sizes.len()).filter(|&at| strides[at] != 0).collect();
+    let of = |strides: &[isize]| own.iter().map(|&at| strides[at]).collect();
+    Varying { sizes: own.iter().map(|&at| sizes[at]).collect(), from: of(strides), to: of(packed) }
 }
 
 // SAFETY: all places are reached along the row of the operand, which stays within its elements, and by offsets of checked indices; elements are shared

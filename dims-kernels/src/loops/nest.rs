@@ -5,6 +5,7 @@ use crate::loops::rows::Rows;
 use crate::machine::threads;
 use crate::memory::elements::Reaches;
 use alloc::vec::Vec;
+use core::mem::ManuallyDrop;
 use smallvec::SmallVec;
 
 /// How many loops need no allocation.
@@ -17,19 +18,34 @@ const INLINE_STRIDES: usize = 16;
 #[derive(Clone, Debug)]
 pub struct Nest {
     /// How often each loop runs. There is at least one loop.
-    pub sizes: SmallVec<[usize; INLINE_LOOPS]>,
+    pub sizes: ManuallyDrop<SmallVec<[usize; INLINE_LOOPS]>>,
     /// How many of the first loops run over elements of the result.
     pub outer: usize,
     /// Whether the innermost loop is one of the result's. (All loops between are reduced.)
     pub inner_kept: bool,
     /// For each loop, the stride of the result; 0 along reduced loops.
-    pub result: SmallVec<[isize; INLINE_LOOPS]>,
-    strides: SmallVec<[isize; INLINE_STRIDES]>,
-    offsets: SmallVec<[isize; INLINE_LOOPS]>,
+    pub result: ManuallyDrop<SmallVec<[isize; INLINE_LOOPS]>>,
+    strides: ManuallyDrop<SmallVec<[isize; INLINE_STRIDES]>>,
+    offsets: ManuallyDrop<SmallVec<[isize; INLINE_LOOPS]>>,
     /// Which operands are packed, as bits, and the strides of all once they are; none if none is.
-    packed: (u64, Vec<isize>),
+    packed: (u64, ManuallyDrop<Vec<isize>>),
     /// Whether rustc knows that all strides along the innermost loop are 1.
     pub typed: bool,
+}
+
+/// Drops the fields in a function that is compiled with this crate. (rustc compiles what drops fields in each crate that drops a nest, however unoptimized that is.)
+impl Drop for Nest {
+    fn drop(&mut self) {
+        let Nest { sizes, result, strides, offsets, packed: (_, packed), .. } = self;
+        // SAFETY: a nest is dropped once, and nothing else drops its fields.
+        unsafe {
+            ManuallyDrop::drop(sizes);
+            ManuallyDrop::drop(result);
+            ManuallyDrop::drop(strides);
+            ManuallyDrop::drop(offsets);
+            ManuallyDrop::drop(packed);
+        }
+    }
 }
 
 /// Parts of a loop nest.
@@ -53,7 +69,6 @@ impl Nest {
         Nest::line_of(len, operands, W::UNIT)
     }
 
-    #[cfg_attr(not(debug_assertions), inline)]
     fn line_of(len: usize, operands: usize, typed: bool) -> Self {
         let mut strides = zeros(operands, [0; INLINE_STRIDES]);
         strides.fill(1);
@@ -64,7 +79,7 @@ impl Nest {
             result: zeros(1, [1; INLINE_LOOPS]),
             strides,
             offsets: zeros(operands, [0; INLINE_LOOPS]),
-            packed: (0, Vec::new()),
+            packed: (0, ManuallyDrop::new(Vec::new())),
             typed,
         }
     }
@@ -91,7 +106,7 @@ impl Nest {
             result: zeros(depth, [0; INLINE_LOOPS]),
             strides: zeros(depth * operands, [0; INLINE_STRIDES]),
             offsets: zeros(operands, [0; INLINE_LOOPS]),
-            packed: (0, Vec::new()),
+            packed: (0, ManuallyDrop::new(Vec::new())),
             typed: true,
         };
         // From the innermost loop on: those of the result end before `outside`, the others before `inside`.
@@ -199,7 +214,7 @@ impl Nest {
             result: zeros(depth, [0; INLINE_LOOPS]),
             strides: zeros(depth * rows.offsets().len(), [0; INLINE_STRIDES]),
             offsets: zeros(rows.offsets().len(), [0; INLINE_LOOPS]),
-            packed: (0, Vec::new()),
+            packed: (0, ManuallyDrop::new(Vec::new())),
             typed: false,
         };
         // The result is contiguous in the order of its loops.
@@ -237,7 +252,7 @@ impl Nest {
     /// The strides of the operands that are packed: the innermost loop runs over neighbours, and the others follow.
     fn pack(&mut self) {
         let depth = self.depth();
-        self.packed.1 = vec![0; self.strides.len()];
+        *self.packed.1 = vec![0; self.strides.len()];
         for (row, packed) in self.strides.chunks_exact(depth).zip(self.packed.1.chunks_exact_mut(depth)) {
             let mut step = 1;
             for at in (0..depth).rev().filter(|&at| row[at] != 0) {
@@ -308,11 +323,13 @@ impl Nest {
 
 /// So many zeros, without an allocation if they are no more than `few`.
 #[inline(always)]
-fn zeros<T: Copy + Default, const N: usize>(len: usize, few: [T; N]) -> SmallVec<[T; N]>
+fn zeros<T: Copy + Default, const N: usize>(len: usize, few: [T; N]) -> ManuallyDrop<SmallVec<[T; N]>>
 where
     [T; N]: smallvec::Array<Item = T>,
 {
-    if len <= N { SmallVec::from_buf_and_len(few, len) } else { SmallVec::from_elem(T::default(), len) }
+    let zeros =
+        if len <= N { SmallVec::from_buf_and_len(few, len) } else { SmallVec::from_elem(T::default(), len) };
+    ManuallyDrop::new(zeros)
 }
 
 /// Appends loops over some axes, and merges neighbouring axes into one loop where for every operand the outer stride is the

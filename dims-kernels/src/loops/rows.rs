@@ -1,5 +1,6 @@
 //! The strides of each operand along the loop axes.
 
+use core::mem::ManuallyDrop;
 use smallvec::SmallVec;
 
 /// How many strides need no allocation.
@@ -13,9 +14,20 @@ pub struct Rows {
     axes: usize,
     len: usize,
     /// At least `axes * len` strides; those behind are 0.
-    strides: SmallVec<[isize; INLINE_STRIDES]>,
+    strides: ManuallyDrop<SmallVec<[isize; INLINE_STRIDES]>>,
     /// As many as there are rows, or more.
-    offsets: SmallVec<[isize; INLINE_ROWS]>,
+    offsets: ManuallyDrop<SmallVec<[isize; INLINE_ROWS]>>,
+}
+
+/// Drops the fields in a function that is compiled with this crate, as for [`Nest`](crate::loops::nest::Nest).
+impl Drop for Rows {
+    fn drop(&mut self) {
+        // SAFETY: rows are dropped once, and nothing else drops their fields.
+        unsafe {
+            ManuallyDrop::drop(&mut self.strides);
+            ManuallyDrop::drop(&mut self.offsets);
+        }
+    }
 }
 
 impl Rows {
@@ -25,8 +37,8 @@ impl Rows {
         Rows {
             axes,
             len: 0,
-            strides: SmallVec::from_buf([0; INLINE_STRIDES]),
-            offsets: SmallVec::from_buf([0; INLINE_ROWS]),
+            strides: ManuallyDrop::new(SmallVec::from_buf([0; INLINE_STRIDES])),
+            offsets: ManuallyDrop::new(SmallVec::from_buf([0; INLINE_ROWS])),
         }
     }
 

@@ -167,8 +167,12 @@ pub struct Loops {
 impl Loops {
     /// The loops of a nest with a result of `len` elements of `T`.
     pub fn new<T>(nest: &Nest, len: usize, threads: usize) -> Self {
-        let operands = nest.operand_strides();
-        let (sizes, bytes) = (nest.sizes.to_vec(), len * size_of::<T>());
+        Loops::of_bytes(nest, len * size_of::<T>(), threads)
+    }
+
+    /// The loops of a nest with a result of so many bytes.
+    pub fn of_bytes(nest: &Nest, bytes: usize, threads: usize) -> Self {
+        let (sizes, operands) = (nest.sizes.to_vec(), nest.operand_strides());
         Loops { sizes, operands, bytes, threads, typed: nest.typed }
     }
 }

@@ -16,7 +16,7 @@ use core::mem::drop as recycle;
 use core::mem::replace;
 use core::mem::{ManuallyDrop, forget};
 use core::ops::{Deref, DerefMut};
-use core::ptr::{NonNull, null_mut};
+use core::ptr::{self, NonNull, null_mut};
 use core::slice;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
@@ -275,7 +275,7 @@ impl<T> Buffer<T> {
 fn elements<T>(memory: &Memory<T>) -> &[T] {
     // SAFETY: they are the initialized elements of a vector that was forgotten, and is not put together while someone who has `memory` is
     // borrowed. Nobody changes them meanwhile: that takes an exclusive borrow of the only buffer.
-    unsafe { slice::from_raw_parts(memory.start.as_ptr(), memory.len) }
+    unsafe { &*ptr::slice_from_raw_parts(memory.start.as_ptr(), memory.len) }
 }
 
 impl<T> From<Vec<T>> for Buffer<T> {

@@ -196,6 +196,23 @@ impl<'a, T> Elements<'a, T> {
         unsafe { Elements::new(slice.as_ptr(), &[Axis::new(slice.len(), 1)], &[]) }
     }
 
+    /// Elements of which it is known what can be reached.
+    ///
+    /// # Safety
+    ///
+    /// The start and the reach are those of elements of this type that are borrowed for `'a`.
+    #[inline]
+    #[cfg(feature = "std")]
+    pub(crate) unsafe fn reaching(start: *const T, reached: Reached) -> Self {
+        let _ = reached;
+        Elements {
+            start,
+            #[cfg(debug_assertions)]
+            reach: reached.reach,
+            memory: PhantomData,
+        }
+    }
+
     /// The element at the origin.
     #[inline(always)]
     pub fn as_ptr(self) -> *const T {

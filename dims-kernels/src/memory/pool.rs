@@ -69,17 +69,21 @@ pub fn recycled<T>(len: usize) -> Option<Vec<T>> {
 
 #[cold]
 fn taken<T>(len: usize) -> Option<Vec<T>> {
-    let wanted = Layout::array::<T>(len).ok()?;
+    let block = ManuallyDrop::new(fitting(Layout::array::<T>(len).ok()?, size_of::<T>())?);
+    // SAFETY: the block owns memory from the global allocator, with the alignment of `T` and as many bytes as this capacity has.
+    Some(unsafe { Vec::from_raw_parts(block.start.cast().as_ptr(), 0, block.layout.size() / size_of::<T>()) })
+}
+
+/// A block for a layout and not much more, of whole elements of so many bytes.
+fn fitting(wanted: Layout, element: usize) -> Option<Block> {
     let mut pool = pool();
     let at = pool.blocks.iter().rposition(|Block { layout, .. }| {
         layout.align() == wanted.align()
-            && layout.size() % size_of::<T>() == 0
+            && layout.size().is_multiple_of(element)
             && layout.size() >= wanted.size()
             && layout.size() - wanted.size() <= wanted.size() / 8
     })?;
-    let block = ManuallyDrop::new(pool.blocks.swap_remove(at));
-    // SAFETY: the block owns memory from the global allocator, with the alignment of `T` and as many bytes as this capacity has.
-    Some(unsafe { Vec::from_raw_parts(block.start.cast().as_ptr(), 0, block.layout.size() / size_of::<T>()) })
+    Some(pool.blocks.swap_remove(at))
 }
 
 /// Puts memory into the pool, if it is large.
@@ -97,7 +101,10 @@ fn put<T>(memory: Vec<T>) {
     let Some(start) = NonNull::new(memory.as_mut_ptr().cast()) else {
         unreachable!("the memory was allocated")
     };
-    let block = Block { start, layout };
+    keep(Block { start, layout });
+}
+
+fn keep(block: Block) {
     let mut pool = pool();
     pool.blocks.push(block);
     // What is too much is freed when the pool is no longer locked.

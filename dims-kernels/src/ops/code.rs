@@ -145,7 +145,11 @@ pub enum Number {
 impl Number {
     /// A value as a constant, with the kind of the register for it; nothing for types that programs do not know.
     pub fn of<T: 'static>(value: T) -> Option<(Number, Kind)> {
-        let any = &value as &dyn Any;
+        Number::of_any(&value)
+    }
+
+    /// The same for a value whose type is not known here.
+    pub fn of_any(any: &dyn Any) -> Option<(Number, Kind)> {
         if let Some(&value) = any.downcast_ref::<bool>() {
             return Some((Number::Bool(value), Kind::Bool));
         }

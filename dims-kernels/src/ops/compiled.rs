@@ -21,6 +21,17 @@ macro_rules! compiled {
 
         $(#[$attribute])*
         #[track_caller]
+        fn contract_pair(
+            _: $crate::seal::Seal,
+            operands: [$crate::contract::Operand<'_, Self>; 2],
+            axes: $crate::contract::LoopAxes<'_>,
+            target: $crate::contract::target::Target<'_, Self>,
+        ) -> Result<::alloc::vec::Vec<Self>, $crate::error::Error> {
+            $crate::contract::contract(operands.into_iter().collect(), Self::ONE, axes, target)
+        }
+
+        $(#[$attribute])*
+        #[track_caller]
         fn sum_of_pair(
             _: $crate::seal::Seal,
             operands: [&$crate::contract::Operand<'_, Self>; 2],
@@ -80,6 +91,21 @@ macro_rules! compiled {
         }
     };
     (Real $(#[$attribute:meta])*) => {
+        $(#[$attribute])*
+        #[track_caller]
+        fn widened<'a>(
+            _: $crate::seal::Seal,
+            operand: $crate::contract::Operand<'a, Self>,
+            sizes: &[usize],
+        ) -> Result<$crate::contract::Operand<'a, Self::Wide>, $crate::error::Error> {
+            operand.converted(sizes, $crate::scalar::Real::widen)
+        }
+
+        $(#[$attribute])*
+        fn narrowed(_: $crate::seal::Seal, data: ::alloc::vec::Vec<Self::Wide>) -> ::alloc::vec::Vec<Self> {
+            $crate::attention::narrowed(data)
+        }
+
         $(#[$attribute])*
         unsafe fn attend<'w>(
             _: $crate::seal::Seal,

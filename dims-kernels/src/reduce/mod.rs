@@ -343,7 +343,7 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
                 None => {
                     place = at
                         .iter()
-                        .zip(&nest.result)
+                        .zip(nest.result.iter())
                         .take(nest.outer)
                         .map(|(&at, &step)| at as isize * step)
                         .sum()

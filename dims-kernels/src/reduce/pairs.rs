@@ -93,7 +93,7 @@ impl<K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> Pairs<'_, K, R, LEFT> {
         let mut outer = Odometer::new(&nest.sizes[..row]);
         while !outer.is_done() {
             let place: isize =
-                at[..row].iter().zip(&nest.result).map(|(&at, &step)| at as isize * step).sum();
+                at[..row].iter().zip(nest.result.iter()).map(|(&at, &step)| at as isize * step).sum();
             let out = &mut out[place as usize..];
             // What is left at the end is no block of its own: the last one overlaps the one before.
             for column in (0..columns).step_by(N).map(|column| column.min(columns - N)) {

@@ -126,7 +126,7 @@ impl<K: Kernel, R: Reducer<K::Elem>> Reduction<'_, K, R> {
                 }
             }
             levels.finish::<I, K::Elem, R>(&mut accs, *reducer);
-            let place: isize = at.iter().zip(&nest.result).map(|(&at, &step)| at as isize * step).sum();
+            let place: isize = at.iter().zip(nest.result.iter()).map(|(&at, &step)| at as isize * step).sum();
             let out = &mut out[place as usize + columns.start * step..];
             if step == 1 {
                 for (out, &acc) in out.iter_mut().zip(&accs) {

@@ -3,7 +3,7 @@
 use crate::error::{Error, Origin};
 use crate::loops::steps::Backward;
 use crate::trace::evaluate::covers;
-use crate::trace::{Field, Held, Node, Part, Place, Source, Step, evaluate, rules};
+use crate::trace::{Field, Held, Node, Part, Place, Source, Step, evaluate};
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -33,7 +33,6 @@ pub fn gradients(
     own: &[Arc<Node>],
     always_record: bool,
 ) -> Result<Gradients, Error> {
-    rules::link();
     let targets: Vec<u64> = by.iter().map(|node| node.id).collect();
     let roots: Vec<Arc<Node>> = outputs.iter().filter_map(|(output, _)| output.node().cloned()).collect();
     let own: Vec<u64> = own.iter().map(|node| node.id).collect();

@@ -16,6 +16,7 @@
 mod backward;
 mod evaluate;
 pub mod field;
+mod link;
 pub mod record;
 pub mod rules;
 #[cfg(test)]
@@ -314,6 +315,12 @@ impl Node {
     pub fn new(dtype: DType, len: usize, step: Step, origin: Origin) -> Arc<Self> {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         Arc::new(Node { id, dtype, len, step, origin })
+    }
+
+    /// A variable by which gradients are asked for, and its name, if it has one.
+    pub fn variable(dtype: DType, len: usize, name: Option<Box<dyn Display + Send + Sync>>) -> Arc<Self> {
+        link::link();
+        Node::new(dtype, len, Step::Variable(name), None)
     }
 
     /// The nodes that the step reads, as far as gradients go through them.

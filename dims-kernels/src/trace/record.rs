@@ -10,17 +10,19 @@ use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
 use crate::memory::elements::{Elements, ElementsMut, Reached};
 use crate::ops::Own;
-use crate::ops::code::{Binary, Code, DType, Kind, Number, Unary};
+use crate::ops::code::{Binary, Code, DType, Kind, Number, Unary, each_dtype};
 use crate::program::interpreter::OperandSource;
 use crate::program::lowered::LoweredProgram;
 use crate::program::{Builder, Register};
 use crate::scalar::Element;
 use crate::trace::evaluate::mapped;
+use crate::trace::link::linked;
 use crate::trace::{Field, Held, Operand, Place, Source, Table, names_of_variables, registry};
-use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::any::{Any, TypeId};
+use core::marker::PhantomData;
 use smallvec::SmallVec;
 
 /// Why an expression cannot be recorded.
@@ -53,29 +55,72 @@ pub struct Writer<'w> {
     exact: bool,
 }
 
+/// Calls a function that is generic in the element type, for a [`DType`].
+macro_rules! by_type {
+    ($dtype:expr, $f:ident, $args:tt) => {
+        each_dtype!(by_each_type!($dtype, $f, $args;))
+    };
+}
+
+macro_rules! by_each_type {
+    ($dtype:expr, $f:ident, $args:tt; $($name:ident $t:ty,)*) => {
+        match $dtype {
+            $(DType::$name => $f::<$t> $args,)*
+            #[cfg(feature = "half")]
+            DType::F16 => $f::<half::f16> $args,
+            #[cfg(feature = "half")]
+            DType::Bf16 => $f::<half::bf16> $args,
+        }
+    };
+}
+
 struct Leaf<'w> {
     /// The number of its row.
     row: usize,
     memory: Memory<'w>,
     /// Computed indices: the value, the stride and the size of the axis.
     indices: SmallVec<[(Register, isize, usize); 1]>,
-    /// Makes an element of the type.
-    any: fn() -> Arc<dyn Held>,
 }
 
-/// One element.
-fn any<T: Element>() -> Arc<dyn Held> {
-    Buffer::from(alloc::vec![T::default()]).held()
+/// An element type.
+#[derive(Clone, Copy)]
+struct TypeName {
+    id: TypeId,
+    name: &'static str,
+}
+
+impl TypeName {
+    fn of<T: 'static>() -> Self {
+        TypeName { id: TypeId::of::<T>(), name: core::any::type_name::<T>() }
+    }
 }
 
 enum Memory<'w> {
     /// Memory that is shared, and the element at the origin.
     Shared(Arc<dyn Held>, isize),
-    /// Borrowed memory, which is copied.
-    Borrowed(Box<dyn Fn(&Along<'_>) -> Result<Arc<dyn Held>, Error> + 'w>),
-    /// Memory that is read where it is.
-    Read(*const u8, DType, Reached),
+    /// Borrowed memory: a program that replaces a kernel reads it where it is, and a field has a copy.
+    Borrowed(Borrowed<'w>),
     Position,
+}
+
+/// Elements that are borrowed, whatever their type.
+#[derive(Clone, Copy)]
+struct Borrowed<'w> {
+    start: *const u8,
+    dtype: DType,
+    reached: Reached,
+    memory: PhantomData<&'w [u8]>,
+}
+
+impl<'w> Borrowed<'w> {
+    /// # Panics
+    ///
+    /// If elements are of another type.
+    fn elements<T: Element>(self) -> Elements<'w, T> {
+        assert_eq!(DType::of::<T>(), Some(self.dtype), "elements are of their type");
+        // SAFETY: the writer took the start, the type and the reach from the same elements, which are borrowed for as long.
+        unsafe { Elements::reaching(self.start.cast(), self.reached) }
+    }
 }
 
 /// How a leaf lies along loops.
@@ -113,28 +158,31 @@ impl<'w> Writer<'w> {
         Writer { build: Builder::exact(), exact: true, ..Writer::default() }
     }
 
-    fn push<T: Element>(&mut self, memory: Memory<'w>) -> u32 {
-        self.push_leaf(memory, any::<T>)
-    }
-
-    /// (Here and below, what does not depend on a type is apart: it is compiled with this crate.)
-    fn push_leaf(&mut self, memory: Memory<'w>, any: fn() -> Arc<dyn Held>) -> u32 {
-        self.leaves.push(Leaf { row: self.rows, memory, indices: SmallVec::new(), any });
+    fn push(&mut self, memory: Memory<'w>) -> u32 {
+        self.leaves.push(Leaf { row: self.rows, memory, indices: SmallVec::new() });
         self.rows += 1;
         (self.leaves.len() - 1) as u32
     }
 
     /// Elements in memory; `owner` is the buffer, if it is known.
     pub fn elements<T: Element>(&mut self, elements: Elements<'w, T>, owner: Option<&Buffer<T>>) -> Register {
-        let Some(dtype) = DType::of::<T>() else {
-            self.push::<T>(Memory::Position);
-            return self.opaque(core::any::type_name::<T>());
+        let held = if self.exact { None } else { owner.map(Buffer::held) };
+        self.memory(elements.as_ptr().cast(), TypeName::of::<T>(), elements.reached(), held)
+    }
+
+    /// (Here and below, what does not depend on a type is apart: it is compiled with this crate.)
+    fn memory(
+        &mut self,
+        start: *const u8,
+        element: TypeName,
+        reached: Reached,
+        held: Option<Arc<dyn Held>>,
+    ) -> Register {
+        let Some(dtype) = DType::of_id(element.id) else {
+            self.push(Memory::Position);
+            return self.opaque(element.name);
         };
-        let start = elements.as_ptr().cast::<u8>();
-        if self.exact {
-            return self.read::<T>(start, dtype, elements.reached());
-        }
-        let held = owner.map(Buffer::held).or_else(|| registry::find(start));
+        let held = if self.exact { None } else { held.or_else(|| registry::find(start)) };
         let memory = match held {
             Some(held) => {
                 self.traced |= held.node().is_some();
@@ -142,40 +190,26 @@ impl<'w> Writer<'w> {
                 let offset = (start as isize).wrapping_sub(held.start() as isize) / dtype.bytes() as isize;
                 Memory::Shared(held, offset)
             }
-            None => Memory::Borrowed(Box::new(move |along| copied(elements, along))),
+            None => Memory::Borrowed(Borrowed { start, dtype, reached, memory: PhantomData }),
         };
-        let number = self.push::<T>(memory);
-        self.build.load(number, dtype)
-    }
-
-    /// Elements that are read where they are, for as long as the program stays.
-    fn read<T: Element>(&mut self, start: *const u8, dtype: DType, reached: Reached) -> Register {
-        self.read_leaf(Memory::Read(start, dtype, reached), dtype, any::<T>, core::any::type_name::<T>())
-    }
-
-    fn read_leaf(
-        &mut self,
-        memory: Memory<'w>,
-        dtype: DType,
-        any: fn() -> Arc<dyn Held>,
-        name: &'static str,
-    ) -> Register {
-        let number = self.push_leaf(memory, any);
-        if dtype.is_exact() { self.build.load(number, dtype) } else { self.opaque(name) }
+        let number = self.push(memory);
+        if self.exact && !dtype.is_exact() {
+            self.opaque(element.name)
+        } else {
+            self.build.load(number, dtype)
+        }
     }
 
     /// A row that nothing is read along.
     pub fn skip(&mut self) {
-        self.push::<isize>(Memory::Position);
+        self.push(Memory::Position);
     }
 
     /// Places that the results are written to, whose elements are the first operand of a program that replaces a kernel.
     pub fn place<T: Element>(&mut self, place: &mut ElementsMut<'_, T>) -> Register {
+        assert!(self.exact, "the program is to replace a kernel");
         let start = place.as_mut_ptr().cast_const().cast();
-        match DType::of::<T>() {
-            Some(dtype) => self.read::<T>(start, dtype, place.reached()),
-            None => self.opaque(core::any::type_name::<T>()),
-        }
+        self.memory(start, TypeName::of::<T>(), place.reached(), None)
     }
 
     /// A computed index of the elements that this register has: it selects along an axis with this stride and size.
@@ -186,18 +220,22 @@ impl<'w> Writer<'w> {
 
     /// Positions along the loops, as their row says.
     pub fn position(&mut self) -> Register {
-        let number = self.push::<isize>(Memory::Position);
+        let number = self.push(Memory::Position);
         self.build.position(number)
     }
 
     /// One value everywhere.
     pub fn constant<T: Element>(&mut self, value: T) -> Register {
-        match Number::of(value) {
-            Some(_) if self.exact && !DType::of::<T>().is_some_and(DType::is_exact) => {
-                self.opaque(core::any::type_name::<T>())
+        self.number(&value, TypeName::of::<T>())
+    }
+
+    fn number(&mut self, value: &dyn Any, element: TypeName) -> Register {
+        match Number::of_any(value) {
+            Some(_) if self.exact && !DType::of_id(element.id).is_some_and(DType::is_exact) => {
+                self.opaque(element.name)
             }
             Some((number, kind)) => self.build.constant(number, kind),
-            None => self.opaque(core::any::type_name::<T>()),
+            None => self.opaque(element.name),
         }
     }
 
@@ -267,10 +305,11 @@ impl<'w> Writer<'w> {
     /// The program of the value, with elements of the type `T`, if it computes each bit as the expression's kernel does: with operations of the table, on elements that
     /// registers hold as they are, and none at computed places.
     pub fn lowered<T: Element>(self, value: Register) -> Option<LoweredProgram<'w>> {
-        self.lowered_of(value, DType::of::<T>()?)
+        self.lowered_of(value, TypeId::of::<T>())
     }
 
-    fn lowered_of(self, value: Register, dtype: DType) -> Option<LoweredProgram<'w>> {
+    fn lowered_of(self, value: Register, element: TypeId) -> Option<LoweredProgram<'w>> {
+        let dtype = DType::of_id(element)?;
         assert!(self.exact, "the program is to replace a kernel");
         if self.opaque.is_some() || !dtype.is_exact() || self.build.kind(value) != dtype.kind() {
             return None;
@@ -281,7 +320,7 @@ impl<'w> Writer<'w> {
                 return None;
             }
             sources.push(match leaf.memory {
-                Memory::Read(start, dtype, reached) => {
+                Memory::Borrowed(Borrowed { start, dtype, reached, .. }) => {
                     // SAFETY: whoever runs the program promises that the positions of the nest are elements.
                     unsafe { OperandSource::new(start, dtype, None) }.reaching(reached)
                 }
@@ -296,8 +335,18 @@ impl<'w> Writer<'w> {
         if self.traced { self.finish_any(value, sizes, rows).map(Some) } else { Ok(None) }
     }
 
-    /// The same, whether an operand is traced or not.
+    /// The same, whether an operand is traced or not. (Something is traced, or nothing would be recorded.)
     pub fn finish_any(self, value: Register, sizes: &[usize], rows: &Rows) -> Result<Field, Unrecorded> {
+        (linked().finish)(self, value, sizes, rows)
+    }
+
+    /// The same, as it is [linked](super::link).
+    pub(super) fn finish_linked(
+        self,
+        value: Register,
+        sizes: &[usize],
+        rows: &Rows,
+    ) -> Result<Field, Unrecorded> {
         if let Some(operation) = self.opaque {
             let names = self.names_of_variables();
             let error = if self.own { Unrecorded::Own } else { Unrecorded::Opaque };
@@ -359,11 +408,23 @@ fn table(
     Ok((offsets, order))
 }
 
+/// An operand that stands for elements of a type which are never taken.
+fn nothing(dtype: DType, sizes: &[usize]) -> Operand {
+    fn any<T: Element>() -> Arc<dyn Held> {
+        Buffer::from(alloc::vec![T::default()]).held()
+    }
+    let source = Source::Memory(by_type!(dtype, any, ()));
+    Operand { source, place: Place::strided(0, sizes.iter().map(|_| 0)) }
+}
+
 impl Leaf<'_> {
-    /// An operand that stands for elements which are never taken.
-    fn nothing(&self, sizes: &[usize]) -> Operand {
-        let source = Source::Memory((self.any)());
-        Operand { source, place: Place::strided(0, sizes.iter().map(|_| 0)) }
+    /// The type of the elements.
+    fn dtype(&self) -> DType {
+        match &self.memory {
+            Memory::Shared(held, _) => held.dtype().expect("programs read types that they know"),
+            Memory::Borrowed(borrowed) => borrowed.dtype,
+            Memory::Position => DType::Isize,
+        }
     }
 
     fn operand(
@@ -376,7 +437,7 @@ impl Leaf<'_> {
         let is_empty = sizes.contains(&0);
         if !is_empty && self.indices.iter().any(|&(_, _, size)| size == 0) {
             // There is no element, so none is taken.
-            return Ok(self.nothing(sizes));
+            return Ok(nothing(self.dtype(), sizes));
         }
         let strides = || sizes.iter().zip(strides).map(|(&size, &stride)| if size == 1 { 0 } else { stride });
         Ok(match &self.memory {
@@ -388,10 +449,9 @@ impl Leaf<'_> {
                 place.table = table.map(|(offsets, order)| Table::new(offsets, sizes, &order));
                 Operand { source: Source::Memory(Arc::clone(held)), place }
             }
-            Memory::Read(..) => unreachable!("a program that replaces a kernel is no field"),
             // (Arrays without elements have strides of 0, also along axes without elements.)
-            Memory::Borrowed(_) if is_empty => self.nothing(sizes),
-            Memory::Borrowed(copy) => {
+            Memory::Borrowed(borrowed) if is_empty => nothing(borrowed.dtype, sizes),
+            Memory::Borrowed(borrowed) => {
                 let strides: SmallVec<[isize; 8]> = strides().collect();
                 let in_table = |axis: &usize| table.as_ref().is_some_and(|(_, order)| order.contains(axis));
                 let order: SmallVec<[usize; 8]> =
@@ -401,13 +461,9 @@ impl Leaf<'_> {
                     let along = Place::contiguous(sizes, &own).strides;
                     positions(sizes, &order, &along).map(|at| offsets[at as usize]).collect::<Vec<_>>()
                 });
-                let held = copy(&Along {
-                    sizes,
-                    order: &order,
-                    offset,
-                    strides: &strides,
-                    table: spread.as_deref(),
-                })?;
+                let along =
+                    Along { sizes, order: &order, offset, strides: &strides, table: spread.as_deref() };
+                let held = by_type!(borrowed.dtype, copied, (*borrowed, &along))?;
                 Operand { source: Source::Memory(held), place: Place::contiguous(sizes, &order) }
             }
         })
@@ -442,7 +498,8 @@ fn positions<'a>(
 }
 
 /// A copy of borrowed elements, in the order of the loops.
-fn copied<T: Element>(elements: Elements<'_, T>, along: &Along<'_>) -> Result<Arc<dyn Held>, Error> {
+fn copied<T: Element>(borrowed: Borrowed<'_>, along: &Along<'_>) -> Result<Arc<dyn Held>, Error> {
+    let elements = borrowed.elements::<T>();
     let Along { sizes, order, offset, strides, table } = *along;
     let len = order.iter().map(|&axis| sizes[axis]).product();
     let Some(table) = table else {

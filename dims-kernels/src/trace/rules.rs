@@ -11,17 +11,17 @@ pub use recurrence::Recurrence;
 use crate::error::Error;
 use crate::ops::code::{Binary, DType, Reduction, Unary};
 use crate::program::{Builder, Register};
+use crate::trace::link::linked;
 use crate::trace::{Field, Held, Node, Part, Place, Rule, evaluate};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use std::sync::OnceLock;
 
 type Parts = Vec<(Arc<Node>, Part)>;
 
 type PullBack<R> = fn(&R, &Arc<dyn Held>, &Arc<dyn Held>, bool) -> Result<Parts, Error>;
 
-/// The pull-backs of these rules. The backward pass sets them, so a program that takes no gradient refers to none of them, and links none.
-struct PullBacks {
+/// The pull-backs of these rules, which programs without gradients do not link: see [`link`](super::link).
+pub(super) struct PullBacks {
     reduced: PullBack<Reduced>,
     along: PullBack<Along>,
     along_parts: fn(&Along, &Arc<dyn Held>, &[Part]) -> Result<Option<Parts>, Error>,
@@ -29,21 +29,18 @@ struct PullBacks {
     recurrence: PullBack<Recurrence>,
 }
 
-static PULL_BACKS: OnceLock<PullBacks> = OnceLock::new();
-
-/// Sets the pull-backs of the rules, before any is called.
-pub(super) fn link() {
-    PULL_BACKS.get_or_init(|| PullBacks {
+impl PullBacks {
+    pub(super) const ALL: PullBacks = PullBacks {
         reduced: Reduced::pull_back,
         along: Along::pull_back,
         along_parts: Along::pull_back_parts,
         attention: Attention::pull_back,
         recurrence: Recurrence::pull_back,
-    });
+    };
 }
 
 fn pull_backs() -> &'static PullBacks {
-    PULL_BACKS.get().expect("the backward pass, which alone pulls, has set them")
+    &linked().pull_backs
 }
 
 /// Elements that lie contiguously in an order of loops, to be read along all loops.

@@ -5,7 +5,7 @@ use crate::expr::Expr;
 use crate::plan::explain;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
-use crate::set::Dims;
+use crate::set::{Dims, Keys};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -45,21 +45,50 @@ pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(
     shape: &Shape,
     axes: &[usize],
 ) -> Result<Field, DimError> {
-    let sizes = shape.sizes();
-    let mut rows = Rows::new(sizes.len());
+    let mut rows = Rows::new(shape.sizes().len());
     expr.rows::<U, Rank0>(shape, &mut rows);
+    let mut collect =
+        |nest: &Nest, len| Ok(Buffer::from(expr.collect(nest, Destination::New(len))?).held());
+    // (Programs know constants and elements in memory: no kernel is instantiated to compute these.)
+    let collect: Option<Collect<'_>> =
+        if const { E::FACTS.factors == 0 || E::FACTS.memory.is_some() } { None } else { Some(&mut collect) };
+    field_of(
+        DType::of::<T>(),
+        size_of::<T>(),
+        shape,
+        (&rows, axes),
+        &mut |writer| expr.write(writer),
+        collect,
+    )
+}
+
+/// Computes the elements of a nest.
+type Collect<'a> = &'a mut dyn FnMut(&Nest, usize) -> Result<Arc<dyn Held>, DimError>;
+
+/// The same for elements of a type with so many bytes, which `collect` computes if programs do not know the expression.
+#[track_caller]
+fn field_of<'w>(
+    dtype: Option<DType>,
+    bytes: usize,
+    shape: &Shape,
+    (rows, axes): (&Rows, &[usize]),
+    write: &mut dyn FnMut(&mut Writer<'w>) -> Register,
+    collect: Option<Collect<'_>>,
+) -> Result<Field, DimError> {
+    let sizes = shape.sizes();
     let mut writer = Writer::new();
-    let value = expr.write(&mut writer);
-    let is_float = DType::of::<T>().is_some_and(DType::is_float);
-    if writer.opaque_operation().is_some() {
-        if let (Some(operation), true, true) = (writer.opaque_operation(), is_float, writer.is_traced()) {
-            return Err(lost(operation, writer.names_of_variables()));
-        }
-        let len = shape.volume(axes.iter().copied(), size_of::<T>())?;
-        let data = expr.collect(&Nest::map(sizes, axes, &rows), Destination::New(len))?;
-        return Ok(Field::held(sizes, &Buffer::from(data).held(), Place::contiguous(sizes, axes)));
+    let value = write(&mut writer);
+    if let Some(operation) = writer.opaque_operation() {
+        let is_float = dtype.is_some_and(DType::is_float);
+        let collect = match collect {
+            Some(collect) if !(is_float && writer.is_traced()) => collect,
+            _ => return Err(lost(operation, writer.names_of_variables())),
+        };
+        let len = shape.volume(axes, bytes)?;
+        let held = collect(&Nest::map(sizes, axes, rows), len)?;
+        return Ok(Field::held(sizes, &held, Place::contiguous(sizes, axes)));
     }
-    match writer.finish_any(value, sizes, &rows) {
+    match writer.finish_any(value, sizes, rows) {
         Ok(field) => Ok(field),
         Err(Unrecorded::Memory(error)) => Err(error.into()),
         Err(_) => unreachable!("it was computed before, and programs know it"),
@@ -73,22 +102,50 @@ fn written<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
     expr: &E,
     shape: &Shape,
 ) -> Result<Traced, DimError> {
-    if DType::of::<T>().is_some_and(|dtype| !dtype.is_float()) {
-        return Ok(None);
-    }
     let mut rows = Rows::new(shape.sizes().len());
     expr.rows::<U, R>(shape, &mut rows);
-    let mut writer = Writer::new();
-    let mut value = expr.write(&mut writer);
-    if DType::of::<T>().is_none() {
-        value = writer.opaque(core::any::type_name::<T>());
-    }
-    let mut traced = finished(writer.finish(value, shape.sizes(), &rows))?;
-    if let (Some(field), true) = (&mut traced, is_explaining()) {
-        let names = (0..shape.sizes().len()).map(|axis| explain::name(U::KEYS, axis));
-        field.names = Some(names.collect());
+    let mut traced = written_by::<T>(shape.sizes(), &rows, &mut |writer| expr.write(writer))?;
+    if let Some(field) = &mut traced {
+        name_loops(field, U::KEYS);
     }
     Ok(traced)
+}
+
+/// Names the loops of a field, if steps are explained.
+fn name_loops(field: &mut Field, keys: &Keys) {
+    if is_explaining() {
+        field.names = Some((0..field.sizes.len()).map(|axis| explain::name(keys, axis)).collect());
+    }
+}
+
+/// The field that `write` writes, if an operand is traced and elements of `T` have derivatives.
+#[track_caller]
+fn written_by<'w, T: Element>(
+    sizes: &[usize],
+    rows: &Rows,
+    write: &mut dyn FnMut(&mut Writer<'w>) -> Register,
+) -> Result<Traced, DimError> {
+    written_as(DType::of::<T>(), core::any::type_name::<T>(), sizes, rows, write)
+}
+
+/// The same for elements of a type with this name. (Apart, as it is compiled with this crate.)
+#[track_caller]
+fn written_as<'w>(
+    dtype: Option<DType>,
+    name: &'static str,
+    sizes: &[usize],
+    rows: &Rows,
+    write: &mut dyn FnMut(&mut Writer<'w>) -> Register,
+) -> Result<Traced, DimError> {
+    if dtype.is_some_and(|dtype| !dtype.is_float()) {
+        return Ok(None);
+    }
+    let mut writer = Writer::new();
+    let mut value = write(&mut writer);
+    if dtype.is_none() {
+        value = writer.opaque(name);
+    }
+    finished(writer.finish(value, sizes, rows))
 }
 
 /// Whether an operand of an expression that yields floats is traced.
@@ -131,17 +188,9 @@ pub(crate) fn finished(field: Result<Option<Field>, Unrecorded>) -> Result<Trace
 pub(crate) fn traced_by<'w, T: Element>(
     sizes: &[usize],
     rows: &Rows,
-    write: impl FnOnce(&mut Writer<'w>) -> Register,
+    mut write: impl FnMut(&mut Writer<'w>) -> Register,
 ) -> Result<Traced, DimError> {
-    if DType::of::<T>().is_some_and(|dtype| !dtype.is_float()) {
-        return Ok(None);
-    }
-    let mut writer = Writer::new();
-    let mut value = write(&mut writer);
-    if DType::of::<T>().is_none() {
-        value = writer.opaque(core::any::type_name::<T>());
-    }
-    finished(writer.finish(value, sizes, rows))
+    written_by::<T>(sizes, rows, &mut write)
 }
 
 /// A step whose pull-back is a function: of the value, its cotangent, whether the gradient is recorded, and which nodes are asked for.
@@ -233,10 +282,17 @@ pub(crate) fn mapped<T: Element>(data: Vec<T>, traced: Traced, order: &[usize]) 
 
 #[cold]
 #[track_caller]
-#[expect(clippy::boxed_local, reason = "callers are inlined, and hand a pointer on")]
 fn part<T: Element>(data: Vec<T>, field: Box<Field>, order: &[usize]) -> Buffer<T> {
+    let node = part_node(DType::of::<T>(), data.len(), field, order);
+    Buffer::traced(data, node)
+}
+
+/// A step whose only part is a field, with elements that are contiguous in an order of loops.
+#[track_caller]
+#[expect(clippy::boxed_local, reason = "callers hand a pointer on")]
+fn part_node(dtype: Option<DType>, len: usize, field: Box<Field>, order: &[usize]) -> Arc<Node> {
     let place = Place::contiguous(&field.sizes, order);
-    node(data, Step::Parts(vec![Part { field: *field, place }]))
+    new_node(dtype, len, Step::Parts(vec![Part { field: *field, place }]))
 }
 
 /// The results of a reduction, contiguous in the order of the loops that are kept.
@@ -258,24 +314,38 @@ pub(crate) fn reduced<T: Element>(
 
 #[cold]
 #[track_caller]
-#[expect(clippy::boxed_local, reason = "callers are inlined, and hand a pointer on")]
 fn reduction_of<T: Element>(
     data: Vec<T>,
+    field: Box<Field>,
+    axes: (&[usize], &[usize]),
+    reduction: Reduction,
+    operation: &'static str,
+) -> Result<Buffer<T>, DimError> {
+    let node = reduction_node(DType::of::<T>(), data.len(), field, axes, reduction, operation)?;
+    Ok(Buffer::traced(data, node))
+}
+
+#[track_caller]
+#[expect(clippy::boxed_local, reason = "callers hand a pointer on")]
+fn reduction_node(
+    dtype: Option<DType>,
+    len: usize,
     field: Box<Field>,
     (kept, reduced): (&[usize], &[usize]),
     reduction: Reduction,
     operation: &'static str,
-) -> Result<Buffer<T>, DimError> {
+) -> Result<Arc<Node>, DimError> {
     if reduction == Reduction::Opaque {
         return Err(lost(operation, names_of_variables(field.nodes())));
     }
-    let dtype = DType::of::<T>().expect("what is recorded are floats");
-    let rule =
-        rules::Reduced { field: *field, kept: kept.to_vec(), reduced: reduced.to_vec(), reduction, dtype };
-    Ok(match rule.as_sum() {
-        Some(part) => node(data, Step::Parts(vec![part])),
-        None => ruled(data, rule),
-    })
+    let own = dtype.expect("what is recorded are floats");
+    let (kept, reduced) = (kept.to_vec(), reduced.to_vec());
+    let rule = rules::Reduced { field: *field, kept, reduced, reduction, dtype: own };
+    let step = match rule.as_sum() {
+        Some(part) => Step::Parts(vec![part]),
+        None => Step::Rule(Box::new(rule)),
+    };
+    Ok(new_node(dtype, len, step))
 }
 
 /// The results of work along the loops `lines`, contiguous in an order of all loops.
@@ -291,13 +361,31 @@ pub(crate) fn along<T: Element>(
 ) -> Result<Buffer<T>, DimError> {
     match traced {
         None => Ok(data.into()),
-        Some(field) if work == LineWork::Opaque => Err(lost(operation, names_of_variables(field.nodes()))),
         Some(field) => {
-            let dtype = DType::of::<T>().expect("what is recorded are floats");
-            let (order, lines) = (order.to_vec(), lines.to_vec());
-            Ok(ruled(data, rules::Along { field: *field, order, lines, work, dtype }))
+            let node = lines_node(DType::of::<T>(), data.len(), field, (order, lines), work, operation)?;
+            Ok(Buffer::traced(data, node))
         }
     }
+}
+
+#[cold]
+#[track_caller]
+#[expect(clippy::boxed_local, reason = "callers hand a pointer on")]
+fn lines_node(
+    dtype: Option<DType>,
+    len: usize,
+    field: Box<Field>,
+    (order, lines): (&[usize], &[usize]),
+    work: LineWork,
+    operation: &'static str,
+) -> Result<Arc<Node>, DimError> {
+    if work == LineWork::Opaque {
+        return Err(lost(operation, names_of_variables(field.nodes())));
+    }
+    let own = dtype.expect("what is recorded are floats");
+    let (order, lines) = (order.to_vec(), lines.to_vec());
+    let rule = rules::Along { field: *field, order, lines, work, dtype: own };
+    Ok(new_node(dtype, len, Step::Rule(Box::new(rule))))
 }
 
 /// The memory of a buffer, if it is traced.
@@ -379,9 +467,13 @@ pub(crate) fn node_of<T: Element>(data: Vec<T>, rule: impl Rule + 'static) -> Bu
 
 #[track_caller]
 pub(crate) fn node<T: Element>(data: Vec<T>, step: Step) -> Buffer<T> {
-    let dtype = DType::of::<T>().expect("what is recorded are floats");
-    let node: Arc<Node> = Node::new(dtype, data.len(), step, Some(Location::caller()));
+    let node = new_node(DType::of::<T>(), data.len(), step);
     Buffer::traced(data, node)
+}
+
+#[track_caller]
+fn new_node(dtype: Option<DType>, len: usize, step: Step) -> Arc<Node> {
+    Node::new(dtype.expect("what is recorded are floats"), len, step, Some(Location::caller()))
 }
 
 /// The traced values that were written to places of a result. Untraced values have no gradient and are not listed.

@@ -405,7 +405,7 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
             None => {
                 let sizes = shape.sizes();
                 let order: SmallVec<[usize; 8]> = (0..sizes.len()).collect();
-                let len = shape.volume(order.iter().copied(), size_of::<T>())?;
+                let len = shape.volume(&order, size_of::<T>())?;
                 let mut rows = Rows::new(sizes.len());
                 self.0.rows::<U>(shape, &mut rows);
                 let traced = traced_alone(sizes, &rows, &self.0)?;
@@ -475,7 +475,7 @@ pub(super) fn unify<T: Element, U: Dims>(
         let layout = unified(pattern, given, &shapes, &[])?;
         return Ok((shapes, layout));
     }
-    let mut dims = Shape::of_axes::<U>(core::iter::empty());
+    let mut dims = Shape::of_axes::<U>(&[]);
     for shape in &shapes {
         for at in 0..dims.named_len() {
             let (size, origin) = shape.known(at);

@@ -248,7 +248,8 @@ impl<T: Element> Values for Memory<'_, T> {
     #[inline]
     fn shape<U: Dims>(&self) -> Result<Shape, DimError> {
         self.check_list()?;
-        Ok(Shape::of_axes::<U>(self.axes.iter().map(|axis| axis.size)))
+        let sizes: SmallVec<[usize; 8]> = self.axes.iter().map(|axis| axis.size).collect();
+        Ok(Shape::of_axes::<U>(&sizes))
     }
 
     #[inline]
@@ -312,8 +313,8 @@ impl<T: Element> Memory<'_, T> {
         self.check_list()?;
         let Some(items) = self.list.take() else { return Ok(()) };
         let sizes: SmallVec<[usize; 6]> = self.axes.iter().map(|axis| axis.size).collect();
-        let shape = Shape::of_axes::<()>(sizes.iter().copied());
-        let len = shape.volume(0..sizes.len(), size_of::<T>())?;
+        let shape = Shape::of_axes::<()>(&sizes);
+        let len = shape.volume(&shape.all_axes(), size_of::<T>())?;
         let mut data = reserve(len)?;
         if len > 0 {
             for (held, axes) in &*items {

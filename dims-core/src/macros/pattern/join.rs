@@ -118,7 +118,7 @@ pub fn listed<T: Element>(
     };
     let within: List = kept.iter().copied().filter(|axis| !list.contains(axis)).collect();
     let mut nest = Nest::map(&sizes, &within, &bound.rows);
-    nest.result = nest.strides_of(1).into();
+    *nest.result = nest.strides_of(1).into();
     let mut out = InParts::of(len).ok()?;
     for (number, (held, _)) in items.iter().enumerate() {
         let (mut index, mut source, mut target) = (number, 0, 0);

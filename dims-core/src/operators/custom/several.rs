@@ -346,7 +346,7 @@ pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArraysOp<X::Elems>>(
     let held = tensors.hold(&mut shape, &dims)?;
     shape.finish()?;
     let counts = shape.sizes_in(&dims);
-    let too_large = || DimError::TooLarge { dims: shape.describe(0..named) };
+    let too_large = || DimError::TooLarge { dims: shape.describe(&shape.all_axes()[..named]) };
     let calls = volume(counts.iter().copied(), 1).ok_or_else(too_large)?;
     let fail = |what: String| Err(DimError::Shape { what: format!("the operation `{}`: {what}", O::NAME) });
     let (out, found) = match op.batch(X::Elems::examples(&held, &counts)) {

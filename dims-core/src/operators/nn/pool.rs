@@ -474,7 +474,7 @@ where
     let outer: usize = sizes[..at].iter().product();
     sizes[at] = len;
     if size == 0 && len * outer * inner > 0 {
-        return Err(DimError::EmptyReduction { op: name, dims: shape.describe([axis]) });
+        return Err(DimError::EmptyReduction { op: name, dims: shape.describe(&[axis]) });
     }
     let total = crate::plan::shape::volume(sizes.iter().copied(), size_of::<T>())
         .ok_or_else(|| DimError::TooLarge { dims: format!("dim `{}` = {len}", dim.name) })?;

@@ -55,6 +55,9 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         plain
     };
 
+    /// Whether there are so few axes that few elements are copied one by one.
+    const IS_FEW: bool = Self::PLAIN && Self::ORDER.as_slice().len() <= FEW;
+
     /// How many operands `E` has, if rustc knows that all of them lie in this order.
     pub(crate) const fn typed<E: Expr>() -> Option<usize> {
         if Self::PLAIN { E::FACTS.layout.operands_in(Self::ORDER, S::KEYS) } else { None }
@@ -63,7 +66,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     /// The elements and sizes of a tensor that owns them and has them in this order, which is what most reductions yield.
     #[inline(always)]
     pub(super) fn as_it_is<E: Expr>(expr: E) -> Result<(Vec<E::Elem>, [usize; MAX_DIMS]), E> {
-        if !Self::PLAIN || E::FACTS.memory.is_none() {
+        if const { !Self::PLAIN || E::FACTS.memory.is_none() } {
             return Err(expr);
         }
         let sizes = sizes_of(expr.memory().1, Self::ORDER.as_slice());
@@ -77,7 +80,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         places: ElementsMut<'_, E::Elem>,
         axes: &[Axis],
     ) -> Option<usize> {
-        if !Self::PLAIN || E::FACTS.memory.is_none() || is_active() {
+        if const { !Self::PLAIN || E::FACTS.memory.is_none() } || is_active() {
             return None;
         }
         let (elements, own) = expr.memory();
@@ -88,11 +91,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     #[inline(always)]
     fn small<E: Expr>(expr: &E) -> Option<(Elements<'_, E::Elem>, [Axis; FEW], usize)> {
         let order = Self::ORDER.as_slice();
-        if !Self::PLAIN
-            || E::FACTS.memory.is_none()
-            || order.len() > FEW
-            || const { Self::typed::<E>().is_some() }
-        {
+        if const { !Self::IS_FEW || E::FACTS.memory.is_none() || Self::typed::<E>().is_some() } {
             return None;
         }
         let (elements, axes) = expr.memory();
@@ -117,7 +116,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         let line = if let Some(operands) = const { Self::typed::<E>() } {
             // (If sizes conflict, the plan names them.)
             typed_line::<S, E>(expr).map(|(axes, len)| (axes, len, operands))
-        } else if Self::PLAIN {
+        } else if const { Self::PLAIN } {
             in_line::<S, E>(expr, Self::ORDER)
         } else {
             None
@@ -164,22 +163,31 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     /// The sizes of the result's axes.
     #[inline]
     pub(crate) fn sizes(shape: &Shape) -> Result<SmallVec<[usize; 8]>, DimError> {
-        let loops = shape.sizes();
-        let order = Self::ORDER.as_slice();
-        let mut sizes: SmallVec<[usize; 8]> = SmallVec::new();
-        let mut next = 0;
-        for group in core::iter::repeat_n(1, Self::LEFT).chain(L::GROUPS.as_slice().iter().copied()) {
-            let axes = &order[next..next + group];
-            next += group;
-            match axes.iter().try_fold(1usize, |size, &axis| size.checked_mul(loops[axis])) {
-                Some(size) => sizes.push(size),
-                None if axes.iter().any(|&axis| loops[axis] == 0) => sizes.push(0),
-                None => return Err(DimError::TooLarge { dims: shape.describe(axes.iter().copied()) }),
-            }
-        }
-        sizes.extend(order[next..].iter().map(|&axis| loops[axis]));
-        Ok(sizes)
+        grouped_sizes(shape, Self::ORDER.as_slice(), Self::LEFT, L::GROUPS.as_slice())
     }
+}
+
+/// The sizes of axes in an order, of which the first `left` stay and the next ones are groups, each of which becomes one axis.
+fn grouped_sizes(
+    shape: &Shape,
+    order: &[usize],
+    left: usize,
+    groups: &[usize],
+) -> Result<SmallVec<[usize; 8]>, DimError> {
+    let loops = shape.sizes();
+    let mut sizes: SmallVec<[usize; 8]> = SmallVec::new();
+    let mut next = 0;
+    for group in core::iter::repeat_n(1, left).chain(groups.iter().copied()) {
+        let axes = &order[next..next + group];
+        next += group;
+        match axes.iter().try_fold(1usize, |size, &axis| size.checked_mul(loops[axis])) {
+            Some(size) => sizes.push(size),
+            None if axes.iter().any(|&axis| loops[axis] == 0) => sizes.push(0),
+            None => return Err(DimError::TooLarge { dims: shape.describe(axes) }),
+        }
+    }
+    sizes.extend(order[next..].iter().map(|&axis| loops[axis]));
+    Ok(sizes)
 }
 
 /// The sizes of few axes.

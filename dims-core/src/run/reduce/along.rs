@@ -3,7 +3,7 @@
 use crate::dim::DimList;
 use crate::error::DimError;
 use crate::expr::Expr;
-use crate::expr::lowered::lowered;
+use crate::expr::lowered::{LOWERS, lowered};
 use crate::expr::record::{self, traced};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
@@ -78,13 +78,16 @@ where
     let mut shape = Shape::new::<A::Dims, A::Rank>();
     tensor.unify(&mut shape)?;
     let sizes = shape.sizes();
-    let len = shape.volume(order.iter().copied(), size_of::<A::Elem>())?;
+    let len = shape.volume(order, size_of::<A::Elem>())?;
     let mut expr = tensor.expr;
     let traced = traced::<A::Elem, A::Dims, A::Rank, A::Expr>(&expr, &shape)?;
     let mut rows = Rows::new(sizes.len());
     expr.rows::<A::Dims, A::Rank>(&shape, &mut rows);
-    let lying =
-        if A::Expr::FACTS.owns && along.len() == 1 { rows.in_memory_order(order, sizes) } else { None };
+    let lying = if const { A::Expr::FACTS.owns } && along.len() == 1 {
+        rows.in_memory_order(order, sizes)
+    } else {
+        None
+    };
     let order = match &lying {
         Some(lying) if expr.place::<A::Elem, A::Dims, A::Rank>(lying, len).is_some() => lying,
         _ => order,
@@ -171,7 +174,7 @@ fn computed<A: Computable, W: Along<A::Elem>>(
         Some(place) => expr.into_place(place).expect("the expression owns what is at this place"),
         None => new,
     };
-    if let Some(program) = lowered(&expr, len) {
+    if LOWERS && let Some(program) = lowered(&expr, len) {
         let new = collect_lowered(&program, nest, to)?;
         drop(program);
         let mut data = finish(expr, new);

@@ -3,7 +3,7 @@
 use crate::dim::DimList;
 use crate::error::DimError;
 use crate::expr::Expr;
-use crate::expr::lowered::lowered;
+use crate::expr::lowered::{LOWERS, lowered};
 use crate::expr::record::{self, traced};
 use crate::named::Named;
 use crate::plan::axes::{AxisList, Layout};
@@ -98,7 +98,8 @@ where
     X: Dims,
     Q: Reducer<A::Elem, Out: Element>,
 {
-    let shape = reference::<A>(expr).unified_shape()?;
+    let mut shape = Shape::new::<A::Dims, A::Rank>();
+    reference::<A>(expr).unify(&mut shape)?;
     fused::<A::Dims, A::Rank, _, D, X, _>(expr, &shape, reducer, empty)
 }
 
@@ -146,10 +147,10 @@ where
     let sizes = shape.sizes();
     let (kept, reduced) =
         (ReductionAxes::<S, R, D>::KEPT.as_slice(), ReductionAxes::<S, R, D>::REDUCED.as_slice());
-    let len = shape.volume(kept.iter().copied(), size_of::<Q::Out>())?;
-    let count = shape.volume(reduced.iter().copied(), 1)?;
+    let len = shape.volume(kept, size_of::<Q::Out>())?;
+    let count = shape.volume(reduced, 1)?;
     if let (Empty::Refused(op), 0, 1..) = (empty, count, len) {
-        return Err(DimError::EmptyReduction { op, dims: shape.describe(reduced.iter().copied()) });
+        return Err(DimError::EmptyReduction { op, dims: shape.describe(reduced) });
     }
     if let Some((operands, order)) = const { &ReductionAxes::<S, R, D>::lines::<E>(Q::COUNTS) } {
         let nest = Nest::typed_reduce(order.as_slice(), sizes, kept, *operands);
@@ -185,8 +186,9 @@ pub(crate) fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Elemen
         let (elements, _) = expr.memory();
         return Ok(reducer.reduce_memory(to_reduce(elements, nest, work, count), to)?);
     }
-    if let Some(program) =
-        lowered(expr, len.saturating_mul(count)).filter(|program| program.is_kernel::<E::Elem>())
+    if LOWERS
+        && let Some(program) =
+            lowered(expr, len.saturating_mul(count)).filter(|program| program.is_kernel::<E::Elem>())
     {
         return Ok(reducer.reduce_memory(to_reduce_lowered(&program, nest, work, count), to)?);
     }

@@ -2,19 +2,21 @@
 
 use crate::dim::DimList;
 use crate::error::DimError;
+use crate::expr::leaf::row_at;
 use crate::expr::record::{is_active, mapped, traced};
 use crate::expr::{Expr, Factors};
 use crate::named::Named;
-use crate::plan::direct::Typed;
+use crate::plan::direct::{ElementsAlong, Typed};
 use crate::plan::explain;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::reduce::Reduced;
 use crate::reduce::combine::{Empty, ReductionAxes, combined, finished};
-use crate::set::Dims;
+use crate::set::{Dims, Keys, MAX_DIMS};
 use crate::storage::Owned;
-use crate::storage::unchecked::product;
+use crate::storage::unchecked::{factor, product};
 use crate::tensor::Computable;
+use alloc::string::String;
 use alloc::vec::Vec;
 use kernels::compiled;
 use kernels::contract;
@@ -22,6 +24,7 @@ use kernels::contract::LoopAxes;
 use kernels::contract::target::Target;
 use kernels::loops::axes::Axes;
 use kernels::loops::steps::ProductDims;
+use kernels::memory::axes::Axis;
 use kernels::memory::buffer::Buffer;
 use kernels::reduce::reducers;
 use kernels::scalar::Num;
@@ -76,9 +79,17 @@ where
     expr.unify::<S, R>(&mut shape)?;
     shape.finish()?;
     let (kept, sizes) = (ReductionAxes::<S, R, D>::KEPT.as_slice(), shape.sizes());
-    shape.volume(kept.iter().copied(), size_of::<E::Elem>())?;
+    shape.volume(kept, size_of::<E::Elem>())?;
     let traced = traced::<E::Elem, S, R, E>(expr, &shape)?;
-    if let Some(supports) = is_product::<S, R, _>(expr, &shape, kept) {
+    if const { E::FACTS.pair.is_some() } {
+        let positions = const { &positions_of_pair(E::FACTS.pair, S::KEYS) };
+        let axes = [kept, ReductionAxes::<S, R, D>::REDUCED.as_slice()];
+        let (data, order) = sum_of_memory(expr.pair(), positions, &shape, axes, &|| expr.describe())?;
+        return Ok(finished_in(mapped(data, traced, &order), &order, sizes));
+    }
+    if const { E::FACTS.factors >= 2 }
+        && let Some(supports) = is_product::<S, R, _>(expr, &shape, kept)
+    {
         let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
         expr.factors::<S, R>(&shape, &mut factors)?;
         let name = |axis| explain::name(S::KEYS, axis);
@@ -91,19 +102,52 @@ where
             .map_err(|error| shape.name_dims(error.into(), kept))?;
         return Ok(finished(mapped(data, traced, kept), kept, sizes));
     }
-    if const { E::FACTS.pair.is_some() } {
-        // Two tensors in memory: the loop depends on the type of their elements alone, so it is compiled already.
-        let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
-        expr.factors::<S, R>(&shape, &mut factors)?;
-        let [a, b] = &factors.operands[..] else { unreachable!("a pair has two factors") };
-        let reduced = ReductionAxes::<S, R, D>::REDUCED.as_slice();
-        shape.volume(reduced.iter().copied(), 1)?;
-        let data = compiled::sum_of_pair([a, b], sizes, [kept, reduced], &|| expr.describe())
-            .map_err(|error| shape.name_dims(error.into(), kept))?;
-        return Ok(finished(mapped(data, traced, kept), kept, sizes));
-    }
     let data = combined::<S, R, E, D, _>(expr, &shape, reducers::Sum, Empty::Allowed)?;
     Ok(finished(mapped(data, traced, kept), kept, sizes))
+}
+
+/// Where the dims of both factors of such a product stand among all dims.
+const fn positions_of_pair(pair: Option<[Typed; 2]>, all: &Keys) -> [[usize; MAX_DIMS]; 2] {
+    match pair {
+        Some([(a, _), (b, _)]) => [a.positions_in(all), b.positions_in(all)],
+        None => [[0; MAX_DIMS]; 2],
+    }
+}
+
+/// The sum of a product of two tensors in memory, whose axes stand at these positions among the loops, and the order of its axes in which it lies. (What depends on
+/// no dims is compiled for each element type, and most of it in `dims-kernels`.)
+#[track_caller]
+fn sum_of_memory<T: Num>(
+    ((a, a_axes), (b, b_axes)): (ElementsAlong<'_, T>, ElementsAlong<'_, T>),
+    positions: &[[usize; MAX_DIMS]; 2],
+    shape: &Shape,
+    [kept, reduced]: [&[usize]; 2],
+    describe: &dyn Fn() -> String,
+) -> Result<(Vec<T>, Order), DimError> {
+    let sizes = shape.sizes();
+    let rows = [row(a_axes, &positions[0], sizes.len()), row(b_axes, &positions[1], sizes.len())];
+    let order = contract::order_of_pair::<T>([&rows[0], &rows[1]], sizes, kept);
+    if order.is_none() {
+        shape.volume(reduced, 1)?;
+    }
+    let [a_row, b_row] = rows;
+    let operands = [factor(a, a_row), factor(b, b_row)];
+    let data = match &order {
+        Some(order) => {
+            let name = |axis| explain::name(shape.keys(), axis);
+            compiled::contract_pair(operands, LoopAxes { sizes, name: &name }, Target::new(order, sizes))
+        }
+        None => compiled::sum_of_pair([&operands[0], &operands[1]], sizes, [kept, reduced], describe),
+    };
+    let data = data.map_err(|error| shape.name_dims(error.into(), kept))?;
+    Ok((data, order.unwrap_or_else(|| kept.into())))
+}
+
+/// The strides of axes that stand at these positions among so many loops.
+fn row(axes: &[Axis], positions: &[usize; MAX_DIMS], loops: usize) -> SmallVec<[isize; 8]> {
+    let mut row = SmallVec::from_elem(0, loops);
+    row_at(axes, positions, &[], &mut row);
+    row
 }
 
 /// As [`finished`], for elements that lie in another order of the axes that are left. All axes are dims.
@@ -151,7 +195,7 @@ pub(crate) fn is_product<S: Dims, R: Rank, E: Expr<Elem: Num>>(
     shape: &Shape,
     kept: &[usize],
 ) -> Option<contract::Supports> {
-    if E::FACTS.factors < 2 {
+    if const { E::FACTS.factors < 2 } {
         return None;
     }
     let sizes = shape.sizes();

@@ -3,13 +3,13 @@
 use crate::memory::buffer::Buffer;
 use crate::ops::code::DType;
 use crate::trace::registry::find;
-use crate::trace::{Node, Step, is_active};
+use crate::trace::{Node, is_active};
 use alloc::vec::Vec;
 use std::sync::{Barrier, mpsc};
 use std::thread;
 
 fn traced(len: usize) -> Buffer<f64> {
-    Buffer::traced(vec![0.5; len], Node::new(DType::F64, len, Step::Variable(None), None))
+    Buffer::traced(vec![0.5; len], Node::variable(DType::F64, len, None))
 }
 
 fn id_of<T>(element: &T) -> Option<u64> {

@@ -5,7 +5,7 @@ use crate::ops::code::{Binary, DType, Unary};
 use crate::program::{Builder, Register};
 use crate::scalar::CastTo;
 use crate::trace::windows::gathered;
-use crate::trace::{Field, Held, Node, Operand, Part, Place, Source, Step, Table, evaluate};
+use crate::trace::{Field, Held, Node, Operand, Part, Place, Source, Table, evaluate};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use proptest::prelude::*;
@@ -479,7 +479,7 @@ fn places_outside_are_refused() {
 /// What is computed of traced elements is traced if that is asked for, else not.
 #[test]
 fn traces_are_recorded_on_demand() {
-    let node = Node::new(DType::F64, 3, Step::Variable(None), None);
+    let node = Node::variable(DType::F64, 3, None);
     let traced = Buffer::traced(vec![1.0f64, 2.0, 3.0], node);
     let part = Part {
         field: Field::held(&[3], &traced.held(), Place::strided(0, [1])),

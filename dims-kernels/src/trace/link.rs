@@ -1,0 +1,31 @@
+//! Code that only programs with gradients need.
+//!
+//! Each expression can be recorded, so all programs refer to what records. The large parts of it, with the interpreter of programs, are reached by pointers that
+//! the first variable sets: a program that makes no variable refers to none of them, and links none.
+
+use crate::loops::rows::Rows;
+use crate::program::Register;
+use crate::trace::Field;
+use crate::trace::record::{Unrecorded, Writer};
+use crate::trace::rules::PullBacks;
+use std::sync::OnceLock;
+
+pub(super) struct Linked {
+    pub(super) finish: fn(Writer<'_>, Register, &[usize], &Rows) -> Result<Field, Unrecorded>,
+    pub(super) pull_backs: PullBacks,
+}
+
+static LINKED: OnceLock<Linked> = OnceLock::new();
+
+/// Sets the pointers.
+pub(super) fn link() {
+    LINKED.get_or_init(|| Linked {
+        finish: |writer, value, sizes, rows| writer.finish_linked(value, sizes, rows),
+        pull_backs: PullBacks::ALL,
+    });
+}
+
+/// What a variable has set: there is one, or nothing would be traced.
+pub(super) fn linked() -> &'static Linked {
+    LINKED.get().expect("the first variable has set the pointers")
+}
