@@ -47,8 +47,7 @@ pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(
 ) -> Result<Field, DimError> {
     let mut rows = Rows::new(shape.sizes().len());
     expr.rows::<U, Rank0>(shape, &mut rows);
-    let mut collect =
-        |nest: &Nest, len| Ok(Buffer::from(expr.collect(nest, Destination::New(len))?).held());
+    let mut collect = |nest: &Nest, len| Ok(Buffer::from(expr.collect(nest, Destination::New(len))?).held());
     // (Programs know constants and elements in memory: no kernel is instantiated to compute these.)
     let collect: Option<Collect<'_>> =
         if const { E::FACTS.factors == 0 || E::FACTS.memory.is_some() } { None } else { Some(&mut collect) };
