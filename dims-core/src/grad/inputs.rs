@@ -26,7 +26,7 @@ use kernels::scalar::Element;
 /// use typed_dims::prelude::*;
 ///
 /// dims! { pub struct In; }
-/// let mut w = from_vec(In.of(2), vec![1.0, -2.0]);
+/// let mut w = from_vec(In.of(2), vec![1.0_f64, -2.0]);
 /// let (loss, gradient) = value_and_grad(|w| w.square().sum(In), &mut w);
 /// w = (w - 0.25 * gradient).eval();
 /// assert_eq!((loss, w.order(In)), (5.0, ndarray::array![0.5, -1.0]));
