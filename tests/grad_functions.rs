@@ -848,6 +848,28 @@ mod in_place {
         assert_eq!(grad(|x| x.sum((I, J)), &mut empty).order((I, J)).dim(), (0, 3));
     }
 
+    /// Variables of calls that have ended, and errors within an outer gradient.
+    #[test]
+    fn what_is_traced_already_stays_as_it_is() {
+        let start = matrix(2, 3);
+        let (_, _, mut kept) = value_and_grad_with(|w| (w.square().sum((I, J)), w.clone()), &start);
+        for _ in 0..3 {
+            let gradient = grad(|w| w.square().sum((I, J)), &mut kept);
+            assert_close("2 w", &gradient.detach(), &(2.0 * &start).eval());
+        }
+        // An inner call fails; the outer variable is one still.
+        let found = grad(
+            |x: &Matrix| {
+                let mut both = (x.clone(), (x * 1.0).eval());
+                let unused = grad::try_grad(|both| (&both.1).square().sum((I, J)), &mut both);
+                assert!(unused.is_err());
+                ((&both.0).square() + (&both.1).square()).sum((I, J))
+            },
+            &start,
+        );
+        assert_close("4 x", &found, &(4.0 * &start).eval());
+    }
+
     /// The inner variable depends on the outer one, also after its call.
     #[test]
     fn gradients_within_gradients() {

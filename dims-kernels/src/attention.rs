@@ -183,6 +183,7 @@ impl<T: Real> Piece<'_, T> {
                 let tile = ScoreTile { at, query, rows, width };
                 let allowed = self.change.masked(tile, &mut scratch.allowed)?;
                 if let Allowed::Some { from, to } = allowed {
+                    assert!(from < to && to <= width, "the keys that count are some of the tile's");
                     for row in 0..rows {
                         scratch.allowed.copy_within(row * width + from..row * width + to, row * (to - from));
                     }

@@ -1,7 +1,7 @@
 //! Expressions: what a tensor's elements are made of, before anything runs.
 //!
 //! An elementwise operation on tensors builds a value of one of the types here. Reductions, `order`, `eval` and
-//! assignments run it: they unify the sizes of the operands ([`Expr::unify`]), take down their strides ([`Expr::rows`]), plan the
+//! assignments run it: they unify the sizes of the operands ([`Expr::unify`]), collect their strides ([`Expr::rows`]), plan the
 //! loops, and lower the expression to a kernel ([`Expr::kernel`]). The dims of the loops are a parameter of the first two
 //! steps; an expression does not know its own dims, only its leaves do.
 

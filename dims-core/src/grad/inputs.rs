@@ -19,7 +19,7 @@ use kernels::scalar::Element;
 ///
 /// A variable needs memory of its own, to be told from a constant, so parameters are copied. By `&mut w` they are not, where
 /// [`grad`](crate::grad::grad) or [`value_and_grad`](crate::grad::value_and_grad) is called and nothing else shares the memory of `w`: nobody but the function can read it
-/// meanwhile. The function gets `&w` then, too, and `w` has the same elements afterwards.
+/// meanwhile. The function gets `&w` then, too, and `w` has the same elements afterwards. Other functions, such as [`vjp`](crate::grad::vjp), treat `&mut w` as `&w`.
 ///
 /// ```
 /// use typed_dims::grad::value_and_grad;
@@ -46,7 +46,7 @@ pub trait Inputs: Referring<Value: Parameters> + for<'t> Lend<'t> {
         self,
         path: &mut Path,
         variables: &mut Variables,
-    ) -> Result<(Self::Value, Self::InPlace), DimError>;
+    ) -> Result<(Self::InPlace, Self::Value), DimError>;
     /// [`Parameters::walk`] of the values.
     #[doc(hidden)]
     fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error>;
@@ -151,8 +151,8 @@ impl<'t, T, S: Dims, R: Rank> Lend<'t> for Named<T, S, R, View<'_, T, S, R>> {
 impl<T: Element, S: Dims, R: Rank> Inputs for Named<T, S, R, View<'_, T, S, R>> {
     type InPlace = ();
 
-    fn variables(self, path: &mut Path, variables: &mut Variables) -> Result<(Self::Value, ()), DimError> {
-        Ok((self.walk(path, variables)?, ()))
+    fn variables(self, path: &mut Path, variables: &mut Variables) -> Result<((), Self::Value), DimError> {
+        Ok(((), self.walk(path, variables)?))
     }
 
     fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<Named<T, S, R>, W::Error> {
@@ -208,8 +208,8 @@ impl<'a, B: Dims, T, S: Dims<List: EndsInRest<Rest = (Rest<B>,)>>, R: Rank> OfEa
 impl<P: Parameters> Inputs for &P {
     type InPlace = ();
 
-    fn variables(self, path: &mut Path, variables: &mut Variables) -> Result<(Self::Value, ()), DimError> {
-        Ok((self.walk(path, variables)?, ()))
+    fn variables(self, path: &mut Path, variables: &mut Variables) -> Result<((), Self::Value), DimError> {
+        Ok(((), self.walk(path, variables)?))
     }
 
     fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
@@ -233,9 +233,10 @@ impl<P: Parameters> Inputs for &P {
 impl<'m, P: Parameters> Inputs for &'m mut P {
     type InPlace = InPlace<'m, P>;
 
-    fn variables(self, path: &mut Path, variables: &mut Variables) -> Result<(P, InPlace<'m, P>), DimError> {
-        let own = InPlace::new(self, path, variables)?;
-        Ok((own.shared()?, own))
+    fn variables(self, path: &mut Path, variables: &mut Variables) -> Result<(InPlace<'m, P>, P), DimError> {
+        let own = InPlace::new(self, path)?;
+        let value = own.variables(path, variables)?;
+        Ok((own, value))
     }
 
     fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
@@ -281,7 +282,7 @@ macro_rules! tuples {
                 self,
                 path: &mut Path,
                 variables: &mut Variables,
-            ) -> Result<(Self::Value, Self::InPlace), DimError> {
+            ) -> Result<(Self::InPlace, Self::Value), DimError> {
                 let each = ($(path.index($n, |path| self.$n.variables(path, variables))?,)*);
                 Ok((($(each.$n.0,)*), ($(each.$n.1,)*)))
             }

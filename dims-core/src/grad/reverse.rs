@@ -114,16 +114,15 @@ pub(super) fn differentiated<P: Inputs, Q, L: ScalarLoss<Q>, X>(
     by: P,
 ) -> Result<(Option<L::Elem>, P::Value, X), DimError> {
     let mut variables = Variables::default();
-    let (traced, in_place) = by.variables(&mut Path::new(), &mut variables)?;
+    let (_in_place, traced) = by.variables(&mut Path::new(), &mut variables)?;
+    // (Dropped before `_in_place`, as all that is declared below it: memory that nothing else shares becomes that of constants again without a copy.)
+    let variables = variables;
     let (loss, beside) = f(<P as Lend<'_>>::lend(&traced));
     let LossInMemory { value, held, one } = loss.into_loss()?;
     let outputs = [(held, one)];
     let mut found = gradients(&outputs, &variables.nodes, &[], false)?;
     let value = value.filter(|_| !found.depend_on_others);
     let gradient = collected::<P>(&traced, &mut found, &variables.nodes, Some(Location::caller()))?;
-    // (Nothing shares the memory of the variables then, so it need not be copied to be that of constants again.)
-    drop((traced, variables, outputs, found));
-    drop(in_place);
     Ok((value, gradient, beside))
 }
 
@@ -209,7 +208,7 @@ pub fn try_vjp<P: Inputs, Y: Parameters>(
     let mut variables = Variables::default();
     let traced = by.walk(&mut Path::new(), &mut variables)?;
     let value = f(<P as Lend<'_>>::lend(&traced));
-    let Variables { nodes, elements } = variables;
+    let Variables { nodes, elements, .. } = variables;
     let shown = shown(&value, &nodes)?;
     Ok((shown, Pullback { traced, nodes, _elements: elements, value }))
 }

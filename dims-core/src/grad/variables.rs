@@ -74,6 +74,8 @@ pub struct Variables {
     pub(super) nodes: Vec<Arc<Node>>,
     /// (The tensors, that is: a node by its own does not keep the elements.)
     pub(super) elements: Vec<Elements>,
+    /// The number of the first node of variables that are in memory already: see [`InPlace`].
+    in_place: Option<u64>,
 }
 
 impl Walk<1> for Variables {
@@ -87,17 +89,26 @@ impl Walk<1> for Variables {
         if !is_learned::<T>() {
             return Ok(tensor.clone());
         }
-        let (variable, node) = variable(&tensor.expr, path)?;
+        let marked =
+            tensor.expr.buffer().node().filter(|node| self.in_place.is_some_and(|first| node.id >= first));
+        let (variable, node) = match marked {
+            Some(node) => (tensor.expr.clone(), Arc::clone(node)),
+            None => variable(&tensor.expr, path)?,
+        };
         self.nodes.push(node);
         self.elements.push(Elements::of(&variable));
         Ok(Named::from_expr(variable))
     }
 }
 
-/// Makes variables of all floats in place: the memory is marked, and not copied unless others share it.
-pub(super) struct Marking<'v>(pub(super) &'v mut Variables);
+/// Marks floats as variables in their own memory, where nothing else shares it, nobody traces it, and each element stands at one position.
+#[derive(Default)]
+struct Marking {
+    /// The number of the first variable.
+    first: Option<u64>,
+}
 
-impl Visitor<1, 0> for Marking<'_> {
+impl Visitor<1, 0> for Marking {
     type Error = DimError;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
@@ -106,27 +117,18 @@ impl Visitor<1, 0> for Marking<'_> {
         [tensor]: [&mut Named<T, S, R>; 1],
         []: [&Named<T, S, R>; 0],
     ) -> Result<(), DimError> {
-        if !is_learned::<T>() {
-            return Ok(());
-        }
         let own = &mut tensor.expr;
-        let node = if own.is_unshared() && !repeats(own) {
+        if is_learned::<T>() && own.is_unshared() && !repeats(own) {
             let node = Node::variable(dtype_of::<T>(), own.all().len(), named(path));
-            own.trace(Arc::clone(&node));
-            node
-        } else {
-            let (copy, node) = variable(own, path)?;
-            *own = copy;
-            node
-        };
-        self.0.nodes.push(node);
-        self.0.elements.push(Elements::of(own));
+            self.first.get_or_insert(node.id);
+            own.trace(node);
+        }
         Ok(())
     }
 }
 
-/// The variables of a value become constants again. (Those that depend on an outer gradient's variables stay traced by it.)
-struct Ending;
+/// The variables from a number on become constants again.
+struct Ending(u64);
 
 impl Visitor<1, 0> for Ending {
     type Error = DimError;
@@ -137,50 +139,42 @@ impl Visitor<1, 0> for Ending {
         [tensor]: [&mut Named<T, S, R>; 1],
         []: [&Named<T, S, R>; 0],
     ) -> Result<(), DimError> {
-        tensor.expr.end_variable();
+        if tensor.expr.buffer().node().is_some_and(|node| node.id >= self.0) {
+            tensor.expr.end_trace();
+        }
         Ok(())
     }
 }
 
-/// A value whose floats are variables, in its own memory, until this is dropped.
-pub struct InPlace<'m, P: Parameters>(&'m mut P);
+/// A value, in whose own memory the variables of a call are until this is dropped.
+pub struct InPlace<'m, P: Parameters> {
+    value: &'m mut P,
+    marking: Marking,
+}
 
 impl<'m, P: Parameters> InPlace<'m, P> {
-    pub(super) fn new(
-        value: &'m mut P,
-        path: &mut Path,
-        variables: &mut Variables,
-    ) -> Result<Self, DimError> {
-        // (Made first: after an error, too, what has been marked is a constant again.)
-        let own = InPlace(value);
-        P::visit([&mut *own.0], [], path, &mut Marking(variables))?;
+    pub(super) fn new(value: &'m mut P, path: &mut Path) -> Result<Self, DimError> {
+        // (Made first, so that all variables are constants again after an error, too.)
+        let mut own = InPlace { value, marking: Marking::default() };
+        P::visit([&mut *own.value], [], path, &mut own.marking)?;
         Ok(own)
     }
 
-    /// The same value, in the same memory.
-    pub(super) fn shared(&self) -> Result<P, DimError> {
-        P::walk([&*self.0], &mut Path::new(), &mut Sharing)
+    /// The value for the function: variables in this memory, and in copies where the memory could not be marked.
+    pub(super) fn variables(&self, path: &mut Path, variables: &mut Variables) -> Result<P, DimError> {
+        variables.in_place = self.marking.first;
+        let value = P::walk([&*self.value], path, variables);
+        variables.in_place = None;
+        value
     }
 }
 
 impl<P: Parameters> Drop for InPlace<'_, P> {
     fn drop(&mut self) {
-        P::visit([&mut *self.0], [], &mut Path::new(), &mut Ending).expect("one value has no other parts");
-    }
-}
-
-/// The same tensors.
-struct Sharing;
-
-impl Walk<1> for Sharing {
-    type Error = DimError;
-
-    fn tensor<T: Element, S: Dims, R: Rank>(
-        &mut self,
-        _: &Path,
-        [tensor]: [&Named<T, S, R>; 1],
-    ) -> Result<Named<T, S, R>, DimError> {
-        Ok(tensor.clone())
+        if let Some(first) = self.marking.first {
+            // (An error can only be that of a user's implementation. What it has not visited stays a variable of a call that has ended, so it is a constant to others.)
+            let _ = P::visit([&mut *self.value], [], &mut Path::new(), &mut Ending(first));
+        }
     }
 }
 

@@ -295,6 +295,7 @@ where
 }
 
 /// As [`attention`], but what sizes decide is an error.
+#[track_caller]
 pub fn try_attention<Q, K, V, F, O, M: Mask<Q::Elem>, S, X>(
     q: Q,
     k: K,
@@ -539,6 +540,7 @@ fn rows_of_change(nest: &Nest) -> Operands<'_> {
 }
 
 /// Plans the attention, and runs it.
+#[track_caller]
 fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>>(
     shape: &Shape,
     axes: &Axes,

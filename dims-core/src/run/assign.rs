@@ -230,6 +230,7 @@ assignments! {
 
 /// Writes an expression into `places`, whose axes are `own` for the dims `S`, where rustc knows that all operands lie as they do. Returns whether it
 /// did: sizes can differ, and operands can be traced.
+#[track_caller]
 pub(crate) fn fill_typed<S: Dims, E: Expr>(
     expr: &E,
     own: &[Axis],

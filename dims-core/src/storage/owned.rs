@@ -161,15 +161,13 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
         self.data.set_mark(Box::new(node));
     }
 
-    /// The elements of a variable become constants, in the same memory unless others share it.
+    /// The elements become constants, in the same memory unless others share it.
     #[cfg(feature = "std")]
-    pub(crate) fn end_variable(&mut self)
+    pub(crate) fn end_trace(&mut self)
     where
         T: Copy + Send + Sync + 'static,
     {
-        if self.data.is_variable() {
-            self.data.remove_mark();
-        }
+        self.data.remove_mark();
     }
 
     /// Whether nobody else has the memory of the elements, and no recorded program knows them.
@@ -333,7 +331,12 @@ impl<T: Clone + 'static, S: Dims, R: Rank> Owned<T, S, R> {
     #[inline(always)]
     pub(crate) fn free<W: 'static>(&mut self) -> Option<Freed<W>> {
         let same = TypeId::of::<T>() == TypeId::of::<W>();
-        (same && self.data.is_unshared()).then(|| Freed::of(&mut self.data[..]))
+        if !same || !self.data.is_unshared() {
+            return None;
+        }
+        // SAFETY: `W` is `T`. No other tensor has the elements, and the expression that has this one keeps it until it gives the memory up, by `into_freed`; it reads each element at
+        // its own position alone, which is where the result's is written.
+        Some(unsafe { Freed::of(&mut self.data[..]) })
     }
 
     /// What was written to the place, if it is this tensor's.

@@ -40,7 +40,7 @@ use kernels::scalar::{Element, Num, Real};
 use kernels::{reduce, scan};
 use smallvec::SmallVec;
 
-/// A position of the line that all operands of an expression are. Those who have one got it from [`each_in_line`].
+/// A position of the line that all operands of an expression are. Those who have one got it from [`each_in_line`] or [`each_into_line`].
 #[derive(Clone, Copy)]
 pub struct InLine(usize);
 
@@ -62,7 +62,7 @@ pub(crate) fn each_into_line<T>(places: &mut [T], element: impl Fn(InLine) -> T)
 /// The element at a position of a line.
 #[inline(always)]
 pub(crate) fn nth<T: Copy>(elements: Elements<'_, T>, InLine(at): InLine) -> T {
-    // SAFETY: `each_in_line` runs where the axes of all operands were found to be those of one line, as long as the result, whose positions it counts.
+    // SAFETY: `each_in_line` and `each_into_line` run where the axes of all operands were found to be those of one line, as long as the result, whose positions it counts.
     unsafe { elements.nth(at as isize) }
 }
 

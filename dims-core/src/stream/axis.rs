@@ -91,7 +91,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         Ok(out)
     }
 
-    /// One more axis, which is not taken down as an operation.
+    /// One more axis, which is not noted as an operation.
     pub(super) fn silently_with_axis<M: Dims>(&self, at: usize) -> Stream<T, M, D> {
         let mut axes: Axes = self.data.axes().into();
         axes.insert(at, Axis::new(1, 0));

@@ -195,7 +195,7 @@ impl<T: Real, B: Kernel<Elem: Real<Wide = T>>> Task for Bias<'_, B, T> {
                 break;
             }
             for (x, out) in out.iter_mut().enumerate() {
-                // What was masked out has some value or other, which no score gets, but the user's closures are not called with it.
+                // Masked scores do not use it, so any value will do; but users' closures must not be called for them.
                 if B::TOTAL || mask.is_none_or(|mask| mask[x]) {
                     // SAFETY: a tile of this width was just loaded.
                     *out = unsafe { bias.get::<I>(x) }.widen();

@@ -277,7 +277,7 @@ impl Nest {
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn results(&self) -> usize {
         let inner = if self.inner_kept { self.sizes[self.depth() - 1] } else { 1 };
-        self.sizes[..self.outer].iter().product::<usize>() * inner
+        self.sizes[..self.outer].iter().fold(inner, |count, &size| count.saturating_mul(size))
     }
 
     /// The nest cut along one of its loops into at most `parts` parts of about the same size.

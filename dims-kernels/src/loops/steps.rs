@@ -367,7 +367,7 @@ impl Drop for Backward {
 pub fn note(step: impl FnOnce() -> Step) {
     #[cfg(feature = "std")]
     if EXPLAINING.get() {
-        take_down(step(), Location::caller());
+        push(step(), Location::caller());
     }
     #[cfg(not(feature = "std"))]
     let _ = step;
@@ -376,7 +376,7 @@ pub fn note(step: impl FnOnce() -> Step) {
 #[cfg(feature = "std")]
 #[cold]
 #[inline(never)]
-fn take_down(step: Step, place: &'static Location<'static>) {
+fn push(step: Step, place: &'static Location<'static>) {
     // Calls inside the library are no place in the program.
     const OWN: &str = file!();
     let sources = &OWN[..OWN.len() - "loops/steps.rs".len()];

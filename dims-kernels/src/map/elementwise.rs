@@ -51,7 +51,8 @@ fn collect_parts<'n, T: Copy + Send>(
     lower: &dyn Fn(&'n Nest) -> Box<dyn RowWriter<T> + 'n>,
     to: Destination<'_, T>,
 ) -> Result<Vec<T>, Error> {
-    assert_eq!(parts.iter().map(Nest::positions).sum::<usize>(), to.len(), "the parts cover the result");
+    let all = parts.iter().try_fold(0, |all: usize, nest| all.checked_add(nest.positions()));
+    assert_eq!(all, Some(to.len()), "the parts cover the result");
     let is_reused = matches!(to, Destination::Reused(_));
     // Each part runs as a nest of its own, whose places are all given or all reused.
     let write = |start: *mut T| {

@@ -372,17 +372,6 @@ impl<'a, T: Copy> OutputSlots<'a, T> {
         self.all[first..][..values.len()].copy_from_slice(values);
     }
 
-    /// The slots themselves.
-    ///
-    /// # Safety
-    ///
-    /// All of them are given values, and nothing else is done to them.
-    #[inline(always)]
-    pub unsafe fn into_inner(mut self) -> &'a mut [MaybeUninit<T>] {
-        self.count(self.all.len());
-        self.all
-    }
-
     /// The origin of loops whose positions are slots: `offset` elements behind the first slot. The caller writes each position.
     ///
     /// # Panics

@@ -10,8 +10,13 @@ pub struct Freed<T> {
 
 impl<T> Freed<T> {
     /// These elements.
+    ///
+    /// # Safety
+    ///
+    /// The elements are of the type `T`, and remain valid for as long as the value is used. Nothing else accesses them meanwhile, but for the routine that gets the value: it
+    /// runs kernels that read each element at the position at which it is written, or that read none of them.
     #[inline(always)]
-    pub fn of<U>(elements: &mut [U]) -> Self {
+    pub unsafe fn of<U>(elements: &mut [U]) -> Self {
         assert_eq!(
             (size_of::<T>(), align_of::<T>()),
             (size_of::<U>(), align_of::<U>()),

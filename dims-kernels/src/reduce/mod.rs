@@ -187,8 +187,7 @@ pub fn reduce<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     unsafe { to.fill(|places| write(nest, parts, kernel, work, places, count, reducer)) }
 }
 
-/// Writes each of the results, if there is no error: the kept loops of all parts cover each of the places once, as `Reduce` writes one for each
-/// of their positions.
+/// Writes each of the results, if there is no error: `Reduce` writes one for each position of the kept loops, of which there are as many as places.
 fn write<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     nest: &'n Nest,
     parts: &'n mut Parts,
@@ -198,6 +197,7 @@ fn write<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     count: usize,
     reducer: R,
 ) -> Result<(), Error> {
+    assert_eq!(nest.results(), places.len(), "the kept loops cover the result");
     let (len, mut rest) = (places.len(), places);
     if len == 1 && nest.outer == 0 && !nest.inner_kept && work >= 2 * PART && K::PARALLEL {
         rest[0].write(reducer.finish(single(nest, parts, kernel, reducer)?, count));

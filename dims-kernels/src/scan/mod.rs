@@ -185,7 +185,7 @@ unsafe fn replace<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
     inner: usize,
     along: W,
 ) -> Result<(), Error> {
-    let mut done = 0;
+    let mut done: usize = 0;
     let mut work = Vec::with_capacity(parts.len());
     for (kernel, nest) in parts {
         let len = nest.positions();
@@ -193,7 +193,7 @@ unsafe fn replace<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
         // SAFETY: kernels read elements, which are `Sync`; their operations are plain values where there are several parts, as the caller asserts; the places of a part are those of
         // the expression's own elements at the part's positions, which no other part reads or writes.
         work.push(unsafe { Carried::new(part) });
-        done += len;
+        done = done.saturating_add(len);
     }
     assert_eq!(done, len, "the loop nests cover the result");
     threads::each(work, |scan| dispatch(scan.into_inner())).into_iter().collect()

@@ -64,11 +64,6 @@ impl<T: Send + Sync + 'static> Buffer<T> {
     pub fn node(&self) -> Option<&Arc<Node>> {
         self.mark()?.downcast_ref()
     }
-
-    /// Whether the elements are those of a variable.
-    pub fn is_variable(&self) -> bool {
-        self.node().is_some_and(|node| matches!(node.step, Step::Variable(_)))
-    }
 }
 
 /// Sizes or strides of loops.

@@ -61,7 +61,8 @@ fn pass<T: Signed + Value>(choices: &mut Choices<'_>) {
 /// `-x`, in the place of `x`.
 fn reused<T: Signed + Value>(x: &[T], sizes: &[usize], parts: usize) {
     let mut data = x.to_vec();
-    let freed = Freed::of(&mut data[..]);
+    // SAFETY: the elements live to the end, and each is read only where it is written.
+    let freed = unsafe { Freed::of(&mut data[..]) };
     // SAFETY: these are the elements of `data`, which nothing but the pass accesses meanwhile.
     let elements = unsafe { Elements::new(freed.start(), &[Axis::new(x.len(), 1)], &[]) };
     let mut rows = Rows::new(sizes.len());

@@ -47,50 +47,41 @@ pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(
 ) -> Result<Field, DimError> {
     let mut rows = Rows::new(shape.sizes().len());
     expr.rows::<U, Rank0>(shape, &mut rows);
-    let mut collect = |nest: &Nest, len| Ok(Buffer::from(expr.collect(nest, Destination::New(len))?).held());
     // (Programs know constants and elements in memory: no kernel is instantiated to compute these.)
-    let collect: Option<Collect<'_>> =
-        if const { E::FACTS.factors == 0 || E::FACTS.memory.is_some() } { None } else { Some(&mut collect) };
-    field_of(
-        DType::of::<T>(),
-        size_of::<T>(),
-        shape,
-        (&rows, axes),
-        &mut |writer| expr.write(writer),
-        collect,
-    )
+    let known = const { E::FACTS.factors == 0 || E::FACTS.memory.is_some() };
+    if let Some(field) =
+        field_of(DType::of::<T>(), shape.sizes(), &rows, known, &mut |writer| expr.write(writer))?
+    {
+        return Ok(field);
+    }
+    if const { E::FACTS.factors == 0 || E::FACTS.memory.is_some() } {
+        unreachable!("programs know it");
+    }
+    let sizes = shape.sizes();
+    let len = shape.volume(axes, size_of::<T>())?;
+    let data = expr.collect(&Nest::map(sizes, axes, &rows), Destination::New(len))?;
+    Ok(Field::held(sizes, &Buffer::from(data).held(), Place::contiguous(sizes, axes)))
 }
 
-/// Computes the elements of a nest.
-type Collect<'a> = &'a mut dyn FnMut(&Nest, usize) -> Result<Arc<dyn Held>, DimError>;
-
-/// The same for elements of a type with so many bytes, which `collect` computes if programs do not know the expression.
+/// The same for elements of any type; nothing where programs do not know the expression, and no gradient is lost if it is computed.
 #[track_caller]
 fn field_of<'w>(
     dtype: Option<DType>,
-    bytes: usize,
-    shape: &Shape,
-    (rows, axes): (&Rows, &[usize]),
+    sizes: &[usize],
+    rows: &Rows,
+    known: bool,
     write: &mut dyn FnMut(&mut Writer<'w>) -> Register,
-    collect: Option<Collect<'_>>,
-) -> Result<Field, DimError> {
-    let sizes = shape.sizes();
+) -> Result<Option<Field>, DimError> {
     let mut writer = Writer::new();
     let value = write(&mut writer);
     if let Some(operation) = writer.opaque_operation() {
-        let is_float = dtype.is_some_and(DType::is_float);
-        let collect = match collect {
-            Some(collect) if !(is_float && writer.is_traced()) => collect,
-            _ => return Err(lost(operation, writer.names_of_variables())),
-        };
-        let len = shape.volume(axes, bytes)?;
-        let held = collect(&Nest::map(sizes, axes, rows), len)?;
-        return Ok(Field::held(sizes, &held, Place::contiguous(sizes, axes)));
+        let is_lost = known || writer.is_traced() && dtype.is_some_and(DType::is_float);
+        return if is_lost { Err(lost(operation, writer.names_of_variables())) } else { Ok(None) };
     }
     match writer.finish_any(value, sizes, rows) {
-        Ok(field) => Ok(field),
+        Ok(field) => Ok(Some(field)),
         Err(Unrecorded::Memory(error)) => Err(error.into()),
-        Err(_) => unreachable!("it was computed before, and programs know it"),
+        Err(_) => unreachable!("programs know the expression"),
     }
 }
 

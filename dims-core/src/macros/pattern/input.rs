@@ -373,7 +373,7 @@ impl<T> SameElem<T> for T {
     }
 }
 
-/// The elements of a tensor may be yet to be computed.
+/// A tensor, whose elements may not be computed yet.
 #[diagnostic::do_not_recommend]
 impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Values for &Named<T, S, R, E> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;

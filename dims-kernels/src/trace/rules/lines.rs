@@ -169,7 +169,7 @@ fn scaled(build: &mut Builder, value: Register, by: f64) -> Register {
     build.binary(Binary::Mul, value, by)
 }
 
-/// The pull-back of work along lines `z`, whose results are `y`: what it makes of their cotangents `dy`, as fields.
+/// The pull-back of work along lines `z`, whose results are `y`: the cotangent of `z`, given `dy`, that of `y`, as fields.
 struct Composed<'a> {
     rule: &'a Along,
     y: &'a Field,
