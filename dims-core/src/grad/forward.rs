@@ -1,7 +1,8 @@
 //! Forward mode, and products with Hessians: gradients of gradients.
 
 use crate::error::{DimError, Origin, unwrap};
-use crate::grad::inputs::{Inputs, Lend, LentOf};
+use crate::grad::inputs::Inputs;
+use crate::grad::lent::{Lend, LentOf};
 use crate::grad::loss::{LossInMemory, ScalarLoss};
 use crate::grad::parameters::{Parameters, Path};
 use crate::grad::reverse::{collected, shown};

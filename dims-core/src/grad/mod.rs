@@ -26,13 +26,15 @@
 //!   none is wanted.
 
 #[doc(hidden)]
-pub mod inputs;
+pub mod lent;
 pub mod parameters;
 
 #[cfg(feature = "std")]
 mod custom;
 #[cfg(feature = "std")]
 mod forward;
+#[cfg(feature = "std")]
+mod inputs;
 #[cfg(feature = "std")]
 mod jacobian;
 #[cfg(feature = "std")]
@@ -46,6 +48,7 @@ mod variables;
 pub use custom::{checkpoint, custom_vjp, try_checkpoint, try_custom_vjp};
 #[cfg(feature = "std")]
 pub use forward::{hvp, jvp, try_hvp, try_jvp};
+#[cfg(feature = "std")]
 pub use inputs::Inputs;
 #[cfg(feature = "std")]
 pub use jacobian::{hessian, jacobian, try_hessian, try_jacobian};

@@ -2,7 +2,8 @@
 
 use crate::error::{DimError, Origin, unwrap};
 use crate::expr::record::lost;
-use crate::grad::inputs::{Inputs, Lend, LentOf};
+use crate::grad::inputs::Inputs;
+use crate::grad::lent::{Lend, LentOf};
 use crate::grad::loss::{LossInMemory, ScalarLoss};
 use crate::grad::parameters::{Parameters, Path};
 use crate::grad::variables::{Collected, Detached, Elements, Pairs, Variables};

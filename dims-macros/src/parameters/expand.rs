@@ -41,7 +41,7 @@ fn implementation(input: &DeriveInput, parts: &[Part]) -> TokenStream {
     implemented(input, &generics, &walk, &visit)
 }
 
-/// The impl, with the bodies of its methods, and those of the traits of `grad::inputs`. (A struct can have parameters of its own, so those of the methods have long names.)
+/// The impl, with the bodies of its methods, and those of the traits of `grad::lent`. (A struct can have parameters of its own, so those of the methods have long names.)
 fn implemented(
     input: &DeriveInput,
     generics: &Generics,
@@ -55,13 +55,13 @@ fn implemented(
     let lent = lent.split_for_impl().0;
     quote! {
         #[automatically_derived]
-        impl #impl_generics ::typed_dims::grad::inputs::Referring for #ident #own_generics #bounds {
+        impl #impl_generics ::typed_dims::grad::lent::Referring for #ident #own_generics #bounds {
             type Value = Self;
         }
 
         #[automatically_derived]
         #[diagnostic::do_not_recommend]
-        impl #lent ::typed_dims::grad::inputs::Lend<'parameters_lent> for #ident #own_generics #bounds {
+        impl #lent ::typed_dims::grad::lent::Lend<'parameters_lent> for #ident #own_generics #bounds {
             type Lent = &'parameters_lent Self;
 
             fn lend(value: &'parameters_lent Self) -> &'parameters_lent Self {
