@@ -56,6 +56,25 @@ fn bytes() {
     checkpoints_keep_their_inputs_alone();
     cotangents_of_few_elements_are_not_spread();
     parameters_are_not_copied_in_place();
+    values_are_freed_when_they_have_been_read();
+}
+
+/// Each factor has a gradient, for which the value that it was multiplied by is needed no longer.
+fn values_are_freed_when_they_have_been_read() {
+    const FACTORS: usize = 12;
+    let len = 50_000;
+    let mut factors: Vec<Line> =
+        (0..FACTORS).map(|at| from_fn(I.of(len), |i| (i * at) as f64 / 1e6)).collect();
+    let product = |factors: &Vec<Line>| {
+        let mut y = ones(I.of(len));
+        for factor in factors {
+            y = (&y * factor).eval();
+        }
+        y.sum(I)
+    };
+    let (_, most) = most(|| grad(product, &mut factors));
+    let values = most / (len * size_of::<f64>());
+    assert!(values < FACTORS + 5, "{values} values of {FACTORS} factors");
 }
 
 /// By `&mut w` there is memory for the gradient alone, by `&w` for a copy of the parameter as well.

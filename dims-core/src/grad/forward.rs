@@ -58,9 +58,9 @@ pub fn try_jvp<P: Inputs, Y: Parameters>(
     let cotangent = Y::walk([&value.try_zero()?], &mut Path::new(), &mut cotangents)?;
     let mut pairs = Pairs::default();
     Y::walk([&value, &cotangent], &mut Path::new(), &mut pairs)?;
-    let mut found = gradients(&pairs.0, &variables.nodes, &cotangents.nodes, true)?;
+    let mut found = gradients(pairs.0, &variables.nodes, &cotangents.nodes, true)?;
     let outputs = towards::<P>(direction, &traced, &mut found, &variables.nodes, None)?;
-    let mut slopes = gradients(&outputs, &cotangents.nodes, &variables.nodes, false)?;
+    let mut slopes = gradients(outputs, &cotangents.nodes, &variables.nodes, false)?;
     let nodes = cotangents.nodes.iter();
     let slope = Y::walk(
         [&cotangent],
@@ -108,11 +108,11 @@ pub fn try_hvp<P: Inputs, L: ScalarLoss>(
     let mut variables = Variables::default();
     let traced = by.walk(&mut Path::new(), &mut variables)?;
     let LossInMemory { held, one, .. } = f(<P as Lend<'_>>::lend(&traced)).into_loss()?;
-    let outputs = [(held, one)];
-    let mut found = gradients(&outputs, &variables.nodes, &[], true)?;
+    let outputs = vec![(held, one)];
+    let mut found = gradients(outputs, &variables.nodes, &[], true)?;
     let here = Some(Location::caller());
     let outputs = towards::<P>(direction, &traced, &mut found, &variables.nodes, here)?;
-    let mut products = gradients(&outputs, &variables.nodes, &[], false)?;
+    let mut products = gradients(outputs, &variables.nodes, &[], false)?;
     collected::<P>(&traced, &mut products, &variables.nodes, None)
 }
 

@@ -108,8 +108,8 @@ pub fn try_jacobian<T: Real, S: Dims, O: JacobianOf<S>>(
     for row in 0..rows {
         let mut cotangent = alloc::vec![T::ZERO; to.held.len()];
         cotangent[to.at(row)] = T::ONE;
-        let outputs = [(to.held.clone(), Buffer::from(cotangent).held())];
-        let mut found = gradients(&outputs, &variables.nodes, &[], false)?;
+        let outputs = vec![(to.held.clone(), Buffer::from(cotangent).held())];
+        let mut found = gradients(outputs, &variables.nodes, &[], false)?;
         let Some(gradient) = found.take(&variables.nodes[0]) else { continue };
         let field = Field::held(from.sizes(), &gradient, from.place().clone());
         let all: SmallVec<[usize; 8]> = (0..from.sizes().len()).collect();

@@ -120,8 +120,8 @@ pub(super) fn differentiated<P: Inputs, Q, L: ScalarLoss<Q>, X>(
     let variables = variables;
     let (loss, beside) = f(<P as Lend<'_>>::lend(&traced));
     let LossInMemory { value, held, one } = loss.into_loss()?;
-    let outputs = [(held, one)];
-    let mut found = gradients(&outputs, &variables.nodes, &[], false)?;
+    let outputs = vec![(held, one)];
+    let mut found = gradients(outputs, &variables.nodes, &[], false)?;
     let value = value.filter(|_| !found.depend_on_others);
     let gradient = collected::<P>(&traced, &mut found, &variables.nodes, Some(Location::caller()))?;
     Ok((value, gradient, beside))
@@ -164,7 +164,7 @@ impl<P: Inputs, Y: Parameters> Pullback<P, Y> {
     pub fn try_call(&self, cotangent: &Y) -> Result<P::Value, DimError> {
         let mut pairs = Pairs::default();
         Y::walk([&self.value, cotangent], &mut Path::new(), &mut pairs)?;
-        let mut found = gradients(&pairs.0, &self.nodes, &[], false)?;
+        let mut found = gradients(pairs.0, &self.nodes, &[], false)?;
         collected::<P>(&self.traced, &mut found, &self.nodes, None)
     }
 }

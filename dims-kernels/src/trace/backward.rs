@@ -27,8 +27,11 @@ impl Gradients {
 ///
 /// They are recorded as steps, so that gradients of them can be taken, if that is asked for, if a cotangent is traced, or if the outputs depend on variables beside `by`
 /// and `own`, which are those of the caller.
+///
+/// The outputs are dropped at the start, and each step when its operands have their gradients. So where nothing else holds the program, the values that a step has read are freed
+/// while gradients are computed.
 pub fn gradients(
-    outputs: &[(Arc<dyn Held>, Arc<dyn Held>)],
+    outputs: Vec<(Arc<dyn Held>, Arc<dyn Held>)>,
     by: &[Arc<Node>],
     own: &[Arc<Node>],
     always_record: bool,
@@ -41,7 +44,7 @@ pub fn gradients(
         always_record || reach.others || outputs.iter().any(|(_, cotangent)| cotangent.node().is_some());
     // The parts of the gradient of each node, the last step first, and the place of a step that they come from.
     let mut open: BTreeMap<u64, (Arc<Node>, Arc<dyn Held>, Vec<Part>, Origin)> = BTreeMap::new();
-    for (output, cotangent) in outputs {
+    for (output, cotangent) in &outputs {
         let Some(node) = output.node() else { continue };
         if !reach.is_on_way(node.id) {
             continue;
@@ -53,6 +56,7 @@ pub fn gradients(
         let entry = open.entry(node.id).or_insert_with(new);
         entry.2.push(Part { field, place });
     }
+    drop((outputs, roots));
     let mut found = BTreeMap::new();
     while let Some((id, (node, value, parts, from))) = open.pop_last() {
         let is_on_way = |id| reach.is_on_way(id);

@@ -127,9 +127,9 @@ fn have_gradients() {
         let node = Arc::clone(first.node().expect("a variable"));
         let cotangent = Buffer::from(vec![2.0f32, 3.0]).held();
         for recorded in [false, true] {
-            let outputs = [(last.held(), Arc::clone(&cotangent))];
+            let outputs = vec![(last.held(), Arc::clone(&cotangent))];
             let mut found =
-                gradients(&outputs, core::slice::from_ref(&node), &[], recorded).expect("there is memory");
+                gradients(outputs, core::slice::from_ref(&node), &[], recorded).expect("there is memory");
             let gradient = found.take(&node).expect("the output depends on it");
             assert_eq!(Buffer::<f32>::of_held(&gradient).expect("of its type")[..], [2.0, 3.0]);
         }
