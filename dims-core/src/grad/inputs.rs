@@ -132,6 +132,27 @@ impl<'a, B: Dims, T, S: Dims<List: EndsInRest<Rest = (Rest<B>,)>>, R: Rank> OfEa
 {
 }
 
+/// The walks of [`Inputs`], for references.
+macro_rules! walks_of_references {
+    () => {
+        fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
+            P::walk([self], path, walk)
+        }
+
+        fn walk_value<W: Walk<1>>(value: &P, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
+            P::walk([value], path, walk)
+        }
+
+        fn walk_pair<W: Walk<2>>(values: [&P; 2], path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
+            P::walk(values, path, walk)
+        }
+
+        fn walk_with<W: Walk<2>>(&self, value: &P, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
+            P::walk([value, self], path, walk)
+        }
+    };
+}
+
 #[diagnostic::do_not_recommend]
 impl<P: Parameters> Inputs for &P {
     type InPlace = ();
@@ -140,21 +161,7 @@ impl<P: Parameters> Inputs for &P {
         Ok(((), self.walk(path, variables)?))
     }
 
-    fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
-        P::walk([self], path, walk)
-    }
-
-    fn walk_value<W: Walk<1>>(value: &P, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
-        P::walk([value], path, walk)
-    }
-
-    fn walk_pair<W: Walk<2>>(values: [&P; 2], path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
-        P::walk(values, path, walk)
-    }
-
-    fn walk_with<W: Walk<2>>(&self, value: &P, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
-        P::walk([value, self], path, walk)
-    }
+    walks_of_references!();
 }
 
 #[diagnostic::do_not_recommend]
@@ -167,21 +174,7 @@ impl<'m, P: Parameters> Inputs for &'m mut P {
         Ok((own, value))
     }
 
-    fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
-        P::walk([self], path, walk)
-    }
-
-    fn walk_value<W: Walk<1>>(value: &P, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
-        P::walk([value], path, walk)
-    }
-
-    fn walk_pair<W: Walk<2>>(values: [&P; 2], path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
-        P::walk(values, path, walk)
-    }
-
-    fn walk_with<W: Walk<2>>(&self, value: &P, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
-        P::walk([value, self], path, walk)
-    }
+    walks_of_references!();
 }
 
 macro_rules! tuples {

@@ -391,7 +391,7 @@ where
         over: axes.over.to_vec(),
         scores: axes.scores.to_vec(),
         kept: axes.kept.to_vec(),
-        dtype: DType::of::<Q::Elem>().expect("what is recorded are floats"),
+        dtype: DType::of::<Q::Elem>().expect("only floats are recorded"),
     }))
 }
 

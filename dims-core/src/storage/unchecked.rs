@@ -40,7 +40,7 @@ use kernels::scalar::{Element, Num, Real};
 use kernels::{reduce, scan};
 use smallvec::SmallVec;
 
-/// A position of the line that all operands of an expression are. Those who have one got it from [`each_in_line`] or [`each_into_line`].
+/// A position of the line that all operands of an expression are. Only [`each_in_line`] and [`each_into_line`] make one.
 #[derive(Clone, Copy)]
 pub struct InLine(usize);
 

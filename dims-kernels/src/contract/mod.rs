@@ -98,7 +98,7 @@ fn has_axes_of_matrix_vector(supports: &[Axes], at_hand: u64, sizes: &[usize], k
             .is_some_and(|count| count >= FAR)
 }
 
-/// The order in which the sum of a product of two operands in memory lies, of which these are the strides, if it is best run as a contraction.
+/// The order of axes in which the sum of a product lies in memory, for two operands with these strides; nothing if a contraction is not the best way to compute it.
 #[inline]
 pub fn order_of_pair<T: Num>(strides: [&[isize]; 2], sizes: &[usize], kept: &[usize]) -> Option<Order> {
     order_in_memory(strides, TypeId::of::<T>() == TypeId::of::<T::Acc>(), sizes, kept)

@@ -1,4 +1,4 @@
-//! Copies of blocks: two loops of a copy, of which one has neighbours in the result, and the other may have them in the source.
+//! Copies of blocks: two loops of a copy. One steps through neighbours in the result, the other perhaps through neighbours in the source.
 
 use crate::loops::nest::Odometer;
 use crate::machine::isa::{Isa, Task};
@@ -247,7 +247,7 @@ impl<T: Copy + 'static> Block<T> {
         self.target_row.unsigned_abs().wrapping_mul(size_of::<T>()).is_multiple_of(LINE)
     }
 
-    /// A transposition: squares of `B` x `B` elements, each line of which is one or a few vectors, in squares of squares that fit
+    /// A transposition: squares of `B` x `B` elements, whose lines are one vector or a few, in squares of squares that fit
     /// into the first-level cache. If `STREAM`, each line of a square is a [line of memory](Block::has_lines), and is [streamed](stream).
     #[inline(always)]
     unsafe fn by_squares<const B: usize, const STREAM: bool>(&self) {
@@ -274,7 +274,7 @@ impl<T: Copy + 'static> Block<T> {
         if STREAM {
             fence();
         }
-        // SAFETY: what is left of both matrices.
+        // SAFETY: the remaining rows and columns lie in both matrices.
         unsafe {
             self.part(0, whole_rows, 0, first);
             self.part(0, whole_rows, whole_columns, self.columns - whole_columns);

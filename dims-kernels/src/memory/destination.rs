@@ -34,7 +34,7 @@ impl<T: Copy> Destination<'_, T> {
         self.len() == 0
     }
 
-    /// Calls `write` with the first of the places, of which there are [`len`](Destination::len).
+    /// Calls `write` with a pointer to the first of the [`len`](Destination::len) places.
     ///
     /// # Safety
     ///
@@ -51,7 +51,7 @@ impl<T: Copy> Destination<'_, T> {
             Destination::Reused(freed) => (freed.start(), 0),
         };
         write(start)?;
-        // SAFETY: `len` is that of new memory, each place of which was written, as the caller promises; else it is 0.
+        // SAFETY: `len` is that of new memory, and each place was written, as the caller promises; else it is 0.
         unsafe { new.set_len(len) };
         Ok(new)
     }

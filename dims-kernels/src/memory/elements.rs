@@ -196,7 +196,7 @@ impl<'a, T> Elements<'a, T> {
         unsafe { Elements::new(slice.as_ptr(), &[Axis::new(slice.len(), 1)], &[]) }
     }
 
-    /// Elements of which it is known what can be reached.
+    /// Elements from a start, as far as `reached` permits.
     ///
     /// # Safety
     ///

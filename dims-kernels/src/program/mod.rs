@@ -134,7 +134,7 @@ impl Program {
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     program: Program,
-    /// Whether the program must compute each bit as the operations do. Then only what is the same for all values is simplified.
+    /// Whether the program must compute each bit as the operations do. Then it is simplified only where the result is the same for all values.
     exact: bool,
     /// Registers with integers of fewer bits than they have, and the type of these.
     narrow: SmallVec<[(Register, DType); 2]>,

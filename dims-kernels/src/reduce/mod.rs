@@ -187,7 +187,7 @@ pub fn reduce<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     unsafe { to.fill(|places| write(nest, parts, kernel, work, places, count, reducer)) }
 }
 
-/// Writes each of the results, if there is no error: `Reduce` writes one for each position of the kept loops, of which there are as many as places.
+/// Writes each of the results, if there is no error: `Reduce` writes one for each position of the kept loops, and there are as many positions as places.
 fn write<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     nest: &'n Nest,
     parts: &'n mut Parts,

@@ -63,7 +63,7 @@ fn reused<T: Signed + Value>(x: &[T], sizes: &[usize], parts: usize) {
     let mut data = x.to_vec();
     // SAFETY: the elements live to the end, and each is read only where it is written.
     let freed = unsafe { Freed::of(&mut data[..]) };
-    // SAFETY: these are the elements of `data`, which nothing but the pass accesses meanwhile.
+    // SAFETY: these are the elements of `data`, and only the pass accesses them meanwhile.
     let elements = unsafe { Elements::new(freed.start(), &[Axis::new(x.len(), 1)], &[]) };
     let mut rows = Rows::new(sizes.len());
     rows.push().copy_from_slice(&row_major(sizes));

@@ -328,7 +328,7 @@ fn reduction_node(
     if reduction == Reduction::Opaque {
         return Err(lost(operation, names_of_variables(field.nodes())));
     }
-    let own = dtype.expect("what is recorded are floats");
+    let own = dtype.expect("only floats are recorded");
     let (kept, reduced) = (kept.to_vec(), reduced.to_vec());
     let rule = rules::Reduced { field: *field, kept, reduced, reduction, dtype: own };
     let step = match rule.as_sum() {
@@ -372,7 +372,7 @@ fn lines_node(
     if work == LineWork::Opaque {
         return Err(lost(operation, names_of_variables(field.nodes())));
     }
-    let own = dtype.expect("what is recorded are floats");
+    let own = dtype.expect("only floats are recorded");
     let (order, lines) = (order.to_vec(), lines.to_vec());
     let rule = rules::Along { field: *field, order, lines, work, dtype: own };
     Ok(new_node(dtype, len, Step::Rule(Box::new(rule))))
@@ -450,7 +450,7 @@ pub(crate) fn ruled<T: Element>(data: Vec<T>, rule: impl Rule + 'static) -> Buff
 
 /// The same for what the backward pass computes, which has no place in the user's program.
 pub(crate) fn node_of<T: Element>(data: Vec<T>, rule: impl Rule + 'static) -> Buffer<T> {
-    let dtype = DType::of::<T>().expect("what is recorded are floats");
+    let dtype = DType::of::<T>().expect("only floats are recorded");
     let node = Node::new(dtype, data.len(), Step::Rule(Box::new(rule)), None);
     Buffer::traced(data, node)
 }
@@ -463,7 +463,7 @@ pub(crate) fn node<T: Element>(data: Vec<T>, step: Step) -> Buffer<T> {
 
 #[track_caller]
 fn new_node(dtype: Option<DType>, len: usize, step: Step) -> Arc<Node> {
-    Node::new(dtype.expect("what is recorded are floats"), len, step, Some(Location::caller()))
+    Node::new(dtype.expect("only floats are recorded"), len, step, Some(Location::caller()))
 }
 
 /// The traced values that were written to places of a result. Untraced values have no gradient and are not listed.

@@ -167,7 +167,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     }
 }
 
-/// The sizes of axes in an order, of which the first `left` stay and the next ones are groups, each of which becomes one axis.
+/// The sizes of the result's axes: the first `left` axes of the order stay as they are, and each group of the next ones becomes one axis.
 fn grouped_sizes(
     shape: &Shape,
     order: &[usize],

@@ -171,7 +171,7 @@ fn computed<A: Computable, W: Along<A::Elem>>(
     let own = expr.place::<A::Elem, A::Dims, A::Rank>(order, len);
     let to = own.as_ref().map_or(Destination::New(len), Destination::Reused);
     let finish = |expr: A::Expr, new| match &own {
-        Some(place) => expr.into_place(place).expect("the expression owns what is at this place"),
+        Some(place) => expr.into_place(place).expect("the expression owns the elements at this place"),
         None => new,
     };
     if LOWERS && let Some(program) = lowered(&expr, len) {
