@@ -472,7 +472,7 @@ impl Axes {
     /// Which axes have which role, for queries, keys and values with these strides.
     fn by_role(&self, sizes: &[usize], [q, k, v]: [&[isize]; 3]) -> ByRole {
         let out = contiguous(self.kept, sizes);
-        // Queries are what only they have; the rest of the result's dims, if the values have it, is a column of theirs.
+        // Axes that only the queries have are theirs. The other axes of the result are columns of the values, if the values have them.
         let is_query = |axis: &usize| q[*axis] != 0 && k[*axis] == 0 && v[*axis] == 0;
         let rest = self.scores.iter().copied().filter(|axis| !self.over.contains(axis));
         let (queries, batch) = rest.partition(is_query);

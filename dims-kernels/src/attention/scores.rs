@@ -190,7 +190,7 @@ impl<T: Real, B: Kernel<Elem: Real<Wide = T>>> Task for Bias<'_, B, T> {
             // What was loaded for another row had another mask.
             let moved = (row > 0 && mask.is_none()).then_some((query, 1));
             bias.load::<I>(&Tile { at, len: width, mask, moved }, &mut faults);
-            // After a fault nothing is computed: what stands in for the element could be divided by.
+            // After a fault nothing is computed: the element's substitute could be a divisor of zero.
             if faults.any() {
                 break;
             }

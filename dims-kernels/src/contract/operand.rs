@@ -107,7 +107,7 @@ impl<'a, T: Num> Operand<'a, T> {
         Ok(Operand::owned(data, &order, sizes))
     }
 
-    /// Panics if the loops leave elements that the operand owns. (Of borrowed ones, whoever made the operand has promised that they do not.)
+    /// Panics if the loops leave elements that the operand owns. (For borrowed ones, `borrowed` makes its caller promise it.)
     pub(super) fn assert_within(&self, sizes: &[usize]) {
         if let Memory::Owned(data) = &self.memory {
             assert_eq!(sizes.len(), self.strides.len(), "one stride for each loop");
@@ -146,7 +146,7 @@ impl<'a, T: Num> Operand<'a, T> {
         self.row(&mut rows);
         let nest = Nest::map(sizes, order, &rows);
         let len = order.iter().map(|&axis| sizes[axis]).product();
-        // SAFETY: each position of the loops is one of the elements' axes, as whoever made the operand promised.
+        // SAFETY: each position of the loops is one of the elements' axes, as the caller of `borrowed` promised.
         unsafe { collect_memory(self.elements(), &nest, Destination::New(len), "operand of a product") }
     }
 
@@ -169,7 +169,7 @@ impl<'a, T: Num> Operand<'a, T> {
             count: reduced.iter().map(|&axis| sizes[axis]).product(),
         });
         let (elements, work) = (self.elements(), nest.positions());
-        // SAFETY: the nest's row has the strides of this operand, whose positions are elements, as whoever made it promised.
+        // SAFETY: the nest's row has the strides of this operand, whose positions are elements, as the caller of `borrowed` promised.
         let memory = unsafe { ReduceInput::new(elements, &nest, work, 0) };
         let data = T::sum_memory(SEAL, memory, Destination::New(len))?;
         Ok(Operand::owned(data, order, sizes))

@@ -103,7 +103,7 @@ fn row_times_matrix<T: Num>(
 ///
 /// # Safety
 ///
-/// The plan was made of the strides of these operands, which are valid for its loops as whoever made the operands promised, and of those of the target, whose results its batch,
+/// The plan was made of the strides of these operands, which are valid for its loops as the callers of `borrowed` promised, and of those of the target, whose results its batch,
 /// rows and columns run over.
 unsafe fn run_products<T: Num>(
     products: Products,
@@ -156,7 +156,7 @@ fn fused_loop<T: Num>(
     });
     let lower = |nest| {
         let mut operands = Nest::operands(nest);
-        // SAFETY: the first row of the nest has the strides of `a`, whose positions are elements, as whoever made the operand promised; `reduce` runs the
+        // SAFETY: the first row of the nest has the strides of `a`, whose positions are elements, as the caller of `borrowed` promised; `reduce` runs the
         // kernel over the nest that it is made for.
         let a = unsafe { Strided::new(a.elements(), operands.next_row(), ()) };
         // SAFETY: likewise, of the second row and `b`.
@@ -193,7 +193,7 @@ fn matrix_pair<T: Num>(
         note(|| products.step::<T>(axes.product(&a, &b, target.order())));
         let Roles { batch, m, n, .. } = &products.roles;
         let results = [batch, m, n].into_iter().flatten().map(|l| (l.size, l.c));
-        // SAFETY: the plan was made of the operands' strides, which are valid for loops of these sizes, as whoever made the operands promised, and of the
+        // SAFETY: the plan was made of the operands' strides, which are valid for loops of these sizes, as the callers of `borrowed` promised, and of the
         // target's, whose places are distinct.
         return unsafe {
             target.write(results, |c| gemm::in_panels::run(&products, a.elements(), b.elements(), c))

@@ -33,7 +33,7 @@ pub struct Nest {
     pub typed: bool,
 }
 
-/// Drops the fields in a function that is compiled with this crate. (rustc compiles what drops fields in each crate that drops a nest, however unoptimized that is.)
+/// Drops the fields in a function that is compiled with this crate. (Otherwise rustc compiles the code that drops fields in each crate that drops a nest, also in unoptimized ones.)
 impl Drop for Nest {
     fn drop(&mut self) {
         let Nest { sizes, result, strides, offsets, packed: (_, packed), .. } = self;

@@ -1,6 +1,6 @@
 //! Code that only programs with gradients need.
 //!
-//! Each expression can be recorded, so all programs refer to what records. The large parts of it, with the interpreter of programs, are reached by pointers that
+//! Each expression can be recorded, so all programs refer to the code that records. The large parts of it, with the interpreter of programs, are reached by pointers that
 //! the first variable sets: a program that makes no variable refers to none of them, and links none.
 
 use crate::loops::rows::Rows;

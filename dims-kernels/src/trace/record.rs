@@ -170,7 +170,7 @@ impl<'w> Writer<'w> {
         self.memory(elements.as_ptr().cast(), TypeName::of::<T>(), elements.reached(), held)
     }
 
-    /// (Here and below, what does not depend on a type is apart: it is compiled with this crate.)
+    /// (Here and below, code that does not depend on a type is in functions of its own, which are compiled with this crate.)
     fn memory(
         &mut self,
         start: *const u8,

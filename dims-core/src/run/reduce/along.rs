@@ -103,7 +103,7 @@ where
     Ok(Named::from_expr(Owned::in_order(data, order, &sizes)))
 }
 
-/// The blocks of lines of a result: what lies along the lines, and behind them, for one position of the axes before.
+/// The blocks of a result. A block has the axes of the lines and those behind them, at one position of the axes before them.
 struct Blocks {
     /// The loops over blocks, and those over the elements of one.
     nest: Nest,
