@@ -1,14 +1,11 @@
 //! Instructions of one call on arrays of a few elements, beside the same written with ndarray: what is left at run time of which dim is row, column
-//! or sum. `cargo bench --bench instructions` counts them with `perf stat`, twice as many calls less as many, so that what is not the call
-//! drops out.
+//! or sum. `cargo bench --bench instructions` counts them with `perf stat`, or with valgrind where the processor's counters cannot be read, twice as many calls less as many,
+//! so that all but the call drops out.
 
 use std::hint::black_box;
 use std::process::Command;
 use typed_dims::ndarray::Zip;
 use typed_dims::prelude::*;
-
-/// So many calls, and twice as many.
-const CALLS: u64 = 100_000;
 
 type Case = (&'static str, fn(u64));
 
@@ -126,17 +123,39 @@ const CASES: [Case; 11] = [
     }),
 ];
 
-/// The instructions of this program with so many calls of a case, if they can be counted.
-fn instructions(case: usize, calls: u64) -> Option<u64> {
-    let program = std::env::current_exe().ok()?;
-    let output = Command::new("perf")
-        .args(["stat", "-x", ",", "-e", "instructions:u"])
-        .arg(program)
-        .args([case.to_string(), calls.to_string()])
-        .output()
-        .ok()?;
-    let text = String::from_utf8(output.stderr).ok()?;
-    text.lines().find_map(|line| line.split_once(',')?.0.parse().ok())
+/// How the instructions of a run are counted.
+#[derive(Clone, Copy)]
+enum Counter {
+    /// By the processor's counters.
+    Perf,
+    /// By valgrind, which knows AVX2 and not AVX-512, where the processor's counters cannot be read.
+    Valgrind,
+}
+
+impl Counter {
+    /// So many calls, and twice as many. (Valgrind counts exactly, and slowly.)
+    fn calls(self) -> u64 {
+        match self {
+            Counter::Perf => 100_000,
+            Counter::Valgrind => 1_000,
+        }
+    }
+
+    /// The instructions of this program with so many calls of a case, if they can be counted.
+    fn count(self, case: usize, calls: u64) -> Option<u64> {
+        let (tool, options): (_, &[&str]) = match self {
+            Counter::Perf => ("perf", &["stat", "-x", ",", "-e", "instructions:u"]),
+            Counter::Valgrind => ("valgrind", &["--tool=callgrind", "--callgrind-out-file=/dev/null"]),
+        };
+        let program = std::env::current_exe().ok()?;
+        let arguments = [case.to_string(), calls.to_string()];
+        let output = Command::new(tool).args(options).arg(program).args(arguments).output().ok()?;
+        let text = String::from_utf8(output.stderr).ok()?;
+        text.lines().find_map(|line| match self {
+            Counter::Perf => line.split_once(',')?.0.parse().ok(),
+            Counter::Valgrind => line.split_once("Collected : ")?.1.trim().parse().ok(),
+        })
+    }
 }
 
 fn main() {
@@ -144,11 +163,19 @@ fn main() {
     if let [case, calls] = numbers[..] {
         return CASES[case as usize].1(calls);
     }
-    println!("{:48} {:>12}", "", "instructions");
+    let Some(counter) = [Counter::Perf, Counter::Valgrind].into_iter().find(|by| by.count(0, 1).is_some())
+    else {
+        return println!("neither `perf stat -e instructions:u` nor valgrind counts here");
+    };
+    let by = match counter {
+        Counter::Perf => "perf stat",
+        Counter::Valgrind => "valgrind",
+    };
+    println!("{:48} {:>12}", "", by);
+    let calls = counter.calls();
     for (case, (name, _)) in CASES.iter().enumerate() {
-        match (instructions(case, CALLS), instructions(case, 2 * CALLS)) {
-            (Some(once), Some(twice)) => println!("{name:48} {:>12}", (twice - once) / CALLS),
-            _ => return println!("`perf stat -e instructions:u` counts nothing here"),
+        if let (Some(once), Some(twice)) = (counter.count(case, calls), counter.count(case, 2 * calls)) {
+            println!("{name:48} {:>12}", (twice - once) / calls);
         }
     }
 }
