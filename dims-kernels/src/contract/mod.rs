@@ -15,7 +15,7 @@ use crate::contract::pair::pair;
 use crate::contract::path::path;
 use crate::contract::target::{Order, Target};
 use crate::error::Error;
-use crate::loops::axes::{Axes, each, set};
+use crate::loops::axes::{Axes, each, set, sort_few};
 use crate::loops::steps::ProductDims;
 use crate::scalar::Num;
 use crate::seal::SEAL;
@@ -152,7 +152,7 @@ pub fn order_of_result(strides: [&[isize]; 2], supports: &[Axes], sizes: &[usize
         return order;
     }
     let mut natural = order.clone();
-    natural.sort_by_key(|&axis| {
+    sort_few(&mut natural, |&axis| {
         let (role, strides) = match 1 << axis {
             bit if both & bit != 0 => (0, a),
             bit if m & bit != 0 => (1, a),

@@ -1,7 +1,7 @@
 //! The factors of a contraction.
 
 use crate::error::Error;
-use crate::loops::axes::{Axes, each};
+use crate::loops::axes::{Axes, each, sort_few};
 use crate::loops::nest::Nest;
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops, Step, note};
@@ -130,7 +130,7 @@ impl<'a, T: Num> Operand<'a, T> {
     pub(super) fn is_injective(&self, axes: Axes, sizes: &[usize]) -> bool {
         let mut loops: SmallVec<[(usize, usize); 8]> =
             each(axes).map(|axis| (self.strides[axis].unsigned_abs(), sizes[axis])).collect();
-        loops.sort_unstable();
+        sort_few(&mut loops, |&steps| steps);
         let mut reach = 0;
         loops.iter().all(|&(stride, size)| {
             let free = stride > reach;

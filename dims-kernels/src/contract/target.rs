@@ -3,6 +3,7 @@
 use crate::copy::copy_onto;
 use crate::error::Error;
 use crate::load::nodes::Constant;
+use crate::loops::axes::sort_few;
 use crate::loops::nest::{Nest, Parts};
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops, Step, note};
@@ -51,7 +52,7 @@ impl<'a, T: Num> Target<'a, T> {
     ) -> Self {
         let mut order = Order::from_slice(kept);
         // (Stable: axes along which nothing moves keep their order.)
-        order.sort_by_key(|&axis| core::cmp::Reverse(strides[axis].unsigned_abs()));
+        sort_few(&mut order, |&axis| core::cmp::Reverse(strides[axis].unsigned_abs()));
         let mut line = Some(1);
         for &axis in order.iter().rev() {
             line = line

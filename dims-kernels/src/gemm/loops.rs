@@ -32,6 +32,8 @@ pub unsafe fn multiply_scattered<T: Num>(product: &Product<T>, sum: &[(isize, is
 
 /// The offsets of the elements of a sum from the first, in the left and in the right matrix.
 trait SumOffsets: Copy {
+    /// Whether its products are also compiled for AVX-512. Those of floats with even offsets mostly have kernels of their own (`unpacked`).
+    const WIDE: bool;
     fn count(self) -> usize;
     fn at(self, at: usize) -> (isize, isize);
 }
@@ -45,6 +47,8 @@ struct EvenOffsets {
 }
 
 impl SumOffsets for EvenOffsets {
+    const WIDE: bool = false;
+
     #[inline(always)]
     fn count(self) -> usize {
         self.count
@@ -57,6 +61,8 @@ impl SumOffsets for EvenOffsets {
 }
 
 impl SumOffsets for &[(isize, isize)] {
+    const WIDE: bool = true;
+
     #[inline(always)]
     fn count(self) -> usize {
         self.len()
@@ -76,7 +82,7 @@ struct Small<T, S> {
 
 impl<T: Num, S: SumOffsets> Task for Small<T, S> {
     type Out = ();
-    const WIDE: bool = true;
+    const WIDE: bool = S::WIDE;
 
     #[inline(always)]
     fn run<I: Isa>(self) {

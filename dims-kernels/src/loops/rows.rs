@@ -1,5 +1,6 @@
 //! The strides of each operand along the loop axes.
 
+use crate::loops::axes::sort_few;
 use core::mem::ManuallyDrop;
 use smallvec::SmallVec;
 
@@ -103,7 +104,7 @@ impl Rows {
     pub fn in_memory_order(&self, axes: &[usize], sizes: &[usize]) -> Option<SmallVec<[usize; 8]>> {
         let row = self.iter().find(|row| axes.iter().all(|&axis| sizes[axis] == 1 || row[axis] != 0))?;
         let mut order: SmallVec<[usize; 8]> = SmallVec::from_slice(axes);
-        order.sort_by_key(|&axis| core::cmp::Reverse(row[axis].unsigned_abs()));
+        sort_few(&mut order, |&axis| core::cmp::Reverse(row[axis].unsigned_abs()));
         Some(order)
     }
 

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "std")]
 use crate::error::Origin;
+use crate::loops::axes::sort_few;
 use crate::loops::nest::Nest;
 use crate::scalar::Element;
 use alloc::string::String;
@@ -135,8 +136,8 @@ impl ProductDims {
             left.iter().copied().filter(|name| right.contains(name) && result.contains(name)).collect();
         let rows: Vec<_> = left.iter().copied().filter(is_row).collect();
         let columns: Vec<_> = right.iter().copied().filter(|name| !left.contains(name)).collect();
-        left.sort_by_key(|name| (!batch.contains(name), !rows.contains(name)));
-        right.sort_by_key(|name| (!batch.contains(name), columns.contains(name)));
+        sort_few(&mut left, |name| (!batch.contains(name), !rows.contains(name)));
+        sort_few(&mut right, |name| (!batch.contains(name), columns.contains(name)));
         ProductDims { left, right, result }
     }
 }

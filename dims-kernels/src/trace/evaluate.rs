@@ -4,7 +4,7 @@ use crate::compiled;
 use crate::contract::target::Target;
 use crate::contract::{self, LoopAxes};
 use crate::error::Error;
-use crate::loops::axes::Axes;
+use crate::loops::axes::{Axes, sort_few};
 use crate::loops::nest::{Nest, Odometer, Parts};
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops as StepLoops, Step as Explained, note};
@@ -91,7 +91,7 @@ pub(super) fn sum_of<T: Output + Real>(parts: &[Part], len: usize) -> Result<Vec
     // Parts that write all elements come first: nothing has to be zero then.
     let mut order: SmallVec<[&Part; 4]> =
         parts.iter().zip(&gathered).map(|(part, gathered)| gathered.as_ref().unwrap_or(part)).collect();
-    order.sort_by_key(|part| !covers(&part.place, &part.field.sizes, len));
+    sort_few(&mut order, |part| !covers(&part.place, &part.field.sizes, len));
     for part in order {
         if part.field.sizes.contains(&0) {
             continue;
@@ -133,7 +133,7 @@ pub(crate) fn filled<T: Output + Real>(len: usize) -> Result<Vec<T>, Error> {
 /// longest is last: it is the innermost one.
 pub(crate) fn kept(place: &Place, sizes: &[usize]) -> Order {
     let mut order: Order = (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && place.varies(axis)).collect();
-    order.sort_by_key(|&axis| {
+    sort_few(&mut order, |&axis| {
         let table = place.table.as_ref().is_some_and(|table| table.strides[axis] != 0);
         (!table, core::cmp::Reverse(place.strides[axis].unsigned_abs()), sizes[axis])
     });

@@ -3,6 +3,7 @@
 use super::lines::softmax;
 use super::{Parts, along, pull_backs, sum, wide};
 use crate::error::Error;
+use crate::loops::axes::sort_few;
 use crate::memory::buffer::Buffer;
 use crate::ops::code::{Binary, DType, Number};
 use crate::program::Instruction;
@@ -61,7 +62,7 @@ impl Rule for Attention {
             .collect()
     }
 
-    fn pull(&self, value: &Arc<dyn Held>, cotangent: &Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
+    fn pull(&self, value: &Arc<dyn Held>, cotangent: Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
         (pull_backs().attention)(self, value, cotangent, recorded)
     }
 }
@@ -70,11 +71,11 @@ impl Attention {
     pub(super) fn pull_back(
         &self,
         _: &Arc<dyn Held>,
-        cotangent: &Arc<dyn Held>,
+        cotangent: Arc<dyn Held>,
         recorded: bool,
     ) -> Result<Parts, Error> {
         let sizes = &self.operands[0].sizes[..];
-        let dy = along(sizes, cotangent, &self.kept);
+        let dy = along(sizes, &cotangent, &self.kept);
         let whole = Tile {
             operands: self.operands.clone(),
             mask: self.mask.clone().filter(|mask| !is_true(mask)),
@@ -165,7 +166,7 @@ impl Attention {
         let mut loops: Vec<usize> =
             self.scores.iter().copied().filter(|axis| !self.over.contains(axis)).collect();
         // Batches come first: tiles of different ones read different keys.
-        loops.sort_by_key(is_query);
+        sort_few(&mut loops, is_query);
         let queries = loops.iter().copied().rfind(|axis| is_query(axis) && sizes[*axis] > QUERIES);
         let (Some(axis), true) = (queries, self.mask.as_ref().is_some_and(|mask| !is_true(mask))) else {
             return self.tiles_of(sizes, &loops);
