@@ -57,6 +57,15 @@ fn bytes() {
     cotangents_of_few_elements_are_not_spread();
     parameters_are_not_copied_in_place();
     values_are_freed_when_they_have_been_read();
+    cotangents_of_lines_become_gradients();
+}
+
+/// There are the shares of a softmax, and their cotangents, whose memory the gradient gets.
+fn cotangents_of_lines_become_gradients() {
+    let mut scores = from_fn((I.of(60), J.of(500)), |(i, j)| ((i * 500 + j) as f64).sin());
+    let (_, most) = most(|| grad(|x| x.softmax(J).square().sum((I, J)), &mut scores));
+    let bytes = 60 * 500 * size_of::<f64>();
+    assert!(most < 5 * bytes / 2, "{most} bytes for scores of {bytes}");
 }
 
 /// Each factor has a gradient, for which the value that it was multiplied by is needed no longer.

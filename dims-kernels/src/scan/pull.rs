@@ -1,28 +1,20 @@
 //! Pull-backs of work along lines of neighbours: one pass over each line for its sums, and one for the result, while it is in the cache.
 
-use crate::error::Error;
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::machine::threads;
-use crate::memory::destination::Destination;
 use crate::ops::code::LineWork;
 use crate::reduce::fold::{LANES, fold, together};
 use crate::scalar::{Num, Real};
-use crate::scan::in_parts;
 use crate::scan::norm::{RootMeanSquare, Standardize, count, length};
-use alloc::vec::Vec;
-use core::mem::MaybeUninit;
-use core::ops::Range;
 use num_traits::{Float, NumCast};
 
-/// Lines that lie one behind the other: what was worked on, what that yielded, and the cotangents of it.
+/// Lines that lie one behind the other: what was worked on, and what that yielded.
 #[derive(Clone, Copy)]
-pub(crate) struct Pulled<'a, T> {
+pub(crate) struct Lines<'a, T> {
     /// What was worked on, if [the work needs it](needs_input); else nothing.
     pub x: &'a [T],
     /// What that yielded.
     pub y: &'a [T],
-    /// The cotangents.
-    pub dy: &'a [T],
     /// How many elements a line has.
     pub len: usize,
     /// What was done.
@@ -34,78 +26,69 @@ pub(crate) fn needs_input(work: LineWork) -> bool {
     !matches!(work, LineWork::Softmax { .. })
 }
 
-impl<T: Real> Pulled<'_, T> {
-    /// The cotangents of what was worked on.
-    ///
-    /// # Panics
-    ///
-    /// If there are not whole lines of all operands.
-    pub(crate) fn run(self) -> Result<Vec<T>, Error> {
-        let all = self.y.len();
-        assert!(self.len > 0 && all.is_multiple_of(self.len) && self.dy.len() == all, "the lines are whole");
-        assert!(!needs_input(self.work) || self.x.len() == all, "the lines are whole");
-        let (lines, threads) = (all / self.len, threads::parts(all));
-        let parts: Vec<Range<usize>> =
-            (0..threads).map(|part| part * lines / threads..(part + 1) * lines / threads).collect();
-        in_parts(
-            Destination::New(all),
-            parts.into_iter(),
-            |lines| lines.len() * self.len,
-            |lines, out| {
-                let range = lines.start * self.len..lines.end * self.len;
-                let x = if self.x.is_empty() { self.x } else { &self.x[range.clone()] };
-                let own = Pulled { x, y: &self.y[range.clone()], dy: &self.dy[range], ..self };
-                dispatch(Lines { own, out });
-                Ok(())
-            },
-        )
-    }
+/// Makes the cotangents of what was yielded those of what was worked on.
+///
+/// # Panics
+///
+/// If there are not whole lines of all operands.
+pub(crate) fn pull_back<T: Real>(lines: Lines<'_, T>, cotangents: &mut [T]) {
+    let Lines { x, y, len, .. } = lines;
+    let all = y.len();
+    assert!(len > 0 && all.is_multiple_of(len) && cotangents.len() == all, "the lines are whole");
+    assert!(!needs_input(lines.work) || x.len() == all, "the lines are whole");
+    let part = (all / len).div_ceil(threads::parts(all)).max(1) * len;
+    let parts = cotangents.chunks_mut(part).enumerate().map(|(at, dy)| {
+        let range = at * part..at * part + dy.len();
+        let x = if x.is_empty() { x } else { &x[range.clone()] };
+        PullBack { lines: Lines { x, y: &y[range], ..lines }, dy }
+    });
+    threads::each(parts.collect(), dispatch);
 }
 
-struct Lines<'a, 'o, T> {
-    own: Pulled<'a, T>,
-    out: &'o mut [MaybeUninit<T>],
+struct PullBack<'a, 'o, T> {
+    lines: Lines<'a, T>,
+    dy: &'o mut [T],
 }
 
-impl<T: Real> Task for Lines<'_, '_, T> {
+impl<T: Real> Task for PullBack<'_, '_, T> {
     type Out = ();
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let Pulled { x, y, dy, len, work } = self.own;
-        for (at, out) in self.out.chunks_exact_mut(len).enumerate() {
+        let Lines { x, y, len, work } = self.lines;
+        for (at, dy) in self.dy.chunks_exact_mut(len).enumerate() {
             let line = at * len..(at + 1) * len;
-            let (y, dy) = (&y[line.clone()], &dy[line.clone()]);
+            let y = &y[line.clone()];
             let x = if x.is_empty() { x } else { &x[line] };
             let eps = |eps: f64| <T as NumCast>::from(eps).unwrap_or_else(T::nan);
             match work {
                 LineWork::Softmax { log: false } => {
                     let total = dot::<I, T>(y, dy);
-                    write(out, y, dy, |y, dy| y * (dy - total));
+                    replace(dy, y, |y, dy| y * (dy - total));
                 }
                 LineWork::Softmax { log: true } => {
                     let total = sum::<T>(dy);
                     // (The shares are positive, and at most 1.)
-                    write(out, y, dy, |y, dy| dy - total * y.exp_down::<I>());
+                    replace(dy, y, |y, dy| dy - total * y.exp_down::<I>());
                 }
                 LineWork::Standardize { eps: own } => {
                     let factor = Standardize(eps(own)).factor::<I>(x);
                     let n = count::<T>(x);
                     let (mean, along) = (sum::<T>(dy) / n, dot::<I, T>(y, dy) / n);
-                    write(out, y, dy, |y, dy| (dy - mean - y * along) * factor);
+                    replace(dy, y, |y, dy| (dy - mean - y * along) * factor);
                 }
                 LineWork::RootMeanSquare { eps: own } => {
                     let factor = RootMeanSquare(eps(own)).factor::<I>(x);
                     let along = dot::<I, T>(y, dy) / count::<T>(x);
-                    write(out, y, dy, |y, dy| (dy - y * along) * factor);
+                    replace(dy, y, |y, dy| (dy - y * along) * factor);
                 }
                 LineWork::UnitLength { eps: own } => {
                     let (length, least) = (length::<I, T>(x), eps(own).widen());
                     if length > least || length.is_nan() {
                         let along = dot::<I, T>(y, dy);
-                        write(out, y, dy, |y, dy| (dy - y * along) / length);
+                        replace(dy, y, |y, dy| (dy - y * along) / length);
                     } else {
-                        write(out, y, dy, |_, dy| dy / least);
+                        replace(dy, y, |_, dy| dy / least);
                     }
                 }
                 _ => unreachable!("scans have rules of their own"),
@@ -114,11 +97,11 @@ impl<T: Real> Task for Lines<'_, '_, T> {
     }
 }
 
-/// What `f` makes of the elements of two lines.
+/// Makes each cotangent `f` of the result and itself.
 #[inline(always)]
-fn write<T: Real>(out: &mut [MaybeUninit<T>], y: &[T], dy: &[T], f: impl Fn(T::Wide, T::Wide) -> T::Wide) {
-    for ((out, &y), &dy) in out.iter_mut().zip(y).zip(dy) {
-        out.write(T::narrow(f(y.widen(), dy.widen())));
+fn replace<T: Real>(dy: &mut [T], y: &[T], f: impl Fn(T::Wide, T::Wide) -> T::Wide) {
+    for (dy, &y) in dy.iter_mut().zip(y) {
+        *dy = T::narrow(f(y.widen(), dy.widen()));
     }
 }
 

@@ -82,7 +82,7 @@ pub fn gradients(
                 if targets.contains(&id) {
                     found.insert(id, Arc::clone(&cotangent));
                 }
-                pull(&node, &value, &cotangent, recorded, &is_on_way)?
+                pull(&node, &value, cotangent, recorded, &is_on_way)?
             }
         };
         let (sources, origin) = (node.sources(), node.origin);
@@ -106,7 +106,7 @@ pub fn gradients(
 fn pull(
     node: &Node,
     value: &Arc<dyn Held>,
-    cotangent: &Arc<dyn Held>,
+    cotangent: Arc<dyn Held>,
     recorded: bool,
     asked: &dyn Fn(u64) -> bool,
 ) -> Result<Vec<(Arc<Node>, Part)>, Error> {
@@ -118,7 +118,7 @@ fn pull(
     };
     let mut pulled = Vec::new();
     for Part { field, place } in parts {
-        let given = Field::held(&field.sizes, cotangent, place.clone());
+        let given = Field::held(&field.sizes, &cotangent, place.clone());
         match field.pull_by(&given, asked) {
             Some(own) if recorded => pulled.extend(own.parts()),
             Some(own) => pulled.extend(own.shared()?),

@@ -259,12 +259,13 @@ pub trait Rule: Send + Sync {
     /// The same, taken away. (Long chains of steps are dropped one by one.)
     fn take_operands(&mut self) -> Vec<Field>;
 
-    /// The gradient: for fields of the step, the parts `d operand += ..`. `value` are the elements that the step yielded, `cotangent` has one element for each of them.
+    /// The gradient: for fields of the step, the parts `d operand += ..`. `value` are the elements that the step yielded, `cotangent` has one element for each of them. A rule may
+    /// write over the cotangent where nobody else has its memory.
     /// `recorded` says whether the pull-back is recorded as well.
     fn pull(
         &self,
         value: &Arc<dyn Held>,
-        cotangent: &Arc<dyn Held>,
+        cotangent: Arc<dyn Held>,
         recorded: bool,
     ) -> Result<Vec<(Arc<Node>, Part)>, Error>;
 
@@ -272,7 +273,7 @@ pub trait Rule: Send + Sync {
     fn pull_by(
         &self,
         value: &Arc<dyn Held>,
-        cotangent: &Arc<dyn Held>,
+        cotangent: Arc<dyn Held>,
         recorded: bool,
         _asked: &dyn Fn(u64) -> bool,
     ) -> Result<Vec<(Arc<Node>, Part)>, Error> {

@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 
 type Parts = Vec<(Arc<Node>, Part)>;
 
-type PullBack<R> = fn(&R, &Arc<dyn Held>, &Arc<dyn Held>, bool) -> Result<Parts, Error>;
+type PullBack<R> = fn(&R, &Arc<dyn Held>, Arc<dyn Held>, bool) -> Result<Parts, Error>;
 
 /// The pull-backs of these rules, which programs without gradients do not link: see [`link`](super::link).
 pub(super) struct PullBacks {
@@ -117,7 +117,7 @@ impl Rule for Reduced {
         vec![Field { operands, ..self.field.clone() }]
     }
 
-    fn pull(&self, value: &Arc<dyn Held>, cotangent: &Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
+    fn pull(&self, value: &Arc<dyn Held>, cotangent: Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
         (pull_backs().reduced)(self, value, cotangent, recorded)
     }
 }
@@ -126,12 +126,12 @@ impl Reduced {
     pub(super) fn pull_back(
         &self,
         value: &Arc<dyn Held>,
-        cotangent: &Arc<dyn Held>,
+        cotangent: Arc<dyn Held>,
         recorded: bool,
     ) -> Result<Parts, Error> {
         let Reduced { field, kept, dtype, .. } = self;
         let sizes = &field.sizes[..];
-        let (y, dy) = (along(sizes, value, kept), along(sizes, cotangent, kept));
+        let (y, dy) = (along(sizes, value, kept), along(sizes, &cotangent, kept));
         let given = match self.reduction {
             Reduction::Sum | Reduction::Mean => unreachable!("sums are parts"),
             Reduction::Max | Reduction::Min => {

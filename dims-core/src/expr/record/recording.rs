@@ -208,18 +208,18 @@ where
         core::mem::take(&mut self.operands)
     }
 
-    fn pull(&self, value: &Arc<dyn Held>, cotangent: &Arc<dyn Held>, recorded: bool) -> Pulled {
+    fn pull(&self, value: &Arc<dyn Held>, cotangent: Arc<dyn Held>, recorded: bool) -> Pulled {
         self.pull_by(value, cotangent, recorded, &|_| true)
     }
 
     fn pull_by(
         &self,
         value: &Arc<dyn Held>,
-        cotangent: &Arc<dyn Held>,
+        cotangent: Arc<dyn Held>,
         recorded: bool,
         asked: &dyn Fn(u64) -> bool,
     ) -> Pulled {
-        (self.pull)(value, cotangent, recorded, asked)
+        (self.pull)(value, &cotangent, recorded, asked)
     }
 }
 

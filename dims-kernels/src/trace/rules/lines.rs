@@ -4,6 +4,7 @@ use super::recurrence::recurrence;
 use super::{Parts, along, constant, pull_backs, sum, wide};
 use crate::error::Error;
 use crate::machine::threads;
+use crate::memory::allocate::reserve;
 use crate::memory::buffer::Buffer;
 use crate::ops::code::{Binary, DType, LineWork, Unary};
 use crate::program::Builder;
@@ -11,7 +12,7 @@ use crate::program::Register;
 use crate::program::interpreter::Output;
 use crate::scalar::Real;
 use crate::scan;
-use crate::scan::pull::{Pulled, needs_input};
+use crate::scan::pull::{Lines, needs_input, pull_back};
 use crate::trace::evaluate::{floats, mapped, stepped};
 use crate::trace::{Field, Held, Part, Place, Rule, Table, evaluate};
 use alloc::sync::Arc;
@@ -45,7 +46,7 @@ impl Rule for Along {
         vec![Field { operands, ..self.field.clone() }]
     }
 
-    fn pull(&self, value: &Arc<dyn Held>, cotangent: &Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
+    fn pull(&self, value: &Arc<dyn Held>, cotangent: Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
         (pull_backs().along)(self, value, cotangent, recorded)
     }
 
@@ -58,12 +59,12 @@ impl Along {
     pub(super) fn pull_back(
         &self,
         value: &Arc<dyn Held>,
-        cotangent: &Arc<dyn Held>,
+        cotangent: Arc<dyn Held>,
         recorded: bool,
     ) -> Result<Parts, Error> {
         let Along { field, order, lines, dtype, .. } = self;
         let sizes = &field.sizes[..];
-        let (y, dy) = (along(sizes, value, order), along(sizes, cotangent, order));
+        let (y, dy) = (along(sizes, value, order), along(sizes, &cotangent, order));
         if sizes.contains(&0) {
             return Ok(field.pull(&dy));
         }
@@ -78,7 +79,10 @@ impl Along {
             _ if recorded || !order[order.len() - lines.len()..].iter().all(|axis| lines.contains(axis)) => {
                 self.composed(&y, &dy, recorded)?
             }
-            _ => along(sizes, &floats!(*dtype, fused(self, value, cotangent))?, order),
+            _ => {
+                drop(dy);
+                along(sizes, &floats!(*dtype, fused(self, value, cotangent))?, order)
+            }
         };
         Ok(field.pull(&given))
     }
@@ -145,22 +149,30 @@ pub(super) fn softmax(
     floats!(dtype, computed(rule, is_traced))
 }
 
-/// The pull-back of lines of neighbours, in one go.
+/// The pull-back of lines of neighbours, in one go, which writes over the cotangents.
 fn fused<T: Output + Real>(
     rule: &Along,
     value: &Arc<dyn Held>,
-    cotangent: &Arc<dyn Held>,
+    cotangent: Arc<dyn Held>,
 ) -> Result<Arc<dyn Held>, Error> {
     let elements = |held| Buffer::<T>::of_held(held).expect("the elements are of the result's type");
-    let (y, dy) = (elements(value), elements(cotangent));
-    let len = rule.lines.iter().map(|&axis| rule.field.sizes[axis]).product();
-    let pulled = |x: &[T]| Pulled { x, y: &y[..], dy: &dy[..], len, work: rule.work }.run();
-    let given = match rule.field.lying::<T>(&rule.order) {
-        _ if !needs_input(rule.work) => pulled(&[]),
-        Some((buffer, start)) => pulled(&buffer[start..][..y.len()]),
-        None => pulled(&mapped::<T>(&rule.field, &rule.order)?),
+    let (y, mut dy) = (elements(value), elements(&cotangent));
+    drop(cotangent);
+    let mut dy = if dy.is_unshared() {
+        dy.into_vec()
+    } else {
+        let mut copy = reserve(dy.len())?;
+        copy.extend_from_slice(&dy);
+        copy
     };
-    Ok(Buffer::from(given?).held())
+    let len = rule.lines.iter().map(|&axis| rule.field.sizes[axis]).product();
+    let mut pull = |x: &[T]| pull_back(Lines { x, y: &y[..], len, work: rule.work }, &mut dy);
+    match rule.field.lying::<T>(&rule.order) {
+        _ if !needs_input(rule.work) => pull(&[]),
+        Some((buffer, start)) => pull(&buffer[start..][..y.len()]),
+        None => pull(&mapped::<T>(&rule.field, &rule.order)?),
+    }
+    Ok(Buffer::from(dy).held())
 }
 
 /// A value times a constant.

@@ -101,7 +101,7 @@ impl Rule for Recurrence {
             .collect()
     }
 
-    fn pull(&self, value: &Arc<dyn Held>, cotangent: &Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
+    fn pull(&self, value: &Arc<dyn Held>, cotangent: Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
         (pull_backs().recurrence)(self, value, cotangent, recorded)
     }
 }
@@ -110,12 +110,12 @@ impl Recurrence {
     pub(super) fn pull_back(
         &self,
         value: &Arc<dyn Held>,
-        cotangent: &Arc<dyn Held>,
+        cotangent: Arc<dyn Held>,
         recorded: bool,
     ) -> Result<Parts, Error> {
         let Recurrence { a, b, axis, order, backward, dtype } = self;
         let sizes = &b.sizes[..];
-        let (r, dr) = (along(sizes, value, order), along(sizes, cotangent, order));
+        let (r, dr) = (along(sizes, value, order), along(sizes, &cotangent, order));
         let s = recurrence(a.clone(), dr, *axis, order, !backward, *dtype, recorded)?;
         let s = along(sizes, &s, order);
         let mut parts = b.pull(&s);

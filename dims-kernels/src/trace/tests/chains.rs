@@ -51,10 +51,10 @@ impl Rule for Same {
     fn pull(
         &self,
         _: &Arc<dyn Held>,
-        cotangent: &Arc<dyn Held>,
+        cotangent: Arc<dyn Held>,
         _: bool,
     ) -> Result<Vec<(Arc<Node>, Part)>, Error> {
-        Ok(self.0.pull(&read(cotangent)))
+        Ok(self.0.pull(&read(&cotangent)))
     }
 }
 
