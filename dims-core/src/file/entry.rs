@@ -12,7 +12,7 @@ use crate::set::{DimKey, Dims, MAX_DIMS, Sorted};
 use crate::storage::{Owned, View};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use smallvec::SmallVec;
+use kernels::loops::axes::{Order, Sizes};
 
 /// A tensor as it stands in a file.
 pub struct Entry<'f> {
@@ -28,8 +28,6 @@ pub struct Entry<'f> {
     pub(super) names: Option<Vec<AxisName>>,
     pub(super) bytes: &'f [u8],
 }
-
-pub(super) type Positions = SmallVec<[usize; 8]>;
 
 impl<'f> Entry<'f> {
     /// The sizes of the axes, in the file's order.
@@ -121,8 +119,8 @@ impl<'f> Entry<'f> {
     }
 
     /// The positions and the sizes of the axes, as they lie in memory.
-    pub(crate) fn outermost_first(&self, order: &[usize]) -> (Positions, Positions) {
-        let (mut order, mut sizes) = (Positions::from(order), Positions::from(&self.sizes[..]));
+    pub(crate) fn outermost_first(&self, order: &[usize]) -> (Order, Sizes) {
+        let (mut order, mut sizes) = (Order::from(order), Sizes::from(&self.sizes[..]));
         if self.reversed {
             order.reverse();
             sizes.reverse();
@@ -175,13 +173,13 @@ impl<'f> Entry<'f> {
     }
 
     /// Where each of the file's axes stands in the set `S`, by their names.
-    pub(crate) fn named<S: Dims>(&self) -> Result<Positions, FileError> {
+    pub(crate) fn named<S: Dims>(&self) -> Result<Order, FileError> {
         let keys = S::KEYS.as_slice();
         let Some(names) = &self.names else {
             let why = "the file does not name its axes, so say their order: `load_as` or `view_as`";
             return Err(self.mismatch(keys, why.into()));
         };
-        let mut order = Positions::new();
+        let mut order = Order::new();
         for (axis, &size) in names.iter().zip(&self.sizes) {
             let Some(at) = keys.iter().position(|key| key.name == axis.name) else {
                 return Err(self.mismatch(keys, format!("`{}` is not one of them", axis.name)));
@@ -200,7 +198,7 @@ impl<'f> Entry<'f> {
     }
 
     /// Where each of the dims, as they are stated, stands in their set.
-    pub(super) fn stated<L>(&self, dims: &L) -> Result<Positions, FileError>
+    pub(super) fn stated<L>(&self, dims: &L) -> Result<Order, FileError>
     where
         L: AxisDims<CountOf<L>>,
     {

@@ -364,7 +364,7 @@ fn describe(keys: &Keys, sizes: &[usize]) -> String {
     crate::error::list_sizes(names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied()))
 }
 
-type Sizes = SmallVec<[usize; 8]>;
+use kernels::loops::axes::Sizes;
 
 /// A tensor stacked along a new dim.
 pub type Stacked<A, D> =

@@ -19,6 +19,7 @@ use crate::tensor::Computable;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Step, note};
@@ -28,10 +29,6 @@ use kernels::memory::destination::Destination;
 use kernels::ops::code::Reduction;
 use kernels::scalar::Element;
 use kernels::scan::{self, Along};
-use smallvec::SmallVec;
-
-/// Sizes or axes of a result.
-pub(crate) type Axes = SmallVec<[usize; 8]>;
 
 /// The elements of a tensor, line by line.
 pub(crate) struct Lines<T> {
@@ -40,7 +37,7 @@ pub(crate) struct Lines<T> {
     /// The sizes of all loop axes, by number.
     pub shape: Shape,
     /// The loop axes: those of the positions of lines, then those along a line.
-    pub order: Axes,
+    pub order: Order,
     /// How many of them are those of the positions.
     pub kept: usize,
 }
@@ -69,7 +66,7 @@ impl<T: Element> Lines<T> {
         let shape = tensor.unified_shape()?;
         let kept = LineAxes::<A::Dims, A::Rank, D>::KEPT.as_slice();
         let along = LineAxes::<A::Dims, A::Rank, D>::ALONG.as_slice();
-        let order: Axes = kept.iter().chain(along).copied().collect();
+        let order: Order = kept.iter().chain(along).copied().collect();
         let data = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?;
         Ok(Lines { data, shape, order, kept: kept.len() })
     }
@@ -184,7 +181,7 @@ impl<T: Element> Lines<T> {
     }
 
     /// The sizes of the loop axes in `order`, where those along a line are replaced by `along`.
-    pub(crate) fn sizes(&self, along: &[usize]) -> Axes {
+    pub(crate) fn sizes(&self, along: &[usize]) -> Sizes {
         let kept = self.order[..self.kept].iter().map(|&axis| self.shape.size(axis));
         kept.chain(along.iter().copied()).collect()
     }
@@ -246,7 +243,7 @@ pub(crate) fn arranged<T: Element, S: Dims, R: Rank>(
 }
 
 /// The axes of some dims and positional axes among those of a tensor with the dims `Y`: the dims by their keys.
-pub(crate) fn axes_in<Y: Dims, S: Dims>(axes: impl Iterator<Item = usize>) -> Axes {
+pub(crate) fn axes_in<Y: Dims, S: Dims>(axes: impl Iterator<Item = usize>) -> Order {
     let (old, new) = (S::KEYS.as_slice(), Y::KEYS.as_slice());
     axes.map(|axis| match old.get(axis) {
         Some(key) => Y::KEYS.position(key).expect("the dim is one of the result's"),

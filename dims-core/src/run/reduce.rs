@@ -15,10 +15,10 @@ use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
 use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked};
 use core::marker::PhantomData;
+use kernels::loops::axes::Order;
 use kernels::reduce::reducers;
 use kernels::scalar::*;
 use kernels::scan;
-use smallvec::SmallVec;
 
 pub(crate) use along::{along, along_axes, log_softmax};
 pub(crate) use combine::{Empty, combined, fused, reduced_in, run};
@@ -29,8 +29,6 @@ pub type Reduced<U, A, X> = Named<U, X, <A as AsTensor>::Rank>;
 
 /// A tensor with the dims that it had.
 pub type Evaluated<A> = Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A as AsTensor>::Rank>;
-
-type Order = SmallVec<[usize; 8]>;
 
 /// [`Reductions::try_eval`], where the types need not say that each dim has a size.
 #[inline]

@@ -3,14 +3,11 @@
 use crate::set::Dims;
 use crate::storage::View;
 use crate::storage::axes::AxisBlock;
+use crate::storage::source::Axes;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use kernels::memory::axes::{Axis, is_within, row_major};
 use kernels::memory::buffer::Buffer;
-use smallvec::SmallVec;
-
-/// A few axes, in some order.
-pub(crate) type Axes = SmallVec<[Axis; 6]>;
 
 /// Elements in memory that is shared, with a size and a stride for each axis.
 ///

@@ -1,16 +1,18 @@
 //! Concatenation, stacking and repetition.
 
+use super::Stream;
 use super::axes::{Beside, NoAxisYet, StreamAxis};
 use super::ledger::{CostClass, StreamShape};
-use super::{Sizes, Stream};
 use crate::brand::Brand;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::plan::shape::volume;
 use crate::set::Dims;
-use crate::storage::shared::{Axes, Shared};
+use crate::storage::shared::Shared;
+use crate::storage::source::Axes;
 use alloc::string::ToString;
 use alloc::vec::Vec;
+use kernels::loops::axes::Order;
 use kernels::memory::allocate::reserve;
 use kernels::scalar::Element;
 
@@ -221,7 +223,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
 
     /// Puts the elements, in an order of the axes, behind others.
     fn append_to(&self, data: &mut Vec<T>, order: impl Iterator<Item = usize>) -> Result<(), DimError> {
-        let part = self.in_order(&order.collect::<Sizes>())?;
+        let part = self.in_order(&order.collect::<Order>())?;
         data.try_reserve(part.len()).map_err(|_| too_large(&self.shape(), 1))?;
         data.extend_from_slice(&part);
         Ok(())

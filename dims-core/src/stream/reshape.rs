@@ -3,10 +3,10 @@
 //! The *stride* of an axis is the product of the sizes of all axes behind it: `[(b * c) c 1]` for `[a b c]`. (It has nothing to do with where
 //! elements lie in this computer's memory.)
 
+use super::Stream;
 use super::axes::{InPlaceOf, IsData, NotYetAxis};
 use super::ledger::{CostClass, StreamShape};
 use super::stride::WithStride;
-use super::{Sizes, Stream};
 use crate::bind::split::sizes_of;
 use crate::brand::{Brand, DimInfo, Rest};
 use crate::dim::{DimList, DimRef};
@@ -24,6 +24,7 @@ use crate::storage::shared::{Shared, contiguous};
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use kernels::loops::axes::Sizes;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
 

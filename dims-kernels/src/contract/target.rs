@@ -3,6 +3,7 @@
 use crate::copy::copy_onto;
 use crate::error::Error;
 use crate::load::nodes::Constant;
+use crate::loops::axes::Order;
 use crate::loops::nest::{Nest, Parts};
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops, Step, note};
@@ -14,9 +15,6 @@ use crate::ops::Mul;
 use crate::scalar::Num;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
-
-/// A list of loop axes.
-pub type Order = SmallVec<[usize; 8]>;
 
 /// Where the result of a contraction goes: to new memory, or to places of the caller, with a stride along each of the axes that are kept.
 pub struct Target<'a, T> {

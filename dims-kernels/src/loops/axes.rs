@@ -1,4 +1,4 @@
-//! Sets of loop axes.
+//! Sets and lists of loop axes.
 
 use smallvec::SmallVec;
 
@@ -7,6 +7,12 @@ pub const MOST_AXES: usize = 128;
 
 /// A set of loop axes, as bits.
 pub type Axes = u128;
+
+/// Loop axes, one after the other.
+pub type Order = SmallVec<[usize; 8]>;
+
+/// A number for each axis of a list: its size, or a position along it.
+pub type Sizes = SmallVec<[usize; 8]>;
 
 /// The axes of a set, from the first on: one step for each, not one for each axis that there could be, as every product asks often.
 #[inline]
@@ -29,8 +35,8 @@ pub fn set(order: &[usize]) -> Axes {
 }
 
 /// Axes from the greatest stride to the least.
-pub fn sorted(axes: Axes, strides: &[isize]) -> SmallVec<[usize; 8]> {
-    let mut order: SmallVec<[usize; 8]> = SmallVec::new();
+pub fn sorted(axes: Axes, strides: &[isize]) -> Order {
+    let mut order = Order::new();
     // They are few: each goes behind those that are not less.
     for axis in each(axes) {
         order.push(axis);

@@ -5,6 +5,7 @@ use crate::contract::target::Target;
 use crate::contract::{self, LoopAxes};
 use crate::error::Error;
 use crate::loops::axes::Axes;
+use crate::loops::axes::{Order, Sizes};
 use crate::loops::nest::{Nest, Odometer, Parts};
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops as StepLoops, Step as Explained, note};
@@ -26,8 +27,6 @@ use crate::trace::{Field, Held, Loops, Node, Operand, Part, Place, Source, Step}
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
-
-pub(crate) type Order = SmallVec<[usize; 8]>;
 
 /// Calls a function that is generic in the element type, for that of floats.
 macro_rules! floats {
@@ -518,8 +517,8 @@ fn add_at<T: Num>(out: &mut [T], place: &Place, sizes: &[usize], data: &[T], ord
     };
     let table_step = place.table.as_ref().map_or(0, |table| table.strides[last]);
     let (step, from_step, len) = (place.strides[last], from.strides[last], sizes[last]);
-    let outer_sizes: Order = outer.iter().map(|&axis| sizes[axis]).collect();
-    let mut at: Order = SmallVec::from_elem(0, outer.len());
+    let outer_sizes: Sizes = outer.iter().map(|&axis| sizes[axis]).collect();
+    let mut at: Sizes = SmallVec::from_elem(0, outer.len());
     let mut odometer = Odometer::new(&outer_sizes);
     while !odometer.is_done() {
         let along = |strides: &[isize]| {

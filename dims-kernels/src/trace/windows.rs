@@ -14,11 +14,12 @@
 //! ```
 
 use crate::error::Error;
+use crate::loops::axes::Order;
 use crate::memory::buffer::Buffer;
 use crate::ops::code::{Binary, Number};
 use crate::program::interpreter::Output;
 use crate::scalar::Real;
-use crate::trace::evaluate::{Order, kept, mapped, sum_of};
+use crate::trace::evaluate::{kept, mapped, sum_of};
 use crate::trace::{Field, Part, Place, Source};
 use alloc::vec::Vec;
 use smallvec::SmallVec;

@@ -3,7 +3,7 @@
 use super::args::{Args, Memories, ValueList, lay_out, unify};
 use super::data::{Given, Pattern, Slot};
 use super::direct::{Bound, MOST};
-use super::layout::{List, PatternLayout};
+use super::layout::PatternLayout;
 use super::rank::{OutRank, ResultOf};
 use super::recorded::{result, traced};
 use crate::error::DimError;
@@ -20,6 +20,7 @@ use kernels::compiled;
 use kernels::contract::target::Target;
 use kernels::contract::{self, LoopAxes, Supports};
 use kernels::load::Kernel;
+use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::{Nest, Parts};
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, ProductDims, Step, note};
@@ -191,7 +192,7 @@ fn run<T: Num, U: Dims>(
     pattern: &'static Pattern,
     given: &[Given],
     values: &impl ValueList<T>,
-) -> Result<(Buffer<T>, List), DimError> {
+) -> Result<(Buffer<T>, Order), DimError> {
     let (shapes, layout) = unify::<T, U>(pattern, given, values)?;
     let rows = lay_out::<T, U>(&layout, &shapes, values)?;
     let traced = if pattern.inputs.is_empty() { None } else { traced::<T, T>(&layout.sizes, &rows, values)? };
@@ -207,7 +208,7 @@ fn run<T: Num, U: Dims>(
         DimError::TooLarge { .. } => too_large(pattern, &sizes),
         error => error,
     })?;
-    let reduced: List = (0..layout.sizes.len()).filter(|axis| !kept.contains(axis)).collect();
+    let reduced: Order = (0..layout.sizes.len()).filter(|axis| !kept.contains(axis)).collect();
     Ok((record::reduced(data, traced, &kept, &reduced, Reduction::Sum, "einsum!")?, sizes))
 }
 
@@ -230,7 +231,7 @@ fn product<T: Num, U: Dims>(
     // Along some axes nothing varies. The contraction takes them for axes of one element; then its result is repeated along those that
     // are kept, and multiplied by the sizes of those that are summed.
     let varies = |axis: usize| union >> axis & 1 == 1;
-    let live: List = layout
+    let live: Sizes = layout
         .sizes
         .iter()
         .enumerate()
@@ -260,7 +261,7 @@ fn product<T: Num, U: Dims>(
         operand += 1;
     })?;
     result?;
-    let own: List = kept.iter().copied().filter(|&axis| live[axis] == layout.sizes[axis]).collect();
+    let own: Order = kept.iter().copied().filter(|&axis| live[axis] == layout.sizes[axis]).collect();
     let data = compiled::contract(
         factors.operands,
         factors.scale,
@@ -341,7 +342,7 @@ fn fused<T: Num>(
     len: usize,
 ) -> Result<Vec<T>, DimError> {
     let sizes = &layout.sizes;
-    let reduced: List = (0..sizes.len()).filter(|axis| !kept.contains(axis)).collect();
+    let reduced: Order = (0..sizes.len()).filter(|axis| !kept.contains(axis)).collect();
     let count =
         volume(reduced.iter().map(|&axis| sizes[axis]), 1).ok_or_else(|| too_large(layout.pattern, sizes))?;
     let nest = Nest::reduce(sizes, kept, &reduced, rows);

@@ -4,13 +4,14 @@ use super::args::ValueList;
 use super::data::{Pattern, Piece, Slot, Term};
 use super::direct::{Bound, MOST};
 use super::input::ListItem;
-use super::layout::{List, PatternLayout};
+use super::layout::PatternLayout;
 use super::recorded::{Joining, is_traced};
 use crate::error::DimError;
 use crate::plan::shape::Shape;
 use crate::set::Dims;
 use crate::storage::unchecked::copy_row;
 use alloc::vec::Vec;
+use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, Step, note};
@@ -116,7 +117,7 @@ pub fn listed<T: Element>(
             slot.group(0).iter().filter_map(axis).collect()
         }
     };
-    let within: List = kept.iter().copied().filter(|axis| !list.contains(axis)).collect();
+    let within: Order = kept.iter().copied().filter(|axis| !list.contains(axis)).collect();
     let mut nest = Nest::map(&sizes, &within, &bound.rows);
     *nest.result = nest.strides_of(1).into();
     let mut out = InParts::of(len).ok()?;
@@ -171,7 +172,7 @@ impl Copying<'_> {
         let order = layout.order_of(output, piece.to);
         let (fixed, first) = self.fixed(slots, arrays.is_list);
         let count: usize = fixed.iter().map(|&axis| layout.sizes[axis]).product();
-        let rest: List = order.into_iter().filter(|axis| !fixed.contains(axis)).collect();
+        let rest: Order = order.into_iter().filter(|axis| !fixed.contains(axis)).collect();
         for item in 0..count {
             let (elements, strides) = &arrays.items[first + item];
             let mut from: SmallVec<[isize; 8]> = SmallVec::from_elem(0, loops);
@@ -200,16 +201,16 @@ impl Copying<'_> {
                 (to.strides, &nest.sizes),
             );
             let along = |axis: usize| if rest.contains(&axis) { layout.sizes[axis] } else { 1 };
-            let sizes: List = (0..loops).map(along).collect();
+            let sizes: Sizes = (0..loops).map(along).collect();
             joining.add(&sizes, (elements.moved(source), rows.row(0)), (target, rows.row(1)))?;
         }
         Ok(())
     }
 
     /// The loops that run over the arrays of a list, and the number of the first array.
-    fn fixed(&self, slots: &[Slot], is_list: bool) -> (List, usize) {
+    fn fixed(&self, slots: &[Slot], is_list: bool) -> (Order, usize) {
         if !is_list {
-            return (List::new(), 0);
+            return (Order::new(), 0);
         }
         let choice = self.piece.from.first().copied().unwrap_or(0);
         let first = match &slots[0] {

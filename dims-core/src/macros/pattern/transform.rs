@@ -6,7 +6,7 @@ use super::direct::Bound;
 use super::einsum::{Output, too_large};
 use super::input::Values;
 use super::join::{self, needs_joining};
-use super::layout::{List, PatternLayout};
+use super::layout::PatternLayout;
 use super::rank::{OutRank, ResultOf};
 use super::recorded::{refuse, result, traced};
 use super::reductions::Reduction;
@@ -17,6 +17,7 @@ use crate::plan::shape::volume;
 use crate::set::Dims;
 use alloc::vec::Vec;
 use kernels::load::Kernel;
+use kernels::loops::axes::Order;
 use kernels::loops::nest::{Nest, Parts};
 use kernels::loops::steps::{Loops, Step, note};
 use kernels::machine::threads;
@@ -93,7 +94,7 @@ fn moved<T: Element, U: Dims>(
     pattern: &'static Pattern,
     given: &[Given],
     values: &impl ValueList<T>,
-) -> Result<(Buffer<T>, List), DimError> {
+) -> Result<(Buffer<T>, Order), DimError> {
     let (shapes, layout) = unify::<T, U>(pattern, given, values)?;
     let sizes = layout.shape(pattern.output)?;
     let len = volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(|| too_large(pattern, &sizes))?;
@@ -180,13 +181,13 @@ fn reduced<T: Element, U: Dims, V: Values<Elem = T>, R: Reducer<T, Out: Element>
     needs_elements: bool,
     given: &[Given],
     values: &(V, End),
-) -> Result<(Buffer<R::Out>, List), DimError> {
+) -> Result<(Buffer<R::Out>, Order), DimError> {
     let (shapes, layout) = unify::<T, U>(pattern, given, values)?;
     let rows = lay_out::<T, U>(&layout, &shapes, values)?;
     let sizes = layout.shape(pattern.output)?;
     let len = volume(sizes.iter().copied(), size_of::<R::Out>()).ok_or_else(|| too_large(pattern, &sizes))?;
     let kept = layout.order(pattern.output);
-    let reduced: List = reduced_loops(&layout, &kept);
+    let reduced: Order = reduced_loops(&layout, &kept);
     let count = volume(reduced.iter().map(|&axis| layout.sizes[axis]), 1)
         .ok_or_else(|| too_large(pattern, &layout.sizes))?;
     if needs_elements && count == 0 && len > 0 {
@@ -250,7 +251,7 @@ fn gathered<T: Element, U: Dims, V: Values<Elem = T>>(
     pattern: &'static Pattern,
     given: &[Given],
     values: &(V, End),
-) -> Result<(Vec<T>, usize, List), DimError> {
+) -> Result<(Vec<T>, usize, Order), DimError> {
     let (shapes, layout) = unify::<T, U>(pattern, given, values)?;
     let rows = lay_out::<T, U>(&layout, &shapes, values)?;
     let sizes = layout.shape(pattern.output)?;
@@ -267,8 +268,8 @@ fn gathered<T: Element, U: Dims, V: Values<Elem = T>>(
 
 /// The loops that are not kept, in the order in which the operand has them: the first position of an `argmax` is that of
 /// the reduced axes as they were written.
-fn reduced_loops(layout: &PatternLayout, kept: &[usize]) -> List {
-    let mut loops = List::new();
+fn reduced_loops(layout: &PatternLayout, kept: &[usize]) -> Order {
+    let mut loops = Order::new();
     for slot in layout.pattern.inputs[0] {
         for axis in layout.loops_of(slot, 0) {
             if !kept.contains(&axis) && !loops.contains(&axis) {

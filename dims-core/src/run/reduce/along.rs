@@ -17,6 +17,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use kernels::error::Error;
 use kernels::load::Kernel;
+use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, Step, note};
@@ -25,9 +26,6 @@ use kernels::machine::threads;
 use kernels::memory::destination::Destination;
 use kernels::scalar::{Element, Real};
 use kernels::scan::{self, Along};
-use smallvec::SmallVec;
-
-type Order = SmallVec<[usize; 8]>;
 
 /// [`Reductions::try_log_softmax`](crate::reduce::Reductions::try_log_softmax), where the types need not say that each dim has a size.
 #[track_caller]
@@ -99,7 +97,7 @@ where
             .map_err(|error| shape.name_dims(error.into(), order))?,
     };
     let data = record::along(data, traced, order, along, work.derivative(), W::NAME)?;
-    let sizes: Order = order.iter().map(|&axis| sizes[axis]).collect();
+    let sizes: Sizes = order.iter().map(|&axis| sizes[axis]).collect();
     Ok(Named::from_expr(Owned::in_order(data, order, &sizes)))
 }
 

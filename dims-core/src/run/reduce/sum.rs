@@ -23,14 +23,13 @@ use kernels::contract;
 use kernels::contract::LoopAxes;
 use kernels::contract::target::Target;
 use kernels::loops::axes::Axes;
+use kernels::loops::axes::Order;
 use kernels::loops::steps::ProductDims;
 use kernels::memory::axes::Axis;
 use kernels::memory::buffer::Buffer;
 use kernels::reduce::reducers;
 use kernels::scalar::Num;
 use smallvec::SmallVec;
-
-type Order = SmallVec<[usize; 8]>;
 
 /// A product of two tensors in memory, for plans.
 pub(crate) fn product_dims(pair: Option<[Typed; 2]>, result: Vec<&'static str>) -> ProductDims {

@@ -121,6 +121,9 @@ pub type Found<D, S> = <<<<S as Dims>::List as Remove<D>>::Out as Taking>::Had a
 /// The first dim of the set `A` that `B` does not have, or [`Nothing`].
 pub type Surplus<A, B> = <<A as Dims>::List as FirstWith<Fails<Within<<B as Dims>::List>>>>::Found;
 
+/// The first dim of the set `A` that `B` has too, or [`Nothing`].
+pub type Overlap<A, B> = <<A as Dims>::List as FirstWith<Within<<B as Dims>::List>>>::Found;
+
 #[diagnostic::do_not_recommend]
 impl<D> Remove<D> for () {
     type Out = Absent<D, ()>;
