@@ -128,7 +128,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
             let all = S::Sealed::<B>::KEYS.as_slice().len();
             assert!(all == own + further, "the result of one example has no room for further dims");
         }
-        Results { data: Vec::new(), traced: record::Parts::new(), sizes: None }
+        Results { data: Vec::new(), traced: record::PlacedParts::new(), sizes: None }
     }
 
     fn add(self, results: &mut Results<T>) -> Result<(), DimError> {
@@ -182,7 +182,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
 pub struct Results<T> {
     data: Vec<T>,
     /// Those that are traced, as parts of all.
-    traced: record::Parts,
+    traced: record::PlacedParts,
     /// Of each, those of its dims and then those of its positional axes.
     sizes: Option<SmallVec<[usize; 8]>>,
 }

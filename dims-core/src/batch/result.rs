@@ -166,14 +166,14 @@ where
 {
     #[inline]
     fn open(inner: In<Self, B>) -> Named<T, X, R> {
-        Named::from_expr(inner.expr.with_dims(&Opened::<K, U, X>::FROM, |_| 0))
+        Named::from_expr(inner.expr.with_dims(&OpenedAxes::<K, U, X>::FROM, |_| 0))
     }
 }
 
 /// Where the axes of the dims `X` come from: those of `K`, then those of `U`.
-pub(super) struct Opened<K, U, X>(PhantomData<(K, U, X)>);
+pub(super) struct OpenedAxes<K, U, X>(PhantomData<(K, U, X)>);
 
-impl<K: Dims, U: Dims, X: Dims> Opened<K, U, X> {
+impl<K: Dims, U: Dims, X: Dims> OpenedAxes<K, U, X> {
     pub(super) const FROM: [usize; MAX_DIMS] = {
         let parts: Keys = Keys::EMPTY.join(K::KEYS).join(U::KEYS);
         X::KEYS.positions_in(&parts)

@@ -1,6 +1,6 @@
 //! One tensor of a file.
 
-use super::element::{self, Kind, Stored};
+use super::element::{self, ElementKind, Stored};
 use super::error::FileError;
 use super::names::AxisName;
 use crate::convert::{AxisDims, CountOf};
@@ -18,7 +18,7 @@ use kernels::loops::axes::{Order, Sizes};
 pub struct Entry<'f> {
     pub(super) tensor: String,
     /// What the elements are, and what the file calls it.
-    pub(super) kind: Option<Kind>,
+    pub(super) kind: Option<ElementKind>,
     pub(super) called: String,
     pub(super) sizes: Vec<usize>,
     /// Whether the first axis is the innermost one, as in Fortran.
@@ -132,12 +132,12 @@ impl<'f> Entry<'f> {
     #[cfg(feature = "safetensors")]
     pub(crate) fn converted<T: Stored>(&self) -> Result<Option<Vec<T>>, FileError> {
         match self.kind {
-            Some(Kind::Float(4)) => self.converted_from::<f32, T>(),
-            Some(Kind::Float(8)) => self.converted_from::<f64, T>(),
+            Some(ElementKind::Float(4)) => self.converted_from::<f32, T>(),
+            Some(ElementKind::Float(8)) => self.converted_from::<f64, T>(),
             #[cfg(feature = "half")]
-            Some(Kind::Float(2)) => self.converted_from::<half::f16, T>(),
+            Some(ElementKind::Float(2)) => self.converted_from::<half::f16, T>(),
             #[cfg(feature = "half")]
-            Some(Kind::Brain) => self.converted_from::<half::bf16, T>(),
+            Some(ElementKind::Brain) => self.converted_from::<half::bf16, T>(),
             _ => Ok(None),
         }
     }

@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 use kernels::memory::buffer::Buffer;
 use kernels::program::code::DType;
 use kernels::scalar::Real;
-use kernels::trace::{Field, Part, Place, evaluate, gradients};
+use kernels::trace::{Field, Part, StridedPlace, evaluate, gradients};
 use smallvec::SmallVec;
 
 /// The dims of a Jacobian: those of the output and of the input, which must be others.
@@ -110,7 +110,7 @@ pub fn try_jacobian<T: Real, S: Dims, O: JacobianOf<S>>(
         let Some(gradient) = found.take(&variables.nodes[0]) else { continue };
         let field = Field::held(from.sizes(), &gradient, from.place().clone());
         let all: SmallVec<[usize; 8]> = (0..from.sizes().len()).collect();
-        let mut place = Place::contiguous(from.sizes(), &all);
+        let mut place = StridedPlace::contiguous(from.sizes(), &all);
         place.offset = (row * columns) as isize;
         parts.push(Part { field, place });
     }

@@ -26,9 +26,9 @@ use kernels::loops::steps::{Step, note};
 use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
-use kernels::ops::code::Reduction;
+use kernels::ops::code::ReductionKind;
 use kernels::scalar::Element;
-use kernels::scan::{self, Along};
+use kernels::scan::{self, LineOp};
 
 /// The elements of a tensor, line by line.
 pub(crate) struct Lines<T> {
@@ -109,7 +109,7 @@ impl<T: Element> Lines<T> {
 
     /// As [`in_place`](Lines::in_place), by a kernel.
     #[track_caller]
-    pub(crate) fn along<S: Dims, R: Rank, W: Along<T>>(
+    pub(crate) fn along<S: Dims, R: Rank, W: LineOp<T>>(
         self,
         len: usize,
         work: W,
@@ -160,7 +160,7 @@ impl<T: Element> Lines<T> {
     pub(crate) fn recorded_reduction(
         &self,
         data: Vec<T>,
-        reduction: Reduction,
+        reduction: ReductionKind,
     ) -> Result<Buffer<T>, DimError> {
         reduced_lines(data, held_if_traced(&self.data), self.len(), reduction, "lines")
     }
@@ -212,7 +212,7 @@ pub(crate) fn beside_lines<U: Dims, S: Dims, D: DimList, E: Expr>(
 /// Computes a tensor, and works along each line over the dims `D` by a kernel: line by line while it is in the cache, if results lie so that
 /// the elements of a line are neighbours.
 #[track_caller]
-pub(crate) fn along_lines<A: Computable, D: DimList, W: Along<A::Elem>>(
+pub(crate) fn along_lines<A: Computable, D: DimList, W: LineOp<A::Elem>>(
     tensor: A,
     work: W,
 ) -> Result<Evaluated<A>, DimError> {

@@ -8,7 +8,7 @@ use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::plan::shape::volume;
 use crate::set::Dims;
-use crate::storage::shared::Shared;
+use crate::storage::shared::SharedElements;
 use crate::storage::source::Axes;
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -268,10 +268,10 @@ fn differ(what: &str, dim: &str, first: &StreamShape, other: &StreamShape) -> Di
 }
 
 /// Elements that lie with the axis `at` outermost, and the others in their order.
-fn outermost<T>(data: Vec<T>, at: usize, mut sizes: Vec<usize>) -> Shared<T> {
+fn outermost<T>(data: Vec<T>, at: usize, mut sizes: Vec<usize>) -> SharedElements<T> {
     let size = sizes.remove(at);
     sizes.insert(0, size);
-    let shared = Shared::contiguous(data, &sizes);
+    let shared = SharedElements::contiguous(data, &sizes);
     let mut axes: Axes = shared.axes().into();
     let axis = axes.remove(0);
     axes.insert(at, axis);

@@ -12,7 +12,7 @@ use crate::reduce::along_axes;
 use crate::set::Dims;
 use kernels::loops::axes::Order;
 use kernels::scalar::{Element, Num, Real};
-use kernels::scan::{self, Along};
+use kernels::scan::{self, LineOp};
 
 // (Bounds are given with each operation: rustc quotes the line where they are written.)
 macro_rules! along {
@@ -63,7 +63,7 @@ along! {
 }
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
-    fn along<A: StreamAxis<L>, W: Along<T>>(
+    fn along<A: StreamAxis<L>, W: LineOp<T>>(
         &self,
         name: &'static str,
         axis: A,

@@ -101,7 +101,7 @@ use crate::set::ordered::{DividesInto, NamedTwice, Shares};
 use crate::set::{Dims, DimsOf, NoDim, SetOf, True};
 use crate::show::debugged;
 use crate::storage::View;
-use crate::storage::shared::Shared;
+use crate::storage::shared::SharedElements;
 use crate::tensor::Computable;
 use core::fmt;
 use core::marker::PhantomData;
@@ -127,24 +127,24 @@ use ledger::note;
 /// assert_eq!(energy(&x).as_tensor().sum(Feat).order(Time), ndarray::array![14.0]);
 /// ```
 pub struct Stream<T, L, D> {
-    data: Shared<T>,
+    data: SharedElements<T>,
     axes: PhantomData<fn() -> (L, D)>,
 }
 
 /// A tensor that lies in memory in the order of the axes `L`.
-pub(crate) type InMemory<'a, T, L> = Named<T, L, Rank0, View<'a, T, L>>;
+pub(crate) type StreamView<'a, T, L> = Named<T, L, Rank0, View<'a, T, L>>;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// Where the data dimension stands among the axes.
     const DATA: Option<usize> = L::KEYS.position(&D::KEYS.as_slice()[0]);
 
-    fn from_shared(data: Shared<T>) -> Self {
+    fn from_shared(data: SharedElements<T>) -> Self {
         Stream { data, axes: PhantomData }
     }
 
     /// Elements that lie in the order of the axes.
     fn from_vec(data: Vec<T>, sizes: &[usize]) -> Self {
-        Stream::from_shared(Shared::contiguous(data, sizes))
+        Stream::from_shared(SharedElements::contiguous(data, sizes))
     }
 
     /// What a tensor with the axes as its dims computes.
@@ -158,7 +158,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// The stream as a tensor for expressions of this crate, whose dims lie as the axes do.
-    fn in_memory(&self) -> InMemory<'_, T, L> {
+    fn in_memory(&self) -> StreamView<'_, T, L> {
         let from: Order = (0..self.data.axes().len()).collect();
         Named::from_expr(self.data.view::<L>(&from))
     }

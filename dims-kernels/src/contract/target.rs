@@ -4,7 +4,7 @@ use crate::copy::copy_onto;
 use crate::error::Error;
 use crate::load::nodes::Constant;
 use crate::loops::axes::Order;
-use crate::loops::nest::{Nest, Parts};
+use crate::loops::nest::{Nest, NestParts};
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops, Step, note};
 use crate::map::update::{LoweredUpdate, update};
@@ -146,7 +146,7 @@ impl<'a, T: Num> Target<'a, T> {
             LoweredUpdate { row, indices: (), value: Constant(factor) }
         };
         // SAFETY: the row of the nest has the strides of the places, as `places` was promised.
-        unsafe { update(&nest, &mut Parts::new(), places.reborrow(), lower, Mul) }
+        unsafe { update(&nest, &mut NestParts::new(), places.reborrow(), lower, Mul) }
     }
 }
 

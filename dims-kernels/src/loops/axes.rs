@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 pub const MOST_AXES: usize = 128;
 
 /// A set of loop axes, as bits.
-pub type Axes = u128;
+pub type AxisSet = u128;
 
 /// Loop axes, one after the other.
 pub type Order = SmallVec<[usize; 8]>;
@@ -16,26 +16,26 @@ pub type Sizes = SmallVec<[usize; 8]>;
 
 /// The axes of a set, from the first on: one step for each, not one for each axis that there could be, as every product asks often.
 #[inline]
-pub fn each(axes: Axes) -> impl Iterator<Item = usize> + Clone {
-    let some = |left: Axes| (left != 0).then_some(left);
+pub fn each(axes: AxisSet) -> impl Iterator<Item = usize> + Clone {
+    let some = |left: AxisSet| (left != 0).then_some(left);
     core::iter::successors(some(axes), move |left| some(left & (left - 1)))
         .map(|left| left.trailing_zeros() as usize)
 }
 
 /// How many positions the axes have.
 #[inline]
-pub fn volume(axes: Axes, sizes: &[usize]) -> f64 {
+pub fn volume(axes: AxisSet, sizes: &[usize]) -> f64 {
     each(axes).map(|axis| sizes[axis] as f64).product()
 }
 
 /// The axes of an order as a set.
 #[inline]
-pub fn set(order: &[usize]) -> Axes {
+pub fn set(order: &[usize]) -> AxisSet {
     order.iter().fold(0, |axes, &axis| axes | 1 << axis)
 }
 
 /// Axes from the greatest stride to the least.
-pub fn sorted(axes: Axes, strides: &[isize]) -> Order {
+pub fn sorted(axes: AxisSet, strides: &[isize]) -> Order {
     let mut order = Order::new();
     // They are few: each goes behind those that are not less.
     for axis in each(axes) {

@@ -16,7 +16,7 @@ use num_traits::{Float, NumCast};
 
 /// Lines that lie one behind the other: what was worked on, what that yielded, and the cotangents of it.
 #[derive(Clone, Copy)]
-pub(crate) struct Pulled<'a, T> {
+pub(crate) struct PulledLines<'a, T> {
     /// What was worked on, if [the work needs it](needs_input); else nothing.
     pub x: &'a [T],
     /// What that yielded.
@@ -34,7 +34,7 @@ pub(crate) fn needs_input(work: LineWork) -> bool {
     !matches!(work, LineWork::Softmax { .. })
 }
 
-impl<T: Real> Pulled<'_, T> {
+impl<T: Real> PulledLines<'_, T> {
     /// The cotangents of what was worked on.
     ///
     /// # Panics
@@ -54,25 +54,25 @@ impl<T: Real> Pulled<'_, T> {
             |lines, out| {
                 let range = lines.start * self.len..lines.end * self.len;
                 let x = if self.x.is_empty() { self.x } else { &self.x[range.clone()] };
-                let own = Pulled { x, y: &self.y[range.clone()], dy: &self.dy[range], ..self };
-                dispatch(Lines { own, out });
+                let own = PulledLines { x, y: &self.y[range.clone()], dy: &self.dy[range], ..self };
+                dispatch(PulledTask { own, out });
                 Ok(())
             },
         )
     }
 }
 
-struct Lines<'a, 'o, T> {
-    own: Pulled<'a, T>,
+struct PulledTask<'a, 'o, T> {
+    own: PulledLines<'a, T>,
     out: &'o mut [MaybeUninit<T>],
 }
 
-impl<T: Real> Task for Lines<'_, '_, T> {
+impl<T: Real> Task for PulledTask<'_, '_, T> {
     type Out = ();
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let Pulled { x, y, dy, len, work } = self.own;
+        let PulledLines { x, y, dy, len, work } = self.own;
         for (at, out) in self.out.chunks_exact_mut(len).enumerate() {
             let line = at * len..(at + 1) * len;
             let (y, dy) = (&y[line.clone()], &dy[line.clone()]);

@@ -1,8 +1,8 @@
 //! Sums of products.
 
-use super::args::{Args, Memories, ValueList, lay_out, unify};
-use super::data::{Given, Pattern, Slot};
-use super::direct::{Bound, MOST};
+use super::args::{Args, OperandsInMemory, ValueList, lay_out, unify};
+use super::data::{GivenSize, Pattern, Slot};
+use super::direct::{BoundPattern, MOST};
 use super::layout::PatternLayout;
 use super::rank::{OutRank, ResultOf};
 use super::recorded::{result, traced};
@@ -21,7 +21,7 @@ use kernels::contract::target::Target;
 use kernels::contract::{self, LoopAxes, Supports};
 use kernels::load::Kernel;
 use kernels::loops::axes::{Order, Sizes};
-use kernels::loops::nest::{Nest, Parts};
+use kernels::loops::nest::{Nest, NestParts};
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, ProductDims, Step, note};
 use kernels::machine::threads;
@@ -29,13 +29,13 @@ use kernels::memory::axes::contiguous;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
 use kernels::memory::elements::Elements;
-use kernels::program::code::Reduction;
+use kernels::program::code::ReductionKind;
 use kernels::reduce::reducers::Sum;
 use kernels::scalar::Num;
 use smallvec::SmallVec;
 
 /// A result of elements `U` with the axes `O`, from operands `L` of elements `T`.
-pub type Output<U, O, T, L> =
+pub type EinsumOutput<U, O, T, L> =
     <<O as OutRank<<L as Args<T>>::Rest>>::Rank as ResultOf<U, <L as Args<T>>::Dims>>::Out;
 
 /// `out[output] = sum over all other axes of the product of the operands`
@@ -47,8 +47,8 @@ pub type Output<U, O, T, L> =
 pub fn einsum<O, T: Num, L: Args<T>>(
     pattern: &'static Pattern,
     operands: L,
-    given: &[Given],
-) -> Result<Output<T, O, T, L>, DimError>
+    given: &[GivenSize],
+) -> Result<EinsumOutput<T, O, T, L>, DimError>
 where
     O: OutRank<L::Rest>,
     O::Rank: ResultOf<T, L::Dims>,
@@ -97,10 +97,10 @@ fn product_dims(pattern: &'static Pattern) -> ProductDims {
 fn planned<T: Num, U: Dims>(
     pattern: &'static Pattern,
     values: &mut impl ValueList<T>,
-    given: &[Given],
+    given: &[GivenSize],
 ) -> Result<(Buffer<T>, SmallVec<[usize; MOST]>), DimError> {
     values.settle()?;
-    let mut memories = Memories::new();
+    let mut memories = OperandsInMemory::new();
     if !is_active()
         && values.memories(&mut memories)
         && let Some((data, sizes)) = direct(pattern, given, &*values, &memories)
@@ -116,11 +116,11 @@ fn planned<T: Num, U: Dims>(
 #[track_caller]
 fn direct<T: Num>(
     pattern: &'static Pattern,
-    given: &[Given],
+    given: &[GivenSize],
     values: &impl ValueList<T>,
     memories: &[ElementsAlong<'_, T>],
 ) -> Option<(Vec<T>, SmallVec<[usize; MOST]>)> {
-    let mut bound = Bound::new(pattern.loops.as_ref()?, pattern.axes.len());
+    let mut bound = BoundPattern::new(pattern.loops.as_ref()?, pattern.axes.len());
     if !bound.bind(pattern, given, memories.iter().map(|&(_, axes)| axes)) {
         return None;
     }
@@ -133,7 +133,7 @@ fn direct<T: Num>(
     for row in bound.rows.iter() {
         let mut axes = 0;
         for (axis, (&stride, &size)) in row.iter().zip(sizes).enumerate() {
-            axes |= kernels::loops::axes::Axes::from(stride != 0 && size != 1) << axis;
+            axes |= kernels::loops::axes::AxisSet::from(stride != 0 && size != 1) << axis;
         }
         supports.push(axes);
         union |= axes;
@@ -164,7 +164,7 @@ fn direct<T: Num>(
 /// The product of operands of few elements, if nothing is summed.
 #[inline(always)]
 fn few_products<T: Num>(
-    bound: &Bound,
+    bound: &BoundPattern,
     values: &impl ValueList<T>,
     memories: &[ElementsAlong<'_, T>],
     len: usize,
@@ -190,7 +190,7 @@ fn few_products<T: Num>(
 #[track_caller]
 fn run<T: Num, U: Dims>(
     pattern: &'static Pattern,
-    given: &[Given],
+    given: &[GivenSize],
     values: &impl ValueList<T>,
 ) -> Result<(Buffer<T>, Order), DimError> {
     let (shapes, layout) = unify::<T, U>(pattern, given, values)?;
@@ -209,7 +209,7 @@ fn run<T: Num, U: Dims>(
         error => error,
     })?;
     let reduced: Order = (0..layout.sizes.len()).filter(|axis| !kept.contains(axis)).collect();
-    Ok((record::reduced(data, traced, &kept, &reduced, Reduction::Sum, "einsum!")?, sizes))
+    Ok((record::reduced(data, traced, &kept, &reduced, ReductionKind::Sum, "einsum!")?, sizes))
 }
 
 #[cold]
@@ -324,7 +324,7 @@ pub(super) fn supports<T: Num, U: Dims>(
                 result = Err(error);
             }
             for (axis, (&stride, &size)) in row.iter().zip(&layout.sizes).enumerate() {
-                axes |= kernels::loops::axes::Axes::from(stride != 0 && size != 1) << axis;
+                axes |= kernels::loops::axes::AxisSet::from(stride != 0 && size != 1) << axis;
             }
         }
         supports.push(axes);
@@ -364,7 +364,7 @@ fn summed<T: Num>(
         loops: Loops::new::<T>(nest, len, threads::parts(work)),
         count,
     });
-    let mut parts = Parts::new();
+    let mut parts = NestParts::new();
     let lower = |nest| values.product(&mut Nest::operands(nest));
     Ok(kernels::reduce::reduce(nest, &mut parts, lower, work, Destination::New(len), count, Sum)?)
 }

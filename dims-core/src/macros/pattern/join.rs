@@ -2,7 +2,7 @@
 
 use super::args::ValueList;
 use super::data::{Pattern, Piece, Slot, Term};
-use super::direct::{Bound, MOST};
+use super::direct::{BoundPattern, MOST};
 use super::input::ListItem;
 use super::layout::PatternLayout;
 use super::recorded::{Joining, is_traced};
@@ -84,7 +84,7 @@ pub fn joined<T: Element, U: Dims>(
     let mut joining = Joining::new(is_traced(values));
     values.arrays::<U>(shapes, &mut |operand, arrays| {
         for piece in pieces.iter().filter(|piece| piece.input == operand) {
-            Copying { layout, piece, sizes, strides: &strides, own: shapes[operand].positional() }.run(
+            ListCopy { layout, piece, sizes, strides: &strides, own: shapes[operand].positional() }.run(
                 arrays,
                 &mut out,
                 &mut joining,
@@ -99,7 +99,7 @@ pub fn joined<T: Element, U: Dims>(
 /// it starts. Nothing if the general way has more to say.
 pub fn listed<T: Element>(
     pattern: &Pattern,
-    bound: &mut Bound,
+    bound: &mut BoundPattern,
     items: &[ListItem<'_, T>],
 ) -> Option<(Vec<T>, SmallVec<[usize; MOST]>)> {
     let (_, first) = items.first()?;
@@ -146,7 +146,7 @@ pub fn listed<T: Element>(
     Some((out.finish(), bound.shape(pattern.output)))
 }
 
-struct Copying<'a> {
+struct ListCopy<'a> {
     layout: &'a PatternLayout,
     piece: &'a Piece,
     /// Of the result: dims, then axes.
@@ -156,7 +156,7 @@ struct Copying<'a> {
     own: &'a [usize],
 }
 
-impl Copying<'_> {
+impl ListCopy<'_> {
     #[track_caller]
     fn run<T: Element>(
         &self,
@@ -164,7 +164,7 @@ impl Copying<'_> {
         out: &mut [T],
         joining: &mut Joining,
     ) -> Result<(), DimError> {
-        let Copying { layout, piece, sizes, strides, own } = *self;
+        let ListCopy { layout, piece, sizes, strides, own } = *self;
         let (slots, output) = (layout.pattern.inputs[piece.input], layout.pattern.output);
         let loops = layout.sizes.len();
         let mut to: SmallVec<[isize; 8]> = SmallVec::from_elem(0, loops);

@@ -1,9 +1,9 @@
 //! Rearrangements, repetitions and reductions.
 
 use super::args::{Args, End, ValueList, lay_out, unify};
-use super::data::{Given, Pattern};
-use super::direct::Bound;
-use super::einsum::{Output, too_large};
+use super::data::{GivenSize, Pattern};
+use super::direct::BoundPattern;
+use super::einsum::{EinsumOutput, too_large};
 use super::input::Values;
 use super::join::{self, needs_joining};
 use super::layout::PatternLayout;
@@ -18,7 +18,7 @@ use crate::set::Dims;
 use alloc::vec::Vec;
 use kernels::load::Kernel;
 use kernels::loops::axes::Order;
-use kernels::loops::nest::{Nest, Parts};
+use kernels::loops::nest::{Nest, NestParts};
 use kernels::loops::steps::{Loops, Step, note};
 use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
@@ -32,8 +32,8 @@ use kernels::scalar::Element;
 pub fn rearrange<O, T, L>(
     pattern: &'static Pattern,
     operands: L,
-    given: &[Given],
-) -> Result<Output<T, O, T, L>, DimError>
+    given: &[GivenSize],
+) -> Result<EinsumOutput<T, O, T, L>, DimError>
 where
     T: Element,
     L: Args<T>,
@@ -49,8 +49,8 @@ where
 fn rearrange_of<O, T, L>(
     pattern: &'static Pattern,
     values: &L::Values,
-    given: &[Given],
-) -> Result<Output<T, O, T, L>, DimError>
+    given: &[GivenSize],
+) -> Result<EinsumOutput<T, O, T, L>, DimError>
 where
     T: Element,
     L: Args<T>,
@@ -61,7 +61,7 @@ where
         && pattern.pieces.is_empty()
         && let Some((elements, axes)) = values.first()
         && let Some(loops) = &pattern.loops
-        && let mut bound = Bound::new(loops, pattern.axes.len())
+        && let mut bound = BoundPattern::new(loops, pattern.axes.len())
         && bound.bind(pattern, given, [axes].into_iter())
         && let Some(len) = bound.volume(bound.loops.kept, size_of::<T>())
     {
@@ -78,7 +78,7 @@ where
         && pattern.pieces.is_empty()
         && let Some((axes, items)) = values.first_list()
         && let Some(loops) = &pattern.loops
-        && let mut bound = Bound::new(loops, pattern.axes.len())
+        && let mut bound = BoundPattern::new(loops, pattern.axes.len())
         && bound.bind(pattern, given, [axes].into_iter())
         && let Some((data, sizes)) = join::listed(pattern, &mut bound, items)
     {
@@ -92,7 +92,7 @@ where
 #[track_caller]
 fn moved<T: Element, U: Dims>(
     pattern: &'static Pattern,
-    given: &[Given],
+    given: &[GivenSize],
     values: &impl ValueList<T>,
 ) -> Result<(Buffer<T>, Order), DimError> {
     let (shapes, layout) = unify::<T, U>(pattern, given, values)?;
@@ -125,8 +125,8 @@ pub fn reduce<O, T, L, V, Q: Reduction<T>>(
     pattern: &'static Pattern,
     reduction: Q,
     operands: L,
-    given: &[Given],
-) -> Result<Output<Q::Out, O, T, L>, DimError>
+    given: &[GivenSize],
+) -> Result<EinsumOutput<Q::Out, O, T, L>, DimError>
 where
     T: Element,
     L: Args<T, Values = (V, End)>,
@@ -144,8 +144,8 @@ fn reduce_of<O, T, L, V, Q: Reduction<T>>(
     pattern: &'static Pattern,
     reduction: Q,
     values: &mut (V, End),
-    given: &[Given],
-) -> Result<Output<Q::Out, O, T, L>, DimError>
+    given: &[GivenSize],
+) -> Result<EinsumOutput<Q::Out, O, T, L>, DimError>
 where
     T: Element,
     L: Args<T, Values = (V, End)>,
@@ -157,7 +157,7 @@ where
     if !is_active()
         && let Some((_, axes)) = values.first()
         && let Some(loops) = &pattern.loops
-        && let mut bound = Bound::new(loops, pattern.axes.len())
+        && let mut bound = BoundPattern::new(loops, pattern.axes.len())
         && bound.bind(pattern, given, [axes].into_iter())
         && let Some(len) = bound.volume(bound.loops.kept, size_of::<Q::Out>())
         && let Some(count) = bound.volume(bound.loops.reduced, 1)
@@ -179,7 +179,7 @@ fn reduced<T: Element, U: Dims, V: Values<Elem = T>, R: Reducer<T, Out: Element>
     pattern: &'static Pattern,
     reducer: R,
     needs_elements: bool,
-    given: &[Given],
+    given: &[GivenSize],
     values: &(V, End),
 ) -> Result<(Buffer<R::Out>, Order), DimError> {
     let (shapes, layout) = unify::<T, U>(pattern, given, values)?;
@@ -216,7 +216,7 @@ fn combined<T: Element, V: Values<Elem = T>, R: Reducer<T, Out: Element>>(
         loops: Loops::new::<R::Out>(nest, len, threads::parts(work)),
         count,
     });
-    let mut parts = Parts::new();
+    let mut parts = NestParts::new();
     let lower = |nest| values.0.kernel(&mut Nest::operands(nest));
     Ok(run_reduction(nest, &mut parts, lower, work, Destination::New(len), count, reducer)?)
 }
@@ -228,9 +228,9 @@ fn combined<T: Element, V: Values<Elem = T>, R: Reducer<T, Out: Element>>(
 pub fn reduce_by<O, T: Element, U: Element, L: Args<T, Values = (V, End)>, V: Values<Elem = T>, F: FnMut(&[T]) -> U>(
     pattern: &'static Pattern,
     operands: L,
-    given: &[Given],
+    given: &[GivenSize],
     function: F,
-) -> Result<Output<U, O, T, L>, DimError>
+) -> Result<EinsumOutput<U, O, T, L>, DimError>
 where
     O: OutRank<L::Rest>,
     O::Rank: ResultOf<U, L::Dims>,
@@ -249,7 +249,7 @@ where
 /// The elements in the order of the result, those of each part one behind the other; how many there are in a part; and the sizes of the result.
 fn gathered<T: Element, U: Dims, V: Values<Elem = T>>(
     pattern: &'static Pattern,
-    given: &[Given],
+    given: &[GivenSize],
     values: &(V, End),
 ) -> Result<(Vec<T>, usize, Order), DimError> {
     let (shapes, layout) = unify::<T, U>(pattern, given, values)?;

@@ -400,17 +400,17 @@ pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArraysOp<X::Elems>>(
 mod recorded {
     use super::super::pull_back::{failed, whole};
     use super::*;
-    use crate::expr::record::{Function, is_active, ruled, underivable};
+    use crate::expr::record::{FunctionRule, is_active, ruled, underivable};
     use kernels::program::code::DType;
-    use kernels::trace::{Field, Held, Node, Part, Place, names_of_variables};
+    use kernels::trace::{Field, Held, Node, Part, StridedPlace, names_of_variables};
 
     /// Which tensors are traced.
     #[derive(Default)]
-    struct Traced {
+    struct TracedFields {
         operands: Vec<Field>,
     }
 
-    impl Visit for Traced {
+    impl Visit for TracedFields {
         fn visit<T: Element>(&mut self, tensor: &WholeTensor<T>, _: Vec<T>) {
             if tensor.data.node().is_some() && DType::of::<T>().is_some_and(DType::is_float) {
                 self.operands.push(whole(&tensor.data));
@@ -419,12 +419,12 @@ mod recorded {
     }
 
     /// The gradients by traced tensors: where one lacks a dim, those of all examples along it are added.
-    struct Parts<'a> {
+    struct GradientsOfTraced<'a> {
         counts: &'a [usize],
         parts: Vec<(Arc<Node>, Part)>,
     }
 
-    impl Visit for Parts<'_> {
+    impl Visit for GradientsOfTraced<'_> {
         fn visit<T: Element>(&mut self, tensor: &WholeTensor<T>, elements: Vec<T>) {
             let (Some(node), true) = (tensor.data.node(), DType::of::<T>().is_some_and(DType::is_float))
             else {
@@ -436,8 +436,8 @@ mod recorded {
             let strides = tensor.strides.iter().map(|&stride| (stride * len) as isize).chain([1]);
             let strides = sizes.iter().zip(strides).map(|(&size, stride)| if size == 1 { 0 } else { stride });
             let held = Buffer::from(elements).held();
-            let field = Field::held(&sizes, &held, Place::contiguous(&sizes, &order));
-            let place = Place::strided(0, strides);
+            let field = Field::held(&sizes, &held, StridedPlace::contiguous(&sizes, &order));
+            let place = StridedPlace::strided(0, strides);
             self.parts.push((Arc::clone(node), Part { field, place }));
         }
     }
@@ -453,7 +453,7 @@ mod recorded {
         if !is_active() || DType::of::<E>().is_some_and(|dtype| !dtype.is_float()) {
             return Ok(out.into());
         }
-        let mut traced = Traced::default();
+        let mut traced = TracedFields::default();
         Args::each(&held, Args::Flat::default(), &mut traced);
         if traced.operands.is_empty() {
             return Ok(out.into());
@@ -489,11 +489,11 @@ mod recorded {
                     "the pull-back of `{name}` yields arrays of other shapes than those that the operation takes"
                 )));
             }
-            let mut parts = Parts { counts: &counts, parts: Vec::new() };
+            let mut parts = GradientsOfTraced { counts: &counts, parts: Vec::new() };
             Args::each(&held, flat, &mut parts);
             Ok(parts.parts)
         };
-        Ok(ruled(out, Function { name: "an operation on arrays", operands: traced.operands, pull }))
+        Ok(ruled(out, FunctionRule { name: "an operation on arrays", operands: traced.operands, pull }))
     }
 }
 

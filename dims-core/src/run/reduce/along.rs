@@ -25,7 +25,7 @@ use kernels::loops::stride::AnyStride;
 use kernels::machine::threads;
 use kernels::memory::destination::Destination;
 use kernels::scalar::{Element, Real};
-use kernels::scan::{self, Along};
+use kernels::scan::{self, LineOp};
 
 /// [`Reductions::try_log_softmax`](crate::reduce::Reductions::try_log_softmax), where the types need not say that each dim has a size.
 #[track_caller]
@@ -45,7 +45,7 @@ pub(crate) fn along<A, D, W>(tensor: A, work: W) -> Result<Evaluated<A>, DimErro
 where
     A: Computable,
     D: DimList,
-    W: Along<A::Elem>,
+    W: LineOp<A::Elem>,
 {
     let own = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let listed = AxisList::of(D::KEYS, A::Dims::KEYS);
@@ -70,7 +70,7 @@ pub(crate) fn along_axes<A, W>(
 ) -> Result<Evaluated<A>, DimError>
 where
     A: Computable,
-    W: Along<A::Elem>,
+    W: LineOp<A::Elem>,
 {
     let tensor = tensor.into_named();
     let mut shape = Shape::new::<A::Dims, A::Rank>();
@@ -129,7 +129,7 @@ impl Blocks {
     }
 
     #[track_caller]
-    fn note<T: Element, W: Along<T>>(&self, expression: impl FnOnce() -> String, threads: usize) {
+    fn note<T: Element, W: LineOp<T>>(&self, expression: impl FnOnce() -> String, threads: usize) {
         note(|| Step::Reduce {
             reduction: W::NAME,
             expression: expression(),
@@ -140,7 +140,7 @@ impl Blocks {
 
     /// Works on elements that are in memory already.
     #[track_caller]
-    fn in_place<T: Element, W: Along<T>>(&self, mut data: Vec<T>, work: W) -> Vec<T> {
+    fn in_place<T: Element, W: LineOp<T>>(&self, mut data: Vec<T>, work: W) -> Vec<T> {
         let threads = threads::parts(self.len);
         self.note::<T, W>(|| "tensor".into(), threads);
         scan::in_place(&mut data, self.line * self.inner, self.inner, threads, work);
@@ -150,7 +150,7 @@ impl Blocks {
 
 /// The elements of an expression after the work: in the place of elements that it owns, if it owns any, else in new memory.
 #[track_caller]
-fn computed<A: Computable, W: Along<A::Elem>>(
+fn computed<A: Computable, W: LineOp<A::Elem>>(
     mut expr: A::Expr,
     blocks: &Blocks,
     work: W,

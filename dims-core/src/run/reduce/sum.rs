@@ -22,7 +22,7 @@ use kernels::compiled;
 use kernels::contract;
 use kernels::contract::LoopAxes;
 use kernels::contract::target::Target;
-use kernels::loops::axes::Axes;
+use kernels::loops::axes::AxisSet;
 use kernels::loops::axes::Order;
 use kernels::loops::steps::ProductDims;
 use kernels::memory::axes::Axis;
@@ -171,7 +171,7 @@ fn among_kept(order: &[usize], sizes: &[usize]) -> (Order, Order) {
 #[track_caller]
 fn contracted<T: Num>(
     factors: Factors<'_, T>,
-    supports: &[Axes],
+    supports: &[AxisSet],
     shape: &Shape,
     kept: &[usize],
     name: &dyn Fn(usize) -> &'static str,
