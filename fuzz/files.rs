@@ -21,9 +21,9 @@ dims! {
 /// One of each kind.
 static FILES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let counted = || from_fn((Out.of(2), In), |(row, column)| (row * 3 + column) as f32);
-    let mut many = safetensors::Writer::new();
+    let mut many = safetensors::SafetensorsWriter::new();
     many.put("w", counted()).unwrap().put("flag", full(Out.of(3), true)).unwrap();
-    let (mut stored, mut packed) = (npz::Writer::new(), npz::Writer::compressed());
+    let (mut stored, mut packed) = (npz::NpzWriter::new(), npz::NpzWriter::compressed());
     stored.put("w", counted()).unwrap();
     packed.put("w", counted()).unwrap();
     let mut files = vec![

@@ -1,4 +1,4 @@
-//! The order of the layers: who imports whom, in `dims-kernels/src` and `dims-core/src` (see `ARCHITECTURE.md`); that public types have names of their own; and how many names
+//! The order of the layers: who imports whom, in `dims-kernels/src` and `dims-core/src` (see `ARCHITECTURE.md`); that each type has a name of its own; and how many names
 //! the prelude has.
 
 use proc_macro2::{TokenStream, TokenTree};
@@ -90,46 +90,9 @@ const CORE: Crate = Crate {
     ],
 };
 
-/// The facade. Only its public types are checked.
-const FACADE: Crate =
-    Crate { name: ".", layers: &[], leaves: &[], above_leaves: &[], calls_up: &[], may_be_unsafe: &[] };
-
-/// Names of more than one public type, and why they keep them. (rustc prints a name alone, without its path, where it is unique.)
-const NAMED_TWICE: &[(&str, &[&str])] = &[
-    (
-        "kernels have the same notion, without dims",
-        &[
-            "Along", "Axes", "Indices", "Operand", "Operands", "Pair", "Pairs", "Parts", "Roles", "Seal",
-            "Step",
-        ],
-    ),
-    (
-        "kernels have another notion; no type of theirs is in users' messages",
-        &[
-            "Batch",
-            "Buffer",
-            "Fault",
-            "FromEnd",
-            "Kind",
-            "Left",
-            "Loops",
-            "Path",
-            "Place",
-            "Reduced",
-            "Reduction",
-            "Source",
-            "Values",
-        ],
-    ),
-    ("a trait of the public interface, at a path of its own", &["Element"]),
-    (
-        "of `pattern`, to which macros write full paths",
-        &["Arg", "Bound", "Given", "Held", "List", "Memory", "Output", "Taking"],
-    ),
-    ("one for each format of files", &["Reader", "Writer"]),
-    ("steps along the roles that a role refines, which no message names", &["Walk"]),
-    ("what calls for a batch are made of, which users do not name", &["Mapped"]),
-];
+/// Crates within which no two types have one name, so that the name alone says which concept is meant. (The macros and the models of ONNX have notions of tensors
+/// and axes of their own.)
+const NAMESPACES: [&[&str]; 3] = [&["dims-kernels", "dims-core", "."], &["dims-macros"], &["dims-onnx"]];
 
 /// At most so many names come with `use typed_dims::prelude::*;`, beside those of optional features. Traits that come without a name (`as _`) do not count,
 /// and a function and a macro of one name count once.
@@ -179,32 +142,45 @@ fn imports_go_down() {
 }
 
 #[test]
-fn public_types_have_names_of_their_own() {
-    let mut places: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for krate in CRATES.iter().chain([&FACADE]) {
-        for (name, module) in Source::read(krate).types {
-            places.entry(name).or_default().insert(module);
-        }
-    }
-    places.retain(|_, modules| modules.len() > 1);
+fn types_have_names_of_their_own() {
     let mut wrong = String::new();
-    for name in NAMED_TWICE.iter().flat_map(|(_, names)| *names) {
-        if places.remove(*name).is_none() {
-            writeln!(wrong, "there is one `{name}`: strike it off `NAMED_TWICE`").unwrap();
+    for crates in NAMESPACES {
+        let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for name in crates {
+            let files: Vec<_> = files(name)
+                .into_iter()
+                .map(|(file, text)| (file, syn::parse_file(&text).expect("Rust")))
+                .collect();
+            let mut stand_ins = BTreeSet::new();
+            for (file, parsed) in &files {
+                StandIns { module: module_of(file), into: &mut stand_ins }.visit_file(parsed);
+            }
+            for (file, parsed) in &files {
+                let module = module_of(file);
+                if (1..=module.len()).any(|len| stand_ins.contains(&module[..len])) {
+                    continue;
+                }
+                let mut types = TypeNames::default();
+                types.visit_file(parsed);
+                for declared in types.0 {
+                    places.entry(declared).or_default().push(format!("{name}/src/{file}"));
+                }
+            }
+        }
+        for (name, files) in places {
+            if files.len() > 1 {
+                writeln!(wrong, "`{name}` is a type of {}", files.join(" and of ")).unwrap();
+            }
         }
     }
-    for (name, modules) in places {
-        let modules: Vec<_> = modules.into_iter().collect();
-        writeln!(wrong, "`{name}` is a public type of {}", modules.join(" and ")).unwrap();
-    }
-    assert!(wrong.is_empty(), "{wrong}");
+    assert!(wrong.is_empty(), "a name tells which concept a type is: rename or join these\n{wrong}");
 }
 
 #[test]
 fn unsafe_stands_where_it_may() {
     let mut wrong = String::new();
     for krate in &CRATES {
-        for (file, text) in files(krate) {
+        for (file, text) in files(krate.name) {
             let may = krate.may_be_unsafe.iter().any(|place| file.starts_with(place));
             let tokens: TokenStream = text.parse().expect("Rust");
             if !may && tokens_contain(tokens, "unsafe") {
@@ -217,7 +193,7 @@ fn unsafe_stands_where_it_may() {
 
 #[test]
 fn the_root_shows_folders() {
-    let root: Vec<_> = files(&CORE).into_keys().filter(|file| !file.contains('/')).collect();
+    let root: Vec<_> = files(CORE.name).into_keys().filter(|file| !file.contains('/')).collect();
     assert!(root.len() <= FILES_AT_THE_ROOT, "dims-core/src has these files beside its folders: {root:?}");
 }
 
@@ -277,8 +253,6 @@ struct Source {
     /// The folders and files at the root, by their modules.
     files: BTreeSet<String>,
     imports: Vec<Import>,
-    /// Public types, and the modules that they are in.
-    types: Vec<(String, String)>,
 }
 
 /// That `file`, which is in the module `from` of the root, names something of another module of the root, `to`; `?` if it is none.
@@ -291,29 +265,21 @@ struct Import {
 
 impl Source {
     fn read(krate: &Crate) -> Source {
-        let files = files(krate);
+        let files = files(krate.name);
         let modules: BTreeSet<String> =
             files.keys().filter(|file| *file != "lib.rs").map(|file| first(file)).collect();
         let aliases = aliases(&files, &modules);
-        let mut source = Source { files: modules, imports: Vec::new(), types: Vec::new() };
+        let mut source = Source { files: modules, imports: Vec::new() };
         for (file, text) in &files {
             if file == "lib.rs" {
                 continue;
             }
-            let module: Vec<String> = file
-                .trim_end_matches(".rs")
-                .split('/')
-                .filter(|part| *part != "mod")
-                .map(str::to_owned)
-                .collect();
+            let module = module_of(file);
             let from = module[0].clone();
             let mut reader = Reader {
-                crate_name: krate.name,
                 reads_dollar_crate: !krate.calls_up.contains(&file.as_str()),
                 module,
-                is_public: true,
                 paths: BTreeSet::new(),
-                types: Vec::new(),
             };
             let parsed = syn::parse_file(text).unwrap_or_else(|error| panic!("{file}: {error}"));
             reader.visit_file(&parsed);
@@ -328,7 +294,6 @@ impl Source {
                     source.imports.push(Import { file, from, to, path: path.join("::") });
                 }
             }
-            source.types.extend(reader.types);
         }
         source
     }
@@ -361,7 +326,7 @@ impl Source {
 }
 
 /// The texts of the files of a crate, by their paths from `src`.
-fn files(krate: &Crate) -> BTreeMap<String, String> {
+fn files(crate_name: &str) -> BTreeMap<String, String> {
     fn walk(folder: &Path, root: &Path, into: &mut BTreeMap<String, String>) {
         for entry in fs::read_dir(folder).expect("the folder is there") {
             let path: PathBuf = entry.expect("an entry").path();
@@ -374,10 +339,16 @@ fn files(krate: &Crate) -> BTreeMap<String, String> {
             }
         }
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(krate.name).join("src");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(crate_name).join("src");
     let mut into = BTreeMap::new();
     walk(&root, &root, &mut into);
     into
+}
+
+/// The path of a file as a module, from the root of its crate.
+fn module_of(file: &str) -> Vec<String> {
+    let parts = file.trim_end_matches(".rs").split('/');
+    parts.filter(|part| !["mod", "lib"].contains(part)).map(str::to_owned).collect()
 }
 
 /// The module of the root that a file is in.
@@ -435,16 +406,12 @@ fn tree_paths(tree: &syn::UseTree, so_far: &mut Vec<String>, into: &mut BTreeSet
 
 /// Reads a file, but for its tests.
 struct Reader {
-    crate_name: &'static str,
     /// Whether `$crate` paths count: see [`Crate::calls_up`].
     reads_dollar_crate: bool,
     /// Where it is.
     module: Vec<String>,
-    /// Whether the inline modules around it are public.
-    is_public: bool,
     /// What it names, from the root of the crate.
     paths: BTreeSet<Vec<String>>,
-    types: Vec<(String, String)>,
 }
 
 impl Reader {
@@ -494,12 +461,6 @@ impl Reader {
             }
         }
     }
-
-    fn note_type(&mut self, name: &syn::Ident, visibility: &syn::Visibility) {
-        if self.is_public && matches!(visibility, syn::Visibility::Public(_)) {
-            self.types.push((name.to_string(), format!("{}::{}", self.crate_name, self.module.join("::"))));
-        }
-    }
 }
 
 /// The path at the start of the tokens, `crate::a::b`, and how many tokens it is. (One with a group, `crate::{a, b}`, is none: in macros there are `use`
@@ -526,21 +487,114 @@ fn tokens_contain(tokens: TokenStream, word: &str) -> bool {
     })
 }
 
-/// Whether it has `#[cfg(test)]` or `#[cfg(all(test, ..))]`.
-fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
-    fn asks_for_tests(condition: &syn::Meta) -> bool {
-        match condition {
-            syn::Meta::List(all) if all.path.is_ident("all") => {
-                let parts = all.parse_args_with(Punctuated::<syn::Meta, syn::Token![,]>::parse_terminated);
-                parts.is_ok_and(|parts| parts.iter().any(asks_for_tests))
-            }
-            other => other.path().is_ident("test"),
-        }
-    }
+/// Whether its `#[cfg(..)]` asks for this.
+fn asks_for(attributes: &[syn::Attribute], is_meant: impl Fn(&syn::Meta) -> bool) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg")
-            && attribute.parse_args().is_ok_and(|condition| asks_for_tests(&condition))
+            && attribute.parse_args().is_ok_and(|condition: syn::Meta| match &condition {
+                syn::Meta::List(all) if all.path.is_ident("all") => all
+                    .parse_args_with(Punctuated::<syn::Meta, syn::Token![,]>::parse_terminated)
+                    .is_ok_and(|parts| parts.iter().any(&is_meant)),
+                other => is_meant(other),
+            })
     })
+}
+
+/// Whether it has `#[cfg(test)]` or `#[cfg(all(test, ..))]`.
+fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
+    asks_for(attributes, |condition| condition.path().is_ident("test"))
+}
+
+/// Whether it is for tests, or takes the place, under the same name, of an item that needs a feature or a target: `#[cfg(not(..))]`.
+fn is_stand_in(attributes: &[syn::Attribute]) -> bool {
+    asks_for(attributes, |condition| {
+        ["test", "doctest", "not"].iter().any(|meant| condition.path().is_ident(meant))
+    })
+}
+
+/// Finds the files whose modules are declared as [stand-ins](is_stand_in).
+struct StandIns<'a> {
+    module: Vec<String>,
+    into: &'a mut BTreeSet<Vec<String>>,
+}
+
+impl<'ast> Visit<'ast> for StandIns<'_> {
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        self.module.push(item.ident.to_string());
+        if is_stand_in(&item.attrs) {
+            self.into.insert(self.module.clone());
+        }
+        visit::visit_item_mod(self, item);
+        self.module.pop();
+    }
+}
+
+/// The types that a file declares, also in the rules and the calls of macros. Not among them are associated types, types within a function, whose names are read
+/// beside their uses, and what is a [stand-in](is_stand_in).
+#[derive(Default)]
+struct TypeNames(Vec<String>);
+
+impl TypeNames {
+    fn note(&mut self, name: &syn::Ident, attributes: &[syn::Attribute]) {
+        if !is_stand_in(attributes) {
+            self.0.push(name.to_string());
+        }
+    }
+
+    /// (An alias in tokens counts for nothing: it may be an associated type.)
+    fn note_tokens(&mut self, tokens: TokenStream) {
+        let mut declares = false;
+        for token in tokens {
+            match token {
+                TokenTree::Ident(name) if declares => self.0.push(name.to_string()),
+                TokenTree::Group(group) => self.note_tokens(group.stream()),
+                TokenTree::Ident(word) => {
+                    declares = ["struct", "enum", "union", "trait"].iter().any(|keyword| word == keyword);
+                    continue;
+                }
+                _ => {}
+            }
+            declares = false;
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for TypeNames {
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        if !is_stand_in(&item.attrs) {
+            visit::visit_item_mod(self, item);
+        }
+    }
+
+    fn visit_item_fn(&mut self, _: &'ast syn::ItemFn) {}
+
+    fn visit_item_impl(&mut self, _: &'ast syn::ItemImpl) {}
+
+    fn visit_item_const(&mut self, _: &'ast syn::ItemConst) {}
+
+    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
+        self.note(&item.ident, &item.attrs);
+    }
+
+    fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
+        self.note(&item.ident, &item.attrs);
+    }
+
+    fn visit_item_union(&mut self, item: &'ast syn::ItemUnion) {
+        self.note(&item.ident, &item.attrs);
+    }
+
+    fn visit_item_trait(&mut self, item: &'ast syn::ItemTrait) {
+        self.note(&item.ident, &item.attrs);
+    }
+
+    fn visit_item_type(&mut self, item: &'ast syn::ItemType) {
+        self.note(&item.ident, &item.attrs);
+    }
+
+    fn visit_item_macro(&mut self, item: &'ast syn::ItemMacro) {
+        self.note_tokens(item.mac.tokens.clone());
+    }
 }
 
 impl<'ast> Visit<'ast> for Reader {
@@ -548,12 +602,9 @@ impl<'ast> Visit<'ast> for Reader {
         if is_for_tests(&item.attrs) {
             return;
         }
-        let outer = self.is_public;
-        self.is_public &= matches!(item.vis, syn::Visibility::Public(_));
         self.module.push(item.ident.to_string());
         visit::visit_item_mod(self, item);
         self.module.pop();
-        self.is_public = outer;
     }
 
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
@@ -576,31 +627,4 @@ impl<'ast> Visit<'ast> for Reader {
     }
 
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
-
-    fn visit_block(&mut self, block: &'ast syn::Block) {
-        // Types inside functions are not at the level of a module.
-        let outer = std::mem::replace(&mut self.is_public, false);
-        visit::visit_block(self, block);
-        self.is_public = outer;
-    }
-
-    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
-        self.note_type(&item.ident, &item.vis);
-        visit::visit_item_struct(self, item);
-    }
-
-    fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
-        self.note_type(&item.ident, &item.vis);
-        visit::visit_item_enum(self, item);
-    }
-
-    fn visit_item_trait(&mut self, item: &'ast syn::ItemTrait) {
-        self.note_type(&item.ident, &item.vis);
-        visit::visit_item_trait(self, item);
-    }
-
-    fn visit_item_type(&mut self, item: &'ast syn::ItemType) {
-        self.note_type(&item.ident, &item.vis);
-        visit::visit_item_type(self, item);
-    }
 }

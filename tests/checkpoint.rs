@@ -133,7 +133,7 @@ fn an_optimizer_without_steps_is_saved_as_such() {
 
 #[test]
 fn files_have_names_of_tensors_and_dims() {
-    let file = safetensors::Reader::new(bytes(&network(5, 1))).unwrap();
+    let file = safetensors::SafetensorsReader::new(bytes(&network(5, 1))).unwrap();
     assert_eq!(
         file.tensors(),
         ["network.down.0.weight", "network.ids", "network.mask", "network.up.bias", "network.up.weight"]
@@ -268,7 +268,7 @@ fn bf16_keeps_the_range_of_f32() {
 #[cfg(feature = "npy")]
 mod npz {
     use super::*;
-    use typed_dims::file::npz::{Reader, Writer};
+    use typed_dims::file::npz::{NpzReader, NpzWriter};
 
     #[test]
     fn an_archive_has_what_a_checkpoint_has() {
@@ -293,7 +293,7 @@ mod npz {
         train(&mut second, &mut other, 3);
         assert_eq!(bits(&second), bits(&first));
 
-        let mut file = Reader::open(&path).unwrap();
+        let mut file = NpzReader::open(&path).unwrap();
         assert!(file.tensors().contains(&"text of steps of optimizer".to_string()), "{:?}", file.tensors());
         let weight: Tensor<f32, (In, Hidden)> = file.load("network.up.weight").unwrap();
         assert_eq!(weight.dims(), [("In", 3), ("Hidden", 5)]);
@@ -301,7 +301,7 @@ mod npz {
 
     #[test]
     fn an_archive_of_others_is_read() {
-        let mut archive = Writer::compressed();
+        let mut archive = NpzWriter::compressed();
         archive.put("weight", ones::<f32, _>((Hidden.of(2), In.of(3)))).unwrap();
         archive.put("other", ones::<f32, _>(In.of(3))).unwrap();
         let saved = Saved::new(archive.into_bytes().unwrap()).unwrap();
@@ -339,7 +339,7 @@ mod npz {
         for len in [4, 5, 60, bytes.len() / 2, bytes.len() - 1] {
             assert!(Saved::new(&bytes[..len]).is_err(), "{len}");
         }
-        let mut archive = Writer::new();
+        let mut archive = NpzWriter::new();
         archive.put("text of options", from_vec(In.of(2), vec![0xff_u8, 0xfe])).unwrap();
         let error = Saved::new(archive.into_bytes().unwrap()).err().unwrap();
         assert_eq!(error.to_string(), "not a valid file: `text of options` is not UTF-8");

@@ -95,11 +95,11 @@ fn files() {
         x.exp().eval()
     });
     assert_refused!("npy", |x: &X| {
-        npz::Writer::new().put("x", x * 2.0).unwrap_or_else(|error| panic!("{error}"));
+        npz::NpzWriter::new().put("x", x * 2.0).unwrap_or_else(|error| panic!("{error}"));
         x.exp().eval()
     });
-    assert_refused!("safetensors::Writer::put", |x: &X| {
-        safetensors::Writer::new().put("x", x).unwrap_or_else(|error| panic!("{error}"));
+    assert_refused!("SafetensorsWriter::put", |x: &X| {
+        safetensors::SafetensorsWriter::new().put("x", x).unwrap_or_else(|error| panic!("{error}"));
         x.exp().eval()
     });
 }

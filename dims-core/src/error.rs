@@ -180,9 +180,9 @@ pub enum DimError {
 }
 
 /// A place as it stands behind what came from there.
-pub(crate) struct At(pub(crate) Origin);
+pub(crate) struct OriginSuffix(pub(crate) Origin);
 
-impl fmt::Display for At {
+impl fmt::Display for OriginSuffix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(place) => write!(f, " (at {}:{}:{})", place.file(), place.line(), place.column()),
@@ -192,9 +192,9 @@ impl fmt::Display for At {
 }
 
 /// The parameters that an operation depends on, as they stand behind it.
-struct Of<'a>(&'a str);
+struct ParametersSuffix<'a>(&'a str);
 
-impl fmt::Display for Of<'_> {
+impl fmt::Display for ParametersSuffix<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() { Ok(()) } else { write!(f, ", which depends on {}", self.0) }
     }
@@ -206,14 +206,14 @@ impl fmt::Display for DimError {
             DimError::SizeConflict { dim, first, first_origin, second, second_origin } => write!(
                 f,
                 "dim `{dim}` has size {first}{}, but was also given size {second}{}",
-                At(*first_origin),
-                At(*second_origin)
+                OriginSuffix(*first_origin),
+                OriginSuffix(*second_origin)
             ),
             DimError::StaticSize { dim, fixed, found, origin } => {
                 write!(
                     f,
                     "dim `{dim}` has the static size {fixed}, but its axis has size {found}{}",
-                    At(*origin)
+                    OriginSuffix(*origin)
                 )
             }
             DimError::Unsized { dim } => write!(
@@ -225,7 +225,7 @@ impl fmt::Display for DimError {
                 write!(
                     f,
                     "index {index} of {what} is out of range for an axis of size {size}{}",
-                    At(*origin)
+                    OriginSuffix(*origin)
                 )?;
                 // (An index that is no expression counts from the end as it is.)
                 if *index < 0 && *index >= -(*size as i128) {
@@ -237,7 +237,11 @@ impl fmt::Display for DimError {
                 write!(f, "the range {start}..{end} of {what} is out of range for an axis of size {size}")
             }
             DimError::Split { group, size, why, origin } => {
-                write!(f, "an axis of size {size} cannot be split into {group}: {why}{}", At(*origin))
+                write!(
+                    f,
+                    "an axis of size {size} cannot be split into {group}: {why}{}",
+                    OriginSuffix(*origin)
+                )
             }
             DimError::Rank { found, bound } => {
                 write!(f, "the array has {found} axes, but {bound} were bound")
@@ -266,20 +270,20 @@ impl fmt::Display for DimError {
             DimError::NoDerivative { operation, origin, parameters } => write!(
                 f,
                 "no gradient can be taken through `{operation}`{}{}: compute with tensors and operators that have a derivative, or write `x.detach()` for its operand if no gradient is wanted",
-                At(*origin),
-                Of(parameters)
+                OriginSuffix(*origin),
+                ParametersSuffix(parameters)
             ),
             DimError::NoOwnDerivative { operation, remedy, origin, parameters } => write!(
                 f,
                 "no gradient can be taken through `{operation}`{}{}: {remedy}, or write `x.detach()` for its operand if no gradient is wanted",
-                At(*origin),
-                Of(parameters)
+                OriginSuffix(*origin),
+                ParametersSuffix(parameters)
             ),
             DimError::NotAnInput { operation, origin, parameters } => write!(
                 f,
                 "`{operation}`{} uses a tensor that a gradient is taken through and that is none of its inputs{}: add it to them, or write `x.detach()` if no gradient by it is wanted",
-                At(*origin),
-                Of(parameters)
+                OriginSuffix(*origin),
+                ParametersSuffix(parameters)
             ),
             DimError::Unused { parameter, origin } => {
                 let (name, constant) = match parameter.as_str() {
@@ -290,7 +294,7 @@ impl fmt::Display for DimError {
                     f,
                     "the loss does not depend on {name}, so there is no gradient by it{}: use it{constant}, or take the gradient by \
                      `vjp`, which is 0 there",
-                    At(*origin)
+                    OriginSuffix(*origin)
                 )
             }
             DimError::Shape { what } => f.write_str(what),

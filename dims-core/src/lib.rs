@@ -84,7 +84,7 @@ pub mod __private {
     }
     pub use crate::bind::Ellipsis;
     pub use crate::brand::digits::*;
-    pub use crate::brand::{Brand, Declared, Element, LoopVar, keys_of};
+    pub use crate::brand::{Brand, Declared, LoopVar, SetElement, keys_of};
     pub use crate::comprehension::*;
     pub use crate::declared_dim_operators;
     pub use crate::dim::{Dim, Id, anchor, tie};

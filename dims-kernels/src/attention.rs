@@ -107,7 +107,7 @@ pub unsafe fn attend<'w, T: Real>(
     let mut pieces = Vec::with_capacity(parts);
     for part in 0..parts {
         let units = part * units / parts..(part + 1) * units / parts;
-        let piece = Piece { work, units, blocks, out: out.as_mut_ptr(), change: lower() };
+        let piece = QueryBlocks { work, units, blocks, out: out.as_mut_ptr(), change: lower() };
         // SAFETY: elements are `Sync`, and masks and biases may be used on another thread, as the caller promises; each piece writes the results of its own
         // queries.
         pieces.push(unsafe { Carried::new(piece) });
@@ -119,7 +119,7 @@ pub unsafe fn attend<'w, T: Real>(
 }
 
 /// Some of the blocks of queries.
-struct Piece<'w, T> {
+struct QueryBlocks<'w, T> {
     work: &'w Work<'w, T>,
     units: core::ops::Range<usize>,
     blocks: usize,
@@ -137,7 +137,7 @@ struct Scratch<T> {
     bias: Vec<T>,
 }
 
-impl<T: Real> Piece<'_, T> {
+impl<T: Real> QueryBlocks<'_, T> {
     fn run(mut self) -> Result<(), Error> {
         let work = self.work;
         let (rows, columns) = (QUERIES.min(work.nest.sizes[work.query]), work.values.positions());

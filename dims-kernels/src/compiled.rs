@@ -4,12 +4,12 @@
 //! bodies are generic, and `f32` and `f64` override them with the same bodies, which then are functions of this crate that callers only link. So do the
 //! common integers for their sums. Other element types, those of users among them, have the defaults.
 //!
-//! Callers trust the results: how many elements they have, and that all places are written. So each routine takes a [`Seal`](crate::seal::Seal), a type
+//! Callers trust the results: how many elements they have, and that all places are written. So each routine takes a [`KernelSeal`](crate::seal::KernelSeal), a type
 //! that no other crate can name, and users cannot override it.
 
 use crate::attention::{Change, Work};
 use crate::contract::target::Target;
-use crate::contract::{LoopAxes, Operand, Operands};
+use crate::contract::{ContractionFactor, ContractionFactors, LoopAxes};
 use crate::error::Error;
 use crate::loops::nest;
 use crate::program::lowered::LoweredProgram;
@@ -23,7 +23,7 @@ use alloc::vec::Vec;
 #[inline(always)]
 #[track_caller]
 pub fn contract<T: Num>(
-    operands: Operands<'_, T>,
+    operands: ContractionFactors<'_, T>,
     scale: T,
     axes: LoopAxes<'_>,
     target: Target<'_, T>,
@@ -35,7 +35,7 @@ pub fn contract<T: Num>(
 #[inline(always)]
 #[track_caller]
 pub fn contract_pair<T: Num>(
-    operands: [Operand<'_, T>; 2],
+    operands: [ContractionFactor<'_, T>; 2],
     axes: LoopAxes<'_>,
     target: Target<'_, T>,
 ) -> Result<Vec<T>, Error> {
@@ -46,7 +46,7 @@ pub fn contract_pair<T: Num>(
 #[inline(always)]
 #[track_caller]
 pub fn sum_of_pair<T: Num>(
-    operands: [&Operand<'_, T>; 2],
+    operands: [&ContractionFactor<'_, T>; 2],
     sizes: &[usize],
     axes: [&[usize]; 2],
     describe: &dyn Fn() -> String,
@@ -57,7 +57,10 @@ pub fn sum_of_pair<T: Num>(
 /// An operand with elements in the type that is computed with, compiled once for the common element types.
 #[inline(always)]
 #[track_caller]
-pub fn widened<'a, T: Real>(operand: Operand<'a, T>, sizes: &[usize]) -> Result<Operand<'a, T::Wide>, Error> {
+pub fn widened<'a, T: Real>(
+    operand: ContractionFactor<'a, T>,
+    sizes: &[usize],
+) -> Result<ContractionFactor<'a, T::Wide>, Error> {
     T::widened(SEAL, operand, sizes)
 }
 
@@ -95,7 +98,7 @@ pub unsafe fn attend<'w, T: Real>(
 pub unsafe fn lowered_scores<'k, T: Real>(
     mask: &'k LoweredProgram<'k>,
     bias: Option<&'k LoweredProgram<'k>>,
-    rows: &mut nest::Operands<'k>,
+    rows: &mut nest::OperandRows<'k>,
 ) -> Option<Box<dyn Change<T> + 'k>> {
     // SAFETY: the caller's promise, which is that of the function.
     unsafe { T::lowered_scores(SEAL, mask, bias, rows) }

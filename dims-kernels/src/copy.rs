@@ -5,7 +5,7 @@ mod blocks;
 #[cfg(x86_vectors)]
 mod vectors;
 
-use crate::copy::blocks::{Copying, is_number};
+use crate::copy::blocks::{BlockedCopy, is_number};
 use crate::error::Error;
 use crate::loops::nest::{Nest, Row};
 use crate::machine::isa::dispatch;
@@ -148,7 +148,7 @@ pub unsafe fn copy_between<T: Copy + 'static>(
         [u32; 2], copy_2x4;
         [u64; 2], copy_2x8;
     }
-    dispatch(Copying { source, strides, target, result, sizes });
+    dispatch(BlockedCopy { source, strides, target, result, sizes });
 }
 
 /// Whether elements can be moved as if they were words of the type `W`.
@@ -173,9 +173,9 @@ macro_rules! word_copies {
         ) {
             if numbers {
                 let (source, target) = (source.cast::<$word>(), target.cast::<$word>());
-                dispatch(Copying { source, strides, target, result, sizes });
+                dispatch(BlockedCopy { source, strides, target, result, sizes });
             } else {
-                dispatch(Copying { source, strides, target, result, sizes });
+                dispatch(BlockedCopy { source, strides, target, result, sizes });
             }
         }
     )*};

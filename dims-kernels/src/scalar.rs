@@ -196,7 +196,7 @@ pub trait Logic: Element {
 
 /// Integers that can select an element of an axis. (Kernels trust the positions, so the trait is the library's own.)
 #[diagnostic::on_unimplemented(message = "`{Self}` cannot be an index", label = "integers are needed here")]
-pub trait IndexInt: Element + sealed::Index {
+pub trait IndexInt: Element + sealed::SealedIndex {
     /// The index as a position, if it lies within `size`.
     #[doc(hidden)]
     fn to_position(self, size: usize) -> Option<usize>;
@@ -220,7 +220,7 @@ pub trait CastTo<To>: Element {
 
 mod sealed {
     /// What users cannot implement.
-    pub trait Index {}
+    pub trait SealedIndex {}
 }
 
 macro_rules! integers {
@@ -272,7 +272,7 @@ macro_rules! integers {
             fn not(self) -> Self { !self }
         }
         #[diagnostic::do_not_recommend]
-        impl sealed::Index for $t {}
+        impl sealed::SealedIndex for $t {}
         #[diagnostic::do_not_recommend]
         impl IndexInt for $t {
             #[inline(always)]

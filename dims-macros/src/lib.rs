@@ -24,7 +24,7 @@ use groups::visible;
 use library::found;
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
-use transform::Kind;
+use transform::TransformKind;
 
 /// The expansion of a macro, or the error about its input. Input that is nested too deep for syn is not parsed.
 fn read(input: Tokens, expand: impl FnOnce(Tokens) -> syn::Result<Tokens>) -> TokenStream {
@@ -269,7 +269,7 @@ pub fn batched(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// Where [`try_tensor!`] returns an error.
 #[proc_macro]
 pub fn tensor(input: TokenStream) -> TokenStream {
-    call(input, |input| comprehension::expand(input, comprehension::Notation::Tensor, false))
+    call(input, |input| comprehension::expand(input, comprehension::LoopNotation::Tensor, false))
 }
 
 /// As [`tensor!`], but what sizes decide is an error: a `Result<_, DimError>`.
@@ -289,7 +289,7 @@ pub fn tensor(input: TokenStream) -> TokenStream {
 /// ```
 #[proc_macro]
 pub fn try_tensor(input: TokenStream) -> TokenStream {
-    call(input, |input| comprehension::expand(input, comprehension::Notation::Tensor, true))
+    call(input, |input| comprehension::expand(input, comprehension::LoopNotation::Tensor, true))
 }
 
 /// Sums of products, in numpy's notation: `einsum!("ik,kj->ij", a, b)`.
@@ -333,13 +333,13 @@ pub fn einsum_path(input: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/rearrange.md")]
 #[proc_macro]
 pub fn rearrange(input: TokenStream) -> TokenStream {
-    call(input, |input| transform::expand(input, Kind::Rearrange, false))
+    call(input, |input| transform::expand(input, TransformKind::Rearrange, false))
 }
 
 /// As [`rearrange!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_rearrange(input: TokenStream) -> TokenStream {
-    call(input, |input| transform::expand(input, Kind::Rearrange, true))
+    call(input, |input| transform::expand(input, TransformKind::Rearrange, true))
 }
 
 /// As [`rearrange!`], but a view: nothing is copied.
@@ -371,13 +371,13 @@ pub fn try_rearrange(input: TokenStream) -> TokenStream {
 /// Where [`try_rearrange_view!`] returns an error.
 #[proc_macro]
 pub fn rearrange_view(input: TokenStream) -> TokenStream {
-    call(input, |input| transform::expand(input, Kind::View, false))
+    call(input, |input| transform::expand(input, TransformKind::View, false))
 }
 
 /// As [`rearrange_view!`], but what sizes and strides decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_rearrange_view(input: TokenStream) -> TokenStream {
-    call(input, |input| transform::expand(input, Kind::View, true))
+    call(input, |input| transform::expand(input, TransformKind::View, true))
 }
 
 /// The elements along some axes combined into one: `reduce!(x, b c (h h2) (w w2) -> b c h w, max, h2 = 2, w2 = 2)`.
@@ -385,13 +385,13 @@ pub fn try_rearrange_view(input: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/reduce.md")]
 #[proc_macro]
 pub fn reduce(input: TokenStream) -> TokenStream {
-    call(input, |input| transform::expand(input, Kind::Reduce, false))
+    call(input, |input| transform::expand(input, TransformKind::Reduce, false))
 }
 
 /// As [`reduce!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_reduce(input: TokenStream) -> TokenStream {
-    call(input, |input| transform::expand(input, Kind::Reduce, true))
+    call(input, |input| transform::expand(input, TransformKind::Reduce, true))
 }
 
 /// An array repeated along new axes: `repeat!(x, h w -> h (w r), r = 3)`.
@@ -399,13 +399,13 @@ pub fn try_reduce(input: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/repeat.md")]
 #[proc_macro]
 pub fn repeat(input: TokenStream) -> TokenStream {
-    call(input, |input| transform::expand(input, Kind::Repeat, false))
+    call(input, |input| transform::expand(input, TransformKind::Repeat, false))
 }
 
 /// As [`repeat!`], but what sizes decide is an error: a `Result<_, DimError>`.
 #[proc_macro]
 pub fn try_repeat(input: TokenStream) -> TokenStream {
-    call(input, |input| transform::expand(input, Kind::Repeat, true))
+    call(input, |input| transform::expand(input, TransformKind::Repeat, true))
 }
 
 /// Arrays of different ranks joined into one, as by `einops.pack`: `let (packed, shape) = pack!([x0, x1], h w *);`
@@ -576,7 +576,7 @@ pub fn onnx_dims(input: TokenStream) -> TokenStream {
 #[doc = include_str!("../docs/load.md")]
 #[proc_macro_derive(Load, attributes(load))]
 pub fn load(input: TokenStream) -> TokenStream {
-    read(input.into(), |input| Ok(load::expand(&load::Input::new(syn::parse2(input)?)?)))
+    read(input.into(), |input| Ok(load::expand(&load::LoadInput::new(syn::parse2(input)?)?)))
 }
 
 #[doc = include_str!("../docs/parameters.md")]

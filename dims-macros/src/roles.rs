@@ -8,7 +8,7 @@ use syn::spanned::Spanned;
 use syn::{Attribute, Error, Ident, Path, Result, Token, Visibility};
 
 /// `/// doc` `pub struct Pixel: DataFeature;`
-struct Declared {
+struct DeclaredRole {
     attrs: Vec<Attribute>,
     vis: Visibility,
     token: Token![struct],
@@ -18,13 +18,13 @@ struct Declared {
 }
 
 /// Some of them.
-pub struct Input(Vec<Declared>);
+pub struct RolesInput(Vec<DeclaredRole>);
 
-impl Parse for Input {
+impl Parse for RolesInput {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let mut roles: Vec<Declared> = Vec::new();
+        let mut roles: Vec<DeclaredRole> = Vec::new();
         while !input.is_empty() {
-            let role: Declared = input.parse()?;
+            let role: DeclaredRole = input.parse()?;
             if roles.iter().any(|other| other.name == role.name) {
                 return Err(Error::new(
                     role.name.span(),
@@ -41,14 +41,14 @@ impl Parse for Input {
             Some(role) => {
                 Err(Error::new(role.name.span(), format!("the role `{}` refines itself", role.name)))
             }
-            None => Ok(Input(roles)),
+            None => Ok(RolesInput(roles)),
         }
     }
 }
 
 /// Whether the roles of one call that a role refines lead back to it: rustc would follow them for ever.
-fn refines_itself(roles: &[Declared], role: &Declared) -> bool {
-    let refined = |role: &Declared| {
+fn refines_itself(roles: &[DeclaredRole], role: &DeclaredRole) -> bool {
+    let refined = |role: &DeclaredRole| {
         let name = role.refined.as_ref()?.get_ident()?;
         roles.iter().find(|other| other.name == *name)
     };
@@ -58,7 +58,7 @@ fn refines_itself(roles: &[Declared], role: &Declared) -> bool {
         .any(|other| other.name == role.name)
 }
 
-impl Parse for Declared {
+impl Parse for DeclaredRole {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let attrs = input.call(Attribute::parse_outer)?;
         let vis = input.parse()?;
@@ -76,18 +76,18 @@ impl Parse for Declared {
             ));
         }
         let end = input.parse()?;
-        Ok(Declared { attrs, vis, token, name, refined, end })
+        Ok(DeclaredRole { attrs, vis, token, name, refined, end })
     }
 }
 
 /// The roles, as types.
-pub fn expand(Input(roles): &Input) -> TokenStream {
+pub fn expand(RolesInput(roles): &RolesInput) -> TokenStream {
     roles.iter().enumerate().map(|(position, role)| declared(role, position)).collect()
 }
 
-fn declared(role: &Declared, position: usize) -> TokenStream {
+fn declared(role: &DeclaredRole, position: usize) -> TokenStream {
     let krate = quote!(::typed_dims::__private);
-    let Declared { attrs, vis, token, name, refined, end } = role;
+    let DeclaredRole { attrs, vis, token, name, refined, end } = role;
     let (key, text) = (Key::new(name, position).digits(&krate), name.to_string());
     let refined = match refined {
         // (rustc refuses what is no role in fewer words here than where a role is demanded.)

@@ -5,7 +5,7 @@ use typed_dims::file::{npy, npz, safetensors};
 
 /// Reads bytes as a file of each format, and all that is in it. Errors are fine; panics are not.
 pub fn try_all(bytes: &[u8]) {
-    if let Ok(file) = safetensors::Reader::new(bytes) {
+    if let Ok(file) = safetensors::SafetensorsReader::new(bytes) {
         for tensor in file.tensors() {
             if let Ok(entry) = file.get(&tensor) {
                 let _ = (entry.load::<f32, (Out, In)>(), entry.load_as::<u8, _>((Out, In)), entry.names());
@@ -13,13 +13,13 @@ pub fn try_all(bytes: &[u8]) {
             }
         }
     }
-    if let Ok(file) = npy::Reader::new(bytes)
+    if let Ok(file) = npy::NpyReader::new(bytes)
         && let Ok(entry) = file.get()
     {
         let _ = (entry.load::<f32, (Out, In)>(), entry.load_as::<u8, _>((Out, In)), entry.names());
         let _ = (entry.view::<f32, (Out, In)>().is_ok(), entry.view_as::<bool, _>(Out).is_ok());
     }
-    if let Ok(mut file) = npz::Reader::new(bytes) {
+    if let Ok(mut file) = npz::NpzReader::new(bytes) {
         for tensor in file.tensors() {
             if let Ok(file) = file.get(&tensor) {
                 let _ = file.get().map(|entry| entry.load::<f32, (Out, In)>().is_ok());

@@ -6,9 +6,9 @@ use typed_dims::file::{npy, npz, safetensors};
 use typed_dims::prelude::*;
 
 fn samples() -> Vec<Vec<u8>> {
-    let mut many = safetensors::Writer::new();
+    let mut many = safetensors::SafetensorsWriter::new();
     many.put("w", counted(2)).unwrap().put("flag", full(Out.of(3), true)).unwrap();
-    let (mut stored, mut packed) = (npz::Writer::new(), npz::Writer::compressed());
+    let (mut stored, mut packed) = (npz::NpzWriter::new(), npz::NpzWriter::compressed());
     stored.put("w", counted(2)).unwrap();
     packed.put("w", counted(2)).unwrap();
     let files = [many.to_bytes(), npy::to_bytes(counted(2)), stored.into_bytes(), packed.into_bytes()];
@@ -19,8 +19,8 @@ fn samples() -> Vec<Vec<u8>> {
 fn files_that_are_cut_off_anywhere() {
     mutations::cut_off(&samples(), try_all);
     for file in samples() {
-        assert!(safetensors::Reader::new(&file[..file.len() - 1]).is_err());
-        let cut = npy::Reader::new(&file[..file.len() - 1]);
+        assert!(safetensors::SafetensorsReader::new(&file[..file.len() - 1]).is_err());
+        let cut = npy::NpyReader::new(&file[..file.len() - 1]);
         assert!(cut.is_err() || cut.unwrap().get().unwrap().load::<f32, (Out, In)>().is_err());
     }
 }
@@ -55,7 +55,7 @@ fn with_header(json: &str, data: &[u8]) -> Vec<u8> {
 
 fn refused(json: &str, data: &[u8]) -> String {
     let bytes = with_header(json, data);
-    let reader = match safetensors::Reader::new(bytes) {
+    let reader = match safetensors::SafetensorsReader::new(bytes) {
         Err(error) => return error.to_string(),
         Ok(reader) => reader,
     };
@@ -130,14 +130,14 @@ fn lies_in_headers_of_safetensors() {
     assert!(refused(&long, &[0; 24]).len() < 400);
     // A header that is said to be larger than anything.
     for len in [u64::MAX, 1 << 62, 1 << 32, 100_000_001] {
-        assert!(safetensors::Reader::new(len.to_le_bytes()).is_err());
+        assert!(safetensors::SafetensorsReader::new(len.to_le_bytes()).is_err());
     }
 }
 
 fn npy(header: &str, data: &[u8]) -> String {
     let bytes =
         [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), data].concat();
-    match npy::Reader::new(bytes) {
+    match npy::NpyReader::new(bytes) {
         Err(error) => error.to_string(),
         Ok(reader) => match reader.get() {
             Err(error) => error.to_string(),
@@ -169,14 +169,14 @@ fn lies_in_headers_of_npy() {
     assert!(npy(&"(".repeat(60_000), &[]).contains("where `{` is expected"));
     // Longer than anything; and a version that is not known.
     assert!(
-        npy::Reader::new(b"\x93NUMPY\x02\x00\xff\xff\xff\xff{")
+        npy::NpyReader::new(b"\x93NUMPY\x02\x00\xff\xff\xff\xff{")
             .err()
             .unwrap()
             .to_string()
             .contains("too long")
     );
     assert!(
-        npy::Reader::new(b"\x93NUMPY\x09\x01\xff\xff\xff\xff{")
+        npy::NpyReader::new(b"\x93NUMPY\x09\x01\xff\xff\xff\xff{")
             .err()
             .unwrap()
             .to_string()
@@ -188,7 +188,7 @@ fn lies_in_headers_of_npy() {
 fn a_bool_that_is_none() {
     let mut bytes = npy::to_bytes(full(Out.of(3), true)).unwrap();
     *bytes.last_mut().unwrap() = 2;
-    let file = npy::Reader::new(bytes).unwrap();
+    let file = npy::NpyReader::new(bytes).unwrap();
     let entry = file.get().unwrap();
     assert!(
         entry
@@ -220,7 +220,7 @@ fn archives_with_other_elements_than_their_headers_say() {
         zip.write_all(&(text.len() as u16).to_le_bytes()).unwrap();
         zip.write_all(text.as_bytes()).unwrap();
         zip.write_all(elements).unwrap();
-        npz::Reader::new(zip.finish().unwrap().into_inner()).unwrap()
+        npz::NpzReader::new(zip.finish().unwrap().into_inner()).unwrap()
     };
     let header = |descr: &str, shape: &str| {
         format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}")
@@ -253,7 +253,7 @@ fn messages_say_which_file_and_what_is_there() {
         let header = format!("{header:<117}\n");
         let bytes = [&b"\x93NUMPY\x01\x00\x76\x00"[..], header.as_bytes(), data].concat();
         std::fs::write(&path, bytes).unwrap();
-        match npy::Reader::open(&path) {
+        match npy::NpyReader::open(&path) {
             Err(error) => error.to_string(),
             Ok(file) => file.get().unwrap().load_as::<f32, _>(Out).unwrap_err().to_string(),
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use typed_dims::dim::DimList;
-use typed_dims::file::safetensors::{Reader, Writer};
+use typed_dims::file::safetensors::{SafetensorsReader, SafetensorsWriter};
 use typed_dims::set::{DimsOf, Union};
 
 dims! {
@@ -75,7 +75,7 @@ const WHOLE: [(&str, &[usize]); 7] = [
 
 fn faults(tensors: &[(&str, &[usize])]) -> String {
     let bytes = anonymous(tensors);
-    let file = Reader::new(&bytes).unwrap();
+    let file = SafetensorsReader::new(&bytes).unwrap();
     let weights = Weights::of(&file).unwrap().with(Head.of(2)).unwrap();
     weights.load::<Network<'_>>().err().expect("something is wrong").to_string()
 }
@@ -83,7 +83,7 @@ fn faults(tensors: &[(&str, &[usize])]) -> String {
 #[test]
 fn fields_are_tensors_of_the_file() {
     let bytes = anonymous(&WHOLE);
-    let file = Reader::new(&bytes).unwrap();
+    let file = SafetensorsReader::new(&bytes).unwrap();
     let network: Network<'_> = Weights::of(&file).unwrap().with(Head.of(2)).unwrap().load().unwrap();
     assert_eq!((network.layers.len(), network.calls), (2, 0));
     assert!(network.layers[0].out.is_none() && network.layers[1].out.is_some());
@@ -100,7 +100,7 @@ fn fields_are_tensors_of_the_file() {
 #[test]
 fn a_layer_is_written_once_for_any_dims() {
     let bytes = anonymous(&WHOLE);
-    let file = Reader::new(&bytes).unwrap();
+    let file = SafetensorsReader::new(&bytes).unwrap();
     let network: Network<'_> = Weights::of(&file).unwrap().with(Head.of(2)).unwrap().load().unwrap();
     let layer = &network.layers[1];
     let x = from_fn((Batch.of(3), Width.of(4)), |(batch, width)| (batch * 2 + width) as f32);
@@ -148,10 +148,10 @@ fn names_of_axes_are_compared() {
         table: Tensor<f32, (Batch, Width)>,
     }
 
-    let mut file = Writer::new();
+    let mut file = SafetensorsWriter::new();
     file.put("table", zeros::<f32, _>((Batch.of(2), Inner.of(3)))).unwrap();
     let bytes = file.to_bytes().unwrap();
-    let file = Reader::new(&bytes).unwrap();
+    let file = SafetensorsReader::new(&bytes).unwrap();
     let error = Weights::of(&file).unwrap().load::<Table>().err().unwrap();
     assert_eq!(
         error.to_string(),
@@ -169,7 +169,7 @@ fn elements_and_static_sizes_are_compared() {
     }
 
     let bytes = anonymous(&[("a", &[2]), ("b", &[2, 4])]);
-    let file = Reader::new(&bytes).unwrap();
+    let file = SafetensorsReader::new(&bytes).unwrap();
     let error = Weights::of(&file).unwrap().load::<Both2>().err().unwrap();
     assert_eq!(
         error.to_string(),
@@ -193,7 +193,7 @@ fn linear_maps_of_the_library_are_fields() {
         [("query.weight", &[6, 4][..]), ("query.bias", &[6]), ("out.weight", &[4, 6]), ("out.bias", &[4])];
     let load = |arrays: &[(&str, &[usize])]| {
         let bytes = anonymous(arrays);
-        let file = Reader::new(&bytes).unwrap();
+        let file = SafetensorsReader::new(&bytes).unwrap();
         Weights::of(&file).unwrap().with(Head.of(2)).unwrap().load::<Heads>()
     };
     let heads = load(&whole).unwrap();
@@ -226,7 +226,7 @@ fn floats_are_converted_where_that_is_asked_for() {
     }
 
     let bytes = anonymous(&[("a", &[2]), ("b", &[3, 2]), ("same", &[2])]);
-    let file = Reader::new(&bytes).unwrap();
+    let file = SafetensorsReader::new(&bytes).unwrap();
     let doubles: Doubles<'_> = Weights::of(&file).unwrap().converting_floats().load().unwrap();
     assert_eq!(doubles.a.order(Batch), ndarray::array![0.0, 1.0]);
     assert_eq!(doubles.b.order((Batch, Head)), ndarray::array![[0.0, 2.0, 4.0], [1.0, 3.0, 5.0]]);
@@ -264,12 +264,12 @@ fn half_precisions_are_converted() {
 
     let values = [1.5f32, -0.25, 3.0e-5];
     let of = |value: fn(f32) -> f16| from_vec(Batch.of(3), values.map(value).to_vec());
-    let mut file = Writer::new();
+    let mut file = SafetensorsWriter::new();
     file.put("a", of(f16::from_f32)).unwrap();
     file.put("b", from_vec(Batch.of(3), values.map(bf16::from_f32).to_vec())).unwrap();
     file.put("c", from_vec(Batch.of(3), values.to_vec())).unwrap();
     let bytes = file.to_bytes().unwrap();
-    let file = Reader::new(&bytes).unwrap();
+    let file = SafetensorsReader::new(&bytes).unwrap();
     let singles: Singles = Weights::of(&file).unwrap().converting_floats().load().unwrap();
     let all = (singles.a.order(Batch), singles.b.order(Batch), singles.c.order(Batch));
     assert_eq!(all.0.to_vec(), values.map(|value| f16::from_f32(value).to_f32()));
@@ -309,7 +309,7 @@ fn what_is_loaded_can_be_learned() {
         ("block.inner.1.gain", &[4]),
         ("table", &[5, 4]),
     ]);
-    let file = Reader::new(&bytes).unwrap();
+    let file = SafetensorsReader::new(&bytes).unwrap();
     let learned: Learned<'_> = Weights::of(&file).unwrap().with(Head.of(2)).unwrap().load().unwrap();
     assert_eq!(
         learned.names(),
@@ -341,12 +341,12 @@ fn axes_with_names_can_be_in_any_order() {
     let (width, head, dim) = (Width.of(4), Head.of(2), HeadDim.of(3));
     let two = from_fn((width, head), |(w, h)| (10 * w + h) as f32);
     let three = from_fn((width, head, dim), |(w, h, d)| (100 * w + 10 * h + d) as f32);
-    let mut file = Writer::new();
+    let mut file = SafetensorsWriter::new();
     file.put("owned", &two).unwrap().put("viewed", &two).unwrap();
     file.put("grouped", &three).unwrap().put("laid", &three).unwrap().put("map.weight", &three).unwrap();
     file.put("map.bias", from_fn((head, dim), |(h, d)| (10 * h + d) as f32)).unwrap();
     let bytes = file.to_bytes().unwrap();
-    let file = Reader::new(&bytes).unwrap();
+    let file = SafetensorsReader::new(&bytes).unwrap();
     let loaded: Arrays<'_> = Weights::of(&file).unwrap().load().unwrap();
     assert_eq!(loaded.owned, two);
     assert_eq!(loaded.viewed.eval(), two);

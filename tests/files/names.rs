@@ -15,19 +15,19 @@ fn message<T>(result: Result<T, FileError>) -> String {
     result.err().expect("an error").to_string()
 }
 
-fn file() -> safetensors::Reader<Vec<u8>> {
-    let mut file = safetensors::Writer::new();
+fn file() -> safetensors::SafetensorsReader<Vec<u8>> {
+    let mut file = safetensors::SafetensorsWriter::new();
     file.put("w", counted(2)).unwrap().put("b", ones::<f32, _>(Out.of(2))).unwrap();
-    safetensors::Reader::new(file.to_bytes().unwrap()).unwrap()
+    safetensors::SafetensorsReader::new(file.to_bytes().unwrap()).unwrap()
 }
 
 /// The same without names, as others write it.
-fn nameless() -> npy::Reader<Vec<u8>> {
+fn nameless() -> npy::NpyReader<Vec<u8>> {
     let mut bytes = npy::to_bytes(counted(2)).unwrap();
     let comment = bytes.windows(7).position(|part| part == b"# dims:").unwrap();
     let end = bytes.iter().position(|&byte| byte == b'\n').unwrap();
     bytes[comment..end].fill(b' ');
-    npy::Reader::new(bytes).unwrap()
+    npy::NpyReader::new(bytes).unwrap()
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn any_order() {
     mod other {
         typed_dims::dims! { pub struct High; pub struct Wide; }
     }
-    let file = npy::Reader::new(high_wide).unwrap();
+    let file = npy::NpyReader::new(high_wide).unwrap();
     let back: Tensor<u8, (other::High, other::Wide)> = file.get().unwrap().load().unwrap();
     assert_eq!(back.dims(), [("High", 5), ("Wide", 2)]);
 }
@@ -120,7 +120,7 @@ fn roles_are_checked() {
     let bytes = npy::to_bytes(ones::<f32, _>((denoted::Row.of(3), denoted::Channel))).unwrap();
     let text = String::from_utf8_lossy(&bytes[..192]).into_owned();
     assert!(text.contains("# dims: Row: Pixel/DATA_FEATURE, Channel: DATA_CHANNEL = 2"), "{text}");
-    let file = npy::Reader::new(bytes).unwrap();
+    let file = npy::NpyReader::new(bytes).unwrap();
     let entry = file.get().unwrap();
     entry.load::<f32, (denoted::Row, denoted::Channel)>().unwrap();
     entry.load::<f32, (coarser::Row, coarser::Channel)>().unwrap();
@@ -133,7 +133,7 @@ fn roles_are_checked() {
     assert_eq!(message(entry.load_as::<f32, _>((others::Row, others::Channel))), why);
     // As where a dim gets another name: a role is no finer one, and channels of data and of filters are the same.
     let bytes = npy::to_bytes(ones::<f32, _>((coarser::Row.of(3), coarser::Channel.of(2)))).unwrap();
-    let file = npy::Reader::new(bytes).unwrap();
+    let file = npy::NpyReader::new(bytes).unwrap();
     let why = message(file.get().unwrap().load::<f32, (denoted::Row, denoted::Channel)>());
     assert!(why.ends_with("`Row` has the role DATA_FEATURE there, which does not mean Pixel"), "{why}");
     mod filter {
@@ -144,7 +144,7 @@ fn roles_are_checked() {
     file.get().unwrap().load::<f32, (filter::Row, filter::Channel)>().unwrap();
     // An axis without a role may get one.
     let bytes = npy::to_bytes(ones::<f32, _>((filter::Row.of(3), filter::Channel.of(2)))).unwrap();
-    let file = npy::Reader::new(bytes).unwrap();
+    let file = npy::NpyReader::new(bytes).unwrap();
     file.get().unwrap().load::<f32, (coarser::Row, coarser::Channel)>().unwrap();
 }
 
@@ -153,10 +153,10 @@ fn names_that_a_file_cannot_tell_apart() {
     let tensor = ones::<f32, _>((Out.of(2), elsewhere::Out.of(3)));
     let what = "cannot be written: a file cannot tell two dims named `Out` apart: rename one of them";
     assert_eq!(message(npy::to_bytes(&tensor)), what);
-    assert_eq!(message(safetensors::Writer::new().put("x", &tensor)), what);
+    assert_eq!(message(safetensors::SafetensorsWriter::new().put("x", &tensor)), what);
     let why = message(file().get("b").unwrap().load::<f32, (elsewhere::Out, Out)>());
     assert!(why.ends_with("two of them are called `Out`"), "{why}");
-    let mut twice = safetensors::Writer::new();
+    let mut twice = safetensors::SafetensorsWriter::new();
     twice.put("x", counted(1)).unwrap();
     assert!(message(twice.put("x", counted(1))).contains("`x` is in the file already"));
 }

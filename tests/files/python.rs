@@ -29,7 +29,7 @@ fn numpy() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
     npy::save(at("ours.npy"), counted(2)).unwrap();
-    let (mut stored, mut packed) = (npz::Writer::new(), npz::Writer::compressed());
+    let (mut stored, mut packed) = (npz::NpzWriter::new(), npz::NpzWriter::compressed());
     stored.put("w", counted(2)).unwrap().put("b", full(Out.of(2), true)).unwrap();
     packed.put("w", counted(2).cast::<f64>()).unwrap();
     stored.save(at("ours.npz")).unwrap();
@@ -53,7 +53,7 @@ np.savez_compressed('theirs_packed.npz', w=w)
     }
     let expected = counted(2).order((Out, In));
     for name in ["theirs.npy", "fortran.npy", "big.npy"] {
-        let file = npy::Reader::open(at(name)).unwrap();
+        let file = npy::NpyReader::open(at(name)).unwrap();
         assert_eq!(
             file.get().unwrap().load_as::<f32, _>((Out, In)).unwrap().order((Out, In)),
             expected,
@@ -61,7 +61,7 @@ np.savez_compressed('theirs_packed.npz', w=w)
         );
     }
     for name in ["theirs.npz", "theirs_packed.npz"] {
-        let mut file = npz::Reader::open(at(name)).unwrap();
+        let mut file = npz::NpzReader::open(at(name)).unwrap();
         let w = file.get("w").unwrap();
         assert_eq!(
             w.get().unwrap().load_as::<f32, _>((Out, In)).unwrap().order((Out, In)),
@@ -76,7 +76,7 @@ np.savez_compressed('theirs_packed.npz', w=w)
 fn safetensors_of_python() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
-    let mut file = safetensors::Writer::new();
+    let mut file = safetensors::SafetensorsWriter::new();
     file.put("w", counted(2))
         .unwrap()
         .put("flag", full(Out.of(3), true))
@@ -100,10 +100,10 @@ save_file({'w': w}, 'named.safetensors', metadata={'dims of w': 'Out, In'})
         return;
     }
     let expected = counted(2).order((Out, In));
-    let file = safetensors::Reader::open(at("theirs.safetensors")).unwrap();
+    let file = safetensors::SafetensorsReader::open(at("theirs.safetensors")).unwrap();
     assert_eq!(file.tensors(), ["n", "w"]);
     assert_eq!(file.get("w").unwrap().load_as::<f32, _>((Out, In)).unwrap().order((Out, In)), expected);
     assert!(file.get("w").unwrap().load::<f32, (Out, In)>().is_err());
-    let named = safetensors::Reader::open(at("named.safetensors")).unwrap();
+    let named = safetensors::SafetensorsReader::open(at("named.safetensors")).unwrap();
     assert_eq!(named.get("w").unwrap().load::<f32, (Out, In)>().unwrap().order((Out, In)), expected);
 }

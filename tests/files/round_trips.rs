@@ -1,7 +1,7 @@
 use super::{Feat, In, Out, counted};
 use ndarray::{Array2, array};
 use std::fmt::Debug;
-use typed_dims::file::{Buffer, Mapped, Stored, npy, npz, safetensors};
+use typed_dims::file::{AlignedBytes, MappedFile, Stored, npy, npz, safetensors};
 use typed_dims::ndarray;
 use typed_dims::prelude::*;
 
@@ -9,14 +9,16 @@ fn all_formats<T: Stored + PartialEq + Debug>(values: &[T; 6], in_safetensors: b
     let tensor = Array2::from_shape_vec((2, 3), values.to_vec()).unwrap().into_tensor((Out, In));
     let expected = (&tensor).order((Out, In));
     if in_safetensors {
-        let mut file = safetensors::Writer::new();
+        let mut file = safetensors::SafetensorsWriter::new();
         file.put("x", &tensor).unwrap();
-        let file = safetensors::Reader::new(Buffer::copied(&file.to_bytes().unwrap()).unwrap()).unwrap();
+        let file =
+            safetensors::SafetensorsReader::new(AlignedBytes::copied(&file.to_bytes().unwrap()).unwrap())
+                .unwrap();
         let back: Tensor<T, (Out, In)> = file.get("x").unwrap().load().unwrap();
         assert_eq!(back.order((Out, In)), expected);
         assert_eq!(file.get("x").unwrap().view::<T, (Out, In)>().unwrap().order((Out, In)), expected);
     } else {
-        assert!(safetensors::Writer::new().put("x", &tensor).is_err());
+        assert!(safetensors::SafetensorsWriter::new().put("x", &tensor).is_err());
     }
     if in_npy {
         let bytes = npy::to_bytes(&tensor).unwrap();
@@ -25,14 +27,14 @@ fn all_formats<T: Stored + PartialEq + Debug>(values: &[T; 6], in_safetensors: b
             128 + size_of_val(values),
             "elements are aligned behind a header of 128 bytes"
         );
-        let file = npy::Reader::new(Buffer::copied(&bytes).unwrap()).unwrap();
+        let file = npy::NpyReader::new(AlignedBytes::copied(&bytes).unwrap()).unwrap();
         assert_eq!(file.get().unwrap().names(), Some(vec!["Out", "In"]));
         let back: Tensor<T, (Out, In)> = file.get().unwrap().load().unwrap();
         assert_eq!(back.order((Out, In)), expected);
-        for writer in [npz::Writer::new(), npz::Writer::compressed()] {
+        for writer in [npz::NpzWriter::new(), npz::NpzWriter::compressed()] {
             let mut file = writer;
             file.put("x", &tensor).unwrap();
-            let mut file = npz::Reader::new(file.into_bytes().unwrap()).unwrap();
+            let mut file = npz::NpzReader::new(file.into_bytes().unwrap()).unwrap();
             assert_eq!(file.tensors(), ["x"]);
             let back: Tensor<T, (Out, In)> = file.get("x").unwrap().get().unwrap().load().unwrap();
             assert_eq!(back.order((Out, In)), expected);
@@ -74,12 +76,12 @@ fn all_element_types() {
 #[test]
 fn no_axes_and_no_elements() {
     let scalar = full((), 2.5f32);
-    let file = npy::Reader::new(npy::to_bytes(&scalar).unwrap()).unwrap();
+    let file = npy::NpyReader::new(npy::to_bytes(&scalar).unwrap()).unwrap();
     let back: Tensor<f32, ()> = file.get().unwrap().load().unwrap();
     assert_eq!(back.order(()), 2.5);
-    let mut file = safetensors::Writer::new();
+    let mut file = safetensors::SafetensorsWriter::new();
     file.put("none", counted(0)).unwrap().put("one", &scalar).unwrap();
-    let file = safetensors::Reader::new(file.to_bytes().unwrap()).unwrap();
+    let file = safetensors::SafetensorsReader::new(file.to_bytes().unwrap()).unwrap();
     assert_eq!(file.tensors(), ["none", "one"]);
     let none: Tensor<f32, (Out, In)> = file.get("none").unwrap().load().unwrap();
     assert_eq!(none.dims(), [("Out", 0), ("In", 3)]);
@@ -92,7 +94,7 @@ fn expressions_and_local_dims() {
     dims!(i, j);
     let a = array![[1.0f32, 2.0], [3.0, 4.0]];
     let bytes = npy::to_bytes(a.at((j, i)) + 1.0).unwrap();
-    let file = npy::Reader::new(bytes).unwrap();
+    let file = npy::NpyReader::new(bytes).unwrap();
     assert_eq!(file.get().unwrap().names(), Some(vec!["i", "j"]));
     assert_eq!(file.get().unwrap().load_as::<f32, _>((i, j)).unwrap().order((j, i)), &a + 1.0);
 }
@@ -103,27 +105,30 @@ fn mapped_files_are_views() {
     let dir = tempfile::tempdir().unwrap();
     let (one, many) = (dir.path().join("x.npy"), dir.path().join("x.safetensors"));
     npy::save(&one, counted(5)).unwrap();
-    let mut file = safetensors::Writer::new();
+    let mut file = safetensors::SafetensorsWriter::new();
     file.put("flag", full(Feat.of(3), true)).unwrap().put("x", counted(5)).unwrap().note("by", "us").unwrap();
     file.save(&many).unwrap();
     let expected = counted(5).order((Out, In));
 
     // SAFETY: nobody changes the files.
-    let (mapped, mapped_many) = unsafe { (Mapped::open(&one).unwrap(), Mapped::open(&many).unwrap()) };
-    let file = npy::Reader::new(mapped).unwrap();
+    let (mapped, mapped_many) =
+        unsafe { (MappedFile::open(&one).unwrap(), MappedFile::open(&many).unwrap()) };
+    let file = npy::NpyReader::new(mapped).unwrap();
     let view: Named<f32, (Out, In), _, _> = file.get().unwrap().view().unwrap();
     let (sum, plan) = explain(|| view.sum((Out, In)).order(()));
     assert_eq!((sum, plan.steps.len()), (105.0, 1), "{plan}");
     assert_eq!(view.order((Out, In)), expected);
-    let file = safetensors::Reader::new(mapped_many).unwrap();
+    let file = safetensors::SafetensorsReader::new(mapped_many).unwrap();
     assert_eq!(file.get("x").unwrap().view_as::<f32, _>((Out, In)).unwrap().order((Out, In)), expected);
 
     let back: Tensor<f32, (Out, In)> =
-        safetensors::Reader::open(&many).unwrap().get("x").unwrap().load().unwrap();
+        safetensors::SafetensorsReader::open(&many).unwrap().get("x").unwrap().load().unwrap();
     assert_eq!(back.order((Out, In)), expected);
-    let back: Tensor<f32, (Out, In)> = npy::Reader::open(&one).unwrap().get().unwrap().load().unwrap();
+    let back: Tensor<f32, (Out, In)> = npy::NpyReader::open(&one).unwrap().get().unwrap().load().unwrap();
     assert_eq!(back.order((Out, In)), expected);
-    assert!(npy::Reader::open(dir.path().join("none.npy")).err().unwrap().to_string().contains("none.npy"));
+    assert!(
+        npy::NpyReader::open(dir.path().join("none.npy")).err().unwrap().to_string().contains("none.npy")
+    );
 }
 
 #[test]
@@ -133,7 +138,7 @@ fn misaligned_elements_are_copied_but_not_viewed() {
     let mut shifted = vec![0u64; bytes.len() / 8 + 2];
     let shifted: &mut [u8] = bytemuck::cast_slice_mut(&mut shifted);
     shifted[1..=bytes.len()].copy_from_slice(&bytes);
-    let file = npy::Reader::new(&shifted[1..=bytes.len()]).unwrap();
+    let file = npy::NpyReader::new(&shifted[1..=bytes.len()]).unwrap();
     let error = file.get().unwrap().view::<f32, (Out, In)>().err().unwrap().to_string();
     assert!(error.contains("its elements are not aligned in memory; `load` makes a copy"), "{error}");
     let back: Tensor<f32, (Out, In)> = file.get().unwrap().load().unwrap();
@@ -148,13 +153,13 @@ fn orders_of_bytes_and_of_axes() {
         [b"\x93NUMPY\x01\x00", &(text.len() as u16).to_le_bytes()[..], text.as_bytes()].concat()
     };
     let big: Vec<u8> = (0..6).flat_map(|at| (at as f32).to_be_bytes()).collect();
-    let file = npy::Reader::new([header(">f4", "False"), big].concat()).unwrap();
+    let file = npy::NpyReader::new([header(">f4", "False"), big].concat()).unwrap();
     let back = file.get().unwrap().load_as::<f32, _>((Out, In)).unwrap();
     assert_eq!(back.order((Out, In)), counted(2).order((Out, In)));
     assert!(file.get().unwrap().view_as::<f32, _>((Out, In)).is_err());
 
     let columns: Vec<u8> = [0, 3, 1, 4, 2, 5].iter().flat_map(|&at| (at as f32).to_le_bytes()).collect();
-    let file = npy::Reader::new([header("<f4", "True"), columns].concat()).unwrap();
+    let file = npy::NpyReader::new([header("<f4", "True"), columns].concat()).unwrap();
     let back = file.get().unwrap().load_as::<f32, _>((Out, In)).unwrap();
     assert_eq!(back.order((Out, In)), counted(2).order((Out, In)));
 }

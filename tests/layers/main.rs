@@ -10,7 +10,7 @@ use gradients::{check, noise};
 use ndarray::Dimension;
 use safetensors::{Dtype, serialize, tensor::TensorView as Array};
 use serde_json::Value;
-use typed_dims::file::safetensors::Reader;
+use typed_dims::file::safetensors::SafetensorsReader;
 use typed_dims::nn::attention::{KeyValues, MultiHeadAttention};
 use typed_dims::nn::conv::Conv;
 use typed_dims::nn::embedding::Embedding;
@@ -63,7 +63,7 @@ fn loaded<M: for<'a> Load<'a>>(arrays: &[(&str, &[usize])]) -> M {
         (*name, Array::new(Dtype::F64, sizes.to_vec(), bytes).expect("the sizes fit"))
     });
     let bytes = serialize(views, None).expect("the arrays are well-formed");
-    let file = Reader::new(&bytes).expect("a file");
+    let file = SafetensorsReader::new(&bytes).expect("a file");
     Weights::of(&file).expect("there are no names of axes").load().unwrap_or_else(|error| panic!("{error}"))
 }
 

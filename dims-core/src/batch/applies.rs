@@ -25,7 +25,6 @@ use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::rank::Rank;
 use crate::reduce::{Evaluated, evaluated};
-use crate::run::lines::Axes;
 use crate::set::list::List;
 use crate::set::remove::Within;
 use crate::set::union::Sort;
@@ -34,6 +33,7 @@ use crate::storage::axes::AxisBlock;
 use crate::tensor::Computable;
 use crate::types::tuples::nested;
 use alloc::rc::Rc;
+use kernels::loops::axes::Order;
 use kernels::scalar::Element;
 
 /// All examples in one call.
@@ -179,13 +179,13 @@ fn one_after_the_other<A: Computable, K: Dims>(argument: A) -> Result<Evaluated<
 }
 
 /// The order of axes in which those of the dims `own` and the positional ones, which are in the order `inner`, come last.
-fn examples_outermost(all: &Keys, own: &Keys, inner: &[usize]) -> Axes {
+fn examples_outermost(all: &Keys, own: &Keys, inner: &[usize]) -> Order {
     let (all_len, own_len) = (all.as_slice().len(), own.as_slice().len());
     let in_all = |axis: usize| match own.as_slice().get(axis) {
         Some(key) => all.position(key).expect("a dim of one example is one of the argument"),
         None => axis - own_len + all_len,
     };
-    let inner: Axes = inner.iter().map(|&axis| in_all(axis)).collect();
+    let inner: Order = inner.iter().map(|&axis| in_all(axis)).collect();
     (0..all_len).filter(|axis| !inner.contains(axis)).chain(inner.iter().copied()).collect()
 }
 

@@ -31,11 +31,11 @@ use smallvec::SmallVec;
 pub trait Argument<W: Example, Before: Dims, After: Dims>: Computable {
     /// The argument with the dims of `W` and the rest `B`, which stands for `U`.
     #[doc(hidden)]
-    fn seal<'h, U: Dims, B: Dims>(held: &'h Held<Self>, further: &Further<U>) -> Param<'h, W, B>;
+    fn seal<'h, U: Dims, B: Dims>(held: &'h HeldArgument<Self>, further: &Further<U>) -> Param<'h, W, B>;
 
     /// The argument with the dims of `W`, where it has no others.
     #[doc(hidden)]
-    fn alone(held: &Held<Self>) -> Alone<'_, W>;
+    fn alone(held: &HeldArgument<Self>) -> Alone<'_, W>;
 }
 
 impl<A, W, Before, After> Argument<W, Before, After> for A
@@ -44,15 +44,15 @@ where
     W: Example,
     Before: Dims,
     After: Dims,
-    <A::Dims as Dims>::List: RemoveAll<ListOf<W>, A::Dims, Out: Removal<Left: List>>,
-    NoDim<Missing<A::Dims, ListOf<W>>>: Bound<
-            Missing<A::Dims, ListOf<W>>,
+    <A::Dims as Dims>::List: RemoveAll<ExampleList<W>, A::Dims, Out: Removal<Left: List>>,
+    NoDim<Missing<A::Dims, ExampleList<W>>>: Bound<
+            Missing<A::Dims, ExampleList<W>>,
             A::Dims,
-            Then<Left<A::Dims, ListOf<W>>>: Union<Before, Out = After>,
+            Then<Left<A::Dims, ExampleList<W>>>: Union<Before, Out = After>,
         >,
 {
     #[inline]
-    fn seal<'h, U: Dims, B: Dims>(held: &'h Held<Self>, further: &Further<U>) -> Param<'h, W, B> {
+    fn seal<'h, U: Dims, B: Dims>(held: &'h HeldArgument<Self>, further: &Further<U>) -> Param<'h, W, B> {
         const { SealedAxes::<A::Dims, W::Dims, U>::fits::<<W::Dims as Dims>::Sealed<B>>() };
         let raw = held.raw();
         let own = W::Dims::KEYS.as_slice().len();
@@ -60,7 +60,7 @@ where
     }
 
     #[inline]
-    fn alone(held: &Held<Self>) -> Alone<'_, W> {
+    fn alone(held: &HeldArgument<Self>) -> Alone<'_, W> {
         let raw = held.raw();
         assert_eq!(A::Dims::KEYS.as_slice().len(), W::Dims::KEYS.as_slice().len(), "no further dims");
         raw_view(raw, &SealedAxes::<A::Dims, W::Dims, ()>::FROM, |_| {
@@ -91,7 +91,7 @@ pub trait NoFurther: Dims {}
 impl NoFurther for () {}
 
 /// The dims of an example as nested pairs.
-type ListOf<W> = <<W as Example>::Dims as Dims>::List;
+type ExampleList<W> = <<W as Example>::Dims as Dims>::List;
 
 /// The element type is the one that the function was written for.
 #[diagnostic::on_unimplemented(
@@ -127,22 +127,22 @@ pub trait IsRank<R> {}
 impl<R: Rank> IsRank<R> for R {}
 
 /// An argument in memory: as it came, or computed.
-pub struct Held<A: AsTensor>(Holding<A>);
+pub struct HeldArgument<A: AsTensor>(Holding<A>);
 
 enum Holding<A: AsTensor> {
     AsItCame(A::Expr),
     Computed(Owned<A::Elem, A::Dims, A::Rank>),
 }
 
-impl<A: Computable> Held<A> {
+impl<A: Computable> HeldArgument<A> {
     /// Computes the argument, if it is not in memory.
     #[inline]
     pub fn new(argument: A) -> Result<Self, DimError> {
         let tensor = argument.into_named();
         if tensor.expr.in_memory::<A::Dims>().is_some() {
-            return Ok(Held(Holding::AsItCame(tensor.expr)));
+            return Ok(HeldArgument(Holding::AsItCame(tensor.expr)));
         }
-        Ok(Held(Holding::Computed(evaluated(tensor)?.expr)))
+        Ok(HeldArgument(Holding::Computed(evaluated(tensor)?.expr)))
     }
 
     #[inline]
@@ -171,7 +171,7 @@ impl<U: Dims> Further<U> {
 
     /// One argument, for a parameter of type `W`, tells the sizes of its further dims.
     #[inline]
-    pub fn unify<W: Example, A: Computable>(&mut self, held: &Held<A>) -> Result<(), DimError> {
+    pub fn unify<W: Example, A: Computable>(&mut self, held: &HeldArgument<A>) -> Result<(), DimError> {
         let raw = held.raw();
         self.unify_axes::<A::Dims, W::Dims>(&raw.named, raw.origin)
     }

@@ -8,13 +8,14 @@ use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::run::lines::{Axes, arranged};
+use crate::run::lines::arranged;
 use crate::set::list::List;
 use crate::set::{Dims, Keys};
 use crate::storage::axes::AxisBlock;
 use crate::storage::{Owned, View};
 use crate::tensor::{AsTensor, Computable, NamedOf};
 use alloc::vec::Vec;
+use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::Odometer;
 use kernels::loops::steps::{Step, aside, note};
 use kernels::memory::axes::Axis;
@@ -127,7 +128,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
             let all = S::Sealed::<B>::KEYS.as_slice().len();
             assert!(all == own + further, "the result of one example has no room for further dims");
         }
-        Results { data: Vec::new(), traced: record::Parts::new(), sizes: None }
+        Results { data: Vec::new(), traced: record::PlacedParts::new(), sizes: None }
     }
 
     fn add(self, results: &mut Results<T>) -> Result<(), DimError> {
@@ -169,7 +170,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
         // rests, one inside of the other.
         let (named, further) = (S::KEYS.as_slice().len(), counts.len());
         let own_axes = AxisList::in_memory_of::<S, R>().as_slice().iter().copied();
-        let (order, sizes): (Axes, Axes) = (named..named + further)
+        let (order, sizes): (Order, Sizes) = (named..named + further)
             .zip(counts.iter().copied())
             .chain(own_axes.map(|axis| (if axis < named { axis } else { axis + further }, own[axis])))
             .unzip();
@@ -181,7 +182,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
 pub struct Results<T> {
     data: Vec<T>,
     /// Those that are traced, as parts of all.
-    traced: record::Parts,
+    traced: record::PlacedParts,
     /// Of each, those of its dims and then those of its positional axes.
     sizes: Option<SmallVec<[usize; 8]>>,
 }

@@ -33,11 +33,11 @@ pub mod seal;
 pub mod vmap;
 pub mod whole;
 
-pub use argument::{Argument, Further, Held, NoFurther};
+pub use argument::{Argument, Further, HeldArgument, NoFurther};
 pub use closed::Closes;
 pub use each::{map_each, try_map_each};
 pub use example::{Alone, Example, In, NoTensor, Output, Param, Plain, Spelling};
 pub use result::{Finish, Opens};
-pub use seal::Seal;
+pub use seal::Sealable;
 pub use vmap::{batched, vmap};
 pub use whole::whole;

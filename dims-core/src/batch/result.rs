@@ -11,7 +11,7 @@ use crate::named::Named;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::list::List;
-use crate::set::remove::{Left, Missing, Removal, RemoveAll, Within};
+use crate::set::remove::{Left, Missing, Overlap, Removal, RemoveAll, Within};
 use crate::set::{Bound, Dims, FirstWith, Keys, MAX_DIMS, NoDim, Union};
 use crate::storage::Owned;
 use alloc::vec::Vec;
@@ -162,21 +162,18 @@ impl<T: Element, K: Dims, R: Rank, U: Dims, B: Dims, X: Dims> Opens<U, B, Named<
 where
     K: Union<U, Out = X>,
     K::List: FirstWith<Within<U::List>>,
-    NoDim<Shared<K, U>>: Apart<Shared<K, U>>,
+    NoDim<Overlap<K, U>>: Apart<Overlap<K, U>>,
 {
     #[inline]
     fn open(inner: In<Self, B>) -> Named<T, X, R> {
-        Named::from_expr(inner.expr.with_dims(&Opened::<K, U, X>::FROM, |_| 0))
+        Named::from_expr(inner.expr.with_dims(&OpenedAxes::<K, U, X>::FROM, |_| 0))
     }
 }
 
-/// The first dim that both sets have, or [`Nothing`](crate::set::Nothing).
-type Shared<K, U> = <<K as Dims>::List as FirstWith<Within<<U as Dims>::List>>>::Found;
-
 /// Where the axes of the dims `X` come from: those of `K`, then those of `U`.
-pub(super) struct Opened<K, U, X>(PhantomData<(K, U, X)>);
+pub(super) struct OpenedAxes<K, U, X>(PhantomData<(K, U, X)>);
 
-impl<K: Dims, U: Dims, X: Dims> Opened<K, U, X> {
+impl<K: Dims, U: Dims, X: Dims> OpenedAxes<K, U, X> {
     pub(super) const FROM: [usize; MAX_DIMS] = {
         let parts: Keys = Keys::EMPTY.join(K::KEYS).join(U::KEYS);
         X::KEYS.positions_in(&parts)

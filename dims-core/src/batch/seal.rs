@@ -2,7 +2,7 @@
 
 use super::argument::SealedAxes;
 use super::closed::Apart;
-use super::result::Opened;
+use super::result::OpenedAxes;
 use crate::brand::{Brand, Rest};
 use crate::dim::DimList;
 use crate::error::{Origin, unwrap};
@@ -22,7 +22,7 @@ use kernels::scalar::Element;
     message = "only tensors in memory can be sealed",
     label = "this is an expression that has not been evaluated: call `.eval()` first"
 )]
-pub trait Seal<S: Dims, X: Dims> {
+pub trait Sealable<S: Dims, X: Dims> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
     /// The same elements with the dims `X`.
@@ -39,7 +39,7 @@ pub trait Seal<S: Dims, X: Dims> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T, S: Dims, R: Rank, X: Dims> Seal<S, X> for Owned<T, S, R> {
+impl<T, S: Dims, R: Rank, X: Dims> Sealable<S, X> for Owned<T, S, R> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = Owned<T, X, R>;
 
@@ -53,7 +53,7 @@ impl<T, S: Dims, R: Rank, X: Dims> Seal<S, X> for Owned<T, S, R> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<'a, T, S: Dims, R: Rank, X: Dims> Seal<S, X> for &'a Owned<T, S, R> {
+impl<'a, T, S: Dims, R: Rank, X: Dims> Sealable<S, X> for &'a Owned<T, S, R> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = View<'a, T, X, R>;
 
@@ -67,7 +67,7 @@ impl<'a, T, S: Dims, R: Rank, X: Dims> Seal<S, X> for &'a Owned<T, S, R> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<'a, T, S: Dims, R: Rank, X: Dims> Seal<S, X> for View<'a, T, S, R> {
+impl<'a, T, S: Dims, R: Rank, X: Dims> Sealable<S, X> for View<'a, T, S, R> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = View<'a, T, X, R>;
 
@@ -81,7 +81,7 @@ impl<'a, T, S: Dims, R: Rank, X: Dims> Seal<S, X> for View<'a, T, S, R> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<'a, T, S: Dims, R: Rank, X: Dims> Seal<S, X> for &View<'a, T, S, R> {
+impl<'a, T, S: Dims, R: Rank, X: Dims> Sealable<S, X> for &View<'a, T, S, R> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = View<'a, T, X, R>;
 
@@ -116,7 +116,7 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
         D: DimsOf<S, B> + DimList<Brands: Sort>,
         B: Dims,
         // (The result is a parameter: with a projection in the result, rustc would say that there is no such method.)
-        E: Seal<S, <Visible<D> as Dims>::Sealed<B>, Out = Y>,
+        E: Sealable<S, <Visible<D> as Dims>::Sealed<B>, Out = Y>,
     {
         const { SealedAxes::<S, Visible<D>, B>::fits::<<Visible<D> as Dims>::Sealed<B>>() };
         if D::GIVES_SIZE {
@@ -142,7 +142,7 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     pub fn unseal<X: Dims, Y>(self) -> Named<T, X, R, Y>
     where
         S: Opening<X>,
-        E: Seal<S, X, Out = Y>,
+        E: Sealable<S, X, Out = Y>,
     {
         Named::from_expr(self.expr.with_dims(&S::FROM, |_| 0))
     }
@@ -161,8 +161,11 @@ where
     <S::List as EndsInRest>::Visible: FirstWith<Within<<<S::List as EndsInRest>::Behind as Dims>::List>>,
     NoDim<Clash<S>>: Apart<Clash<S>>,
 {
-    const FROM: [usize; MAX_DIMS] =
-        Opened::<<<S::List as EndsInRest>::Visible as List>::Tuple, <S::List as EndsInRest>::Behind, X>::FROM;
+    const FROM: [usize; MAX_DIMS] = OpenedAxes::<
+        <<S::List as EndsInRest>::Visible as List>::Tuple,
+        <S::List as EndsInRest>::Behind,
+        X,
+    >::FROM;
 }
 
 /// A dim of the set that is behind its rest as well.

@@ -4,7 +4,7 @@ use super::applies::{Callee, Maps};
 use super::argument::{Further, SealedAxes};
 use super::closed::Apart;
 use super::result;
-use super::seal::{EndsInRest, Seal, Visible};
+use super::seal::{EndsInRest, Sealable, Visible};
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::expr::Expr;
@@ -147,10 +147,10 @@ macro_rules! tensors {
             R: Rank,
             D: DimList,
             M: Dims,
-            $expr: Seal<S, <Seen<S, D> as Dims>::Sealed<M>>,
+            $expr: Sealable<S, <Seen<S, D> as Dims>::Sealed<M>>,
         {
             type Sealed =
-                Named<T, <Seen<S, D> as Dims>::Sealed<M>, R, <$expr as Seal<S, <Seen<S, D> as Dims>::Sealed<M>>>::Out>;
+                Named<T, <Seen<S, D> as Dims>::Sealed<M>, R, <$expr as Sealable<S, <Seen<S, D> as Dims>::Sealed<M>>>::Out>;
 
             fn unify(tensor: &$tensor, further: &mut Further<M>) -> Result<(), DimError> {
                 #[allow(clippy::needless_borrow)] // of the one that is no reference yet
@@ -398,7 +398,7 @@ where
 {
     type All = X;
     type Clash = V::Found;
-    const FROM: &'static [usize; MAX_DIMS] = &result::Opened::<V::Tuple, B, X>::FROM;
+    const FROM: &'static [usize; MAX_DIMS] = &result::OpenedAxes::<V::Tuple, B, X>::FROM;
 }
 
 tuples!(A 0);

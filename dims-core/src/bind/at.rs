@@ -14,7 +14,7 @@ use crate::set::union::{Merge, MergeAll};
 use crate::set::{Dims, DimsOf, True};
 use crate::storage::axes::AxisBlock;
 use crate::storage::source;
-use crate::storage::view::{Leaf, Read};
+use crate::storage::view::{BoundAxes, Leaf};
 use crate::storage::{Place, View};
 use crate::types::tuples::{each_tuple, fold, nested};
 use core::panic::Location;
@@ -155,11 +155,11 @@ where
 }
 
 /// A tensor that an array of `T` is bound as: a view of it.
-pub type Bound<'a, T, X, Q, I> = Named<T, X, Q, View<'a, T, X, Q, I>>;
+pub type BoundView<'a, T, X, Q, I> = Named<T, X, Q, View<'a, T, X, Q, I>>;
 
 /// A tensor one of whose dims is bound anew, with the computed indices that it had already.
 pub type Rebound<'s, T, S, X, I, E> =
-    Bound<'s, T, X, Rank0, <I as BeforeIndices<<E as Rebindable<T, S>>::Indices<'s>>>::Out>;
+    BoundView<'s, T, X, Rank0, <I as BeforeIndices<<E as Rebindable<T, S>>::Indices<'s>>>::Out>;
 
 const NO_AXES: <() as Dims>::Axes = [];
 
@@ -170,7 +170,7 @@ fn read<B: Binds<R, S, X, Q, I>, R, S: Dims, X: Dims, Q: Rank, I>(
     axes: Axes,
     named: &S::Axes,
     origin: Origin,
-) -> Result<Read<X, Q, I>, DimError> {
+) -> Result<BoundAxes<X, Q, I>, DimError> {
     check_rank(axes.len(), <B::Reads as Reading>::Taken::N + B::REST)?;
     let mut out = X::Axes::filled(Axis::default());
     let mut positional = Q::Axes::filled(Axis::default());
@@ -178,7 +178,7 @@ fn read<B: Binds<R, S, X, Q, I>, R, S: Dims, X: Dims, Q: Rank, I>(
     binding.carry::<S>(named)?;
     let indices = binder.bind_all(&mut binding)?;
     let offset = binding.offset;
-    Ok(Read { offset, named: out, positional, indices })
+    Ok(BoundAxes { offset, named: out, positional, indices })
 }
 
 /// Binds the axes of an array to dims.
@@ -210,7 +210,7 @@ pub trait At: Source {
     fn at<B: Binds<Self::Rank, (), X, Q, I>, X: Dims, Q: Rank, I>(
         &self,
         binder: B,
-    ) -> Bound<'_, Self::Elem, X, Q, I>
+    ) -> BoundView<'_, Self::Elem, X, Q, I>
     where
         Self::Elem: Element,
     {
@@ -223,7 +223,7 @@ pub trait At: Source {
     fn try_at<B: Binds<Self::Rank, (), X, Q, I>, X: Dims, Q: Rank, I>(
         &self,
         binder: B,
-    ) -> Result<Bound<'_, Self::Elem, X, Q, I>, DimError>
+    ) -> Result<BoundView<'_, Self::Elem, X, Q, I>, DimError>
     where
         Self::Elem: Element,
     {
@@ -286,7 +286,7 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     /// As [`At::at`].
     #[track_caller]
     #[inline(always)]
-    pub fn at<B: Binds<R, S, X, Q, I>, X: Dims, Q: Rank, I>(&self, binder: B) -> Bound<'_, T, X, Q, I>
+    pub fn at<B: Binds<R, S, X, Q, I>, X: Dims, Q: Rank, I>(&self, binder: B) -> BoundView<'_, T, X, Q, I>
     where
         E: Leaf<T, S, R>,
     {
@@ -299,7 +299,7 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     pub fn try_at<B: Binds<R, S, X, Q, I>, X: Dims, Q: Rank, I>(
         &self,
         binder: B,
-    ) -> Result<Bound<'_, T, X, Q, I>, DimError>
+    ) -> Result<BoundView<'_, T, X, Q, I>, DimError>
     where
         E: Leaf<T, S, R>,
     {
@@ -389,8 +389,8 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
         }
         let read =
             read::<B, Rank1, O, X, Rank0, I>(binder, Axes::from_slice(&named[at..=at]), &others, origin)?;
-        let Read { offset, named, positional, indices: own } = read;
-        let read = Read { offset, named, positional, indices: own.before(indices) };
+        let BoundAxes { offset, named, positional, indices: own } = read;
+        let read = BoundAxes { offset, named, positional, indices: own.before(indices) };
         Ok(Named::from_expr(View::bound(elements, read, origin)))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::binding::Binding;
 use crate::dim::{DimRef, Each, UNSIZED};
-use crate::error::{At, DimError};
+use crate::error::{DimError, OriginSuffix};
 use crate::expr::index::{ComputedIndex, IndexExprs};
 use crate::expr::{Affine, Expr};
 use crate::named::Named;
@@ -227,7 +227,7 @@ impl Binder for UnitAxis {
     ) -> Result<S::Indices, DimError> {
         let (axis, at) = binding.take();
         if axis.size != 1 {
-            let (size, origin) = (axis.size, At(binding.origin));
+            let (size, origin) = (axis.size, OriginSuffix(binding.origin));
             let what = format!("axis {at} has size {size}, but `UnitAxis` takes an axis of size 1{origin}");
             return Err(DimError::Shape { what });
         }
@@ -405,8 +405,8 @@ fn computed<S: Dims, E: Expr, X: IndexExprs>(
     };
     let (active, open) = match index.affine() {
         Some(affine) => match bind_affine(&affine, axis, at, binding)? {
-            Reach::Within => (false, None),
-            Reach::Unknown { open } => (true, open),
+            IndexReach::Within => (false, None),
+            IndexReach::Unknown { open } => (true, open),
         },
         None => {
             let mut shape = Shape::new::<S, Rank0>();
@@ -421,7 +421,7 @@ fn computed<S: Dims, E: Expr, X: IndexExprs>(
 }
 
 /// Where the values of an index lie.
-pub(crate) enum Reach {
+pub(crate) enum IndexReach {
     /// All within the axis.
     Within,
     /// Elsewhere, or nobody knows yet. A declared dim may be without a size, and then have the greatest with which they lie within.
@@ -435,7 +435,7 @@ pub(crate) fn bind_affine(
     axis: Axis,
     at: usize,
     binding: &mut Binding<'_>,
-) -> Result<Reach, DimError> {
+) -> Result<IndexReach, DimError> {
     let mut values = IndexValues::constant(affine.offset);
     let mut open = None;
     let mut declared: SmallVec<[_; 2]> = SmallVec::new();
@@ -461,7 +461,7 @@ pub(crate) fn bind_affine(
             }
             _ => None,
         };
-        return Ok(Reach::Unknown { open });
+        return Ok(IndexReach::Unknown { open });
     }
     if let Some((dim, coefficient)) = open {
         // The one dim without a size gets the greatest size with which the index stays within the axis.
@@ -487,7 +487,7 @@ pub(crate) fn bind_affine(
     if within && !values.empty {
         binding.offset += axis.stride * affine.offset;
     }
-    Ok(if within { Reach::Within } else { Reach::Unknown { open: None } })
+    Ok(if within { IndexReach::Within } else { IndexReach::Unknown { open: None } })
 }
 
 /// The values of an index: from the least to the greatest, or none if a dim of it is empty.

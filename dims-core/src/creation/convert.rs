@@ -27,15 +27,17 @@ impl<L, R> AxisDims<R> for L
 where
     L: DimList<Brands: Sort>,
     <L::Brands as Sort>::Out: RemoveAll<L::Brands, SetNamed<L>, Out: Removal>,
-    NoDim<Twice<L>>: NamedOnce<Twice<L>, L>,
+    NoDim<ListedTwice<L>>: NamedOnce<ListedTwice<L>, L>,
     R: HasAxes<CountOf<L>, Rank0>,
 {
     type Set = SetNamed<L>;
 }
 
 /// The first dim that `L` names twice, or [`Nothing`](crate::set::Nothing).
-type Twice<L> =
-    <<<<L as DimList>::Brands as Sort>::Out as RemoveAll<<L as DimList>::Brands, SetNamed<L>>>::Out as Removal>::Twice;
+type ListedTwice<L> = <<<<L as DimList>::Brands as Sort>::Out as RemoveAll<
+    <L as DimList>::Brands,
+    SetNamed<L>,
+>>::Out as Removal>::Twice;
 
 /// How many dims are listed.
 pub type CountOf<L> = <<L as DimList>::Brands as NestedPairs>::Count;

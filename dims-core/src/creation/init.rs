@@ -30,7 +30,7 @@ use crate::create::{Chained, SizedDims, Written, sizes};
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::named::Named;
-use crate::random::{Stream, deviate, drawn, narrowed, unit};
+use crate::random::{RandomStream, deviate, drawn, narrowed, unit};
 use crate::set::{Dims, DimsOf, Union};
 use kernels::memory::destination::Destination;
 use kernels::scalar::Real;
@@ -45,12 +45,12 @@ fn fan<D: SizedDims, F: DimList>(dims: &D, _: &F) -> Result<f64, DimError> {
 
 /// Numbers with a normal distribution of mean 0.
 fn normal<T: Real, D: Written>(dims: D, deviation: f64, seed: u64) -> Result<Named<T, D::Set>, DimError> {
-    drawn(dims, |at| narrowed(deviation * deviate(Stream::Normal, seed, at)))
+    drawn(dims, |at| narrowed(deviation * deviate(RandomStream::Normal, seed, at)))
 }
 
 /// Numbers that are drawn evenly between `-most` and `most`.
 fn uniform<T: Real, D: SizedDims>(dims: D, most: f64, seed: u64) -> Result<Named<T, D::Set>, DimError> {
-    drawn(dims, |at| narrowed(most * (2.0 * unit(Stream::Uniform, seed, at) - 1.0)))
+    drawn(dims, |at| narrowed(most * (2.0 * unit(RandomStream::Uniform, seed, at) - 1.0)))
 }
 
 /// The weights of a map from the dims `inputs` to the dims `outputs`, as [`lecun_normal`] makes them: the fan-in is the product of the sizes of `inputs`.
@@ -162,7 +162,8 @@ pub fn try_truncated_normal<T: Real, D: SizedDims>(
 ) -> Result<Named<T, D::Set>, DimError> {
     drawn(dims, |at| {
         // Each try has a seed of its own.
-        let mut tries = (0..).map(|tried| deviate(Stream::Truncated, crate::random::split(seed, tried), at));
+        let mut tries =
+            (0..).map(|tried| deviate(RandomStream::Truncated, crate::random::split(seed, tried), at));
         narrowed(
             deviation * tries.find(|value| Float::abs(*value) <= 2.0).expect("a try succeeds in the end"),
         )
@@ -206,7 +207,7 @@ where
     let (rows, columns): (usize, usize) = (count(true), count(false));
     let (number, len) = (rows.min(columns), rows.max(columns));
     // As many numbers as elements, so this fits into memory where the result does, up to the size of an element.
-    let draw = |at: usize| deviate(Stream::Normal, seed, at as u64);
+    let draw = |at: usize| deviate(RandomStream::Normal, seed, at as u64);
     let mut vectors = Destination::New(number * len).from_fn(draw)?;
     for at in 0..number {
         let (done, rest) = vectors.split_at_mut(at * len);

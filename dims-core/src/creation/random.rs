@@ -23,7 +23,7 @@ use num_traits::Float;
 /// `rand`. (The numbers are digits of the golden ratio and of pi.)
 #[derive(Clone, Copy)]
 #[repr(u64)]
-pub(crate) enum Stream {
+pub(crate) enum RandomStream {
     Uniform = 0,
     Normal = 0x9E37_79B9_7F4A_7C15,
     Dropout = 0x243F_6A88_85A3_08D3,
@@ -36,7 +36,7 @@ pub(crate) enum Stream {
 
 /// The `at`th number of a seed.
 #[inline(always)]
-fn bits(stream: Stream, seed: u64, at: u64) -> u64 {
+fn bits(stream: RandomStream, seed: u64, at: u64) -> u64 {
     mixed(mixed(seed ^ stream as u64).wrapping_add(at.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15)))
 }
 
@@ -49,7 +49,7 @@ fn mixed(z: u64) -> u64 {
 
 /// The `at`th number of a seed, from 0 to 1, exclusive.
 #[inline(always)]
-pub(crate) fn unit(stream: Stream, seed: u64, at: u64) -> f64 {
+pub(crate) fn unit(stream: RandomStream, seed: u64, at: u64) -> f64 {
     (bits(stream, seed, at) >> 11) as f64 / (1u64 << 53) as f64
 }
 
@@ -87,7 +87,7 @@ pub(super) fn drawn<T: Real, D: Written>(
 
 /// The `at`th number of a seed, drawn evenly from 0 to 1, exclusive.
 fn uniform<T: Real>(seed: u64, at: u64) -> T {
-    let value = narrowed::<T>(unit(Stream::Uniform, seed, at));
+    let value = narrowed::<T>(unit(RandomStream::Uniform, seed, at));
     // Rounding to a narrow type can reach 1.
     if value < T::one() { value } else { T::one() - T::epsilon() }
 }
@@ -109,11 +109,11 @@ pub fn try_randn<T: Real, D: SizedDims>(dims: D, seed: u64) -> Result<Named<T, D
 
 /// The `at`th number of a seed with a normal distribution.
 fn normal<T: Real>(seed: u64, at: u64) -> T {
-    narrowed(deviate(Stream::Normal, seed, at))
+    narrowed(deviate(RandomStream::Normal, seed, at))
 }
 
 /// The `at`th number of a seed with a normal distribution, of mean 0 and variance 1.
-pub(super) fn deviate(stream: Stream, seed: u64, at: u64) -> f64 {
+pub(super) fn deviate(stream: RandomStream, seed: u64, at: u64) -> f64 {
     // G. E. P. Box, M. E. Muller, 1958, "A note on the generation of random normal deviates".
     let (u, v) = (1.0 - unit(stream, seed, 2 * at), unit(stream, seed, 2 * at + 1));
     Float::sqrt(-2.0 * Float::ln(u)) * Float::cos(core::f64::consts::TAU * v)
@@ -129,7 +129,7 @@ pub(super) fn deviate(stream: Stream, seed: u64, at: u64) -> f64 {
 /// assert_eq!(split(7, 2), seeds[2]);
 /// ```
 pub fn split(seed: u64, at: u64) -> u64 {
-    bits(Stream::Split, seed, at)
+    bits(RandomStream::Split, seed, at)
 }
 
 /// Elements that are drawn from a distribution by a generator of the crate `rand`, in the order in which the dims are written, the last one fastest.
@@ -250,7 +250,7 @@ where
     let mut data = computed::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
     for (at, value) in data.iter_mut().enumerate() {
         // Half a step above the number that is drawn: neither 0 nor 1, so that both logarithms are finite.
-        let u = unit(Stream::Categorical, seed, at as u64) + 0.5 / (1u64 << 53) as f64;
+        let u = unit(RandomStream::Categorical, seed, at as u64) + 0.5 / (1u64 << 53) as f64;
         let gumbel = -Float::ln(-Float::ln(u));
         *value = *value + narrowed(gumbel);
     }
@@ -295,7 +295,7 @@ pub fn try_bernoulli<A: Computable<Elem: Real>>(
         let what = format!("bernoulli with the probability {p}, which is not between 0 and 1");
         return Err(DimError::Shape { what });
     }
-    let is_drawn = |at: usize| unit(Stream::Bernoulli, seed, at as u64) < probability(at);
+    let is_drawn = |at: usize| unit(RandomStream::Bernoulli, seed, at as u64) < probability(at);
     let data =
         Destination::New(p.len()).from_fn(is_drawn).map_err(|error| shape.name_dims(error.into(), order))?;
     let sizes = shape.sizes_in(order);
@@ -334,7 +334,7 @@ where
     let indices = permutation.expr.all_mut();
     for at in (1..indices.len()).rev() {
         // (The upper half of a product: even up to a part in 2^64 for each index.)
-        let below = u128::from(bits(Stream::Permutation, seed, at as u64)) * (at as u128 + 1);
+        let below = u128::from(bits(RandomStream::Permutation, seed, at as u64)) * (at as u128 + 1);
         indices.swap(at, (below >> 64) as usize);
     }
     Ok(permutation)

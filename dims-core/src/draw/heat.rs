@@ -53,7 +53,8 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     where
         (I, J): DimsOf<Self::Dims, X>,
     {
-        let map = Map::of::<_, (I, J), X>(reference::<Self>(&self.borrowed()), &(down, right), IN_TERMINAL)?;
+        let map =
+            HeatMap::of::<_, (I, J), X>(reference::<Self>(&self.borrowed()), &(down, right), IN_TERMINAL)?;
         let mut text = map.title();
         for i in 0..map.shown(0) {
             text.push('\n');
@@ -86,7 +87,7 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     where
         (I, J): DimsOf<Self::Dims, X>,
     {
-        let map = Map::of::<_, (I, J), X>(reference::<Self>(&self.borrowed()), &(down, right), DRAWN)?;
+        let map = HeatMap::of::<_, (I, J), X>(reference::<Self>(&self.borrowed()), &(down, right), DRAWN)?;
         let mut svg = Svg::default();
         let left = 8 + CHARACTER * (map.names[0].chars().count() + 1);
         let top = 8 + 2 * LINE;
@@ -123,7 +124,7 @@ impl Flat for () {}
 impl Flat for (Rest<()>,) {}
 
 /// Elements of two dims.
-struct Map {
+struct HeatMap {
     names: [&'static str; 2],
     sizes: [usize; 2],
     /// The step between lines, and between columns, that are shown.
@@ -133,8 +134,8 @@ struct Map {
     greatest: f64,
 }
 
-impl Map {
-    fn of<A, D, X>(tensor: A, dims: &D, most: usize) -> Result<Map, DimError>
+impl HeatMap {
+    fn of<A, D, X>(tensor: A, dims: &D, most: usize) -> Result<HeatMap, DimError>
     where
         A: Computable<Rank = Rank0, Elem: CastTo<f64>>,
         D: DimsOf<A::Dims, X>,
@@ -148,7 +149,7 @@ impl Map {
         let sizes = [sizes[0], sizes[1]];
         let keys = <D as DimList>::KEYS.as_slice();
         let step = sizes.map(|size| size.div_ceil(most).max(1));
-        Ok(Map { names: [keys[0].name, keys[1].name], sizes, step, elements, least, greatest })
+        Ok(HeatMap { names: [keys[0].name, keys[1].name], sizes, step, elements, least, greatest })
     }
 
     fn shown(&self, axis: usize) -> usize {

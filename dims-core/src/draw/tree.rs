@@ -11,7 +11,7 @@ const GAP: usize = 16;
 const DOWN: usize = 64;
 
 /// An operand or a product.
-struct Node {
+struct TreeNode {
     label: String,
     note: String,
     parts: Option<(usize, usize)>,
@@ -33,7 +33,7 @@ impl EinsumPath {
         let mut right = 8;
         place(&mut nodes, root, &mut right);
         let mut svg = Svg::default();
-        let top = |node: &Node| LINE + 16 + DOWN * node.height;
+        let top = |node: &TreeNode| LINE + 16 + DOWN * node.height;
         svg.text(
             true,
             8,
@@ -59,15 +59,15 @@ impl EinsumPath {
     }
 
     /// The operands, then the products in their order.
-    fn nodes(&self) -> Vec<Node> {
+    fn nodes(&self) -> Vec<TreeNode> {
         let inputs: Vec<&str> =
             self.pattern.split("->").next().unwrap_or_default().split(',').map(str::trim).collect();
         let operands = self.steps.len() + 1;
-        let mut nodes: Vec<Node> = (0..operands)
+        let mut nodes: Vec<TreeNode> = (0..operands)
             .map(|at| {
                 // A pattern can be written in ways in which it does not show its operands one by one.
                 let label = if inputs.len() == operands { inputs[at].to_owned() } else { String::new() };
-                Node { label, note: format!("operand {at}"), parts: None, height: 0, middle: 0 }
+                TreeNode { label, note: format!("operand {at}"), parts: None, height: 0, middle: 0 }
             })
             .collect();
         let mut left: Vec<usize> = (0..operands).collect();
@@ -77,20 +77,26 @@ impl EinsumPath {
             left.push(nodes.len());
             let height = nodes[a].height.max(nodes[b].height) + 1;
             let note = format!("{:.2e} flops", step.flops);
-            nodes.push(Node { label: step.pattern.clone(), note, parts: Some((a, b)), height, middle: 0 });
+            nodes.push(TreeNode {
+                label: step.pattern.clone(),
+                note,
+                parts: Some((a, b)),
+                height,
+                middle: 0,
+            });
         }
         nodes
     }
 }
 
-impl Node {
+impl TreeNode {
     fn width(&self) -> usize {
         (CHARACTER * self.label.chars().count()).max(SMALL * self.note.chars().count()) + 16
     }
 }
 
 /// Puts a node and what it is made of to the right of all that have a place.
-fn place(nodes: &mut [Node], at: usize, right: &mut usize) {
+fn place(nodes: &mut [TreeNode], at: usize, right: &mut usize) {
     let half = nodes[at].width() / 2;
     let middle = match nodes[at].parts {
         None => *right + half,

@@ -15,7 +15,7 @@ use crate::storage::unchecked::{collect_lowered, collect_memory, copy_few, each_
 use alloc::vec::Vec;
 use kernels::copy::FEW;
 use kernels::load::Kernel;
-use kernels::loops::nest::{Nest, Parts};
+use kernels::loops::nest::{Nest, NestParts};
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, Step, note};
 use kernels::loops::stride::{AnyStride, StrideKind, UnitStride};
@@ -360,7 +360,7 @@ pub(crate) fn collect_by<W: StrideKind, E: Expr + ?Sized>(
         2.. if elementwise::in_parts::<E::Kernel<'_, W>>(nest, 4 * threads) => 4 * threads,
         threads => threads,
     };
-    let parts = if shares > 1 { nest.split(0, shares) } else { Parts::new() };
+    let parts = if shares > 1 { nest.split(0, shares) } else { NestParts::new() };
     let parts = if shares > 1 { &parts[..] } else { core::slice::from_ref(nest) };
     Ok(elementwise::collect(parts, |nest| expr.kernel::<W>(&mut nest.operands()), to)?)
 }

@@ -1,6 +1,6 @@
 //! The same elements along one more dim, which is a stride of 0 to whatever plans with them.
 
-use super::sized::{Both, Open};
+use super::sized::{Open, OpenInEither};
 use super::{Expr, Factors, Raw};
 use crate::brand::{Brand, DimInfo};
 use crate::dim::{DimRef, UNSIZED};
@@ -13,7 +13,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use kernels::contract;
-use kernels::loops::nest::{Nest, Operands};
+use kernels::loops::nest::{Nest, OperandRows};
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::StrideKind;
 use kernels::memory::axes::Axis;
@@ -49,7 +49,7 @@ impl<'a, E, S, B: Brand, O> Expand<'a, E, S, B, O> {
 impl<E: Expr, S: Dims, B: Brand, O: Open> Expr for Expand<'_, E, S, B, O> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = E::Elem;
-    type Open = Both<E::Open, O>;
+    type Open = OpenInEither<E::Open, O>;
     type Kernel<'k, W: StrideKind>
         = E::Kernel<'k, W>
     where
@@ -78,7 +78,7 @@ impl<E: Expr, S: Dims, B: Brand, O: Open> Expr for Expand<'_, E, S, B, O> {
     }
 
     #[inline(always)]
-    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
         self.inner.kernel::<W>(operands)
     }
 

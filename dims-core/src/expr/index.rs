@@ -5,8 +5,8 @@ use crate::error::DimError;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::{DimKey, Dims};
-use kernels::load::gather::{Computed, IndexedAxis, Indices};
-use kernels::loops::nest::Operands;
+use kernels::load::gather::{Computed, GatherIndices, IndexedAxis};
+use kernels::loops::nest::OperandRows;
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::AnyStride;
 #[cfg(feature = "std")]
@@ -20,7 +20,7 @@ pub trait IndexExprs {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
     #[doc(hidden)]
-    type Kernels<'k>: Indices
+    type Kernels<'k>: GatherIndices
     where
         Self: 'k;
 
@@ -61,7 +61,7 @@ pub trait IndexExprs {
 
     /// As [`Expr::kernel`].
     #[doc(hidden)]
-    fn kernels<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernels<'k>;
+    fn kernels<'k>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernels<'k>;
 }
 
 impl IndexExprs for () {
@@ -96,7 +96,7 @@ impl IndexExprs for () {
     fn write<'w>(&'w self, _: &mut Writer<'w>, _: Register) {}
 
     #[inline(always)]
-    fn kernels<'k>(&'k self, _: &mut Operands<'k>) {}
+    fn kernels<'k>(&'k self, _: &mut OperandRows<'k>) {}
 }
 
 /// One computed index, and the others.
@@ -199,12 +199,12 @@ where
         self.rest.write(writer, elements);
     }
 
-    fn kernels<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernels<'k> {
+    fn kernels<'k>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernels<'k> {
         // An index that is not active has no rows to take; its kernel is never asked.
         let index = if self.active {
             self.index.kernel::<AnyStride>(operands)
         } else {
-            self.index.kernel::<AnyStride>(&mut Operands::none())
+            self.index.kernel::<AnyStride>(&mut OperandRows::none())
         };
         Computed { index, active: self.active, target: self.target, rest: self.rest.kernels(operands) }
     }
@@ -253,7 +253,7 @@ impl<X: IndexExprs> IndexExprs for &X {
     }
 
     #[inline(always)]
-    fn kernels<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernels<'k> {
+    fn kernels<'k>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernels<'k> {
         (**self).kernels(operands)
     }
 }

@@ -12,7 +12,7 @@ use crate::set::{DimKey, Dims};
 use crate::storage::unchecked::{factor, strided};
 use alloc::string::String;
 use kernels::load::strided::Strided;
-use kernels::loops::nest::Operands;
+use kernels::loops::nest::OperandRows;
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::StrideKind;
 use kernels::memory::axes::{Axis, is_within};
@@ -98,7 +98,7 @@ impl<T: Element> Expr for Keyed<T> {
         self.row(shape, rows.push());
     }
 
-    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
         strided(self.elements(), operands.next_row(), ())
     }
 

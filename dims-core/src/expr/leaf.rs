@@ -24,7 +24,7 @@ use core::marker::PhantomData;
 use kernels::contract;
 use kernels::load::nodes::{Constant, Counter};
 use kernels::load::strided::Strided;
-use kernels::loops::nest::{Nest, Operands};
+use kernels::loops::nest::{Nest, OperandRows};
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::element;
 use kernels::loops::stride::StrideKind;
@@ -40,9 +40,9 @@ use kernels::trace::record::Writer;
 use smallvec::SmallVec;
 
 /// Where the dims of an operand stand among those of the loops; a constant, so that it costs nothing at run time.
-struct Embedding<S, U>(PhantomData<(S, U)>);
+struct DimPositions<S, U>(PhantomData<(S, U)>);
 
-impl<S: Dims, U: Dims> Embedding<S, U> {
+impl<S: Dims, U: Dims> DimPositions<S, U> {
     const POSITIONS: [usize; MAX_DIMS] = S::KEYS.positions_in(U::KEYS);
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn unify_axes<S: Dims, U: Dims>(
     origin: crate::error::Origin,
     shape: &mut Shape,
 ) -> Result<(), DimError> {
-    unify_at(named.as_slice(), &Embedding::<S, U>::POSITIONS, positional, origin, shape)
+    unify_at(named.as_slice(), &DimPositions::<S, U>::POSITIONS, positional, origin, shape)
 }
 
 /// The same, where the axes stand at these positions. (Inlined the positions are constants; in builds with debug assertions it is compiled once, as nothing here is generic.)
@@ -84,7 +84,7 @@ pub(crate) fn unify_positional(positional: &[Axis], shape: &mut Shape) -> Result
 /// One operand's strides along the loops.
 #[inline(always)]
 pub(crate) fn axes_row<S: Dims, U: Dims>(named: &S::Axes, positional: &[Axis], row: &mut [isize]) {
-    row_at(named.as_slice(), &Embedding::<S, U>::POSITIONS, positional, row);
+    row_at(named.as_slice(), &DimPositions::<S, U>::POSITIONS, positional, row);
 }
 
 /// The same, where the axes stand at these positions.
@@ -190,7 +190,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
     }
 
     #[inline(always)]
-    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
         strided(self.elements(), operands.next_row(), ())
     }
 
@@ -302,7 +302,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
     }
 
     #[inline(always)]
-    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
         let row = operands.next_row();
         let indices = self.indices().kernels(operands);
         strided(self.elements(), row, indices)
@@ -374,7 +374,7 @@ impl<T: Element> Expr for Scalar<T> {
     fn rows<U: Dims, R: Rank>(&self, _: &Shape, _: &mut Rows) {}
 
     #[inline(always)]
-    fn kernel<'k, W: StrideKind>(&'k self, _: &mut Operands<'k>) -> Constant<T> {
+    fn kernel<'k, W: StrideKind>(&'k self, _: &mut OperandRows<'k>) -> Constant<T> {
         Constant(self.0)
     }
 
@@ -451,7 +451,7 @@ impl<B: Brand, O: Open> Expr for Iota<'_, B, O> {
     }
 
     #[inline(always)]
-    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Counter<'k> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Counter<'k> {
         Counter::new(operands.next_row())
     }
 

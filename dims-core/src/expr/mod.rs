@@ -43,7 +43,7 @@ use crate::set::{DimKey, Dims};
 use evaluate::{collect_parts, in_place};
 use kernels::contract;
 use kernels::load::Kernel;
-use kernels::loops::nest::{Nest, Operands};
+use kernels::loops::nest::{Nest, OperandRows};
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::{AnyStride, StrideKind};
 use kernels::memory::axes::Axis;
@@ -158,7 +158,7 @@ pub trait Expr {
 
     /// The expression as a kernel, each operand with its row of the loop nest.
     #[doc(hidden)]
-    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W>;
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W>;
 
     /// The factors of a product as operands of a contraction, and its constant factor. Factors that do not lie in
     /// memory are computed, over the axes along which they vary.
@@ -259,7 +259,7 @@ pub struct Factors<'s, T> {
     /// The constant factor.
     pub scale: T,
     /// The others.
-    pub operands: SmallVec<[contract::Operand<'s, T>; 4]>,
+    pub operands: SmallVec<[contract::ContractionFactor<'s, T>; 4]>,
 }
 
 /// The lists that factors are added to.
@@ -320,7 +320,7 @@ where
     let len = shape.volume(&order, size_of::<E::Elem>())?;
     let nest = Nest::map(sizes, &order, &rows);
     let data = expr.collect(&nest, Destination::New(len))?;
-    factors.operands.push(contract::Operand::owned(data, &order, sizes));
+    factors.operands.push(contract::ContractionFactor::owned(data, &order, sizes));
     Ok(())
 }
 
@@ -383,7 +383,7 @@ impl<E: Expr> Expr for &E {
     }
 
     #[inline(always)]
-    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
         (**self).kernel::<W>(operands)
     }
 

@@ -1,7 +1,7 @@
 //! Inner nodes of expressions.
 
 use super::affine::Affine;
-use super::sized::Both;
+use super::sized::OpenInEither;
 use super::{Expr, Factors, Facts};
 use super::{FactorLists, FactorOf};
 use crate::error::DimError;
@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use kernels::contract;
 use kernels::load::nodes::{BinaryKernel, UnaryKernel};
 use kernels::load::select::SelectKernel;
-use kernels::loops::nest::Operands;
+use kernels::loops::nest::OperandRows;
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::StrideKind;
 use kernels::machine::isa::Baseline;
@@ -75,7 +75,7 @@ impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
     }
 
     #[inline(always)]
-    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
         UnaryKernel { op: &self.op, a: self.a.kernel::<W>(operands) }
     }
 
@@ -114,7 +114,7 @@ pub struct Binary<O, A, B> {
 impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = O::Out;
-    type Open = Both<A::Open, B::Open>;
+    type Open = OpenInEither<A::Open, B::Open>;
     type Kernel<'k, W: StrideKind>
         = BinaryKernel<'k, O, A::Kernel<'k, W>, B::Kernel<'k, W>>
     where
@@ -181,7 +181,7 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
     }
 
     #[inline(always)]
-    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
         BinaryKernel { op: &self.op, a: self.a.kernel::<W>(operands), b: self.b.kernel::<W>(operands) }
     }
 
@@ -258,7 +258,7 @@ pub struct Select<C, A, B> {
 impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, A, B> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = A::Elem;
-    type Open = Both<C::Open, Both<A::Open, B::Open>>;
+    type Open = OpenInEither<C::Open, OpenInEither<A::Open, B::Open>>;
     type Kernel<'k, W: StrideKind>
         = SelectKernel<C::Kernel<'k, W>, A::Kernel<'k, W>, B::Kernel<'k, W>>
     where
@@ -301,7 +301,7 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
     }
 
     #[inline(always)]
-    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
         let cond = self.cond.kernel::<W>(operands);
         let a = self.a.kernel::<W>(operands);
         let b = self.b.kernel::<W>(operands);

@@ -16,7 +16,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use kernels::contract;
 use kernels::load::strided::Strided;
-use kernels::loops::nest::{Nest, Operands};
+use kernels::loops::nest::{Nest, OperandRows};
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::StrideKind;
 use kernels::memory::axes::Axis;
@@ -115,7 +115,7 @@ impl<E: Packable, L: SetOf + Dims> Expr for Packed<E, L> {
     }
 
     #[inline(always)]
-    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
         // (`W` fixes the innermost stride at 1 only where `Facts::layout` does.)
         strided(self.0.memory().0, operands.next_row(), ())
     }

@@ -13,7 +13,7 @@ use crate::storage::unchecked::factor;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
-use kernels::loops::nest::{Nest, Operands};
+use kernels::loops::nest::{Nest, OperandRows};
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::StrideKind;
 use kernels::memory::axes::Axis;
@@ -223,7 +223,7 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
     }
 
     #[inline(always)]
-    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
         self.inner.kernel::<W>(operands)
     }
 

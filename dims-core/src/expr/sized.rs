@@ -10,12 +10,12 @@ use crate::brand::Brand;
 use crate::expr::keyed::Keyed;
 use crate::rank::Rank;
 use crate::set::ordered::SameBrand;
-use crate::set::remove::{Found, Remove, Taking};
+use crate::set::remove::{Found, RemovalStep, Remove};
 use crate::set::{Bool, Dims, MaybeDim, NoDim, Nothing};
 use crate::size::Size;
 use crate::storage::{Owned, View};
 
-pub use crate::types::open::{Both, NoSize, Open};
+pub use crate::types::open::{NoSize, Open, OpenInEither};
 
 /// An expression that may have a size for the dim `D`.
 pub trait Gives<D> {
@@ -38,11 +38,11 @@ impl<E> Without<E> for () {
 }
 
 impl<D: Brand, T: Without<E>, E: Gives<D>> Without<E> for NoSize<D, T> {
-    type First = <<Unsized<D, E> as Bool>::OrNothing<D> as MaybeDim>::Or<T::First>;
+    type First = <<LacksSize<D, E> as Bool>::OrNothing<D> as MaybeDim>::Or<T::First>;
 }
 
 /// Whether neither the expression `E` nor the dim `D` itself has a size for it.
-type Unsized<D, E> =
+type LacksSize<D, E> =
     <NoDim<<E as Gives<D>>::Found> as Bool>::And<<<<D as Brand>::Size as Size>::IsStatic as Bool>::Not>;
 
 impl<D, E: Gives<D>> Gives<D> for &E {
@@ -64,11 +64,11 @@ impl<D, T> Gives<D> for Scalar<T> {
     type Found = Nothing;
 }
 
-impl<D: MaybeDim, T, S: Dims<List: Remove<D, Out: Taking>>, R: Rank> Gives<D> for Owned<T, S, R> {
+impl<D: MaybeDim, T, S: Dims<List: Remove<D, Out: RemovalStep>>, R: Rank> Gives<D> for Owned<T, S, R> {
     type Found = Found<D, S>;
 }
 
-impl<D: MaybeDim, T, S: Dims<List: Remove<D, Out: Taking>>, R: Rank, X: Gives<D>> Gives<D>
+impl<D: MaybeDim, T, S: Dims<List: Remove<D, Out: RemovalStep>>, R: Rank, X: Gives<D>> Gives<D>
     for View<'_, T, S, R, X>
 {
     type Found = <Found<D, S> as MaybeDim>::Or<X::Found>;

@@ -9,12 +9,12 @@ use std::path::Path;
 
 /// The bytes of a file, at an address where elements of any type can lie: what is aligned in the file is aligned here.
 #[derive(Default)]
-pub struct Buffer {
+pub struct AlignedBytes {
     words: Vec<u64>,
     len: usize,
 }
 
-impl Buffer {
+impl AlignedBytes {
     /// Reads a file.
     ///
     /// # Errors
@@ -23,7 +23,7 @@ impl Buffer {
     pub fn read(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
         let failed = |error| FileError::Io { what: path.display().to_string(), error };
-        let mut buffer = Buffer::default();
+        let mut buffer = AlignedBytes::default();
         // What the system says of a file's size can be wrong; what it yields is not.
         File::open(path).and_then(|file| buffer.extend_from(file)).map_err(failed)?;
         Ok(buffer)
@@ -48,7 +48,7 @@ impl Buffer {
     ///
     /// If there is no memory for it.
     pub fn copied(bytes: &[u8]) -> Result<Self, FileError> {
-        let mut buffer = Buffer::default();
+        let mut buffer = AlignedBytes::default();
         buffer.extend(bytes).map_err(|error| FileError::Io { what: "a buffer".into(), error })?;
         Ok(buffer)
     }
@@ -66,7 +66,7 @@ impl Buffer {
     }
 }
 
-impl AsRef<[u8]> for Buffer {
+impl AsRef<[u8]> for AlignedBytes {
     fn as_ref(&self) -> &[u8] {
         &bytemuck::cast_slice(&self.words)[..self.len]
     }

@@ -9,7 +9,7 @@ use num_complex::Complex;
 
 /// What an element is in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ElementKind {
     /// `false` or `true`, one byte.
     Bool,
     /// An integer without a sign, of so many bytes.
@@ -24,20 +24,23 @@ pub enum Kind {
     Complex(usize),
 }
 
-impl Kind {
+impl ElementKind {
     /// Bytes of an element.
     pub fn bytes(self) -> usize {
         match self {
-            Kind::Bool => 1,
-            Kind::Brain => 2,
-            Kind::Unsigned(bytes) | Kind::Signed(bytes) | Kind::Float(bytes) | Kind::Complex(bytes) => bytes,
+            ElementKind::Bool => 1,
+            ElementKind::Brain => 2,
+            ElementKind::Unsigned(bytes)
+            | ElementKind::Signed(bytes)
+            | ElementKind::Float(bytes)
+            | ElementKind::Complex(bytes) => bytes,
         }
     }
 
     /// Bytes whose order is that of the machine that wrote them.
     fn part(self) -> usize {
         match self {
-            Kind::Complex(bytes) => bytes / 2,
+            ElementKind::Complex(bytes) => bytes / 2,
             kind => kind.bytes(),
         }
     }
@@ -50,7 +53,7 @@ impl Kind {
 )]
 pub trait Stored: Element + CheckedBitPattern + NoUninit {
     #[doc(hidden)]
-    const KIND: Kind;
+    const KIND: ElementKind;
     #[doc(hidden)]
     const NAME: &'static str;
     /// The nearest value of the type, if it is one of floats.
@@ -63,7 +66,7 @@ pub trait Stored: Element + CheckedBitPattern + NoUninit {
 macro_rules! stored {
     ($($t:ty, $name:literal, $kind:expr $(, $nearest:expr)?;)*) => {$(
         impl Stored for $t {
-            const KIND: Kind = $kind;
+            const KIND: ElementKind = $kind;
             const NAME: &'static str = $name;
             $(
                 fn nearest(value: f64) -> Option<Self> {
@@ -76,27 +79,27 @@ macro_rules! stored {
 }
 
 stored! {
-    bool, "bool", Kind::Bool;
-    u8, "u8", Kind::Unsigned(1);
-    u16, "u16", Kind::Unsigned(2);
-    u32, "u32", Kind::Unsigned(4);
-    u64, "u64", Kind::Unsigned(8);
-    usize, "usize", Kind::Unsigned(size_of::<usize>());
-    i8, "i8", Kind::Signed(1);
-    i16, "i16", Kind::Signed(2);
-    i32, "i32", Kind::Signed(4);
-    i64, "i64", Kind::Signed(8);
-    isize, "isize", Kind::Signed(size_of::<isize>());
-    f32, "f32", Kind::Float(4), |value| value as f32;
-    f64, "f64", Kind::Float(8), |value| value;
-    Complex<f32>, "Complex<f32>", Kind::Complex(8);
-    Complex<f64>, "Complex<f64>", Kind::Complex(16);
+    bool, "bool", ElementKind::Bool;
+    u8, "u8", ElementKind::Unsigned(1);
+    u16, "u16", ElementKind::Unsigned(2);
+    u32, "u32", ElementKind::Unsigned(4);
+    u64, "u64", ElementKind::Unsigned(8);
+    usize, "usize", ElementKind::Unsigned(size_of::<usize>());
+    i8, "i8", ElementKind::Signed(1);
+    i16, "i16", ElementKind::Signed(2);
+    i32, "i32", ElementKind::Signed(4);
+    i64, "i64", ElementKind::Signed(8);
+    isize, "isize", ElementKind::Signed(size_of::<isize>());
+    f32, "f32", ElementKind::Float(4), |value| value as f32;
+    f64, "f64", ElementKind::Float(8), |value| value;
+    Complex<f32>, "Complex<f32>", ElementKind::Complex(8);
+    Complex<f64>, "Complex<f64>", ElementKind::Complex(16);
 }
 
 #[cfg(feature = "half")]
 stored! {
-    half::f16, "f16", Kind::Float(2), half::f16::from_f64;
-    half::bf16, "bf16", Kind::Brain, half::bf16::from_f64;
+    half::f16, "f16", ElementKind::Float(2), half::f16::from_f64;
+    half::bf16, "bf16", ElementKind::Brain, half::bf16::from_f64;
 }
 
 /// The elements as the bytes of a little-endian machine.

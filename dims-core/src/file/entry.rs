@@ -1,6 +1,6 @@
 //! One tensor of a file.
 
-use super::element::{self, Kind, Stored};
+use super::element::{self, ElementKind, Stored};
 use super::error::FileError;
 use super::names::AxisName;
 use crate::convert::{AxisDims, CountOf};
@@ -12,13 +12,13 @@ use crate::set::{DimKey, Dims, MAX_DIMS, Sorted};
 use crate::storage::{Owned, View};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use smallvec::SmallVec;
+use kernels::loops::axes::{Order, Sizes};
 
 /// A tensor as it stands in a file.
 pub struct Entry<'f> {
     pub(super) tensor: String,
     /// What the elements are, and what the file calls it.
-    pub(super) kind: Option<Kind>,
+    pub(super) kind: Option<ElementKind>,
     pub(super) called: String,
     pub(super) sizes: Vec<usize>,
     /// Whether the first axis is the innermost one, as in Fortran.
@@ -28,8 +28,6 @@ pub struct Entry<'f> {
     pub(super) names: Option<Vec<AxisName>>,
     pub(super) bytes: &'f [u8],
 }
-
-pub(super) type Positions = SmallVec<[usize; 8]>;
 
 impl<'f> Entry<'f> {
     /// The sizes of the axes, in the file's order.
@@ -121,8 +119,8 @@ impl<'f> Entry<'f> {
     }
 
     /// The positions and the sizes of the axes, as they lie in memory.
-    pub(crate) fn outermost_first(&self, order: &[usize]) -> (Positions, Positions) {
-        let (mut order, mut sizes) = (Positions::from(order), Positions::from(&self.sizes[..]));
+    pub(crate) fn outermost_first(&self, order: &[usize]) -> (Order, Sizes) {
+        let (mut order, mut sizes) = (Order::from(order), Sizes::from(&self.sizes[..]));
         if self.reversed {
             order.reverse();
             sizes.reverse();
@@ -134,12 +132,12 @@ impl<'f> Entry<'f> {
     #[cfg(feature = "safetensors")]
     pub(crate) fn converted<T: Stored>(&self) -> Result<Option<Vec<T>>, FileError> {
         match self.kind {
-            Some(Kind::Float(4)) => self.converted_from::<f32, T>(),
-            Some(Kind::Float(8)) => self.converted_from::<f64, T>(),
+            Some(ElementKind::Float(4)) => self.converted_from::<f32, T>(),
+            Some(ElementKind::Float(8)) => self.converted_from::<f64, T>(),
             #[cfg(feature = "half")]
-            Some(Kind::Float(2)) => self.converted_from::<half::f16, T>(),
+            Some(ElementKind::Float(2)) => self.converted_from::<half::f16, T>(),
             #[cfg(feature = "half")]
-            Some(Kind::Brain) => self.converted_from::<half::bf16, T>(),
+            Some(ElementKind::Brain) => self.converted_from::<half::bf16, T>(),
             _ => Ok(None),
         }
     }
@@ -175,13 +173,13 @@ impl<'f> Entry<'f> {
     }
 
     /// Where each of the file's axes stands in the set `S`, by their names.
-    pub(crate) fn named<S: Dims>(&self) -> Result<Positions, FileError> {
+    pub(crate) fn named<S: Dims>(&self) -> Result<Order, FileError> {
         let keys = S::KEYS.as_slice();
         let Some(names) = &self.names else {
             let why = "the file does not name its axes, so say their order: `load_as` or `view_as`";
             return Err(self.mismatch(keys, why.into()));
         };
-        let mut order = Positions::new();
+        let mut order = Order::new();
         for (axis, &size) in names.iter().zip(&self.sizes) {
             let Some(at) = keys.iter().position(|key| key.name == axis.name) else {
                 return Err(self.mismatch(keys, format!("`{}` is not one of them", axis.name)));
@@ -200,7 +198,7 @@ impl<'f> Entry<'f> {
     }
 
     /// Where each of the dims, as they are stated, stands in their set.
-    pub(super) fn stated<L>(&self, dims: &L) -> Result<Positions, FileError>
+    pub(super) fn stated<L>(&self, dims: &L) -> Result<Order, FileError>
     where
         L: AxisDims<CountOf<L>>,
     {

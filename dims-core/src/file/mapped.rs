@@ -7,9 +7,9 @@ use std::fs::File;
 use std::path::Path;
 
 /// The bytes of a file, mapped into the address space: the system reads them from disk when they are looked at.
-pub struct Mapped(Mmap);
+pub struct MappedFile(Mmap);
 
-impl Mapped {
+impl MappedFile {
     /// Maps a file for reading.
     ///
     /// # Safety
@@ -25,11 +25,11 @@ impl Mapped {
         let failed = |error| FileError::Io { what: path.display().to_string(), error };
         let file = File::open(path).map_err(failed)?;
         // SAFETY: the caller's promise is what `Mmap` asks for.
-        unsafe { Mmap::map(&file) }.map(Mapped).map_err(failed)
+        unsafe { Mmap::map(&file) }.map(MappedFile).map_err(failed)
     }
 }
 
-impl AsRef<[u8]> for Mapped {
+impl AsRef<[u8]> for MappedFile {
     fn as_ref(&self) -> &[u8] {
         &self.0
     }

@@ -14,7 +14,7 @@
 //! with a dim that has its role or none, and [`redefine`](crate::restructure::Restructure::redefine) that.
 //!
 //! ```text
-//! let file = safetensors::Reader::open("model.safetensors")?;
+//! let file = safetensors::SafetensorsReader::open("model.safetensors")?;
 //! let w: Tensor<f32, (Out, In)> = file.get("w")?.load()?;        // names, sizes and element type are checked
 //! let w = file.get("w")?.load_as::<f32, _>((Out, In))?;          // the file has no names: this is the order of its axes
 //! let w: Tensor<f32, (Out, In)> = file.get("w")?.view()?.eval(); // `view` copies nothing
@@ -25,7 +25,7 @@
 //! A file is read with suspicion: one that is cut off, or lies, or claims what it has not, is a [`FileError`]. Nothing is
 //! allocated for what a file merely says; only what is there is read.
 //!
-//! With `memmap`, [`Mapped`] is a file in the address space: a reader of one yields views that the system reads from disk when they
+//! With `memmap`, [`MappedFile`] is a file in the address space: a reader of one yields views that the system reads from disk when they
 //! are looked at.
 
 mod buffer;
@@ -45,9 +45,9 @@ pub mod npz;
 #[cfg(feature = "safetensors")]
 pub mod safetensors;
 
-pub use buffer::Buffer;
+pub use buffer::AlignedBytes;
 pub use element::Stored;
 pub use entry::Entry;
 pub use error::FileError;
 #[cfg(feature = "memmap")]
-pub use mapped::Mapped;
+pub use mapped::MappedFile;

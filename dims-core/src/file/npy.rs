@@ -9,9 +9,9 @@
 //! The comment is ours: numpy skips it. What is read here is that dictionary and nothing else of Python, by hand, because a parser of all
 //! literals goes as deep as a file nests its brackets.
 
-use super::element::{Kind, Stored, encoded};
+use super::element::{ElementKind, Stored, encoded};
 use super::names::{read, shortened, written};
-use super::{Buffer, Entry, FileError};
+use super::{AlignedBytes, Entry, FileError};
 use crate::plan::shape::volume;
 use crate::rank::Rank0;
 use crate::set::Dims;
@@ -37,7 +37,7 @@ fn invalid(what: impl Into<String>) -> FileError {
 }
 
 /// A file for reading.
-pub struct Reader<B = Buffer> {
+pub struct NpyReader<B = AlignedBytes> {
     /// What messages call the tensor.
     name: String,
     bytes: B,
@@ -45,18 +45,18 @@ pub struct Reader<B = Buffer> {
     start: usize,
 }
 
-impl Reader {
+impl NpyReader {
     /// Reads a file into memory.
     ///
     /// # Errors
     ///
     /// If the file cannot be read, or is not a valid one.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
-        Self::new(Buffer::read(&path)?).map_err(|error| error.of(path.as_ref()))
+        Self::new(AlignedBytes::read(&path)?).map_err(|error| error.of(path.as_ref()))
     }
 }
 
-impl<B: AsRef<[u8]>> Reader<B> {
+impl<B: AsRef<[u8]>> NpyReader<B> {
     /// A file that is in memory already, or mapped into it.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl<B: AsRef<[u8]>> Reader<B> {
 
     pub(super) fn named(name: &str, bytes: B) -> Result<Self, FileError> {
         let (header, start) = Header::read(bytes.as_ref())?;
-        Ok(Reader { name: name.into(), bytes, header, start })
+        Ok(NpyReader { name: name.into(), bytes, header, start })
     }
 
     /// How many bytes the elements take, as the header says; none if it says that they are of a type that is not known here, as nobody will
@@ -101,8 +101,8 @@ impl<B: AsRef<[u8]>> Reader<B> {
 }
 
 /// The bytes of a file up to its elements, from what yields a file.
-pub(super) fn head(mut file: impl Read) -> Result<Buffer, std::io::Error> {
-    let mut head = Buffer::default();
+pub(super) fn head(mut file: impl Read) -> Result<AlignedBytes, std::io::Error> {
+    let mut head = AlignedBytes::default();
     // What is wrong with a header, or that it ends too soon, is found when it is looked at.
     head.extend_from(file.by_ref().take(SHORTEST as u64))?;
     let len = match *head.as_ref() {
@@ -252,7 +252,7 @@ impl<'t> Words<'t> {
 }
 
 /// What `descr` says: the kind of the elements, and whether their bytes are in the order of another machine.
-fn kind(descr: &str) -> Option<(Kind, bool)> {
+fn kind(descr: &str) -> Option<(ElementKind, bool)> {
     let mut chars = descr.chars();
     let foreign = match chars.next()? {
         '<' => cfg!(target_endian = "big"),
@@ -261,33 +261,33 @@ fn kind(descr: &str) -> Option<(Kind, bool)> {
         _ => return None,
     };
     let kind = match (chars.next()?, chars.as_str()) {
-        ('b', "1") => Kind::Bool,
-        ('u', "1") => Kind::Unsigned(1),
-        ('u', "2") => Kind::Unsigned(2),
-        ('u', "4") => Kind::Unsigned(4),
-        ('u', "8") => Kind::Unsigned(8),
-        ('i', "1") => Kind::Signed(1),
-        ('i', "2") => Kind::Signed(2),
-        ('i', "4") => Kind::Signed(4),
-        ('i', "8") => Kind::Signed(8),
-        ('f', "2") => Kind::Float(2),
-        ('f', "4") => Kind::Float(4),
-        ('f', "8") => Kind::Float(8),
-        ('c', "8") => Kind::Complex(8),
-        ('c', "16") => Kind::Complex(16),
+        ('b', "1") => ElementKind::Bool,
+        ('u', "1") => ElementKind::Unsigned(1),
+        ('u', "2") => ElementKind::Unsigned(2),
+        ('u', "4") => ElementKind::Unsigned(4),
+        ('u', "8") => ElementKind::Unsigned(8),
+        ('i', "1") => ElementKind::Signed(1),
+        ('i', "2") => ElementKind::Signed(2),
+        ('i', "4") => ElementKind::Signed(4),
+        ('i', "8") => ElementKind::Signed(8),
+        ('f', "2") => ElementKind::Float(2),
+        ('f', "4") => ElementKind::Float(4),
+        ('f', "8") => ElementKind::Float(8),
+        ('c', "8") => ElementKind::Complex(8),
+        ('c', "16") => ElementKind::Complex(16),
         _ => return None,
     };
     Some((kind, foreign))
 }
 
-fn descr(kind: Kind) -> Option<String> {
+fn descr(kind: ElementKind) -> Option<String> {
     let letter = match kind {
-        Kind::Bool => 'b',
-        Kind::Unsigned(_) => 'u',
-        Kind::Signed(_) => 'i',
-        Kind::Float(_) => 'f',
-        Kind::Complex(_) => 'c',
-        Kind::Brain => return None,
+        ElementKind::Bool => 'b',
+        ElementKind::Unsigned(_) => 'u',
+        ElementKind::Signed(_) => 'i',
+        ElementKind::Float(_) => 'f',
+        ElementKind::Complex(_) => 'c',
+        ElementKind::Brain => return None,
     };
     let order = if kind.bytes() == 1 { '|' } else { '<' };
     Some(format!("{order}{letter}{}", kind.bytes()))
@@ -313,7 +313,7 @@ where
 
 /// The bytes of a file whose elements, the last axis fastest, are these bytes.
 pub(super) fn of_elements(
-    kind: Kind,
+    kind: ElementKind,
     names: &str,
     sizes: &[usize],
     elements: &[u8],

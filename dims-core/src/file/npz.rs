@@ -2,7 +2,7 @@
 
 use super::element::{Stored, streamed};
 use super::names::shortened;
-use super::{Buffer, Entry, FileError, npy};
+use super::{AlignedBytes, Entry, FileError, npy};
 use crate::convert::{AxisDims, CountOf};
 use crate::named::Named;
 use crate::rank::Rank0;
@@ -26,22 +26,22 @@ fn invalid(error: &ZipError) -> FileError {
 }
 
 /// A file for reading, from which tensors are taken one by one.
-pub struct Reader<B: AsRef<[u8]> = Buffer> {
+pub struct NpzReader<B: AsRef<[u8]> = AlignedBytes> {
     archive: ZipArchive<Cursor<B>>,
 }
 
-impl Reader {
+impl NpzReader {
     /// Reads a file into memory.
     ///
     /// # Errors
     ///
     /// If the file cannot be read, or is not a valid one.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
-        Self::new(Buffer::read(&path)?).map_err(|error| error.of(path.as_ref()))
+        Self::new(AlignedBytes::read(&path)?).map_err(|error| error.of(path.as_ref()))
     }
 }
 
-impl<B: AsRef<[u8]>> Reader<B> {
+impl<B: AsRef<[u8]>> NpzReader<B> {
     /// A file that is in memory already, or mapped into it.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ impl<B: AsRef<[u8]>> Reader<B> {
     /// If it is not a valid one.
     pub fn new(bytes: B) -> Result<Self, FileError> {
         let archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| invalid(&error))?;
-        Ok(Reader { archive })
+        Ok(NpzReader { archive })
     }
 
     /// The names of the tensors, sorted.
@@ -65,45 +65,49 @@ impl<B: AsRef<[u8]>> Reader<B> {
     ///
     /// # Errors
     ///
-    /// As for [`get`](Reader::get) and [`Entry::load`].
+    /// As for [`get`](NpzReader::get) and [`Entry::load`].
     pub fn load<T: Stored, S: Sorted>(&mut self, tensor: &str) -> Result<Named<T, S>, FileError> {
         let mut member = self.member(tensor)?;
-        let head =
-            npy::Reader::named(tensor, npy::head(&mut member.file).map_err(|error| member.failed(error))?)?;
+        let head = npy::NpyReader::named(
+            tensor,
+            npy::head(&mut member.file).map_err(|error| member.failed(error))?,
+        )?;
         let entry = head.get()?;
         let order = entry.named::<S>()?;
         Ok(entry.of_elements(member.elements(&head, &entry)?, &order))
     }
 
-    /// As [`load`](Reader::load), with a dim for each axis, in the order of the file's axes: see [`Entry::load_as`].
+    /// As [`load`](NpzReader::load), with a dim for each axis, in the order of the file's axes: see [`Entry::load_as`].
     ///
     /// # Errors
     ///
-    /// As for [`get`](Reader::get) and [`Entry::load_as`].
+    /// As for [`get`](NpzReader::get) and [`Entry::load_as`].
     pub fn load_as<T: Stored, L>(&mut self, tensor: &str, dims: L) -> Result<Named<T, L::Set>, FileError>
     where
         L: AxisDims<CountOf<L>>,
     {
         let mut member = self.member(tensor)?;
-        let head =
-            npy::Reader::named(tensor, npy::head(&mut member.file).map_err(|error| member.failed(error))?)?;
+        let head = npy::NpyReader::named(
+            tensor,
+            npy::head(&mut member.file).map_err(|error| member.failed(error))?,
+        )?;
         let entry = head.get()?;
         let order = entry.stated::<L>(&dims)?;
         Ok(entry.of_elements(member.elements(&head, &entry)?, &order))
     }
 
-    /// The tensor of that name, unpacked: for views of it, or where the sizes are to be looked at first. Else [`load`](Reader::load) takes
+    /// The tensor of that name, unpacked: for views of it, or where the sizes are to be looked at first. Else [`load`](NpzReader::load) takes
     /// half the memory.
     ///
     /// # Errors
     ///
     /// If there is none, or it is not valid, is longer or shorter than its header says, or has not the checksum that the archive says.
-    pub fn get(&mut self, tensor: &str) -> Result<npy::Reader, FileError> {
+    pub fn get(&mut self, tensor: &str) -> Result<npy::NpyReader, FileError> {
         let mut member = self.member(tensor)?;
         let mut bytes = npy::head(&mut member.file).map_err(|error| member.failed(error))?;
-        let len = npy::Reader::named(tensor, &bytes)?.len()?;
+        let len = npy::NpyReader::named(tensor, &bytes)?.len()?;
         bytes.extend_from(member.file.by_ref().take(len as u64)).map_err(|error| member.failed(error))?;
-        let unpacked = npy::Reader::named(tensor, bytes)?;
+        let unpacked = npy::NpyReader::named(tensor, bytes)?;
         member.end()?;
         Ok(unpacked)
     }
@@ -130,7 +134,7 @@ impl<B: AsRef<[u8]>> Member<'_, B> {
     }
 
     /// The elements, of which there must be as many as the header says.
-    fn elements<T: Stored>(&mut self, head: &npy::Reader, entry: &Entry<'_>) -> Result<Vec<T>, FileError> {
+    fn elements<T: Stored>(&mut self, head: &npy::NpyReader, entry: &Entry<'_>) -> Result<Vec<T>, FileError> {
         entry.check_kind::<T>()?;
         let count = head.len()? / size_of::<T>();
         let elements = streamed(
@@ -155,19 +159,19 @@ impl<B: AsRef<[u8]>> Member<'_, B> {
 }
 
 /// A file for writing: tensors, with the names of their dims.
-pub struct Writer {
+pub struct NpzWriter {
     archive: ZipWriter<Cursor<Vec<u8>>>,
     tensors: Vec<String>,
     options: SimpleFileOptions,
 }
 
-impl Default for Writer {
+impl Default for NpzWriter {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Writer {
+impl NpzWriter {
     /// No tensors yet; what is put in is stored as it is, as `numpy.savez` does.
     pub fn new() -> Self {
         Self::with(CompressionMethod::Stored)
@@ -180,7 +184,7 @@ impl Writer {
 
     fn with(method: CompressionMethod) -> Self {
         let options = SimpleFileOptions::default().compression_method(method);
-        Writer { archive: ZipWriter::new(Cursor::default()), tensors: Vec::new(), options }
+        NpzWriter { archive: ZipWriter::new(Cursor::default()), tensors: Vec::new(), options }
     }
 
     /// Adds a tensor, computed if it is an expression.
@@ -223,7 +227,7 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// As for [`into_bytes`](Writer::into_bytes), and if the file cannot be written.
+    /// As for [`into_bytes`](NpzWriter::into_bytes), and if the file cannot be written.
     pub fn save(self, path: impl AsRef<Path>) -> Result<(), FileError> {
         let path = path.as_ref();
         let failed = |error| FileError::Io { what: path.display().to_string(), error };

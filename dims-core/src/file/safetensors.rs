@@ -1,10 +1,10 @@
 //! Files of [safetensors](https://github.com/huggingface/safetensors), by the crate of that name.
 
-use super::element::{Kind, Stored, encoded};
+use super::element::{ElementKind, Stored, encoded};
 use super::names::{read, shortened, written};
 #[cfg(feature = "npy")]
 use super::npy;
-use super::{Buffer, Entry, FileError};
+use super::{AlignedBytes, Entry, FileError};
 use crate::rank::Rank0;
 use crate::set::{DimKey, Dims};
 use crate::tensor::Computable;
@@ -22,42 +22,42 @@ fn names_of(tensor: &str) -> String {
     format!("dims of {tensor}")
 }
 
-fn dtype(kind: Kind) -> Option<Dtype> {
+fn dtype(kind: ElementKind) -> Option<Dtype> {
     Some(match kind {
-        Kind::Bool => Dtype::BOOL,
-        Kind::Unsigned(1) => Dtype::U8,
-        Kind::Unsigned(2) => Dtype::U16,
-        Kind::Unsigned(4) => Dtype::U32,
-        Kind::Unsigned(8) => Dtype::U64,
-        Kind::Signed(1) => Dtype::I8,
-        Kind::Signed(2) => Dtype::I16,
-        Kind::Signed(4) => Dtype::I32,
-        Kind::Signed(8) => Dtype::I64,
-        Kind::Float(2) => Dtype::F16,
-        Kind::Float(4) => Dtype::F32,
-        Kind::Float(8) => Dtype::F64,
-        Kind::Brain => Dtype::BF16,
-        Kind::Complex(8) => Dtype::C64,
+        ElementKind::Bool => Dtype::BOOL,
+        ElementKind::Unsigned(1) => Dtype::U8,
+        ElementKind::Unsigned(2) => Dtype::U16,
+        ElementKind::Unsigned(4) => Dtype::U32,
+        ElementKind::Unsigned(8) => Dtype::U64,
+        ElementKind::Signed(1) => Dtype::I8,
+        ElementKind::Signed(2) => Dtype::I16,
+        ElementKind::Signed(4) => Dtype::I32,
+        ElementKind::Signed(8) => Dtype::I64,
+        ElementKind::Float(2) => Dtype::F16,
+        ElementKind::Float(4) => Dtype::F32,
+        ElementKind::Float(8) => Dtype::F64,
+        ElementKind::Brain => Dtype::BF16,
+        ElementKind::Complex(8) => Dtype::C64,
         _ => return None,
     })
 }
 
-fn kind(dtype: Dtype) -> Option<Kind> {
+fn kind(dtype: Dtype) -> Option<ElementKind> {
     Some(match dtype {
-        Dtype::BOOL => Kind::Bool,
-        Dtype::U8 => Kind::Unsigned(1),
-        Dtype::U16 => Kind::Unsigned(2),
-        Dtype::U32 => Kind::Unsigned(4),
-        Dtype::U64 => Kind::Unsigned(8),
-        Dtype::I8 => Kind::Signed(1),
-        Dtype::I16 => Kind::Signed(2),
-        Dtype::I32 => Kind::Signed(4),
-        Dtype::I64 => Kind::Signed(8),
-        Dtype::F16 => Kind::Float(2),
-        Dtype::F32 => Kind::Float(4),
-        Dtype::F64 => Kind::Float(8),
-        Dtype::BF16 => Kind::Brain,
-        Dtype::C64 => Kind::Complex(8),
+        Dtype::BOOL => ElementKind::Bool,
+        Dtype::U8 => ElementKind::Unsigned(1),
+        Dtype::U16 => ElementKind::Unsigned(2),
+        Dtype::U32 => ElementKind::Unsigned(4),
+        Dtype::U64 => ElementKind::Unsigned(8),
+        Dtype::I8 => ElementKind::Signed(1),
+        Dtype::I16 => ElementKind::Signed(2),
+        Dtype::I32 => ElementKind::Signed(4),
+        Dtype::I64 => ElementKind::Signed(8),
+        Dtype::F16 => ElementKind::Float(2),
+        Dtype::F32 => ElementKind::Float(4),
+        Dtype::F64 => ElementKind::Float(8),
+        Dtype::BF16 => ElementKind::Brain,
+        Dtype::C64 => ElementKind::Complex(8),
         _ => return None,
     })
 }
@@ -67,24 +67,24 @@ fn invalid(error: &SafeTensorError) -> FileError {
 }
 
 /// A file for reading: its bytes, and what its header says of them.
-pub struct Reader<B = Buffer> {
+pub struct SafetensorsReader<B = AlignedBytes> {
     bytes: B,
     header: usize,
     metadata: Metadata,
 }
 
-impl Reader {
+impl SafetensorsReader {
     /// Reads a file into memory.
     ///
     /// # Errors
     ///
     /// If the file cannot be read, or is not a valid one.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
-        Self::new(Buffer::read(&path)?).map_err(|error| error.of(path.as_ref()))
+        Self::new(AlignedBytes::read(&path)?).map_err(|error| error.of(path.as_ref()))
     }
 }
 
-impl<B: AsRef<[u8]>> Reader<B> {
+impl<B: AsRef<[u8]>> SafetensorsReader<B> {
     /// A file that is in memory already, or mapped into it.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ impl<B: AsRef<[u8]>> Reader<B> {
     pub fn new(bytes: B) -> Result<Self, FileError> {
         let (header, metadata) =
             SafeTensors::read_metadata(bytes.as_ref()).map_err(|error| invalid(&error))?;
-        Ok(Reader { bytes, header: size_of::<u64>() + header, metadata })
+        Ok(SafetensorsReader { bytes, header: size_of::<u64>() + header, metadata })
     }
 
     /// The names of the tensors, sorted.
@@ -103,13 +103,13 @@ impl<B: AsRef<[u8]>> Reader<B> {
         names
     }
 
-    /// The text under a name in the metadata, as [`Writer::note`] puts it there.
+    /// The text under a name in the metadata, as [`SafetensorsWriter::note`] puts it there.
     ///
     /// ```
-    /// use typed_dims::file::safetensors::{Reader, Writer};
+    /// use typed_dims::file::safetensors::{SafetensorsReader, SafetensorsWriter};
     ///
-    /// let bytes = Writer::new().note("steps", "500")?.to_bytes()?;
-    /// let file = Reader::new(bytes)?;
+    /// let bytes = SafetensorsWriter::new().note("steps", "500")?.to_bytes()?;
+    /// let file = SafetensorsReader::new(bytes)?;
     /// assert_eq!((file.note("steps"), file.note("seed")), (Some("500"), None));
     /// # Ok::<(), typed_dims::file::FileError>(())
     /// ```
@@ -147,17 +147,17 @@ impl<B: AsRef<[u8]>> Reader<B> {
 /// A file for writing: tensors, with the names of their dims.
 ///
 /// ```text
-/// let mut file = safetensors::Writer::new();
+/// let mut file = safetensors::SafetensorsWriter::new();
 /// file.put("w", &w)?.put("b", &b)?;
 /// file.save("model.safetensors")?;
 /// ```
 #[derive(Default)]
-pub struct Writer {
+pub struct SafetensorsWriter {
     tensors: Vec<(String, Dtype, Vec<usize>, Vec<u8>)>,
     metadata: HashMap<String, String>,
 }
 
-impl Writer {
+impl SafetensorsWriter {
     /// No tensors yet.
     pub fn new() -> Self {
         Self::default()
@@ -181,7 +181,7 @@ impl Writer {
             tensor.expr,
             &shape,
             &order,
-            "safetensors::Writer::put",
+            "SafetensorsWriter::put",
         )?;
         self.put_elements(name, A::Dims::KEYS.as_slice(), shape.sizes(), &data)?;
         Ok(self)
@@ -233,7 +233,7 @@ impl Writer {
     /// If numpy does not have the elements of a tensor.
     #[cfg(feature = "npy")]
     pub(crate) fn to_npz(&self) -> Result<Vec<u8>, FileError> {
-        let mut archive = super::npz::Writer::new();
+        let mut archive = super::npz::NpzWriter::new();
         let mut notes: BTreeMap<&str, &str> =
             self.metadata.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
         for (name, dtype, sizes, bytes) in &self.tensors {
@@ -242,7 +242,7 @@ impl Writer {
             archive.put_file(name, &npy::of_elements(kind, names, sizes, bytes)?)?;
         }
         for (name, text) in notes {
-            let bytes = npy::of_elements(Kind::Unsigned(1), "Byte", &[text.len()], text.as_bytes())?;
+            let bytes = npy::of_elements(ElementKind::Unsigned(1), "Byte", &[text.len()], text.as_bytes())?;
             archive.put_file(&format!("{}{name}", super::npz::TEXT_OF), &bytes)?;
         }
         archive.into_bytes()
@@ -266,7 +266,7 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// As for [`to_bytes`](Writer::to_bytes), and if the file cannot be written.
+    /// As for [`to_bytes`](SafetensorsWriter::to_bytes), and if the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), FileError> {
         let path = path.as_ref();
         let failed = |error| FileError::Io { what: path.display().to_string(), error };

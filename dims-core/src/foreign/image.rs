@@ -37,14 +37,14 @@ macro_rules! channels {
 
 channels!(Luma Rank2, LumaA Rank3, Rgb Rank3, Rgba Rank3);
 
-pub(crate) type Buffer<P> = ImageBuffer<P, Vec<<P as Pixel>::Subpixel>>;
+pub(crate) type ImageOf<P> = ImageBuffer<P, Vec<<P as Pixel>::Subpixel>>;
 
 /// Lines, columns, channels.
-pub(crate) fn sizes<P: Channels>(image: &Buffer<P>) -> [usize; 3] {
+pub(crate) fn sizes<P: Channels>(image: &ImageOf<P>) -> [usize; 3] {
     [image.height() as usize, image.width() as usize, P::CHANNEL_COUNT.into()]
 }
 
-impl<P: Channels> IntoTensor for Buffer<P> {
+impl<P: Channels> IntoTensor for ImageOf<P> {
     type Elem = P::Subpixel;
     type Rank = P::Rank;
 
@@ -96,7 +96,7 @@ fn image_of<P: Pixel>(
     sizes: &[usize],
     names: &[&'static str],
     second_origin: Origin,
-) -> Result<Buffer<P>, DimError> {
+) -> Result<ImageOf<P>, DimError> {
     let channels = P::CHANNEL_COUNT.into();
     if let (Some(&first), Some(&dim)) = (sizes.get(2), names.get(2))
         && first != channels

@@ -6,14 +6,14 @@ use kernels::memory::axes::Axis;
 #[cfg(feature = "image")]
 mod image {
     use super::*;
-    use crate::foreign::image::{Buffer, Channels, sizes};
+    use crate::foreign::image::{Channels, ImageOf, sizes};
     use crate::plan::shape::volume;
     use crate::rank::Rank;
 
     /// # Panics
     ///
     /// If there are fewer samples than the axes reach. (A `Pixel` that is not of the crate `image` could say anything.)
-    fn axes<P: Channels>(image: &Buffer<P>) -> Axes {
+    fn axes<P: Channels>(image: &ImageOf<P>) -> Axes {
         let [lines, columns, channels] = sizes(image);
         let reached = volume([lines, columns, channels].into_iter(), 1);
         assert!(
@@ -29,7 +29,7 @@ mod image {
     }
 
     // SAFETY: the vector has at least lines x columns x channels elements, as was asserted; fewer axes are some of those.
-    unsafe impl<P: Channels> Source for Buffer<P> {
+    unsafe impl<P: Channels> Source for ImageOf<P> {
         type Elem = P::Subpixel;
         type Rank = P::Rank;
         type Sizes = ();
@@ -41,7 +41,7 @@ mod image {
 
     // SAFETY: the vector has at least lines x columns x channels elements, as was asserted, and each position of the axes is one of them; the image is borrowed
     // exclusively.
-    unsafe impl<P: Channels> SourceMut for Buffer<P> {
+    unsafe impl<P: Channels> SourceMut for ImageOf<P> {
         fn raw_mut(&mut self) -> (*mut P::Subpixel, Axes) {
             let axes = axes(self);
             let samples: &mut [P::Subpixel] = self;

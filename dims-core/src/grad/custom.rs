@@ -2,10 +2,10 @@
 
 use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::computed;
-use crate::expr::record::{Function, listed};
+use crate::expr::record::{FunctionRule, listed};
 use crate::grad::inputs::Inputs;
 use crate::grad::parameters::{Parameters, Path, Walk, is_learned, same_sizes};
-use crate::grad::variables::{Collected, Detached, Elements, Pairs, Variables};
+use crate::grad::variables::{Collected, Detached, Elements, FloatPairs, Variables};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::rank::Rank;
@@ -22,7 +22,7 @@ use kernels::memory::buffer::Buffer;
 use kernels::program::code::DType;
 use kernels::scalar::Element;
 use kernels::trace::{
-    Field, Held, Node, Part, Place, Rule, evaluate, gradients, names_of_variables, with_rule,
+    Field, Held, Node, Part, Rule, StridedPlace, evaluate, gradients, names_of_variables, with_rule,
 };
 use smallvec::SmallVec;
 
@@ -74,7 +74,7 @@ pub fn try_custom_vjp<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
     pull_back: impl Fn(&P::Value, &Y, &Y) -> P::Value + Send + Sync + 'static,
     inputs: P,
 ) -> Result<Y, DimError> {
-    let call = Call { operation: "custom_vjp", origin: Some(Location::caller()) };
+    let call = CustomCall { operation: "custom_vjp", origin: Some(Location::caller()) };
     let pull =
         move |inputs: &P::Value, value: &dyn Fn() -> Result<Y, DimError>, cotangent: &Y, recorded: bool| {
             if recorded {
@@ -129,7 +129,7 @@ pub fn try_checkpoint<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
     f: impl Fn(&P::Value) -> Y + Send + Sync + 'static,
     inputs: P,
 ) -> Result<Y, DimError> {
-    let call = Call { operation: "checkpoint", origin: Some(Location::caller()) };
+    let call = CustomCall { operation: "checkpoint", origin: Some(Location::caller()) };
     let f = Arc::new(f);
     let again = Arc::clone(&f);
     let pull =
@@ -145,7 +145,7 @@ pub fn try_checkpoint<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
             let mut variables = Variables::default();
             let traced = P::walk_value(inputs, &mut Path::new(), &mut variables)?;
             let value = again(&traced);
-            let mut pairs = Pairs::default();
+            let mut pairs = FloatPairs::default();
             Y::walk([&value, cotangent], &mut Path::new(), &mut pairs)?;
             let mut found = gradients(pairs.0, &variables.nodes, &[], recorded)?;
             let nodes = variables.nodes.iter();
@@ -157,17 +157,17 @@ pub fn try_checkpoint<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
 
 /// A call of one of these functions.
 #[derive(Clone, Copy)]
-struct Call {
+struct CustomCall {
     operation: &'static str,
     origin: Origin,
 }
 
-impl Call {
+impl CustomCall {
     /// An error if a value that is to be constant is traced.
     fn check_constant<Y: Parameters>(self, value: &Y) -> Result<(), DimError> {
-        let mut floats = Floats::default();
+        let mut floats = FloatElements::default();
         Y::walk([value], &mut Path::new(), &mut floats)?;
-        let Call { operation, origin } = self;
+        let CustomCall { operation, origin } = self;
         if !floats.are_traced() {
             return Ok(());
         }
@@ -185,7 +185,7 @@ impl Call {
         + 'static,
         inputs: P,
     ) -> Result<Y, DimError> {
-        let mut operands = Floats::default();
+        let mut operands = FloatElements::default();
         let inputs = inputs.walk(&mut Path::new(), &mut operands)?;
         if !operands.are_traced() {
             return Ok(f(&inputs));
@@ -194,10 +194,10 @@ impl Call {
         let value = f(&constants);
         drop(constants);
         self.check_constant(&value)?;
-        let mut flat = Flat::default();
+        let mut flat = FlatFloats::default();
         let template = Y::walk([&value], &mut Path::new(), &mut flat)?;
         let operation = self.operation;
-        let rule = Function {
+        let rule = FunctionRule {
             name: operation,
             operands: operands.0.iter().map(Elements::field).collect(),
             pull: move |value: &Arc<dyn Held>,
@@ -210,7 +210,7 @@ impl Call {
                     };
                     let (value, cotangent) = (|| filled(value), filled(cotangent)?);
                     let gradient = pull(&inputs, &value, &cotangent, recorded)?;
-                    let mut parts = Parts { parts: Vec::new(), asked };
+                    let mut parts = GradientParts { parts: Vec::new(), asked };
                     P::walk_pair([&inputs, &gradient], &mut Path::new(), &mut parts)?;
                     Ok(parts.parts)
                 };
@@ -224,15 +224,15 @@ impl Call {
 
 /// The floats of a value. The walk yields the same value.
 #[derive(Default)]
-struct Floats(Vec<Elements>);
+struct FloatElements(Vec<Elements>);
 
-impl Floats {
+impl FloatElements {
     fn are_traced(&self) -> bool {
         self.0.iter().any(|own| own.held.node().is_some())
     }
 }
 
-impl Walk<1> for Floats {
+impl Walk<1> for FloatElements {
     type Error = DimError;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
@@ -249,11 +249,11 @@ impl Walk<1> for Floats {
 
 /// The floats of a value, one tensor behind the other. The walk yields tensors of the same sizes that have hardly any memory.
 #[derive(Default)]
-struct Flat {
+struct FlatFloats {
     tensors: Vec<(Arc<dyn Held>, DType)>,
 }
 
-impl Flat {
+impl FlatFloats {
     /// The type that holds the elements of all.
     fn dtype(&self) -> Option<DType> {
         let (_, first) = *self.tensors.first()?;
@@ -271,8 +271,8 @@ impl Flat {
         let mut parts = Vec::new();
         let mut len = 0;
         for (held, _) in &self.tensors {
-            let field = Field::held(&[held.len()], held, Place::strided(0, [1]));
-            parts.push(Part { field, place: Place::strided(len as isize, [1]) });
+            let field = Field::held(&[held.len()], held, StridedPlace::strided(0, [1]));
+            parts.push(Part { field, place: StridedPlace::strided(len as isize, [1]) });
             len += held.len();
         }
         Ok(Some(with_rule(evaluate(&parts, len, dtype, false)?, rule)?))
@@ -284,7 +284,7 @@ fn axes<T, S: Dims, R: Rank>(tensor: &Owned<T, S, R>) -> SmallVec<[Axis; 8]> {
     tensor.named().as_slice().iter().chain(tensor.positional().as_slice()).copied().collect()
 }
 
-impl Walk<1> for Flat {
+impl Walk<1> for FlatFloats {
     type Error = DimError;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
@@ -310,7 +310,7 @@ impl Walk<1> for Flat {
     }
 }
 
-/// The floats of a value from a flat buffer, which has them in the order of [`Flat`].
+/// The floats of a value from a flat buffer, which has them in the order of [`FlatFloats`].
 struct Filled<'h> {
     flat: &'h Arc<dyn Held>,
     start: usize,
@@ -342,8 +342,8 @@ impl Walk<1> for Filled<'_> {
         let buffer = match own {
             Some(buffer) => buffer,
             None => {
-                let field = Field::held(&[len], self.flat, Place::strided(self.start as isize, [1]));
-                let part = Part { field, place: Place::strided(0, [1]) };
+                let field = Field::held(&[len], self.flat, StridedPlace::strided(self.start as isize, [1]));
+                let part = Part { field, place: StridedPlace::strided(0, [1]) };
                 let dtype = DType::of::<T>().expect("floats are known");
                 let held = evaluate(&[part], len, dtype, self.recorded)?;
                 Buffer::of_held(&held).expect("a buffer of this type was asked for")
@@ -355,12 +355,12 @@ impl Walk<1> for Filled<'_> {
 }
 
 /// The gradients by inputs, as parts.
-struct Parts<'a> {
+struct GradientParts<'a> {
     parts: Vec<(Arc<Node>, Part)>,
     asked: &'a dyn Fn(u64) -> bool,
 }
 
-impl Walk<2> for Parts<'_> {
+impl Walk<2> for GradientParts<'_> {
     type Error = DimError;
 
     fn tensor<T: Element, S: Dims, R: Rank>(

@@ -6,7 +6,7 @@ use crate::grad::lent::{Lend, LentOf};
 use crate::grad::loss::{LossInMemory, ScalarLoss};
 use crate::grad::parameters::{Parameters, Path};
 use crate::grad::reverse::{collected, shown};
-use crate::grad::variables::{Collected, Directed, Pairs, Variables};
+use crate::grad::variables::{Collected, Directed, FloatPairs, Variables};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::panic::Location;
@@ -56,7 +56,7 @@ pub fn try_jvp<P: Inputs, Y: Parameters>(
     // Any cotangent will do: it is a variable of its own.
     let mut cotangents = Variables::default();
     let cotangent = Y::walk([&value.try_zero()?], &mut Path::new(), &mut cotangents)?;
-    let mut pairs = Pairs::default();
+    let mut pairs = FloatPairs::default();
     Y::walk([&value, &cotangent], &mut Path::new(), &mut pairs)?;
     let mut found = gradients(pairs.0, &variables.nodes, &cotangents.nodes, true)?;
     let outputs = towards::<P>(direction, &traced, &mut found, &variables.nodes, None)?;

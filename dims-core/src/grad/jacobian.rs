@@ -10,14 +10,14 @@ use crate::plan::axes::AxisList;
 use crate::reduce::Reductions;
 use crate::restructure::Restructure;
 use crate::restructure::names::NamesFor;
-use crate::set::ordered::Shares;
-use crate::set::{Dims, DimsOf, NoDim, True, Union};
+use crate::set::remove::{Overlap, Within};
+use crate::set::{Dims, DimsOf, FirstWith, NoDim, True, Union};
 use crate::storage::Owned;
 use alloc::vec::Vec;
 use kernels::memory::buffer::Buffer;
 use kernels::program::code::DType;
 use kernels::scalar::Real;
-use kernels::trace::{Field, Part, Place, evaluate, gradients};
+use kernels::trace::{Field, Part, StridedPlace, evaluate, gradients};
 use smallvec::SmallVec;
 
 /// The dims of a Jacobian: those of the output and of the input, which must be others.
@@ -25,16 +25,13 @@ pub trait JacobianOf<S: Dims>: Union<S> {}
 
 impl<O: Union<S>, S: Dims> JacobianOf<S> for O
 where
-    O::List: Shares<S::List>,
-    NoDim<Common<O, S>>: OncePerDim<Common<O, S>>,
+    O::List: FirstWith<Within<S::List>>,
+    NoDim<Overlap<O, S>>: OncePerDim<Overlap<O, S>>,
 {
 }
 
 /// All of them. (Of any two sets, so that a dim that both have is one error.)
 pub type JacobianDims<O, S> = <O as Union<S>>::Out;
-
-/// The first dim that both sets have.
-type Common<O, S> = <<O as Dims>::List as Shares<<S as Dims>::List>>::Found;
 
 /// No dim is one of the output and of the input.
 #[diagnostic::on_unimplemented(
@@ -113,7 +110,7 @@ pub fn try_jacobian<T: Real, S: Dims, O: JacobianOf<S>>(
         let Some(gradient) = found.take(&variables.nodes[0]) else { continue };
         let field = Field::held(from.sizes(), &gradient, from.place().clone());
         let all: SmallVec<[usize; 8]> = (0..from.sizes().len()).collect();
-        let mut place = Place::contiguous(from.sizes(), &all);
+        let mut place = StridedPlace::contiguous(from.sizes(), &all);
         place.offset = (row * columns) as isize;
         parts.push(Part { field, place });
     }

@@ -6,7 +6,7 @@ use crate::grad::inputs::Inputs;
 use crate::grad::lent::{Lend, LentOf};
 use crate::grad::loss::{LossInMemory, ScalarLoss};
 use crate::grad::parameters::{Parameters, Path};
-use crate::grad::variables::{Collected, Detached, Elements, Pairs, Variables};
+use crate::grad::variables::{Collected, Detached, Elements, FloatPairs, Variables};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::panic::Location;
@@ -162,7 +162,7 @@ impl<P: Inputs, Y: Parameters> Pullback<P, Y> {
     ///
     /// If the cotangent has other sizes than the value, or there is no memory.
     pub fn try_call(&self, cotangent: &Y) -> Result<P::Value, DimError> {
-        let mut pairs = Pairs::default();
+        let mut pairs = FloatPairs::default();
         Y::walk([&self.value, cotangent], &mut Path::new(), &mut pairs)?;
         let mut found = gradients(pairs.0, &self.nodes, &[], false)?;
         collected::<P>(&self.traced, &mut found, &self.nodes, None)

@@ -17,20 +17,20 @@ use kernels::memory::allocate::reserve;
 use kernels::memory::buffer::Buffer;
 use kernels::program::code::DType;
 use kernels::scalar::Element;
-use kernels::trace::{Field, Gradients, Held, Loops, Node, Part, Place, Step, evaluate};
+use kernels::trace::{Field, Gradients, Held, Node, NodeStep, Part, PerLoop, StridedPlace, evaluate};
 
 /// One tensor as elements along loops.
 pub(super) struct Elements {
     pub(super) held: Arc<dyn Held>,
-    sizes: Loops<usize>,
-    place: Place,
+    sizes: PerLoop<usize>,
+    place: StridedPlace,
 }
 
 impl Elements {
     pub(super) fn of<T: Element, S: Dims, R: Rank>(tensor: &Owned<T, S, R>) -> Self {
         let axes = || tensor.named().as_slice().iter().chain(tensor.positional().as_slice());
         let strides = axes().map(|axis| if axis.size == 1 { 0 } else { axis.stride });
-        let place = Place::strided(tensor.start() as isize, strides);
+        let place = StridedPlace::strided(tensor.start() as isize, strides);
         Elements { held: tensor.buffer().held(), sizes: axes().map(|axis| axis.size).collect(), place }
     }
 
@@ -40,7 +40,7 @@ impl Elements {
     }
 
     /// Where the elements lie along the axes.
-    pub(super) fn place(&self) -> &Place {
+    pub(super) fn place(&self) -> &StridedPlace {
         &self.place
     }
 
@@ -208,9 +208,9 @@ fn variable<T: Element, S: Dims, R: Rank>(
     let node = match held.node() {
         None => Node::variable(dtype_of::<T>(), data.len(), named(path)),
         Some(_) => {
-            let place = Place::strided(0, [1]);
+            let place = StridedPlace::strided(0, [1]);
             let field = Field::held(&[held.len()], &held, place.clone());
-            Node::new(dtype_of::<T>(), data.len(), Step::Parts(vec![Part { field, place }]), None)
+            Node::new(dtype_of::<T>(), data.len(), NodeStep::Parts(vec![Part { field, place }]), None)
         }
     };
     Ok((tensor.with_buffer(Buffer::traced(data, Arc::clone(&node))), node))
@@ -269,7 +269,7 @@ impl Walk<2> for Directed<'_> {
         path: &Path,
         both: [&Named<T, S, R>; 2],
     ) -> Result<Named<T, S, R>, DimError> {
-        let mut pair = Pairs::default();
+        let mut pair = FloatPairs::default();
         let variable = pair.tensor(path, both)?;
         if let Some((_, direction)) = pair.0.pop() {
             let node = self.nodes.next().expect("one variable for each tensor");
@@ -285,9 +285,9 @@ impl Walk<2> for Directed<'_> {
 
 /// The floats of a value, and those of another of the same type and sizes in memory that lies alike.
 #[derive(Default)]
-pub(super) struct Pairs(pub(super) Vec<(Arc<dyn Held>, Arc<dyn Held>)>);
+pub(super) struct FloatPairs(pub(super) Vec<(Arc<dyn Held>, Arc<dyn Held>)>);
 
-impl Walk<2> for Pairs {
+impl Walk<2> for FloatPairs {
     type Error = DimError;
 
     fn tensor<T: Element, S: Dims, R: Rank>(

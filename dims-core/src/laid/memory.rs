@@ -9,7 +9,7 @@ use crate::expr::{Expr, Factors, Raw};
 use crate::plan::direct;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
-use crate::set::remove::{Found, Remove, Taking};
+use crate::set::remove::{Found, RemovalStep, Remove};
 use crate::set::{Dims, MaybeDim};
 use crate::storage::Owned;
 use crate::storage::axes::{AxisBlock, in_order};
@@ -19,7 +19,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Deref;
 use kernels::load::strided::Strided;
-use kernels::loops::nest::{Nest, Operands};
+use kernels::loops::nest::{Nest, OperandRows};
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::StrideKind;
 use kernels::memory::axes::Axis;
@@ -238,7 +238,7 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
     }
 
     #[inline(always)]
-    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
         // (`W` fixes the innermost stride at 1 only where `Facts::layout` does.)
         strided(self.borrowed(), operands.next_row(), ())
     }
@@ -281,6 +281,6 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Leaf<T, S, Rank0> for Lent<M, 
     }
 }
 
-impl<D: MaybeDim, M, S: Dims<List: Remove<D, Out: Taking>>> Gives<D> for Lent<M, S> {
+impl<D: MaybeDim, M, S: Dims<List: Remove<D, Out: RemovalStep>>> Gives<D> for Lent<M, S> {
     type Found = Found<D, S>;
 }

@@ -4,7 +4,7 @@ use super::{InOrder, IntoLaid, Laid, LaidIn, Memory, order_of};
 use crate::bind::source::{NdRank, RankDyn, check_rank};
 use crate::bind::split::sizes_of;
 use crate::convert::AxisDims;
-use crate::error::{At, DimError};
+use crate::error::{DimError, OriginSuffix};
 use crate::set::SetOf;
 use crate::set::list::List;
 use alloc::vec::Vec;
@@ -146,7 +146,7 @@ impl NotSo {
 fn not_so_many(error: DimError) -> DimError {
     match error {
         DimError::Split { group, size, why, origin } => {
-            let place = At(origin);
+            let place = OriginSuffix(origin);
             DimError::Shape { what: format!("{size} elements cannot be laid out as {group}: {why}{place}") }
         }
         error => error,

@@ -24,7 +24,7 @@ use kernels::attention::{Change, LoweredScores, Work};
 use kernels::compiled;
 use kernels::contract;
 use kernels::load::Kernel;
-use kernels::loops::nest::{Nest, Operands};
+use kernels::loops::nest::{Nest, OperandRows};
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::note;
 use kernels::loops::stride::AnyStride;
@@ -41,7 +41,7 @@ use kernels::trace::rules;
 use smallvec::SmallVec;
 
 /// The dims of queries and keys.
-type Both<Q, K> = <<Q as AsTensor>::Dims as Union<<K as AsTensor>::Dims>>::Out;
+type ScoreDims<Q, K> = <<Q as AsTensor>::Dims as Union<<K as AsTensor>::Dims>>::Out;
 
 /// The dims of scores and values.
 type Weighed<S, V> = <S as Union<<V as AsTensor>::Dims>>::Out;
@@ -158,7 +158,7 @@ impl<T: Real> Mask<T> for bool {
 
 /// The parts of a change of scores that is one expression.
 #[doc(hidden)]
-pub trait Parts<T, E> {
+pub trait ScoreParts<T, E> {
     const SEAL: crate::seal::Seal;
     type Allowed: Expr<Elem = bool>;
     type Bias: Expr<Elem = T>;
@@ -166,7 +166,7 @@ pub trait Parts<T, E> {
     fn parts(expr: E) -> (Self::Allowed, Self::Bias);
 }
 
-impl<T: Real, E: Expr<Elem = bool>> Parts<T, E> for Masks {
+impl<T: Real, E: Expr<Elem = bool>> ScoreParts<T, E> for Masks {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Allowed = E;
     type Bias = Scalar<T>;
@@ -177,7 +177,7 @@ impl<T: Real, E: Expr<Elem = bool>> Parts<T, E> for Masks {
     }
 }
 
-impl<T: Real, E: Expr<Elem = T>> Parts<T, E> for Adds {
+impl<T: Real, E: Expr<Elem = T>> ScoreParts<T, E> for Adds {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Allowed = Scalar<bool>;
     type Bias = E;
@@ -193,13 +193,13 @@ macro_rules! masks {
         #[diagnostic::do_not_recommend]
         impl<$($life,)? T: Real, C: ScoreChange<T>, S: Dims, E: Expr<Elem = C>> Mask<T> for $(&$life)? Named<C, S, Rank0, E>
         where
-            C::Kind: Parts<T, $own>,
+            C::Kind: ScoreParts<T, $own>,
         {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Dims = S;
-            type Allowed = <C::Kind as Parts<T, $own>>::Allowed;
-            type Bias = <C::Kind as Parts<T, $own>>::Bias;
-            const BIASED: bool = <C::Kind as Parts<T, $own>>::BIASED;
+            type Allowed = <C::Kind as ScoreParts<T, $own>>::Allowed;
+            type Bias = <C::Kind as ScoreParts<T, $own>>::Bias;
+            const BIASED: bool = <C::Kind as ScoreParts<T, $own>>::BIASED;
 
             fn into_parts(self) -> (Self::Allowed, Self::Bias) {
                 C::Kind::parts(self.into_named().expr)
@@ -274,7 +274,7 @@ where
 /// Where [`try_attention`] returns an error.
 #[track_caller]
 #[rustfmt::skip] // rustc quotes from here the function and the bound that is not met: in one line, if they stand in one.
-pub fn attention<Q, K, V, F: DimsOfBoth<Q::Dims, K::Dims, Both<Q, K>, S>, O: AttendedDims<Q::Dims, K::Dims, V::Dims, Weighed<S, V>, X>, M: Mask<Q::Elem>, S, X>(
+pub fn attention<Q, K, V, F: DimsOfBoth<Q::Dims, K::Dims, ScoreDims<Q, K>, S>, O: AttendedDims<Q::Dims, K::Dims, V::Dims, Weighed<S, V>, X>, M: Mask<Q::Elem>, S, X>(
     q: Q,
     k: K,
     v: V,
@@ -287,7 +287,7 @@ where
     Q: Computable<Elem: Real, Rank = Rank0, Dims: Union<K::Dims>>,
     K: Computable<Elem = Q::Elem, Rank = Rank0>,
     V: Computable<Elem = Q::Elem, Rank = Rank0>,
-    Both<Q, K>: Union<V::Dims>,
+    ScoreDims<Q, K>: Union<V::Dims>,
     S: Union<V::Dims> + MaskedBy<M::Dims>,
     X: Dims,
 {
@@ -309,36 +309,37 @@ where
     Q: Computable<Elem: Real, Rank = Rank0, Dims: Union<K::Dims>>,
     K: Computable<Elem = Q::Elem, Rank = Rank0>,
     V: Computable<Elem = Q::Elem, Rank = Rank0>,
-    F: DimsOfBoth<Q::Dims, K::Dims, Both<Q, K>, S>,
+    F: DimsOfBoth<Q::Dims, K::Dims, ScoreDims<Q, K>, S>,
     O: AttendedDims<Q::Dims, K::Dims, V::Dims, Weighed<S, V>, X>,
-    Both<Q, K>: Union<V::Dims>,
+    ScoreDims<Q, K>: Union<V::Dims>,
     S: Union<V::Dims> + MaskedBy<M::Dims>,
     X: Dims,
 {
     let (q, k, v) = (q.into_named().expr, k.into_named().expr, v.into_named().expr);
     let (mask, bias) = mask.into_parts();
-    let mut shape = Shape::new::<All<Q, K, V>, Rank0>();
-    q.unify::<All<Q, K, V>, Rank0>(&mut shape)?;
-    k.unify::<All<Q, K, V>, Rank0>(&mut shape)?;
-    v.unify::<All<Q, K, V>, Rank0>(&mut shape)?;
-    mask.unify::<All<Q, K, V>, Rank0>(&mut shape)?;
-    bias.unify::<All<Q, K, V>, Rank0>(&mut shape)?;
+    let mut shape = Shape::new::<AttentionDims<Q, K, V>, Rank0>();
+    q.unify::<AttentionDims<Q, K, V>, Rank0>(&mut shape)?;
+    k.unify::<AttentionDims<Q, K, V>, Rank0>(&mut shape)?;
+    v.unify::<AttentionDims<Q, K, V>, Rank0>(&mut shape)?;
+    mask.unify::<AttentionDims<Q, K, V>, Rank0>(&mut shape)?;
+    bias.unify::<AttentionDims<Q, K, V>, Rank0>(&mut shape)?;
     shape.finish()?;
     shape.check_all_given(&features)?;
     shape.check_all_given(&over)?;
-    let axes = Axes {
-        kept: Of::<X, All<Q, K, V>>::IN_MEMORY.as_slice(),
-        features: listed::<F, All<Q, K, V>>(),
-        over: listed::<O, All<Q, K, V>>(),
-        scores: Of::<S, All<Q, K, V>>::AXES.as_slice(),
+    let axes = AttentionAxes {
+        kept: PositionsAmong::<X, AttentionDims<Q, K, V>>::IN_MEMORY.as_slice(),
+        features: listed::<F, AttentionDims<Q, K, V>>(),
+        over: listed::<O, AttentionDims<Q, K, V>>(),
+        scores: PositionsAmong::<S, AttentionDims<Q, K, V>>::AXES.as_slice(),
     };
     let bias = M::BIASED.then_some(&bias);
-    let step = traced::<All<Q, K, V>, Q, K, V, M>(&shape, &axes, (&q, &k, &v), scale, &mask, bias)?;
-    let q = in_memory::<All<Q, K, V>, Q::Dims, _>(&q, &shape)?;
-    let k = in_memory::<All<Q, K, V>, K::Dims, _>(&k, &shape)?;
-    let v = in_memory::<All<Q, K, V>, V::Dims, _>(&v, &shape)?;
-    let data = planned::<All<Q, K, V>, _, _, _>(&shape, &axes, [q, k, v], scale.widen(), &mask, bias)
-        .map_err(|error| shape.name_dims(error, axes.kept))?;
+    let step = traced::<AttentionDims<Q, K, V>, Q, K, V, M>(&shape, &axes, (&q, &k, &v), scale, &mask, bias)?;
+    let q = in_memory::<AttentionDims<Q, K, V>, Q::Dims, _>(&q, &shape)?;
+    let k = in_memory::<AttentionDims<Q, K, V>, K::Dims, _>(&k, &shape)?;
+    let v = in_memory::<AttentionDims<Q, K, V>, V::Dims, _>(&v, &shape)?;
+    let data =
+        planned::<AttentionDims<Q, K, V>, _, _, _>(&shape, &axes, [q, k, v], scale.widen(), &mask, bias)
+            .map_err(|error| shape.name_dims(error, axes.kept))?;
     let data = ruled_if(compiled::narrowed(data), step);
     let sizes = shape.sizes_in(axes.kept);
     Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
@@ -349,7 +350,7 @@ where
 #[track_caller]
 fn traced<U, Q, K, V, M>(
     shape: &Shape,
-    axes: &Axes,
+    axes: &AttentionAxes,
     (q, k, v): (&Q::Expr, &K::Expr, &V::Expr),
     scale: Q::Elem,
     mask: &M::Allowed,
@@ -374,12 +375,12 @@ where
     if !record::is_active() || !is_traced()? {
         return Ok(None);
     }
-    let changed = Of::<M::Dims, U>::AXES.as_slice();
+    let changed = PositionsAmong::<M::Dims, U>::AXES.as_slice();
     Ok(Some(rules::Attention {
         operands: [
-            record::field::<_, U, _>(q, shape, Of::<Q::Dims, U>::AXES.as_slice())?,
-            record::field::<_, U, _>(k, shape, Of::<K::Dims, U>::AXES.as_slice())?,
-            record::field::<_, U, _>(v, shape, Of::<V::Dims, U>::AXES.as_slice())?,
+            record::field::<_, U, _>(q, shape, PositionsAmong::<Q::Dims, U>::AXES.as_slice())?,
+            record::field::<_, U, _>(k, shape, PositionsAmong::<K::Dims, U>::AXES.as_slice())?,
+            record::field::<_, U, _>(v, shape, PositionsAmong::<V::Dims, U>::AXES.as_slice())?,
         ],
         mask: Some(record::field::<_, U, _>(mask, shape, changed)?),
         bias: match bias {
@@ -409,7 +410,7 @@ fn ruled_if<T: Element>(data: Vec<T>, step: Option<rules::Attention>) -> Buffer<
 #[cfg(not(feature = "std"))]
 fn traced<U, Q, K, V, M>(
     _: &Shape,
-    _: &Axes,
+    _: &AttentionAxes,
     _: (&Q::Expr, &K::Expr, &V::Expr),
     _: Q::Elem,
     _: &M::Allowed,
@@ -430,12 +431,12 @@ fn ruled_if<T: Element>(data: Vec<T>, _: ()) -> Buffer<T> {
 }
 
 /// All dims of an attention.
-type All<Q, K, V> = <Both<Q, K> as Union<<V as AsTensor>::Dims>>::Out;
+type AttentionDims<Q, K, V> = <ScoreDims<Q, K> as Union<<V as AsTensor>::Dims>>::Out;
 
 /// Where the dims `S` stand among the dims `U`: a constant.
-struct Of<S, U>(core::marker::PhantomData<(S, U)>);
+struct PositionsAmong<S, U>(core::marker::PhantomData<(S, U)>);
 
-impl<S: Dims, U: Dims> Of<S, U> {
+impl<S: Dims, U: Dims> PositionsAmong<S, U> {
     const AXES: &'static AxisList = &AxisList::of(S::KEYS, U::KEYS);
 
     /// The same, as results lie in memory.
@@ -453,7 +454,7 @@ fn listed<L: DimList, U: Dims>() -> &'static [usize] {
 }
 
 /// Which of the loop axes are what.
-struct Axes {
+struct AttentionAxes {
     kept: &'static [usize],
     features: &'static [usize],
     over: &'static [usize],
@@ -468,7 +469,7 @@ struct ByRole {
     rows: Rows,
 }
 
-impl Axes {
+impl AttentionAxes {
     /// Which axes have which role, for queries, keys and values with these strides.
     fn by_role(&self, sizes: &[usize], [q, k, v]: [&[isize]; 3]) -> ByRole {
         let out = contiguous(self.kept, sizes);
@@ -496,10 +497,10 @@ fn of_pair(sizes: &[usize], rows: &Rows, operands: [usize; 2], axes: &[usize]) -
 fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>>(
     expr: &'e E,
     shape: &Shape,
-) -> Result<contract::Operand<'e, <E::Elem as Real>::Wide>, DimError> {
-    if Of::<S, U>::AXES.as_slice().iter().any(|&axis| shape.size(axis) == 0) {
+) -> Result<contract::ContractionFactor<'e, <E::Elem as Real>::Wide>, DimError> {
+    if PositionsAmong::<S, U>::AXES.as_slice().iter().any(|&axis| shape.size(axis) == 0) {
         // Arrays without an element have the stride 0 along all axes, as if one element were repeated; but there is none to convert.
-        return Ok(contract::Operand::empty(shape.sizes().len()));
+        return Ok(contract::ContractionFactor::empty(shape.sizes().len()));
     }
     let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
     if const { E::FACTS.memory.is_some() } {
@@ -531,7 +532,7 @@ fn lowered_change<'e, M: Expr<Elem = bool>, B: Expr<Elem: Real>>(
 }
 
 /// The rows of a nest behind those of queries, keys, values and the result: of the mask, and of the bias.
-fn rows_of_change(nest: &Nest) -> Operands<'_> {
+fn rows_of_change(nest: &Nest) -> OperandRows<'_> {
     let mut operands = nest.operands();
     for _ in 0..4 {
         operands.next_row();
@@ -543,8 +544,8 @@ fn rows_of_change(nest: &Nest) -> Operands<'_> {
 #[track_caller]
 fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>>(
     shape: &Shape,
-    axes: &Axes,
-    operands: [contract::Operand<'_, W>; 3],
+    axes: &AttentionAxes,
+    operands: [contract::ContractionFactor<'_, W>; 3],
     scale: W,
     mask: &M,
     bias: Option<&B>,

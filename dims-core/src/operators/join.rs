@@ -12,7 +12,7 @@ use crate::plan::shape::{Shape, volume};
 use crate::rank::Rank;
 use crate::restructure::{Remapped, whole};
 use crate::role::KeepsRole;
-use crate::set::remove::{Found, Remove, Taking};
+use crate::set::remove::{Found, RemovalStep, Remove};
 use crate::set::rename::PartOf;
 use crate::set::{Dims, DimsOf, Keys, NoDim, True, Union};
 use crate::size::Resizable;
@@ -148,7 +148,8 @@ impl<I: IntoIterator<Item: Computable>> Joinable<Collection> for I {
     fn joined<S: Dims>(self, side: Side<'_, S>) -> Result<Named<Self::Elem, S, Self::Rank>, DimError> {
         let mut all: SmallVec<[NamedOf<I::Item>; 4]> = self.into_iter().map(AsTensor::into_named).collect();
         let layout = {
-            let parts: SmallVec<[&dyn Part<Self::Elem>; 4]> = all.iter().map(|part| part as _).collect();
+            let parts: SmallVec<[&dyn PartToJoin<Self::Elem>; 4]> =
+                all.iter().map(|part| part as _).collect();
             let layout = JoinSizes::of(side, Self::Dims::KEYS, &parts)?;
             if parts.len() > 1 {
                 return layout.fill(&parts);
@@ -179,7 +180,7 @@ macro_rules! tuples {
             fn joined<Joined: Dims>(self, side: Side<'_, Joined>) -> Result<Named<Self::Elem, Joined, Self::Rank>, DimError> {
                 let ($first, $($a,)*) = self;
                 let ($first, $($a,)*) = ($first.into_named(), $($a.into_named(),)*);
-                let parts: &[&dyn Part<Self::Elem>] = &[&$first, $(&$a,)*];
+                let parts: &[&dyn PartToJoin<Self::Elem>] = &[&$first, $(&$a,)*];
                 JoinSizes::of(side, Self::Dims::KEYS, parts)?.fill(parts)
             }
         }
@@ -252,7 +253,7 @@ fn renamed<A: Computable, S: Dims>(
 }
 
 /// A part of a joined tensor, which has not run yet.
-trait Part<T> {
+trait PartToJoin<T> {
     /// The sizes that its operands unify to.
     fn shape(&self) -> Result<Shape, DimError>;
 
@@ -267,7 +268,7 @@ trait Part<T> {
     ) -> Result<Option<record::Part>, DimError>;
 }
 
-impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Part<T> for Named<T, S, R, E> {
+impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> PartToJoin<T> for Named<T, S, R, E> {
     fn shape(&self) -> Result<Shape, DimError> {
         self.unified_shape()
     }
@@ -297,7 +298,7 @@ struct JoinSizes<S> {
 
 impl<S: Dims> JoinSizes<S> {
     /// The layout of parts with the dims `keys`, if their sizes agree.
-    fn of<T>(side: Side<'_, S>, keys: &Keys, parts: &[&dyn Part<T>]) -> Result<Self, DimError> {
+    fn of<T>(side: Side<'_, S>, keys: &Keys, parts: &[&dyn PartToJoin<T>]) -> Result<Self, DimError> {
         let Side { dim, new, set } = side;
         let (verb, noun) = if new { ("stack", "stack") } else { ("concatenate", "concatenation") };
         let shapes: SmallVec<[Shape; 4]> = parts.iter().map(|part| part.shape()).collect::<Result<_, _>>()?;
@@ -340,7 +341,7 @@ impl<S: Dims> JoinSizes<S> {
     }
 
     /// The joined tensor: each part runs into its place.
-    fn fill<T: Element, R: Rank>(&self, parts: &[&dyn Part<T>]) -> Result<Named<T, S, R>, DimError> {
+    fn fill<T: Element, R: Rank>(&self, parts: &[&dyn PartToJoin<T>]) -> Result<Named<T, S, R>, DimError> {
         let order = AxisList::in_memory_of::<S, R>().as_slice();
         let mut out = InParts::of(self.volume::<T>()?).map_err(|_| self.too_large())?;
         let mut strides = contiguous(order, &self.sizes);
@@ -349,7 +350,7 @@ impl<S: Dims> JoinSizes<S> {
             strides.remove(self.along);
         }
         let mut start = 0;
-        let mut traced = record::Parts::new();
+        let mut traced = record::PlacedParts::new();
         for (part, shape) in parts.iter().zip(&self.shapes) {
             traced.extend(part.write(shape, &mut out, start, &strides)?);
             start += step * if self.new { 1 } else { shape.sizes()[self.along] };
@@ -364,7 +365,7 @@ fn describe(keys: &Keys, sizes: &[usize]) -> String {
     crate::error::list_sizes(names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied()))
 }
 
-type Sizes = SmallVec<[usize; 8]>;
+use kernels::loops::axes::Sizes;
 
 /// A tensor stacked along a new dim.
 pub type Stacked<A, D> =
@@ -386,7 +387,7 @@ impl<D, S> Stackable<D, S> for True {}
 pub trait NewDim<S: Dims>: DimRef {}
 impl<S: Dims, D: DimRef> NewDim<S> for D
 where
-    S::List: Remove<D::Brand, Out: Taking>,
+    S::List: Remove<D::Brand, Out: RemovalStep>,
     NoDim<Found<D::Brand, S>>: Stackable<Found<D::Brand, S>, S>,
 {
 }

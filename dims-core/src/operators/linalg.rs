@@ -31,13 +31,13 @@ pub type Dotted<A, B, X> =
 type BothDims<A, B> = <<A as AsTensor>::Dims as Union<<B as AsTensor>::Dims>>::Out;
 
 /// How many positional axes two tensors have together.
-type RankOf<A, B> = <<A as AsTensor>::Rank as crate::rank::Rank>::Max<<B as AsTensor>::Rank>;
+type JointRank<A, B> = <<A as AsTensor>::Rank as crate::rank::Rank>::Max<<B as AsTensor>::Rank>;
 
 /// The elements of two tensors, both of which are borrowed, combined by `O`; `U` are the dims of both.
-type Both<'a, O, A, B, U> = Named<
+type PairwiseBorrowed<'a, O, A, B, U> = Named<
     <A as AsTensor>::Elem,
     U,
-    RankOf<A, B>,
+    JointRank<A, B>,
     Binary<O, &'a <A as AsTensor>::Expr, &'a <B as AsTensor>::Expr>,
 >;
 
@@ -50,7 +50,7 @@ type Pairwise<'a, O, T, A, B> = Named<
 >;
 
 /// Where the index along `J` is at least (`O = Ge`) or at most (`Le`) that along `I` plus a number.
-type Side<'a, O, I, J> = Binary<
+type TriangleMask<'a, O, I, J> = Binary<
     O,
     Iota<'a, <J as DimRef>::Brand, <J as DimRef>::Open>,
     Binary<ops::Offset, Iota<'a, <I as DimRef>::Brand, <I as DimRef>::Open>, Scalar<isize>>,
@@ -61,7 +61,7 @@ pub type Triangle<'a, O, A, I, J> = Named<
     <A as AsTensor>::Elem,
     <A as AsTensor>::Dims,
     <A as AsTensor>::Rank,
-    Select<Side<'a, O, I, J>, <A as AsTensor>::Expr, Scalar<<A as AsTensor>::Elem>>,
+    Select<TriangleMask<'a, O, I, J>, <A as AsTensor>::Expr, Scalar<<A as AsTensor>::Elem>>,
 >;
 
 /// A tensor of the same elements.
@@ -467,10 +467,10 @@ pub trait LinearAlgebra: Computable {
         let other = other.into_named().expr;
         if record::is_active() {
             let product = Binary { op: ops::Mul, a: &*own, b: &other };
-            let product: Both<'_, ops::Mul, Self, B, U> = Named::from_expr(product);
+            let product: PairwiseBorrowed<'_, ops::Mul, Self, B, U> = Named::from_expr(product);
             read_checked(&product, &dims)?;
             let shape = product.unified_shape()?;
-            if record::traced::<Self::Elem, U, RankOf<Self, B>, _>(&product.expr, &shape)?.is_some() {
+            if record::traced::<Self::Elem, U, JointRank<Self, B>, _>(&product.expr, &shape)?.is_some() {
                 return composed_cosine::<Self, B, D, U, X>(&*own, &other, eps);
             }
         }
@@ -521,17 +521,22 @@ where
     U: Dims,
     X: Dims,
 {
-    let dot = sum::<Both<'_, ops::Mul, A, B, U>, D, X>(&Binary { op: ops::Mul, a, b })?;
-    let (left, right) = (Binary { op: ops::Left, a, b }, Binary { op: ops::Replace, a, b });
-    let left = run::<Both<'_, ops::Left, A, B, U>, D, X, _>(&left, reducers::Norm, Empty::Allowed)?;
-    let right = run::<Both<'_, ops::Replace, A, B, U>, D, X, _>(&right, reducers::Norm, Empty::Allowed)?;
+    let dot = sum::<PairwiseBorrowed<'_, ops::Mul, A, B, U>, D, X>(&Binary { op: ops::Mul, a, b })?;
+    let (left, right) = (Binary { op: ops::LeftOperand, a, b }, Binary { op: ops::Replace, a, b });
+    let left = run::<PairwiseBorrowed<'_, ops::LeftOperand, A, B, U>, D, X, _>(
+        &left,
+        reducers::Norm,
+        Empty::Allowed,
+    )?;
+    let right =
+        run::<PairwiseBorrowed<'_, ops::Replace, A, B, U>, D, X, _>(&right, reducers::Norm, Empty::Allowed)?;
     let left = Binary { op: ops::Maximum, a: left.expr, b: Scalar(eps) };
     let right = Binary { op: ops::Maximum, a: right.expr, b: Scalar(eps) };
     let cosine = Binary { op: ops::Div, a: dot.expr, b: Binary { op: ops::Mul, a: left, b: right } };
-    let mut shape = Shape::new::<X, RankOf<A, B>>();
-    cosine.unify::<X, RankOf<A, B>>(&mut shape)?;
+    let mut shape = Shape::new::<X, JointRank<A, B>>();
+    cosine.unify::<X, JointRank<A, B>>(&mut shape)?;
     shape.finish()?;
-    Ok(Named::from_expr(laid_out::<X, RankOf<A, B>, _>(cosine, &shape)?))
+    Ok(Named::from_expr(laid_out::<X, JointRank<A, B>, _>(cosine, &shape)?))
 }
 
 fn triangle<'a, O, E, I, J, T>(
@@ -541,7 +546,7 @@ fn triangle<'a, O, E, I, J, T>(
     columns: J,
     offset: isize,
     zero: T,
-) -> Select<Side<'a, O, I, J>, E, Scalar<T>>
+) -> Select<TriangleMask<'a, O, I, J>, E, Scalar<T>>
 where
     I: DimRef + 'a,
     J: DimRef + 'a,

@@ -54,8 +54,12 @@ pub type OneHot<'a, A, U, C> = Named<
 >;
 
 /// The result of [`from_end`](Selecting::from_end).
-pub type FromEnd<A> =
-    Named<isize, <A as AsTensor>::Dims, <A as AsTensor>::Rank, Unary<ops::FromEnd, <A as AsTensor>::Expr>>;
+pub type FromEnd<A> = Named<
+    isize,
+    <A as AsTensor>::Dims,
+    <A as AsTensor>::Rank,
+    Unary<ops::IndexFromEnd, <A as AsTensor>::Expr>,
+>;
 
 /// The result of [`masked_fill`](Selecting::masked_fill).
 pub type MaskedFill<A, M> = Named<
@@ -150,7 +154,7 @@ pub trait Selecting: Computable {
     {
         // (No axis has more elements than an `isize` counts.)
         let size = isize::try_from(size.extent()?).unwrap_or(isize::MAX);
-        Ok(Named::from_expr(Unary { op: ops::FromEnd(size), a: self.into_named().expr }))
+        Ok(Named::from_expr(Unary { op: ops::IndexFromEnd(size), a: self.into_named().expr }))
     }
 
     /// Adds each element to the place that `index` says: `out[.., index[k]] += x[.., k]` for all `k`, on zeros.
@@ -353,7 +357,7 @@ where
     let order = Scattered::<V, D>::ORDER.as_slice();
     let traced = record::traced::<A::Elem, V, Rank0, _>(&tensor.expr, &shape)?;
     let parts = match traced {
-        None => record::Parts::new(),
+        None => record::PlacedParts::new(),
         Some(_) => {
             let along = AxisList::of(I::Dims::KEYS, V::KEYS);
             let indices = computed::<V, Rank0, _>(&index.expr, &shape, along.as_slice())?;

@@ -72,7 +72,7 @@ fn rearranged<A: Computable>(
     let total =
         crate::plan::shape::volume(sizes.iter().copied(), size_of::<A::Elem>()).ok_or_else(too_large)?;
     let mut out = InParts::of(total).map_err(|_| too_large())?;
-    let mut traced = record::Parts::new();
+    let mut traced = record::PlacedParts::new();
     if total > 0 {
         let bytes = total * size_of::<A::Elem>();
         note(|| Step::Lines { work: "rearrangement", lines: outer, len: len * inner, bytes, threads: 1 });
@@ -102,7 +102,7 @@ fn rearrange<T: Element>(
         return;
     };
     let block = (sources.len() * inner) as isize;
-    for Run { at, count, first, step } in runs {
+    for SourceRun { at, count, first, step } in runs {
         let mut rows = Rows::new(3);
         rows.push().copy_from_slice(&[block, inner as isize, 1]);
         let (elements, offset) = match first {
@@ -130,7 +130,7 @@ fn rearrange<T: Element>(
 }
 
 /// Places of a line, from `at` on, whose sources go on from `first` in equal steps; all of them are filled if there is no source.
-struct Run {
+struct SourceRun {
     at: usize,
     count: usize,
     first: Option<usize>,
@@ -138,9 +138,9 @@ struct Run {
 }
 
 /// The sources in runs, unless there are many: a copy is planned for each.
-fn runs(sources: &[Option<usize>]) -> Option<SmallVec<[Run; 4]>> {
+fn runs(sources: &[Option<usize>]) -> Option<SmallVec<[SourceRun; 4]>> {
     const MOST: usize = 8;
-    let mut runs: SmallVec<[Run; 4]> = SmallVec::new();
+    let mut runs: SmallVec<[SourceRun; 4]> = SmallVec::new();
     for (at, &source) in sources.iter().enumerate() {
         if let Some(run) = runs.last_mut() {
             match (run.first, source) {
@@ -162,7 +162,7 @@ fn runs(sources: &[Option<usize>]) -> Option<SmallVec<[Run; 4]>> {
         if runs.len() == MOST {
             return None;
         }
-        runs.push(Run { at, count: 1, first: source, step: 0 });
+        runs.push(SourceRun { at, count: 1, first: source, step: 0 });
     }
     Some(runs)
 }

@@ -1,7 +1,7 @@
 //! Windows that slide along dims: what convolutions and pooling have in common.
 
 use crate::assign::write_into;
-use crate::brand::{Brand, DimInfo, Element, Inner, Rest, digits, keys_of};
+use crate::brand::{Brand, DimInfo, Inner, Rest, SetElement, digits, keys_of};
 use crate::dim::DimList;
 use crate::error::DimError;
 use crate::expr::Expr;
@@ -180,7 +180,7 @@ pub(crate) struct Placing {
 }
 
 /// Elements that are placed among others: contiguous in the order in which results lie, with these sizes.
-struct Placed<T> {
+struct PlacedElements<T> {
     data: Buffer<T>,
     sizes: SmallVec<[usize; 8]>,
 }
@@ -191,7 +191,7 @@ fn place<S: Dims, R: Rank, E: Expr>(
     shape: &Shape,
     placings: &[Placing],
     fill: E::Elem,
-) -> Result<Placed<E::Elem>, DimError> {
+) -> Result<PlacedElements<E::Elem>, DimError> {
     let order = AxisList::in_memory_of::<S, R>().as_slice();
     let keys = S::KEYS.as_slice();
     let placing =
@@ -215,7 +215,7 @@ fn place<S: Dims, R: Rank, E: Expr>(
         step *= size;
     }
     let part = write_into::<S, R, E>(expr, shape, data[..].as_mut().into(), offset, &strides)?;
-    Ok(Placed { data: record::placed(data, part.into_iter().collect()), sizes })
+    Ok(PlacedElements { data: record::placed(data, part.into_iter().collect()), sizes })
 }
 
 /// A tensor of `fill` in which the elements of an expression are placed; its operands are unified.
@@ -225,7 +225,7 @@ pub(crate) fn placed<S: Dims, R: Rank, E: Expr>(
     placings: &[Placing],
     fill: E::Elem,
 ) -> Result<Named<E::Elem, S, R>, DimError> {
-    let Placed { data, sizes } = place::<S, R, E>(expr, shape, placings, fill)?;
+    let PlacedElements { data, sizes } = place::<S, R, E>(expr, shape, placings, fill)?;
     Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
 }
 
@@ -237,7 +237,7 @@ pub(crate) fn placed_windows<S: Dims, R: Rank, E: Expr>(
     fill: E::Elem,
     changes: &Changes,
 ) -> Result<Keyed<E::Elem>, DimError> {
-    let Placed { data, sizes } = place::<S, R, E>(expr, shape, placings, fill)?;
+    let PlacedElements { data, sizes } = place::<S, R, E>(expr, shape, placings, fill)?;
     let order = AxisList::in_memory_of::<S, R>().as_slice();
     let mut axes: SmallVec<[Axis; 8]> = SmallVec::from_elem(Axis::default(), order.len());
     let mut step: isize = 1;
@@ -255,7 +255,7 @@ macro_rules! positions {
         /// A dim for the positions in a window.
         pub(crate) enum $name {}
 
-        impl Element for $name {
+        impl SetElement for $name {
             type Key = digits::$digit<Inner>;
             type Axes = OneAxis;
             // No loop of a comprehension has this number: those can be behind a rest as well.
@@ -284,19 +284,19 @@ pub(crate) type Inside = (Window0, Window1, Window2);
 pub(crate) type Windowed<S> = <S as Dims>::Sealed<Inside>;
 
 /// The dims of the positions in a window.
-pub(crate) struct Positions;
+pub(crate) struct WindowPositions;
 
-impl DimList for Positions {
+impl DimList for WindowPositions {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brands = ();
     type Sizes = ();
-    const KEYS: &'static Keys = &<Rest<Inside> as Element>::KEYS;
+    const KEYS: &'static Keys = &<Rest<Inside> as SetElement>::KEYS;
     const GIVES_SIZE: bool = false;
 
     fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
 }
 
-impl Positions {
+impl WindowPositions {
     /// How many there are.
     pub(crate) const COUNT: usize = 3;
 

@@ -9,7 +9,7 @@ use crate::plan::axes::{AxisList, Layout};
 use crate::set::Keys;
 use alloc::vec::Vec;
 use core::any::TypeId;
-use kernels::gemm::{Batch, KnownLayout};
+use kernels::gemm::{KnownLayout, StridedBatch};
 use kernels::loops::steps::{ProductDims, Step, note};
 use kernels::memory::allocate::reserve;
 use kernels::memory::axes::Axis;
@@ -22,7 +22,7 @@ pub type ElementsAlong<'s, T> = (Elements<'s, T>, &'s [Axis]);
 /// A product that is to run.
 pub(crate) struct Planned<T> {
     /// The products: sizes, and strides along the axes of the operands and of the result.
-    pub(crate) batch: Batch,
+    pub(crate) batch: StridedBatch,
     /// How the operands and the result lie, if their types say so.
     pub(crate) layout: Option<KnownLayout>,
     /// Room for the result.
@@ -30,11 +30,11 @@ pub(crate) struct Planned<T> {
     /// How many elements that has.
     pub(crate) len: usize,
     /// The sizes of its axes.
-    pub(crate) sizes: Sizes,
+    pub(crate) sizes: ResultSizes,
 }
 
 /// The sizes of the axes of a result, and 1 behind them.
-pub(crate) type Sizes = [usize; MOST];
+pub(crate) type ResultSizes = [usize; MOST];
 
 /// A tensor in memory as its type tells of it: its dims, and in which order they lie if the type says that, too.
 pub type Typed = (&'static Keys, Layout);
@@ -123,7 +123,7 @@ pub struct Roles {
     /// Of the left operand, and of the right one.
     batch: (Group, Group),
     /// The axes of the result in order, and which it is of those of its role.
-    result: [(Role, usize); MOST],
+    result: [(AxisRole, usize); MOST],
     /// Which axes of the result the batch, the rows and the columns are.
     out: [Group; 3],
     /// The axis of each operand along which elements are neighbours, where the operand's type says so, and says that the axes of each role lie
@@ -135,7 +135,7 @@ pub struct Roles {
 
 /// An axis of the result.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Role {
+enum AxisRole {
     /// There is no such axis.
     None,
     /// Both operands have it.
@@ -152,7 +152,7 @@ struct Finding {
     n: Group,
     k: Option<(usize, usize)>,
     batch: (Group, Group),
-    result: [(Role, usize); MOST],
+    result: [(AxisRole, usize); MOST],
     count: usize,
 }
 
@@ -162,7 +162,7 @@ impl Finding {
         n: Group::EMPTY,
         k: None,
         batch: (Group::EMPTY, Group::EMPTY),
-        result: [(Role::None, 0); MOST],
+        result: [(AxisRole::None, 0); MOST],
         count: 0,
     };
 
@@ -180,19 +180,19 @@ impl Finding {
         if self.count == MOST {
             return false;
         }
-        let before = if self.count == 0 { Role::None } else { self.result[self.count - 1].0 };
+        let before = if self.count == 0 { AxisRole::None } else { self.result[self.count - 1].0 };
         self.result[self.count] = match (left, right) {
-            (Some(x), Some(y)) if self.batch.0.count == 0 || matches!(before, Role::Batch) => {
+            (Some(x), Some(y)) if self.batch.0.count == 0 || matches!(before, AxisRole::Batch) => {
                 self.batch = (self.batch.0.with(x), self.batch.1.with(y));
-                (Role::Batch, self.batch.0.count - 1)
+                (AxisRole::Batch, self.batch.0.count - 1)
             }
-            (Some(x), None) if self.m.count == 0 || matches!(before, Role::Row) => {
+            (Some(x), None) if self.m.count == 0 || matches!(before, AxisRole::Row) => {
                 self.m = self.m.with(x);
-                (Role::Row, self.m.count - 1)
+                (AxisRole::Row, self.m.count - 1)
             }
-            (None, Some(y)) if self.n.count == 0 || matches!(before, Role::Column) => {
+            (None, Some(y)) if self.n.count == 0 || matches!(before, AxisRole::Column) => {
                 self.n = self.n.with(y);
-                (Role::Column, self.n.count - 1)
+                (AxisRole::Column, self.n.count - 1)
             }
             _ => return false,
         };
@@ -206,9 +206,9 @@ impl Finding {
         let mut at = 0;
         while at < count {
             let role = match result[at].0 {
-                Role::Batch => 0,
-                Role::Row => 1,
-                Role::Column | Role::None => 2,
+                AxisRole::Batch => 0,
+                AxisRole::Row => 1,
+                AxisRole::Column | AxisRole::None => 2,
             };
             out[role] = out[role].with(at);
             at += 1;
@@ -307,31 +307,31 @@ impl Roles {
     /// Whether batch and rows are side by side in the result, in this order, or there are no rows.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn batch_is_before_rows(&self) -> bool {
-        let first_row = self.result.iter().position(|&(role, _)| role == Role::Row);
-        first_row.is_none_or(|at| at > 0 && self.result[at - 1].0 == Role::Batch)
+        let first_row = self.result.iter().position(|&(role, _)| role == AxisRole::Row);
+        first_row.is_none_or(|at| at > 0 && self.result[at - 1].0 == AxisRole::Batch)
     }
 
     /// Whether there are matrices, and neighbours in the result are results of different products.
     pub const fn ends_in_batch(&self) -> bool {
         let mut at = 0;
-        while at + 1 < MOST && !matches!(self.result[at + 1].0, Role::None) {
+        while at + 1 < MOST && !matches!(self.result[at + 1].0, AxisRole::None) {
             at += 1;
         }
-        self.m.count > 0 && matches!(self.result[at].0, Role::Batch)
+        self.m.count > 0 && matches!(self.result[at].0, AxisRole::Batch)
     }
 
     /// How the matrices lie, if the types of the operands say so. The result lies in the order of its axes.
     const fn as_typed(&self) -> Option<KnownLayout> {
-        let mut last = Role::None;
+        let mut last = AxisRole::None;
         let mut at = 0;
-        while at < MOST && !matches!(self.result[at].0, Role::None) {
+        while at < MOST && !matches!(self.result[at].0, AxisRole::None) {
             last = self.result[at].0;
             at += 1;
         }
         let (transposed, unit, lines) = match last {
-            Role::Column => (false, self.unit[1], self.n.last()),
-            Role::Row => (true, self.unit[0], self.m.last()),
-            Role::Batch | Role::None => return None,
+            AxisRole::Column => (false, self.unit[1], self.n.last()),
+            AxisRole::Row => (true, self.unit[0], self.m.last()),
+            AxisRole::Batch | AxisRole::None => return None,
         };
         match (unit, lines) {
             (Some(unit), Some(last)) => Some(KnownLayout { transposed, row_major_b: unit == last }),
@@ -361,7 +361,7 @@ impl Roles {
 
     /// How far it is in the result, with these sizes, from one element to the next along a role, whose axes are side by side.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn step(&self, sizes: &[usize; MOST], role: Role) -> isize {
+    fn step(&self, sizes: &[usize; MOST], role: AxisRole) -> isize {
         let mut step = 1;
         for at in (0..MOST).rev() {
             if self.result[at].0 == role {
@@ -375,7 +375,7 @@ impl Roles {
     /// The loops of the product of operands with these axes, or nothing if those call for the general path: their sizes conflict, are zero or
     /// great, or their elements are half precisions.
     #[inline(always)]
-    fn loops<T: Num>(&self, a: &[Axis], b: &[Axis]) -> Option<Loops> {
+    fn loops<T: Num>(&self, a: &[Axis], b: &[Axis]) -> Option<PlannedProduct> {
         // Half precisions are summed in another type.
         if TypeId::of::<T>() != TypeId::of::<T::Acc>() {
             return None;
@@ -387,10 +387,10 @@ impl Roles {
         let mut sizes = [1; MOST];
         for (size, &(role, at)) in sizes.iter_mut().zip(&self.result) {
             *size = match role {
-                Role::None => break,
-                Role::Batch => a[self.batch.0.axes[at]].size,
-                Role::Row => a[self.m.axes[at]].size,
-                Role::Column => b[self.n.axes[at]].size,
+                AxisRole::None => break,
+                AxisRole::Batch => a[self.batch.0.axes[at]].size,
+                AxisRole::Row => a[self.m.axes[at]].size,
+                AxisRole::Column => b[self.n.axes[at]].size,
             };
         }
         let (x, y) = &self.batch;
@@ -401,19 +401,19 @@ impl Roles {
         if !agree {
             return None;
         }
-        let mut rows = Role::Row;
+        let mut rows = AxisRole::Row;
         let typed = self.unit[0].is_some() || self.unit[1].is_some();
         // An operand that is the same for the whole batch, as an argument of a batched function can be: the batch is rows of one product.
         // (What is laid out varies along each axis.)
         if a_batch.size > 1 && b_batch.stride == 0 && !typed && self.batch_is_before_rows() {
             row = merged(a_batch, row)?;
-            rows = if self.m.count == 0 { Role::Batch } else { Role::Row };
+            rows = if self.m.count == 0 { AxisRole::Batch } else { AxisRole::Row };
             (a_batch, b_batch) = (Axis::new(1, 0), Axis::new(1, 0));
         }
         // (Or columns, or a product with a vector: what is best for those is planned in full.)
         let same = |operand: usize, batch: Axis| self.unit[operand].is_none() && batch.stride == 0;
         if a_batch.size > 1 && (same(0, a_batch) || same(1, b_batch))
-            || self.m.count == 0 && matches!(rows, Role::Row)
+            || self.m.count == 0 && matches!(rows, AxisRole::Row)
         {
             return None;
         }
@@ -428,7 +428,7 @@ impl Roles {
         {
             return None;
         }
-        let batch = Batch {
+        let batch = StridedBatch {
             count: a_batch.size,
             m: row.size,
             k: a_sum.size,
@@ -437,7 +437,7 @@ impl Roles {
             b: [b_batch.stride, b_sum.stride, column.stride],
             c: [0; 3],
         };
-        Some(Loops { batch, rows, sizes, len })
+        Some(PlannedProduct { batch, rows, sizes, len })
     }
 
     /// The matrices of a product of operands with these axes, and memory for the result. Plans show the product as `dims` names it. `None` if the operands need
@@ -450,12 +450,16 @@ impl Roles {
         b_axes: &[Axis],
         dims: impl FnOnce() -> ProductDims,
     ) -> Option<Result<Planned<T>, DimError>> {
-        let Loops { mut batch, rows, sizes, len } = self.loops::<T>(a_axes, b_axes)?;
+        let PlannedProduct { mut batch, rows, sizes, len } = self.loops::<T>(a_axes, b_axes)?;
         let out = match reserve::<T>(len) {
             Ok(out) => out,
             Err(error) => return Some(Err(error.into())),
         };
-        batch.c = [self.step(&sizes, Role::Batch), self.step(&sizes, rows), self.step(&sizes, Role::Column)];
+        batch.c = [
+            self.step(&sizes, AxisRole::Batch),
+            self.step(&sizes, rows),
+            self.step(&sizes, AxisRole::Column),
+        ];
         note(|| step::<T>(&batch, self.lies.is_some(), dims()));
         Some(Ok(Planned { batch, layout: self.lies, out, len, sizes }))
     }
@@ -470,8 +474,8 @@ impl Roles {
         b_axes: &[Axis],
         axes: &[Axis],
         dims: impl FnOnce() -> ProductDims,
-    ) -> Option<Batch> {
-        let Loops { mut batch, sizes, .. } = self.loops::<T>(a_axes, b_axes)?;
+    ) -> Option<StridedBatch> {
+        let PlannedProduct { mut batch, sizes, .. } = self.loops::<T>(a_axes, b_axes)?;
         batch.c = self.strides_of(axes, &sizes, &batch)?;
         note(|| step::<T>(&batch, false, dims()));
         Some(batch)
@@ -480,14 +484,14 @@ impl Roles {
     /// How far it is, along these axes, from one place to the next of the batch, the rows and the columns; nothing if they have other sizes
     /// than the result, or the axes of a role are no single loop.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn strides_of(&self, axes: &[Axis], sizes: &[usize; MOST], batch: &Batch) -> Option<[isize; 3]> {
+    fn strides_of(&self, axes: &[Axis], sizes: &[usize; MOST], batch: &StridedBatch) -> Option<[isize; 3]> {
         let [batches, rows, columns] = &self.out;
         if axes.len() != batches.count + rows.count + columns.count {
             return None;
         }
         let mut fits = true;
         for at in 0..MOST {
-            if self.result[at].0 != Role::None {
+            if self.result[at].0 != AxisRole::None {
                 fits &= axes[at].size == sizes[at];
             }
         }
@@ -505,8 +509,8 @@ impl Roles {
 }
 
 /// The products as a step of a plan.
-fn step<T>(batch: &Batch, typed: bool, dims: ProductDims) -> Step {
-    let &Batch { count, m, k, n, a, b, c } = batch;
+fn step<T>(batch: &StridedBatch, typed: bool, dims: ProductDims) -> Step {
+    let &StridedBatch { count, m, k, n, a, b, c } = batch;
     Step::Product {
         batch: count,
         m,
@@ -524,10 +528,10 @@ fn step<T>(batch: &Batch, typed: bool, dims: ProductDims) -> Step {
 }
 
 /// A product of matrices in memory, whose results are still to be given places.
-struct Loops {
-    batch: Batch,
+struct PlannedProduct {
+    batch: StridedBatch,
     /// Of which role of the result the rows are the first.
-    rows: Role,
+    rows: AxisRole,
     /// The sizes of the axes of the result.
     sizes: [usize; MOST],
     /// How many elements those are.

@@ -1,7 +1,7 @@
 //! [`explain`]: the steps that a piece of code runs.
 
-use crate::error::At;
 use crate::error::Origin;
+use crate::error::OriginSuffix;
 use crate::set::Keys;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -39,7 +39,7 @@ impl Plan {
 
     /// Where a step comes from, as it stands behind the step.
     pub(crate) fn place(&self, step: usize) -> String {
-        let at = At(self.places.get(step).copied().flatten()).to_string();
+        let at = OriginSuffix(self.places.get(step).copied().flatten()).to_string();
         match (self.backward.get(step), at.strip_prefix(" (")) {
             (Some(true), Some(at)) => format!(" (gradient, {at}"),
             (Some(true), None) => " (gradient)".to_string(),

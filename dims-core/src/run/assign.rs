@@ -24,7 +24,7 @@ use crate::tensor::{AsTensor, Evaluable, NamedOf, checked};
 use alloc::string::String;
 use kernels::contract::target::spread;
 use kernels::copy::FEW;
-use kernels::loops::nest::{Nest, Parts};
+use kernels::loops::nest::{Nest, NestParts};
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, Step, note};
 use kernels::loops::stride::{AnyStride, UnitStride};
@@ -77,7 +77,7 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
         write_lowered(&program, &nest, out, offset);
         return Ok(part);
     }
-    write(&nest, &mut Parts::new(), out, offset, |operands| expr.kernel::<AnyStride>(operands))?;
+    write(&nest, &mut NestParts::new(), out, offset, |operands| expr.kernel::<AnyStride>(operands))?;
     Ok(part)
 }
 
@@ -167,7 +167,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
             let indices = indices.kernels(&mut operands);
             LoweredUpdate { row, indices, value: value.kernel::<AnyStride>(&mut operands) }
         };
-        Ok(update(&nest, &mut Parts::new(), place, lower, op)?)
+        Ok(update(&nest, &mut NestParts::new(), place, lower, op)?)
     }
 }
 
@@ -467,7 +467,7 @@ pub trait OrderInto: AsTensor {
             let row = operands.next_row();
             LoweredUpdate { row, indices: (), value: tensor.expr.kernel::<AnyStride>(&mut operands) }
         };
-        Ok(update(&nest, &mut Parts::new(), place, lower, Replace)?)
+        Ok(update(&nest, &mut NestParts::new(), place, lower, Replace)?)
     }
 }
 

@@ -19,19 +19,16 @@ use crate::tensor::Computable;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Step, note};
 use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
-use kernels::ops::code::Reduction;
+use kernels::ops::code::ReductionKind;
 use kernels::scalar::Element;
-use kernels::scan::{self, Along};
-use smallvec::SmallVec;
-
-/// Sizes or axes of a result.
-pub(crate) type Axes = SmallVec<[usize; 8]>;
+use kernels::scan::{self, LineOp};
 
 /// The elements of a tensor, line by line.
 pub(crate) struct Lines<T> {
@@ -40,7 +37,7 @@ pub(crate) struct Lines<T> {
     /// The sizes of all loop axes, by number.
     pub shape: Shape,
     /// The loop axes: those of the positions of lines, then those along a line.
-    pub order: Axes,
+    pub order: Order,
     /// How many of them are those of the positions.
     pub kept: usize,
 }
@@ -69,7 +66,7 @@ impl<T: Element> Lines<T> {
         let shape = tensor.unified_shape()?;
         let kept = LineAxes::<A::Dims, A::Rank, D>::KEPT.as_slice();
         let along = LineAxes::<A::Dims, A::Rank, D>::ALONG.as_slice();
-        let order: Axes = kept.iter().chain(along).copied().collect();
+        let order: Order = kept.iter().chain(along).copied().collect();
         let data = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?;
         Ok(Lines { data, shape, order, kept: kept.len() })
     }
@@ -112,7 +109,7 @@ impl<T: Element> Lines<T> {
 
     /// As [`in_place`](Lines::in_place), by a kernel.
     #[track_caller]
-    pub(crate) fn along<S: Dims, R: Rank, W: Along<T>>(
+    pub(crate) fn along<S: Dims, R: Rank, W: LineOp<T>>(
         self,
         len: usize,
         work: W,
@@ -163,7 +160,7 @@ impl<T: Element> Lines<T> {
     pub(crate) fn recorded_reduction(
         &self,
         data: Vec<T>,
-        reduction: Reduction,
+        reduction: ReductionKind,
     ) -> Result<Buffer<T>, DimError> {
         reduced_lines(data, held_if_traced(&self.data), self.len(), reduction, "lines")
     }
@@ -184,7 +181,7 @@ impl<T: Element> Lines<T> {
     }
 
     /// The sizes of the loop axes in `order`, where those along a line are replaced by `along`.
-    pub(crate) fn sizes(&self, along: &[usize]) -> Axes {
+    pub(crate) fn sizes(&self, along: &[usize]) -> Sizes {
         let kept = self.order[..self.kept].iter().map(|&axis| self.shape.size(axis));
         kept.chain(along.iter().copied()).collect()
     }
@@ -215,7 +212,7 @@ pub(crate) fn beside_lines<U: Dims, S: Dims, D: DimList, E: Expr>(
 /// Computes a tensor, and works along each line over the dims `D` by a kernel: line by line while it is in the cache, if results lie so that
 /// the elements of a line are neighbours.
 #[track_caller]
-pub(crate) fn along_lines<A: Computable, D: DimList, W: Along<A::Elem>>(
+pub(crate) fn along_lines<A: Computable, D: DimList, W: LineOp<A::Elem>>(
     tensor: A,
     work: W,
 ) -> Result<Evaluated<A>, DimError> {
@@ -246,7 +243,7 @@ pub(crate) fn arranged<T: Element, S: Dims, R: Rank>(
 }
 
 /// The axes of some dims and positional axes among those of a tensor with the dims `Y`: the dims by their keys.
-pub(crate) fn axes_in<Y: Dims, S: Dims>(axes: impl Iterator<Item = usize>) -> Axes {
+pub(crate) fn axes_in<Y: Dims, S: Dims>(axes: impl Iterator<Item = usize>) -> Order {
     let (old, new) = (S::KEYS.as_slice(), Y::KEYS.as_slice());
     axes.map(|axis| match old.get(axis) {
         Some(key) => Y::KEYS.position(key).expect("the dim is one of the result's"),

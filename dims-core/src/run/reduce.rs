@@ -15,10 +15,10 @@ use crate::set::{Dims, DimsOf};
 use crate::storage::Owned;
 use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked};
 use core::marker::PhantomData;
+use kernels::loops::axes::Order;
 use kernels::reduce::reducers;
 use kernels::scalar::*;
 use kernels::scan;
-use smallvec::SmallVec;
 
 pub(crate) use along::{along, along_axes, log_softmax};
 pub(crate) use combine::{Empty, combined, fused, reduced_in, run};
@@ -29,8 +29,6 @@ pub type Reduced<U, A, X> = Named<U, X, <A as AsTensor>::Rank>;
 
 /// A tensor with the dims that it had.
 pub type Evaluated<A> = Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A as AsTensor>::Rank>;
-
-type Order = SmallVec<[usize; 8]>;
 
 /// [`Reductions::try_eval`], where the types need not say that each dim has a size.
 #[inline]
@@ -161,9 +159,9 @@ pub trait Reductions: AsTensor {
         min try_min [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] Self::Elem, reducers::Min, Empty::Refused("min");
         /// The index of the greatest element, of the first if there are several; for a tuple of dims the index into all of
         /// them, the last dim fastest. Nothing to choose from is an error.
-        argmax try_argmax [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::Arg::<true>, Empty::Refused("argmax");
+        argmax try_argmax [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::ArgExtremum::<true>, Empty::Refused("argmax");
         /// The index of the least element, as for `argmax`.
-        argmin try_argmin [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::Arg::<false>, Empty::Refused("argmin");
+        argmin try_argmin [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::ArgExtremum::<false>, Empty::Refused("argmin");
         /// The variance of a whole population, `mean of (x - mean)^2`; see [`var_with`](Reductions::var_with) for others.
         var try_var [D: DimsOf<Self::Dims, X>, X: Dims] [Real] Self::Elem, reducers::Variance::<_, false> { ddof: Num::ZERO }, Empty::Allowed;
         /// The standard deviation, the square root of the variance.

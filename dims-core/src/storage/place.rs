@@ -5,7 +5,7 @@ use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
 use crate::storage::Owned;
 use crate::storage::axes::AxisBlock;
-use crate::storage::view::Read;
+use crate::storage::view::BoundAxes;
 use core::marker::PhantomData;
 use kernels::memory::axes::{Axis, is_within};
 use kernels::memory::elements::ElementsMut;
@@ -51,8 +51,8 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
 
     /// As [`View::bound`](super::View::bound), of elements that are borrowed exclusively.
     #[inline(always)]
-    pub(crate) fn bound(elements: ElementsMut<'a, T>, read: Read<S, R, X>, origin: Origin) -> Self {
-        let Read { offset, named, positional, indices } = read;
+    pub(crate) fn bound(elements: ElementsMut<'a, T>, read: BoundAxes<S, R, X>, origin: Origin) -> Self {
+        let BoundAxes { offset, named, positional, indices } = read;
         let mut elements = elements.moved(offset);
         elements.assert_axes(named.as_slice(), positional.as_slice());
         // SAFETY: binders take each new axis from the old ones, so each position is one of theirs, and different positions are different elements where the old ones' were;

@@ -3,27 +3,24 @@
 use crate::set::Dims;
 use crate::storage::View;
 use crate::storage::axes::AxisBlock;
+use crate::storage::source::Axes;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use kernels::memory::axes::{Axis, is_within, row_major};
 use kernels::memory::buffer::Buffer;
-use smallvec::SmallVec;
-
-/// A few axes, in some order.
-pub(crate) type Axes = SmallVec<[Axis; 6]>;
 
 /// Elements in memory that is shared, with a size and a stride for each axis.
 ///
 /// If no axis is empty, then for every position the element at `start` plus the strides is one of `data`.
 #[derive(Clone)]
-pub(crate) struct Shared<T> {
+pub(crate) struct SharedElements<T> {
     data: Arc<Buffer<T>>,
     /// Where the element at the origin is.
     start: usize,
     axes: Axes,
 }
 
-impl<T> Shared<T> {
+impl<T> SharedElements<T> {
     /// Elements that lie contiguously in the order of their axes.
     ///
     /// # Panics
@@ -33,7 +30,7 @@ impl<T> Shared<T> {
         let axes = contiguous(sizes);
         let volume = sizes.iter().product::<usize>();
         assert_eq!(volume, data.len(), "the sizes are the shape of the data");
-        Shared { data: Arc::new(data.into()), start: 0, axes }
+        SharedElements { data: Arc::new(data.into()), start: 0, axes }
     }
 
     /// The axes.
@@ -55,7 +52,7 @@ impl<T> Shared<T> {
         let start = self.start + offset;
         let within = is_within(self.data.len(), start as i128, axes.iter().map(Axis::parts));
         assert!(within, "the axes reach elements alone");
-        Shared { data: Arc::clone(&self.data), start, axes }
+        SharedElements { data: Arc::clone(&self.data), start, axes }
     }
 
     /// Whether the elements lie contiguously in the order of their axes.
@@ -98,7 +95,7 @@ mod tests {
 
     #[test]
     fn axes_that_reach_too_far_are_refused() {
-        let shared = Shared::contiguous(vec![0; 6], &[2, 3]);
+        let shared = SharedElements::contiguous(vec![0; 6], &[2, 3]);
         assert!(shared.is_contiguous());
         let axes =
             |sizes: &[(usize, isize)]| sizes.iter().map(|&(size, stride)| Axis::new(size, stride)).collect();

@@ -14,19 +14,19 @@
 //! for each row; the functions below say what else they rely on.
 
 use crate::error::DimError;
-use crate::plan::direct::{ElementsAlong, Planned, Roles, Sizes};
+use crate::plan::direct::{ElementsAlong, Planned, ResultSizes, Roles};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use kernels::attention::{Change, Work};
 use kernels::compiled;
-use kernels::contract::Operand;
+use kernels::contract::ContractionFactor;
 use kernels::contract::target::Target;
 use kernels::copy::{self, FEW};
 use kernels::error::Error;
 use kernels::load::Kernel;
-use kernels::load::gather::Indices;
+use kernels::load::gather::GatherIndices;
 use kernels::load::strided::Strided;
-use kernels::loops::nest::{Nest, Operands, Parts, Row};
+use kernels::loops::nest::{Nest, NestParts, OperandRows, Row};
 use kernels::loops::steps::ProductDims;
 use kernels::loops::stride::StrideKind;
 use kernels::map::update::{self, LoweredUpdate};
@@ -130,7 +130,7 @@ pub(crate) fn line_mut<'a, T>(
 
 /// A reader of elements along the next row of a nest; where indices are active, they select from further axes of the elements.
 #[inline(always)]
-pub(crate) fn strided<'k, T: Element, X: Indices, W: StrideKind>(
+pub(crate) fn strided<'k, T: Element, X: GatherIndices, W: StrideKind>(
     elements: Elements<'k, T>,
     row: Row<'k>,
     indices: X,
@@ -200,7 +200,7 @@ pub(crate) fn product<T: Num>(
     (a, a_axes): ElementsAlong<'_, T>,
     (b, b_axes): ElementsAlong<'_, T>,
     dims: impl FnOnce() -> ProductDims,
-) -> Option<Result<(Vec<T>, Sizes), DimError>> {
+) -> Option<Result<(Vec<T>, ResultSizes), DimError>> {
     let Planned { batch, layout, mut out, len, sizes } = match roles.planned(a_axes, b_axes, dims)? {
         Ok(planned) => planned,
         Err(error) => return Some(Err(error)),
@@ -237,16 +237,19 @@ pub(crate) fn product_onto<T: Num>(
 
 /// A factor of a contraction; the strides are along the loops.
 #[inline]
-pub(crate) fn factor<T: Num>(elements: Elements<'_, T>, strides: SmallVec<[isize; 8]>) -> Operand<'_, T> {
+pub(crate) fn factor<T: Num>(
+    elements: Elements<'_, T>,
+    strides: SmallVec<[isize; 8]>,
+) -> ContractionFactor<'_, T> {
     // SAFETY: facts 1 and 2; it is contracted over the loops of the shape that the strides are for.
-    unsafe { Operand::borrowed(elements, strides) }
+    unsafe { ContractionFactor::borrowed(elements, strides) }
 }
 
 /// The factor over the loops of a pattern.
 pub(crate) fn factor_over<'a, T: Num>(
-    factor: Operand<'a, T>,
+    factor: ContractionFactor<'a, T>,
     strides: impl FnOnce(&[isize]) -> SmallVec<[isize; 8]>,
-) -> Operand<'a, T> {
+) -> ContractionFactor<'a, T> {
     // SAFETY: the pattern's sizes are solved from those of the operand's axes, and the strides of an axis that is a group are spread over its loops, whose sizes
     // multiply to that of the axis.
     unsafe { factor.over(strides) }
@@ -291,7 +294,7 @@ pub(crate) fn to_scan<'a, T>(
 /// See [`update::update`].
 pub(crate) fn update<'n, T, K, X, O>(
     nest: &'n Nest,
-    parts: &'n mut Parts,
+    parts: &'n mut NestParts,
     place: ElementsMut<'_, T>,
     lower: impl Fn(&'n Nest) -> LoweredUpdate<'n, X, K>,
     op: O,
@@ -299,7 +302,7 @@ pub(crate) fn update<'n, T, K, X, O>(
 where
     T: Element,
     K: Kernel,
-    X: Indices,
+    X: GatherIndices,
     O: BinaryOp<T, K::Elem, Out = T> + Copy,
 {
     // SAFETY: facts 1 to 3, of the place, whose row is the first of the nest. Its indices are made with the sizes and strides of the axes that they select from.
@@ -364,7 +367,7 @@ pub(crate) fn attend<'w, T: Real>(
 pub(crate) fn lowered_scores<'k, T: Real>(
     mask: &'k LoweredProgram<'k>,
     bias: Option<&'k LoweredProgram<'k>>,
-    rows: &mut Operands<'k>,
+    rows: &mut OperandRows<'k>,
 ) -> Option<Box<dyn Change<T> + 'k>> {
     // SAFETY: facts 1 to 3: an expression writes its operands in the order of their rows.
     unsafe { compiled::lowered_scores(mask, bias, rows) }

@@ -36,7 +36,7 @@ impl<T, S: Dims, R: Rank, X: Clone> Clone for View<'_, T, S, R, X> {
 impl<T, S: Dims, R: Rank, X: Copy> Copy for View<'_, T, S, R, X> {}
 
 /// What binders make of the axes of a source: how far the first element moves, the axes, and the computed indices.
-pub(crate) struct Read<S: Dims, R: Rank, X> {
+pub(crate) struct BoundAxes<S: Dims, R: Rank, X> {
     pub(crate) offset: isize,
     pub(crate) named: S::Axes,
     pub(crate) positional: R::Axes,
@@ -64,8 +64,8 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
     /// What binders have read of the axes of these elements. They split, pick, cut and move along those axes, so each position of the
     /// new axes is one of the old ones; indices are checked against the axis that they select from.
     #[inline(always)]
-    pub(crate) fn bound(elements: Elements<'a, T>, read: Read<S, R, X>, origin: Origin) -> Self {
-        let Read { offset, named, positional, indices } = read;
+    pub(crate) fn bound(elements: Elements<'a, T>, read: BoundAxes<S, R, X>, origin: Origin) -> Self {
+        let BoundAxes { offset, named, positional, indices } = read;
         let elements = elements.moved(offset);
         elements.assert_axes(named.as_slice(), positional.as_slice());
         // SAFETY: binders take each new axis from the old ones: a part of one, several that it splits into, or its positions in larger steps or backwards, with `offset`

@@ -56,8 +56,8 @@ where
     Replaced<L, A, ()>: Shares<P::Brands>,
     // Where `A` is no axis, that alone is to be said, and then that a dim is named twice.
     AxisImplies<L, A, NoDim<NamedTwice<P>>>: NamedOnce<NamedTwice<P>, P>,
-    AxisImplies<L, A, <NoDim<NamedTwice<P>> as Bool>::Implies<NoDim<TakenBeside<L, A, P>>>>:
-        NotYetAxis<TakenBeside<L, A, P>, L>,
+    AxisImplies<L, A, <NoDim<NamedTwice<P>> as Bool>::Implies<NoDim<AxisBeside<L, A, P>>>>:
+        NotYetAxis<AxisBeside<L, A, P>, L>,
 {
     type Axes = <Replaced<L, A, P::Brands> as List>::Tuple;
 }
@@ -67,7 +67,7 @@ type AxisImplies<L, A, V> =
     <<<L as Dims>::List as DividesInto<<A as DimRef>::Brand, ()>>::Holds as Bool>::Implies<V>;
 
 /// The first brand of the dims `P` that an axis of `L` other than `A` is, or [`Nothing`](crate::set::Nothing).
-type TakenBeside<L, A, P> = <Replaced<L, A, ()> as Shares<<P as DimList>::Brands>>::Found;
+type AxisBeside<L, A, P> = <Replaced<L, A, ()> as Shares<<P as DimList>::Brands>>::Found;
 
 /// A dim that can stand in the place of the dim `A` among the axes `L` of a stream along `D`, as its data dimension if `A` is that.
 pub trait TakesPlaceOf<A, L, D>: DimRef {

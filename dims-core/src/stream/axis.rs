@@ -9,7 +9,7 @@ use crate::error::{DimError, unwrap};
 use crate::role::KeepsRole;
 use crate::set::Dims;
 use crate::size::SameSize;
-use crate::storage::shared::Axes;
+use crate::storage::source::Axes;
 use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
 

@@ -259,10 +259,10 @@ impl<'a, T: Element, L: Dims, D: Brand> Multiplier<T> for &'a Stream<T, L, D> {
 }
 
 /// What `W` has and `L` has not.
-type Own<W, L> = <<W as Dims>::List as Minus<<L as Dims>::List>>::Out;
+type OwnDims<W, L> = <<W as Dims>::List as Minus<<L as Dims>::List>>::Out;
 
 /// Whether that is one dim.
-type OneOwn<W, L> = <Own<W, L> as NestedPairs>::IsOne;
+type OneOwn<W, L> = <OwnDims<W, L> as NestedPairs>::IsOne;
 
 /// A dim of a stream of `L` along `D` that it can be contracted along with `K`: with a constant of `W` for [`ConstantOf<W, _>`](ConstantOf), and so on.
 pub trait ContractedBy<L, D, K>: DimRef {
@@ -283,16 +283,18 @@ where
     J: DimRef<Brand: SameBrand<D>>,
     D: Brand,
     W: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Holds: InConstant<J::Brand, W>>>,
-    L: Dims<List: DividesInto<J::Brand, (), Holds: IsAxis<J::Brand, L>> + DividesInto<J::Brand, Own<W, L>>>,
-    <Own<W, L> as NestedPairs>::OnlyOr<D>: Brand,
+    L: Dims<
+        List: DividesInto<J::Brand, (), Holds: IsAxis<J::Brand, L>> + DividesInto<J::Brand, OwnDims<W, L>>,
+    >,
+    <OwnDims<W, L> as NestedPairs>::OnlyOr<D>: Brand,
     A: Bool,
     A::Or<<InBoth<L, W, J> as Bool>::Implies<IsData<J, D>>>: AlongTheData<J::Brand, D, L>,
     <<InBoth<L, W, J> as Bool>::And<IsData<J, D>> as Bool>::Implies<OneOwn<W, L>>: ReplacesData<W, L>,
-    (J::Brand, Replaced<L, J, Own<W, L>>): List,
+    (J::Brand, Replaced<L, J, OwnDims<W, L>>): List,
 {
-    type Axes = <Replaced<L, J, Own<W, L>> as List>::Tuple;
-    type Data = <IsData<J, D> as Bool>::Pick<<Own<W, L> as NestedPairs>::OnlyOr<D>, D>;
-    type Loops = <(J::Brand, Replaced<L, J, Own<W, L>>) as List>::Tuple;
+    type Axes = <Replaced<L, J, OwnDims<W, L>> as List>::Tuple;
+    type Data = <IsData<J, D> as Bool>::Pick<<OwnDims<W, L> as NestedPairs>::OnlyOr<D>, D>;
+    type Loops = <(J::Brand, Replaced<L, J, OwnDims<W, L>>) as List>::Tuple;
     const DYNAMIC: bool = !<IsData<J, D> as Bool>::VALUE;
 }
 
@@ -302,14 +304,16 @@ where
     D: Brand,
     E: Brand,
     M: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Holds: IsAxis<J::Brand, M>>>,
-    L: Dims<List: DividesInto<J::Brand, (), Holds: IsAxis<J::Brand, L>> + DividesInto<J::Brand, Own<M, L>>>,
+    L: Dims<
+        List: DividesInto<J::Brand, (), Holds: IsAxis<J::Brand, L>> + DividesInto<J::Brand, OwnDims<M, L>>,
+    >,
     <InBoth<L, M, J> as Bool>::Implies<<IsData<J, D> as Bool>::Differs<IsData<J, E>>>:
         DataOfOneSide<J::Brand, D, E>,
-    (J::Brand, Replaced<L, J, Own<M, L>>): List,
+    (J::Brand, Replaced<L, J, OwnDims<M, L>>): List,
 {
-    type Axes = <Replaced<L, J, Own<M, L>> as List>::Tuple;
+    type Axes = <Replaced<L, J, OwnDims<M, L>> as List>::Tuple;
     type Data = <IsData<J, D> as Bool>::Pick<E, D>;
-    type Loops = <(J::Brand, Replaced<L, J, Own<M, L>>) as List>::Tuple;
+    type Loops = <(J::Brand, Replaced<L, J, OwnDims<M, L>>) as List>::Tuple;
     const DYNAMIC: bool = true;
 }
 

@@ -1,16 +1,18 @@
 //! Concatenation, stacking and repetition.
 
+use super::Stream;
 use super::axes::{Beside, NoAxisYet, StreamAxis};
 use super::ledger::{CostClass, StreamShape};
-use super::{Sizes, Stream};
 use crate::brand::Brand;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::plan::shape::volume;
 use crate::set::Dims;
-use crate::storage::shared::{Axes, Shared};
+use crate::storage::shared::SharedElements;
+use crate::storage::source::Axes;
 use alloc::string::ToString;
 use alloc::vec::Vec;
+use kernels::loops::axes::Order;
 use kernels::memory::allocate::reserve;
 use kernels::scalar::Element;
 
@@ -221,7 +223,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
 
     /// Puts the elements, in an order of the axes, behind others.
     fn append_to(&self, data: &mut Vec<T>, order: impl Iterator<Item = usize>) -> Result<(), DimError> {
-        let part = self.in_order(&order.collect::<Sizes>())?;
+        let part = self.in_order(&order.collect::<Order>())?;
         data.try_reserve(part.len()).map_err(|_| too_large(&self.shape(), 1))?;
         data.extend_from_slice(&part);
         Ok(())
@@ -266,10 +268,10 @@ fn differ(what: &str, dim: &str, first: &StreamShape, other: &StreamShape) -> Di
 }
 
 /// Elements that lie with the axis `at` outermost, and the others in their order.
-fn outermost<T>(data: Vec<T>, at: usize, mut sizes: Vec<usize>) -> Shared<T> {
+fn outermost<T>(data: Vec<T>, at: usize, mut sizes: Vec<usize>) -> SharedElements<T> {
     let size = sizes.remove(at);
     sizes.insert(0, size);
-    let shared = Shared::contiguous(data, &sizes);
+    let shared = SharedElements::contiguous(data, &sizes);
     let mut axes: Axes = shared.axes().into();
     let axis = axes.remove(0);
     axes.insert(at, axis);

@@ -135,7 +135,7 @@ std::thread_local! {
 #[cfg(feature = "std")]
 pub fn ledger<T>(f: impl FnOnce() -> T) -> (T, Ledger) {
     OPEN.with_borrow_mut(|open| open.push(Vec::new()));
-    let guard = Opened;
+    let guard = OpenList;
     let result = f();
     let entries = OPEN.with_borrow(|open| open.last().cloned().unwrap_or_default());
     drop(guard);
@@ -144,10 +144,10 @@ pub fn ledger<T>(f: impl FnOnce() -> T) -> (T, Ledger) {
 
 /// A list that is open; when it is dropped, also while a panic goes by, its entries go to the list around it.
 #[cfg(feature = "std")]
-struct Opened;
+struct OpenList;
 
 #[cfg(feature = "std")]
-impl Drop for Opened {
+impl Drop for OpenList {
     fn drop(&mut self) {
         OPEN.with_borrow_mut(|open| {
             let inner = open.pop().unwrap_or_default();

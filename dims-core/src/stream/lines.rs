@@ -3,15 +3,16 @@
 //! The text has no rule for them. They are made of what it has rules for, a reduction with keepdim, a broadcast and a pointwise operation, so
 //! the data dimension stays, and the cost is that of the reduction.
 
+use super::Stream;
 use super::axes::StreamAxis;
 use super::ledger::CostClass;
-use super::{Sizes, Stream};
 use crate::brand::Brand;
 use crate::error::{DimError, unwrap};
 use crate::reduce::along_axes;
 use crate::set::Dims;
+use kernels::loops::axes::Order;
 use kernels::scalar::{Element, Num, Real};
-use kernels::scan::{self, Along};
+use kernels::scan::{self, LineOp};
 
 // (Bounds are given with each operation: rustc quotes the line where they are written.)
 macro_rules! along {
@@ -62,7 +63,7 @@ along! {
 }
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
-    fn along<A: StreamAxis<L>, W: Along<T>>(
+    fn along<A: StreamAxis<L>, W: LineOp<T>>(
         &self,
         name: &'static str,
         axis: A,
@@ -70,7 +71,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ) -> Result<Self, DimError> {
         self.check_given(&axis)?;
         // The dims of the tensor lie as the axes do.
-        let order: Sizes = (0..self.data.axes().len()).collect();
+        let order: Order = (0..self.data.axes().len()).collect();
         let out = along_axes(self.in_memory(), &order, &[Self::position(axis)], work)?;
         let out = Stream::compute(out)?;
         let cost = if Self::is_data(axis) { CostClass::Compute } else { CostClass::Slower };

@@ -61,6 +61,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use kernels::loops::axes::Order;
 
 mod axes;
 mod axis;
@@ -100,13 +101,12 @@ use crate::set::ordered::{DividesInto, NamedTwice, Shares};
 use crate::set::{Dims, DimsOf, NoDim, SetOf, True};
 use crate::show::debugged;
 use crate::storage::View;
-use crate::storage::shared::Shared;
+use crate::storage::shared::SharedElements;
 use crate::tensor::Computable;
 use core::fmt;
 use core::marker::PhantomData;
 use kernels::scalar::Element;
 use ledger::note;
-use smallvec::SmallVec;
 
 /// A tensor of `T` whose axes lie in the order of the tuple `L`, and whose data dimension is `D`, one of them: `Stream<f32, (Time, Feat), Feat>`
 /// is `[time feat!]`.
@@ -127,27 +127,24 @@ use smallvec::SmallVec;
 /// assert_eq!(energy(&x).as_tensor().sum(Feat).order(Time), ndarray::array![14.0]);
 /// ```
 pub struct Stream<T, L, D> {
-    data: Shared<T>,
+    data: SharedElements<T>,
     axes: PhantomData<fn() -> (L, D)>,
 }
 
 /// A tensor that lies in memory in the order of the axes `L`.
-pub(crate) type InMemory<'a, T, L> = Named<T, L, Rank0, View<'a, T, L>>;
-
-/// Sizes in the order of the axes.
-type Sizes = SmallVec<[usize; 8]>;
+pub(crate) type StreamView<'a, T, L> = Named<T, L, Rank0, View<'a, T, L>>;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// Where the data dimension stands among the axes.
     const DATA: Option<usize> = L::KEYS.position(&D::KEYS.as_slice()[0]);
 
-    fn from_shared(data: Shared<T>) -> Self {
+    fn from_shared(data: SharedElements<T>) -> Self {
         Stream { data, axes: PhantomData }
     }
 
     /// Elements that lie in the order of the axes.
     fn from_vec(data: Vec<T>, sizes: &[usize]) -> Self {
-        Stream::from_shared(Shared::contiguous(data, sizes))
+        Stream::from_shared(SharedElements::contiguous(data, sizes))
     }
 
     /// What a tensor with the axes as its dims computes.
@@ -155,14 +152,14 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let tensor = tensor.into_named();
         let mut shape = Shape::new::<L, Rank0>();
         tensor.unify(&mut shape)?;
-        let order: Sizes = (0..shape.sizes().len()).collect();
+        let order: Order = (0..shape.sizes().len()).collect();
         let data = evaluate_in::<L, Rank0, _>(tensor.expr, &shape, &order, "a stream")?;
         Ok(Stream::from_vec(data, shape.sizes()))
     }
 
     /// The stream as a tensor for expressions of this crate, whose dims lie as the axes do.
-    fn in_memory(&self) -> InMemory<'_, T, L> {
-        let from: Sizes = (0..self.data.axes().len()).collect();
+    fn in_memory(&self) -> StreamView<'_, T, L> {
+        let from: Order = (0..self.data.axes().len()).collect();
         Named::from_expr(self.data.view::<L>(&from))
     }
 
@@ -247,7 +244,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
 
     /// The elements in memory of their own, in the order of the axes.
     fn to_vec(&self) -> Result<Vec<T>, DimError> {
-        self.in_order(&(0..self.data.axes().len()).collect::<Sizes>())
+        self.in_order(&(0..self.data.axes().len()).collect::<Order>())
     }
 
     /// The elements as a tensor that borrows them, for all that is no operation on streams: printing, comparing, writing to files. Nothing is

@@ -3,9 +3,9 @@
 //! Operators and functions of one operand panic where sizes differ or a result does not fit into memory; `try_map` and `try_zip_map` are for
 //! programs that want an error.
 
+use super::Stream;
 use super::contraction::Multiplier;
 use super::ledger::{CostClass, StreamShape};
-use super::{Sizes, Stream};
 use crate::brand::{Brand, Rest};
 use crate::elementwise::LeftOf;
 use crate::error::{DimError, unwrap};
@@ -20,6 +20,7 @@ use crate::storage::{Owned, View};
 use crate::tensor::{AsTensor, Computable};
 use core::marker::PhantomData;
 use core::ops::{Add, Div, Mul, Neg, Rem, Sub};
+use kernels::loops::axes::Order;
 use kernels::ops::{self, BinaryOp, Map, UnaryOp};
 use kernels::scalar::{Analytic, CastTo, Element, Num, Ordered, Real, Signed};
 
@@ -63,7 +64,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         &self,
         f: impl FnOnce(Named<T, (Rest<L>,)>) -> Y,
     ) -> Result<Stream<Y::Elem, L, D>, DimError> {
-        let order: Sizes = (0..self.sizes().len()).collect();
+        let order: Order = (0..self.sizes().len()).collect();
         let tensor = Named::from_expr(Owned::in_order(self.to_vec()?, &order, &self.sizes()));
         let result = f(tensor).into_named();
         let shape = result.unified_shape()?;

@@ -1,8 +1,8 @@
 //! Reductions: along the data dimension they keep it, along another dim they are generally slower.
 
+use super::Stream;
 use super::axes::{IsAxis, KeptAs, Replaced};
 use super::ledger::CostClass;
-use super::{Sizes, Stream};
 use crate::brand::Brand;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
@@ -13,6 +13,7 @@ use crate::set::list::List;
 use crate::set::ordered::{DividesInto, SameBrand};
 use crate::set::{Dims, False};
 use core::marker::PhantomData;
+use kernels::loops::axes::Sizes;
 use kernels::reduce::Reducer;
 use kernels::reduce::reducers;
 use kernels::scalar::{Analytic, Element, Num, Ordered, Real};

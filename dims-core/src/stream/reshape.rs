@@ -3,10 +3,10 @@
 //! The *stride* of an axis is the product of the sizes of all axes behind it: `[(b * c) c 1]` for `[a b c]`. (It has nothing to do with where
 //! elements lie in this computer's memory.)
 
+use super::Stream;
 use super::axes::{InPlaceOf, IsData, NotYetAxis};
 use super::ledger::{CostClass, StreamShape};
 use super::stride::WithStride;
-use super::{Sizes, Stream};
 use crate::bind::split::sizes_of;
 use crate::brand::{Brand, DimInfo, Rest};
 use crate::dim::{DimList, DimRef};
@@ -20,10 +20,11 @@ use crate::set::list::{List, NestedPairs};
 use crate::set::ordered::{DividesInto, MergesIn, Minus, NamedTwice, NamesSome, SameBrand, Shares};
 use crate::set::{Dims, NamedOnce, NoDim, True};
 use crate::size::{MaySame, ProductOf, VolumeOf};
-use crate::storage::shared::{Shared, contiguous};
+use crate::storage::shared::{SharedElements, contiguous};
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use kernels::loops::axes::Sizes;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
 
@@ -217,7 +218,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let data = if self.data.is_contiguous() {
             self.data.with_axes(0, contiguous(sizes))
         } else {
-            Shared::contiguous(self.to_vec()?, sizes)
+            SharedElements::contiguous(self.to_vec()?, sizes)
         };
         let out = Stream::<T, M, E>::from_shared(data);
         let extent = |shape: &StreamShape| shape.data.map(|at| shape.axes[at].1);
@@ -315,17 +316,17 @@ where
     D: Brand,
     L: Dims<List: DividesInto<D, (), Behind: VolumeOf> + VolumeOf<Others: NestedPairs>>,
     P: DimList<Brands: List + VolumeOf<Others: NestedPairs>>,
-    ProductOf<P::Brands>: MaySame<ProductOf<L::List>, Out: SameVolume<AxesOf<P>, L>>,
+    ProductOf<P::Brands>: MaySame<ProductOf<L::List>, Out: SameVolume<StreamAxes<P>, L>>,
     (): Shares<P::Brands>,
     NoDim<NamedTwice<P>>: NamedOnce<NamedTwice<P>, P>,
-    P::Brands: WithStride<StaticStride<L, D>, OtherStride<L, D>, D, Holds: KeepsStride<AxesOf<P>, L, D>>,
+    P::Brands: WithStride<StaticStride<L, D>, OtherStride<L, D>, D, Holds: KeepsStride<StreamAxes<P>, L, D>>,
 {
-    type Axes = AxesOf<P>;
+    type Axes = StreamAxes<P>;
     type Data = <P::Brands as WithStride<StaticStride<L, D>, OtherStride<L, D>, D>>::Data;
 }
 
 /// The dims `P` as the axes of a stream.
-type AxesOf<P> = <<P as DimList>::Brands as List>::Tuple;
+type StreamAxes<P> = <<P as DimList>::Brands as List>::Tuple;
 /// The product of the static sizes behind `D`.
 type StaticStride<L, D> = <<<L as Dims>::List as DividesInto<D, ()>>::Behind as VolumeOf>::Static;
 /// The dims behind `D` without a static size.

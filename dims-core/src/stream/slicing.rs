@@ -8,7 +8,7 @@ use crate::brand::Brand;
 use crate::error::{DimError, unwrap};
 use crate::restructure::range::DimRange;
 use crate::set::Dims;
-use crate::storage::shared::Axes;
+use crate::storage::source::Axes;
 use kernels::scalar::Element;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {

@@ -24,12 +24,12 @@ where
     T: VolumeOf<Static: MaySame<S>, Others: Minus<Q>> + WithStride<S, Q, D>,
     Q: Minus<T::Others>,
 {
-    type Holds = <Found<T, S, Q> as Bool>::Or<T::Holds>;
-    type Data = <Found<T, S, Q> as Bool>::Pick<H, T::Data>;
+    type Holds = <HasVolume<T, S, Q> as Bool>::Or<T::Holds>;
+    type Data = <HasVolume<T, S, Q> as Bool>::Pick<H, T::Data>;
 }
 
 /// Whether the volume of `T` is that of `S` and `Q`.
-type Found<T, S, Q> =
+type HasVolume<T, S, Q> =
     <<<T as VolumeOf>::Static as MaySame<S>>::Out as Bool>::And<SameDims<<T as VolumeOf>::Others, Q>>;
 
 /// Whether two lists have the same brands, in whatever order.

@@ -55,13 +55,13 @@ mod npz;
 mod values;
 
 use crate::file::load::{Fault, LoadError};
-use crate::file::safetensors::Writer;
-use crate::file::{Buffer, FileError};
+use crate::file::safetensors::SafetensorsWriter;
+use crate::file::{AlignedBytes, FileError};
 use crate::grad::Parameters;
 use crate::grad::parameters::Path;
 use crate::optim::Optimizer;
 use crate::training::checkpoint::file::File;
-use crate::training::checkpoint::values::{Floats, Reading, Which, Writing};
+use crate::training::checkpoint::values::{StoredFloats, TensorReader, Which, Writing};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use std::collections::BTreeSet;
@@ -69,7 +69,7 @@ use std::collections::BTreeSet;
 /// A file to be written.
 #[derive(Default)]
 pub struct Checkpoint {
-    file: Writer,
+    file: SafetensorsWriter,
 }
 
 impl Checkpoint {
@@ -84,7 +84,7 @@ impl Checkpoint {
     ///
     /// If a tensor has positional axes, two dims of one name, or elements that the format does not have; or if there is a tensor of its name already.
     pub fn put<P: Parameters>(&mut self, name: &str, parameters: &P) -> Result<&mut Self, FileError> {
-        self.put_where(name, parameters, Which { learned: false, floats: Floats::Same })?;
+        self.put_where(name, parameters, Which { learned: false, floats: StoredFloats::Same })?;
         Ok(self)
     }
 
@@ -96,7 +96,7 @@ impl Checkpoint {
     /// As for [`put`](Checkpoint::put).
     #[cfg(feature = "half")]
     pub fn put_f16<P: Parameters>(&mut self, name: &str, parameters: &P) -> Result<&mut Self, FileError> {
-        self.put_where(name, parameters, Which { learned: false, floats: Floats::F16 })?;
+        self.put_where(name, parameters, Which { learned: false, floats: StoredFloats::F16 })?;
         Ok(self)
     }
 
@@ -112,7 +112,7 @@ impl Checkpoint {
     ) -> Result<&mut Self, FileError> {
         self.file.note(&steps_of(name), &optimizer.steps().to_string())?;
         for (moment, value) in optimizer.moments().iter().zip(optimizer.state().moments()) {
-            self.put_where(&below(name, moment), value, Which { learned: true, floats: Floats::Same })?;
+            self.put_where(&below(name, moment), value, Which { learned: true, floats: StoredFloats::Same })?;
         }
         Ok(self)
     }
@@ -124,7 +124,7 @@ impl Checkpoint {
     /// As for [`put`](Checkpoint::put).
     #[cfg(feature = "half")]
     pub fn put_bf16<P: Parameters>(&mut self, name: &str, parameters: &P) -> Result<&mut Self, FileError> {
-        self.put_where(name, parameters, Which { learned: false, floats: Floats::Bf16 })?;
+        self.put_where(name, parameters, Which { learned: false, floats: StoredFloats::Bf16 })?;
         Ok(self)
     }
 
@@ -184,7 +184,7 @@ impl Checkpoint {
 }
 
 /// A file to be read.
-pub struct Saved<B = Buffer> {
+pub struct Saved<B = AlignedBytes> {
     file: File<B>,
     converting: bool,
 }
@@ -196,7 +196,7 @@ impl Saved {
     ///
     /// If it cannot be read, or is not a valid one.
     pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self, FileError> {
-        Self::new(Buffer::read(&path)?).map_err(|error| error.of(path.as_ref()))
+        Self::new(AlignedBytes::read(&path)?).map_err(|error| error.of(path.as_ref()))
     }
 }
 
@@ -266,7 +266,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
     }
 
     fn read<P: Parameters>(&self, name: &str, like: &P, learned: bool) -> Result<P, LoadError> {
-        let mut reading = Reading {
+        let mut reading = TensorReader {
             file: &self.file,
             name,
             learned,
@@ -275,7 +275,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
             faults: Vec::new(),
         };
         let value = P::walk([like], &mut Path::new(), &mut reading);
-        let Reading { taken, mut faults, .. } = reading;
+        let TensorReader { taken, mut faults, .. } = reading;
         for tensor in self.file.tensors() {
             let is_below = name.is_empty()
                 || tensor.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));

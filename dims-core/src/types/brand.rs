@@ -25,8 +25,8 @@ use core::marker::PhantomData;
     label = "a dim is expected here",
     note = "declare dims with `dims! {{ pub struct Batch; }}`, or local ones with `dims!(i, j);`"
 )]
-pub trait Brand: Element + Sized {
-    /// The digits of [`Element::Key`] as a number, for use at run time.
+pub trait Brand: SetElement + Sized {
+    /// The digits of [`SetElement::Key`] as a number, for use at run time.
     #[doc(hidden)]
     const ID: u64 = Self::KEYS.only().id;
     /// [`Dyn`], or [`Static<N>`](crate::size::Static).
@@ -70,10 +70,10 @@ pub trait Declared: Brand + Copy + Default + 'static {}
     message = "`{Self}` is not a declared dim",
     label = "a dim that `dims! {{ pub struct Batch; }}` declares is expected here"
 )]
-pub trait AnyDim: Declared + Element<Key: OwnKey> {}
+pub trait AnyDim: Declared + SetElement<Key: OwnKey> {}
 
 #[diagnostic::do_not_recommend]
-impl<D: Declared + Element<Key: OwnKey>> AnyDim for D {}
+impl<D: Declared + SetElement<Key: OwnKey>> AnyDim for D {}
 
 /// The facts about a key that rustc needs to work with a tensor of a generic dim: it equals itself, and is less than that of `Rest`.
 pub trait OwnKey: Digits + Sized + CompareKeys<Self, Out = Equal> + CompareKeys<Last, Out = Less> {}
@@ -109,20 +109,20 @@ impl<K: Digits + CompareKeys<K, Out = Equal> + CompareKeys<Last, Out = Less>> Ow
     message = "the dim `{Self}` does not sort before the dim `{O}`",
     label = "`{Self}` must be declared before `{O}`, in the same `dims!`"
 )]
-pub trait Before<O: Element>: Element<Key: CompareKeys<O::Key, Out = Less>> {}
+pub trait Before<O: SetElement>: SetElement<Key: CompareKeys<O::Key, Out = Less>> {}
 
 #[diagnostic::do_not_recommend]
-impl<O: Element, D: Element<Key: CompareKeys<O::Key, Out = Less>>> Before<O> for D {}
+impl<O: SetElement, D: SetElement<Key: CompareKeys<O::Key, Out = Less>>> Before<O> for D {}
 
 /// A dim that sorts behind the dim `O`: see [`Before`].
 #[diagnostic::on_unimplemented(
     message = "the dim `{Self}` does not sort behind the dim `{O}`",
     label = "`{Self}` must be declared behind `{O}`, in the same `dims!`"
 )]
-pub trait After<O: Element>: Element<Key: CompareKeys<O::Key, Out = Greater>> {}
+pub trait After<O: SetElement>: SetElement<Key: CompareKeys<O::Key, Out = Greater>> {}
 
 #[diagnostic::do_not_recommend]
-impl<O: Element, D: Element<Key: CompareKeys<O::Key, Out = Greater>>> After<O> for D {}
+impl<O: SetElement, D: SetElement<Key: CompareKeys<O::Key, Out = Greater>>> After<O> for D {}
 
 /// Stands for whatever dims the caller has bound besides those that a signature names.
 ///
@@ -136,7 +136,7 @@ pub struct Rest<B>(PhantomData<B>);
     label = "a dim is expected here",
     note = "declare dims with `dims! {{ pub struct Batch; }}`, or local ones with `dims!(i, j);`"
 )]
-pub trait Element {
+pub trait SetElement {
     /// The digits that order the element among others.
     #[doc(hidden)]
     type Key;
@@ -168,7 +168,7 @@ impl<B: Brand> KeyOf<B> {
     }
 }
 
-impl<B: Dims> Element for Rest<B> {
+impl<B: Dims> SetElement for Rest<B> {
     type Key = Last;
     type Axes = B::Axes;
     const KEYS: Keys = B::KEYS.behind_rest();
@@ -244,7 +244,7 @@ macro_rules! loop_brand {
             }
         }
 
-        impl<const AT: usize, $(const $letter: char),*> Element for LoopVar<AT, $($letter),*>
+        impl<const AT: usize, $(const $letter: char),*> SetElement for LoopVar<AT, $($letter),*>
         where
             AtPlace<AT>: HasPlace,
         {
@@ -337,7 +337,7 @@ mod positions {
 }
 
 /// The comparison of two elements of a set.
-pub(crate) type Compare<A, B> = <<A as Element>::Key as CompareKeys<<B as Element>::Key>>::Out;
+pub(crate) type Compare<A, B> = <<A as SetElement>::Key as CompareKeys<<B as SetElement>::Key>>::Out;
 
 /// What is known of a dim at run time, once its type is gone.
 #[derive(Clone, Copy, Debug)]

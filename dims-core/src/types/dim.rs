@@ -461,9 +461,9 @@ impl<L: DimList> DimList for Each<L> {
 }
 
 /// The dims of two lists, one behind the other.
-pub(crate) struct Joined<C, K>(PhantomData<(C, K)>);
+pub(crate) struct JoinedKeys<C, K>(PhantomData<(C, K)>);
 
-impl<C: DimList, K: DimList> DimList for Joined<C, K> {
+impl<C: DimList, K: DimList> DimList for JoinedKeys<C, K> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brands = ();
     type Sizes = ();

@@ -28,4 +28,4 @@ impl<D: Brand, T: Open> Open for NoSize<D, T> {
 }
 
 /// The dims of either list.
-pub type Both<A, B> = <A as Open>::And<B>;
+pub type OpenInEither<A, B> = <A as Open>::And<B>;

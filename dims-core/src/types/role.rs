@@ -50,7 +50,7 @@ use crate::brand::{Brand, CompareKeys, Rest, digits::*};
 use crate::dim::{DimList, DimRef};
 use crate::set::list::{List, NestedPairs};
 use crate::set::ordered::Same;
-use crate::set::remove::{Remove, Taking};
+use crate::set::remove::{RemovalStep, Remove};
 use crate::set::{Bool, Dims, Fails, False, FirstWith, MaybeDim, NoDim, Satisfies, True};
 use core::marker::PhantomData;
 
@@ -65,7 +65,7 @@ pub trait Role: Sized + 'static {
     /// Its name, and the names of the roles that it refines, from the nearest on. Those of ONNX are written as there: `DATA_CHANNEL`.
     const NAMES: &'static [&'static str] = {
         let (names, _) =
-            <<Self as Traced>::Path as Names>::ALL.split_at(<<Self as Traced>::Path as Names>::COUNT);
+            <<Self as WithPath>::Path as Names>::ALL.split_at(<<Self as WithPath>::Path as Names>::COUNT);
         names
     };
     /// Its own name.
@@ -93,55 +93,55 @@ pub trait DeclaredRole: Role {
 pub const MOST_REFINED: usize = 16;
 
 /// A step for the role itself, [`MOST_REFINED`] for others, and one for the end.
-type Steps = (((((((((((((((((((),),),),),),),),),),),),),),),),),),);
+type RoleSteps = (((((((((((((((((((),),),),),),),),),),),),),),),),),),);
 
 /// Steps along the roles that a role refines.
-pub trait Walk {
+pub trait RoleWalk {
     /// The role and those that it refines, as nested pairs; cut off where there are no more steps.
     type Path<R: Role>: Names;
     /// [`True`] if the path is not cut off.
     type Ends<R: Role>;
 }
-impl Walk for () {
+impl RoleWalk for () {
     type Path<R: Role> = ();
     type Ends<R: Role> = False;
 }
-impl<N: Walk> Walk for (N,) {
+impl<N: RoleWalk> RoleWalk for (N,) {
     type Path<R: Role> = <R::Kind as OnPath>::Path<R, N>;
     type Ends<R: Role> = <R::Kind as OnPath>::Ends<R, N>;
 }
 
 /// The path of the role `R`, with `N` further steps.
 pub trait OnPath {
-    /// See [`Walk`].
-    type Path<R: Role, N: Walk>: Names;
-    /// See [`Walk`].
-    type Ends<R: Role, N: Walk>;
+    /// See [`RoleWalk`].
+    type Path<R: Role, N: RoleWalk>: Names;
+    /// See [`RoleWalk`].
+    type Ends<R: Role, N: RoleWalk>;
 }
 impl OnPath for Undenoted {
-    type Path<R: Role, N: Walk> = ();
-    type Ends<R: Role, N: Walk> = True;
+    type Path<R: Role, N: RoleWalk> = ();
+    type Ends<R: Role, N: RoleWalk> = True;
 }
 /// The kind of role that was declared.
 pub struct IsDeclared;
 impl OnPath for IsDeclared {
-    type Path<R: Role, N: Walk> = (R, N::Path<R::Refined>);
-    type Ends<R: Role, N: Walk> = N::Ends<R::Refined>;
+    type Path<R: Role, N: RoleWalk> = (R, N::Path<R::Refined>);
+    type Ends<R: Role, N: RoleWalk> = N::Ends<R::Refined>;
 }
 
 /// A role with its path: itself and the roles that it refines, as nested pairs.
-pub trait Traced: Role {
+pub trait WithPath: Role {
     /// The path.
     type Path: Names;
 }
 #[diagnostic::do_not_recommend]
-impl<R: Role> Traced for R {
-    type Path = <Steps as Walk>::Path<R>;
+impl<R: Role> WithPath for R {
+    type Path = <RoleSteps as RoleWalk>::Path<R>;
 }
 
 /// A role that the role `R` can refine: this leads to no circle.
 pub trait RefinedBy<R>: Role {}
-impl<F: Role, R: Role> RefinedBy<R> for F where <Steps as Walk>::Ends<R>: EndsSomewhere<R> {}
+impl<F: Role, R: Role> RefinedBy<R> for F where <RoleSteps as RoleWalk>::Ends<R>: EndsSomewhere<R> {}
 
 /// The condition that the roles that `R` refines end somewhere.
 #[diagnostic::on_unimplemented(
@@ -271,7 +271,7 @@ pub struct OfRole<E>(PhantomData<E>);
 #[diagnostic::do_not_recommend]
 impl<D, E> Satisfies<OfRole<E>> for D
 where
-    D: Brand<Role: Traced<Path: Refines<E>>>,
+    D: Brand<Role: WithPath<Path: Refines<E>>>,
 {
     type Holds = <<PathOf<D> as NestedPairs>::IsEmpty as Bool>::Or<<PathOf<D> as Refines<E>>::Out>;
 }
@@ -337,22 +337,22 @@ pub(crate) fn means<R: AsRef<str>>(there: &[R], here: &[&str]) -> bool {
 }
 
 /// The path of the role of a brand.
-type PathOf<D> = <<D as Brand>::Role as Traced>::Path;
+type PathOf<D> = <<D as Brand>::Role as WithPath>::Path;
 
 /// The condition on the brand `Old` under the name `New`.
 type Renamed<Old, New> = <PathOf<Old> as Means<PathOf<New>>>::Out;
 
 /// [`True`] if the set `S` does not have the brand `D`.
-type Free<D, S> = <<<<S as Dims>::List as Remove<D>>::Out as Taking>::Had as Bool>::Not;
+type Free<D, S> = <<<<S as Dims>::List as Remove<D>>::Out as RemovalStep>::Had as Bool>::Not;
 
 /// A name for the dim `Old` that does not change what it means: see the [table](self). (Where a dim of the set `S` has the name, the error is about that.)
 pub trait KeepsRole<Old, S = ()>: DimRef {}
 
 impl<New, Old, S: Dims> KeepsRole<Old, S> for New
 where
-    Old: DimRef<Brand: Brand<Role: Traced<Path: Means<PathOf<New::Brand>>>>>,
-    New: DimRef<Brand: Brand<Role: Traced>>,
-    S::List: Remove<New::Brand, Out: Taking>,
+    Old: DimRef<Brand: Brand<Role: WithPath<Path: Means<PathOf<New::Brand>>>>>,
+    New: DimRef<Brand: Brand<Role: WithPath>>,
+    S::List: Remove<New::Brand, Out: RemovalStep>,
     <Free<New::Brand, S> as Bool>::Implies<Renamed<Old::Brand, New::Brand>>:
         SameMeaning<Old::Brand, New::Brand, <Old::Brand as Brand>::Role, <New::Brand as Brand>::Role>,
 {
@@ -381,8 +381,8 @@ impl<W> Meanings<W> for () {
 #[diagnostic::do_not_recommend]
 impl<H, W> Meanings<W> for (H, ())
 where
-    H: Brand<Role: Traced<Path: Means<PathOf<W>>>>,
-    W: Brand<Role: Traced<Path: Means<PathOf<H>>>>,
+    H: Brand<Role: WithPath<Path: Means<PathOf<W>>>>,
+    W: Brand<Role: WithPath<Path: Means<PathOf<H>>>>,
 {
     type AnyMeans = Renamed<H, W>;
     type MeantByAny = Renamed<W, H>;
@@ -390,8 +390,8 @@ where
 #[diagnostic::do_not_recommend]
 impl<H, G, T, W> Meanings<W> for (H, (G, T))
 where
-    H: Brand<Role: Traced<Path: Means<PathOf<W>>>>,
-    W: Brand<Role: Traced<Path: Means<PathOf<H>>>>,
+    H: Brand<Role: WithPath<Path: Means<PathOf<W>>>>,
+    W: Brand<Role: WithPath<Path: Means<PathOf<H>>>>,
     (G, T): Meanings<W>,
 {
     type AnyMeans = <Renamed<H, W> as Bool>::Or<<(G, T) as Meanings<W>>::AnyMeans>;

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::load::{Faults, Kernel, Tile, change};
-use crate::loops::nest::Operands;
+use crate::loops::nest::OperandRows;
 use crate::machine::isa::{Baseline, Isa, Task, dispatch};
 use crate::program::lowered::LoweredProgram;
 use crate::scalar::Real;
@@ -86,7 +86,7 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Change<T>
 pub unsafe fn lowered_scores<'k, T: Real<Wide = T>>(
     mask: &'k LoweredProgram<'k>,
     bias: Option<&'k LoweredProgram<'k>>,
-    rows: &mut Operands<'k>,
+    rows: &mut OperandRows<'k>,
 ) -> Box<dyn Change<T> + 'k> {
     // SAFETY: the caller's promise.
     let mask = unsafe { mask.kernel::<bool>(rows) };

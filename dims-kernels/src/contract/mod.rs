@@ -13,9 +13,9 @@ pub mod target;
 use crate::contract::operand::{axes_of, converted};
 use crate::contract::pair::pair;
 use crate::contract::path::path;
-use crate::contract::target::{Order, Target};
+use crate::contract::target::Target;
 use crate::error::Error;
-use crate::loops::axes::{Axes, each, set, sort_few};
+use crate::loops::axes::{AxisSet, Order, each, set, sort_few};
 use crate::loops::steps::ProductDims;
 use crate::scalar::Num;
 use crate::seal::SEAL;
@@ -23,7 +23,7 @@ use alloc::vec::Vec;
 use core::any::TypeId;
 use smallvec::SmallVec;
 
-pub use crate::contract::operand::{Operand, Operands};
+pub use crate::contract::operand::{ContractionFactor, ContractionFactors};
 pub use crate::contract::pair::sum_of_pair;
 
 /// The loop axes of a contraction.
@@ -37,8 +37,13 @@ pub struct LoopAxes<'s> {
 
 impl LoopAxes<'_> {
     /// The dims of a product, for plans.
-    fn product<T: Num>(self, a: &Operand<'_, T>, b: &Operand<'_, T>, kept: &[usize]) -> ProductDims {
-        let of = |operand: &Operand<'_, T>| {
+    fn product<T: Num>(
+        self,
+        a: &ContractionFactor<'_, T>,
+        b: &ContractionFactor<'_, T>,
+        kept: &[usize],
+    ) -> ProductDims {
+        let of = |operand: &ContractionFactor<'_, T>| {
             let strides = operand.strides().iter().enumerate();
             strides.filter(|&(_, &stride)| stride != 0).map(|(axis, _)| (self.name)(axis)).collect()
         };
@@ -47,14 +52,14 @@ impl LoopAxes<'_> {
 }
 
 /// For each factor of a product the axes along which it varies.
-pub type Supports = SmallVec<[Axes; 4]>;
+pub type Supports = SmallVec<[AxisSet; 4]>;
 
 /// Whether a product of such factors gains from being a contraction, rather than one fused loop over all axes.
 ///
 /// It does where factors lack axes that others have, so that work is shared. Axes along which no factor varies, and
 /// empty ones, are left to the fused loop.
-pub fn is_worthwhile(supports: &[Axes], sizes: &[usize], kept: &[usize]) -> bool {
-    if supports.len() < 2 || sizes.len() >= Axes::BITS as usize || sizes.contains(&0) {
+pub fn is_worthwhile(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> bool {
+    if supports.len() < 2 || sizes.len() >= AxisSet::BITS as usize || sizes.contains(&0) {
         return false;
     }
     let all = (0..sizes.len()).filter(|&axis| sizes[axis] != 1).fold(0, |axes, axis| axes | 1 << axis);
@@ -76,12 +81,12 @@ const FAR: usize = 1 << 16;
 /// Whether this is a large matrix times a vector, and the matrix is `at_hand`, where each factor has a bit. It shares no work, but is
 /// asked for often, and the memory can be read faster than a fused loop would.
 #[inline]
-pub fn is_matrix_vector<T: Num>(supports: &[Axes], at_hand: u64, sizes: &[usize], kept: &[usize]) -> bool {
+pub fn is_matrix_vector<T: Num>(supports: &[AxisSet], at_hand: u64, sizes: &[usize], kept: &[usize]) -> bool {
     TypeId::of::<T>() == TypeId::of::<T::Acc>() && has_axes_of_matrix_vector(supports, at_hand, sizes, kept)
 }
 
 /// The same of all types.
-fn has_axes_of_matrix_vector(supports: &[Axes], at_hand: u64, sizes: &[usize], kept: &[usize]) -> bool {
+fn has_axes_of_matrix_vector(supports: &[AxisSet], at_hand: u64, sizes: &[usize], kept: &[usize]) -> bool {
     let &[a, b] = supports else { return false };
     // (The factor with more axes. One that is computed need not be put into memory first.)
     if at_hand >> usize::from(b.count_ones() > a.count_ones()) & 1 == 0 {
@@ -123,7 +128,12 @@ fn order_in_memory(
 /// different products, each of which would then write one element here and one there, and so would what reads it; or where rows or
 /// columns, one loop of an operand, would be several. Then the axes that both operands have come first, the rows follow and the columns, each as
 /// they lie in their operand, if that makes one loop of each. (Where an operand has such neighbours as well, the result is as that is.)
-pub fn order_of_result(strides: [&[isize]; 2], supports: &[Axes], sizes: &[usize], kept: &[usize]) -> Order {
+pub fn order_of_result(
+    strides: [&[isize]; 2],
+    supports: &[AxisSet],
+    sizes: &[usize],
+    kept: &[usize],
+) -> Order {
     let order = Order::from_slice(kept);
     let ([a, b], &[in_a, in_b]) = (strides, supports) else { return order };
     let Some(&last) = kept.iter().rfind(|&&axis| sizes[axis] != 1) else { return order };
@@ -140,7 +150,7 @@ pub fn order_of_result(strides: [&[isize]; 2], supports: &[Axes], sizes: &[usize
             .filter(|&(axis, next)| {
                 let merges =
                     |strides: &[isize]| strides[axis] == strides[next].wrapping_mul(sizes[next] as isize);
-                let both_in = |role: Axes| role >> axis & role >> next & 1 == 1;
+                let both_in = |role: AxisSet| role >> axis & role >> next & 1 == 1;
                 both_in(m) && merges(a) || both_in(n) && merges(b)
             })
             .count()
@@ -170,7 +180,7 @@ pub fn order_of_result(strides: [&[isize]; 2], supports: &[Axes], sizes: &[usize
 /// below.)
 #[track_caller]
 pub fn contract<T: Num>(
-    operands: Operands<'_, T>,
+    operands: ContractionFactors<'_, T>,
     scale: T,
     axes: LoopAxes<'_>,
     mut target: Target<'_, T>,
@@ -191,10 +201,10 @@ pub fn contract<T: Num>(
 /// Multiplies all pairs of the path but the last, and returns that one: its product is the result.
 #[track_caller]
 fn last_pair<'a, T: Num>(
-    mut operands: Operands<'a, T>,
+    mut operands: ContractionFactors<'a, T>,
     loops: LoopAxes<'_>,
     kept: &[usize],
-) -> Result<(Operand<'a, T>, Operand<'a, T>), Error> {
+) -> Result<(ContractionFactor<'a, T>, ContractionFactor<'a, T>), Error> {
     let sizes = loops.sizes;
     if operands.len() > 2 {
         let sets: Supports = operands.iter().map(|operand| operand.axes(sizes)).collect();
@@ -205,7 +215,7 @@ fn last_pair<'a, T: Num>(
             let a = operands.remove(i);
             let order: SmallVec<[usize; 8]> = each(axes).collect();
             let data = pair(a, b, loops, &mut Target::new(&order, sizes))?;
-            operands.push(Operand::owned(data, &order, sizes));
+            operands.push(ContractionFactor::owned(data, &order, sizes));
         }
     }
     let b = operands.pop().expect("a contraction has two operands");
@@ -216,17 +226,17 @@ fn last_pair<'a, T: Num>(
 /// Half precisions: operands are widened, and only the result is rounded.
 #[track_caller]
 fn through_accumulator<T: Num>(
-    operands: &[Operand<'_, T>],
+    operands: &[ContractionFactor<'_, T>],
     scale: T,
     axes: LoopAxes<'_>,
     kept: &[usize],
 ) -> Result<Vec<T>, Error> {
     let sizes = axes.sizes;
-    let mut wide = Operands::new();
+    let mut wide = ContractionFactors::new();
     for operand in operands {
         let order: SmallVec<[usize; 8]> = each(operand.axes(sizes)).collect();
         let data = converted(operand.packed(&order, sizes)?, T::to_acc)?;
-        wide.push(Operand::owned(data, &order, sizes));
+        wide.push(ContractionFactor::owned(data, &order, sizes));
     }
     let sums = T::Acc::contract(SEAL, wide, scale.to_acc(), axes, Target::new(kept, sizes))?;
     converted(sums, T::from_acc)

@@ -1,7 +1,7 @@
 //! The factors of a contraction.
 
 use crate::error::Error;
-use crate::loops::axes::{Axes, each, sort_few};
+use crate::loops::axes::{AxisSet, each, sort_few};
 use crate::loops::nest::Nest;
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops, Step, note};
@@ -19,21 +19,21 @@ use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// One factor of a contraction: memory, and a stride along each loop axis.
-pub struct Operand<'a, T> {
-    memory: Memory<'a, T>,
+pub struct ContractionFactor<'a, T> {
+    memory: FactorMemory<'a, T>,
     strides: SmallVec<[isize; 8]>,
 }
 
 /// The factors of a contraction.
-pub type Operands<'a, T> = SmallVec<[Operand<'a, T>; 4]>;
+pub type ContractionFactors<'a, T> = SmallVec<[ContractionFactor<'a, T>; 4]>;
 
 /// The elements of an operand.
-enum Memory<'a, T> {
+enum FactorMemory<'a, T> {
     Borrowed(Elements<'a, T>),
     Owned(Buffer<T>),
 }
 
-impl<'a, T: Num> Operand<'a, T> {
+impl<'a, T: Num> ContractionFactor<'a, T> {
     /// Borrowed elements, with strides along the loop axes.
     ///
     /// # Safety
@@ -41,7 +41,7 @@ impl<'a, T: Num> Operand<'a, T> {
     /// Wherever the operand is contracted, each position of the loops is, along the strides, one of the elements' axes.
     #[inline]
     pub unsafe fn borrowed(elements: Elements<'a, T>, strides: SmallVec<[isize; 8]>) -> Self {
-        Operand { memory: Memory::Borrowed(elements), strides }
+        ContractionFactor { memory: FactorMemory::Borrowed(elements), strides }
     }
 
     /// Elements laid out contiguously along `order`.
@@ -53,12 +53,15 @@ impl<'a, T: Num> Operand<'a, T> {
         let positions: usize = order.iter().map(|&axis| sizes[axis]).product();
         assert_eq!(data.len(), positions, "one element for each position");
         let strides = contiguous(order, sizes);
-        Operand { memory: Memory::Owned(data.into()), strides }
+        ContractionFactor { memory: FactorMemory::Owned(data.into()), strides }
     }
 
     /// No elements, over so many loop axes.
     pub fn empty(axes: usize) -> Self {
-        Operand { memory: Memory::Owned(Vec::new().into()), strides: SmallVec::from_elem(0, axes) }
+        ContractionFactor {
+            memory: FactorMemory::Owned(Vec::new().into()),
+            strides: SmallVec::from_elem(0, axes),
+        }
     }
 
     /// The same elements over other loop axes: `strides` yields the strides along these.
@@ -67,15 +70,15 @@ impl<'a, T: Num> Operand<'a, T> {
     ///
     /// As for [`borrowed`](Operand::borrowed), of the strides that `strides` yields.
     pub unsafe fn over(self, strides: impl FnOnce(&[isize]) -> SmallVec<[isize; 8]>) -> Self {
-        Operand { strides: strides(&self.strides), ..self }
+        ContractionFactor { strides: strides(&self.strides), ..self }
     }
 
     /// The elements.
     #[inline]
     pub fn elements(&self) -> Elements<'_, T> {
         match &self.memory {
-            Memory::Borrowed(elements) => *elements,
-            Memory::Owned(data) => Elements::of_slice(data),
+            FactorMemory::Borrowed(elements) => *elements,
+            FactorMemory::Owned(data) => Elements::of_slice(data),
         }
     }
 
@@ -90,26 +93,26 @@ impl<'a, T: Num> Operand<'a, T> {
         self,
         sizes: &[usize],
         convert: impl Fn(T) -> W,
-    ) -> Result<Operand<'a, W>, Error> {
+    ) -> Result<ContractionFactor<'a, W>, Error> {
         let elements = match self.memory {
-            Memory::Owned(data) => {
+            FactorMemory::Owned(data) => {
                 let data = converted(data.into_vec(), convert)?.into();
-                return Ok(Operand { memory: Memory::Owned(data), strides: self.strides });
+                return Ok(ContractionFactor { memory: FactorMemory::Owned(data), strides: self.strides });
             }
-            Memory::Borrowed(elements) => elements,
+            FactorMemory::Borrowed(elements) => elements,
         };
         if let Some(elements) = elements.same::<W>() {
             // SAFETY: the elements and the strides are those of this operand.
-            return Ok(unsafe { Operand::borrowed(elements, self.strides) });
+            return Ok(unsafe { ContractionFactor::borrowed(elements, self.strides) });
         }
         let order: SmallVec<[usize; 8]> = each(self.axes(sizes)).collect();
         let data = converted(self.packed(&order, sizes)?, convert)?;
-        Ok(Operand::owned(data, &order, sizes))
+        Ok(ContractionFactor::owned(data, &order, sizes))
     }
 
     /// Panics if the loops leave elements that the operand owns. (For borrowed ones, `borrowed` makes its caller promise it.)
     pub(super) fn assert_within(&self, sizes: &[usize]) {
-        if let Memory::Owned(data) = &self.memory {
+        if let FactorMemory::Owned(data) = &self.memory {
             assert_eq!(sizes.len(), self.strides.len(), "one stride for each loop");
             let loops = sizes.iter().copied().zip(self.strides.iter().copied());
             assert!(is_within(data.len(), 0, loops), "the loops stay within the elements");
@@ -118,7 +121,7 @@ impl<'a, T: Num> Operand<'a, T> {
 
     /// The axes along which the operand varies.
     #[inline]
-    pub(super) fn axes(&self, sizes: &[usize]) -> Axes {
+    pub(super) fn axes(&self, sizes: &[usize]) -> AxisSet {
         axes_of(&self.strides, sizes)
     }
 
@@ -127,7 +130,7 @@ impl<'a, T: Num> Operand<'a, T> {
     }
 
     /// Whether different positions have different memory.
-    pub(super) fn is_injective(&self, axes: Axes, sizes: &[usize]) -> bool {
+    pub(super) fn is_injective(&self, axes: AxisSet, sizes: &[usize]) -> bool {
         let mut loops: SmallVec<[(usize, usize); 8]> =
             each(axes).map(|axis| (self.strides[axis].unsigned_abs(), sizes[axis])).collect();
         sort_few(&mut loops, |&steps| steps);
@@ -157,7 +160,7 @@ impl<'a, T: Num> Operand<'a, T> {
         order: &[usize],
         reduced: &[usize],
         sizes: &[usize],
-    ) -> Result<Operand<'a, T>, Error> {
+    ) -> Result<ContractionFactor<'a, T>, Error> {
         let mut rows = Rows::new(sizes.len());
         self.row(&mut rows);
         let nest = Nest::reduce(sizes, order, reduced, &rows);
@@ -172,15 +175,15 @@ impl<'a, T: Num> Operand<'a, T> {
         // SAFETY: the nest's row has the strides of this operand, whose positions are elements, as the caller of `borrowed` promised.
         let memory = unsafe { ReduceInput::new(elements, &nest, work, 0) };
         let data = T::sum_memory(SEAL, memory, Destination::New(len))?;
-        Ok(Operand::owned(data, order, sizes))
+        Ok(ContractionFactor::owned(data, order, sizes))
     }
 }
 
 /// The axes along which an operand with these strides varies.
-pub(super) fn axes_of(strides: &[isize], sizes: &[usize]) -> Axes {
+pub(super) fn axes_of(strides: &[isize], sizes: &[usize]) -> AxisSet {
     let mut axes = 0;
     for (axis, (&stride, &size)) in strides.iter().zip(sizes).enumerate() {
-        axes |= Axes::from(stride != 0 && size != 1) << axis;
+        axes |= AxisSet::from(stride != 0 && size != 1) << axis;
     }
     axes
 }

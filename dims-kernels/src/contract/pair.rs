@@ -1,7 +1,7 @@
 //! The product of two operands. It is a matrix product where there are rows, columns and a sum, else one fused loop.
 
 use crate::contract::LoopAxes;
-use crate::contract::operand::Operand;
+use crate::contract::operand::ContractionFactor;
 use crate::contract::target::Target;
 use crate::error::Error;
 use crate::gemm;
@@ -9,11 +9,11 @@ use crate::gemm;
 use crate::gemm::dispatch::is_skinny;
 #[cfg(x86_vectors)]
 use crate::gemm::plan::panels::InPanels;
-use crate::gemm::plan::products::{Loop, Products, Roles, merge};
+use crate::gemm::plan::products::{Loop, PerRole, Products, merge};
 use crate::load::nodes::BinaryKernel;
 use crate::load::strided::Strided;
-use crate::loops::axes::{Axes, each, set, sorted, volume};
-use crate::loops::nest::{Nest, Parts};
+use crate::loops::axes::{AxisSet, each, set, sorted, volume};
+use crate::loops::nest::{Nest, NestParts};
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops, Step, note};
 #[cfg(x86_vectors)]
@@ -33,8 +33,8 @@ use smallvec::SmallVec;
 /// The product of two operands, summed over all axes but those that the target keeps.
 #[track_caller]
 pub(super) fn pair<T: Num>(
-    mut a: Operand<'_, T>,
-    mut b: Operand<'_, T>,
+    mut a: ContractionFactor<'_, T>,
+    mut b: ContractionFactor<'_, T>,
     axes: LoopAxes<'_>,
     target: &mut Target<'_, T>,
 ) -> Result<Vec<T>, Error> {
@@ -49,7 +49,7 @@ pub(super) fn pair<T: Num>(
         #[cfg(x86_vectors)]
         if m | n != 0 && in_a & in_b & result == 0 {
             let (vector, matrix) = if m == 0 { (&a, &b) } else { (&b, &a) };
-            let roles = Roles { batch: 0, m: 0, n: m | n, k: sum };
+            let roles = PerRole { batch: 0, m: 0, n: m | n, k: sum };
             if let Some(products) = row_times_matrix(vector, matrix, sizes, target.strides(), roles) {
                 note(|| products.step::<T>(axes.product(vector, matrix, target.order())));
                 // SAFETY: the plan was made of the strides of these operands and of the target.
@@ -59,16 +59,16 @@ pub(super) fn pair<T: Num>(
         let reduced: SmallVec<[usize; 8]> = each((in_a | in_b) & !result).collect();
         return fused_loop([&a, &b], sizes, &reduced, target, &|| "mul(tensor, tensor)".into());
     }
-    matrix_pair(a, b, axes, target, Roles { batch: in_a & in_b & result, m, n, k: sum })
+    matrix_pair(a, b, axes, target, PerRole { batch: in_a & in_b & result, m, n, k: sum })
 }
 
 /// What only one operand has, and the result has not, is summed before the product.
 #[track_caller]
 fn without<'a, T: Num>(
-    operand: Operand<'a, T>,
-    lone: Axes,
+    operand: ContractionFactor<'a, T>,
+    lone: AxisSet,
     sizes: &[usize],
-) -> Result<Operand<'a, T>, Error> {
+) -> Result<ContractionFactor<'a, T>, Error> {
     if lone == 0 {
         return Ok(operand);
     }
@@ -82,11 +82,11 @@ fn without<'a, T: Num>(
 /// `c` are the strides of the result. (Where the elements of a sum are neighbours, some processors are faster in [`sum_products`], which reads one line of the matrix after the other.)
 #[cfg(x86_vectors)]
 fn row_times_matrix<T: Num>(
-    vector: &Operand<'_, T>,
-    matrix: &Operand<'_, T>,
+    vector: &ContractionFactor<'_, T>,
+    matrix: &ContractionFactor<'_, T>,
     sizes: &[usize],
     c: &[isize],
-    roles: Roles<Axes>,
+    roles: PerRole<AxisSet>,
 ) -> Option<Products> {
     let count = |axes| each(axes).map(|axis| sizes[axis]).product::<usize>();
     if roles.k == 0 || !is_skinny::<T>(1, count(roles.n), count(roles.k)) {
@@ -107,8 +107,8 @@ fn row_times_matrix<T: Num>(
 /// rows and columns run over.
 unsafe fn run_products<T: Num>(
     products: Products,
-    a: &Operand<'_, T>,
-    b: &Operand<'_, T>,
+    a: &ContractionFactor<'_, T>,
+    b: &ContractionFactor<'_, T>,
     target: &mut Target<'_, T>,
 ) -> Result<Vec<T>, Error> {
     let results: SmallVec<[Loop; 8]> = products.over_results().copied().collect();
@@ -124,7 +124,7 @@ unsafe fn run_products<T: Num>(
 /// which the operands need not vary. `describe` names the expression in plans.
 #[track_caller]
 pub fn sum_of_pair<T: Num>(
-    [a, b]: [&Operand<'_, T>; 2],
+    [a, b]: [&ContractionFactor<'_, T>; 2],
     sizes: &[usize],
     [kept, reduced]: [&[usize]; 2],
     describe: &dyn Fn() -> String,
@@ -136,7 +136,7 @@ pub fn sum_of_pair<T: Num>(
 /// A product that is no matrix product: one fused loop.
 #[track_caller]
 fn fused_loop<T: Num>(
-    [a, b]: [&Operand<'_, T>; 2],
+    [a, b]: [&ContractionFactor<'_, T>; 2],
     sizes: &[usize],
     reduced: &[usize],
     target: &mut Target<'_, T>,
@@ -171,27 +171,28 @@ fn fused_loop<T: Num>(
     let data = if TypeId::of::<T>() == TypeId::of::<T::Acc>() && are_lines(&nest) {
         sum_products([a.elements(), b.elements()], &nest, to)?
     } else {
-        reduce(&nest, &mut Parts::new(), lower, nest.positions(), to, 0, reducers::Sum)?
+        reduce(&nest, &mut NestParts::new(), lower, nest.positions(), to, 0, reducers::Sum)?
     };
     Ok(if is_there { data } else { target.take(data, sizes) })
 }
 
 #[track_caller]
 fn matrix_pair<T: Num>(
-    mut a: Operand<'_, T>,
-    mut b: Operand<'_, T>,
+    mut a: ContractionFactor<'_, T>,
+    mut b: ContractionFactor<'_, T>,
     axes: LoopAxes<'_>,
     target: &mut Target<'_, T>,
-    roles: Roles<Axes>,
+    roles: PerRole<AxisSet>,
 ) -> Result<Vec<T>, Error> {
     let (sizes, c) = (axes.sizes, target.strides());
-    let loops =
-        |axes, a: &Operand<'_, T>, b: &Operand<'_, T>| merge(axes, sizes, a.strides(), b.strides(), c);
+    let loops = |axes, a: &ContractionFactor<'_, T>, b: &ContractionFactor<'_, T>| {
+        merge(axes, sizes, a.strides(), b.strides(), c)
+    };
     let mut runs = roles.map(|axes| loops(axes, &a, &b));
     #[cfg(x86_vectors)]
     if let Some(products) = InPanels::of::<T>(&runs) {
         note(|| products.step::<T>(axes.product(&a, &b, target.order())));
-        let Roles { batch, m, n, .. } = &products.roles;
+        let PerRole { batch, m, n, .. } = &products.roles;
         let results = [batch, m, n].into_iter().flatten().map(|l| (l.size, l.c));
         // SAFETY: the plan was made of the operands' strides, which are valid for loops of these sizes, as the callers of `borrowed` promised, and of the
         // target's, whose places are distinct.
@@ -213,14 +214,14 @@ fn matrix_pair<T: Num>(
 /// multiply its memory (windows overlap), and if its elements are used often enough.
 #[track_caller]
 fn packed_pair<'a, 'b, T: Num>(
-    mut a: Operand<'a, T>,
-    mut b: Operand<'b, T>,
+    mut a: ContractionFactor<'a, T>,
+    mut b: ContractionFactor<'b, T>,
     c: &[isize],
     sizes: &[usize],
-    roles: Roles<Axes>,
-) -> Result<(Operand<'a, T>, Operand<'b, T>), Error> {
+    roles: PerRole<AxisSet>,
+) -> Result<(ContractionFactor<'a, T>, ContractionFactor<'b, T>), Error> {
     let count = |a: &[isize], b: &[isize]| -> usize {
-        let loops = |&axes: &Axes| merge(axes, sizes, a, b, c).len();
+        let loops = |&axes: &AxisSet| merge(axes, sizes, a, b, c).len();
         [roles.m, roles.n, roles.k].iter().map(loops).sum()
     };
     let a_axes = roles.batch | roles.m | roles.k;
@@ -231,7 +232,7 @@ fn packed_pair<'a, 'b, T: Num>(
             .chain(sorted(roles.k, b.strides()))
             .collect();
         if count(&contiguous(&order, sizes), b.strides()) < count(a.strides(), b.strides()) {
-            a = Operand::owned(a.packed(&order, sizes)?, &order, sizes);
+            a = ContractionFactor::owned(a.packed(&order, sizes)?, &order, sizes);
         }
     }
     let b_axes = roles.batch | roles.n | roles.k;
@@ -242,7 +243,7 @@ fn packed_pair<'a, 'b, T: Num>(
             .chain(sorted(roles.n, c))
             .collect();
         if count(a.strides(), &contiguous(&order, sizes)) < count(a.strides(), b.strides()) {
-            b = Operand::owned(b.packed(&order, sizes)?, &order, sizes);
+            b = ContractionFactor::owned(b.packed(&order, sizes)?, &order, sizes);
         }
     }
     Ok((a, b))

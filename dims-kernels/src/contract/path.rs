@@ -5,17 +5,17 @@
 //! for tensor networks, 2014; without their bounds).
 
 use super::Supports;
-use crate::loops::axes::{Axes, set, volume};
+use crate::loops::axes::{AxisSet, set, volume};
 use alloc::vec::Vec;
 use num_traits::Float;
 use smallvec::SmallVec;
 
 /// A pair of a path: the numbers of both operands in the list of those that are left, the lesser one first, whose product goes to its end;
 /// and the axes that the product has.
-pub type Pair = (usize, usize, Axes);
+pub type ContractionPair = (usize, usize, AxisSet);
 
 /// The pairs in order.
-pub type Path = SmallVec<[Pair; 4]>;
+pub type ContractionPath = SmallVec<[ContractionPair; 4]>;
 
 /// The most operands for which the cheapest path is looked for: there are `3^n / 2` ways to cut sets of `n` in two.
 const MOST: usize = 10;
@@ -24,7 +24,7 @@ const MOST: usize = 10;
 const CUT: f64 = 500.0;
 
 /// The path for operands that vary along the axes `sets`, to a product with the axes `kept`.
-pub fn path(sets: &[Axes], sizes: &[usize], kept: &[usize]) -> Path {
+pub fn path(sets: &[AxisSet], sizes: &[usize], kept: &[usize]) -> ContractionPath {
     let result = set(kept);
     let (greedy, flops) = greedy(sets.into(), sizes, result);
     let n = sets.len();
@@ -38,8 +38,8 @@ pub fn path(sets: &[Axes], sizes: &[usize], kept: &[usize]) -> Path {
 }
 
 /// The greedy path, which takes the pair with the least cost for its saving at each step, and its multiplications.
-fn greedy(mut sets: Supports, sizes: &[usize], result: Axes) -> (Path, f64) {
-    let mut path = Path::new();
+fn greedy(mut sets: Supports, sizes: &[usize], result: AxisSet) -> (ContractionPath, f64) {
+    let mut path = ContractionPath::new();
     let mut flops = 0.0;
     while sets.len() > 1 {
         let (i, j) = if sets.len() > 2 { cheapest(&sets, sizes, result) } else { (0, 1) };
@@ -53,7 +53,7 @@ fn greedy(mut sets: Supports, sizes: &[usize], result: Axes) -> (Path, f64) {
 }
 
 /// The greedy choice: size of the result less the sizes of the operands that it replaces, then the number of multiplications.
-fn cheapest(sets: &[Axes], sizes: &[usize], result: Axes) -> (usize, usize) {
+fn cheapest(sets: &[AxisSet], sizes: &[usize], result: AxisSet) -> (usize, usize) {
     let volumes: SmallVec<[f64; 8]> = sets.iter().map(|&axes| volume(axes, sizes)).collect();
     let mut best = (f64::INFINITY, f64::INFINITY, (0, 1));
     for j in 1..sets.len() {
@@ -75,7 +75,7 @@ fn cheapest(sets: &[Axes], sizes: &[usize], result: Axes) -> (usize, usize) {
 type Tree = Vec<usize>;
 
 /// The path with the fewest multiplications, and how many these are.
-fn cheapest_tree(sets: &[Axes], sizes: &[usize], result: Axes) -> Option<(Tree, f64)> {
+fn cheapest_tree(sets: &[AxisSet], sizes: &[usize], result: AxisSet) -> Option<(Tree, f64)> {
     let all = (1usize << sets.len()) - 1;
     let mut axes = vec![0; all + 1];
     let mut cost = vec![0.0; all + 1];
@@ -107,7 +107,7 @@ fn cheapest_tree(sets: &[Axes], sizes: &[usize], result: Axes) -> Option<(Tree, 
 }
 
 /// The axes of the product of some operands: those that the result or another operand has.
-fn axes_of(operands: usize, sets: &[Axes], result: Axes) -> Axes {
+fn axes_of(operands: usize, sets: &[AxisSet], result: AxisSet) -> AxisSet {
     let (mut own, mut others) = (0, result);
     for (at, axes) in sets.iter().enumerate() {
         *(if operands >> at & 1 == 1 { &mut own } else { &mut others }) |= axes;
@@ -116,9 +116,9 @@ fn axes_of(operands: usize, sets: &[Axes], result: Axes) -> Axes {
 }
 
 /// The pairs of a tree, each behind those that its operands are made of.
-fn flatten(tree: &[usize], sets: &[Axes], result: Axes) -> Path {
+fn flatten(tree: &[usize], sets: &[AxisSet], result: AxisSet) -> ContractionPath {
     let mut left: Vec<usize> = (0..sets.len()).map(|at| 1 << at).collect();
-    let mut pairs = Path::new();
+    let mut pairs = ContractionPath::new();
     emit(tree, tree.len() - 1, &mut |a, b| {
         let place = |part| left.iter().position(|&own| own == part).expect("a part was made before");
         let (i, j) = (place(a).min(place(b)), place(a).max(place(b)));
@@ -146,7 +146,7 @@ mod tests {
     use crate::loops::axes::each;
 
     /// The multiplications of a path.
-    fn flops(path: &Path, sets: &[Axes], sizes: &[usize]) -> f64 {
+    fn flops(path: &ContractionPath, sets: &[AxisSet], sizes: &[usize]) -> f64 {
         let mut sets = sets.to_vec();
         path.iter()
             .map(|&(i, j, product)| {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     /// The least of all paths, by trying each.
-    fn least(sets: &[Axes], sizes: &[usize], result: Axes) -> f64 {
+    fn least(sets: &[AxisSet], sizes: &[usize], result: AxisSet) -> f64 {
         if sets.len() < 2 {
             return 0.0;
         }
@@ -182,7 +182,7 @@ mod tests {
             kept in 0u128..64,
         ) {
             // What one operand alone has, and the result has not, is summed before any product.
-            let sets: Vec<Axes> = (0..sets.len()).map(|at| axes_of(1 << at, &sets, kept)).collect();
+            let sets: Vec<AxisSet> = (0..sets.len()).map(|at| axes_of(1 << at, &sets, kept)).collect();
             let present = sets.iter().fold(0, |all, axes| all | axes);
             let order: Vec<usize> = each(kept & present).collect();
             let found = path(&sets, &sizes, &order);

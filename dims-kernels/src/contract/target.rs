@@ -3,8 +3,8 @@
 use crate::copy::copy_onto;
 use crate::error::Error;
 use crate::load::nodes::Constant;
-use crate::loops::axes::sort_few;
-use crate::loops::nest::{Nest, Parts};
+use crate::loops::axes::{Order, sort_few};
+use crate::loops::nest::{Nest, NestParts};
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops, Step, note};
 use crate::map::update::{LoweredUpdate, update};
@@ -15,9 +15,6 @@ use crate::ops::Mul;
 use crate::scalar::Num;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
-
-/// A list of loop axes.
-pub type Order = SmallVec<[usize; 8]>;
 
 /// Where the result of a contraction goes: to new memory, or to places of the caller, with a stride along each of the axes that are kept.
 pub struct Target<'a, T> {
@@ -149,7 +146,7 @@ impl<'a, T: Num> Target<'a, T> {
             LoweredUpdate { row, indices: (), value: Constant(factor) }
         };
         // SAFETY: the row of the nest has the strides of the places, as `places` was promised.
-        unsafe { update(&nest, &mut Parts::new(), places.reborrow(), lower, Mul) }
+        unsafe { update(&nest, &mut NestParts::new(), places.reborrow(), lower, Mul) }
     }
 }
 

@@ -61,7 +61,7 @@ fn fence() {
 }
 
 /// A copy between two layouts, block by block.
-pub(super) struct Copying<'n, T> {
+pub(super) struct BlockedCopy<'n, T> {
     pub(super) source: *const T,
     pub(super) strides: &'n [isize],
     pub(super) target: *mut T,
@@ -70,7 +70,7 @@ pub(super) struct Copying<'n, T> {
 }
 
 /// A matrix of elements that is copied: `rows` lines of the result, each `columns` neighbours long.
-struct Block<T> {
+struct MatrixBlock<T> {
     source: *const T,
     source_row: isize,
     source_column: isize,
@@ -81,12 +81,12 @@ struct Block<T> {
     columns: usize,
 }
 
-impl<T: Copy + 'static> Task for Copying<'_, T> {
+impl<T: Copy + 'static> Task for BlockedCopy<'_, T> {
     type Out = ();
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let Copying { source, strides, target, result, sizes: loops } = self;
+        let BlockedCopy { source, strides, target, result, sizes: loops } = self;
         let last = loops.len() - 1;
         // Besides the innermost loop of the result, the one along which the source has neighbours.
         let near = (0..last)
@@ -113,7 +113,7 @@ impl<T: Copy + 'static> Task for Copying<'_, T> {
                 from += at as isize * strides[loop_];
                 to += at as isize * result[loop_];
             }
-            let block = Block {
+            let block = MatrixBlock {
                 source: source.wrapping_offset(from),
                 source_row,
                 source_column: strides[last],
@@ -148,7 +148,7 @@ impl<T: Copy + 'static> Task for Copying<'_, T> {
     }
 }
 
-impl<T: Copy + 'static> Block<T> {
+impl<T: Copy + 'static> MatrixBlock<T> {
     /// Lines that are neighbours on both sides.
     #[inline(always)]
     unsafe fn by_rows(&self) {
@@ -248,7 +248,7 @@ impl<T: Copy + 'static> Block<T> {
     }
 
     /// A transposition: squares of `B` x `B` elements, whose lines are one vector or a few, in squares of squares that fit
-    /// into the first-level cache. If `STREAM`, each line of a square is a [line of memory](Block::has_lines), and is [streamed](stream).
+    /// into the first-level cache. If `STREAM`, each line of a square is a [line of memory](MatrixBlock::has_lines), and is [streamed](stream).
     #[inline(always)]
     unsafe fn by_squares<const B: usize, const STREAM: bool>(&self) {
         let first = if STREAM { self.target.align_offset(LINE).min(self.columns) } else { 0 };

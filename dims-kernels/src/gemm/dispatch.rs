@@ -50,7 +50,7 @@ impl Route {
 
 /// An element type, as far as the choice of a kernel depends on it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ElementClass {
     /// `f32` and `f64`, for which there are vectors and a library.
     Real,
     /// Complex numbers of them, for which there is a library.
@@ -59,17 +59,17 @@ enum Kind {
     Other,
 }
 
-impl Kind {
+impl ElementClass {
     /// (A constant, once it is compiled for a type.)
     #[inline(always)]
     fn of<T: 'static>() -> Self {
         let is = |other: TypeId| TypeId::of::<T>() == other;
         if is(TypeId::of::<f32>()) || is(TypeId::of::<f64>()) {
-            Kind::Real
+            ElementClass::Real
         } else if is(TypeId::of::<Complex32>()) || is(TypeId::of::<Complex64>()) {
-            Kind::Complex
+            ElementClass::Complex
         } else {
-            Kind::Other
+            ElementClass::Other
         }
     }
 }
@@ -86,14 +86,14 @@ pub struct KnownLayout {
 /// Chooses the kernel of a product whose result is row-major. `row_major` says whether the right matrix and the result have neighbours along their rows.
 #[inline(always)]
 fn route<T: Num>(product: &Product<T>, row_major: bool) -> Route {
-    match Kind::of::<T>() {
+    match ElementClass::of::<T>() {
         _ if is_unpacked(product, row_major) => Route::Unpacked,
-        Kind::Real | Kind::Complex if is_for_blas(product) => Route::Blas,
+        ElementClass::Real | ElementClass::Complex if is_for_blas(product) => Route::Blas,
         _ if is_small_product(product.m, product.n, product.k) => Route::SmallLoops,
-        Kind::Real if is_for_skinny(product) && has_vectors() => Route::SkinnyRows,
-        Kind::Real if is_for_panels(product) && has_vectors() => Route::Panels,
-        Kind::Real | Kind::Complex => Route::Library,
-        Kind::Other => Route::RowLoops,
+        ElementClass::Real if is_for_skinny(product) && has_vectors() => Route::SkinnyRows,
+        ElementClass::Real if is_for_panels(product) && has_vectors() => Route::Panels,
+        ElementClass::Real | ElementClass::Complex => Route::Library,
+        ElementClass::Other => Route::RowLoops,
     }
 }
 
@@ -155,15 +155,17 @@ pub unsafe fn multiply<T: Num>(product: &Product<T>) {
 #[doc(hidden)]
 pub unsafe fn multiply_by<T: Num>(route: Route, product: &Product<T>) -> bool {
     let product = product.with_row_major_c();
-    let (kind, &Product { m, k, n, ref b, c_col, .. }) = (Kind::of::<T>(), &product);
+    let (kind, &Product { m, k, n, ref b, c_col, .. }) = (ElementClass::of::<T>(), &product);
     // (An empty product is small: no route that packs is asked for one.)
     let has_elements = m > 0 && k > 0 && n > 0;
     let can_run = match route {
         Route::Blas => has_blas_for(&product),
-        Route::Unpacked => kind == Kind::Real && has_vectors() && b.col == 1 && c_col == 1,
-        Route::SkinnyRows => kind == Kind::Real && has_vectors() && has_elements && has_few_rows(&product),
-        Route::Panels => kind == Kind::Real && has_vectors() && has_elements,
-        Route::Library => kind != Kind::Other,
+        Route::Unpacked => kind == ElementClass::Real && has_vectors() && b.col == 1 && c_col == 1,
+        Route::SkinnyRows => {
+            kind == ElementClass::Real && has_vectors() && has_elements && has_few_rows(&product)
+        }
+        Route::Panels => kind == ElementClass::Real && has_vectors() && has_elements,
+        Route::Library => kind != ElementClass::Other,
         Route::SmallLoops | Route::RowLoops => true,
     };
     if can_run {
@@ -219,7 +221,7 @@ fn has_vectors() -> bool {
 /// Whether the kernels for vectors are compiled for this type, and the machine has these.
 #[inline]
 pub fn has_vector_kernels<T: 'static>() -> bool {
-    Kind::of::<T>() == Kind::Real && has_vectors()
+    ElementClass::of::<T>() == ElementClass::Real && has_vectors()
 }
 
 /// Whether products of this type run by a BLAS that the user has installed, if their layouts are among CBLAS's.
@@ -265,7 +267,7 @@ fn has_row_major_b<T>(product: &Product<T>) -> bool {
 /// Whether the product runs by [`Route::Unpacked`].
 #[inline(always)]
 fn is_unpacked<T: Num>(product: &Product<T>, row_major: bool) -> bool {
-    Kind::of::<T>() == Kind::Real
+    ElementClass::of::<T>() == ElementClass::Real
         && row_major
         && is_for_unpacked(product)
         && !is_for_blas(product)

@@ -142,7 +142,7 @@ impl<T> Clone for Matrix<T> {
 impl<T> Copy for Matrix<T> {}
 
 /// Products of the same sizes, at even distances.
-pub struct Batch {
+pub struct StridedBatch {
     /// How many products there are.
     pub count: usize,
     /// Rows of each result.
@@ -159,7 +159,7 @@ pub struct Batch {
     pub c: [isize; 3],
 }
 
-impl Batch {
+impl StridedBatch {
     /// Runs the products.
     ///
     /// # Safety
@@ -174,7 +174,7 @@ impl Batch {
         b: Elements<'_, T>,
         out: *mut T,
     ) {
-        let &Batch { count, m, k, n, .. } = self;
+        let &StridedBatch { count, m, k, n, .. } = self;
         a.assert_reach(0, &[count, m, k], &self.a);
         b.assert_reach(0, &[count, k, n], &self.b);
         for at in 0..count as isize {

@@ -179,7 +179,7 @@ fn step(offsets: &[isize]) -> Option<isize> {
 }
 
 /// The matrices' parts that are packed at the moment.
-struct Packed<V: Vector> {
+struct PackedStrips<V: Vector> {
     left: Vec<V::Elem>,
     /// Strips, whose rows are aligned as vectors are: each is in one cache line.
     right: Vec<V>,
@@ -201,7 +201,7 @@ unsafe fn all<V: Vector>(
     let (m, k, n) = (panels.rows.len(), panels.sums.len(), panels.columns.len());
     // Parts of a sum are about as long as each other.
     let kc = k.div_ceil(k.div_ceil(params().panel_kc)).next_multiple_of(V::TRANSPOSE_SIZE).min(k);
-    let mut packed = Packed::<V> {
+    let mut packed = PackedStrips::<V> {
         left: Vec::new(),
         right: Vec::new(),
         steps: (0..kc).map(|p| (p * V::LEN) as isize).collect(),
@@ -316,7 +316,7 @@ struct PackedBlock<'l> {
 }
 
 /// A left matrix, packed or not: its first element, and the strides of rows and sums.
-type Source<T> = (*const T, isize, isize);
+type LeftMatrix<T> = (*const T, isize, isize);
 
 impl PackedBlock<'_> {
     /// # Safety
@@ -328,12 +328,12 @@ impl PackedBlock<'_> {
         a: *const V::Elem,
         b: *const V::Elem,
         c: *mut V::Elem,
-        packed: &mut Packed<V>,
+        packed: &mut PackedStrips<V>,
     ) {
         let PackedBlock { rows, sums, columns, in_place, accumulate } = *self;
         let (wide, depth) = (2 * V::LEN, sums.len());
         // (As many as a block of rows has, of six rows at the least.)
-        let mut tiles: SmallVec<[(Source<V::Elem>, &[isize]); 64]> = SmallVec::new();
+        let mut tiles: SmallVec<[(LeftMatrix<V::Elem>, &[isize]); 64]> = SmallVec::new();
         let along = step(sums.first);
         for (at, own) in even_parts(rows.len(), V::MR).enumerate() {
             let (own, into) = (&rows.first[own.clone()], &rows.second[own]);
@@ -388,7 +388,7 @@ impl PackedBlock<'_> {
 
 /// A register tile: some rows of the result by a micro-panel of columns.
 struct PanelTile<'l, T> {
-    left: Source<T>,
+    left: LeftMatrix<T>,
     /// For both vectors of columns, a pointer, and the offsets of their rows from it.
     panel: [(*const T, &'l [isize]); 2],
     rows: &'l [isize],

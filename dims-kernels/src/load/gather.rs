@@ -1,7 +1,7 @@
 //! Computed indices of a gather: each adds `index x stride` to the offset, and is checked against its axis.
 
 use crate::error::Origin;
-use crate::load::{Fault, Faults, Kernel, Tile};
+use crate::load::{Faults, IndexFault, Kernel, Tile};
 use crate::machine::isa::Isa;
 use crate::scalar::IndexInt;
 use alloc::string::String;
@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 /// # Safety
 ///
 /// Each offset that is yielded leads from an element of the operand to one of its elements: every index is checked against its axis.
-pub unsafe trait Indices {
+pub unsafe trait GatherIndices {
     /// Whether there are any, as far as the types tell.
     const ANY: bool;
 
@@ -49,7 +49,7 @@ pub unsafe trait Indices {
 }
 
 // SAFETY: without indices every offset is 0.
-unsafe impl Indices for () {
+unsafe impl GatherIndices for () {
     const ANY: bool = false;
     const PARALLEL: bool = true;
 
@@ -116,7 +116,7 @@ pub struct Computed<K, X> {
 }
 
 // SAFETY: each index is checked against the axis that it selects from, and the others are so themselves.
-unsafe impl<K: Kernel, X: Indices> Indices for Computed<K, X>
+unsafe impl<K: Kernel, X: GatherIndices> GatherIndices for Computed<K, X>
 where
     K::Elem: IndexInt,
 {
@@ -194,7 +194,7 @@ impl IndexedAxis {
     fn place<N: IndexInt>(&self, index: N, faults: &mut Faults) -> Option<isize> {
         let position = index.to_position(self.size);
         if position.is_none() {
-            faults.record(move || Fault {
+            faults.record(move || IndexFault {
                 what: self.describe(),
                 index: index.to_i128(),
                 size: self.size,

@@ -268,7 +268,7 @@ pub fn change<I: Isa, K: Kernel<Elem = bool>>(kernel: &K, len: usize, guess: &mu
 
 /// An index that was out of range in an element that was really read.
 #[derive(Clone, Debug)]
-pub struct Fault {
+pub struct IndexFault {
     /// The dims that make up the index.
     pub what: String,
     /// The index.
@@ -282,13 +282,13 @@ pub struct Fault {
 /// Faults so far; the first one is kept.
 #[derive(Debug, Default)]
 pub struct Faults {
-    first: Option<Fault>,
+    first: Option<IndexFault>,
 }
 
 impl Faults {
     /// Records a fault.
     #[cold]
-    pub fn record(&mut self, fault: impl FnOnce() -> Fault) {
+    pub fn record(&mut self, fault: impl FnOnce() -> IndexFault) {
         self.first.get_or_insert_with(fault);
     }
 
@@ -303,7 +303,7 @@ impl Faults {
     pub fn into_result(self) -> Result<(), Error> {
         match self.first {
             None => Ok(()),
-            Some(Fault { what, index, size, origin }) => {
+            Some(IndexFault { what, index, size, origin }) => {
                 Err(Error::OutOfBounds { what, index, size, origin })
             }
         }

@@ -1,7 +1,7 @@
 //! The innermost loop over memory: a unit stride is read in place, any other is copied into a buffer first.
 
 use crate::copy::copy_between;
-use crate::load::gather::Indices;
+use crate::load::gather::GatherIndices;
 use crate::load::{Faults, Kernel, Tile};
 use crate::loops::nest::Row;
 use crate::loops::stride::{AnyStride, StrideKind};
@@ -29,7 +29,7 @@ pub struct Strided<'k, T, X, W = AnyStride> {
     kind: PhantomData<W>,
 }
 
-impl<'k, T: Element, X: Indices> Strided<'k, T, X> {
+impl<'k, T: Element, X: GatherIndices> Strided<'k, T, X> {
     /// A reader along any strides.
     ///
     /// # Safety
@@ -42,7 +42,7 @@ impl<'k, T: Element, X: Indices> Strided<'k, T, X> {
     }
 }
 
-impl<'k, T: Element, X: Indices, W: StrideKind> Strided<'k, T, X, W> {
+impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
     /// A reader of elements along the row that a plan made of their axes.
     ///
     /// Builds with debug assertions check the first promise.
@@ -217,7 +217,7 @@ fn varying(strides: &[isize], sizes: &[usize], packed: &[isize]) -> Varying {
 
 // SAFETY: all places are reached along the row of the operand, which stays within its elements, and by offsets of checked indices; elements are shared
 // borrows.
-unsafe impl<T: Element, X: Indices, W: StrideKind> Kernel for Strided<'_, T, X, W> {
+unsafe impl<T: Element, X: GatherIndices, W: StrideKind> Kernel for Strided<'_, T, X, W> {
     type Elem = T;
     type TileReader = *const T;
     type Pairs = (*const T, isize, isize);

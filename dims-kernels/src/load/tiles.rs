@@ -79,7 +79,7 @@ impl<'n> Tiles<'n> {
 
 /// Rows of a loop nest that are computed by one call: `rows` of them, each of `len` elements along the innermost loop. The first one starts at the
 /// position `at`, and each of the others one step further along the last loop but one.
-pub struct Run<'r> {
+pub struct TileRun<'r> {
     /// The position of the first element, which may be changed.
     pub at: &'r mut [usize],
     /// How many rows.
@@ -88,7 +88,7 @@ pub struct Run<'r> {
     pub len: usize,
 }
 
-impl Run<'_> {
+impl TileRun<'_> {
     /// How many elements the run has.
     pub fn elements(&self) -> usize {
         self.rows * self.len
@@ -96,7 +96,7 @@ impl Run<'_> {
 }
 
 /// Walks through a loop nest in its order, by runs of at most `most` elements: whole rows, or a part of one. `f` returns whether to go on.
-pub fn for_each_run(nest: &Nest, most: usize, f: &mut dyn FnMut(Run<'_>) -> bool) {
+pub fn for_each_run(nest: &Nest, most: usize, f: &mut dyn FnMut(TileRun<'_>) -> bool) {
     if nest.sizes.contains(&0) {
         return;
     }
@@ -117,7 +117,7 @@ pub fn for_each_run(nest: &Nest, most: usize, f: &mut dyn FnMut(Run<'_>) -> bool
                 at[outer] = row;
             }
             at[last] = start;
-            if !f(Run { at: &mut at, rows, len }) {
+            if !f(TileRun { at: &mut at, rows, len }) {
                 return;
             }
             start += len;

@@ -1,4 +1,4 @@
-//! Sets of loop axes.
+//! Sets and lists of loop axes.
 
 use core::cmp::Reverse;
 use smallvec::SmallVec;
@@ -7,25 +7,31 @@ use smallvec::SmallVec;
 pub const MOST_AXES: usize = 128;
 
 /// A set of loop axes, as bits.
-pub type Axes = u128;
+pub type AxisSet = u128;
+
+/// Loop axes, one after the other.
+pub type Order = SmallVec<[usize; 8]>;
+
+/// A number for each axis of a list: its size, or a position along it.
+pub type Sizes = SmallVec<[usize; 8]>;
 
 /// The axes of a set, from the first on: one step for each, not one for each axis that there could be, as every product asks often.
 #[inline]
-pub fn each(axes: Axes) -> impl Iterator<Item = usize> + Clone {
-    let some = |left: Axes| (left != 0).then_some(left);
+pub fn each(axes: AxisSet) -> impl Iterator<Item = usize> + Clone {
+    let some = |left: AxisSet| (left != 0).then_some(left);
     core::iter::successors(some(axes), move |left| some(left & (left - 1)))
         .map(|left| left.trailing_zeros() as usize)
 }
 
 /// How many positions the axes have.
 #[inline]
-pub fn volume(axes: Axes, sizes: &[usize]) -> f64 {
+pub fn volume(axes: AxisSet, sizes: &[usize]) -> f64 {
     each(axes).map(|axis| sizes[axis] as f64).product()
 }
 
 /// The axes of an order as a set.
 #[inline]
-pub fn set(order: &[usize]) -> Axes {
+pub fn set(order: &[usize]) -> AxisSet {
     order.iter().fold(0, |axes, &axis| axes | 1 << axis)
 }
 
@@ -41,8 +47,8 @@ pub fn sort_few<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
 }
 
 /// Axes from the greatest stride to the least.
-pub fn sorted(axes: Axes, strides: &[isize]) -> SmallVec<[usize; 8]> {
-    let mut order: SmallVec<[usize; 8]> = each(axes).collect();
+pub fn sorted(axes: AxisSet, strides: &[isize]) -> Order {
+    let mut order: Order = each(axes).collect();
     sort_few(&mut order, |&axis| Reverse(strides[axis].unsigned_abs()));
     order
 }

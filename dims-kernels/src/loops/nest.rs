@@ -49,7 +49,7 @@ impl Drop for Nest {
 }
 
 /// Parts of a loop nest.
-pub type Parts = SmallVec<[Nest; 1]>;
+pub type NestParts = SmallVec<[Nest; 1]>;
 
 /// Loops that are being merged: the size, and the axis whose strides are the loop's.
 type MergedLoops = SmallVec<[(usize, usize); INLINE_LOOPS]>;
@@ -239,8 +239,8 @@ impl Nest {
 
     /// The strides of the operands, one row for each.
     #[cfg_attr(not(debug_assertions), inline)]
-    pub fn operands(&self) -> Operands<'_> {
-        Operands {
+    pub fn operands(&self) -> OperandRows<'_> {
+        OperandRows {
             sizes: &self.sizes,
             strides: &self.strides,
             offsets: &self.offsets,
@@ -281,7 +281,7 @@ impl Nest {
     }
 
     /// The nest cut along one of its loops into at most `parts` parts of about the same size.
-    pub fn split(&self, at: usize, parts: usize) -> Parts {
+    pub fn split(&self, at: usize, parts: usize) -> NestParts {
         let size = self.sizes[at];
         let parts = parts.clamp(1, size.max(1));
         let depth = self.depth();
@@ -305,7 +305,7 @@ impl Nest {
     }
 
     /// A reduction's nest cut for as many threads as its work is worth: along the outermost loop that it keeps.
-    pub fn for_threads(&self, work: usize) -> Parts {
+    pub fn for_threads(&self, work: usize) -> NestParts {
         let parts = threads::parts(work);
         match (self.outer, self.inner_kept) {
             (1.., _) => self.split(0, parts),
@@ -382,7 +382,7 @@ fn worth_packing(loops: &[(usize, usize)], outer: usize, rows: &Rows) -> Option<
 }
 
 /// Hands each operand its strides, in the order in which the expression visits its operands.
-pub struct Operands<'n> {
+pub struct OperandRows<'n> {
     sizes: &'n [usize],
     strides: &'n [isize],
     offsets: &'n [isize],
@@ -433,10 +433,10 @@ impl Row<'_> {
     }
 }
 
-impl<'n> Operands<'n> {
+impl<'n> OperandRows<'n> {
     /// No rows: for expressions that are not going to be read.
     pub fn none() -> Self {
-        Operands { sizes: &[], strides: &[], offsets: &[], packed: 0, packed_strides: &[] }
+        OperandRows { sizes: &[], strides: &[], offsets: &[], packed: 0, packed_strides: &[] }
     }
 
     /// The row of the next operand.

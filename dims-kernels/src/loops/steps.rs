@@ -272,7 +272,7 @@ impl fmt::Display for Loops {
 /// A step, and where it comes from.
 #[cfg(feature = "std")]
 #[derive(Clone, Debug)]
-pub struct Placed {
+pub struct LocatedStep {
     /// The step.
     pub step: Step,
     /// The place in the program that asked for it, or for the step whose gradient it computes.
@@ -285,13 +285,13 @@ pub struct Placed {
 std::thread_local! {
     static EXPLAINING: Cell<bool> = const { Cell::new(false) };
     static BACKWARD: Cell<Option<Origin>> = const { Cell::new(None) };
-    static STEPS: RefCell<Vec<Placed>> = const { RefCell::new(Vec::new()) };
+    static STEPS: RefCell<Vec<LocatedStep>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Runs `f`, and returns its result with the steps that ran on this thread meanwhile. Calls can be nested; each sees its own steps.
 #[cfg(feature = "std")]
-pub fn explained<T>(f: impl FnOnce() -> T) -> (T, Vec<Placed>) {
-    let outer = Outer { explaining: EXPLAINING.replace(true), steps: STEPS.take() };
+pub fn explained<T>(f: impl FnOnce() -> T) -> (T, Vec<LocatedStep>) {
+    let outer = OuterSteps { explaining: EXPLAINING.replace(true), steps: STEPS.take() };
     let result = f();
     let steps = STEPS.with_borrow(Clone::clone);
     drop(outer);
@@ -304,7 +304,7 @@ pub fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<Step>) {
     if !EXPLAINING.get() {
         return (f(), Vec::new());
     }
-    let outer = Outer { explaining: true, steps: STEPS.take() };
+    let outer = OuterSteps { explaining: true, steps: STEPS.take() };
     let result = f();
     let steps = STEPS.take().into_iter().map(|placed| placed.step).collect();
     drop(outer);
@@ -319,13 +319,13 @@ pub fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<Step>) {
 
 /// The steps noted before, and whether any are. When it is dropped, also during a panic, both are restored, and the steps noted since are appended.
 #[cfg(feature = "std")]
-struct Outer {
+struct OuterSteps {
     explaining: bool,
-    steps: Vec<Placed>,
+    steps: Vec<LocatedStep>,
 }
 
 #[cfg(feature = "std")]
-impl Drop for Outer {
+impl Drop for OuterSteps {
     fn drop(&mut self) {
         let mut steps = core::mem::take(&mut self.steps);
         let inner = STEPS.take();
@@ -384,7 +384,7 @@ fn push(step: Step, place: &'static Location<'static>) {
     let place = (!place.file().starts_with(sources)).then_some(place);
     let backward = BACKWARD.get();
     let (place, is_backward) = (place.or(backward.flatten()), backward.is_some());
-    STEPS.with_borrow_mut(|steps| steps.push(Placed { step, place, is_backward }));
+    STEPS.with_borrow_mut(|steps| steps.push(LocatedStep { step, place, is_backward }));
 }
 
 /// An element as it stands in an expression.

@@ -41,10 +41,11 @@ pub fn each<W: Send, Out: Send>(mut work: Vec<W>, f: impl Fn(W) -> Out + Sync) -
     let len = work.len();
     let mut results = Vec::<Out>::with_capacity(len);
     // SAFETY: pieces and results are `Send`, and each place is one thread's alone.
-    let (from, to) = unsafe { (Shared::new(work.as_mut_ptr()), Shared::new(results.as_mut_ptr())) };
+    let (from, to) =
+        unsafe { (SharedPlaces::new(work.as_mut_ptr()), SharedPlaces::new(results.as_mut_ptr())) };
     // SAFETY: each of the first `len` pieces is moved out once, by its number.
     unsafe { work.set_len(0) };
-    let left = Left { next: AtomicUsize::new(0), first: from.place(0), len };
+    let left = RemainingPieces { next: AtomicUsize::new(0), first: from.place(0), len };
     // SAFETY: there are so many pieces, and room for as many results.
     numbered(len, &left.next, &|at| unsafe { to.place(at).write(f(from.place(at).read())) });
     // SAFETY: a result was written for each number.
@@ -62,14 +63,14 @@ pub fn run(jobs: Vec<Job<'_>>) -> Result<(), Error> {
 
 /// Pieces of work from the number `next` on, which nobody has come to.
 #[cfg(feature = "rayon")]
-struct Left<W> {
+struct RemainingPieces<W> {
     next: AtomicUsize,
     first: *mut W,
     len: usize,
 }
 
 #[cfg(feature = "rayon")]
-impl<W> Drop for Left<W> {
+impl<W> Drop for RemainingPieces<W> {
     fn drop(&mut self) {
         let next = *self.next.get_mut();
         if next < self.len {
@@ -97,15 +98,15 @@ fn numbered(len: usize, next: &AtomicUsize, f: &(dyn Fn(usize) + Sync)) {
 
 /// Places, each used by one thread at a time.
 #[cfg(feature = "rayon")]
-struct Shared<T>(*mut T);
+struct SharedPlaces<T>(*mut T);
 
 #[cfg(feature = "rayon")]
-impl<T> Shared<T> {
+impl<T> SharedPlaces<T> {
     /// # Safety
     ///
     /// No place is used by two threads at a time, and values that move from one thread to another through it are `Send`.
     unsafe fn new(first: *mut T) -> Self {
-        Shared(first)
+        SharedPlaces(first)
     }
 
     fn place(&self, at: usize) -> *mut T {
@@ -115,7 +116,7 @@ impl<T> Shared<T> {
 
 // SAFETY: by the contract of `new`.
 #[cfg(feature = "rayon")]
-unsafe impl<T> Sync for Shared<T> {}
+unsafe impl<T> Sync for SharedPlaces<T> {}
 
 /// A call that threads of rayon's pool join if they come in time.
 ///
@@ -151,27 +152,27 @@ mod helped {
     type Panic = Box<dyn Any + Send>;
 
     /// What a thread calls that joins.
-    struct Run(*const (dyn Fn() + Sync));
+    struct SharedFunction(*const (dyn Fn() + Sync));
 
     // SAFETY: the function is `Sync`; whoever calls it on another thread shows that it is still there.
-    unsafe impl Send for Run {}
+    unsafe impl Send for SharedFunction {}
 
-    struct State {
+    struct CallState {
         /// There until the caller has come to the end of the work, or has panicked.
-        run: Option<Run>,
+        run: Option<SharedFunction>,
         panic: Option<Panic>,
     }
 
-    struct Call {
-        state: Mutex<State>,
+    struct SharedCall {
+        state: Mutex<CallState>,
         /// Threads that have joined and not left, and how many may.
         inside: AtomicUsize,
         most: usize,
         left: Condvar,
     }
 
-    impl Call {
-        fn state(&self) -> MutexGuard<'_, State> {
+    impl SharedCall {
+        fn state(&self) -> MutexGuard<'_, CallState> {
             self.state.lock().unwrap_or_else(PoisonError::into_inner)
         }
 
@@ -179,7 +180,7 @@ mod helped {
         fn join(&self) {
             let run = {
                 let state = self.state();
-                let Some(Run(run)) = state.run else { return };
+                let Some(SharedFunction(run)) = state.run else { return };
                 if self.inside.load(Ordering::Relaxed) == self.most {
                     return;
                 }
@@ -244,8 +245,8 @@ mod helped {
         }
         // SAFETY: only the lifetime changes; nobody calls it after `close`, which is reached in any case.
         let lasting: &'static (dyn Fn() + Sync) = unsafe { mem::transmute(run) };
-        let call = Arc::new(Call {
-            state: Mutex::new(State { run: Some(Run(lasting)), panic: None }),
+        let call = Arc::new(SharedCall {
+            state: Mutex::new(CallState { run: Some(SharedFunction(lasting)), panic: None }),
             inside: AtomicUsize::new(0),
             most: helpers,
             left: Condvar::new(),

@@ -2,7 +2,7 @@
 
 use super::elementwise::in_parts;
 use crate::load::prefetch::TilePrefetch;
-use crate::load::tiles::{Run, fill_tile_with_prefetch};
+use crate::load::tiles::{TileRun, fill_tile_with_prefetch};
 use crate::load::{Faults, Kernel, TILE, Tile};
 use crate::loops::nest::Nest;
 use crate::machine::isa::{Isa, Task, dispatch};
@@ -11,7 +11,7 @@ use core::mem::MaybeUninit;
 /// An expression as loops see it.
 pub trait RowWriter<T> {
     /// Writes the elements of a run, unless there is a fault. `large` says that the result is too large for the caches.
-    fn rows(&mut self, run: Run<'_>, out: &mut [MaybeUninit<T>], large: bool, faults: &mut Faults);
+    fn rows(&mut self, run: TileRun<'_>, out: &mut [MaybeUninit<T>], large: bool, faults: &mut Faults);
 
     /// Whether lines of the nest are computed in [parts](Kernel::IN_PARTS).
     fn in_parts(&self, nest: &Nest) -> bool;
@@ -49,7 +49,7 @@ impl<K: Kernel> Compute<K> {
 }
 
 impl<K: Kernel> RowWriter<K::Elem> for Compute<K> {
-    fn rows(&mut self, run: Run<'_>, out: &mut [MaybeUninit<K::Elem>], large: bool, faults: &mut Faults) {
+    fn rows(&mut self, run: TileRun<'_>, out: &mut [MaybeUninit<K::Elem>], large: bool, faults: &mut Faults) {
         dispatch(TileRows { kernel: &mut self.kernel, side: self.side, run, out, large, faults });
     }
 
@@ -67,7 +67,7 @@ impl<K: Kernel> RowWriter<K::Elem> for Compute<K> {
 struct TileRows<'r, K: Kernel> {
     kernel: &'r mut K,
     side: BroadcastSide,
-    run: Run<'r>,
+    run: TileRun<'r>,
     out: &'r mut [MaybeUninit<K::Elem>],
     large: bool,
     faults: &'r mut Faults,
@@ -90,7 +90,7 @@ impl<K: Kernel> Task for TileRows<'_, K> {
 impl<K: Kernel> TileRows<'_, K> {
     #[inline(always)]
     fn loaded<I: Isa>(self) {
-        let TileRows { kernel, run: Run { at, rows, len }, out, large, faults, .. } = self;
+        let TileRows { kernel, run: TileRun { at, rows, len }, out, large, faults, .. } = self;
         let mut tiles = TilesOfRows::new(at, rows, len);
         for row in out.chunks_exact_mut(len) {
             for out in row.chunks_mut(TILE) {
@@ -110,7 +110,7 @@ impl<K: Kernel> TileRows<'_, K> {
     /// As `loaded`, where operands on one side [are broadcast](Kernel::has_broadcast_operand) along the innermost loop.
     #[inline(always)]
     fn broadcast<I: Isa, const LEFT: bool>(self) {
-        let TileRows { kernel, run: Run { at, rows, len }, out, large, faults, .. } = self;
+        let TileRows { kernel, run: TileRun { at, rows, len }, out, large, faults, .. } = self;
         let mut tiles = TilesOfRows::new(at, rows, len);
         for row in out.chunks_exact_mut(len) {
             for out in row.chunks_mut(TILE) {

@@ -1,10 +1,10 @@
 //! Elementwise loops whose results are combined with existing elements, or go to strided or computed places.
 
 use crate::error::Error;
-use crate::load::gather::Indices;
+use crate::load::gather::GatherIndices;
 use crate::load::tiles::Tiles;
 use crate::load::{Faults, Kernel};
-use crate::loops::nest::{Nest, Operands, Parts, Row};
+use crate::loops::nest::{Nest, NestParts, OperandRows, Row};
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::machine::threads::{self, Carried};
 use crate::memory::elements::{ElementsMut, OutputSlots};
@@ -31,7 +31,7 @@ pub struct LoweredUpdate<'n, X, K> {
     pub value: K,
 }
 
-impl<'n, X: Indices, K> LoweredUpdate<'n, X, K> {
+impl<'n, X: GatherIndices, K> LoweredUpdate<'n, X, K> {
     /// The kernel and the target, where the place is this.
     ///
     /// # Safety
@@ -59,7 +59,7 @@ impl<'n, X: Indices, K> LoweredUpdate<'n, X, K> {
 /// active, they select from axes that it has besides, with the sizes and strides that they are checked against.
 pub unsafe fn update<'n, T, K, X, O>(
     nest: &'n Nest,
-    parts: &'n mut Parts,
+    parts: &'n mut NestParts,
     mut place: ElementsMut<'_, T>,
     lower: impl Fn(&'n Nest) -> LoweredUpdate<'n, X, K>,
     op: O,
@@ -67,7 +67,7 @@ pub unsafe fn update<'n, T, K, X, O>(
 where
     T: Element,
     K: Kernel,
-    X: Indices,
+    X: GatherIndices,
     O: BinaryOp<T, K::Elem, Out = T> + Copy,
 {
     // SAFETY: the places are borrowed exclusively, and each position is one of them, as the caller promises.
@@ -118,7 +118,9 @@ struct Update<'n, T, K, X, O> {
     op: O,
 }
 
-impl<T: Element, K: Kernel, X: Indices, O: BinaryOp<T, K::Elem, Out = T>> Task for Update<'_, T, K, X, O> {
+impl<T: Element, K: Kernel, X: GatherIndices, O: BinaryOp<T, K::Elem, Out = T>> Task
+    for Update<'_, T, K, X, O>
+{
     type Out = Result<(), Error>;
     const WIDE: bool = K::LONG;
 
@@ -168,14 +170,14 @@ impl<T: Element, K: Kernel, X: Indices, O: BinaryOp<T, K::Elem, Out = T>> Task f
 /// If there is no such place.
 pub fn write<'n, T: Element, K: Kernel<Elem = T>>(
     nest: &'n Nest,
-    parts: &'n mut Parts,
+    parts: &'n mut NestParts,
     places: OutputSlots<'_, T>,
     offset: usize,
-    lower: impl Fn(&mut Operands<'n>) -> K,
+    lower: impl Fn(&mut OperandRows<'n>) -> K,
 ) -> Result<(), Error> {
     let row = nest.operands().next_row();
-    let start = places.reached(offset, &nest.sizes, row.strides).cast::<New<T>>();
-    // SAFETY: every position of the loops is a place, as was asserted, which is borrowed exclusively; `New` is another name for what it
+    let start = places.reached(offset, &nest.sizes, row.strides).cast::<UninitPlace<T>>();
+    // SAFETY: every position of the loops is a place, as was asserted, which is borrowed exclusively; `UninitPlace` is another name for what it
     // holds.
     let place = unsafe { ElementsMut::along(start, &nest.sizes, row.strides) };
     let lower = |nest| {
@@ -189,11 +191,11 @@ pub fn write<'n, T: Element, K: Kernel<Elem = T>>(
 /// A place that may have no value yet.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
-struct New<T: Copy>(MaybeUninit<T>);
+struct UninitPlace<T: Copy>(MaybeUninit<T>);
 
-impl<T: Copy> Default for New<T> {
+impl<T: Copy> Default for UninitPlace<T> {
     fn default() -> Self {
-        New(MaybeUninit::uninit())
+        UninitPlace(MaybeUninit::uninit())
     }
 }
 
@@ -203,11 +205,11 @@ struct Write;
 
 impl Operation for Write {}
 
-impl<T: Element> BinaryOp<New<T>, T> for Write {
-    type Out = New<T>;
+impl<T: Element> BinaryOp<UninitPlace<T>, T> for Write {
+    type Out = UninitPlace<T>;
     const NAME: &'static str = "write";
     #[inline(always)]
-    fn apply<I: Isa>(&self, _: New<T>, new: T) -> New<T> {
-        New(MaybeUninit::new(new))
+    fn apply<I: Isa>(&self, _: UninitPlace<T>, new: T) -> UninitPlace<T> {
+        UninitPlace(MaybeUninit::new(new))
     }
 }

@@ -25,9 +25,9 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 /// A clone has the same memory: it costs an allocation of a few words the first time, and a count afterwards. A buffer that is to be
 /// changed while others have its memory copies the elements first.
 pub struct Buffer<T> {
-    memory: Memory<T>,
+    memory: VecParts<T>,
     /// Null as long as nobody else was given the memory; then from [`Arc::into_raw`], with a count for this buffer.
-    shared: AtomicPtr<Last<T>>,
+    shared: AtomicPtr<SharedVec<T>>,
 }
 
 // SAFETY: buffers on several threads read the same elements, and the thread of the last one drops them: as for an `Arc` of a vector.
@@ -36,13 +36,13 @@ unsafe impl<T: Send + Sync> Send for Buffer<T> {}
 unsafe impl<T: Send + Sync> Sync for Buffer<T> {}
 
 /// The parts of a vector, which is put together again once.
-struct Memory<T> {
+struct VecParts<T> {
     start: NonNull<T>,
     len: usize,
     capacity: usize,
 }
 
-impl<T> Memory<T> {
+impl<T> VecParts<T> {
     /// How many bytes the elements take.
     #[cfg(feature = "std")]
     fn bytes(&self) -> usize {
@@ -51,7 +51,7 @@ impl<T> Memory<T> {
 
     #[inline(always)]
     fn copy(&self) -> Self {
-        Memory { start: self.start, len: self.len, capacity: self.capacity }
+        VecParts { start: self.start, len: self.len, capacity: self.capacity }
     }
 
     /// The vector.
@@ -67,16 +67,16 @@ impl<T> Memory<T> {
 }
 
 /// The memory of several buffers, dropped with the last of them.
-struct Last<T> {
-    memory: Memory<T>,
+struct SharedVec<T> {
+    memory: VecParts<T>,
     /// The mark of the memory.
     #[cfg(feature = "std")]
     mark: Option<Mark>,
 }
 
-impl<T> Last<T> {
-    fn new(memory: Memory<T>) -> Self {
-        Last {
+impl<T> SharedVec<T> {
+    fn new(memory: VecParts<T>) -> Self {
+        SharedVec {
             memory,
             #[cfg(feature = "std")]
             mark: None,
@@ -84,7 +84,7 @@ impl<T> Last<T> {
     }
 }
 
-impl<T> Last<T> {
+impl<T> SharedVec<T> {
     #[cfg(feature = "std")]
     fn is_traced(&self) -> bool {
         self.mark.is_some()
@@ -96,7 +96,7 @@ impl<T> Last<T> {
     }
 }
 
-impl<T> Drop for Last<T> {
+impl<T> Drop for SharedVec<T> {
     fn drop(&mut self) {
         #[cfg(feature = "std")]
         if self.mark.is_some() {
@@ -109,13 +109,13 @@ impl<T> Drop for Last<T> {
 
 // SAFETY: the memory is read by all who have it, and dropped by the last one, as that of an `Arc` of a vector.
 #[cfg(feature = "std")]
-unsafe impl<T: Send + Sync> Send for Last<T> {}
+unsafe impl<T: Send + Sync> Send for SharedVec<T> {}
 // SAFETY: a shared one gives shared access to the memory alone, as an `Arc` of a vector does.
 #[cfg(feature = "std")]
-unsafe impl<T: Send + Sync> Sync for Last<T> {}
+unsafe impl<T: Send + Sync> Sync for SharedVec<T> {}
 
 #[cfg(feature = "std")]
-impl<T: Send + Sync + 'static> Held for Last<T> {
+impl<T: Send + Sync + 'static> Held for SharedVec<T> {
     fn start(&self) -> *const u8 {
         self.memory.start.as_ptr().cast()
     }
@@ -156,7 +156,7 @@ impl<T: Send + Sync + 'static> Buffer<T> {
     /// Elements in marked memory.
     pub fn marked(data: Vec<T>, mark: Mark) -> Self {
         let buffer = Buffer::from(data);
-        let last = Arc::new(Last { memory: buffer.memory.copy(), mark: Some(mark) });
+        let last = Arc::new(SharedVec { memory: buffer.memory.copy(), mark: Some(mark) });
         // (The memory is that of `last` now.)
         forget(buffer);
         registry::insert(&(Arc::clone(&last) as Arc<dyn Held>));
@@ -192,7 +192,7 @@ impl<T: Send + Sync + 'static> Buffer<T> {
 
     /// The elements of shared memory, if they are of this type.
     pub fn of_held(held: &Arc<dyn Held>) -> Option<Self> {
-        let last = Arc::downcast::<Last<T>>(Arc::clone(held).into_any()).ok()?;
+        let last = Arc::downcast::<SharedVec<T>>(Arc::clone(held).into_any()).ok()?;
         Some(Buffer { memory: last.memory.copy(), shared: AtomicPtr::new(Arc::into_raw(last).cast_mut()) })
     }
 
@@ -213,7 +213,7 @@ impl<T> Buffer<T> {
     ///
     /// Its count is that of this buffer: either it is not dropped, or the buffer is not.
     #[inline(always)]
-    fn shared(&mut self) -> Option<ManuallyDrop<Arc<Last<T>>>> {
+    fn shared(&mut self) -> Option<ManuallyDrop<Arc<SharedVec<T>>>> {
         let shared = *self.shared.get_mut();
         if shared.is_null() {
             return None;
@@ -236,7 +236,7 @@ impl<T> Buffer<T> {
         if registry::is_active() {
             let shared = self.shared.load(Ordering::Acquire);
             // SAFETY: a pointer that is not null is from `Arc::into_raw`, and the buffer has a count of it for as long as it is borrowed.
-            return unsafe { shared.as_ref() }.is_some_and(Last::is_traced);
+            return unsafe { shared.as_ref() }.is_some_and(SharedVec::is_traced);
         }
         false
     }
@@ -272,7 +272,7 @@ impl<T> Buffer<T> {
 
 /// What is there.
 #[inline(always)]
-fn elements<T>(memory: &Memory<T>) -> &[T] {
+fn elements<T>(memory: &VecParts<T>) -> &[T] {
     // SAFETY: they are the initialized elements of a vector that was forgotten, and is not put together while someone who has `memory` is
     // borrowed. Nobody changes them meanwhile: that takes an exclusive borrow of the only buffer.
     unsafe { &*ptr::slice_from_raw_parts(memory.start.as_ptr(), memory.len) }
@@ -284,7 +284,7 @@ impl<T> From<Vec<T>> for Buffer<T> {
         let mut data = ManuallyDrop::new(data);
         // SAFETY: the pointer of a vector is not null.
         let start = unsafe { NonNull::new_unchecked(data.as_mut_ptr()) };
-        let memory = Memory { start, len: data.len(), capacity: data.capacity() };
+        let memory = VecParts { start, len: data.len(), capacity: data.capacity() };
         Buffer { memory, shared: AtomicPtr::new(null_mut()) }
     }
 }
@@ -331,7 +331,7 @@ impl<T> Buffer<T> {
     fn share(&self) -> Self {
         let mut shared = self.shared.load(Ordering::Acquire);
         if shared.is_null() {
-            let made = Arc::into_raw(Arc::new(Last::new(self.memory.copy()))).cast_mut();
+            let made = Arc::into_raw(Arc::new(SharedVec::new(self.memory.copy()))).cast_mut();
             let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
             shared = match self.shared.compare_exchange(null_mut(), made, success, failure) {
                 Ok(_) => made,

@@ -16,15 +16,15 @@ const LEAST: usize = 256 << 10;
 const LIMIT: usize = 64 << 20;
 
 /// Memory from the global allocator that nothing uses.
-struct Block {
+struct FreeBlock {
     start: NonNull<u8>,
     layout: Layout,
 }
 
 // SAFETY: a block owns its memory.
-unsafe impl Send for Block {}
+unsafe impl Send for FreeBlock {}
 
-impl Drop for Block {
+impl Drop for FreeBlock {
     fn drop(&mut self) {
         // SAFETY: the memory was allocated with this layout, and nothing else owns it.
         unsafe { alloc::alloc::dealloc(self.start.as_ptr(), self.layout) };
@@ -33,7 +33,7 @@ impl Drop for Block {
 
 /// Blocks, those that came last at the end.
 struct Pool {
-    blocks: Vec<Block>,
+    blocks: Vec<FreeBlock>,
     limit: usize,
 }
 
@@ -49,7 +49,7 @@ impl Pool {
     }
 
     /// Takes out the blocks that came first until the others are within the limit.
-    fn shrink(&mut self) -> Vec<Block> {
+    fn shrink(&mut self) -> Vec<FreeBlock> {
         let mut excess = self.bytes().saturating_sub(self.limit);
         let count = self.blocks.iter().take_while(|block| {
             let too_many = excess > 0;
@@ -75,9 +75,9 @@ fn taken<T>(len: usize) -> Option<Vec<T>> {
 }
 
 /// A block for a layout and not much more, of whole elements of so many bytes.
-fn fitting(wanted: Layout, element: usize) -> Option<Block> {
+fn fitting(wanted: Layout, element: usize) -> Option<FreeBlock> {
     let mut pool = pool();
-    let at = pool.blocks.iter().rposition(|Block { layout, .. }| {
+    let at = pool.blocks.iter().rposition(|FreeBlock { layout, .. }| {
         layout.align() == wanted.align()
             && layout.size().is_multiple_of(element)
             && layout.size() >= wanted.size()
@@ -101,10 +101,10 @@ fn put<T>(memory: Vec<T>) {
     let Some(start) = NonNull::new(memory.as_mut_ptr().cast()) else {
         unreachable!("the memory was allocated")
     };
-    keep(Block { start, layout });
+    keep(FreeBlock { start, layout });
 }
 
-fn keep(block: Block) {
+fn keep(block: FreeBlock) {
     let mut pool = pool();
     pool.blocks.push(block);
     // What is too much is freed when the pool is no longer locked.

@@ -64,14 +64,14 @@ impl DType {
     }
 
     /// The kind of the registers that hold its elements.
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> RegisterKind {
         match self {
             #[cfg(feature = "half")]
-            DType::F16 | DType::Bf16 => Kind::F32,
-            DType::F32 => Kind::F32,
-            DType::F64 => Kind::F64,
-            DType::Bool => Kind::Bool,
-            _ => Kind::Int,
+            DType::F16 | DType::Bf16 => RegisterKind::F32,
+            DType::F32 => RegisterKind::F32,
+            DType::F64 => RegisterKind::F64,
+            DType::Bool => RegisterKind::Bool,
+            _ => RegisterKind::Int,
         }
     }
 
@@ -91,7 +91,7 @@ impl DType {
 
     /// Whether elements are integers of fewer bits than the registers that hold them: what is computed of them wraps around earlier.
     pub(crate) fn is_narrow(self) -> bool {
-        self.kind() == Kind::Int && self.bytes() < size_of::<isize>()
+        self.kind() == RegisterKind::Int && self.bytes() < size_of::<isize>()
     }
 
     /// Whether a register holds each element as it is, so that programs compute with them bit by bit as operations do: not half precisions, whose
@@ -114,13 +114,13 @@ impl DType {
 
     /// Whether elements are floats, which have derivatives.
     pub fn is_float(self) -> bool {
-        matches!(self.kind(), Kind::F32 | Kind::F64)
+        matches!(self.kind(), RegisterKind::F32 | RegisterKind::F64)
     }
 }
 
 /// What a register holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum RegisterKind {
     /// `f32`, also for the half precisions.
     F32,
     /// `f64`
@@ -144,33 +144,33 @@ pub enum Number {
 
 impl Number {
     /// A value as a constant, with the kind of the register for it; nothing for types that programs do not know.
-    pub fn of<T: 'static>(value: T) -> Option<(Number, Kind)> {
+    pub fn of<T: 'static>(value: T) -> Option<(Number, RegisterKind)> {
         Number::of_any(&value)
     }
 
     /// The same for a value whose type is not known here.
-    pub fn of_any(any: &dyn Any) -> Option<(Number, Kind)> {
+    pub fn of_any(any: &dyn Any) -> Option<(Number, RegisterKind)> {
         if let Some(&value) = any.downcast_ref::<bool>() {
-            return Some((Number::Bool(value), Kind::Bool));
+            return Some((Number::Bool(value), RegisterKind::Bool));
         }
         macro_rules! find {
             ($($t:ty)*) => {{
                 $(if let Some(&value) = any.downcast_ref::<$t>() {
-                    return Some((Number::Int(CastTo::<isize>::cast_to(value)), Kind::Int));
+                    return Some((Number::Int(CastTo::<isize>::cast_to(value)), RegisterKind::Int));
                 })*
             }};
         }
         find!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize);
         #[cfg(feature = "half")]
         if let Some(&value) = any.downcast_ref::<half::f16>() {
-            return Some((Number::Float(value.to_f64()), Kind::F32));
+            return Some((Number::Float(value.to_f64()), RegisterKind::F32));
         } else if let Some(&value) = any.downcast_ref::<half::bf16>() {
-            return Some((Number::Float(value.to_f64()), Kind::F32));
+            return Some((Number::Float(value.to_f64()), RegisterKind::F32));
         }
         if let Some(&value) = any.downcast_ref::<f32>() {
-            return Some((Number::Float(value.into()), Kind::F32));
+            return Some((Number::Float(value.into()), RegisterKind::F32));
         }
-        any.downcast_ref::<f64>().map(|&value| (Number::Float(value), Kind::F64))
+        any.downcast_ref::<f64>().map(|&value| (Number::Float(value), RegisterKind::F64))
     }
 
     /// A float constant of an operation; not-a-number for types that have no floats.
@@ -187,9 +187,9 @@ impl Number {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Code {
     /// One operand.
-    Unary(Unary),
+    Unary(UnaryOpcode),
     /// Two operands.
-    Binary(Binary),
+    Binary(BinaryOpcode),
     /// A conversion to another type.
     Cast(DType),
     /// The operand as it is.
@@ -207,7 +207,7 @@ macro_rules! unary_codes {
         /// An operation on one operand.
         #[derive(Clone, Copy, Debug, PartialEq)]
         #[allow(missing_docs)]
-        pub enum Unary {
+        pub enum UnaryOpcode {
             $($name,)* $($number,)* $($test,)*
             Not,
             Powi(i32),
@@ -218,16 +218,16 @@ macro_rules! unary_codes {
             HardShrink(f64),
             SoftShrink(f64),
             NanTo(f64),
-            /// The derivative of this order of [`LnGamma`](Unary::LnGamma), from 1 on.
+            /// The derivative of this order of [`LnGamma`](UnaryOpcode::LnGamma), from 1 on.
             Polygamma(u32),
             /// An integer as a position, from the end if it is negative.
             FromEnd(isize),
         }
 
-        impl Unary {
+        impl UnaryOpcode {
             /// Whether the result is a truth value.
             pub fn is_test(self) -> bool {
-                matches!(self, $(Unary::$test)|*)
+                matches!(self, $(UnaryOpcode::$test)|*)
             }
 
             /// Runs the operation along a line of floats.
@@ -235,21 +235,21 @@ macro_rules! unary_codes {
             pub(crate) fn floats<I: Isa, T: Real<Abs = T>>(self, a: &[T], out: &mut [T]) {
                 let constant = |value: f64| <T as num_traits::NumCast>::from(value).unwrap_or_else(T::nan);
                 match self {
-                    $(Unary::$name => each(a, out, |a| UnaryOp::<T>::apply::<I>(&ops::$name, a)),)*
-                    $(Unary::$number => each(a, out, |a| UnaryOp::<T>::apply::<I>(&ops::$number, a)),)*
-                    Unary::Powi(n) => each(a, out, |a| ops::Powi(n).apply::<I>(a)),
-                    Unary::Clamp(low, high) => {
+                    $(UnaryOpcode::$name => each(a, out, |a| UnaryOp::<T>::apply::<I>(&ops::$name, a)),)*
+                    $(UnaryOpcode::$number => each(a, out, |a| UnaryOp::<T>::apply::<I>(&ops::$number, a)),)*
+                    UnaryOpcode::Powi(n) => each(a, out, |a| ops::Powi(n).apply::<I>(a)),
+                    UnaryOpcode::Clamp(low, high) => {
                         let op = ops::Clamp(constant(low), constant(high));
                         each(a, out, |a| op.apply::<I>(a));
                     }
-                    Unary::LeakyRelu(c) => { let op = ops::LeakyRelu(constant(c)); each(a, out, |a| op.apply::<I>(a)) }
-                    Unary::Elu(c) => { let op = ops::Elu(constant(c)); each(a, out, |a| op.apply::<I>(a)) }
-                    Unary::Celu(c) => { let op = ops::Celu(constant(c)); each(a, out, |a| op.apply::<I>(a)) }
-                    Unary::HardShrink(c) => { let op = ops::HardShrink(constant(c)); each(a, out, |a| op.apply::<I>(a)) }
-                    Unary::SoftShrink(c) => { let op = ops::SoftShrink(constant(c)); each(a, out, |a| op.apply::<I>(a)) }
-                    Unary::NanTo(c) => { let op = ops::NanTo(constant(c)); each(a, out, |a| op.apply::<I>(a)) }
-                    Unary::Polygamma(n) => each(a, out, |a| special::polygamma(n, a)),
-                    Unary::Not | Unary::FromEnd(_) $(| Unary::$test)* => unreachable!("no operation on floats that yields floats"),
+                    UnaryOpcode::LeakyRelu(c) => { let op = ops::LeakyRelu(constant(c)); each(a, out, |a| op.apply::<I>(a)) }
+                    UnaryOpcode::Elu(c) => { let op = ops::Elu(constant(c)); each(a, out, |a| op.apply::<I>(a)) }
+                    UnaryOpcode::Celu(c) => { let op = ops::Celu(constant(c)); each(a, out, |a| op.apply::<I>(a)) }
+                    UnaryOpcode::HardShrink(c) => { let op = ops::HardShrink(constant(c)); each(a, out, |a| op.apply::<I>(a)) }
+                    UnaryOpcode::SoftShrink(c) => { let op = ops::SoftShrink(constant(c)); each(a, out, |a| op.apply::<I>(a)) }
+                    UnaryOpcode::NanTo(c) => { let op = ops::NanTo(constant(c)); each(a, out, |a| op.apply::<I>(a)) }
+                    UnaryOpcode::Polygamma(n) => each(a, out, |a| special::polygamma(n, a)),
+                    UnaryOpcode::Not | UnaryOpcode::FromEnd(_) $(| UnaryOpcode::$test)* => unreachable!("no operation on floats that yields floats"),
                 }
             }
 
@@ -257,25 +257,25 @@ macro_rules! unary_codes {
             #[inline(always)]
             pub(crate) fn tests<I: Isa, T: Real>(self, a: &[T], out: &mut [bool]) {
                 match self {
-                    $(Unary::$test => each(a, out, |a| UnaryOp::<T>::apply::<I>(&ops::$test, a)),)*
+                    $(UnaryOpcode::$test => each(a, out, |a| UnaryOp::<T>::apply::<I>(&ops::$test, a)),)*
                     _ => unreachable!("no test"),
                 }
             }
 
             /// Whether the result for integers of a type may be none of the type.
             pub(crate) fn leaves_type(self) -> bool {
-                matches!(self, Unary::Neg | Unary::Abs | Unary::Square | Unary::Not | Unary::LeakyRelu(_))
+                matches!(self, UnaryOpcode::Neg | UnaryOpcode::Abs | UnaryOpcode::Square | UnaryOpcode::Not | UnaryOpcode::LeakyRelu(_))
             }
 
             /// Runs the operation along a line of integers.
             #[inline(always)]
             pub(crate) fn integers<I: Isa>(self, a: &[isize], out: &mut [isize]) {
                 match self {
-                    $(Unary::$number => each(a, out, |a| UnaryOp::<isize>::apply::<I>(&ops::$number, a)),)*
-                    Unary::Not => each(a, out, |a| !a),
-                    Unary::Clamp(low, high) => each(a, out, |a| a.max(low as isize).min(high as isize)),
-                    Unary::LeakyRelu(slope) => each(a, out, |a| if a < 0 { a.wrapping_mul(slope as isize) } else { a }),
-                    Unary::FromEnd(size) => each(a, out, |a| ops::FromEnd(size).apply::<I>(a)),
+                    $(UnaryOpcode::$number => each(a, out, |a| UnaryOp::<isize>::apply::<I>(&ops::$number, a)),)*
+                    UnaryOpcode::Not => each(a, out, |a| !a),
+                    UnaryOpcode::Clamp(low, high) => each(a, out, |a| a.max(low as isize).min(high as isize)),
+                    UnaryOpcode::LeakyRelu(slope) => each(a, out, |a| if a < 0 { a.wrapping_mul(slope as isize) } else { a }),
+                    UnaryOpcode::FromEnd(size) => each(a, out, |a| ops::IndexFromEnd(size).apply::<I>(a)),
                     _ => unreachable!("no operation on integers"),
                 }
             }
@@ -310,7 +310,7 @@ macro_rules! binary_codes {
         /// An operation on two operands.
         #[derive(Clone, Copy, Debug, PartialEq)]
         #[allow(missing_docs)]
-        pub enum Binary {
+        pub enum BinaryOpcode {
             $($name,)* $($number,)* $($compare,)*
             FloorDiv, And, Or, Xor,
             Huber(f64),
@@ -320,20 +320,20 @@ macro_rules! binary_codes {
             Chain,
         }
 
-        impl Binary {
+        impl BinaryOpcode {
             /// Whether the result is a truth value.
             pub fn is_comparison(self) -> bool {
-                matches!(self, $(Binary::$compare)|*)
+                matches!(self, $(BinaryOpcode::$compare)|*)
             }
 
             /// Whether the order of the operands does not matter.
             pub(crate) fn is_symmetric(self) -> bool {
-                matches!(self, Binary::Add | Binary::Mul | Binary::Chain)
+                matches!(self, BinaryOpcode::Add | BinaryOpcode::Mul | BinaryOpcode::Chain)
             }
 
             /// Whether the result for integers of a type may be none of the type.
             pub(crate) fn leaves_type(self) -> bool {
-                use Binary::{Add, Div, FloorDiv, Mul, SquaredError, Sub};
+                use BinaryOpcode::{Add, Div, FloorDiv, Mul, SquaredError, Sub};
                 matches!(self, Add | Sub | Mul | Div | FloorDiv | SquaredError)
             }
 
@@ -342,12 +342,12 @@ macro_rules! binary_codes {
             pub(crate) fn floats<I: Isa, T: Real>(self, a: &[T], b: &[T], out: &mut [T]) {
                 let constant = |value: f64| <T as num_traits::NumCast>::from(value).unwrap_or_else(T::nan);
                 match self {
-                    $(Binary::$name => both(a, b, out, |a, b| BinaryOp::<T, T>::apply::<I>(&ops::$name, a, b)),)*
-                    $(Binary::$number => both(a, b, out, |a, b| BinaryOp::<T, T>::apply::<I>(&ops::$number, a, b)),)*
-                    Binary::Huber(c) => { let op = ops::Huber(constant(c)); both(a, b, out, |a, b| op.apply::<I>(a, b)) }
-                    Binary::SmoothL1(c) => { let op = ops::SmoothL1(constant(c)); both(a, b, out, |a, b| op.apply::<I>(a, b)) }
-                    Binary::Lerp(c) => { let op = ops::Lerp(constant(c)); both(a, b, out, |a, b| op.apply::<I>(a, b)) }
-                    Binary::Chain => both(a, b, out, |a, b| {
+                    $(BinaryOpcode::$name => both(a, b, out, |a, b| BinaryOp::<T, T>::apply::<I>(&ops::$name, a, b)),)*
+                    $(BinaryOpcode::$number => both(a, b, out, |a, b| BinaryOp::<T, T>::apply::<I>(&ops::$number, a, b)),)*
+                    BinaryOpcode::Huber(c) => { let op = ops::Huber(constant(c)); both(a, b, out, |a, b| op.apply::<I>(a, b)) }
+                    BinaryOpcode::SmoothL1(c) => { let op = ops::SmoothL1(constant(c)); both(a, b, out, |a, b| op.apply::<I>(a, b)) }
+                    BinaryOpcode::Lerp(c) => { let op = ops::Lerp(constant(c)); both(a, b, out, |a, b| op.apply::<I>(a, b)) }
+                    BinaryOpcode::Chain => both(a, b, out, |a, b| {
                         let product = a * b;
                         if a == T::ZERO || b == T::ZERO { T::ZERO } else { product }
                     }),
@@ -359,7 +359,7 @@ macro_rules! binary_codes {
             #[inline(always)]
             pub(crate) fn compares<I: Isa, T: Num + PartialOrd>(self, a: &[T], b: &[T], out: &mut [bool]) {
                 match self {
-                    $(Binary::$compare => both(a, b, out, |a, b| BinaryOp::<T, T>::apply::<I>(&ops::$compare, a, b)),)*
+                    $(BinaryOpcode::$compare => both(a, b, out, |a, b| BinaryOp::<T, T>::apply::<I>(&ops::$compare, a, b)),)*
                     _ => unreachable!("no comparison"),
                 }
             }
@@ -370,14 +370,14 @@ macro_rules! binary_codes {
                 #[allow(unreachable_patterns)] // those that are written out above the others
                 match self {
                     // A quotient by 0 is one that nobody takes: what the program was recorded of has panicked otherwise.
-                    Binary::Div => both(a, b, out, |a, b| if b == 0 { 0 } else { a.wrapping_div(b) }),
-                    Binary::Rem => both(a, b, out, |a, b| if b == 0 { 0 } else { a.wrapping_rem(b) }),
-                    Binary::Remainder => both(a, b, out, |a, b| if b == 0 { 0 } else { special::remainder(a, b) }),
-                    Binary::FloorDiv => both(a, b, out, |a, b| if b == 0 { 0 } else { special::floor_div(a, b) }),
-                    $(Binary::$number => both(a, b, out, |a, b| BinaryOp::<isize, isize>::apply::<I>(&ops::$number, a, b)),)*
-                    Binary::And => both(a, b, out, |a, b| a & b),
-                    Binary::Or => both(a, b, out, |a, b| a | b),
-                    Binary::Xor => both(a, b, out, |a, b| a ^ b),
+                    BinaryOpcode::Div => both(a, b, out, |a, b| if b == 0 { 0 } else { a.wrapping_div(b) }),
+                    BinaryOpcode::Rem => both(a, b, out, |a, b| if b == 0 { 0 } else { a.wrapping_rem(b) }),
+                    BinaryOpcode::Remainder => both(a, b, out, |a, b| if b == 0 { 0 } else { special::remainder(a, b) }),
+                    BinaryOpcode::FloorDiv => both(a, b, out, |a, b| if b == 0 { 0 } else { special::floor_div(a, b) }),
+                    $(BinaryOpcode::$number => both(a, b, out, |a, b| BinaryOp::<isize, isize>::apply::<I>(&ops::$number, a, b)),)*
+                    BinaryOpcode::And => both(a, b, out, |a, b| a & b),
+                    BinaryOpcode::Or => both(a, b, out, |a, b| a | b),
+                    BinaryOpcode::Xor => both(a, b, out, |a, b| a ^ b),
                     _ => unreachable!("no operation on integers"),
                 }
             }
@@ -386,14 +386,14 @@ macro_rules! binary_codes {
             #[inline(always)]
             pub(crate) fn booleans(self, a: &[bool], b: &[bool], out: &mut [bool]) {
                 match self {
-                    Binary::And => both(a, b, out, |a, b| a & b),
-                    Binary::Or => both(a, b, out, |a, b| a | b),
-                    Binary::Xor | Binary::Ne => both(a, b, out, |a, b| a ^ b),
-                    Binary::Eq => both(a, b, out, |a, b| a == b),
-                    Binary::Lt => both(a, b, out, |a, b| !a & b),
-                    Binary::Le => both(a, b, out, |a, b| !a | b),
-                    Binary::Gt => both(a, b, out, |a, b| a & !b),
-                    Binary::Ge => both(a, b, out, |a, b| a | !b),
+                    BinaryOpcode::And => both(a, b, out, |a, b| a & b),
+                    BinaryOpcode::Or => both(a, b, out, |a, b| a | b),
+                    BinaryOpcode::Xor | BinaryOpcode::Ne => both(a, b, out, |a, b| a ^ b),
+                    BinaryOpcode::Eq => both(a, b, out, |a, b| a == b),
+                    BinaryOpcode::Lt => both(a, b, out, |a, b| !a & b),
+                    BinaryOpcode::Le => both(a, b, out, |a, b| !a | b),
+                    BinaryOpcode::Gt => both(a, b, out, |a, b| a & !b),
+                    BinaryOpcode::Ge => both(a, b, out, |a, b| a | !b),
                     _ => unreachable!("no operation on truth values"),
                 }
             }
@@ -422,7 +422,7 @@ pub(crate) fn integer_bounds(dtype: DType) -> (isize, isize) {
 
 /// A reduction, by what its derivative is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Reduction {
+pub enum ReductionKind {
     /// The sum.
     Sum,
     /// The mean.

@@ -10,8 +10,8 @@ macro_rules! compiled {
         $(#[$attribute])*
         #[track_caller]
         fn contract(
-            _: $crate::seal::Seal,
-            operands: $crate::contract::Operands<'_, Self>,
+            _: $crate::seal::KernelSeal,
+            operands: $crate::contract::ContractionFactors<'_, Self>,
             scale: Self,
             axes: $crate::contract::LoopAxes<'_>,
             target: $crate::contract::target::Target<'_, Self>,
@@ -22,8 +22,8 @@ macro_rules! compiled {
         $(#[$attribute])*
         #[track_caller]
         fn contract_pair(
-            _: $crate::seal::Seal,
-            operands: [$crate::contract::Operand<'_, Self>; 2],
+            _: $crate::seal::KernelSeal,
+            operands: [$crate::contract::ContractionFactor<'_, Self>; 2],
             axes: $crate::contract::LoopAxes<'_>,
             target: $crate::contract::target::Target<'_, Self>,
         ) -> Result<::alloc::vec::Vec<Self>, $crate::error::Error> {
@@ -33,8 +33,8 @@ macro_rules! compiled {
         $(#[$attribute])*
         #[track_caller]
         fn sum_of_pair(
-            _: $crate::seal::Seal,
-            operands: [&$crate::contract::Operand<'_, Self>; 2],
+            _: $crate::seal::KernelSeal,
+            operands: [&$crate::contract::ContractionFactor<'_, Self>; 2],
             sizes: &[usize],
             axes: [&[usize]; 2],
             describe: &dyn Fn() -> ::alloc::string::String,
@@ -43,7 +43,7 @@ macro_rules! compiled {
         }
 
         $(#[$attribute])*
-        unsafe fn multiply(_: $crate::seal::Seal, product: &$crate::gemm::Product<Self>) {
+        unsafe fn multiply(_: $crate::seal::KernelSeal, product: &$crate::gemm::Product<Self>) {
             // SAFETY: the caller's promise, which is that of the function.
             unsafe { $crate::gemm::dispatch::multiply(product) }
         }
@@ -58,8 +58,8 @@ macro_rules! compiled {
     (Ordered $(#[$attribute:meta])*) => {
         $crate::ops::compiled::reduction!(max_memory, Self, Max $(#[$attribute])*);
         $crate::ops::compiled::reduction!(min_memory, Self, Min $(#[$attribute])*);
-        $crate::ops::compiled::reduction!(argmax_memory, usize, Arg::<true> $(#[$attribute])*);
-        $crate::ops::compiled::reduction!(argmin_memory, usize, Arg::<false> $(#[$attribute])*);
+        $crate::ops::compiled::reduction!(argmax_memory, usize, ArgExtremum::<true> $(#[$attribute])*);
+        $crate::ops::compiled::reduction!(argmin_memory, usize, ArgExtremum::<false> $(#[$attribute])*);
     };
     (Analytic $(#[$attribute:meta])*) => {
         $crate::ops::compiled::reduction!(mean_memory, Self, Mean $(#[$attribute])*);
@@ -71,20 +71,20 @@ macro_rules! compiled {
         /// As for [`lowered_scores`](crate::attention::lowered_scores).
         $(#[$attribute])*
         unsafe fn lowered_scores<'k>(
-            _: $crate::seal::Seal,
+            _: $crate::seal::KernelSeal,
             _: &'k $crate::program::lowered::LoweredProgram<'k>,
             _: Option<&'k $crate::program::lowered::LoweredProgram<'k>>,
-            _: &mut $crate::loops::nest::Operands<'k>,
+            _: &mut $crate::loops::nest::OperandRows<'k>,
         ) -> Option<::alloc::boxed::Box<dyn $crate::attention::Change<Self> + 'k>> {
             None
         }
     };
     (Scores) => {
         unsafe fn lowered_scores<'k>(
-            _: $crate::seal::Seal,
+            _: $crate::seal::KernelSeal,
             mask: &'k $crate::program::lowered::LoweredProgram<'k>,
             bias: Option<&'k $crate::program::lowered::LoweredProgram<'k>>,
-            rows: &mut $crate::loops::nest::Operands<'k>,
+            rows: &mut $crate::loops::nest::OperandRows<'k>,
         ) -> Option<::alloc::boxed::Box<dyn $crate::attention::Change<Self> + 'k>> {
             // SAFETY: the caller's promise, which is that of the function.
             Some(unsafe { $crate::attention::lowered_scores(mask, bias, rows) })
@@ -94,21 +94,21 @@ macro_rules! compiled {
         $(#[$attribute])*
         #[track_caller]
         fn widened<'a>(
-            _: $crate::seal::Seal,
-            operand: $crate::contract::Operand<'a, Self>,
+            _: $crate::seal::KernelSeal,
+            operand: $crate::contract::ContractionFactor<'a, Self>,
             sizes: &[usize],
-        ) -> Result<$crate::contract::Operand<'a, Self::Wide>, $crate::error::Error> {
+        ) -> Result<$crate::contract::ContractionFactor<'a, Self::Wide>, $crate::error::Error> {
             operand.converted(sizes, $crate::scalar::Real::widen)
         }
 
         $(#[$attribute])*
-        fn narrowed(_: $crate::seal::Seal, data: ::alloc::vec::Vec<Self::Wide>) -> ::alloc::vec::Vec<Self> {
+        fn narrowed(_: $crate::seal::KernelSeal, data: ::alloc::vec::Vec<Self::Wide>) -> ::alloc::vec::Vec<Self> {
             $crate::attention::narrowed(data)
         }
 
         $(#[$attribute])*
         unsafe fn attend<'w>(
-            _: $crate::seal::Seal,
+            _: $crate::seal::KernelSeal,
             work: &'w $crate::attention::Work<'w, Self>,
             len: usize,
             threads: usize,
@@ -132,7 +132,7 @@ macro_rules! reduction {
     ($name:ident, $out:ty, $reducer:ident $(::<$greatest:literal>)? $(#[$attribute:meta])*) => {
         $(#[$attribute])*
         fn $name(
-            _: $crate::seal::Seal,
+            _: $crate::seal::KernelSeal,
             memory: $crate::reduce::ReduceInput<'_, Self>,
             to: $crate::memory::destination::Destination<'_, $out>,
         ) -> Result<::alloc::vec::Vec<$out>, $crate::error::Error> {
@@ -145,13 +145,13 @@ macro_rules! reduction {
 macro_rules! along {
     ($blocks:ident, $memory:ident, $work:ident $(<$($argument:tt),*>)? $(#[$attribute:meta])*) => {
         $(#[$attribute])*
-        fn $blocks(_: $crate::seal::Seal, work: $crate::scan::works::$work $(<$($argument),*>)?, data: &mut [Self], block: usize, inner: usize) {
+        fn $blocks(_: $crate::seal::KernelSeal, work: $crate::scan::works::$work $(<$($argument),*>)?, data: &mut [Self], block: usize, inner: usize) {
             $crate::scan::blocks(work, data, block, inner);
         }
 
         $(#[$attribute])*
         fn $memory(
-            _: $crate::seal::Seal,
+            _: $crate::seal::KernelSeal,
             work: $crate::scan::works::$work $(<$($argument),*>)?,
             memory: $crate::scan::ScanInput<'_, Self>,
         ) -> Result<::alloc::vec::Vec<Self>, $crate::error::Error> {

@@ -1,7 +1,7 @@
 //! Users' operations in programs: functions of one or two values that the table of operations does not have.
 
 use crate::machine::isa::{Isa, Task, dispatch};
-use crate::ops::code::{DType, Kind, each_dtype};
+use crate::ops::code::{DType, RegisterKind, each_dtype};
 use crate::ops::custom::ScalarOp;
 use crate::scalar::{CastTo, Element};
 use alloc::sync::Arc;
@@ -21,7 +21,7 @@ pub trait Function: Send + Sync {
     /// The derivative by an operand, as a function of the same values; nothing if it has none.
     fn derivative(&self, operand: usize) -> Option<Arc<dyn Function>>;
     /// Computes a line. (The second operand is the first one again if there is none.)
-    fn run(&self, a: Values<'_>, b: Values<'_>, out: ValuesMut<'_>);
+    fn run(&self, a: RegisterValues<'_>, b: RegisterValues<'_>, out: ValuesMut<'_>);
 }
 
 /// The functions that a program calls, by number.
@@ -60,7 +60,7 @@ impl PartialEq for Functions {
 /// A line of values in a register.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
-pub enum Values<'l> {
+pub enum RegisterValues<'l> {
     F32(&'l [f32]),
     F64(&'l [f64]),
     Bool(&'l [bool]),
@@ -79,7 +79,7 @@ pub enum ValuesMut<'l> {
 /// A float as an element; the default of types that programs do not know.
 pub fn element<T: Element>(value: f64) -> T {
     match DType::of::<T>() {
-        Some(_) => Values::F64(&[value]).get(0),
+        Some(_) => RegisterValues::F64(&[value]).get(0),
         None => T::default(),
     }
 }
@@ -90,7 +90,7 @@ fn same<T: Element, U: Element>(value: T) -> U {
     *(&value as &dyn Any).downcast_ref::<U>().expect("a value of this type")
 }
 
-impl Values<'_> {
+impl RegisterValues<'_> {
     /// A value in the type of elements that the register is for.
     #[inline(always)]
     fn get<T: Element>(self, at: usize) -> T {
@@ -98,21 +98,21 @@ impl Values<'_> {
             ($($name:ident $t:ty,)*) => {
                 match DType::of::<T>().expect("programs know the type") {
                     $(DType::$name => match self {
-                        Values::F32(line) => same::<$t, T>(CastTo::cast_to(line[at])),
-                        Values::F64(line) => same::<$t, T>(CastTo::cast_to(line[at])),
-                        Values::Int(line) => same::<$t, T>(CastTo::cast_to(line[at])),
-                        Values::Bool(line) => same::<$t, T>(CastTo::cast_to(line[at])),
+                        RegisterValues::F32(line) => same::<$t, T>(CastTo::cast_to(line[at])),
+                        RegisterValues::F64(line) => same::<$t, T>(CastTo::cast_to(line[at])),
+                        RegisterValues::Int(line) => same::<$t, T>(CastTo::cast_to(line[at])),
+                        RegisterValues::Bool(line) => same::<$t, T>(CastTo::cast_to(line[at])),
                     },)*
                     #[cfg(feature = "half")]
                     DType::F16 => match self {
-                        Values::F32(line) => same::<half::f16, T>(CastTo::cast_to(line[at])),
-                        Values::F64(line) => same::<half::f16, T>(CastTo::cast_to(line[at])),
+                        RegisterValues::F32(line) => same::<half::f16, T>(CastTo::cast_to(line[at])),
+                        RegisterValues::F64(line) => same::<half::f16, T>(CastTo::cast_to(line[at])),
                         _ => unreachable!("the register is one of floats"),
                     },
                     #[cfg(feature = "half")]
                     DType::Bf16 => match self {
-                        Values::F32(line) => same::<half::bf16, T>(CastTo::cast_to(line[at])),
-                        Values::F64(line) => same::<half::bf16, T>(CastTo::cast_to(line[at])),
+                        RegisterValues::F32(line) => same::<half::bf16, T>(CastTo::cast_to(line[at])),
+                        RegisterValues::F64(line) => same::<half::bf16, T>(CastTo::cast_to(line[at])),
                         _ => unreachable!("the register is one of floats"),
                     },
                 }
@@ -244,7 +244,7 @@ impl<A: Element, O: ScalarOp<A>> Function for OfOne<O, A> {
         self.0.derivative()?.partials[operand].clone()
     }
 
-    fn run(&self, a: Values<'_>, _: Values<'_>, out: ValuesMut<'_>) {
+    fn run(&self, a: RegisterValues<'_>, _: RegisterValues<'_>, out: ValuesMut<'_>) {
         dispatch(LineOfOne { op: self.0, a, out, marker: PhantomData::<fn(A)> });
     }
 }
@@ -268,7 +268,7 @@ impl<A: Element, B: Element, O: ScalarOp<(A, B)>> Function for OfTwo<O, A, B> {
         self.0.derivative()?.partials[operand].clone()
     }
 
-    fn run(&self, a: Values<'_>, b: Values<'_>, out: ValuesMut<'_>) {
+    fn run(&self, a: RegisterValues<'_>, b: RegisterValues<'_>, out: ValuesMut<'_>) {
         dispatch(LineOfTwo { op: self.0, a, b, out, marker: PhantomData::<fn(A, B)> });
     }
 }
@@ -276,7 +276,7 @@ impl<A: Element, B: Element, O: ScalarOp<(A, B)>> Function for OfTwo<O, A, B> {
 /// An operation along a line, for the instructions of the machine.
 struct LineOfOne<'l, O, A> {
     op: O,
-    a: Values<'l>,
+    a: RegisterValues<'l>,
     out: ValuesMut<'l>,
     marker: PhantomData<fn(A)>,
 }
@@ -294,8 +294,8 @@ impl<A: Element, O: ScalarOp<A>> Task for LineOfOne<'_, O, A> {
 
 struct LineOfTwo<'l, O, A, B> {
     op: O,
-    a: Values<'l>,
-    b: Values<'l>,
+    a: RegisterValues<'l>,
+    b: RegisterValues<'l>,
     out: ValuesMut<'l>,
     marker: PhantomData<fn(A, B)>,
 }
@@ -325,6 +325,6 @@ pub(crate) fn with_derivative(
 }
 
 /// The kind of register that a function yields.
-pub(crate) fn kind(function: &dyn Function) -> Kind {
+pub(crate) fn kind(function: &dyn Function) -> RegisterKind {
     function.dtype().kind()
 }

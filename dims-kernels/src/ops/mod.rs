@@ -12,7 +12,7 @@ pub mod math;
 pub mod special;
 
 pub use crate::machine::isa::Isa;
-use crate::ops::code::{Binary, Code, DType, Number, Unary};
+use crate::ops::code::{BinaryOpcode, Code, DType, Number, UnaryOpcode};
 use crate::ops::function::Function;
 use crate::scalar::*;
 use alloc::sync::Arc;
@@ -163,7 +163,7 @@ macro_rules! unary {
             $(const LONG: bool = $long;)?
             #[inline]
             fn code(&self) -> Code {
-                Code::Unary(Unary::$name)
+                Code::Unary(UnaryOpcode::$name)
             }
             unary!(@apply [$bound $out] |$a| -> $out $(:: $part)? { $value });
         }
@@ -334,7 +334,7 @@ macro_rules! binary {
             $(binary!(@item $item $set);)?
             #[inline]
             fn code(&self) -> Code {
-                Code::Binary(Binary::$name)
+                Code::Binary(BinaryOpcode::$name)
             }
             binary!(@apply [$bound $out] |$a, $b| -> $out { $value });
         }
@@ -489,7 +489,7 @@ impl<T: Analytic> UnaryOp<T> for Powi {
     const NAME: &'static str = "powi";
     #[inline]
     fn code(&self) -> Code {
-        Code::Unary(Unary::Powi(self.0))
+        Code::Unary(UnaryOpcode::Powi(self.0))
     }
     #[inline(always)]
     fn apply<I: Isa>(&self, a: T) -> T {
@@ -513,7 +513,7 @@ impl<T: Ordered> UnaryOp<T> for Clamp<T> {
     const NAME: &'static str = "clamp";
     #[inline]
     fn code(&self) -> Code {
-        Code::Unary(Unary::Clamp(Number::float(self.0), Number::float(self.1)))
+        Code::Unary(UnaryOpcode::Clamp(Number::float(self.0), Number::float(self.1)))
     }
     #[inline(always)]
     fn apply<I: Isa>(&self, a: T) -> T {
@@ -534,7 +534,7 @@ macro_rules! unary_with {
             const NAME: &'static str = $text;
             #[inline]
             fn code(&self) -> Code {
-                Code::Unary(Unary::$name(Number::float(self.0)))
+                Code::Unary(UnaryOpcode::$name(Number::float(self.0)))
             }
             unary_with!(@apply [$bound] |$a, $c| { $value });
         }
@@ -586,7 +586,7 @@ macro_rules! binary_with {
             const NAME: &'static str = $text;
             #[inline]
             fn code(&self) -> Code {
-                Code::Binary(Binary::$name(Number::float(self.0)))
+                Code::Binary(BinaryOpcode::$name(Number::float(self.0)))
             }
             #[inline(always)]
             fn apply<I: Isa>(&self, $a: T, $b: T) -> T {
@@ -675,11 +675,11 @@ impl<T: CastTo<To>, To: Element> UnaryOp<T> for Cast<To> {
 
 /// The left one: a tensor along the dims of another.
 #[derive(Clone, Copy, Debug)]
-pub struct Left;
-impl Operation for Left {}
+pub struct LeftOperand;
+impl Operation for LeftOperand {}
 
 #[diagnostic::do_not_recommend]
-impl<A: Element, B> BinaryOp<A, B> for Left {
+impl<A: Element, B> BinaryOp<A, B> for LeftOperand {
     type Out = A;
     const NAME: &'static str = "left";
     #[inline]
@@ -747,16 +747,16 @@ impl<T: IndexInt> UnaryOp<T> for Index {
 
 /// An integer as an index of an axis of so many elements: a negative one counts from the end, if it gets as far as the start.
 #[derive(Clone, Copy, Debug)]
-pub struct FromEnd(pub isize);
-impl Operation for FromEnd {}
+pub struct IndexFromEnd(pub isize);
+impl Operation for IndexFromEnd {}
 
 #[diagnostic::do_not_recommend]
-impl<T: IndexInt> UnaryOp<T> for FromEnd {
+impl<T: IndexInt> UnaryOp<T> for IndexFromEnd {
     type Out = isize;
     const NAME: &'static str = "from_end";
     #[inline]
     fn code(&self) -> Code {
-        Code::Unary(Unary::FromEnd(self.0))
+        Code::Unary(UnaryOpcode::FromEnd(self.0))
     }
     #[inline(always)]
     fn apply<I: Isa>(&self, a: T) -> isize {

@@ -4,7 +4,7 @@
 //! ones. A product of a cotangent and a derivative is 0 if one of them is, so neither the infinite slope of a root at 0 nor what a `select` did not
 //! take makes it not-a-number.
 
-use crate::ops::code::{Binary, Kind, Number, Unary};
+use crate::ops::code::{BinaryOpcode, Number, RegisterKind, UnaryOpcode};
 use crate::program::{Builder, Instruction, Program, Register};
 use alloc::sync::Arc;
 use core::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10, PI};
@@ -50,7 +50,7 @@ pub fn pull_back(
             let Some(value) = value.filter(|_| depends[to as usize]) else { return };
             let place = &mut adjoints[to as usize];
             *place = Some(match *place {
-                Some(sum) => build.binary(Binary::Add, sum, value),
+                Some(sum) => build.binary(BinaryOpcode::Add, sum, value),
                 None => value,
             });
         };
@@ -59,22 +59,22 @@ pub fn pull_back(
                 let number = operands.iter().position(|&operand| operand == number);
                 let result = &mut results[number.expect("it depends on an operand")];
                 *result = Some(match *result {
-                    Some(sum) => build.binary(Binary::Add, sum, adjoint),
+                    Some(sum) => build.binary(BinaryOpcode::Add, sum, adjoint),
                     None => adjoint,
                 });
             }
             Instruction::Position(_) | Instruction::Constant(_) => {}
             Instruction::Unary(op, a) => {
-                let value =
-                    unary(build, op, of(a), value).map(|slope| build.binary(Binary::Chain, adjoint, slope));
+                let value = unary(build, op, of(a), value)
+                    .map(|slope| build.binary(BinaryOpcode::Chain, adjoint, slope));
                 add(build, a, value);
             }
             Instruction::Binary(op, a, b) => {
                 let asked = [depends[a as usize], depends[b as usize]];
                 let [left, right] = binary(build, op, of(a), of(b), value, asked);
-                let value = left.map(|slope| build.binary(Binary::Chain, adjoint, slope));
+                let value = left.map(|slope| build.binary(BinaryOpcode::Chain, adjoint, slope));
                 add(build, a, value);
-                let value = right.map(|slope| build.binary(Binary::Chain, adjoint, slope));
+                let value = right.map(|slope| build.binary(BinaryOpcode::Chain, adjoint, slope));
                 add(build, b, value);
             }
             Instruction::Select(cond, a, b) => {
@@ -97,7 +97,7 @@ pub fn pull_back(
                     let slope = function.derivative(at).unwrap_or_else(|| underivable(function.name()));
                     let slope = build.call(&slope, &[of(a), of(b)]);
                     let slope = build.cast_kind(kind, slope);
-                    let value = build.binary(Binary::Chain, adjoint, slope);
+                    let value = build.binary(BinaryOpcode::Chain, adjoint, slope);
                     let value = build.cast_kind(program.kind(to), value);
                     add(build, to, Some(value));
                 }
@@ -118,33 +118,33 @@ fn underivable(name: &str) -> ! {
     )
 }
 
-fn is_float(kind: Kind) -> bool {
-    matches!(kind, Kind::F32 | Kind::F64)
+fn is_float(kind: RegisterKind) -> bool {
+    matches!(kind, RegisterKind::F32 | RegisterKind::F64)
 }
 
 /// Short names for what derivatives are made of.
-struct Terms<'b> {
+struct TermBuilder<'b> {
     build: &'b mut Builder,
-    kind: Kind,
+    kind: RegisterKind,
 }
 
-impl Terms<'_> {
+impl TermBuilder<'_> {
     fn c(&mut self, value: f64) -> Register {
         self.build.float(value, self.kind)
     }
     fn add(&mut self, a: Register, b: Register) -> Register {
-        self.build.binary(Binary::Add, a, b)
+        self.build.binary(BinaryOpcode::Add, a, b)
     }
     fn sub(&mut self, a: Register, b: Register) -> Register {
-        self.build.binary(Binary::Sub, a, b)
+        self.build.binary(BinaryOpcode::Sub, a, b)
     }
     fn mul(&mut self, a: Register, b: Register) -> Register {
-        self.build.binary(Binary::Mul, a, b)
+        self.build.binary(BinaryOpcode::Mul, a, b)
     }
     fn div(&mut self, a: Register, b: Register) -> Register {
-        self.build.binary(Binary::Div, a, b)
+        self.build.binary(BinaryOpcode::Div, a, b)
     }
-    fn of(&mut self, op: Unary, a: Register) -> Register {
+    fn of(&mut self, op: UnaryOpcode, a: Register) -> Register {
         self.build.unary(op, a)
     }
     fn scaled(&mut self, a: Register, by: f64) -> Register {
@@ -166,13 +166,13 @@ impl Terms<'_> {
         self.div(value, a)
     }
     fn square(&mut self, a: Register) -> Register {
-        self.of(Unary::Square, a)
+        self.of(UnaryOpcode::Square, a)
     }
-    fn is(&mut self, op: Binary, a: Register, b: Register) -> Register {
+    fn is(&mut self, op: BinaryOpcode, a: Register, b: Register) -> Register {
         self.build.binary(op, a, b)
     }
     /// Whether a comparison with a constant holds.
-    fn is_to(&mut self, op: Binary, a: Register, value: f64) -> Register {
+    fn is_to(&mut self, op: BinaryOpcode, a: Register, value: f64) -> Register {
         let value = self.c(value);
         self.is(op, a, value)
     }
@@ -187,259 +187,264 @@ impl Terms<'_> {
 }
 
 /// The derivative of an operation on one operand, `y = op(a)`; nothing where it is 0 everywhere.
-fn unary(build: &mut Builder, op: Unary, a: Register, y: Register) -> Option<Register> {
+fn unary(build: &mut Builder, op: UnaryOpcode, a: Register, y: Register) -> Option<Register> {
     let kind = build.kind(y);
-    let mut t = Terms { build, kind };
+    let mut t = TermBuilder { build, kind };
     Some(match op {
-        Unary::Neg => t.c(-1.0),
-        Unary::Abs => t.of(Unary::Signum, a),
-        Unary::Exp => y,
-        Unary::ExpM1 => t.of(Unary::Exp, a),
-        Unary::Ln => t.of(Unary::Recip, a),
-        Unary::Ln1p => {
+        UnaryOpcode::Neg => t.c(-1.0),
+        UnaryOpcode::Abs => t.of(UnaryOpcode::Signum, a),
+        UnaryOpcode::Exp => y,
+        UnaryOpcode::ExpM1 => t.of(UnaryOpcode::Exp, a),
+        UnaryOpcode::Ln => t.of(UnaryOpcode::Recip, a),
+        UnaryOpcode::Ln1p => {
             let one = t.plus(a, 1.0);
-            t.of(Unary::Recip, one)
+            t.of(UnaryOpcode::Recip, one)
         }
-        Unary::Log2 => t.over(1.0 / LN_2, a),
-        Unary::Log10 => t.over(1.0 / LN_10, a),
-        Unary::Exp2 => t.scaled(y, LN_2),
-        Unary::Sqrt => t.over(0.5, y),
-        Unary::Cbrt => {
+        UnaryOpcode::Log2 => t.over(1.0 / LN_2, a),
+        UnaryOpcode::Log10 => t.over(1.0 / LN_10, a),
+        UnaryOpcode::Exp2 => t.scaled(y, LN_2),
+        UnaryOpcode::Sqrt => t.over(0.5, y),
+        UnaryOpcode::Cbrt => {
             let square = t.square(y);
             t.over(1.0 / 3.0, square)
         }
-        Unary::Rsqrt => {
+        UnaryOpcode::Rsqrt => {
             let slope = t.div(y, a);
             t.scaled(slope, -0.5)
         }
-        Unary::Recip => {
+        UnaryOpcode::Recip => {
             let square = t.square(y);
-            t.of(Unary::Neg, square)
+            t.of(UnaryOpcode::Neg, square)
         }
-        Unary::Square => t.scaled(a, 2.0),
-        Unary::Erf | Unary::Erfc => {
+        UnaryOpcode::Square => t.scaled(a, 2.0),
+        UnaryOpcode::Erf | UnaryOpcode::Erfc => {
             let square = t.square(a);
-            let negative = t.of(Unary::Neg, square);
-            let bell = t.of(Unary::Exp, negative);
-            t.scaled(bell, if op == Unary::Erf { FRAC_2_SQRT_PI } else { -FRAC_2_SQRT_PI })
+            let negative = t.of(UnaryOpcode::Neg, square);
+            let bell = t.of(UnaryOpcode::Exp, negative);
+            t.scaled(bell, if op == UnaryOpcode::Erf { FRAC_2_SQRT_PI } else { -FRAC_2_SQRT_PI })
         }
-        Unary::Floor | Unary::Ceil | Unary::Round | Unary::RoundTiesEven | Unary::Trunc | Unary::Signum => {
+        UnaryOpcode::Floor
+        | UnaryOpcode::Ceil
+        | UnaryOpcode::Round
+        | UnaryOpcode::RoundTiesEven
+        | UnaryOpcode::Trunc
+        | UnaryOpcode::Signum => {
             return None;
         }
-        Unary::Fract => t.c(1.0),
-        Unary::LnGamma => t.of(Unary::Polygamma(1), a),
-        Unary::Polygamma(order) => t.of(Unary::Polygamma(order + 1), a),
-        Unary::Logit => {
+        UnaryOpcode::Fract => t.c(1.0),
+        UnaryOpcode::LnGamma => t.of(UnaryOpcode::Polygamma(1), a),
+        UnaryOpcode::Polygamma(order) => t.of(UnaryOpcode::Polygamma(order + 1), a),
+        UnaryOpcode::Logit => {
             let rest = t.from(1.0, a);
             let product = t.mul(a, rest);
-            t.of(Unary::Recip, product)
+            t.of(UnaryOpcode::Recip, product)
         }
-        Unary::Sinc => {
+        UnaryOpcode::Sinc => {
             // (cos(pi a) - sinc(a)) / a; near 0, where these are nearly equal, its series.
             let angle = t.scaled(a, PI);
-            let cos = t.of(Unary::Cos, angle);
+            let cos = t.of(UnaryOpcode::Cos, angle);
             let difference = t.sub(cos, y);
             let slope = t.div(difference, a);
             let square = t.square(a);
             let cubic = t.scaled(square, PI * PI * PI * PI / 30.0);
             let factor = t.plus(cubic, -PI * PI / 3.0);
-            let (series, size) = (t.mul(a, factor), t.of(Unary::Abs, a));
-            let is_near = t.is_to(Binary::Lt, size, 1e-3);
+            let (series, size) = (t.mul(a, factor), t.of(UnaryOpcode::Abs, a));
+            let is_near = t.is_to(BinaryOpcode::Lt, size, 1e-3);
             t.pick(is_near, series, slope)
         }
-        Unary::ToDegrees => t.c(180.0 / PI),
-        Unary::ToRadians => t.c(PI / 180.0),
-        Unary::Powi(n) => match n {
+        UnaryOpcode::ToDegrees => t.c(180.0 / PI),
+        UnaryOpcode::ToRadians => t.c(PI / 180.0),
+        UnaryOpcode::Powi(n) => match n {
             0 => return None,
             1 => t.c(1.0),
             2 => t.scaled(a, 2.0),
             n => {
-                let power = t.of(Unary::Powi(n.saturating_sub(1)), a);
+                let power = t.of(UnaryOpcode::Powi(n.saturating_sub(1)), a);
                 t.scaled(power, f64::from(n))
             }
         },
-        Unary::Clamp(low, high) => inside(&mut t, a, low, high),
-        Unary::NanTo(_) => {
-            let nan = t.of(Unary::IsNan, a);
+        UnaryOpcode::Clamp(low, high) => inside(&mut t, a, low, high),
+        UnaryOpcode::NanTo(_) => {
+            let nan = t.of(UnaryOpcode::IsNan, a);
             t.choose(nan, 0.0, 1.0)
         }
-        Unary::IsInfinite
-        | Unary::Signbit
-        | Unary::IsNan
-        | Unary::IsFinite
-        | Unary::Not
-        | Unary::FromEnd(_) => return None,
-        Unary::Sigmoid
-        | Unary::Relu
-        | Unary::Relu6
-        | Unary::Silu
-        | Unary::Gelu
-        | Unary::GeluTanh
-        | Unary::Softplus
-        | Unary::LnSigmoid
-        | Unary::Selu
-        | Unary::Mish
-        | Unary::HardSigmoid
-        | Unary::HardSwish
-        | Unary::Softsign
-        | Unary::TanhShrink
-        | Unary::LeakyRelu(_)
-        | Unary::Elu(_)
-        | Unary::Celu(_)
-        | Unary::HardShrink(_)
-        | Unary::SoftShrink(_) => activation(&mut t, op, a, y),
-        Unary::Sin
-        | Unary::Cos
-        | Unary::Tan
-        | Unary::Asin
-        | Unary::Acos
-        | Unary::Atan
-        | Unary::Sinh
-        | Unary::Cosh
-        | Unary::Tanh
-        | Unary::Asinh
-        | Unary::Acosh
-        | Unary::Atanh => circular(&mut t, op, a, y),
+        UnaryOpcode::IsInfinite
+        | UnaryOpcode::Signbit
+        | UnaryOpcode::IsNan
+        | UnaryOpcode::IsFinite
+        | UnaryOpcode::Not
+        | UnaryOpcode::FromEnd(_) => return None,
+        UnaryOpcode::Sigmoid
+        | UnaryOpcode::Relu
+        | UnaryOpcode::Relu6
+        | UnaryOpcode::Silu
+        | UnaryOpcode::Gelu
+        | UnaryOpcode::GeluTanh
+        | UnaryOpcode::Softplus
+        | UnaryOpcode::LnSigmoid
+        | UnaryOpcode::Selu
+        | UnaryOpcode::Mish
+        | UnaryOpcode::HardSigmoid
+        | UnaryOpcode::HardSwish
+        | UnaryOpcode::Softsign
+        | UnaryOpcode::TanhShrink
+        | UnaryOpcode::LeakyRelu(_)
+        | UnaryOpcode::Elu(_)
+        | UnaryOpcode::Celu(_)
+        | UnaryOpcode::HardShrink(_)
+        | UnaryOpcode::SoftShrink(_) => activation(&mut t, op, a, y),
+        UnaryOpcode::Sin
+        | UnaryOpcode::Cos
+        | UnaryOpcode::Tan
+        | UnaryOpcode::Asin
+        | UnaryOpcode::Acos
+        | UnaryOpcode::Atan
+        | UnaryOpcode::Sinh
+        | UnaryOpcode::Cosh
+        | UnaryOpcode::Tanh
+        | UnaryOpcode::Asinh
+        | UnaryOpcode::Acosh
+        | UnaryOpcode::Atanh => circular(&mut t, op, a, y),
     })
 }
 
 /// The same of a circular or hyperbolic function, or an inverse of one.
-fn circular(t: &mut Terms<'_>, op: Unary, a: Register, y: Register) -> Register {
+fn circular(t: &mut TermBuilder<'_>, op: UnaryOpcode, a: Register, y: Register) -> Register {
     match op {
-        Unary::Sin => t.of(Unary::Cos, a),
-        Unary::Cos => {
-            let sin = t.of(Unary::Sin, a);
-            t.of(Unary::Neg, sin)
+        UnaryOpcode::Sin => t.of(UnaryOpcode::Cos, a),
+        UnaryOpcode::Cos => {
+            let sin = t.of(UnaryOpcode::Sin, a);
+            t.of(UnaryOpcode::Neg, sin)
         }
-        Unary::Tan => {
+        UnaryOpcode::Tan => {
             let square = t.square(y);
             t.plus(square, 1.0)
         }
-        Unary::Asin | Unary::Acos => {
+        UnaryOpcode::Asin | UnaryOpcode::Acos => {
             let square = t.square(a);
             let rest = t.from(1.0, square);
-            let slope = t.of(Unary::Rsqrt, rest);
-            if op == Unary::Asin { slope } else { t.of(Unary::Neg, slope) }
+            let slope = t.of(UnaryOpcode::Rsqrt, rest);
+            if op == UnaryOpcode::Asin { slope } else { t.of(UnaryOpcode::Neg, slope) }
         }
-        Unary::Atan => {
+        UnaryOpcode::Atan => {
             let square = t.square(a);
             let sum = t.plus(square, 1.0);
-            t.of(Unary::Recip, sum)
+            t.of(UnaryOpcode::Recip, sum)
         }
-        Unary::Sinh => t.of(Unary::Cosh, a),
-        Unary::Cosh => t.of(Unary::Sinh, a),
-        Unary::Tanh => {
+        UnaryOpcode::Sinh => t.of(UnaryOpcode::Cosh, a),
+        UnaryOpcode::Cosh => t.of(UnaryOpcode::Sinh, a),
+        UnaryOpcode::Tanh => {
             let square = t.square(y);
             t.from(1.0, square)
         }
-        Unary::Asinh => {
+        UnaryOpcode::Asinh => {
             let square = t.square(a);
             let sum = t.plus(square, 1.0);
-            t.of(Unary::Rsqrt, sum)
+            t.of(UnaryOpcode::Rsqrt, sum)
         }
-        Unary::Acosh => {
+        UnaryOpcode::Acosh => {
             let square = t.square(a);
             let rest = t.plus(square, -1.0);
-            t.of(Unary::Rsqrt, rest)
+            t.of(UnaryOpcode::Rsqrt, rest)
         }
-        Unary::Atanh => {
+        UnaryOpcode::Atanh => {
             let square = t.square(a);
             let rest = t.from(1.0, square);
-            t.of(Unary::Recip, rest)
+            t.of(UnaryOpcode::Recip, rest)
         }
         _ => unreachable!("`unary` has the rules of the others"),
     }
 }
 
 /// The same of an activation of a neural network.
-fn activation(t: &mut Terms<'_>, op: Unary, a: Register, y: Register) -> Register {
+fn activation(t: &mut TermBuilder<'_>, op: UnaryOpcode, a: Register, y: Register) -> Register {
     match op {
-        Unary::Sigmoid => {
+        UnaryOpcode::Sigmoid => {
             let rest = t.from(1.0, y);
             t.mul(y, rest)
         }
-        Unary::Relu => {
-            let on = t.is_to(Binary::Gt, a, 0.0);
+        UnaryOpcode::Relu => {
+            let on = t.is_to(BinaryOpcode::Gt, a, 0.0);
             t.choose(on, 1.0, 0.0)
         }
-        Unary::Relu6 => inside(t, a, 0.0, 6.0),
-        Unary::Silu => {
+        UnaryOpcode::Relu6 => inside(t, a, 0.0, 6.0),
+        UnaryOpcode::Silu => {
             // s + a s (1 - s)
-            let s = t.of(Unary::Sigmoid, a);
+            let s = t.of(UnaryOpcode::Sigmoid, a);
             let rest = t.from(1.0, s);
             let slope = t.mul(y, rest);
             t.add(s, slope)
         }
-        Unary::Gelu => gelu(t, a),
-        Unary::GeluTanh => gelu_tanh(t, a),
-        Unary::Softplus => t.of(Unary::Sigmoid, a),
-        Unary::LnSigmoid => {
-            let negative = t.of(Unary::Neg, a);
-            t.of(Unary::Sigmoid, negative)
+        UnaryOpcode::Gelu => gelu(t, a),
+        UnaryOpcode::GeluTanh => gelu_tanh(t, a),
+        UnaryOpcode::Softplus => t.of(UnaryOpcode::Sigmoid, a),
+        UnaryOpcode::LnSigmoid => {
+            let negative = t.of(UnaryOpcode::Neg, a);
+            t.of(UnaryOpcode::Sigmoid, negative)
         }
-        Unary::Selu => {
+        UnaryOpcode::Selu => {
             let (scale, alpha) = (1.050_700_987_355_480_5, 1.673_263_242_354_377_2);
-            let exp = t.of(Unary::Exp, a);
+            let exp = t.of(UnaryOpcode::Exp, a);
             let below = t.scaled(exp, scale * alpha);
-            let on = t.is_to(Binary::Gt, a, 0.0);
+            let on = t.is_to(BinaryOpcode::Gt, a, 0.0);
             let above = t.c(scale);
             t.pick(on, above, below)
         }
-        Unary::Mish => {
+        UnaryOpcode::Mish => {
             // tanh(sp) + a (1 - tanh^2(sp)) sigmoid(a)
-            let softplus = t.of(Unary::Softplus, a);
-            let tanh = t.of(Unary::Tanh, softplus);
+            let softplus = t.of(UnaryOpcode::Softplus, a);
+            let tanh = t.of(UnaryOpcode::Tanh, softplus);
             let square = t.square(tanh);
             let rest = t.from(1.0, square);
-            let s = t.of(Unary::Sigmoid, a);
+            let s = t.of(UnaryOpcode::Sigmoid, a);
             let weighted = t.mul(a, s);
             let slope = t.mul(rest, weighted);
             t.add(tanh, slope)
         }
-        Unary::HardSigmoid => {
+        UnaryOpcode::HardSigmoid => {
             let on = inside(t, a, -3.0, 3.0);
             t.scaled(on, 1.0 / 6.0)
         }
-        Unary::HardSwish => {
+        UnaryOpcode::HardSwish => {
             // 0 below -3, 1 above 3, else a / 3 + 1/2.
             let third = t.scaled(a, 1.0 / 3.0);
             let middle = t.plus(third, 0.5);
-            let (above, below) = (t.is_to(Binary::Ge, a, 3.0), t.is_to(Binary::Le, a, -3.0));
+            let (above, below) = (t.is_to(BinaryOpcode::Ge, a, 3.0), t.is_to(BinaryOpcode::Le, a, -3.0));
             let (zero, one) = (t.c(0.0), t.c(1.0));
             let low = t.pick(below, zero, middle);
             t.pick(above, one, low)
         }
-        Unary::Softsign => {
-            let size = t.of(Unary::Abs, a);
+        UnaryOpcode::Softsign => {
+            let size = t.of(UnaryOpcode::Abs, a);
             let sum = t.plus(size, 1.0);
             let square = t.square(sum);
-            t.of(Unary::Recip, square)
+            t.of(UnaryOpcode::Recip, square)
         }
-        Unary::TanhShrink => {
-            let tanh = t.of(Unary::Tanh, a);
+        UnaryOpcode::TanhShrink => {
+            let tanh = t.of(UnaryOpcode::Tanh, a);
             t.square(tanh)
         }
-        Unary::LeakyRelu(slope) => {
-            let on = t.is_to(Binary::Gt, a, 0.0);
+        UnaryOpcode::LeakyRelu(slope) => {
+            let on = t.is_to(BinaryOpcode::Gt, a, 0.0);
             t.choose(on, 1.0, slope)
         }
-        Unary::Elu(alpha) => {
-            let exp = t.of(Unary::Exp, a);
+        UnaryOpcode::Elu(alpha) => {
+            let exp = t.of(UnaryOpcode::Exp, a);
             let below = t.scaled(exp, alpha);
-            let on = t.is_to(Binary::Gt, a, 0.0);
+            let on = t.is_to(BinaryOpcode::Gt, a, 0.0);
             let one = t.c(1.0);
             t.pick(on, one, below)
         }
-        Unary::Celu(alpha) => {
+        UnaryOpcode::Celu(alpha) => {
             let scaled = t.scaled(a, 1.0 / alpha);
-            let below = t.of(Unary::Exp, scaled);
-            let on = t.is_to(Binary::Gt, a, 0.0);
+            let below = t.of(UnaryOpcode::Exp, scaled);
+            let on = t.is_to(BinaryOpcode::Gt, a, 0.0);
             let one = t.c(1.0);
             t.pick(on, one, below)
         }
-        Unary::HardShrink(lambda) | Unary::SoftShrink(lambda) => {
-            let size = t.of(Unary::Abs, a);
-            let on = t.is_to(Binary::Gt, size, lambda);
+        UnaryOpcode::HardShrink(lambda) | UnaryOpcode::SoftShrink(lambda) => {
+            let size = t.of(UnaryOpcode::Abs, a);
+            let on = t.is_to(BinaryOpcode::Gt, size, lambda);
             t.choose(on, 1.0, 0.0)
         }
         _ => unreachable!("`unary` has the rules of the others"),
@@ -447,22 +452,22 @@ fn activation(t: &mut Terms<'_>, op: Unary, a: Register, y: Register) -> Registe
 }
 
 /// The derivative of GELU.
-fn gelu(t: &mut Terms<'_>, a: Register) -> Register {
+fn gelu(t: &mut TermBuilder<'_>, a: Register) -> Register {
     // The distribution function, and `a` times its density.
     let scaled = t.scaled(a, core::f64::consts::FRAC_1_SQRT_2);
-    let erf = t.of(Unary::Erf, scaled);
+    let erf = t.of(UnaryOpcode::Erf, scaled);
     let half = t.scaled(erf, 0.5);
     let share = t.plus(half, 0.5);
     let square = t.square(a);
     let exponent = t.scaled(square, -0.5);
-    let bell = t.of(Unary::Exp, exponent);
+    let bell = t.of(UnaryOpcode::Exp, exponent);
     let density = t.scaled(bell, 0.5 * FRAC_2_SQRT_PI * core::f64::consts::FRAC_1_SQRT_2);
     let slope = t.mul(a, density);
     t.add(share, slope)
 }
 
 /// The derivative of GELU's approximation by `tanh`.
-fn gelu_tanh(t: &mut Terms<'_>, a: Register) -> Register {
+fn gelu_tanh(t: &mut TermBuilder<'_>, a: Register) -> Register {
     // u = c (a + k a^3); (1 + tanh u) / 2 + a / 2 (1 - tanh^2 u) c (1 + 3 k a^2)
     let (c, k) = (0.797_884_560_802_865_4, 0.044_715);
     let square = t.square(a);
@@ -470,7 +475,7 @@ fn gelu_tanh(t: &mut Terms<'_>, a: Register) -> Register {
     let sum = t.plus(cubic, 1.0);
     let line = t.scaled(a, c);
     let u = t.mul(line, sum);
-    let tanh = t.of(Unary::Tanh, u);
+    let tanh = t.of(UnaryOpcode::Tanh, u);
     let half = t.scaled(tanh, 0.5);
     let share = t.plus(half, 0.5);
     let tanh_square = t.square(tanh);
@@ -483,211 +488,243 @@ fn gelu_tanh(t: &mut Terms<'_>, a: Register) -> Register {
 }
 
 /// 1 strictly between the bounds, else 0.
-fn inside(t: &mut Terms<'_>, a: Register, low: f64, high: f64) -> Register {
-    let (above, below) = (t.is_to(Binary::Gt, a, low), t.is_to(Binary::Lt, a, high));
-    let on = t.is(Binary::And, above, below);
+fn inside(t: &mut TermBuilder<'_>, a: Register, low: f64, high: f64) -> Register {
+    let (above, below) = (t.is_to(BinaryOpcode::Gt, a, low), t.is_to(BinaryOpcode::Lt, a, high));
+    let on = t.is(BinaryOpcode::And, above, below);
     t.choose(on, 1.0, 0.0)
 }
 
 /// The derivatives of an operation on two operands, `y = op(a, b)`, for those of them that are `wanted`; nothing where one is 0 everywhere.
 fn binary(
     build: &mut Builder,
-    op: Binary,
+    op: BinaryOpcode,
     a: Register,
     b: Register,
     y: Register,
     wanted: [bool; 2],
 ) -> [Option<Register>; 2] {
     let kind = build.kind(y);
-    let mut t = Terms { build, kind };
+    let mut t = TermBuilder { build, kind };
     let first = wanted[0].then(|| left(&mut t, op, a, b, y)).flatten();
     let second = wanted[1].then(|| right(&mut t, op, a, b, y)).flatten();
     [first, second]
 }
 
 /// 1 where the comparison holds, 1/2 where the operands are equal, else 0.
-fn share(t: &mut Terms<'_>, op: Binary, a: Register, b: Register) -> Register {
-    let (is, same) = (t.is(op, a, b), t.is(Binary::Eq, a, b));
+fn share(t: &mut TermBuilder<'_>, op: BinaryOpcode, a: Register, b: Register) -> Register {
+    let (is, same) = (t.is(op, a, b), t.is(BinaryOpcode::Eq, a, b));
     let (one, other) = (t.c(1.0), t.choose(same, 0.5, 0.0));
     t.pick(is, one, other)
 }
 
 /// As `share`; of a number and not-a-number, the number has it.
-fn share_of_numbers(t: &mut Terms<'_>, op: Binary, a: Register, b: Register) -> Register {
+fn share_of_numbers(t: &mut TermBuilder<'_>, op: BinaryOpcode, a: Register, b: Register) -> Register {
     let (own, one) = (share(t, op, a, b), t.c(1.0));
-    let (here, there) = (t.of(Unary::IsNan, a), t.of(Unary::IsNan, b));
+    let (here, there) = (t.of(UnaryOpcode::IsNan, a), t.of(UnaryOpcode::IsNan, b));
     let zero = t.c(0.0);
     let number = t.pick(there, one, own);
     t.pick(here, zero, number)
 }
 
 /// `a / y`, and 0 where the length `y` is 0.
-fn share_of_length(t: &mut Terms<'_>, a: Register, y: Register) -> Register {
-    let (slope, none, zero) = (t.div(a, y), t.is_to(Binary::Eq, y, 0.0), t.c(0.0));
+fn share_of_length(t: &mut TermBuilder<'_>, a: Register, y: Register) -> Register {
+    let (slope, none, zero) = (t.div(a, y), t.is_to(BinaryOpcode::Eq, y, 0.0), t.c(0.0));
     t.pick(none, zero, slope)
 }
 
-fn left(t: &mut Terms<'_>, op: Binary, a: Register, b: Register, y: Register) -> Option<Register> {
+fn left(
+    t: &mut TermBuilder<'_>,
+    op: BinaryOpcode,
+    a: Register,
+    b: Register,
+    y: Register,
+) -> Option<Register> {
     Some(match op {
-        Binary::Add | Binary::Offset | Binary::Sub | Binary::Rem | Binary::Remainder => t.c(1.0),
-        Binary::Mul | Binary::Chain => b,
-        Binary::Div => t.of(Unary::Recip, b),
-        Binary::Maximum => share(t, Binary::Gt, a, b),
-        Binary::Minimum => share(t, Binary::Lt, a, b),
-        Binary::Fmax => share_of_numbers(t, Binary::Gt, a, b),
-        Binary::Fmin => share_of_numbers(t, Binary::Lt, a, b),
-        Binary::Powf => {
+        BinaryOpcode::Add
+        | BinaryOpcode::Offset
+        | BinaryOpcode::Sub
+        | BinaryOpcode::Rem
+        | BinaryOpcode::Remainder => t.c(1.0),
+        BinaryOpcode::Mul | BinaryOpcode::Chain => b,
+        BinaryOpcode::Div => t.of(UnaryOpcode::Recip, b),
+        BinaryOpcode::Maximum => share(t, BinaryOpcode::Gt, a, b),
+        BinaryOpcode::Minimum => share(t, BinaryOpcode::Lt, a, b),
+        BinaryOpcode::Fmax => share_of_numbers(t, BinaryOpcode::Gt, a, b),
+        BinaryOpcode::Fmin => share_of_numbers(t, BinaryOpcode::Lt, a, b),
+        BinaryOpcode::Powf => {
             // b a^(b - 1), and 0 for 0^0.
             let less = t.plus(b, -1.0);
-            let power = t.is(Binary::Powf, a, less);
+            let power = t.is(BinaryOpcode::Powf, a, less);
             let slope = t.mul(b, power);
-            let (base, exponent) = (t.is_to(Binary::Eq, a, 0.0), t.is_to(Binary::Eq, b, 0.0));
-            let (none, zero) = (t.is(Binary::And, base, exponent), t.c(0.0));
+            let (base, exponent) = (t.is_to(BinaryOpcode::Eq, a, 0.0), t.is_to(BinaryOpcode::Eq, b, 0.0));
+            let (none, zero) = (t.is(BinaryOpcode::And, base, exponent), t.c(0.0));
             t.pick(none, zero, slope)
         }
-        Binary::Atan2 => {
+        BinaryOpcode::Atan2 => {
             let square = squares(t, a, b);
             t.div(b, square)
         }
-        Binary::Hypot => share_of_length(t, a, y),
-        Binary::Copysign => {
-            let (sign, signs) = (t.of(Unary::Signum, a), t.of(Unary::Signum, y));
+        BinaryOpcode::Hypot => share_of_length(t, a, y),
+        BinaryOpcode::Copysign => {
+            let (sign, signs) = (t.of(UnaryOpcode::Signum, a), t.of(UnaryOpcode::Signum, y));
             t.mul(sign, signs)
         }
-        Binary::LogAddExp => {
+        BinaryOpcode::LogAddExp => {
             let difference = t.sub(a, b);
-            t.of(Unary::Sigmoid, difference)
+            t.of(UnaryOpcode::Sigmoid, difference)
         }
-        Binary::Xlogy => {
+        BinaryOpcode::Xlogy => {
             // ln(b), and 0 where the value is 0 although that is infinite or not-a-number.
-            let ln = t.of(Unary::Ln, b);
-            let (factor, base) = (t.is_to(Binary::Eq, a, 0.0), t.is_to(Binary::Le, b, 0.0));
-            let (none, zero) = (t.is(Binary::And, factor, base), t.c(0.0));
+            let ln = t.of(UnaryOpcode::Ln, b);
+            let (factor, base) = (t.is_to(BinaryOpcode::Eq, a, 0.0), t.is_to(BinaryOpcode::Le, b, 0.0));
+            let (none, zero) = (t.is(BinaryOpcode::And, factor, base), t.c(0.0));
             t.pick(none, zero, ln)
         }
-        Binary::Heaviside => return None,
-        Binary::SquaredError => {
+        BinaryOpcode::Heaviside => return None,
+        BinaryOpcode::SquaredError => {
             let difference = t.sub(a, b);
             t.scaled(difference, 2.0)
         }
-        Binary::AbsoluteError => {
+        BinaryOpcode::AbsoluteError => {
             let difference = t.sub(a, b);
-            t.of(Unary::Signum, difference)
+            t.of(UnaryOpcode::Signum, difference)
         }
-        Binary::Bce => {
+        BinaryOpcode::Bce => {
             // (a - b) / (a (1 - a)), the product at least 1e-12, as PyTorch has it.
             let (difference, rest) = (t.sub(a, b), t.from(1.0, a));
             let (product, least) = (t.mul(a, rest), t.c(1e-12));
-            let divisor = t.is(Binary::Maximum, product, least);
+            let divisor = t.is(BinaryOpcode::Maximum, product, least);
             t.div(difference, divisor)
         }
-        Binary::BceWithLogits => {
-            let s = t.of(Unary::Sigmoid, a);
+        BinaryOpcode::BceWithLogits => {
+            let s = t.of(UnaryOpcode::Sigmoid, a);
             t.sub(s, b)
         }
-        Binary::KlDiv => t.of(Unary::Neg, b),
-        Binary::Huber(delta) => {
+        BinaryOpcode::KlDiv => t.of(UnaryOpcode::Neg, b),
+        BinaryOpcode::Huber(delta) => {
             let difference = t.sub(a, b);
-            t.of(Unary::Clamp(-delta, delta), difference)
+            t.of(UnaryOpcode::Clamp(-delta, delta), difference)
         }
-        Binary::SmoothL1(beta) => {
+        BinaryOpcode::SmoothL1(beta) => {
             let difference = t.sub(a, b);
             if beta == 0.0 {
-                t.of(Unary::Signum, difference)
+                t.of(UnaryOpcode::Signum, difference)
             } else {
-                let clamped = t.of(Unary::Clamp(-beta, beta), difference);
+                let clamped = t.of(UnaryOpcode::Clamp(-beta, beta), difference);
                 t.scaled(clamped, 1.0 / beta)
             }
         }
-        Binary::Lerp(weight) => t.c(1.0 - weight),
-        Binary::FloorDiv | Binary::And | Binary::Or | Binary::Xor => return None,
-        Binary::Lt | Binary::Le | Binary::Gt | Binary::Ge | Binary::Eq | Binary::Ne => return None,
+        BinaryOpcode::Lerp(weight) => t.c(1.0 - weight),
+        BinaryOpcode::FloorDiv | BinaryOpcode::And | BinaryOpcode::Or | BinaryOpcode::Xor => return None,
+        BinaryOpcode::Lt
+        | BinaryOpcode::Le
+        | BinaryOpcode::Gt
+        | BinaryOpcode::Ge
+        | BinaryOpcode::Eq
+        | BinaryOpcode::Ne => return None,
     })
 }
 
-fn right(t: &mut Terms<'_>, op: Binary, a: Register, b: Register, y: Register) -> Option<Register> {
+fn right(
+    t: &mut TermBuilder<'_>,
+    op: BinaryOpcode,
+    a: Register,
+    b: Register,
+    y: Register,
+) -> Option<Register> {
     Some(match op {
-        Binary::Add | Binary::Offset => t.c(1.0),
-        Binary::Sub => t.c(-1.0),
-        Binary::Mul | Binary::Chain => a,
-        Binary::Div => {
+        BinaryOpcode::Add | BinaryOpcode::Offset => t.c(1.0),
+        BinaryOpcode::Sub => t.c(-1.0),
+        BinaryOpcode::Mul | BinaryOpcode::Chain => a,
+        BinaryOpcode::Div => {
             let quotient = t.div(y, b);
-            t.of(Unary::Neg, quotient)
+            t.of(UnaryOpcode::Neg, quotient)
         }
-        Binary::Rem | Binary::Remainder => {
+        BinaryOpcode::Rem | BinaryOpcode::Remainder => {
             let quotient = t.div(a, b);
-            let whole = t.of(if op == Binary::Rem { Unary::Trunc } else { Unary::Floor }, quotient);
-            t.of(Unary::Neg, whole)
+            let whole =
+                t.of(if op == BinaryOpcode::Rem { UnaryOpcode::Trunc } else { UnaryOpcode::Floor }, quotient);
+            t.of(UnaryOpcode::Neg, whole)
         }
-        Binary::Maximum => share(t, Binary::Gt, b, a),
-        Binary::Minimum => share(t, Binary::Lt, b, a),
-        Binary::Fmax => share_of_numbers(t, Binary::Gt, b, a),
-        Binary::Fmin => share_of_numbers(t, Binary::Lt, b, a),
-        Binary::Powf => {
+        BinaryOpcode::Maximum => share(t, BinaryOpcode::Gt, b, a),
+        BinaryOpcode::Minimum => share(t, BinaryOpcode::Lt, b, a),
+        BinaryOpcode::Fmax => share_of_numbers(t, BinaryOpcode::Gt, b, a),
+        BinaryOpcode::Fmin => share_of_numbers(t, BinaryOpcode::Lt, b, a),
+        BinaryOpcode::Powf => {
             // y ln(a), and 0 for a base of 0 with an exponent that is not negative.
-            let ln = t.of(Unary::Ln, a);
+            let ln = t.of(UnaryOpcode::Ln, a);
             let slope = t.mul(y, ln);
-            let (base, exponent) = (t.is_to(Binary::Eq, a, 0.0), t.is_to(Binary::Ge, b, 0.0));
-            let (none, zero) = (t.is(Binary::And, base, exponent), t.c(0.0));
+            let (base, exponent) = (t.is_to(BinaryOpcode::Eq, a, 0.0), t.is_to(BinaryOpcode::Ge, b, 0.0));
+            let (none, zero) = (t.is(BinaryOpcode::And, base, exponent), t.c(0.0));
             t.pick(none, zero, slope)
         }
-        Binary::Atan2 => {
+        BinaryOpcode::Atan2 => {
             let square = squares(t, a, b);
             let quotient = t.div(a, square);
-            t.of(Unary::Neg, quotient)
+            t.of(UnaryOpcode::Neg, quotient)
         }
-        Binary::Hypot => share_of_length(t, b, y),
-        Binary::LogAddExp => {
+        BinaryOpcode::Hypot => share_of_length(t, b, y),
+        BinaryOpcode::LogAddExp => {
             let difference = t.sub(b, a);
-            t.of(Unary::Sigmoid, difference)
+            t.of(UnaryOpcode::Sigmoid, difference)
         }
-        Binary::Xlogy => {
+        BinaryOpcode::Xlogy => {
             // a / b, and 0 where both are.
             let (slope, factor, base) =
-                (t.div(a, b), t.is_to(Binary::Eq, a, 0.0), t.is_to(Binary::Eq, b, 0.0));
-            let (none, zero) = (t.is(Binary::And, factor, base), t.c(0.0));
+                (t.div(a, b), t.is_to(BinaryOpcode::Eq, a, 0.0), t.is_to(BinaryOpcode::Eq, b, 0.0));
+            let (none, zero) = (t.is(BinaryOpcode::And, factor, base), t.c(0.0));
             t.pick(none, zero, slope)
         }
-        Binary::Heaviside => {
-            let at_0 = t.is_to(Binary::Eq, a, 0.0);
+        BinaryOpcode::Heaviside => {
+            let at_0 = t.is_to(BinaryOpcode::Eq, a, 0.0);
             t.choose(at_0, 1.0, 0.0)
         }
-        Binary::SquaredError => {
+        BinaryOpcode::SquaredError => {
             let difference = t.sub(b, a);
             t.scaled(difference, 2.0)
         }
-        Binary::AbsoluteError => {
+        BinaryOpcode::AbsoluteError => {
             let difference = t.sub(b, a);
-            t.of(Unary::Signum, difference)
+            t.of(UnaryOpcode::Signum, difference)
         }
-        Binary::Bce => {
+        BinaryOpcode::Bce => {
             // ln(1 - a) - ln(a), each at least -100.
             let rest = t.from(1.0, a);
-            let (first, second, least) = (t.of(Unary::Ln, rest), t.of(Unary::Ln, a), t.c(-100.0));
-            let (first, second) = (t.is(Binary::Maximum, first, least), t.is(Binary::Maximum, second, least));
+            let (first, second, least) = (t.of(UnaryOpcode::Ln, rest), t.of(UnaryOpcode::Ln, a), t.c(-100.0));
+            let (first, second) =
+                (t.is(BinaryOpcode::Maximum, first, least), t.is(BinaryOpcode::Maximum, second, least));
             t.sub(first, second)
         }
-        Binary::BceWithLogits => t.of(Unary::Neg, a),
-        Binary::KlDiv => {
+        BinaryOpcode::BceWithLogits => t.of(UnaryOpcode::Neg, a),
+        BinaryOpcode::KlDiv => {
             // ln(b) + 1 - a, and 0 where b is 0.
-            let ln = t.of(Unary::Ln, b);
+            let ln = t.of(UnaryOpcode::Ln, b);
             let sum = t.plus(ln, 1.0);
             let slope = t.sub(sum, a);
-            let (none, zero) = (t.is_to(Binary::Eq, b, 0.0), t.c(0.0));
+            let (none, zero) = (t.is_to(BinaryOpcode::Eq, b, 0.0), t.c(0.0));
             t.pick(none, zero, slope)
         }
-        Binary::Huber(_) | Binary::SmoothL1(_) => {
+        BinaryOpcode::Huber(_) | BinaryOpcode::SmoothL1(_) => {
             let slope = left(t, op, a, b, y)?;
-            t.of(Unary::Neg, slope)
+            t.of(UnaryOpcode::Neg, slope)
         }
-        Binary::Lerp(weight) => t.c(weight),
-        Binary::Copysign | Binary::FloorDiv | Binary::And | Binary::Or | Binary::Xor => return None,
-        Binary::Lt | Binary::Le | Binary::Gt | Binary::Ge | Binary::Eq | Binary::Ne => return None,
+        BinaryOpcode::Lerp(weight) => t.c(weight),
+        BinaryOpcode::Copysign
+        | BinaryOpcode::FloorDiv
+        | BinaryOpcode::And
+        | BinaryOpcode::Or
+        | BinaryOpcode::Xor => return None,
+        BinaryOpcode::Lt
+        | BinaryOpcode::Le
+        | BinaryOpcode::Gt
+        | BinaryOpcode::Ge
+        | BinaryOpcode::Eq
+        | BinaryOpcode::Ne => return None,
     })
 }
 
 /// `a^2 + b^2`
-fn squares(t: &mut Terms<'_>, a: Register, b: Register) -> Register {
+fn squares(t: &mut TermBuilder<'_>, a: Register, b: Register) -> Register {
     let (a, b) = (t.square(a), t.square(b));
     t.add(a, b)
 }

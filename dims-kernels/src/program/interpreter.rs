@@ -1,11 +1,11 @@
 //! Programs, run line by line: each instruction along a line that stays in the first-level cache. [`Interpreted`] is a program as a kernel.
 
 use crate::load::{Faults, Kernel, TILE, Tile};
-use crate::loops::nest::{Operands, Row};
+use crate::loops::nest::{OperandRows, Row};
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::memory::elements::Reached;
-use crate::ops::code::{Binary, DType, Kind, Number, Unary, each_dtype, integer_bounds};
-use crate::ops::function::{Values, ValuesMut};
+use crate::ops::code::{BinaryOpcode, DType, Number, RegisterKind, UnaryOpcode, each_dtype, integer_bounds};
+use crate::ops::function::{RegisterValues, ValuesMut};
 use crate::program::{Instruction, Program, Register};
 use crate::scalar::{CastTo, Element};
 use alloc::vec::Vec;
@@ -13,9 +13,9 @@ use core::marker::PhantomData;
 use smallvec::SmallVec;
 
 /// Element types that a program can yield.
-pub trait Output: Element {
+pub trait ProgramOutput: Element {
     /// The kind of register that the result is in.
-    const KIND: Kind;
+    const KIND: RegisterKind;
     /// Takes a result from its register, where it lies there as it is.
     fn take(line: RegisterLine) -> *const Self;
     /// A float in this type.
@@ -76,7 +76,7 @@ impl OperandSource {
     }
 }
 
-struct Operand<'k> {
+struct SpanOperand<'k> {
     source: OperandSource,
     row: Row<'k>,
     table: Option<Row<'k>>,
@@ -101,25 +101,25 @@ impl Span<'_> {
 
 /// An element and the steps to others: from row to row, and along a row.
 #[derive(Clone, Copy)]
-struct Steps {
+struct OperandSteps {
     first: isize,
     row: isize,
     along: isize,
 }
 
-impl Steps {
+impl OperandSteps {
     #[inline(always)]
     fn of(row: &Row<'_>, at: &[usize]) -> Self {
         let first = at.iter().zip(row.strides).map(|(&at, &stride)| at as isize * stride).sum::<isize>();
         let (along, outer) = row.strides.split_last().map_or((0, &[][..]), |(&along, outer)| (along, outer));
-        Steps { first: first + row.offset, row: outer.last().copied().unwrap_or(0), along }
+        OperandSteps { first: first + row.offset, row: outer.last().copied().unwrap_or(0), along }
     }
 }
 
 /// The state of a running program: its operands along a nest, and a line of elements for each register.
 pub(crate) struct Machine<'k> {
     program: &'k Program,
-    operands: SmallVec<[Operand<'k>; 6]>,
+    operands: SmallVec<[SpanOperand<'k>; 6]>,
     registers: Vec<RegisterLine>,
     slots: Slots,
     scratch: Vec<u64>,
@@ -186,9 +186,9 @@ impl Slots {
     }
 }
 
-impl<'k, T: Output> Interpreted<'k, T> {
+impl<'k, T: ProgramOutput> Interpreted<'k, T> {
     /// The program over a nest: `sources` has one entry for each operand, and `operands` the rows, one more for each table.
-    pub fn new(program: &'k Program, sources: &[OperandSource], operands: &mut Operands<'k>) -> Self {
+    pub fn new(program: &'k Program, sources: &[OperandSource], operands: &mut OperandRows<'k>) -> Self {
         // SAFETY: nothing is written beside the result.
         unsafe { Self::with_values(program, program.result(), &[], sources, operands) }
     }
@@ -205,7 +205,7 @@ impl<'k, T: Output> Interpreted<'k, T> {
         value: Register,
         beside: &'k [ExtraOutput<T>],
         sources: &[OperandSource],
-        rows: &mut Operands<'k>,
+        rows: &mut OperandRows<'k>,
     ) -> Self {
         let results = beside.iter().map(|beside| beside.value).chain([value]);
         let machine = Machine::new(program, results, sources, rows);
@@ -227,7 +227,7 @@ impl<'k, T: Output> Interpreted<'k, T> {
         self.machine.run(&Span { at: tile.at, rows: 1, len });
         let program = self.machine.program;
         for &ExtraOutput { value, start } in self.beside {
-            let place = start.wrapping_offset(Steps::of(&self.written, tile.at).first);
+            let place = start.wrapping_offset(OperandSteps::of(&self.written, tile.at).first);
             debug_assert_eq!(program.kind(value), T::KIND, "values are written as they are");
             // SAFETY: the register has `len` values of the kind of `T`; the places are those of the tile, whose innermost loop the nest lays out as neighbours, as it
             // does the result.
@@ -242,17 +242,19 @@ impl<'k, T: Output> Interpreted<'k, T> {
         if self.current.is_null() {
             self.result.clear();
             match program.kind(self.value) {
-                Kind::F64 => {
+                RegisterKind::F64 => {
                     // SAFETY: the result is a line of `len` values of its kind.
                     let line = unsafe { result.slice::<f64>(len) };
                     self.result.extend(line.iter().map(|&x| T::of(x)));
                 }
-                Kind::F32 => {
+                RegisterKind::F32 => {
                     // SAFETY: the result is a line of `len` values of its kind.
                     let line = unsafe { result.slice::<f32>(len) };
                     self.result.extend(line.iter().map(|&x| T::of(x.into())));
                 }
-                Kind::Bool | Kind::Int => unreachable!("only floats are converted without a cast"),
+                RegisterKind::Bool | RegisterKind::Int => {
+                    unreachable!("only floats are converted without a cast")
+                }
             }
             self.current = self.result.as_ptr();
         }
@@ -265,7 +267,7 @@ impl<'k> Machine<'k> {
         program: &'k Program,
         results: impl Iterator<Item = Register>,
         sources: &[OperandSource],
-        rows: &mut Operands<'k>,
+        rows: &mut OperandRows<'k>,
     ) -> Self {
         let operands = sources
             .iter()
@@ -275,7 +277,7 @@ impl<'k> Machine<'k> {
                     row.assert_within(reached);
                 }
                 let table = source.table.map(|_| rows.next_row());
-                Operand { source, row, table, filled: (core::ptr::null(), 0) }
+                SpanOperand { source, row, table, filled: (core::ptr::null(), 0) }
             })
             .collect();
         Machine {
@@ -302,7 +304,7 @@ impl<'k> Machine<'k> {
     /// inlined there.)
     pub(crate) fn run(&mut self, span: &Span<'_>) {
         debug_assert!(span.positions() <= LINE, "lines have room");
-        dispatch(Run { machine: self, span });
+        dispatch(SpanRun { machine: self, span });
     }
 
     #[inline(always)]
@@ -336,12 +338,12 @@ impl<'k> Machine<'k> {
 }
 
 /// A span, for the instructions of the machine.
-struct Run<'r, 'k> {
+struct SpanRun<'r, 'k> {
     machine: &'r mut Machine<'k>,
     span: &'r Span<'r>,
 }
 
-impl Task for Run<'_, '_> {
+impl Task for SpanRun<'_, '_> {
     type Out = ();
     const WIDE: bool = true;
 
@@ -353,8 +355,8 @@ impl Task for Run<'_, '_> {
 
 macro_rules! outputs {
     ($($t:ty, $kind:ident, |$line:ident| $take:expr;)*) => {$(
-        impl Output for $t {
-            const KIND: Kind = Kind::$kind;
+        impl ProgramOutput for $t {
+            const KIND: RegisterKind = RegisterKind::$kind;
             #[inline(always)]
             fn take($line: RegisterLine) -> *const Self {
                 $take
@@ -378,10 +380,10 @@ outputs! {
     half::bf16, F32, |_line| core::ptr::null();
 }
 
-impl Operand<'_> {
+impl SpanOperand<'_> {
     /// Positions along the loops.
     fn count(&mut self, span: &Span<'_>, place: *mut u64) -> RegisterLine {
-        let steps = Steps::of(&self.row, span.at);
+        let steps = OperandSteps::of(&self.row, span.at);
         for row in 0..span.rows {
             let mut position = steps.first + row as isize * steps.row;
             for x in 0..span.len {
@@ -394,10 +396,10 @@ impl Operand<'_> {
     }
 
     /// The elements of a span in a register: where they are, if they are neighbours of the register's type.
-    fn load(&mut self, span: &Span<'_>, kind: Kind, place: *mut u64) -> RegisterLine {
-        let steps = Steps::of(&self.row, span.at);
+    fn load(&mut self, span: &Span<'_>, kind: RegisterKind, place: *mut u64) -> RegisterLine {
+        let steps = OperandSteps::of(&self.row, span.at);
         let table = self.source.table.zip(self.table).map(|(start, row)| {
-            let steps = Steps::of(&row, span.at);
+            let steps = OperandSteps::of(&row, span.at);
             (start.wrapping_offset(steps.first), steps)
         });
         let is_line = steps.along == 1 && (span.rows == 1 || steps.row == span.len as isize);
@@ -421,10 +423,10 @@ impl Operand<'_> {
 
     fn load_of<T: Loads>(
         &mut self,
-        steps: Steps,
-        table: Option<(*const isize, Steps)>,
+        steps: OperandSteps,
+        table: Option<(*const isize, OperandSteps)>,
         span: &Span<'_>,
-        kind: Kind,
+        kind: RegisterKind,
         place: *mut u64,
     ) -> RegisterLine {
         debug_assert_eq!(T::KIND, kind, "elements are loaded into registers of their kind");
@@ -528,7 +530,7 @@ unsafe fn write_rows<R: Copy + CastTo<T>, T: Copy>(
 /// Element types as registers hold them.
 trait Loads: Copy {
     type Register: Copy;
-    const KIND: Kind;
+    const KIND: RegisterKind;
     fn register(self) -> Self::Register;
 }
 
@@ -536,7 +538,7 @@ macro_rules! loads {
     ($($t:ty, $register:ty, $kind:ident;)*) => {$(
         impl Loads for $t {
             type Register = $register;
-            const KIND: Kind = Kind::$kind;
+            const KIND: RegisterKind = RegisterKind::$kind;
             #[inline(always)]
             #[allow(clippy::useless_conversion)]
             fn register(self) -> $register {
@@ -552,7 +554,7 @@ loads! {
 }
 impl Loads for bool {
     type Register = bool;
-    const KIND: Kind = Kind::Bool;
+    const KIND: RegisterKind = RegisterKind::Bool;
     #[inline(always)]
     fn register(self) -> bool {
         self
@@ -566,7 +568,7 @@ struct Execute<'r> {
     program: &'r Program,
     registers: &'r [RegisterLine],
     instruction: Instruction,
-    kind: Kind,
+    kind: RegisterKind,
     place: *mut u64,
     len: usize,
 }
@@ -593,78 +595,82 @@ impl Execute<'_> {
                 Instruction::Load(_) | Instruction::Position(_) => {}
                 Instruction::Call(number, a, b) => {
                     let line = |register: Register| match kind_of(register) {
-                        Kind::F32 => Values::F32(line!(register)),
-                        Kind::F64 => Values::F64(line!(register)),
-                        Kind::Bool => Values::Bool(line!(register)),
-                        Kind::Int => Values::Int(line!(register)),
+                        RegisterKind::F32 => RegisterValues::F32(line!(register)),
+                        RegisterKind::F64 => RegisterValues::F64(line!(register)),
+                        RegisterKind::Bool => RegisterValues::Bool(line!(register)),
+                        RegisterKind::Int => RegisterValues::Int(line!(register)),
                     };
                     let out = match kind {
-                        Kind::F32 => ValuesMut::F32(out!()),
-                        Kind::F64 => ValuesMut::F64(out!()),
-                        Kind::Bool => ValuesMut::Bool(out!()),
-                        Kind::Int => ValuesMut::Int(out!()),
+                        RegisterKind::F32 => ValuesMut::F32(out!()),
+                        RegisterKind::F64 => ValuesMut::F64(out!()),
+                        RegisterKind::Bool => ValuesMut::Bool(out!()),
+                        RegisterKind::Int => ValuesMut::Int(out!()),
                     };
                     program.functions().get(number).run(line(a), line(b), out);
                 }
                 Instruction::Constant(number) => match (number, kind) {
-                    (Number::Float(value), Kind::F32) => fill::<f32>(out!(), CastTo::<f32>::cast_to(value)),
+                    (Number::Float(value), RegisterKind::F32) => {
+                        fill::<f32>(out!(), CastTo::<f32>::cast_to(value))
+                    }
                     (Number::Float(value), _) => fill::<f64>(out!(), value),
                     (Number::Int(value), _) => fill::<isize>(out!(), value),
                     (Number::Bool(value), _) => fill::<bool>(out!(), value),
                 },
                 Instruction::Unary(op, a) if op.is_test() => match kind_of(a) {
-                    Kind::F32 => op.tests::<I, f32>(line!(a), out!()),
-                    Kind::F64 => op.tests::<I, f64>(line!(a), out!()),
+                    RegisterKind::F32 => op.tests::<I, f32>(line!(a), out!()),
+                    RegisterKind::F64 => op.tests::<I, f64>(line!(a), out!()),
                     // Integers are numbers, finite ones; no other test is there for them.
-                    Kind::Int | Kind::Bool => fill::<bool>(out!(), op == Unary::IsFinite),
+                    RegisterKind::Int | RegisterKind::Bool => {
+                        fill::<bool>(out!(), op == UnaryOpcode::IsFinite)
+                    }
                 },
                 Instruction::Unary(op, a) => match kind {
-                    Kind::F32 => op.floats::<I, f32>(line!(a), out!()),
-                    Kind::F64 => op.floats::<I, f64>(line!(a), out!()),
-                    Kind::Int => op.integers::<I>(line!(a), out!()),
-                    Kind::Bool => {
+                    RegisterKind::F32 => op.floats::<I, f32>(line!(a), out!()),
+                    RegisterKind::F64 => op.floats::<I, f64>(line!(a), out!()),
+                    RegisterKind::Int => op.integers::<I>(line!(a), out!()),
+                    RegisterKind::Bool => {
                         let (a, out): (&[bool], &mut [bool]) = (line!(a), out!());
                         out.iter_mut().zip(a).for_each(|(out, &a)| *out = !a);
                     }
                 },
-                Instruction::Binary(op, a, b) if kind_of(a) == Kind::Bool => {
+                Instruction::Binary(op, a, b) if kind_of(a) == RegisterKind::Bool => {
                     op.booleans(line!(a), line!(b), out!())
                 }
                 Instruction::Binary(op, a, b) if op.is_comparison() => {
                     compare::<I>(op, kind_of(a), registers, (a, b), place, len)
                 }
                 Instruction::Binary(op, a, b) => match kind {
-                    Kind::F32 => op.floats::<I, f32>(line!(a), line!(b), out!()),
-                    Kind::F64 => op.floats::<I, f64>(line!(a), line!(b), out!()),
-                    Kind::Int => op.integers::<I>(line!(a), line!(b), out!()),
-                    Kind::Bool => unreachable!("of truth values above"),
+                    RegisterKind::F32 => op.floats::<I, f32>(line!(a), line!(b), out!()),
+                    RegisterKind::F64 => op.floats::<I, f64>(line!(a), line!(b), out!()),
+                    RegisterKind::Int => op.integers::<I>(line!(a), line!(b), out!()),
+                    RegisterKind::Bool => unreachable!("of truth values above"),
                 },
                 Instruction::Select(cond, a, b) => match kind {
-                    Kind::F32 => select::<f32>(line!(cond), line!(a), line!(b), out!()),
-                    Kind::F64 => select::<f64>(line!(cond), line!(a), line!(b), out!()),
-                    Kind::Int => select::<isize>(line!(cond), line!(a), line!(b), out!()),
-                    Kind::Bool => select::<bool>(line!(cond), line!(a), line!(b), out!()),
+                    RegisterKind::F32 => select::<f32>(line!(cond), line!(a), line!(b), out!()),
+                    RegisterKind::F64 => select::<f64>(line!(cond), line!(a), line!(b), out!()),
+                    RegisterKind::Int => select::<isize>(line!(cond), line!(a), line!(b), out!()),
+                    RegisterKind::Bool => select::<bool>(line!(cond), line!(a), line!(b), out!()),
                 },
                 Instruction::Cast(to, a) => match (kind_of(a), to.kind()) {
-                    (Kind::F32, Kind::F64) => cast::<f32, f64>(line!(a), out!()),
-                    (Kind::F64, Kind::F32) => cast::<f64, f32>(line!(a), out!()),
-                    (Kind::Int, Kind::F32) => cast::<isize, f32>(line!(a), out!()),
-                    (Kind::Int, Kind::F64) => cast::<isize, f64>(line!(a), out!()),
-                    (Kind::Bool, Kind::F32) => cast::<bool, f32>(line!(a), out!()),
-                    (Kind::Bool, Kind::F64) => cast::<bool, f64>(line!(a), out!()),
-                    (Kind::Bool, Kind::Int) => cast::<bool, isize>(line!(a), out!()),
-                    (Kind::F32, Kind::Bool) => cast::<f32, bool>(line!(a), out!()),
-                    (Kind::F64, Kind::Bool) => cast::<f64, bool>(line!(a), out!()),
-                    (Kind::Int, Kind::Bool) => cast::<isize, bool>(line!(a), out!()),
-                    (Kind::F32, Kind::F32) => cast::<f32, f32>(line!(a), out!()),
-                    (Kind::F64, Kind::F64) => cast::<f64, f64>(line!(a), out!()),
-                    (Kind::Bool, Kind::Bool) => cast::<bool, bool>(line!(a), out!()),
-                    (Kind::F32 | Kind::F64 | Kind::Int, Kind::Int) => {
+                    (RegisterKind::F32, RegisterKind::F64) => cast::<f32, f64>(line!(a), out!()),
+                    (RegisterKind::F64, RegisterKind::F32) => cast::<f64, f32>(line!(a), out!()),
+                    (RegisterKind::Int, RegisterKind::F32) => cast::<isize, f32>(line!(a), out!()),
+                    (RegisterKind::Int, RegisterKind::F64) => cast::<isize, f64>(line!(a), out!()),
+                    (RegisterKind::Bool, RegisterKind::F32) => cast::<bool, f32>(line!(a), out!()),
+                    (RegisterKind::Bool, RegisterKind::F64) => cast::<bool, f64>(line!(a), out!()),
+                    (RegisterKind::Bool, RegisterKind::Int) => cast::<bool, isize>(line!(a), out!()),
+                    (RegisterKind::F32, RegisterKind::Bool) => cast::<f32, bool>(line!(a), out!()),
+                    (RegisterKind::F64, RegisterKind::Bool) => cast::<f64, bool>(line!(a), out!()),
+                    (RegisterKind::Int, RegisterKind::Bool) => cast::<isize, bool>(line!(a), out!()),
+                    (RegisterKind::F32, RegisterKind::F32) => cast::<f32, f32>(line!(a), out!()),
+                    (RegisterKind::F64, RegisterKind::F64) => cast::<f64, f64>(line!(a), out!()),
+                    (RegisterKind::Bool, RegisterKind::Bool) => cast::<bool, bool>(line!(a), out!()),
+                    (RegisterKind::F32 | RegisterKind::F64 | RegisterKind::Int, RegisterKind::Int) => {
                         let (low, high) = integer_bounds(to);
                         let out: &mut [isize] = out!();
                         match kind_of(a) {
-                            Kind::F32 => cast::<f32, isize>(line!(a), out),
-                            Kind::F64 => cast::<f64, isize>(line!(a), out),
+                            RegisterKind::F32 => cast::<f32, isize>(line!(a), out),
+                            RegisterKind::F64 => cast::<f64, isize>(line!(a), out),
                             _ => return wrap(to, line!(a), out),
                         }
                         out.iter_mut().for_each(|out| *out = (*out).clamp(low, high));
@@ -680,8 +686,8 @@ impl Execute<'_> {
 /// As for [`Execute`].
 #[inline(always)]
 unsafe fn compare<I: Isa>(
-    op: Binary,
-    kind: Kind,
+    op: BinaryOpcode,
+    kind: RegisterKind,
     registers: &[RegisterLine],
     (a, b): (Register, Register),
     place: *mut u64,
@@ -692,10 +698,10 @@ unsafe fn compare<I: Isa>(
     unsafe {
         let out = core::slice::from_raw_parts_mut(place.cast(), len);
         match kind {
-            Kind::F32 => op.compares::<I, f32>(a.slice(len), b.slice(len), out),
-            Kind::F64 => op.compares::<I, f64>(a.slice(len), b.slice(len), out),
-            Kind::Int => op.compares::<I, isize>(a.slice(len), b.slice(len), out),
-            Kind::Bool => op.booleans(a.slice(len), b.slice(len), out),
+            RegisterKind::F32 => op.compares::<I, f32>(a.slice(len), b.slice(len), out),
+            RegisterKind::F64 => op.compares::<I, f64>(a.slice(len), b.slice(len), out),
+            RegisterKind::Int => op.compares::<I, isize>(a.slice(len), b.slice(len), out),
+            RegisterKind::Bool => op.booleans(a.slice(len), b.slice(len), out),
         }
     }
 }
@@ -737,7 +743,7 @@ fn wrap(to: DType, a: &[isize], out: &mut [isize]) {
 
 // SAFETY: it yields no places for others to write to, and those that it writes are its own, as `with_values` demands; a tile's elements are in a line that was computed for all of them; sources are read alone, and a program is
 // plain data.
-unsafe impl<T: Output> Kernel for Interpreted<'_, T> {
+unsafe impl<T: ProgramOutput> Kernel for Interpreted<'_, T> {
     type Elem = T;
     const LONG: bool = true;
     type TileReader = *const T;

@@ -5,7 +5,7 @@
 //! replaces its kernel.
 
 use crate::load::{Faults, Kernel, Tile};
-use crate::loops::nest::Operands;
+use crate::loops::nest::OperandRows;
 use crate::machine::isa::Isa;
 use crate::ops::code::DType;
 use crate::program::Program;
@@ -76,7 +76,7 @@ impl LoweredProgram<'_> {
     /// # Safety
     ///
     /// There is a row for each operand, and each position of the nest is, along that row, one of the operand's elements, which stay as long as the run.
-    pub(crate) unsafe fn over<'k>(&'k self, rows: &mut Operands<'k>) -> LoweredRun<'k> {
+    pub(crate) unsafe fn over<'k>(&'k self, rows: &mut OperandRows<'k>) -> LoweredRun<'k> {
         let results = core::iter::once(self.program.result());
         LoweredRun { machine: Machine::new(&self.program, results, &self.sources, rows), dtype: self.dtype }
     }
@@ -91,7 +91,7 @@ impl LoweredProgram<'_> {
     /// # Panics
     ///
     /// If the program does not yield elements of this type, or registers do not hold such.
-    pub(crate) unsafe fn kernel<'k, T: Element>(&'k self, rows: &mut Operands<'k>) -> Lowered<'k, T> {
+    pub(crate) unsafe fn kernel<'k, T: Element>(&'k self, rows: &mut OperandRows<'k>) -> Lowered<'k, T> {
         assert!(self.is_kernel::<T>(), "registers hold the results");
         // SAFETY: the caller's promise.
         Lowered { run: unsafe { self.over(rows) }, current: core::ptr::null() }

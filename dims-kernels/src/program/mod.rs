@@ -9,7 +9,7 @@ pub mod interpreter;
 pub mod lowered;
 
 pub use crate::ops::code;
-use crate::ops::code::{Binary, Code, DType, Kind, Number, Unary};
+use crate::ops::code::{BinaryOpcode, Code, DType, Number, RegisterKind, UnaryOpcode};
 use crate::ops::function::{self, Function, Functions};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -28,9 +28,9 @@ pub enum Instruction {
     /// The same value everywhere.
     Constant(Number),
     /// An operation on one value.
-    Unary(Unary, Register),
+    Unary(UnaryOpcode, Register),
     /// An operation on two values.
-    Binary(Binary, Register, Register),
+    Binary(BinaryOpcode, Register, Register),
     /// The second value where the first one is true, else the third.
     Select(Register, Register, Register),
     /// A value in another type.
@@ -66,7 +66,7 @@ impl Instruction {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Program {
     instructions: SmallVec<[Instruction; 8]>,
-    kinds: SmallVec<[Kind; 8]>,
+    kinds: SmallVec<[RegisterKind; 8]>,
     functions: Functions,
     result: Register,
 }
@@ -78,7 +78,7 @@ impl Program {
     }
 
     /// What the value of an instruction is.
-    pub fn kind(&self, register: Register) -> Kind {
+    pub fn kind(&self, register: Register) -> RegisterKind {
         self.kinds[register as usize]
     }
 
@@ -112,7 +112,7 @@ impl Program {
             match self.instruction(register) {
                 Instruction::Load(operand) => factors.push(operand),
                 Instruction::Constant(Number::Float(value)) => scale *= value,
-                Instruction::Binary(Binary::Mul | Binary::Chain, a, b) => open.extend([b, a]),
+                Instruction::Binary(BinaryOpcode::Mul | BinaryOpcode::Chain, a, b) => open.extend([b, a]),
                 _ => return None,
             }
         }
@@ -157,7 +157,7 @@ impl Builder {
     }
 
     /// The kind of a value.
-    pub fn kind(&self, register: Register) -> Kind {
+    pub fn kind(&self, register: Register) -> RegisterKind {
         self.program.kind(register)
     }
 
@@ -165,7 +165,7 @@ impl Builder {
         self.program.instruction(register)
     }
 
-    fn push(&mut self, instruction: Instruction, kind: Kind) -> Register {
+    fn push(&mut self, instruction: Instruction, kind: RegisterKind) -> Register {
         let same = |at: &usize| {
             self.program.instructions[*at].is_same(&instruction) && self.program.kinds[*at] == kind
         };
@@ -199,7 +199,7 @@ impl Builder {
     /// The result of an operation on integers of a type, which wraps around as the type does.
     fn wrapped(&mut self, result: Register, dtype: Option<DType>, leaves_type: bool) -> Register {
         match dtype {
-            Some(dtype) if self.kind(result) == Kind::Int => {
+            Some(dtype) if self.kind(result) == RegisterKind::Int => {
                 if leaves_type {
                     self.cast(dtype, result)
                 } else {
@@ -211,22 +211,22 @@ impl Builder {
     }
 
     /// The element of an operand, in a register of this kind.
-    pub fn load_as(&mut self, operand: u32, kind: Kind) -> Register {
+    pub fn load_as(&mut self, operand: u32, kind: RegisterKind) -> Register {
         self.push(Instruction::Load(operand), kind)
     }
 
     /// A position.
     pub fn position(&mut self, operand: u32) -> Register {
-        self.push(Instruction::Position(operand), Kind::Int)
+        self.push(Instruction::Position(operand), RegisterKind::Int)
     }
 
     /// A constant.
-    pub fn constant(&mut self, number: Number, kind: Kind) -> Register {
+    pub fn constant(&mut self, number: Number, kind: RegisterKind) -> Register {
         self.push(Instruction::Constant(number), kind)
     }
 
     /// A float.
-    pub fn float(&mut self, value: f64, kind: Kind) -> Register {
+    pub fn float(&mut self, value: f64, kind: RegisterKind) -> Register {
         self.constant(Number::Float(value), kind)
     }
 
@@ -239,41 +239,43 @@ impl Builder {
     }
 
     /// An operation on one value.
-    pub fn unary(&mut self, op: Unary, a: Register) -> Register {
-        let kind = if op.is_test() { Kind::Bool } else { self.kind(a) };
+    pub fn unary(&mut self, op: UnaryOpcode, a: Register) -> Register {
+        let kind = if op.is_test() { RegisterKind::Bool } else { self.kind(a) };
         // (These two are exact.)
-        if let (Unary::Neg, Some(value)) = (op, self.known(a)) {
+        if let (UnaryOpcode::Neg, Some(value)) = (op, self.known(a)) {
             return self.float(-value, kind);
         }
-        if let (Unary::Neg, Instruction::Unary(Unary::Neg, inner)) = (op, self.instruction(a)) {
+        if let (UnaryOpcode::Neg, Instruction::Unary(UnaryOpcode::Neg, inner)) = (op, self.instruction(a)) {
             return inner;
         }
         let result = self.push(Instruction::Unary(op, a), kind);
-        if matches!(op, Unary::FromEnd(_)) {
+        if matches!(op, UnaryOpcode::FromEnd(_)) {
             return result;
         }
         self.wrapped(result, self.narrow_type(a), op.leaves_type())
     }
 
     /// An operation on two values.
-    pub fn binary(&mut self, op: Binary, a: Register, b: Register) -> Register {
-        let kind = if op.is_comparison() { Kind::Bool } else { self.kind(a) };
+    pub fn binary(&mut self, op: BinaryOpcode, a: Register, b: Register) -> Register {
+        let kind = if op.is_comparison() { RegisterKind::Bool } else { self.kind(a) };
         let (mut a, mut b) = (a, b);
         if op.is_symmetric() && self.known(a).is_some() && !self.exact {
             (a, b) = (b, a);
         }
         match (op, self.known(a), self.known(b)) {
             _ if self.exact => {}
-            (Binary::Add, Some(x), Some(y)) => return self.float(x + y, kind),
-            (Binary::Mul | Binary::Chain, Some(x), Some(y)) => return self.float(x * y, kind),
-            (Binary::Add | Binary::Sub, _, Some(0.0)) => return a,
-            (Binary::Sub, Some(0.0), _) => return self.unary(Unary::Neg, b),
-            (Binary::Mul | Binary::Chain | Binary::Div, _, Some(1.0)) => return a,
-            (Binary::Mul | Binary::Chain, _, Some(-1.0)) => return self.unary(Unary::Neg, a),
-            (Binary::Chain, _, Some(0.0)) => return b,
+            (BinaryOpcode::Add, Some(x), Some(y)) => return self.float(x + y, kind),
+            (BinaryOpcode::Mul | BinaryOpcode::Chain, Some(x), Some(y)) => return self.float(x * y, kind),
+            (BinaryOpcode::Add | BinaryOpcode::Sub, _, Some(0.0)) => return a,
+            (BinaryOpcode::Sub, Some(0.0), _) => return self.unary(UnaryOpcode::Neg, b),
+            (BinaryOpcode::Mul | BinaryOpcode::Chain | BinaryOpcode::Div, _, Some(1.0)) => return a,
+            (BinaryOpcode::Mul | BinaryOpcode::Chain, _, Some(-1.0)) => {
+                return self.unary(UnaryOpcode::Neg, a);
+            }
+            (BinaryOpcode::Chain, _, Some(0.0)) => return b,
             // A constant that is neither 0 nor infinite needs no care.
-            (Binary::Chain, _, Some(value)) if value.is_finite() => {
-                return self.push(Instruction::Binary(Binary::Mul, a, b), kind);
+            (BinaryOpcode::Chain, _, Some(value)) if value.is_finite() => {
+                return self.push(Instruction::Binary(BinaryOpcode::Mul, a, b), kind);
             }
             _ => {}
         }
@@ -294,7 +296,9 @@ impl Builder {
     /// A value in another type.
     pub fn cast(&mut self, to: DType, a: Register) -> Register {
         let is_same = match to.kind() {
-            Kind::Int => self.kind(a) == Kind::Int && self.narrow_type(a) == to.is_narrow().then_some(to),
+            RegisterKind::Int => {
+                self.kind(a) == RegisterKind::Int && self.narrow_type(a) == to.is_narrow().then_some(to)
+            }
             kind => self.kind(a) == kind,
         };
         if is_same {
@@ -305,12 +309,12 @@ impl Builder {
     }
 
     /// A float in a register of this kind.
-    pub fn cast_kind(&mut self, to: Kind, a: Register) -> Register {
+    pub fn cast_kind(&mut self, to: RegisterKind, a: Register) -> Register {
         match to {
-            Kind::F32 => self.cast(DType::F32, a),
-            Kind::F64 => self.cast(DType::F64, a),
-            Kind::Bool => self.cast(DType::Bool, a),
-            Kind::Int => self.cast(DType::Isize, a),
+            RegisterKind::F32 => self.cast(DType::F32, a),
+            RegisterKind::F64 => self.cast(DType::F64, a),
+            RegisterKind::Bool => self.cast(DType::Bool, a),
+            RegisterKind::Int => self.cast(DType::Isize, a),
         }
     }
 
@@ -328,7 +332,7 @@ impl Builder {
             (Code::Binary(op), &[a, b]) => Some(self.binary(op, a, b)),
             (Code::Cast(to), &[a]) => Some(self.cast(to, a)),
             // An integer as an index.
-            (Code::Same, &[a]) if self.kind(a) == Kind::Int => Some(self.cast(DType::Isize, a)),
+            (Code::Same, &[a]) if self.kind(a) == RegisterKind::Int => Some(self.cast(DType::Isize, a)),
             (Code::Same, &[a]) | (Code::Left, &[a, _]) | (Code::Right, &[_, a]) => Some(a),
             _ => None,
         }
@@ -339,7 +343,7 @@ impl Builder {
     pub fn inline(
         &mut self,
         program: &Program,
-        operand: &mut dyn FnMut(&mut Self, u32, Kind) -> Option<Register>,
+        operand: &mut dyn FnMut(&mut Self, u32, RegisterKind) -> Option<Register>,
     ) -> Register {
         let values = self.copy(program, &mut |build, leaf, kind| match leaf {
             Instruction::Load(number) => operand(build, number, kind),
@@ -362,7 +366,7 @@ impl Builder {
     fn copy(
         &mut self,
         program: &Program,
-        leaf: &mut dyn FnMut(&mut Self, Instruction, Kind) -> Option<Register>,
+        leaf: &mut dyn FnMut(&mut Self, Instruction, RegisterKind) -> Option<Register>,
     ) -> Vec<Register> {
         let mut own: Vec<Register> = Vec::with_capacity(program.instructions.len());
         for (&instruction, &kind) in program.instructions.iter().zip(&program.kinds) {

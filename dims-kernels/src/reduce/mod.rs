@@ -15,16 +15,16 @@ use crate::error::Error;
 use crate::load::strided::Strided;
 use crate::load::tiles::fill_tile;
 use crate::load::{Faults, Kernel, TILE, Tile};
-use crate::loops::nest::{Nest, Odometer, Parts};
+use crate::loops::nest::{Nest, NestParts, Odometer};
 use crate::machine::isa::{Baseline, Isa, Task, dispatch};
 use crate::machine::threads::{self, Carried};
 use crate::memory::destination::Destination;
 use crate::memory::elements::Elements;
-use crate::ops::code::Reduction;
+use crate::ops::code::ReductionKind;
 use crate::program::lowered::LoweredProgram;
 use crate::reduce::lanes::{Lanes, LineReduction};
 use crate::reduce::levels::Levels;
-use crate::reduce::pairs::{Pairs, are_pairs, can_pair};
+use crate::reduce::pairs::{PairReduction, are_pairs, can_pair};
 use crate::reduce::rows::reduce_rows;
 use crate::scalar::Element;
 use alloc::boxed::Box;
@@ -81,8 +81,8 @@ pub trait Reducer<T>: Copy {
         (first..).zip(values).fold(self.start(), |acc, (at, &value)| self.step::<I>(acc, value, at))
     }
     /// Which reduction it is, for derivatives.
-    fn derivative(&self) -> Reduction {
-        Reduction::Opaque
+    fn derivative(&self) -> ReductionKind {
+        ReductionKind::Opaque
     }
     /// The result of `count` elements.
     fn finish(&self, acc: Self::Acc, count: usize) -> Self::Out;
@@ -156,13 +156,13 @@ impl<T: Element> ReduceInput<'_, T> {
                 // SAFETY: each position of the nest is an element of each operand, as `of_program` was promised; `reduce` runs a kernel over the nest, or the part,
                 // that it is made for.
                 let lower = |nest| unsafe { program.kernel::<T>(&mut Nest::operands(nest)) };
-                return reduce(nest, &mut Parts::new(), lower, work, to, count, reducer);
+                return reduce(nest, &mut NestParts::new(), lower, work, to, count, reducer);
             }
             InputElements::Program(_) => unreachable!("builds without debug assertions lower no expression"),
         };
         // SAFETY: each position of the nest is an element, as `new` was promised; `reduce` runs a kernel over the nest, or the part, that it is made for.
         let lower = |nest| unsafe { Strided::new(elements, Nest::operands(nest).next_row(), ()) };
-        reduce(nest, &mut Parts::new(), lower, work, to, count, reducer)
+        reduce(nest, &mut NestParts::new(), lower, work, to, count, reducer)
     }
 }
 
@@ -176,7 +176,7 @@ impl<T: Element> ReduceInput<'_, T> {
 /// If the memory is reused, or there are more or fewer places than results.
 pub fn reduce<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     nest: &'n Nest,
-    parts: &'n mut Parts,
+    parts: &'n mut NestParts,
     kernel: impl Fn(&'n Nest) -> K,
     work: usize,
     to: Destination<'_, R::Out>,
@@ -190,7 +190,7 @@ pub fn reduce<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
 /// Writes each of the results, if there is no error: `Reduce` writes one for each position of the kept loops, and there are as many positions as places.
 fn write<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     nest: &'n Nest,
-    parts: &'n mut Parts,
+    parts: &'n mut NestParts,
     kernel: impl Fn(&'n Nest) -> K,
     work: usize,
     places: &mut [MaybeUninit<R::Out>],
@@ -222,7 +222,7 @@ fn write<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
 /// A reduction to a single element, in parts along the outermost loop whose states are joined pairwise.
 fn single<'n, K: Kernel, R: Reducer<K::Elem, Out: Send>>(
     nest: &'n Nest,
-    parts: &'n mut Parts,
+    parts: &'n mut NestParts,
     kernel: impl Fn(&'n Nest) -> K,
     reducer: R,
 ) -> Result<R::Acc, Error> {
@@ -292,14 +292,14 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
                 if const { K::HAS_LEFT_OPERAND && can_pair::<K, R>() }
                     && are_pairs::<K, R, true>(&kernel, nest) =>
             {
-                dispatch(Pairs::<K, R, true>::new(kernel, nest, count, reducer, out));
+                dispatch(PairReduction::<K, R, true>::new(kernel, nest, count, reducer, out));
                 return Ok(());
             }
             Out::Results(out)
                 if const { K::HAS_RIGHT_OPERAND && can_pair::<K, R>() }
                     && are_pairs::<K, R, false>(&kernel, nest) =>
             {
-                dispatch(Pairs::<K, R, false>::new(kernel, nest, count, reducer, out));
+                dispatch(PairReduction::<K, R, false>::new(kernel, nest, count, reducer, out));
                 return Ok(());
             }
             out => out,

@@ -45,7 +45,7 @@ pub fn are_pairs<K: Kernel, R: Reducer<K::Elem>, const LEFT: bool>(kernel: &K, n
 }
 
 /// A reduction of [pairs](are_pairs).
-pub struct Pairs<'n, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> {
+pub struct PairReduction<'n, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> {
     kernel: K,
     nest: &'n Nest,
     count: usize,
@@ -53,7 +53,7 @@ pub struct Pairs<'n, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> {
     out: &'n mut [MaybeUninit<R::Out>],
 }
 
-impl<'n, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> Pairs<'n, K, R, LEFT> {
+impl<'n, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> PairReduction<'n, K, R, LEFT> {
     /// Of `count` elements for each of the results, which lie as the nest says.
     pub fn new(
         kernel: K,
@@ -63,11 +63,11 @@ impl<'n, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> Pairs<'n, K, R, LEFT>
         out: &'n mut [MaybeUninit<R::Out>],
     ) -> Self {
         assert_eq!(nest.results(), out.len(), "the kept loops cover the result");
-        Pairs { kernel, nest, count, reducer, out }
+        PairReduction { kernel, nest, count, reducer, out }
     }
 }
 
-impl<K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> Task for Pairs<'_, K, R, LEFT> {
+impl<K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> Task for PairReduction<'_, K, R, LEFT> {
     type Out = ();
     const WIDE: bool = true;
 
@@ -81,10 +81,10 @@ impl<K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> Task for Pairs<'_, K, R, 
     }
 }
 
-impl<K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> Pairs<'_, K, R, LEFT> {
+impl<K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> PairReduction<'_, K, R, LEFT> {
     #[inline(always)]
     fn in_blocks<I: Isa, const N: usize>(self) {
-        let Pairs { kernel, nest, count, reducer, out } = self;
+        let PairReduction { kernel, nest, count, reducer, out } = self;
         let (last, row) = (nest.depth() - 1, nest.outer - 1);
         let (rows, columns) = (nest.sizes[row], nest.sizes[last]);
         let (down, across) = (nest.result[row] as usize, nest.result[last] as usize);

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::machine::isa::Isa;
 use crate::memory::destination::Destination;
-use crate::ops::code::{Number, Reduction};
+use crate::ops::code::{Number, ReductionKind};
 use crate::reduce::fold::{VECTOR, fold};
 use crate::reduce::{ReduceInput, Reducer};
 use crate::scalar::{Analytic, Magnitude, Num, Ordered, Real};
@@ -19,8 +19,8 @@ impl<T: Num> Reducer<T> for Sum {
     const NAME: &'static str = "sum";
     type Acc = T::Acc;
     type Out = T;
-    fn derivative(&self) -> Reduction {
-        Reduction::Sum
+    fn derivative(&self) -> ReductionKind {
+        ReductionKind::Sum
     }
     #[inline(always)]
     fn start(&self) -> T::Acc {
@@ -56,8 +56,8 @@ impl<T: Num> Reducer<T> for Prod {
     const NAME: &'static str = "prod";
     type Acc = T::Acc;
     type Out = T;
-    fn derivative(&self) -> Reduction {
-        Reduction::Prod
+    fn derivative(&self) -> ReductionKind {
+        ReductionKind::Prod
     }
     #[inline(always)]
     fn start(&self) -> T::Acc {
@@ -93,8 +93,8 @@ impl<T: Analytic> Reducer<T> for Mean {
     const NAME: &'static str = "mean";
     type Acc = T::Acc;
     type Out = T;
-    fn derivative(&self) -> Reduction {
-        Reduction::Mean
+    fn derivative(&self) -> ReductionKind {
+        ReductionKind::Mean
     }
     #[inline(always)]
     fn start(&self) -> T::Acc {
@@ -130,8 +130,8 @@ impl<T: Ordered> Reducer<T> for Max {
     const NAME: &'static str = "max";
     type Acc = T;
     type Out = T;
-    fn derivative(&self) -> Reduction {
-        Reduction::Max
+    fn derivative(&self) -> ReductionKind {
+        ReductionKind::Max
     }
     #[inline(always)]
     fn start(&self) -> T {
@@ -167,8 +167,8 @@ impl<T: Ordered> Reducer<T> for Min {
     const NAME: &'static str = "min";
     type Acc = T;
     type Out = T;
-    fn derivative(&self) -> Reduction {
-        Reduction::Min
+    fn derivative(&self) -> ReductionKind {
+        ReductionKind::Min
     }
     #[inline(always)]
     fn start(&self) -> T {
@@ -198,9 +198,9 @@ impl<T: Ordered> Reducer<T> for Min {
 
 /// Where the greatest (`GREATEST`) or least element is: the first of several, and the first not-a-number if any.
 #[derive(Clone, Copy)]
-pub struct Arg<const GREATEST: bool>;
+pub struct ArgExtremum<const GREATEST: bool>;
 
-impl<const GREATEST: bool> Arg<GREATEST> {
+impl<const GREATEST: bool> ArgExtremum<GREATEST> {
     /// Whether an element comes before one at another place in the order that is asked for.
     #[inline(always)]
     fn is_better<T: Ordered>(value: T, than: T) -> bool {
@@ -209,7 +209,7 @@ impl<const GREATEST: bool> Arg<GREATEST> {
     }
 }
 
-impl<T: Ordered, const GREATEST: bool> Reducer<T> for Arg<GREATEST> {
+impl<T: Ordered, const GREATEST: bool> Reducer<T> for ArgExtremum<GREATEST> {
     const NAME: &'static str = if GREATEST { "argmax" } else { "argmin" };
     /// The element and its number, which is the greatest one if there was none.
     type Acc = (T, usize);
@@ -357,8 +357,8 @@ impl<T: Real, const ROOT: bool> Reducer<T> for Variance<T, ROOT> {
     type Acc = (T::Wide, T::Wide, T::Wide);
     type Out = T;
     const AT_ONCE: bool = true;
-    fn derivative(&self) -> Reduction {
-        Reduction::Variance { ddof: Number::float(self.ddof), root: ROOT }
+    fn derivative(&self) -> ReductionKind {
+        ReductionKind::Variance { ddof: Number::float(self.ddof), root: ROOT }
     }
     #[inline(always)]
     fn start(&self) -> Self::Acc {
@@ -415,8 +415,8 @@ impl<T: Magnitude<Abs: Real>> Reducer<T> for Norm {
     const NAME: &'static str = "norm";
     type Acc = <T::Abs as Real>::Wide;
     type Out = T::Abs;
-    fn derivative(&self) -> Reduction {
-        Reduction::Norm
+    fn derivative(&self) -> ReductionKind {
+        ReductionKind::Norm
     }
     #[inline(always)]
     fn start(&self) -> Self::Acc {
@@ -445,8 +445,8 @@ impl<T: Real> Reducer<T> for NormP<T> {
     const NAME: &'static str = "norm_p";
     type Acc = T::Wide;
     type Out = T;
-    fn derivative(&self) -> Reduction {
-        Reduction::NormP(Number::float(self.0))
+    fn derivative(&self) -> ReductionKind {
+        ReductionKind::NormP(Number::float(self.0))
     }
     #[inline(always)]
     fn start(&self) -> Self::Acc {
@@ -503,8 +503,8 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
     type Acc = (T::Wide, T::Wide);
     type Out = T;
     const AT_ONCE: bool = true;
-    fn derivative(&self) -> Reduction {
-        Reduction::LogSumExp
+    fn derivative(&self) -> ReductionKind {
+        ReductionKind::LogSumExp
     }
     #[inline(always)]
     fn start(&self) -> Self::Acc {

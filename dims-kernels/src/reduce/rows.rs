@@ -44,11 +44,11 @@ pub fn reduce_rows<K: Kernel, R: Reducer<K::Elem>>(
     if last == nest.outer || nest.sizes.contains(&0) || !(K::GATHERS || is_far::<K::Elem>(nest)) {
         return false;
     }
-    dispatch(Reduction { kernel, nest, count, reducer, out, faults })
+    dispatch(RowReduction { kernel, nest, count, reducer, out, faults })
 }
 
 /// A reduction of rows.
-struct Reduction<'r, K: Kernel, R: Reducer<K::Elem>> {
+struct RowReduction<'r, K: Kernel, R: Reducer<K::Elem>> {
     kernel: &'r mut K,
     nest: &'r Nest,
     count: usize,
@@ -57,7 +57,7 @@ struct Reduction<'r, K: Kernel, R: Reducer<K::Elem>> {
     faults: &'r mut Faults,
 }
 
-impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduction<'_, K, R> {
+impl<K: Kernel, R: Reducer<K::Elem>> Task for RowReduction<'_, K, R> {
     /// Whether the kernel could say where the rows lie.
     type Out = bool;
     const WIDE: bool = true;
@@ -81,11 +81,11 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduction<'_, K, R> {
     }
 }
 
-impl<K: Kernel, R: Reducer<K::Elem>> Reduction<'_, K, R> {
+impl<K: Kernel, R: Reducer<K::Elem>> RowReduction<'_, K, R> {
     /// Reduces some columns. Returns whether the kernel could say where their rows lie.
     #[inline(always)]
     fn columns<I: Isa>(&mut self, columns: Range<usize>) -> bool {
-        let Reduction { kernel, nest, count, reducer, out, faults } = self;
+        let RowReduction { kernel, nest, count, reducer, out, faults } = self;
         let (last, width) = (nest.depth() - 1, columns.len());
         let rows: usize = nest.sizes[nest.outer..last].iter().product();
         let most = if width * size_of::<K::Elem>() > PREFETCH_BYTES { LONG_ROWS } else { ROWS_AT_ONCE };

@@ -25,7 +25,7 @@ use core::mem::MaybeUninit;
 use smallvec::SmallVec;
 
 /// Something done along lines, in place.
-pub trait Along<T: Copy>: Copy + Send + Sync {
+pub trait LineOp<T: Copy>: Copy + Send + Sync {
     /// Its name in plans.
     const NAME: &'static str;
 
@@ -79,8 +79,8 @@ pub mod works {
 }
 
 /// Works on blocks of lines that lie one behind the other, in place.
-pub fn blocks<T: Copy, W: Along<T>>(along: W, data: &mut [T], block: usize, inner: usize) {
-    dispatch(InPlace { data, block, inner, along });
+pub fn blocks<T: Copy, W: LineOp<T>>(along: W, data: &mut [T], block: usize, inner: usize) {
+    dispatch(BlockInPlace { data, block, inner, along });
 }
 
 /// The input of work along lines: elements in memory.
@@ -106,7 +106,7 @@ impl<'a, T> ScanInput<'a, T> {
 
 impl<T: Element> ScanInput<'_, T> {
     /// The results.
-    pub fn collect<W: Along<T>>(self, along: W) -> Result<Vec<T>, Error> {
+    pub fn collect<W: LineOp<T>>(self, along: W) -> Result<Vec<T>, Error> {
         let ScanInput { elements, parts, len, inner } = self;
         in_parts(
             Destination::New(len),
@@ -126,7 +126,7 @@ impl<T: Element> ScanInput<'_, T> {
 }
 
 /// The elements of a nest whose first `nest.outer` loops run over blocks of lines, after the work along those lines.
-pub fn collect<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
+pub fn collect<'n, K: Kernel<Elem: Send>, W: LineOp<K::Elem>>(
     parts: impl ExactSizeIterator<Item = (K, &'n Nest)>,
     inner: usize,
     along: W,
@@ -178,7 +178,7 @@ fn in_parts<T: Copy + Send, P>(
 /// # Safety
 ///
 /// The places are valid for writes. Nothing else accesses them, but for kernels that read each at the position at which it is written.
-unsafe fn replace<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
+unsafe fn replace<'n, K: Kernel<Elem: Send>, W: LineOp<K::Elem>>(
     parts: impl ExactSizeIterator<Item = (K, &'n Nest)>,
     place: *mut K::Elem,
     len: usize,
@@ -200,7 +200,7 @@ unsafe fn replace<'n, K: Kernel<Elem: Send>, W: Along<K::Elem>>(
 }
 
 /// As [`collect`], for the elements of a slice, in blocks of `block` elements.
-pub fn in_place<T: Copy + Send, W: Along<T>>(
+pub fn in_place<T: Copy + Send, W: LineOp<T>>(
     data: &mut [T],
     block: usize,
     inner: usize,
@@ -215,14 +215,14 @@ pub fn in_place<T: Copy + Send, W: Along<T>>(
     threads::each(pieces, |data| along.blocks(data, block, inner));
 }
 
-struct InPlace<'d, T, W> {
+struct BlockInPlace<'d, T, W> {
     data: &'d mut [T],
     block: usize,
     inner: usize,
     along: W,
 }
 
-impl<T: Copy, W: Along<T>> Task for InPlace<'_, T, W> {
+impl<T: Copy, W: LineOp<T>> Task for BlockInPlace<'_, T, W> {
     type Out = ();
     const WIDE: bool = true;
 
@@ -242,7 +242,7 @@ struct Scan<'n, K: Kernel, W> {
     along: W,
 }
 
-impl<K: Kernel, W: Along<K::Elem>> Task for Scan<'_, K, W> {
+impl<K: Kernel, W: LineOp<K::Elem>> Task for Scan<'_, K, W> {
     type Out = Result<(), Error>;
     const WIDE: bool = K::LONG;
 
@@ -289,7 +289,7 @@ struct LineScan<'n, K: Kernel, W> {
     along: W,
 }
 
-impl<K: Kernel, W: Along<K::Elem>> Task for LineScan<'_, K, W> {
+impl<K: Kernel, W: LineOp<K::Elem>> Task for LineScan<'_, K, W> {
     type Out = ();
     const WIDE: bool = true;
 
@@ -326,7 +326,7 @@ struct ReplacingScan<'n, K: Kernel, W> {
     along: W,
 }
 
-impl<K: Kernel, W: Along<K::Elem>> Task for ReplacingScan<'_, K, W> {
+impl<K: Kernel, W: LineOp<K::Elem>> Task for ReplacingScan<'_, K, W> {
     type Out = Result<(), Error>;
     const WIDE: bool = K::LONG;
 
@@ -397,7 +397,7 @@ fn running<T: Copy, W: Copy>(
 #[derive(Clone, Copy)]
 pub struct Cumulate;
 
-impl<T: Num> Along<T> for Cumulate {
+impl<T: Num> LineOp<T> for Cumulate {
     const NAME: &'static str = "cumsum";
 
     fn derivative(&self) -> LineWork {
@@ -424,7 +424,7 @@ impl<T: Num> Along<T> for Cumulate {
 #[derive(Clone, Copy)]
 pub struct CumulateProduct;
 
-impl<T: Num> Along<T> for CumulateProduct {
+impl<T: Num> LineOp<T> for CumulateProduct {
     const NAME: &'static str = "cumprod";
 
     fn derivative(&self) -> LineWork {
@@ -441,7 +441,7 @@ impl<T: Num> Along<T> for CumulateProduct {
 #[derive(Clone, Copy)]
 pub struct CumulateBest<const GREATEST: bool>;
 
-impl<T: Ordered, const GREATEST: bool> Along<T> for CumulateBest<GREATEST> {
+impl<T: Ordered, const GREATEST: bool> LineOp<T> for CumulateBest<GREATEST> {
     const NAME: &'static str = if GREATEST { "cummax" } else { "cummin" };
 
     fn derivative(&self) -> LineWork {
@@ -461,7 +461,7 @@ impl<T: Ordered, const GREATEST: bool> Along<T> for CumulateBest<GREATEST> {
 #[derive(Clone, Copy)]
 pub struct CumulateLogSumExp;
 
-impl<T: Real> Along<T> for CumulateLogSumExp {
+impl<T: Real> LineOp<T> for CumulateLogSumExp {
     const NAME: &'static str = "logcumsumexp";
 
     fn derivative(&self) -> LineWork {
@@ -478,7 +478,7 @@ impl<T: Real> Along<T> for CumulateLogSumExp {
 #[derive(Clone, Copy)]
 pub struct Softmax<const LOG: bool>;
 
-impl<T: Real, const LOG: bool> Along<T> for Softmax<LOG> {
+impl<T: Real, const LOG: bool> LineOp<T> for Softmax<LOG> {
     const NAME: &'static str = if LOG { "log_softmax" } else { "softmax" };
 
     fn derivative(&self) -> LineWork {

@@ -7,7 +7,7 @@ use crate::ops::special::small;
 use crate::reduce::fold::{LANES, VECTOR, each, flat, fold, lanes, together};
 use crate::scalar::{Num, Real};
 use crate::scan::line::Line;
-use crate::scan::{Along, ScanInput};
+use crate::scan::{LineOp, ScanInput};
 use crate::seal::SEAL;
 use alloc::vec::Vec;
 use num_traits::Float;
@@ -40,7 +40,7 @@ pub(super) fn length<I: Isa, T: Real>(line: &[T]) -> T::Wide {
 #[derive(Clone, Copy)]
 pub struct Standardize<T>(pub T);
 
-impl<T: Real> Along<T> for Standardize<T> {
+impl<T: Real> LineOp<T> for Standardize<T> {
     const NAME: &'static str = "standardize";
 
     fn derivative(&self) -> LineWork {
@@ -80,7 +80,7 @@ pub struct StandardizeAffine<'l, T> {
     pub bias: &'l [T],
 }
 
-impl<T: Real> Along<T> for StandardizeAffine<'_, T> {
+impl<T: Real> LineOp<T> for StandardizeAffine<'_, T> {
     const NAME: &'static str = "standardize, gain and bias";
 
     #[inline(always)]
@@ -111,7 +111,7 @@ impl<T: Real> Along<T> for StandardizeAffine<'_, T> {
 #[derive(Clone, Copy)]
 pub struct RootMeanSquare<T>(pub T);
 
-impl<T: Real> Along<T> for RootMeanSquare<T> {
+impl<T: Real> LineOp<T> for RootMeanSquare<T> {
     const NAME: &'static str = "rms_norm";
 
     fn derivative(&self) -> LineWork {
@@ -144,7 +144,7 @@ impl<T: Real> Along<T> for RootMeanSquare<T> {
 #[derive(Clone, Copy)]
 pub struct UnitLength<T>(pub T);
 
-impl<T: Real> Along<T> for UnitLength<T> {
+impl<T: Real> LineOp<T> for UnitLength<T> {
     const NAME: &'static str = "normalize";
 
     fn derivative(&self) -> LineWork {

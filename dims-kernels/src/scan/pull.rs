@@ -10,7 +10,7 @@ use num_traits::{Float, NumCast};
 
 /// Lines that lie one behind the other: what was worked on, and what that yielded.
 #[derive(Clone, Copy)]
-pub(crate) struct Lines<'a, T> {
+pub(crate) struct PulledLines<'a, T> {
     /// What was worked on, if [the work needs it](needs_input); else nothing.
     pub x: &'a [T],
     /// What that yielded.
@@ -31,8 +31,8 @@ pub(crate) fn needs_input(work: LineWork) -> bool {
 /// # Panics
 ///
 /// If there are not whole lines of all operands.
-pub(crate) fn pull_back<T: Real>(lines: Lines<'_, T>, cotangents: &mut [T]) {
-    let Lines { x, y, len, .. } = lines;
+pub(crate) fn pull_back<T: Real>(lines: PulledLines<'_, T>, cotangents: &mut [T]) {
+    let PulledLines { x, y, len, .. } = lines;
     let all = y.len();
     assert!(len > 0 && all.is_multiple_of(len) && cotangents.len() == all, "the lines are whole");
     assert!(!needs_input(lines.work) || x.len() == all, "the lines are whole");
@@ -40,22 +40,22 @@ pub(crate) fn pull_back<T: Real>(lines: Lines<'_, T>, cotangents: &mut [T]) {
     let parts = cotangents.chunks_mut(part).enumerate().map(|(at, dy)| {
         let range = at * part..at * part + dy.len();
         let x = if x.is_empty() { x } else { &x[range.clone()] };
-        PullBack { lines: Lines { x, y: &y[range], ..lines }, dy }
+        PulledTask { lines: PulledLines { x, y: &y[range], ..lines }, dy }
     });
     threads::each(parts.collect(), dispatch);
 }
 
-struct PullBack<'a, 'o, T> {
-    lines: Lines<'a, T>,
+struct PulledTask<'a, 'o, T> {
+    lines: PulledLines<'a, T>,
     dy: &'o mut [T],
 }
 
-impl<T: Real> Task for PullBack<'_, '_, T> {
+impl<T: Real> Task for PulledTask<'_, '_, T> {
     type Out = ();
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let Lines { x, y, len, work } = self.lines;
+        let PulledLines { x, y, len, work } = self.lines;
         for (at, dy) in self.dy.chunks_exact_mut(len).enumerate() {
             let line = at * len..(at + 1) * len;
             let y = &y[line.clone()];

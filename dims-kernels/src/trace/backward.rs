@@ -3,7 +3,7 @@
 use crate::error::{Error, Origin};
 use crate::loops::steps::Backward;
 use crate::trace::evaluate::covers;
-use crate::trace::{Field, Held, Node, Part, Place, Source, Step, evaluate};
+use crate::trace::{Field, FieldSource, Held, Node, NodeStep, Part, StridedPlace, evaluate};
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -39,7 +39,7 @@ pub fn gradients(
     let targets: Vec<u64> = by.iter().map(|node| node.id).collect();
     let roots: Vec<Arc<Node>> = outputs.iter().filter_map(|(output, _)| output.node().cloned()).collect();
     let own: Vec<u64> = own.iter().map(|node| node.id).collect();
-    let reach = Reach::of(&roots, &targets, &own);
+    let reach = StepsBetween::of(&roots, &targets, &own);
     let recorded =
         always_record || reach.others || outputs.iter().any(|(_, cotangent)| cotangent.node().is_some());
     // The parts of the gradient of each node, the last step first, and the place of a step that they come from.
@@ -50,7 +50,7 @@ pub fn gradients(
             continue;
         }
         let sizes = [node.len];
-        let place = Place::strided(0, [1]);
+        let place = StridedPlace::strided(0, [1]);
         let field = Field::held(&sizes, cotangent, place.clone());
         let new = || (Arc::clone(node), Arc::clone(output), Vec::new(), node.origin);
         let entry = open.entry(node.id).or_insert_with(new);
@@ -61,7 +61,7 @@ pub fn gradients(
     while let Some((id, (node, value, parts, from))) = open.pop_last() {
         let is_on_way = |id| reach.is_on_way(id);
         let pulled_parts = match &node.step {
-            Step::Rule(rule) if !recorded && !targets.contains(&id) => {
+            NodeStep::Rule(rule) if !recorded && !targets.contains(&id) => {
                 let _explained = Backward::of(node.origin);
                 rule.pull_parts(&value, &parts)?
             }
@@ -112,9 +112,9 @@ fn pull(
 ) -> Result<Vec<(Arc<Node>, Part)>, Error> {
     let _explained = Backward::of(node.origin);
     let parts = match &node.step {
-        Step::Variable(_) => return Ok(Vec::new()),
-        Step::Rule(rule) => return rule.pull_by(value, cotangent, recorded, asked),
-        Step::Parts(parts) => parts,
+        NodeStep::Variable(_) => return Ok(Vec::new()),
+        NodeStep::Rule(rule) => return rule.pull_by(value, cotangent, recorded, asked),
+        NodeStep::Parts(parts) => parts,
     };
     let mut pulled = Vec::new();
     for Part { field, place } in parts {
@@ -131,7 +131,7 @@ fn pull(
 /// Whether a node depends on variables beside these.
 pub fn depends_on_others(node: &Arc<Node>, own: &[Arc<Node>]) -> bool {
     let own: Vec<u64> = own.iter().map(|node| node.id).collect();
-    Reach::of(core::slice::from_ref(node), &own, &[]).others
+    StepsBetween::of(core::slice::from_ref(node), &own, &[]).others
 }
 
 /// The names of the variables that steps depend on, in the order in which these were made. Variables without a name are left out.
@@ -144,7 +144,7 @@ pub fn names_of_variables<'n>(nodes: impl IntoIterator<Item = &'n Arc<Node>>) ->
         }
     }
     let names = seen.values().filter_map(|node| match &node.step {
-        Step::Variable(name) => name.as_ref().map(|name| name.to_string()),
+        NodeStep::Variable(name) => name.as_ref().map(|name| name.to_string()),
         _ => None,
     });
     names.collect()
@@ -154,7 +154,7 @@ pub fn names_of_variables<'n>(nodes: impl IntoIterator<Item = &'n Arc<Node>>) ->
 fn whole(parts: &[Part], node: &Node) -> Option<Arc<dyn Held>> {
     let [Part { field, place }] = parts else { return None };
     let [operand] = &field.operands[..] else { return None };
-    let Source::Memory(memory) = &operand.source else { return None };
+    let FieldSource::Memory(memory) = &operand.source else { return None };
     let same = field.program.instructions().len() == 1
         && memory.dtype() == Some(node.dtype)
         && memory.len() == node.len
@@ -169,16 +169,16 @@ fn whole(parts: &[Part], node: &Node) -> Option<Arc<dyn Held>> {
 }
 
 /// Which steps lie between outputs and the nodes that gradients are taken by.
-struct Reach {
+struct StepsBetween {
     on_way: BTreeMap<u64, bool>,
     /// Whether outputs depend on other variables as well.
     others: bool,
 }
 
-impl Reach {
+impl StepsBetween {
     fn of(roots: &[Arc<Node>], targets: &[u64], own: &[u64]) -> Self {
         let least = targets.iter().chain(own).copied().min().unwrap_or(u64::MAX);
-        let mut reach = Reach { on_way: BTreeMap::new(), others: false };
+        let mut reach = StepsBetween { on_way: BTreeMap::new(), others: false };
         // Each step once, after those that it reads.
         let mut open: Vec<(&Arc<Node>, bool)> = roots.iter().map(|node| (node, false)).collect();
         while let Some((node, done)) = open.pop() {
@@ -196,7 +196,7 @@ impl Reach {
             }
             reach.on_way.insert(node.id, false);
             let is_own = targets.contains(&node.id) || own.contains(&node.id);
-            let is_variable = matches!(node.step, Step::Variable(_));
+            let is_variable = matches!(node.step, NodeStep::Variable(_));
             // A step before all own variables is traced because of others. A variable after them is of a call within the function, which has ended: it is a constant.
             let of_others = !is_own && node.id < least;
             // An own variable with operands stands for a tensor that others trace.

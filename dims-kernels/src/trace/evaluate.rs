@@ -4,8 +4,8 @@ use crate::compiled;
 use crate::contract::target::Target;
 use crate::contract::{self, LoopAxes};
 use crate::error::Error;
-use crate::loops::axes::{Axes, sort_few};
-use crate::loops::nest::{Nest, Odometer, Parts};
+use crate::loops::axes::{AxisSet, Order, Sizes, sort_few};
+use crate::loops::nest::{Nest, NestParts, Odometer};
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops as StepLoops, Step as Explained, note};
 use crate::machine::threads;
@@ -16,18 +16,16 @@ use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
 use crate::memory::elements::Elements;
 use crate::ops::code::{DType, Number};
-use crate::program::interpreter::{self, ExtraOutput, Interpreted, Output};
+use crate::program::interpreter::{self, ExtraOutput, Interpreted, ProgramOutput};
 use crate::program::{Instruction, Program, Register};
 use crate::reduce::{ReduceInput, reduce, reducers};
 use crate::scalar::{Num, Real};
 use crate::seal::SEAL;
 use crate::trace::windows::gathered;
-use crate::trace::{Field, Held, Loops, Node, Operand, Part, Place, Source, Step};
+use crate::trace::{Field, FieldOperand, FieldSource, Held, Node, NodeStep, Part, PerLoop, StridedPlace};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
-
-pub(crate) type Order = SmallVec<[usize; 8]>;
 
 /// Calls a function that is generic in the element type, for that of floats.
 macro_rules! floats {
@@ -46,13 +44,13 @@ macro_rules! floats {
 pub(crate) use floats;
 
 /// Elements, which a rule computed if there is one.
-pub(crate) fn stepped<T: Output + Real>(
+pub(crate) fn stepped<T: ProgramOutput + Real>(
     data: Vec<T>,
     rule: Option<impl crate::trace::Rule + 'static>,
 ) -> Arc<dyn Held> {
     let Some(rule) = rule else { return Buffer::from(data).held() };
     let dtype = DType::of::<T>().expect("floats are known");
-    let node = Node::new(dtype, data.len(), Step::Rule(alloc::boxed::Box::new(rule)), None);
+    let node = Node::new(dtype, data.len(), NodeStep::Rule(alloc::boxed::Box::new(rule)), None);
     Buffer::traced(data, node).held()
 }
 
@@ -64,17 +62,17 @@ pub fn evaluate(parts: &[Part], len: usize, dtype: DType, recorded: bool) -> Res
     floats!(dtype, held(parts, len, recorded))
 }
 
-fn held<T: Output + Real>(parts: &[Part], len: usize, recorded: bool) -> Result<Arc<dyn Held>, Error> {
+fn held<T: ProgramOutput + Real>(parts: &[Part], len: usize, recorded: bool) -> Result<Arc<dyn Held>, Error> {
     let data = summed_up::<T>(parts, len)?;
     if recorded && parts.iter().any(|part| part.field.nodes().next().is_some()) {
         let dtype = DType::of::<T>().expect("floats are known");
-        return Ok(Buffer::traced(data, Node::new(dtype, len, Step::Parts(parts.to_vec()), None)).held());
+        return Ok(Buffer::traced(data, Node::new(dtype, len, NodeStep::Parts(parts.to_vec()), None)).held());
     }
     Ok(Buffer::from(data).held())
 }
 
 /// The sum; of half precisions in single precision, rounded once, where several terms come together.
-fn summed_up<T: Output + Real>(parts: &[Part], len: usize) -> Result<Vec<T>, Error> {
+fn summed_up<T: ProgramOutput + Real>(parts: &[Part], len: usize) -> Result<Vec<T>, Error> {
     let is_half = size_of::<T>() < size_of::<f32>();
     if !is_half || matches!(parts, [part] if covers(&part.place, &part.field.sizes, len)) {
         return sum_of::<T>(parts, len);
@@ -85,7 +83,7 @@ fn summed_up<T: Output + Real>(parts: &[Part], len: usize) -> Result<Vec<T>, Err
 }
 
 /// The sum, in the precision of the elements.
-pub(super) fn sum_of<T: Output + Real>(parts: &[Part], len: usize) -> Result<Vec<T>, Error> {
+pub(super) fn sum_of<T: ProgramOutput + Real>(parts: &[Part], len: usize) -> Result<Vec<T>, Error> {
     let mut out: Option<Vec<T>> = None;
     let gathered = parts.iter().map(gathered::<T>).collect::<Result<SmallVec<[Option<Part>; 4]>, Error>>()?;
     // Parts that write all elements come first: nothing has to be zero then.
@@ -112,7 +110,7 @@ pub(super) fn sum_of<T: Output + Real>(parts: &[Part], len: usize) -> Result<Vec
 }
 
 /// Adds a part to elements.
-pub(crate) fn add<T: Output + Real>(out: &mut [T], part: &Part) -> Result<(), Error> {
+pub(crate) fn add<T: ProgramOutput + Real>(out: &mut [T], part: &Part) -> Result<(), Error> {
     let Part { field, place } = part;
     if !field.sizes.contains(&0) {
         place.assert_within(&field.sizes, out.len());
@@ -123,7 +121,7 @@ pub(crate) fn add<T: Output + Real>(out: &mut [T], part: &Part) -> Result<(), Er
 }
 
 /// Zeros.
-pub(crate) fn filled<T: Output + Real>(len: usize) -> Result<Vec<T>, Error> {
+pub(crate) fn filled<T: ProgramOutput + Real>(len: usize) -> Result<Vec<T>, Error> {
     let mut out = reserve(len)?;
     out.resize(len, T::ZERO);
     Ok(out)
@@ -131,7 +129,7 @@ pub(crate) fn filled<T: Output + Real>(len: usize) -> Result<Vec<T>, Error> {
 
 /// The loops along which a place varies, from the greatest stride to the least; those of a table come first. Of loops with one stride, as a window and its positions have, the
 /// longest is last: it is the innermost one.
-pub(crate) fn kept(place: &Place, sizes: &[usize]) -> Order {
+pub(crate) fn kept(place: &StridedPlace, sizes: &[usize]) -> Order {
     let mut order: Order = (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && place.varies(axis)).collect();
     sort_few(&mut order, |&axis| {
         let table = place.table.as_ref().is_some_and(|table| table.strides[axis] != 0);
@@ -141,7 +139,7 @@ pub(crate) fn kept(place: &Place, sizes: &[usize]) -> Order {
 }
 
 /// Whether a place is each of `len` elements once, in the order of its loops.
-pub(super) fn covers(place: &Place, sizes: &[usize], len: usize) -> bool {
+pub(super) fn covers(place: &StridedPlace, sizes: &[usize], len: usize) -> bool {
     if place.table.is_some() || place.offset != 0 {
         return false;
     }
@@ -162,7 +160,7 @@ struct Dense<T> {
 }
 
 /// The sums of a field over the loops along which the place does not vary. The order has those along which it does, but for loops along which nothing varies.
-fn dense<T: Output + Real>(field: &Field, place: &Place) -> Result<Dense<T>, Error> {
+fn dense<T: ProgramOutput + Real>(field: &Field, place: &StridedPlace) -> Result<Dense<T>, Error> {
     let sizes = &field.sizes[..];
     let varies = |axis: usize| field.operands.iter().any(|own| own.place.varies(axis));
     let all = kept(place, sizes);
@@ -187,16 +185,16 @@ impl Field {
         self.map([], |build, register, []| {
             let kind = build.kind(register);
             let by = build.float(by, kind);
-            build.binary(crate::ops::code::Binary::Mul, register, by)
+            build.binary(crate::ops::code::BinaryOpcode::Mul, register, by)
         })
     }
 
     /// The operand, if the field is elements as they are, of the type `T` and without a table.
-    fn plain<T: 'static>(&self) -> Option<(usize, &Operand)> {
+    fn plain<T: 'static>(&self) -> Option<(usize, &FieldOperand)> {
         let Instruction::Load(number) = self.program.instruction(self.program.result()) else { return None };
         let operand = &self.operands[number as usize];
         let same = DType::of::<T>() == Some(operand.source.dtype());
-        (same && operand.place.table.is_none() && !matches!(operand.source, Source::Position))
+        (same && operand.place.table.is_none() && !matches!(operand.source, FieldSource::Position))
             .then_some((number as usize, operand))
     }
 }
@@ -205,8 +203,8 @@ impl Field {
     /// The memory of the elements and the first of them, if they lie in it contiguously in an order of all loops.
     pub(crate) fn lying<T: Send + Sync + 'static>(&self, order: &[usize]) -> Option<(Buffer<T>, usize)> {
         let (_, operand) = self.plain::<T>()?;
-        let Source::Memory(held) = &operand.source else { return None };
-        let lying = Place::contiguous(&self.sizes, order);
+        let FieldSource::Memory(held) = &operand.source else { return None };
+        let lying = StridedPlace::contiguous(&self.sizes, order);
         let same = |axis: usize| {
             let stride = operand.place.strides[axis];
             self.sizes[axis] == 1 || stride != 0 && stride == lying.strides[axis]
@@ -219,17 +217,17 @@ impl Field {
 }
 
 /// The memory that a field reads, kept while it does.
-struct Memories(SmallVec<[Option<Arc<dyn Held>>; 6]>);
+struct HeldMemories(SmallVec<[Option<Arc<dyn Held>>; 6]>);
 
-impl Memories {
+impl HeldMemories {
     /// The memory of all operands, each of whose positions is in it.
     fn of(field: &Field) -> Self {
         let memories = field.operands.iter().map(|own| {
-            let Source::Memory(memory) = &own.source else { return None };
+            let FieldSource::Memory(memory) = &own.source else { return None };
             own.place.assert_within(&field.sizes, memory.len());
             Some(Arc::clone(memory))
         });
-        Memories(memories.collect())
+        HeldMemories(memories.collect())
     }
 
     /// The operands of a program.
@@ -272,7 +270,7 @@ fn rows(field: &Field) -> Rows {
 }
 
 /// The elements of a field, contiguous in an order of loops; it does not vary along others.
-pub(crate) fn mapped<T: Output>(field: &Field, order: &[usize]) -> Result<Vec<T>, Error> {
+pub(crate) fn mapped<T: ProgramOutput>(field: &Field, order: &[usize]) -> Result<Vec<T>, Error> {
     let len = order.iter().map(|&axis| field.sizes[axis]).product();
     if field.sizes.contains(&0) {
         // Operands may have no elements, and the loops of the order may run all the same.
@@ -280,7 +278,7 @@ pub(crate) fn mapped<T: Output>(field: &Field, order: &[usize]) -> Result<Vec<T>
         out.resize(len, T::default());
         return Ok(out);
     }
-    let memories = Memories::of(field);
+    let memories = HeldMemories::of(field);
     if let Some((number, operand)) = field.plain::<T>() {
         let mut rows = Rows::new(field.sizes.len());
         rows.push().copy_from_slice(&operand.place.strides);
@@ -309,7 +307,7 @@ pub(crate) fn together(
     order: &[usize],
     dtype: DType,
 ) -> Result<Vec<Arc<dyn Held>>, Error> {
-    fn of<T: Output + Real>(
+    fn of<T: ProgramOutput + Real>(
         field: &Field,
         values: &[Register],
         order: &[usize],
@@ -318,9 +316,9 @@ pub(crate) fn together(
         if len == 0 {
             return Ok(values.iter().map(|_| Buffer::from(Vec::<T>::new()).held()).collect());
         }
-        let memories = Memories::of(field);
+        let memories = HeldMemories::of(field);
         let mut rows = rows(field);
-        rows.push().copy_from_slice(&Place::contiguous(&field.sizes, order).strides);
+        rows.push().copy_from_slice(&StridedPlace::contiguous(&field.sizes, order).strides);
         let nest = Nest::map(&field.sizes, order, &rows);
         let sources = memories.sources(field);
         let threads = threads::parts(len);
@@ -363,8 +361,12 @@ pub(crate) fn together(
 }
 
 /// The sums of a field over some loops, contiguous in an order of the others.
-fn summed<T: Output + Real>(field: &Field, order: &[usize], reduced: &[usize]) -> Result<Vec<T>, Error> {
-    let memories = Memories::of(field);
+fn summed<T: ProgramOutput + Real>(
+    field: &Field,
+    order: &[usize],
+    reduced: &[usize],
+) -> Result<Vec<T>, Error> {
+    let memories = HeldMemories::of(field);
     let volume = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
     let (len, count) = (volume(order), volume(reduced));
     let explain = |nest: &Nest, work: usize| {
@@ -391,11 +393,11 @@ fn summed<T: Output + Real>(field: &Field, order: &[usize], reduced: &[usize]) -
     let work = len.saturating_mul(count);
     explain(&nest, work);
     let lower = |nest| Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest));
-    reduce(&nest, &mut Parts::new(), lower, work, Destination::New(len), count, reducers::Sum)
+    reduce(&nest, &mut NestParts::new(), lower, work, Destination::New(len), count, reducers::Sum)
 }
 
 /// A sum of products as a contraction, if that is worthwhile: factors that are no elements in memory are computed first.
-fn contracted<T: Output + Real>(
+fn contracted<T: ProgramOutput + Real>(
     field: &Field,
     order: &[usize],
     reduced: &[usize],
@@ -406,14 +408,14 @@ fn contracted<T: Output + Real>(
     }
     let sizes = &field.sizes[..];
     let fields: SmallVec<[Field; 4]> = factors.into_iter().map(|value| field.with_result(value)).collect();
-    let support = |own: &Field| -> Axes {
+    let support = |own: &Field| -> AxisSet {
         (0..sizes.len())
             .filter(|&axis| sizes[axis] != 1 && own.operands.iter().any(|own| own.place.varies(axis)))
             .fold(0, |axes, axis| axes | 1 << axis)
     };
-    let supports: SmallVec<[Axes; 4]> = fields.iter().map(support).collect();
+    let supports: SmallVec<[AxisSet; 4]> = fields.iter().map(support).collect();
     // Loops that are neither kept nor reduced have one element, or nothing varies along them.
-    let own: Loops<usize> = (0..sizes.len())
+    let own: PerLoop<usize> = (0..sizes.len())
         .map(|axis| if order.contains(&axis) || reduced.contains(&axis) { sizes[axis] } else { 1 })
         .collect();
     let in_memory = fields
@@ -425,8 +427,8 @@ fn contracted<T: Output + Real>(
     {
         return Ok(None);
     }
-    let memories: Vec<Memories> = fields.iter().map(Memories::of).collect();
-    let mut operands: contract::Operands<'_, T> = SmallVec::new();
+    let memories: Vec<HeldMemories> = fields.iter().map(HeldMemories::of).collect();
+    let mut operands: contract::ContractionFactors<'_, T> = SmallVec::new();
     for (own, memories) in fields.iter().zip(&memories) {
         operands.push(match own.plain::<T>() {
             Some((number, operand)) => {
@@ -438,12 +440,17 @@ fn contracted<T: Output + Real>(
                     .map(|(&stride, &size)| if size == 1 { 0 } else { stride });
                 // SAFETY: the elements have an axis for each loop of the field, with its size and, if that is not 1, this stride; the contraction is over
                 // these loops.
-                unsafe { contract::Operand::borrowed(memories.elements::<T>(own, number), strides.collect()) }
+                unsafe {
+                    contract::ContractionFactor::borrowed(
+                        memories.elements::<T>(own, number),
+                        strides.collect(),
+                    )
+                }
             }
             None => {
                 let support = support(own);
                 let order: Order = (0..sizes.len()).filter(|axis| support >> axis & 1 == 1).collect();
-                contract::Operand::owned(mapped::<T>(own, &order)?, &order, sizes)
+                contract::ContractionFactor::owned(mapped::<T>(own, &order)?, &order, sizes)
             }
         });
     }
@@ -461,15 +468,15 @@ impl Program {
         let (mut factors, mut scale) = (SmallVec::new(), 1.0);
         let mut open: SmallVec<[Register; 8]> = SmallVec::from_slice(&[self.result()]);
         while let Some(register) = open.pop() {
-            use crate::ops::code::{Binary, Unary};
+            use crate::ops::code::{BinaryOpcode, UnaryOpcode};
             match self.instruction(register) {
                 Instruction::Constant(Number::Float(value)) => scale *= value,
-                Instruction::Binary(Binary::Mul | Binary::Chain, a, b) => open.extend([b, a]),
-                Instruction::Unary(Unary::Neg, a) => {
+                Instruction::Binary(BinaryOpcode::Mul | BinaryOpcode::Chain, a, b) => open.extend([b, a]),
+                Instruction::Unary(UnaryOpcode::Neg, a) => {
                     scale = -scale;
                     open.push(a);
                 }
-                Instruction::Unary(Unary::Square, a) => open.extend([a, a]),
+                Instruction::Unary(UnaryOpcode::Square, a) => open.extend([a, a]),
                 _ => factors.push(register),
             }
         }
@@ -506,8 +513,8 @@ impl Program {
 }
 
 /// Adds elements that lie contiguously in `order` at a place; along loops that are not in the order they are the same.
-fn add_at<T: Num>(out: &mut [T], place: &Place, sizes: &[usize], data: &[T], order: &[usize]) {
-    let from = Place::contiguous(sizes, order);
+fn add_at<T: Num>(out: &mut [T], place: &StridedPlace, sizes: &[usize], data: &[T], order: &[usize]) {
+    let from = StridedPlace::contiguous(sizes, order);
     // The loops along which the place varies, the innermost last: that with neighbours.
     let loops = kept(place, sizes);
     let Some((&last, outer)) = loops.split_last() else {
@@ -518,8 +525,8 @@ fn add_at<T: Num>(out: &mut [T], place: &Place, sizes: &[usize], data: &[T], ord
     };
     let table_step = place.table.as_ref().map_or(0, |table| table.strides[last]);
     let (step, from_step, len) = (place.strides[last], from.strides[last], sizes[last]);
-    let outer_sizes: Order = outer.iter().map(|&axis| sizes[axis]).collect();
-    let mut at: Order = SmallVec::from_elem(0, outer.len());
+    let outer_sizes: Sizes = outer.iter().map(|&axis| sizes[axis]).collect();
+    let mut at: Sizes = SmallVec::from_elem(0, outer.len());
     let mut odometer = Odometer::new(&outer_sizes);
     while !odometer.is_done() {
         let along = |strides: &[isize]| {
@@ -551,19 +558,19 @@ pub(crate) fn product(
     reduced: &[usize],
     dtype: DType,
 ) -> Result<Arc<dyn Held>, Error> {
-    fn of<T: Output + Real>(
+    fn of<T: ProgramOutput + Real>(
         field: &Field,
         order: &[usize],
         reduced: &[usize],
     ) -> Result<Arc<dyn Held>, Error> {
-        let memories = Memories::of(field);
+        let memories = HeldMemories::of(field);
         let volume = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
         let (len, count) = (volume(order), volume(reduced));
         let nest = Nest::reduce(&field.sizes, order, reduced, &rows(field));
         let sources = memories.sources(field);
         let lower = |nest| Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest));
         let (work, to) = (len.saturating_mul(count), Destination::New(len));
-        let data = reduce(&nest, &mut Parts::new(), lower, work, to, count, reducers::Prod)?;
+        let data = reduce(&nest, &mut NestParts::new(), lower, work, to, count, reducers::Prod)?;
         Ok(Buffer::from(data).held())
     }
     floats!(dtype, of(field, order, reduced))
@@ -574,7 +581,7 @@ pub fn with_rule(
     held: Arc<dyn Held>,
     rule: impl crate::trace::Rule + 'static,
 ) -> Result<Arc<dyn Held>, Error> {
-    fn of<T: Output + Real>(held: Arc<dyn Held>, step: Step) -> Arc<dyn Held> {
+    fn of<T: ProgramOutput + Real>(held: Arc<dyn Held>, step: NodeStep) -> Arc<dyn Held> {
         let buffer = Buffer::<T>::of_held(&held).expect("the elements are of this type");
         drop(held);
         let data = buffer.into_vec();
@@ -582,7 +589,7 @@ pub fn with_rule(
         let node = Node::new(dtype, data.len(), step, None);
         Buffer::traced(data, node).held()
     }
-    let step = Step::Rule(alloc::boxed::Box::new(rule));
+    let step = NodeStep::Rule(alloc::boxed::Box::new(rule));
     let dtype = held.dtype().expect("programs read types that they know");
     Ok(floats!(dtype, of(held, step)))
 }

@@ -1,11 +1,11 @@
 //! Fields: a program over operands along loops, which has an element for each position.
 
 use crate::error::Error;
-use crate::ops::code::{DType, Kind};
+use crate::ops::code::{DType, RegisterKind};
 use crate::program::derivative::{depends_on, pull_back};
 use crate::program::{Builder, Instruction, Program, Register};
 use crate::trace::evaluate::{kept, together};
-use crate::trace::{Held, Loops, Node, Operand, Part, Place, Source};
+use crate::trace::{FieldOperand, FieldSource, Held, Node, Part, PerLoop, StridedPlace};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
@@ -15,29 +15,29 @@ use std::sync::OnceLock;
 #[derive(Clone)]
 pub struct Field {
     /// How often each loop runs.
-    pub sizes: Loops<usize>,
+    pub sizes: PerLoop<usize>,
     /// The program.
     pub program: Arc<Program>,
     /// Of what.
-    pub operands: Vec<Operand>,
+    pub operands: Vec<FieldOperand>,
     /// The names of the loops, if steps are explained.
     pub names: Option<Arc<[&'static str]>>,
 }
 
 impl Field {
     /// Elements as they are.
-    pub fn of(sizes: &[usize], source: Source, place: Place) -> Self {
+    pub fn of(sizes: &[usize], source: FieldSource, place: StridedPlace) -> Self {
         Field {
             sizes: sizes.into(),
             program: loaded(source.dtype()),
-            operands: vec![Operand { source, place }],
+            operands: vec![FieldOperand { source, place }],
             names: None,
         }
     }
 
     /// The elements of shared memory, which lie at a place.
-    pub fn held(sizes: &[usize], held: &Arc<dyn Held>, place: Place) -> Self {
-        Field::of(sizes, Source::Memory(Arc::clone(held)), place)
+    pub fn held(sizes: &[usize], held: &Arc<dyn Held>, place: StridedPlace) -> Self {
+        Field::of(sizes, FieldSource::Memory(Arc::clone(held)), place)
     }
 
     /// The nodes that the field reads floats of, as gradients go through no others.
@@ -48,18 +48,19 @@ impl Field {
     /// Whether the program reads all operands, and no two of them are the same.
     pub(crate) fn has_distinct_operands(&self) -> bool {
         self.operands.iter().enumerate().all(|(at, own)| {
-            let same = |other: &Operand| own.source.is_same(&other.source) && own.place.is_same(&other.place);
+            let same =
+                |other: &FieldOperand| own.source.is_same(&other.source) && own.place.is_same(&other.place);
             self.program.reads(at as u32) && !self.operands[..at].iter().any(same)
         })
     }
 
     /// What the operands read.
-    pub fn into_sources(self) -> impl Iterator<Item = Source> {
+    pub fn into_sources(self) -> impl Iterator<Item = FieldSource> {
         self.operands.into_iter().map(|own| own.source)
     }
 
     /// The kind of the elements.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> RegisterKind {
         self.program.kind(self.program.result())
     }
 
@@ -85,7 +86,7 @@ impl Field {
         assert!(from + len <= self.sizes[axis], "the slice is within the loop");
         let mut field = self.clone();
         field.sizes[axis] = len;
-        for Operand { place, .. } in &mut field.operands {
+        for FieldOperand { place, .. } in &mut field.operands {
             place.offset += from as isize * place.strides[axis];
             if let Some(table) = &mut place.table {
                 table.start += from as isize * table.strides[axis];
@@ -101,7 +102,7 @@ impl Field {
         for &axis in &others {
             field.sizes[axis] = 1;
         }
-        for Operand { place, .. } in &mut field.operands {
+        for FieldOperand { place, .. } in &mut field.operands {
             for &axis in &others {
                 place.strides[axis] = 0;
                 if let Some(table) = &mut place.table {
@@ -119,7 +120,7 @@ impl Field {
 
     /// The same for nodes that are asked for, as one program; nothing if the field depends on none of them.
     pub(crate) fn pull_by(&self, cotangent: &Field, asked: &dyn Fn(u64) -> bool) -> Option<FieldGradients> {
-        let traced = |operand: &Operand| {
+        let traced = |operand: &FieldOperand| {
             operand.source.dtype().is_float() && operand.source.node().is_some_and(|node| asked(node.id))
         };
         let numbers: SmallVec<[u32; 4]> =
@@ -146,7 +147,7 @@ impl Field {
     /// The field of another value of the program, without operands that it does not need.
     pub(crate) fn with_result(&self, value: Register) -> Field {
         if let Instruction::Load(number) = self.program.instruction(value) {
-            let Operand { source, place } = self.operands[number as usize].clone();
+            let FieldOperand { source, place } = self.operands[number as usize].clone();
             return Field::of(&self.sizes, source, place);
         }
         let merged = Merged {
@@ -181,7 +182,7 @@ pub(crate) struct FieldGradients {
     /// The program, and its operands.
     field: Field,
     /// The node of each operand, the value of its gradient, and where that is added.
-    pulled: Vec<(Arc<Node>, Register, Place)>,
+    pulled: Vec<(Arc<Node>, Register, StridedPlace)>,
 }
 
 impl FieldGradients {
@@ -203,7 +204,7 @@ impl FieldGradients {
         let sizes = &self.field.sizes[..];
         let is_load = |value| matches!(self.field.program.instruction(value), Instruction::Load(_));
         // The loops of the first value with an element for each position, as these lie.
-        let whole = |place: &Place| {
+        let whole = |place: &StridedPlace| {
             place.table.is_none() && (0..sizes.len()).all(|axis| sizes[axis] == 1 || place.strides[axis] != 0)
         };
         let Some((_, _, place)) =
@@ -227,7 +228,7 @@ impl FieldGradients {
             return Ok(self.parts());
         }
         let computed = together(&self.field, &values, &order, self.pulled[0].0.dtype)?;
-        let place = Place::contiguous(sizes, &order);
+        let place = StridedPlace::contiguous(sizes, &order);
         let parts = self.pulled.into_iter().map(|(node, value, own)| {
             let field = match values.iter().position(|&computed| computed == value) {
                 Some(at) => Field::held(&self.field.sizes, &computed[at], place.clone()),
@@ -240,19 +241,19 @@ impl FieldGradients {
 }
 
 /// The kind of register that has the elements of a node as they are.
-fn node_kind(node: &Node) -> Option<Kind> {
+fn node_kind(node: &Node) -> Option<RegisterKind> {
     match node.dtype {
-        DType::F32 => Some(Kind::F32),
-        DType::F64 => Some(Kind::F64),
+        DType::F32 => Some(RegisterKind::F32),
+        DType::F64 => Some(RegisterKind::F64),
         _ => None,
     }
 }
 
 /// Fields over the same loops, put together: equal operands are one.
 struct Merged {
-    sizes: Loops<usize>,
+    sizes: PerLoop<usize>,
     build: Builder,
-    operands: Vec<Operand>,
+    operands: Vec<FieldOperand>,
     names: Option<Arc<[&'static str]>>,
 }
 
@@ -262,8 +263,9 @@ impl Merged {
     }
 
     /// The number of an operand.
-    fn operand(&mut self, operand: &Operand) -> u32 {
-        let same = |own: &Operand| own.source.is_same(&operand.source) && own.place.is_same(&operand.place);
+    fn operand(&mut self, operand: &FieldOperand) -> u32 {
+        let same =
+            |own: &FieldOperand| own.source.is_same(&operand.source) && own.place.is_same(&operand.place);
         let at = self.operands.iter().position(same).unwrap_or_else(|| {
             self.operands.push(operand.clone());
             self.operands.len() - 1
@@ -307,12 +309,14 @@ impl Merged {
     }
 }
 
-impl Source {
+impl FieldSource {
     /// Whether these are the same elements.
-    fn is_same(&self, other: &Source) -> bool {
+    fn is_same(&self, other: &FieldSource) -> bool {
         match (self, other) {
-            (Source::Memory(a), Source::Memory(b)) => core::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b)),
-            (Source::Position, Source::Position) => true,
+            (FieldSource::Memory(a), FieldSource::Memory(b)) => {
+                core::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b))
+            }
+            (FieldSource::Position, FieldSource::Position) => true,
             _ => false,
         }
     }

@@ -7,12 +7,12 @@ use crate::loops::rows::Rows;
 use crate::program::Register;
 use crate::trace::Field;
 use crate::trace::record::{Unrecorded, Writer};
-use crate::trace::rules::PullBacks;
+use crate::trace::rules::RulePullBacks;
 use std::sync::OnceLock;
 
 pub(super) struct Linked {
     pub(super) finish: fn(Writer<'_>, Register, &[usize], &Rows) -> Result<Field, Unrecorded>,
-    pub(super) pull_backs: PullBacks,
+    pub(super) pull_backs: RulePullBacks,
 }
 
 static LINKED: OnceLock<Linked> = OnceLock::new();
@@ -21,7 +21,7 @@ static LINKED: OnceLock<Linked> = OnceLock::new();
 pub(super) fn link() {
     LINKED.get_or_init(|| Linked {
         finish: |writer, value, sizes, rows| writer.finish_linked(value, sizes, rows),
-        pull_backs: PullBacks::ALL,
+        pull_backs: RulePullBacks::ALL,
     });
 }
 

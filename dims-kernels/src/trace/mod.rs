@@ -1,6 +1,6 @@
 //! Recorded programs: the steps that computed a tensor from others, as plain data, and their gradients.
 //!
-//! A [`Node`] stands for the elements of one buffer. Its [step](Step) says how they were computed: most are [parts](Part),
+//! A [`Node`] stands for the elements of one buffer. Its [step](NodeStep) says how they were computed: most are [parts](Part),
 //!
 //! ```text
 //! out[place] += program(operands)      over loops
@@ -67,15 +67,15 @@ impl<T: Send + Sync + 'static> Buffer<T> {
 }
 
 /// Sizes or strides of loops.
-pub type Loops<T> = SmallVec<[T; 6]>;
+pub type PerLoop<T> = SmallVec<[T; 6]>;
 
 /// Where elements lie along some loops: `offset + sum of position x stride`, plus an offset from a table.
 #[derive(Clone, Debug, Default)]
-pub struct Place {
+pub struct StridedPlace {
     /// The element at the origin of the loops.
     pub offset: isize,
     /// The stride along each loop.
-    pub strides: Loops<isize>,
+    pub strides: PerLoop<isize>,
     /// Offsets that are looked up, for elements at computed places.
     pub table: Option<Table>,
 }
@@ -89,7 +89,7 @@ pub struct Table {
     /// The least offset and the greatest.
     bounds: (isize, isize),
     /// The stride in the table along each loop.
-    strides: Loops<isize>,
+    strides: PerLoop<isize>,
 }
 
 impl Table {
@@ -106,12 +106,12 @@ impl Table {
         );
         let least = offsets.iter().copied().min().unwrap_or(0);
         let greatest = offsets.iter().copied().max().unwrap_or(0);
-        let strides = Place::contiguous(sizes, order).strides;
+        let strides = StridedPlace::contiguous(sizes, order).strides;
         Table { offsets: offsets.into(), start: 0, bounds: (least, greatest), strides }
     }
 
     /// The same offsets along other loops.
-    pub fn with_strides(&self, strides: Loops<isize>) -> Self {
+    pub fn with_strides(&self, strides: PerLoop<isize>) -> Self {
         Table { strides, ..self.clone() }
     }
 
@@ -126,19 +126,19 @@ impl Table {
     }
 }
 
-impl Place {
+impl StridedPlace {
     /// Elements at these strides.
     pub fn strided(offset: isize, strides: impl IntoIterator<Item = isize>) -> Self {
-        Place { offset, strides: strides.into_iter().collect(), table: None }
+        StridedPlace { offset, strides: strides.into_iter().collect(), table: None }
     }
 
     /// Elements that lie contiguously in an order of some of the loops, and are the same along the others.
     pub fn contiguous(sizes: &[usize], order: &[usize]) -> Self {
-        Place::strided(0, contiguous(order, sizes))
+        StridedPlace::strided(0, contiguous(order, sizes))
     }
 
     /// Whether two places are the same.
-    fn is_same(&self, other: &Place) -> bool {
+    fn is_same(&self, other: &StridedPlace) -> bool {
         let tables = match (&self.table, &other.table) {
             (None, None) => true,
             (Some(a), Some(b)) => {
@@ -178,13 +178,13 @@ impl Place {
     }
 
     /// The line of `len` elements that each element is on, if the loops go from line to line in equal steps; which element it is, a table can say.
-    fn of_lines(&self, sizes: &[usize], len: usize) -> Option<Place> {
+    fn of_lines(&self, sizes: &[usize], len: usize) -> Option<StridedPlace> {
         let len = isize::try_from(len).ok()?;
         let (line, at) = (self.offset.div_euclid(len), self.offset.rem_euclid(len));
         let (least, greatest) = self.table.as_ref().map_or((0, 0), |table| table.bounds);
         let is_whole = (0..sizes.len()).all(|axis| sizes[axis] == 1 || self.strides[axis] % len == 0);
         let strides = self.strides.iter().map(|stride| stride / len);
-        (is_whole && at + least >= 0 && at + greatest < len).then(|| Place::strided(line, strides))
+        (is_whole && at + least >= 0 && at + greatest < len).then(|| StridedPlace::strided(line, strides))
     }
 
     /// Whether the elements differ along a loop.
@@ -195,38 +195,38 @@ impl Place {
 
 /// The elements that an operand reads.
 #[derive(Clone)]
-pub enum Source {
+pub enum FieldSource {
     /// Elements in memory.
     Memory(Arc<dyn Held>),
     /// Positions along the loops.
     Position,
 }
 
-impl Source {
+impl FieldSource {
     /// The step that computed the elements, if they are traced.
     pub fn node(&self) -> Option<&Arc<Node>> {
         match self {
-            Source::Memory(held) => held.node(),
-            Source::Position => None,
+            FieldSource::Memory(held) => held.node(),
+            FieldSource::Position => None,
         }
     }
 
     /// The type of the elements.
     pub fn dtype(&self) -> DType {
         match self {
-            Source::Memory(held) => held.dtype().expect("programs read types that they know"),
-            Source::Position => DType::Isize,
+            FieldSource::Memory(held) => held.dtype().expect("programs read types that they know"),
+            FieldSource::Position => DType::Isize,
         }
     }
 }
 
 /// An operand of a program: elements along its loops.
 #[derive(Clone)]
-pub struct Operand {
+pub struct FieldOperand {
     /// The elements.
-    pub source: Source,
+    pub source: FieldSource,
     /// Where they lie along the loops.
-    pub place: Place,
+    pub place: StridedPlace,
 }
 
 /// `out[place] += program(operands)`, over the loops of the field.
@@ -235,11 +235,11 @@ pub struct Part {
     /// The summand.
     pub field: Field,
     /// Where.
-    pub place: Place,
+    pub place: StridedPlace,
 }
 
 /// How the elements of a node were computed.
-pub enum Step {
+pub enum NodeStep {
     /// They are a variable by which a gradient is asked for, and its name, if it has one.
     Variable(Option<Box<dyn Display + Send + Sync>>),
     /// The sum of parts, over zeros.
@@ -299,7 +299,7 @@ pub struct Node {
     /// How many elements there are.
     pub len: usize,
     /// How they were computed.
-    pub step: Step,
+    pub step: NodeStep,
     /// Where in the user's program.
     pub origin: Origin,
 }
@@ -308,7 +308,7 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 
 impl Node {
     /// A new step.
-    pub fn new(dtype: DType, len: usize, step: Step, origin: Origin) -> Arc<Self> {
+    pub fn new(dtype: DType, len: usize, step: NodeStep, origin: Origin) -> Arc<Self> {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         Arc::new(Node { id, dtype, len, step, origin })
     }
@@ -316,29 +316,29 @@ impl Node {
     /// A variable by which gradients are asked for, and its name, if it has one.
     pub fn variable(dtype: DType, len: usize, name: Option<Box<dyn Display + Send + Sync>>) -> Arc<Self> {
         link::link();
-        Node::new(dtype, len, Step::Variable(name), None)
+        Node::new(dtype, len, NodeStep::Variable(name), None)
     }
 
     /// The nodes that the step reads, as far as gradients go through them.
     pub fn inputs(&self) -> Vec<&Arc<Node>> {
         match &self.step {
-            Step::Variable(_) => Vec::new(),
-            Step::Parts(parts) => parts.iter().flat_map(|part| part.field.nodes()).collect(),
-            Step::Rule(rule) => rule.operands().into_iter().flat_map(Field::nodes).collect(),
+            NodeStep::Variable(_) => Vec::new(),
+            NodeStep::Parts(parts) => parts.iter().flat_map(|part| part.field.nodes()).collect(),
+            NodeStep::Rule(rule) => rule.operands().into_iter().flat_map(Field::nodes).collect(),
         }
     }
 
     /// What the step reads that is traced.
     fn sources(&self) -> Vec<&Arc<dyn Held>> {
         let fields = match &self.step {
-            Step::Variable(_) => Vec::new(),
-            Step::Parts(parts) => parts.iter().map(|part| &part.field).collect(),
-            Step::Rule(rule) => rule.operands(),
+            NodeStep::Variable(_) => Vec::new(),
+            NodeStep::Parts(parts) => parts.iter().map(|part| &part.field).collect(),
+            NodeStep::Rule(rule) => rule.operands(),
         };
         let operands = fields.into_iter().flat_map(|field| &field.operands);
         let held = operands.filter_map(|own| match &own.source {
-            Source::Memory(held) => Some(held),
-            Source::Position => None,
+            FieldSource::Memory(held) => Some(held),
+            FieldSource::Position => None,
         });
         held.filter(|held| held.node().is_some()).collect()
     }
@@ -347,13 +347,13 @@ impl Node {
 /// Long chains are dropped one by one, not by recursion.
 impl Drop for Node {
     fn drop(&mut self) {
-        fn take(step: &mut Step, open: &mut Vec<Source>) {
-            match core::mem::replace(step, Step::Variable(None)) {
-                Step::Variable(_) => {}
-                Step::Parts(parts) => {
+        fn take(step: &mut NodeStep, open: &mut Vec<FieldSource>) {
+            match core::mem::replace(step, NodeStep::Variable(None)) {
+                NodeStep::Variable(_) => {}
+                NodeStep::Parts(parts) => {
                     open.extend(parts.into_iter().flat_map(|part| part.field.into_sources()))
                 }
-                Step::Rule(mut rule) => {
+                NodeStep::Rule(mut rule) => {
                     open.extend(rule.take_operands().into_iter().flat_map(Field::into_sources))
                 }
             }
@@ -361,7 +361,7 @@ impl Drop for Node {
         let mut open = Vec::new();
         take(&mut self.step, &mut open);
         while let Some(source) = open.pop() {
-            let Source::Memory(held) = source else { continue };
+            let FieldSource::Memory(held) = source else { continue };
             let node = held.into_mark().and_then(|mark| mark.downcast::<Arc<Node>>().ok());
             if let Some(mut node) = node.and_then(|node| Arc::into_inner(*node)) {
                 take(&mut node.step, &mut open);

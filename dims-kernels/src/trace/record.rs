@@ -10,14 +10,16 @@ use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
 use crate::memory::elements::{Elements, ElementsMut, Reached};
 use crate::ops::Own;
-use crate::ops::code::{Binary, Code, DType, Kind, Number, Unary, each_dtype};
+use crate::ops::code::{BinaryOpcode, Code, DType, Number, RegisterKind, UnaryOpcode, each_dtype};
 use crate::program::interpreter::OperandSource;
 use crate::program::lowered::LoweredProgram;
 use crate::program::{Builder, Register};
 use crate::scalar::Element;
 use crate::trace::evaluate::mapped;
 use crate::trace::link::linked;
-use crate::trace::{Field, Held, Operand, Place, Source, Table, names_of_variables, registry};
+use crate::trace::{
+    Field, FieldOperand, FieldSource, Held, StridedPlace, Table, names_of_variables, registry,
+};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -45,7 +47,7 @@ impl From<Error> for Unrecorded {
 /// Takes down the program of an expression, and its operands in the order of their rows of strides.
 pub struct Writer<'w> {
     build: Builder,
-    leaves: Vec<Leaf<'w>>,
+    leaves: Vec<RecordedLeaf<'w>>,
     rows: usize,
     opaque: Option<&'static str>,
     traced: bool,
@@ -74,10 +76,10 @@ macro_rules! by_each_type {
     };
 }
 
-struct Leaf<'w> {
+struct RecordedLeaf<'w> {
     /// The number of its row.
     row: usize,
-    memory: Memory<'w>,
+    memory: LeafMemory<'w>,
     /// Computed indices: the value, the stride and the size of the axis.
     indices: SmallVec<[(Register, isize, usize); 1]>,
 }
@@ -95,7 +97,7 @@ impl TypeName {
     }
 }
 
-enum Memory<'w> {
+enum LeafMemory<'w> {
     /// Memory that is shared, and the element at the origin.
     Shared(Arc<dyn Held>, isize),
     /// Borrowed memory: a program that replaces a kernel reads it where it is, and a field has a copy.
@@ -124,7 +126,7 @@ impl<'w> Borrowed<'w> {
 }
 
 /// How a leaf lies along loops.
-struct Along<'a> {
+struct LeafStrides<'a> {
     sizes: &'a [usize],
     /// The loops along which it varies.
     order: &'a [usize],
@@ -158,8 +160,8 @@ impl<'w> Writer<'w> {
         Writer { build: Builder::exact(), exact: true, ..Writer::default() }
     }
 
-    fn push(&mut self, memory: Memory<'w>) -> u32 {
-        self.leaves.push(Leaf { row: self.rows, memory, indices: SmallVec::new() });
+    fn push(&mut self, memory: LeafMemory<'w>) -> u32 {
+        self.leaves.push(RecordedLeaf { row: self.rows, memory, indices: SmallVec::new() });
         self.rows += 1;
         (self.leaves.len() - 1) as u32
     }
@@ -179,7 +181,7 @@ impl<'w> Writer<'w> {
         held: Option<Arc<dyn Held>>,
     ) -> Register {
         let Some(dtype) = DType::of_id(element.id) else {
-            self.push(Memory::Position);
+            self.push(LeafMemory::Position);
             return self.opaque(element.name);
         };
         let held = if self.exact { None } else { held.or_else(|| registry::find(start)) };
@@ -188,9 +190,9 @@ impl<'w> Writer<'w> {
                 self.traced |= held.node().is_some();
                 // (An operand without elements may begin anywhere.)
                 let offset = (start as isize).wrapping_sub(held.start() as isize) / dtype.bytes() as isize;
-                Memory::Shared(held, offset)
+                LeafMemory::Shared(held, offset)
             }
-            None => Memory::Borrowed(Borrowed { start, dtype, reached, memory: PhantomData }),
+            None => LeafMemory::Borrowed(Borrowed { start, dtype, reached, memory: PhantomData }),
         };
         let number = self.push(memory);
         if self.exact && !dtype.is_exact() {
@@ -202,7 +204,7 @@ impl<'w> Writer<'w> {
 
     /// A row that nothing is read along.
     pub fn skip(&mut self) {
-        self.push(Memory::Position);
+        self.push(LeafMemory::Position);
     }
 
     /// Places that the results are written to, whose elements are the first operand of a program that replaces a kernel.
@@ -220,7 +222,7 @@ impl<'w> Writer<'w> {
 
     /// Positions along the loops, as their row says.
     pub fn position(&mut self) -> Register {
-        let number = self.push(Memory::Position);
+        let number = self.push(LeafMemory::Position);
         self.build.position(number)
     }
 
@@ -249,11 +251,13 @@ impl<'w> Writer<'w> {
 
     /// Whether programs compute each bit of a result as the operation does, or panic as it does. (Quotients of integers by 0 are 0 in programs, and constants are floats.)
     fn is_exact(&self, code: Code, operands: &[Register]) -> bool {
-        let of_integers = operands.iter().any(|&operand| self.build.kind(operand) == Kind::Int);
+        let of_integers = operands.iter().any(|&operand| self.build.kind(operand) == RegisterKind::Int);
         match code {
             Code::Cast(to) => to.is_exact(),
-            Code::Unary(Unary::Clamp(..) | Unary::LeakyRelu(_)) => !of_integers,
-            Code::Binary(Binary::Div | Binary::Rem | Binary::Remainder | Binary::FloorDiv) => !of_integers,
+            Code::Unary(UnaryOpcode::Clamp(..) | UnaryOpcode::LeakyRelu(_)) => !of_integers,
+            Code::Binary(
+                BinaryOpcode::Div | BinaryOpcode::Rem | BinaryOpcode::Remainder | BinaryOpcode::FloorDiv,
+            ) => !of_integers,
             Code::Unary(_) | Code::Binary(_) | Code::Same | Code::Left | Code::Right => true,
             Code::Opaque => false,
         }
@@ -281,7 +285,7 @@ impl<'w> Writer<'w> {
     /// An operation that programs do not know.
     pub fn opaque(&mut self, name: &'static str) -> Register {
         self.opaque.get_or_insert(name);
-        self.build.float(f64::NAN, Kind::F64)
+        self.build.float(f64::NAN, RegisterKind::F64)
     }
 
     /// Whether an operand is traced.
@@ -292,7 +296,7 @@ impl<'w> Writer<'w> {
     /// The names of the variables that the operands depend on.
     pub fn names_of_variables(&self) -> Vec<String> {
         names_of_variables(self.leaves.iter().filter_map(|leaf| match &leaf.memory {
-            Memory::Shared(held, _) => held.node(),
+            LeafMemory::Shared(held, _) => held.node(),
             _ => None,
         }))
     }
@@ -320,7 +324,7 @@ impl<'w> Writer<'w> {
                 return None;
             }
             sources.push(match leaf.memory {
-                Memory::Borrowed(Borrowed { start, dtype, reached, .. }) => {
+                LeafMemory::Borrowed(Borrowed { start, dtype, reached, .. }) => {
                     // SAFETY: whoever runs the program promises that the positions of the nest are elements.
                     unsafe { OperandSource::new(start, dtype, None) }.reaching(reached)
                 }
@@ -353,7 +357,7 @@ impl<'w> Writer<'w> {
             return Err(error(operation, names));
         }
         let Writer { build, leaves, .. } = self;
-        let mut operands: Vec<Operand> = Vec::with_capacity(leaves.len());
+        let mut operands: Vec<FieldOperand> = Vec::with_capacity(leaves.len());
         // Indices are made of operands that have rows behind their own.
         for leaf in leaves.iter().rev() {
             let strides = rows.row(leaf.row);
@@ -376,9 +380,9 @@ impl<'w> Writer<'w> {
 
 /// The offsets that the computed indices of a leaf add, over the loops along which they vary.
 fn table(
-    leaf: &Leaf<'_>,
+    leaf: &RecordedLeaf<'_>,
     build: &Builder,
-    later: &[Operand],
+    later: &[FieldOperand],
     sizes: &[usize],
     number: &dyn Fn(u32) -> u32,
 ) -> Result<(Vec<isize>, SmallVec<[usize; 8]>), Unrecorded> {
@@ -409,21 +413,21 @@ fn table(
 }
 
 /// An operand that stands for elements of a type which are never taken.
-fn nothing(dtype: DType, sizes: &[usize]) -> Operand {
+fn nothing(dtype: DType, sizes: &[usize]) -> FieldOperand {
     fn any<T: Element>() -> Arc<dyn Held> {
         Buffer::from(alloc::vec![T::default()]).held()
     }
-    let source = Source::Memory(by_type!(dtype, any, ()));
-    Operand { source, place: Place::strided(0, sizes.iter().map(|_| 0)) }
+    let source = FieldSource::Memory(by_type!(dtype, any, ()));
+    FieldOperand { source, place: StridedPlace::strided(0, sizes.iter().map(|_| 0)) }
 }
 
-impl Leaf<'_> {
+impl RecordedLeaf<'_> {
     /// The type of the elements.
     fn dtype(&self) -> DType {
         match &self.memory {
-            Memory::Shared(held, _) => held.dtype().expect("programs read types that they know"),
-            Memory::Borrowed(borrowed) => borrowed.dtype,
-            Memory::Position => DType::Isize,
+            LeafMemory::Shared(held, _) => held.dtype().expect("programs read types that they know"),
+            LeafMemory::Borrowed(borrowed) => borrowed.dtype,
+            LeafMemory::Position => DType::Isize,
         }
     }
 
@@ -433,7 +437,7 @@ impl Leaf<'_> {
         offset: isize,
         strides: &[isize],
         table: Option<(Vec<isize>, SmallVec<[usize; 8]>)>,
-    ) -> Result<Operand, Unrecorded> {
+    ) -> Result<FieldOperand, Unrecorded> {
         let is_empty = sizes.contains(&0);
         if !is_empty && self.indices.iter().any(|&(_, _, size)| size == 0) {
             // There is no element, so none is taken.
@@ -441,30 +445,34 @@ impl Leaf<'_> {
         }
         let strides = || sizes.iter().zip(strides).map(|(&size, &stride)| if size == 1 { 0 } else { stride });
         Ok(match &self.memory {
-            Memory::Position => {
-                Operand { source: Source::Position, place: Place::strided(offset, strides()) }
-            }
-            Memory::Shared(held, start) => {
-                let mut place = Place::strided(start + offset, strides());
+            LeafMemory::Position => FieldOperand {
+                source: FieldSource::Position,
+                place: StridedPlace::strided(offset, strides()),
+            },
+            LeafMemory::Shared(held, start) => {
+                let mut place = StridedPlace::strided(start + offset, strides());
                 place.table = table.map(|(offsets, order)| Table::new(offsets, sizes, &order));
-                Operand { source: Source::Memory(Arc::clone(held)), place }
+                FieldOperand { source: FieldSource::Memory(Arc::clone(held)), place }
             }
             // (Arrays without elements have strides of 0, also along axes without elements.)
-            Memory::Borrowed(borrowed) if is_empty => nothing(borrowed.dtype, sizes),
-            Memory::Borrowed(borrowed) => {
+            LeafMemory::Borrowed(borrowed) if is_empty => nothing(borrowed.dtype, sizes),
+            LeafMemory::Borrowed(borrowed) => {
                 let strides: SmallVec<[isize; 8]> = strides().collect();
                 let in_table = |axis: &usize| table.as_ref().is_some_and(|(_, order)| order.contains(axis));
                 let order: SmallVec<[usize; 8]> =
                     (0..sizes.len()).filter(|axis| strides[*axis] != 0 || in_table(axis)).collect();
                 // The table along all loops of the copy.
                 let spread = table.map(|(offsets, own)| {
-                    let along = Place::contiguous(sizes, &own).strides;
+                    let along = StridedPlace::contiguous(sizes, &own).strides;
                     positions(sizes, &order, &along).map(|at| offsets[at as usize]).collect::<Vec<_>>()
                 });
                 let along =
-                    Along { sizes, order: &order, offset, strides: &strides, table: spread.as_deref() };
+                    LeafStrides { sizes, order: &order, offset, strides: &strides, table: spread.as_deref() };
                 let held = by_type!(borrowed.dtype, copied, (*borrowed, &along))?;
-                Operand { source: Source::Memory(held), place: Place::contiguous(sizes, &order) }
+                FieldOperand {
+                    source: FieldSource::Memory(held),
+                    place: StridedPlace::contiguous(sizes, &order),
+                }
             }
         })
     }
@@ -498,9 +506,9 @@ fn positions<'a>(
 }
 
 /// A copy of borrowed elements, in the order of the loops.
-fn copied<T: Element>(borrowed: Borrowed<'_>, along: &Along<'_>) -> Result<Arc<dyn Held>, Error> {
+fn copied<T: Element>(borrowed: Borrowed<'_>, along: &LeafStrides<'_>) -> Result<Arc<dyn Held>, Error> {
     let elements = borrowed.elements::<T>();
-    let Along { sizes, order, offset, strides, table } = *along;
+    let LeafStrides { sizes, order, offset, strides, table } = *along;
     let len = order.iter().map(|&axis| sizes[axis]).product();
     let Some(table) = table else {
         let mut rows = Rows::new(sizes.len());

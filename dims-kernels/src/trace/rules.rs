@@ -5,53 +5,53 @@ mod lines;
 mod recurrence;
 
 pub use attention::Attention;
-pub use lines::Along;
+pub use lines::LineRule;
 pub use recurrence::Recurrence;
 
 use crate::error::Error;
-use crate::ops::code::{Binary, DType, Reduction, Unary};
+use crate::ops::code::{BinaryOpcode, DType, ReductionKind, UnaryOpcode};
 use crate::program::{Builder, Register};
 use crate::trace::link::linked;
-use crate::trace::{Field, Held, Node, Part, Place, Rule, evaluate};
+use crate::trace::{Field, Held, Node, Part, Rule, StridedPlace, evaluate};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-type Parts = Vec<(Arc<Node>, Part)>;
+type NodeParts = Vec<(Arc<Node>, Part)>;
 
-type PullBack<R> = fn(&R, &Arc<dyn Held>, Arc<dyn Held>, bool) -> Result<Parts, Error>;
+type RulePullBack<R> = fn(&R, &Arc<dyn Held>, Arc<dyn Held>, bool) -> Result<NodeParts, Error>;
 
 /// The pull-backs of these rules, which programs without gradients do not link: see [`link`](super::link).
-pub(super) struct PullBacks {
-    reduced: PullBack<Reduced>,
-    along: PullBack<Along>,
-    along_parts: fn(&Along, &Arc<dyn Held>, &[Part]) -> Result<Option<Parts>, Error>,
-    attention: PullBack<Attention>,
-    recurrence: PullBack<Recurrence>,
+pub(super) struct RulePullBacks {
+    reduced: RulePullBack<ReductionRule>,
+    along: RulePullBack<LineRule>,
+    along_parts: fn(&LineRule, &Arc<dyn Held>, &[Part]) -> Result<Option<NodeParts>, Error>,
+    attention: RulePullBack<Attention>,
+    recurrence: RulePullBack<Recurrence>,
 }
 
-impl PullBacks {
-    pub(super) const ALL: PullBacks = PullBacks {
-        reduced: Reduced::pull_back,
-        along: Along::pull_back,
-        along_parts: Along::pull_back_parts,
+impl RulePullBacks {
+    pub(super) const ALL: RulePullBacks = RulePullBacks {
+        reduced: ReductionRule::pull_back,
+        along: LineRule::pull_back,
+        along_parts: LineRule::pull_back_parts,
         attention: Attention::pull_back,
         recurrence: Recurrence::pull_back,
     };
 }
 
-fn pull_backs() -> &'static PullBacks {
+fn pull_backs() -> &'static RulePullBacks {
     &linked().pull_backs
 }
 
 /// Elements that lie contiguously in an order of loops, to be read along all loops.
 fn along(sizes: &[usize], held: &Arc<dyn Held>, order: &[usize]) -> Field {
-    Field::held(sizes, held, Place::contiguous(sizes, order))
+    Field::held(sizes, held, StridedPlace::contiguous(sizes, order))
 }
 
 /// The sums of a field over all loops but some, contiguous in the order of these.
 pub fn sum(field: Field, kept: &[usize], dtype: DType, recorded: bool) -> Result<Arc<dyn Held>, Error> {
     let len = kept.iter().map(|&axis| field.sizes[axis]).product();
-    let place = Place::contiguous(&field.sizes, kept);
+    let place = StridedPlace::contiguous(&field.sizes, kept);
     evaluate(&[Part { field, place }], len, dtype, recorded)
 }
 
@@ -67,7 +67,7 @@ fn constant(build: &mut Builder, like: Register, value: f64) -> Register {
 }
 
 /// A reduction of a field over some loops; the result lies contiguously in the order of the others.
-pub struct Reduced {
+pub struct ReductionRule {
     /// The operand.
     pub field: Field,
     /// The loops of the result.
@@ -75,26 +75,26 @@ pub struct Reduced {
     /// The others.
     pub reduced: Vec<usize>,
     /// How.
-    pub reduction: Reduction,
+    pub reduction: ReductionKind,
     /// The type of the result.
     pub dtype: DType,
 }
 
-impl Reduced {
+impl ReductionRule {
     fn count(&self) -> f64 {
         self.reduced.iter().map(|&axis| self.field.sizes[axis] as f64).product()
     }
 
     /// The step as parts, if it is a sum, or a mean.
     pub fn as_sum(&self) -> Option<Part> {
-        let place = Place::contiguous(&self.field.sizes, &self.kept);
+        let place = StridedPlace::contiguous(&self.field.sizes, &self.kept);
         match self.reduction {
-            Reduction::Sum => Some(Part { field: self.field.clone(), place }),
-            Reduction::Mean => {
+            ReductionKind::Sum => Some(Part { field: self.field.clone(), place }),
+            ReductionKind::Mean => {
                 let share = 1.0 / self.count();
                 let field = self.field.map([], |build, z, []| {
                     let share = constant(build, z, share);
-                    build.binary(Binary::Mul, z, share)
+                    build.binary(BinaryOpcode::Mul, z, share)
                 });
                 Some(Part { field, place })
             }
@@ -103,7 +103,7 @@ impl Reduced {
     }
 }
 
-impl Rule for Reduced {
+impl Rule for ReductionRule {
     fn name(&self) -> &'static str {
         "reduction"
     }
@@ -117,99 +117,107 @@ impl Rule for Reduced {
         vec![Field { operands, ..self.field.clone() }]
     }
 
-    fn pull(&self, value: &Arc<dyn Held>, cotangent: Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
+    fn pull(
+        &self,
+        value: &Arc<dyn Held>,
+        cotangent: Arc<dyn Held>,
+        recorded: bool,
+    ) -> Result<NodeParts, Error> {
         (pull_backs().reduced)(self, value, cotangent, recorded)
     }
 }
 
-impl Reduced {
+impl ReductionRule {
     pub(super) fn pull_back(
         &self,
         value: &Arc<dyn Held>,
         cotangent: Arc<dyn Held>,
         recorded: bool,
-    ) -> Result<Parts, Error> {
-        let Reduced { field, kept, dtype, .. } = self;
+    ) -> Result<NodeParts, Error> {
+        let ReductionRule { field, kept, dtype, .. } = self;
         let sizes = &field.sizes[..];
         let (y, dy) = (along(sizes, value, kept), along(sizes, &cotangent, kept));
         let given = match self.reduction {
-            Reduction::Sum | Reduction::Mean => unreachable!("sums are parts"),
-            Reduction::Max | Reduction::Min => {
+            ReductionKind::Sum | ReductionKind::Mean => unreachable!("sums are parts"),
+            ReductionKind::Max | ReductionKind::Min => {
                 let is_best = field.map([&y], |build, z, [y]| {
-                    let same = build.binary(Binary::Eq, z, y);
+                    let same = build.binary(BinaryOpcode::Eq, z, y);
                     let (one, zero) = (constant(build, z, 1.0), constant(build, z, 0.0));
                     build.select(same, one, zero)
                 });
                 let ties = along(sizes, &sum(is_best, kept, *dtype, false)?, kept);
                 field.map([&y, &dy, &ties], |build, z, [y, dy, ties]| {
-                    let (same, share) = (build.binary(Binary::Eq, z, y), build.binary(Binary::Div, dy, ties));
+                    let (same, share) =
+                        (build.binary(BinaryOpcode::Eq, z, y), build.binary(BinaryOpcode::Div, dy, ties));
                     let zero = constant(build, z, 0.0);
                     build.select(same, share, zero)
                 })
             }
-            Reduction::LogSumExp => field.map([&y, &dy], |build, z, [y, dy]| {
+            ReductionKind::LogSumExp => field.map([&y, &dy], |build, z, [y, dy]| {
                 // (Where the result is infinite, nothing is subtracted: the difference would be not-a-number.)
-                let (finite, zero) = (build.unary(Unary::IsFinite, y), constant(build, z, 0.0));
+                let (finite, zero) = (build.unary(UnaryOpcode::IsFinite, y), constant(build, z, 0.0));
                 let shift = build.select(finite, y, zero);
-                let difference = build.binary(Binary::Sub, z, shift);
-                let share = build.unary(Unary::Exp, difference);
-                build.binary(Binary::Chain, dy, share)
+                let difference = build.binary(BinaryOpcode::Sub, z, shift);
+                let share = build.unary(UnaryOpcode::Exp, difference);
+                build.binary(BinaryOpcode::Chain, dy, share)
             }),
-            Reduction::Variance { ddof, root } => {
+            ReductionKind::Variance { ddof, root } => {
                 let (count, share) = (self.count(), 1.0 / self.count());
                 let part = field.map([], |build, z, []| {
                     let share = constant(build, z, share);
-                    build.binary(Binary::Mul, z, share)
+                    build.binary(BinaryOpcode::Mul, z, share)
                 });
                 let mean = along(sizes, &sum(part, kept, *dtype, recorded)?, kept);
                 field.map([&y, &dy, &mean], |build, z, [y, dy, mean]| {
-                    let difference = build.binary(Binary::Sub, z, mean);
+                    let difference = build.binary(BinaryOpcode::Sub, z, mean);
                     let scale = constant(build, z, if root { 1.0 } else { 2.0 } / (count - ddof));
-                    let slope = build.binary(Binary::Mul, difference, scale);
+                    let slope = build.binary(BinaryOpcode::Mul, difference, scale);
                     let slope = if root { quotient(build, slope, y) } else { slope };
-                    build.binary(Binary::Chain, dy, slope)
+                    build.binary(BinaryOpcode::Chain, dy, slope)
                 })
             }
-            Reduction::Norm => field.map([&y, &dy], |build, z, [y, dy]| {
+            ReductionKind::Norm => field.map([&y, &dy], |build, z, [y, dy]| {
                 let slope = quotient(build, z, y);
-                build.binary(Binary::Chain, dy, slope)
+                build.binary(BinaryOpcode::Chain, dy, slope)
             }),
-            Reduction::NormP(p) => field.map([&y, &dy], |build, z, [y, dy]| {
+            ReductionKind::NormP(p) => field.map([&y, &dy], |build, z, [y, dy]| {
                 // sign(z) (|z| / y)^(p - 1)
-                let (size, sign) = (build.unary(Unary::Abs, z), build.unary(Unary::Signum, z));
+                let (size, sign) = (build.unary(UnaryOpcode::Abs, z), build.unary(UnaryOpcode::Signum, z));
                 let ratio = quotient(build, size, y);
                 let exponent = constant(build, z, p - 1.0);
-                let power = build.binary(Binary::Powf, ratio, exponent);
-                let slope = build.binary(Binary::Chain, sign, power);
-                build.binary(Binary::Chain, dy, slope)
+                let power = build.binary(BinaryOpcode::Powf, ratio, exponent);
+                let slope = build.binary(BinaryOpcode::Chain, sign, power);
+                build.binary(BinaryOpcode::Chain, dy, slope)
             }),
-            Reduction::Prod => {
+            ReductionKind::Prod => {
                 // The product of the others: without zeros that is `y / z`; with one, it is the product of the others at the zero, else 0.
                 let is_zero = field.map([], |build, z, []| {
                     let (zero, one) = (constant(build, z, 0.0), constant(build, z, 1.0));
-                    let same = build.binary(Binary::Eq, z, zero);
+                    let same = build.binary(BinaryOpcode::Eq, z, zero);
                     build.select(same, one, zero)
                 });
                 let zeros = along(sizes, &sum(is_zero, kept, *dtype, false)?, kept);
                 let others = field.map([], |build, z, []| {
                     let (zero, one) = (constant(build, z, 0.0), constant(build, z, 1.0));
-                    let same = build.binary(Binary::Eq, z, zero);
+                    let same = build.binary(BinaryOpcode::Eq, z, zero);
                     build.select(same, one, z)
                 });
                 let others = along(sizes, &product(others, kept, &self.reduced, *dtype, recorded)?, kept);
                 field.map([&dy, &zeros, &others], |build, z, [dy, zeros, others]| {
                     let (zero, one) = (constant(build, z, 0.0), constant(build, z, 1.0));
-                    let (none, single) =
-                        (build.binary(Binary::Eq, zeros, zero), build.binary(Binary::Eq, zeros, one));
-                    let at_zero = build.binary(Binary::Eq, z, zero);
-                    let quotient = build.binary(Binary::Div, others, z);
-                    let only = build.binary(Binary::And, single, at_zero);
+                    let (none, single) = (
+                        build.binary(BinaryOpcode::Eq, zeros, zero),
+                        build.binary(BinaryOpcode::Eq, zeros, one),
+                    );
+                    let at_zero = build.binary(BinaryOpcode::Eq, z, zero);
+                    let quotient = build.binary(BinaryOpcode::Div, others, z);
+                    let only = build.binary(BinaryOpcode::And, single, at_zero);
                     let with_one = build.select(only, others, zero);
                     let slope = build.select(none, quotient, with_one);
-                    build.binary(Binary::Chain, dy, slope)
+                    build.binary(BinaryOpcode::Chain, dy, slope)
                 })
             }
-            Reduction::Opaque => unreachable!("what has no derivative is not recorded"),
+            ReductionKind::Opaque => unreachable!("what has no derivative is not recorded"),
         };
         Ok(field.pull(&given))
     }
@@ -218,7 +226,7 @@ impl Reduced {
 /// `a / b`, and 0 where `b` is.
 fn quotient(build: &mut Builder, a: Register, b: Register) -> Register {
     let zero = constant(build, a, 0.0);
-    let (none, quotient) = (build.binary(Binary::Eq, b, zero), build.binary(Binary::Div, a, b));
+    let (none, quotient) = (build.binary(BinaryOpcode::Eq, b, zero), build.binary(BinaryOpcode::Div, a, b));
     build.select(none, zero, quotient)
 }
 
@@ -234,7 +242,12 @@ fn product(
     if !recorded || field.nodes().next().is_none() {
         return Ok(data);
     }
-    let rule =
-        Reduced { field, kept: kept.to_vec(), reduced: reduced.to_vec(), reduction: Reduction::Prod, dtype };
+    let rule = ReductionRule {
+        field,
+        kept: kept.to_vec(),
+        reduced: reduced.to_vec(),
+        reduction: ReductionKind::Prod,
+        dtype,
+    };
     super::evaluate::with_rule(data, rule)
 }

@@ -14,18 +14,19 @@
 //! ```
 
 use crate::error::Error;
+use crate::loops::axes::Order;
 use crate::memory::buffer::Buffer;
-use crate::ops::code::{Binary, Number};
-use crate::program::interpreter::Output;
+use crate::ops::code::{BinaryOpcode, Number};
+use crate::program::interpreter::ProgramOutput;
 use crate::scalar::Real;
-use crate::trace::evaluate::{Order, kept, mapped, sum_of};
-use crate::trace::{Field, Part, Place, Source};
+use crate::trace::evaluate::{kept, mapped, sum_of};
+use crate::trace::{Field, FieldSource, Part, StridedPlace};
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// Two loops along which a place has the same stride: positions of a window, and places within it.
 #[derive(Clone, Copy)]
-struct Window {
+struct WindowLoops {
     position: usize,
     within: usize,
     /// How many places a window has beside its first.
@@ -33,12 +34,12 @@ struct Window {
 }
 
 /// The windows of a place, each shorter than half of its positions; none if there is another pattern.
-fn windows(place: &Place, sizes: &[usize]) -> SmallVec<[Window; 2]> {
+fn windows(place: &StridedPlace, sizes: &[usize]) -> SmallVec<[WindowLoops; 2]> {
     if place.table.is_some() || sizes.contains(&0) {
         return SmallVec::new();
     }
     let order = kept(place, sizes);
-    let mut found: SmallVec<[Window; 2]> = SmallVec::new();
+    let mut found: SmallVec<[WindowLoops; 2]> = SmallVec::new();
     for pair in order.windows(2) {
         let (within, position) = (pair[0], pair[1]);
         if place.strides[within] != place.strides[position] {
@@ -48,7 +49,7 @@ fn windows(place: &Place, sizes: &[usize]) -> SmallVec<[Window; 2]> {
         if 2 * beside > sizes[position] || found.last().is_some_and(|last| last.position == within) {
             return SmallVec::new();
         }
-        found.push(Window { position, within, beside });
+        found.push(WindowLoops { position, within, beside });
     }
     found
 }
@@ -66,7 +67,7 @@ fn support(field: &Field) -> Order {
 /// position, and the others do not depend on positions.
 ///
 /// The zeros beside the positions are multiplied by the other factors, so these must be finite.
-pub(super) fn gathered<T: Output + Real>(part: &Part) -> Result<Option<Part>, Error> {
+pub(super) fn gathered<T: ProgramOutput + Real>(part: &Part) -> Result<Option<Part>, Error> {
     let Part { field, place } = part;
     let windows = windows(place, &field.sizes);
     let Some(&first) = windows.first() else { return Ok(None) };
@@ -75,7 +76,7 @@ pub(super) fn gathered<T: Output + Real>(part: &Part) -> Result<Option<Part>, Er
         factors.into_iter().map(|value| field.with_result(value)).collect();
     let Some(at) = factors.iter().position(|own| varies(own, first.position)) else { return Ok(None) };
     let given = factors.swap_remove(at);
-    let fits = |window: &Window| {
+    let fits = |window: &WindowLoops| {
         varies(&given, window.position)
             && !varies(&given, window.within)
             && factors.iter().any(|own| varies(own, window.within))
@@ -93,7 +94,7 @@ pub(super) fn gathered<T: Output + Real>(part: &Part) -> Result<Option<Part>, Er
     product.names.clone_from(&field.names);
     for factor in &factors {
         let Some(reversed) = reversed::<T>(factor, &windows, &sizes)? else { return Ok(None) };
-        product = product.map([&reversed], |build, a, [b]| build.binary(Binary::Mul, a, b));
+        product = product.map([&reversed], |build, a, [b]| build.binary(BinaryOpcode::Mul, a, b));
     }
     let mut place = place.clone();
     windows.iter().for_each(|window| place.strides[window.within] = 0);
@@ -101,15 +102,15 @@ pub(super) fn gathered<T: Output + Real>(part: &Part) -> Result<Option<Part>, Er
 }
 
 /// The elements of each position with zeros before and behind them, along loops of these sizes: within a window the last position comes first.
-fn beside_zeros<T: Output + Real>(
+fn beside_zeros<T: ProgramOutput + Real>(
     given: &Field,
-    windows: &[Window],
+    windows: &[WindowLoops],
     sizes: &[usize],
 ) -> Result<Field, Error> {
     let axes = support(given);
     let mut padded = given.sizes.clone();
     windows.iter().for_each(|window| padded[window.position] += 2 * window.beside);
-    let mut lying = Place::contiguous(&padded, &axes);
+    let mut lying = StridedPlace::contiguous(&padded, &axes);
     let mut place = lying.clone();
     for window in windows {
         place.offset += window.beside as isize * lying.strides[window.position];
@@ -117,13 +118,13 @@ fn beside_zeros<T: Output + Real>(
     }
     let len = axes.iter().map(|&axis| padded[axis]).product();
     let data = sum_of::<T>(&[Part { field: given.only(&axes), place }], len)?;
-    Ok(Field::of(sizes, Source::Memory(Buffer::from(data).held()), lying))
+    Ok(Field::of(sizes, FieldSource::Memory(Buffer::from(data).held()), lying))
 }
 
 /// The elements of another factor along loops of these sizes, from the last place of each window to the first; nothing if one of them is not finite.
-fn reversed<T: Output + Real>(
+fn reversed<T: ProgramOutput + Real>(
     factor: &Field,
-    windows: &[Window],
+    windows: &[WindowLoops],
     sizes: &[usize],
 ) -> Result<Option<Field>, Error> {
     let axes = support(factor);
@@ -131,11 +132,11 @@ fn reversed<T: Output + Real>(
     if !data.iter().all(|value| value.is_finite()) {
         return Ok(None);
     }
-    let mut place = Place::contiguous(&factor.sizes, &axes);
+    let mut place = StridedPlace::contiguous(&factor.sizes, &axes);
     for window in windows {
         let stride = &mut place.strides[window.within];
         place.offset += window.beside as isize * *stride;
         *stride = -*stride;
     }
-    Ok(Some(Field::of(sizes, Source::Memory(Buffer::from(data).held()), place)))
+    Ok(Some(Field::of(sizes, FieldSource::Memory(Buffer::from(data).held()), place)))
 }

@@ -5,8 +5,8 @@ use crate::placed::{Placed, Value, assert_same, positions};
 use smallvec::SmallVec;
 use typed_dims_kernels::compiled::contract;
 use typed_dims_kernels::contract::target::Target;
-use typed_dims_kernels::contract::{LoopAxes, Operand, Operands, is_worthwhile};
-use typed_dims_kernels::loops::axes::Axes;
+use typed_dims_kernels::contract::{ContractionFactor, ContractionFactors, LoopAxes, is_worthwhile};
+use typed_dims_kernels::loops::axes::AxisSet;
 use typed_dims_kernels::scalar::Num;
 
 /// A contraction of `f32`, `f64` or integers.
@@ -51,7 +51,7 @@ fn contraction<T: Num + Value>(choices: &mut Choices<'_>) {
     let factors: Vec<Factor<T>> = (0..choices.within(2, 3)).map(|_| Factor::new(choices, &sizes)).collect();
     let mut kept = choices.permutation(loops);
     kept.truncate(choices.within(0, loops));
-    let supports: Vec<Axes> = factors
+    let supports: Vec<AxisSet> = factors
         .iter()
         .map(|factor| {
             let varies = factor.axes.iter().filter(|&&axis| sizes[axis] != 1);
@@ -70,11 +70,13 @@ fn contraction<T: Num + Value>(choices: &mut Choices<'_>) {
         let place = kept.iter().fold(0, |place, &axis| place * sizes[axis] + at[axis]);
         expected[place] = expected[place].add(product);
     }
-    let operands = || -> Operands<'_, T> {
+    let operands = || -> ContractionFactors<'_, T> {
         factors
             .iter()
             // SAFETY: the strides are those of the factor, along loops of its sizes.
-            .map(|factor| unsafe { Operand::borrowed(factor.placed.elements(), factor.strides(loops)) })
+            .map(|factor| unsafe {
+                ContractionFactor::borrowed(factor.placed.elements(), factor.strides(loops))
+            })
             .collect()
     };
     let axes = LoopAxes { sizes: &sizes, name: &|_| "axis" };

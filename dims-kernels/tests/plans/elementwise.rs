@@ -4,7 +4,7 @@ use crate::choices::Choices;
 use crate::placed::{Placed, Value, assert_same, positions};
 use typed_dims_kernels::load::nodes::{BinaryKernel, Constant, UnaryKernel};
 use typed_dims_kernels::load::strided::Strided;
-use typed_dims_kernels::loops::nest::{Nest, Parts};
+use typed_dims_kernels::loops::nest::{Nest, NestParts};
 use typed_dims_kernels::loops::rows::Rows;
 use typed_dims_kernels::map::elementwise::collect;
 use typed_dims_kernels::map::update::{LoweredUpdate, update};
@@ -47,7 +47,7 @@ fn pass<T: Signed + Value>(choices: &mut Choices<'_>) {
         })
         .collect();
     let case = (&sizes, &order, [&a.strides, &b.strides]);
-    let parts: Parts = nest.split(0, choices.within(1, 4));
+    let parts: NestParts = nest.split(0, choices.within(1, 4));
     for parts in [std::slice::from_ref(&nest), &parts] {
         let found = collect(parts, lower, Destination::New(expected.len())).expect("nothing fails");
         assert_same(&found, &expected, &(case, parts.len()));
@@ -68,7 +68,7 @@ fn reused<T: Signed + Value>(x: &[T], sizes: &[usize], parts: usize) {
     let mut rows = Rows::new(sizes.len());
     rows.push().copy_from_slice(&row_major(sizes));
     let order: Vec<usize> = (0..sizes.len()).collect();
-    let parts: Parts = Nest::map(sizes, &order, &rows).split(0, parts);
+    let parts: NestParts = Nest::map(sizes, &order, &rows).split(0, parts);
     let lower = |nest| {
         // SAFETY: the row counts through the elements.
         let a = unsafe { Strided::<T, ()>::new(elements, Nest::operands(nest).next_row(), ()) };
@@ -102,6 +102,6 @@ fn addition<T: Signed + Value>(choices: &mut Choices<'_>) {
         LoweredUpdate { row, indices: (), value: a.reader(&mut operands) }
     };
     // SAFETY: the first row of the nest has the strides of `c`, along axes of its sizes.
-    unsafe { update(&nest, &mut Parts::new(), c.elements_mut(), lower, Add) }.expect("nothing fails");
+    unsafe { update(&nest, &mut NestParts::new(), c.elements_mut(), lower, Add) }.expect("nothing fails");
     c.assert_same(&expected, &case);
 }

@@ -5,7 +5,7 @@ use crate::placed::{Placed, Value, assert_same, positions};
 use typed_dims_kernels::loops::nest::Nest;
 use typed_dims_kernels::loops::rows::Rows;
 use typed_dims_kernels::scalar::Num;
-use typed_dims_kernels::scan::{Along, Cumulate, ScanInput};
+use typed_dims_kernels::scan::{Cumulate, LineOp, ScanInput};
 
 /// Running sums along one axis, in any order of the result.
 pub fn lines(choices: &mut Choices<'_>) {

@@ -2,7 +2,7 @@
 
 use crate::choices::Choices;
 use typed_dims_kernels::load::strided::Strided;
-use typed_dims_kernels::loops::nest::Operands;
+use typed_dims_kernels::loops::nest::OperandRows;
 use typed_dims_kernels::memory::axes::Axis;
 use typed_dims_kernels::memory::elements::{Elements, ElementsMut};
 use typed_dims_kernels::scalar::Element;
@@ -138,7 +138,7 @@ impl<T: Value> Placed<T> {
     }
 
     /// A reader of the elements along the next row of a nest, over which it is to run. The nest was made of axes of these sizes, and the row of these strides.
-    pub fn reader<'k>(&'k self, operands: &mut Operands<'k>) -> Strided<'k, T, ()>
+    pub fn reader<'k>(&'k self, operands: &mut OperandRows<'k>) -> Strided<'k, T, ()>
     where
         T: Element,
     {

@@ -4,7 +4,7 @@ use crate::choices::Choices;
 use crate::placed::{Placed, Value, assert_same, positions};
 use num_complex::{Complex32, Complex64};
 use typed_dims_kernels::gemm::dispatch::{Route, multiply_by, route_of};
-use typed_dims_kernels::gemm::{Batch, Matrix, Product, multiply};
+use typed_dims_kernels::gemm::{Matrix, Product, StridedBatch, multiply};
 use typed_dims_kernels::scalar::Num;
 
 /// One product of each kind of element.
@@ -117,7 +117,7 @@ fn batch<T: Num + Value>(choices: &mut Choices<'_>) {
     let mut c = Placed::<T>::new(choices, &[count, m, n], false).poisoned();
     let strides =
         |placed: &Placed<T>| <[isize; 3]>::try_from(&*placed.strides).expect("there are three axes");
-    let batch = |c| Batch { count, m, k, n, a: strides(&a), b: strides(&b), c };
+    let batch = |c| StridedBatch { count, m, k, n, a: strides(&a), b: strides(&b), c };
     let sums: Vec<T> = positions(&[count, m, n])
         .map(|at| {
             let product = |p| a.at(&[at[0], at[1], p]).mul(b.at(&[at[0], p, at[2]]));

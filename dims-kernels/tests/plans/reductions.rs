@@ -4,11 +4,11 @@ use crate::choices::Choices;
 use crate::placed::{Placed, Value, assert_same, positions};
 use std::fmt::Debug;
 use typed_dims_kernels::load::nodes::BinaryKernel;
-use typed_dims_kernels::loops::nest::{Nest, Parts};
+use typed_dims_kernels::loops::nest::{Nest, NestParts};
 use typed_dims_kernels::loops::rows::Rows;
 use typed_dims_kernels::memory::destination::Destination;
 use typed_dims_kernels::ops::Mul;
-use typed_dims_kernels::reduce::reducers::{Arg, Max, Min, Prod, Sum};
+use typed_dims_kernels::reduce::reducers::{ArgExtremum, Max, Min, Prod, Sum};
 use typed_dims_kernels::reduce::{ReduceInput, Reducer, reduce};
 use typed_dims_kernels::scalar::{Num, Ordered};
 
@@ -99,7 +99,7 @@ fn reduction<T: Ordered + Value>(choices: &mut Choices<'_>) {
             };
             // (The number of an element is that along one reduced axis.)
             if axes.reduced.len() <= 1 {
-                check(&axes, &x, Arg::<true>, first);
+                check(&axes, &x, ArgExtremum::<true>, first);
             }
         }
     }
@@ -147,7 +147,7 @@ fn fused_sum<T: Num + Value>(choices: &mut Choices<'_>) {
         .map(|group| group.into_iter().fold(T::ZERO, T::add))
         .collect();
     let to = Destination::New(sums.len());
-    let found = reduce(&nest, &mut Parts::new(), lower, nest.positions(), to, 0, Sum);
+    let found = reduce(&nest, &mut NestParts::new(), lower, nest.positions(), to, 0, Sum);
     let case = (&axes.sizes, &axes.kept, &axes.reduced, [&a.strides, &b.strides]);
     assert_same(&found.expect("there is memory"), &sums, &case);
 }

@@ -9,7 +9,7 @@ use syn::{
 };
 
 /// What the attribute stands on.
-pub enum Input {
+pub enum BatchedInput {
     Function(Box<Function>),
     Block(Box<Methods>),
 }
@@ -28,7 +28,7 @@ pub enum Methods {
     Impl(ItemImpl),
 }
 
-impl Parse for Input {
+impl Parse for BatchedInput {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let ahead = input.fork();
         let _ = ahead.call(Attribute::parse_outer)?;
@@ -36,8 +36,8 @@ impl Parse for Input {
         let _: Option<Token![unsafe]> = ahead.parse()?;
         if ahead.peek(Token![trait]) || ahead.peek(Token![impl]) {
             return match input.parse()? {
-                Item::Trait(item) => Ok(Input::Block(Box::new(Methods::Trait(item)))),
-                Item::Impl(item) => Ok(Input::Block(Box::new(Methods::Impl(item)))),
+                Item::Trait(item) => Ok(BatchedInput::Block(Box::new(Methods::Trait(item)))),
+                Item::Impl(item) => Ok(BatchedInput::Block(Box::new(Methods::Impl(item)))),
                 item => Err(Error::new_spanned(item, EXPECTED)),
             };
         }
@@ -47,7 +47,7 @@ impl Parse for Input {
         if ahead.parse::<Signature>().is_err() {
             return Err(Error::new(ahead.span(), EXPECTED));
         }
-        input.parse().map(|function| Input::Function(Box::new(function)))
+        input.parse().map(|function| BatchedInput::Function(Box::new(function)))
     }
 }
 

@@ -36,7 +36,7 @@ const VALUES: [&str; 18] = [
 
 /// Refuses conditions on the tensors of these names.
 pub fn check(block: &Block, tensors: HashSet<String>, errors: &mut Errors) {
-    let mut bound = Bound(HashSet::new());
+    let mut bound = BoundNames(HashSet::new());
     bound.visit_block(block);
     // A name that is given to something else may be a number.
     let tensors = tensors.difference(&bound.0).cloned().collect();
@@ -44,9 +44,9 @@ pub fn check(block: &Block, tensors: HashSet<String>, errors: &mut Errors) {
 }
 
 /// The names that a body gives.
-struct Bound(HashSet<String>);
+struct BoundNames(HashSet<String>);
 
-impl Visit<'_> for Bound {
+impl Visit<'_> for BoundNames {
     fn visit_pat_ident(&mut self, pat: &PatIdent) {
         self.0.insert(pat.ident.to_string());
         visit::visit_pat_ident(self, pat);

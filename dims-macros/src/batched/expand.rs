@@ -303,7 +303,8 @@ impl<'b> Caller<'b> {
                 Some(row) => self.united[*row] = dims.to_token_stream(),
                 None => self.bounds.push(quote_spanned!(span=> #dims: #krate::NoFurther)),
             }
-            self.hold.extend(quote_spanned!(span=> let #name = #krate::unwrap(#krate::Held::new(#name));));
+            self.hold
+                .extend(quote_spanned!(span=> let #name = #krate::unwrap(#krate::HeldArgument::new(#name));));
             self.arguments.push(TokenStream::new());
         }
     }

@@ -9,7 +9,7 @@ mod expand;
 mod valid;
 
 use crate::pattern::errors::Errors;
-use ast::Input;
+use ast::BatchedInput;
 use proc_macro2::{TokenStream, TokenTree};
 
 /// Expands the attribute.
@@ -17,17 +17,17 @@ pub fn expand(attribute: TokenStream, item: TokenStream) -> TokenStream {
     if let Some(token) = attribute.into_iter().next() {
         return failed(&syn::Error::new(token.span(), "`#[batched]` takes nothing in parentheses"), &item);
     }
-    let input = match syn::parse2::<Input>(item.clone()) {
+    let input = match syn::parse2::<BatchedInput>(item.clone()) {
         Ok(input) => input,
         Err(error) => return failed(&error, &item),
     };
     let mut errors = Errors::default();
     let tokens = match input {
-        Input::Function(function) => match valid::check(*function, &mut errors) {
+        BatchedInput::Function(function) => match valid::check(*function, &mut errors) {
             Some(function) => expand::function(&function),
             None => TokenStream::new(),
         },
-        Input::Block(block) => block.expand(|function| {
+        BatchedInput::Block(block) => block.expand(|function| {
             let function = valid::check(function, &mut errors)?;
             Some(expand::function(&function))
         }),

@@ -1,6 +1,6 @@
 //! What users write: `[i, j in 0..n] => body` and `body => [i, j]`.
 
-use super::Notation;
+use super::LoopNotation;
 use super::tokens::wrap;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use syn::ext::IdentExt;
@@ -9,15 +9,15 @@ use syn::punctuated::Punctuated;
 use syn::{Block, Error, Expr, ExprBlock, Ident, Result, Stmt, Token, token};
 
 /// A whole call.
-pub struct Call {
+pub struct ComprehensionCall {
     /// The axes of the result.
-    pub axes: Vec<Axis>,
+    pub axes: Vec<ResultAxis>,
     /// What is computed, with its brackets [wrapped](super::tokens).
     pub body: Expr,
 }
 
 /// One axis of the result.
-pub enum Axis {
+pub enum ResultAxis {
     One(LoopRef),
     /// `(i, j)`: several loops, flattened into one axis.
     Group(Vec<LoopRef>),
@@ -32,32 +32,32 @@ pub struct LoopRef {
 }
 
 /// Reads a call.
-pub fn parse(input: TokenStream, notation: Notation) -> Result<Call> {
+pub fn parse(input: TokenStream, notation: LoopNotation) -> Result<ComprehensionCall> {
     let mut tokens: Vec<TokenTree> = input.into_iter().collect();
     let arrow = position_of_arrow(&tokens).ok_or_else(|| without_arrow(&tokens, notation))?;
     let right = tokens.split_off(arrow + 2);
     tokens.truncate(arrow);
     let (output, body) = match notation {
-        Notation::Tensor => (tokens, right),
-        Notation::Einsum => (right, tokens),
+        LoopNotation::Tensor => (tokens, right),
+        LoopNotation::Einsum => (right, tokens),
     };
     let brackets = match without_comma(output, notation).as_slice() {
         [TokenTree::Group(group)] if group.delimiter() == Delimiter::Bracket => group.clone(),
         [] => return Err(Error::new(proc_macro2::Span::call_site(), expected(notation))),
         [first, ..] => {
             let what = match notation {
-                Notation::Tensor => "the loops stand in brackets: `tensor!([i, j] => a[i, j] + b[j])`",
-                Notation::Einsum => {
+                LoopNotation::Tensor => "the loops stand in brackets: `tensor!([i, j] => a[i, j] + b[j])`",
+                LoopNotation::Einsum => {
                     "the indices of the result stand in brackets: `einsum!(a[i, k] * b[k, j] => [i, j])`"
                 }
             };
             return Err(Error::new(first.span(), what));
         }
     };
-    let axes = Axis::list.parse2(brackets.stream()).map_err(|error| within(error, &brackets))?;
-    let body = without_comma(body, Notation::Einsum);
+    let axes = ResultAxis::list.parse2(brackets.stream()).map_err(|error| within(error, &brackets))?;
+    let body = without_comma(body, LoopNotation::Einsum);
     let Some(last) = body.last() else {
-        let side = if notation == Notation::Tensor { "behind" } else { "before" };
+        let side = if notation == LoopNotation::Tensor { "behind" } else { "before" };
         return Err(Error::new_spanned(
             &brackets,
             format!("there is nothing to compute {side} the `=>`: {}", expected(notation)),
@@ -69,60 +69,60 @@ pub fn parse(input: TokenStream, notation: Notation) -> Result<Call> {
         let at_end = error.to_string().starts_with("unexpected end of input");
         if at_end { Error::new(end, "expected an expression behind this") } else { error }
     })?;
-    Ok(Call { axes, body })
+    Ok(ComprehensionCall { axes, body })
 }
 
-fn expected(notation: Notation) -> &'static str {
+fn expected(notation: LoopNotation) -> &'static str {
     match notation {
-        Notation::Tensor => {
+        LoopNotation::Tensor => {
             "expected loops and what is computed in them: `tensor!([i, j] => a[i, j] + b[j])`"
         }
-        Notation::Einsum => {
+        LoopNotation::Einsum => {
             "expected an expression and the indices of its result: `einsum!(a[i, k] * b[k, j] => [i, j])`"
         }
     }
 }
 
 /// There is no `=>`: where another sign stands in its place, that is what is wrong.
-fn without_arrow(tokens: &[TokenTree], notation: Notation) -> Error {
+fn without_arrow(tokens: &[TokenTree], notation: LoopNotation) -> Error {
     let is = |token: &TokenTree, char| matches!(token, TokenTree::Punct(punct) if punct.as_char() == char);
     let brackets = |token: &TokenTree| matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket);
     let (sign, at) = match (notation, tokens) {
-        (Notation::Tensor, [loops, minus, greater, ..])
+        (LoopNotation::Tensor, [loops, minus, greater, ..])
             if brackets(loops) && is(minus, '-') && is(greater, '>') =>
         {
             ("->", minus)
         }
-        (Notation::Tensor, [loops, equal, ..]) if brackets(loops) && is(equal, '=') => ("=", equal),
-        (Notation::Tensor, [loops, next, ..]) if brackets(loops) => {
+        (LoopNotation::Tensor, [loops, equal, ..]) if brackets(loops) && is(equal, '=') => ("=", equal),
+        (LoopNotation::Tensor, [loops, next, ..]) if brackets(loops) => {
             return Error::new(
                 next.span(),
                 "expected `=>` behind the loops: `tensor!([i, j] => a[i, j] + b[j])`",
             );
         }
-        (Notation::Einsum, [.., equal, result]) if brackets(result) && is(equal, '=') => ("=", equal),
-        (Notation::Einsum, [.., minus, greater, result])
+        (LoopNotation::Einsum, [.., equal, result]) if brackets(result) && is(equal, '=') => ("=", equal),
+        (LoopNotation::Einsum, [.., minus, greater, result])
             if brackets(result) && is(minus, '-') && is(greater, '>') =>
         {
             ("->", minus)
         }
-        (Notation::Einsum, [TokenTree::Ident(first), ..])
+        (LoopNotation::Einsum, [TokenTree::Ident(first), ..])
             if tokens.windows(2).any(|pair| is(&pair[0], '-') && is(&pair[1], '>'))
                 && !tokens.iter().any(brackets) =>
         {
             let what = "a pattern of letters stands in a string: `einsum!(\"ik,kj->ij\", a, b)`";
             return Error::new(first.span(), what);
         }
-        (Notation::Einsum, [first, rest @ ..]) if rest.iter().any(|token| is(token, ',')) => {
+        (LoopNotation::Einsum, [first, rest @ ..]) if rest.iter().any(|token| is(token, ',')) => {
             let what = "a pattern is a string literal: `einsum!(\"ik,kj->ij\", a, b)`; without, the indices stand at the operands: `einsum!(a[i, k] * b[k, j] => [i, j])`";
             return Error::new(first.span(), what);
         }
-        (Notation::Einsum, [.., last]) => return Error::new(last.span(), expected(notation)),
+        (LoopNotation::Einsum, [.., last]) => return Error::new(last.span(), expected(notation)),
         _ => return Error::new(proc_macro2::Span::call_site(), expected(notation)),
     };
     let example = match notation {
-        Notation::Tensor => "`tensor!([i, j] => a[i, j] + b[j])`",
-        Notation::Einsum => "`einsum!(a[i, k] * b[k, j] => [i, j])`",
+        LoopNotation::Tensor => "`tensor!([i, j] => a[i, j] + b[j])`",
+        LoopNotation::Einsum => "`einsum!(a[i, k] * b[k, j] => [i, j])`",
     };
     Error::new(at.span(), format!("expected `=>`, found `{sign}`: {example}"))
 }
@@ -134,9 +134,9 @@ fn position_of_arrow(tokens: &[TokenTree]) -> Option<usize> {
 }
 
 /// Without a comma at the very end, which the list of a function's arguments may have.
-fn without_comma(mut tokens: Vec<TokenTree>, notation: Notation) -> Vec<TokenTree> {
+fn without_comma(mut tokens: Vec<TokenTree>, notation: LoopNotation) -> Vec<TokenTree> {
     let comma = matches!(tokens.last(), Some(TokenTree::Punct(punct)) if punct.as_char() == ',');
-    if comma && notation == Notation::Einsum {
+    if comma && notation == LoopNotation::Einsum {
         tokens.pop();
     }
     tokens
@@ -162,15 +162,15 @@ fn parse_body(input: ParseStream<'_>) -> Result<Expr> {
     Ok(Expr::Block(ExprBlock { attrs: Vec::new(), label: None, block }))
 }
 
-impl Axis {
-    fn list(input: ParseStream<'_>) -> Result<Vec<Axis>> {
+impl ResultAxis {
+    fn list(input: ParseStream<'_>) -> Result<Vec<ResultAxis>> {
         separated(input, |input| {
             if input.peek(token::Paren) {
                 let content;
                 syn::parenthesized!(content in input);
-                return Ok(Axis::Group(separated(&content, LoopRef::parse)?));
+                return Ok(ResultAxis::Group(separated(&content, LoopRef::parse)?));
             }
-            Ok(Axis::One(input.parse()?))
+            Ok(ResultAxis::One(input.parse()?))
         })
     }
 }

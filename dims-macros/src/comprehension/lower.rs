@@ -12,7 +12,7 @@ use syn::{BinOp, Expr, ExprLit, ExprUnary, Lit, LitInt, Type, UnOp};
 
 /// What a lowered node is.
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum ValueKind {
     /// One value.
     Rust,
     /// Indices: a tensor of `isize`, which takes the integer type of its other operands.
@@ -22,7 +22,7 @@ enum Kind {
 }
 
 struct Lowered {
-    kind: Kind,
+    kind: ValueKind,
     code: TokenStream,
     /// The variable, if it was computed as a part of something: the code is a reference to it.
     part: Option<Ident>,
@@ -35,9 +35,9 @@ const MOST_DEEP: usize = 32;
 /// The same in a branch, whose parts cannot be computed on their own. rustc gives up at 128.
 const MOST_DEEP_IN_BRANCHES: usize = 110;
 
-use Kind::{Element, Index, Rust};
+use ValueKind::{Element, Index, Rust};
 
-fn lowered(kind: Kind, code: TokenStream) -> Lowered {
+fn lowered(kind: ValueKind, code: TokenStream) -> Lowered {
     Lowered { kind, code, part: None }
 }
 
@@ -53,7 +53,7 @@ pub struct Lower<'a> {
     /// Where the code that is being written is not taken for all positions: the conditions, outermost first.
     guards: Vec<TokenStream>,
     /// The variable of each `let` that was written, and how many operations stand within one another in it.
-    locals: Vec<Option<(Kind, Ident, usize)>>,
+    locals: Vec<Option<(ValueKind, Ident, usize)>>,
     conditions: usize,
     /// How many operations stand within one another, at the most, in the nodes beside the one that is being written.
     depth: usize,

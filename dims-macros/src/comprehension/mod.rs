@@ -21,7 +21,7 @@ use proc_macro2::TokenStream;
 
 /// Which macro was called, and so what its names and its result are.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Notation {
+pub enum LoopNotation {
     /// `tensor!([i, j] => body)`: loops are those of the list and of reductions.
     Tensor,
     /// `einsum!(body => [i, j])`: every name in an index is a loop, and those that are not in the list are summed.
@@ -29,7 +29,7 @@ pub enum Notation {
 }
 
 /// The call as an expression; with `fallible` one of type `Result<_, DimError>`.
-pub fn expand(input: TokenStream, notation: Notation, fallible: bool) -> TokenStream {
+pub fn expand(input: TokenStream, notation: LoopNotation, fallible: bool) -> TokenStream {
     let bases = tokens::bases(input.clone());
     let call = match ast::parse(input, notation) {
         Ok(call) => call,

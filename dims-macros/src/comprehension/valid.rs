@@ -1,7 +1,7 @@
 //! Which names are loops, what of the body loops, and the mistakes in it.
 
-use super::Notation;
-use super::ast::{Axis, Call, LoopRef};
+use super::LoopNotation;
+use super::ast::{ComprehensionCall, LoopRef, ResultAxis};
 use super::errors::Mistakes;
 use super::node::*;
 use super::tokens::{OUTER, own, unwrap};
@@ -42,7 +42,7 @@ pub struct Checker {
 }
 
 /// Checks a call.
-pub fn check(call: &Call, notation: Notation) -> Result<Program> {
+pub fn check(call: &ComprehensionCall, notation: LoopNotation) -> Result<Program> {
     let mut checker = Checker {
         loops: Vec::new(),
         operands: Vec::new(),
@@ -56,7 +56,7 @@ pub fn check(call: &Call, notation: Notation) -> Result<Program> {
     };
     let axes = checker.output(&call.axes);
     let listed = checker.loops.len();
-    if notation == Notation::Einsum {
+    if notation == LoopNotation::Einsum {
         for name in names::in_indices(&call.body) {
             if checker.meaning(&name).is_none() {
                 checker.introduce(name, None);
@@ -71,7 +71,7 @@ pub fn check(call: &Call, notation: Notation) -> Result<Program> {
     let Checker { loops, operands, locals, mut mistakes, .. } = checker;
     let operands = operands.into_iter().map(|(_, base)| base).collect();
     let mut program = Program { loops, operands, locals, axes, body, sizes: Vec::new() };
-    if notation == Notation::Einsum {
+    if notation == LoopNotation::Einsum {
         if whole {
             names::check_einsum(&program, listed, &summed, &mut mistakes);
         }
@@ -89,11 +89,11 @@ pub fn check(call: &Call, notation: Notation) -> Result<Program> {
 
 impl Checker {
     /// The loops of the output's axes.
-    fn output(&mut self, axes: &[Axis]) -> Vec<Vec<LoopId>> {
+    fn output(&mut self, axes: &[ResultAxis]) -> Vec<Vec<LoopId>> {
         axes.iter()
             .map(|axis| match axis {
-                Axis::One(one) => self.loop_of(one, "the output").into_iter().collect(),
-                Axis::Group(group) => {
+                ResultAxis::One(one) => self.loop_of(one, "the output").into_iter().collect(),
+                ResultAxis::Group(group) => {
                     group.iter().filter_map(|one| self.loop_of(one, "the output")).collect()
                 }
             })

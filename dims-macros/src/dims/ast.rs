@@ -14,7 +14,7 @@ use syn::{Attribute, Error, Expr, Ident, LitInt, Path, Result, Token, Visibility
 const MOST_IN_A_LIST: usize = 26;
 
 /// `dims! { pub struct Batch; }` or `dims!(i, j)`.
-pub enum Input {
+pub enum DimsInput {
     Declared(Vec<Declared>),
     Local(Vec<Local>, Vec<Several>),
 }
@@ -49,7 +49,7 @@ enum Entry {
     Several(Several),
 }
 
-impl Parse for Input {
+impl Parse for DimsInput {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let declared = input.peek(Token![#]) || input.peek(Token![pub]) || input.peek(Token![struct]);
         if declared {
@@ -58,7 +58,7 @@ impl Parse for Input {
                 dims.push(input.parse()?);
             }
             check(dims.iter().map(|dim| &dim.name))?;
-            Ok(Input::Declared(dims))
+            Ok(DimsInput::Declared(dims))
         } else {
             let (mut dims, mut lists) = (Vec::new(), Vec::new());
             for entry in Punctuated::<Entry, Token![,]>::parse_terminated(input)? {
@@ -72,7 +72,7 @@ impl Parse for Input {
                 }
             }
             check(dims.iter().map(|dim| &dim.name).chain(lists.iter().map(|list| &list.name)))?;
-            Ok(Input::Local(dims, lists))
+            Ok(DimsInput::Local(dims, lists))
         }
     }
 }

@@ -1,19 +1,19 @@
 //! What `dims!` becomes.
 
-use super::ast::{Declared, Input, Local, Several};
+use super::ast::{Declared, DimsInput, Local, Several};
 use crate::key::Key;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{Expr, ExprLit, Lit};
 
 /// The dims, as types and values.
-pub fn expand(input: &Input) -> TokenStream {
+pub fn expand(input: &DimsInput) -> TokenStream {
     let krate = quote!(::typed_dims::__private);
     match input {
-        Input::Declared(dims) => {
+        DimsInput::Declared(dims) => {
             dims.iter().enumerate().map(|(position, dim)| declared(dim, position, &krate)).collect()
         }
-        Input::Local(dims, lists) => {
+        DimsInput::Local(dims, lists) => {
             let dims = dims.iter().enumerate().map(|(position, dim)| local(dim, position, &krate));
             dims.chain(lists.iter().map(list)).collect()
         }
@@ -44,7 +44,7 @@ fn declared(dim: &Declared, position: usize, krate: &TokenStream) -> TokenStream
         #[derive(::core::clone::Clone, ::core::marker::Copy, ::core::fmt::Debug, ::core::default::Default)]
         #vis #token #name #end
         #constant
-        impl #krate::Element for #name {
+        impl #krate::SetElement for #name {
             type Key = #digits;
             type Axes = #krate::OneAxis;
             const KEYS: #krate::Keys = #krate::keys_of::<#size_type>(#id, #text, #krate::role_names::<#role>());
@@ -112,7 +112,7 @@ fn local(dim: &Local, position: usize, krate: &TokenStream) -> TokenStream {
                     _id: ::core::marker::PhantomData<::typed_dims::__private::Id<'id>>,
                 }
             }
-            impl<'id> #krate::Element for #line::#name<'id> {
+            impl<'id> #krate::SetElement for #line::#name<'id> {
                 type Key = #digits;
                 type Axes = #krate::OneAxis;
                 const KEYS: #krate::Keys = #krate::keys_of::<#krate::Dyn>(#id, #text, #krate::role_names::<#role>());

@@ -1,14 +1,14 @@
 //! What an einsum becomes.
 
-use super::valid::Valid;
-use super::{Call, What};
+use super::valid::ValidEinsum;
+use super::{EinsumCall, What};
 use crate::pattern::plan::{Plan, argument, finish, given, home, nested, out_rank};
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
 /// One call, with the pattern as a constant.
-pub fn expand(call: &Call, valid: &Valid, what: What) -> TokenStream {
+pub fn expand(call: &EinsumCall, valid: &ValidEinsum, what: What) -> TokenStream {
     let home = home();
     let plan = Plan {
         text: call.words.shown(),

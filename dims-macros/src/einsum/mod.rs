@@ -12,7 +12,7 @@ use syn::parse::{ParseStream, Parser};
 use syn::{Expr, ExprLit, Lit, LitStr, Result, Token};
 
 /// A call in string notation.
-struct Call {
+struct EinsumCall {
     words: Words,
     operands: Vec<Expr>,
     sizes: Vec<Size>,
@@ -38,7 +38,9 @@ pub fn expand(input: TokenStream, what: What) -> TokenStream {
 /// The indexed notation, `einsum!(a[i, k] * b[k, j] => [i, j])`.
 fn indexed(input: TokenStream, what: What) -> TokenStream {
     match what {
-        What::Value { fallible } => comprehension::expand(input, comprehension::Notation::Einsum, fallible),
+        What::Value { fallible } => {
+            comprehension::expand(input, comprehension::LoopNotation::Einsum, fallible)
+        }
         What::Path => {
             let span = input.into_iter().next().map_or_else(Span::call_site, |token| token.span());
             let what =
@@ -94,7 +96,7 @@ fn string(input: TokenStream, notation: Notation, what: What) -> TokenStream {
 
 const EXAMPLE: &str = "`einsum!(\"ik,kj->ij\", a, b)`";
 
-fn parse(input: ParseStream<'_>, notation: Notation, errors: &mut Errors) -> Result<Call> {
+fn parse(input: ParseStream<'_>, notation: Notation, errors: &mut Errors) -> Result<EinsumCall> {
     let mut operands = Vec::new();
     if notation == Notation::Names {
         while !input.peek(LitStr) {
@@ -122,7 +124,7 @@ fn parse(input: ParseStream<'_>, notation: Notation, errors: &mut Errors) -> Res
         }
     }
     let sizes = call::sizes(input)?;
-    Ok(Call { words, operands, sizes, span: literal.span() })
+    Ok(EinsumCall { words, operands, sizes, span: literal.span() })
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
 //! What an einsum means: which axes it keeps, and which it sums.
 
-use super::Call;
+use super::EinsumCall;
 use crate::pattern::axes::{Numbered, Rules, Slot, Table, given, number, solvable};
 use crate::pattern::errors::Errors;
 use crate::pattern::lex::Notation;
 use crate::pattern::near::hint;
-use crate::pattern::parse::{Array, Axis, Kind, Sides, parse};
+use crate::pattern::parse::{Array, Axis, AxisKind, Sides, parse};
 use syn::Expr;
 
 /// An einsum without errors.
-pub struct Valid {
+pub struct ValidEinsum {
     pub table: Table,
     pub inputs: Vec<Numbered>,
     pub output: Numbered,
@@ -19,7 +19,7 @@ pub struct Valid {
 const GROUPED_DOTS: &str = "`...` cannot be split off from a group: which sizes it has would be unknown";
 
 /// Checks a call. What it returns is to be used only if there are no errors.
-pub fn check(call: &Call, notation: Notation, errors: &mut Errors) -> Valid {
+pub fn check(call: &EinsumCall, notation: Notation, errors: &mut Errors) -> ValidEinsum {
     let words = &call.words;
     let mut table = Table::default();
     let Sides { left, right } = parse(words, errors);
@@ -97,13 +97,13 @@ pub fn check(call: &Call, notation: Notation, errors: &mut Errors) -> Valid {
     if errors.is_empty() {
         solvable(&inputs, &given, &table, words, errors);
     }
-    Valid { table, inputs, output, given }
+    ValidEinsum { table, inputs, output, given }
 }
 
 /// Whether a pattern of names looks like one of letters: no name of an operand stands anywhere else, and the letters of the result's do.
 fn is_of_letters(left: &[Array], right: Option<&[Array]>) -> bool {
     let one = |array: &Array| match &array.axes[..] {
-        [Axis { kind: Kind::Name(name), .. }] => Some(name.clone()),
+        [Axis { kind: AxisKind::Name(name), .. }] => Some(name.clone()),
         _ => None,
     };
     let Some(names) = left.iter().map(one).collect::<Option<Vec<_>>>() else { return false };

@@ -6,7 +6,7 @@ use crate::pattern::call::{self, Size, looked_at, plain_reference};
 use crate::pattern::errors::Errors;
 use crate::pattern::lex::{self, Notation, Words};
 use crate::pattern::near::hint;
-use crate::pattern::parse::{Array, Kind, parse};
+use crate::pattern::parse::{Array, AxisKind, parse};
 use crate::pattern::plan::{finish, own};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
@@ -23,7 +23,7 @@ struct Operand {
     brackets: Span,
 }
 
-struct Call {
+struct GatherCall {
     operands: Vec<Operand>,
     output: Words,
     sizes: Vec<Size>,
@@ -47,7 +47,7 @@ pub fn expand(input: TokenStream, fallible: bool) -> TokenStream {
     }
 }
 
-fn read(input: ParseStream<'_>, errors: &mut Errors) -> Result<Call> {
+fn read(input: ParseStream<'_>, errors: &mut Errors) -> Result<GatherCall> {
     let mut operands = Vec::new();
     loop {
         let mut tokens: Vec<TokenTree> = Vec::new();
@@ -91,7 +91,7 @@ fn read(input: ParseStream<'_>, errors: &mut Errors) -> Result<Call> {
     let end = tokens.last().map_or_else(Span::call_site, TokenTree::span);
     let output = axes(tokens.into_iter().collect(), end, errors);
     let sizes = call::sizes(input)?;
-    Ok(Call { operands, output, sizes })
+    Ok(GatherCall { operands, output, sizes })
 }
 
 /// The axes of an array, as tokens or in a string.
@@ -111,7 +111,7 @@ fn axes(tokens: TokenStream, end: Span, errors: &mut Errors) -> Words {
     }
 }
 
-struct Valid {
+struct ValidGather {
     table: Table,
     /// The axes of each array: those that are gathered from are none of the table's.
     arrays: Vec<Vec<Slot>>,
@@ -123,7 +123,7 @@ struct Valid {
     given: Vec<(usize, Expr)>,
 }
 
-fn check(call: &Call, errors: &mut Errors) -> Valid {
+fn check(call: &GatherCall, errors: &mut Errors) -> ValidGather {
     let mut table = Table::default();
     let rules = Rules {
         numbers: Some("an axis of a number has no place in `gather!`: give it a name"),
@@ -161,7 +161,7 @@ fn check(call: &Call, errors: &mut Errors) -> Valid {
         Rules { twice: Some("stands twice in the result: each of its axes has a name of its own"), ..rules };
     let output = check_result(&call.output, &right, from_dots, &mut table, errors);
     let given = given(&call.sizes, &table, errors);
-    Valid { table, arrays, gathered, coordinates, output, given }
+    ValidGather { table, arrays, gathered, coordinates, output, given }
 }
 
 /// The axes of coordinates of an array, with their places.
@@ -208,7 +208,7 @@ fn check_index(numbered: &Numbered, table: &Table, words: &Words, errors: &mut E
 }
 
 /// Checks that there are as many axes `_` as positions along them.
-fn check_positions(call: &Call, gathered: usize, coordinates: &[Option<usize>], errors: &mut Errors) {
+fn check_positions(call: &GatherCall, gathered: usize, coordinates: &[Option<usize>], errors: &mut Errors) {
     let indices: usize = coordinates.iter().map(|count| count.unwrap_or(1)).sum();
     if !errors.is_empty() || gathered == indices {
         return;
@@ -293,7 +293,7 @@ fn one_array(words: &Words, errors: &mut Errors) -> Array {
 }
 
 fn no_dots(array: &Array, words: &Words, errors: &mut Errors) {
-    for axis in array.axes.iter().filter(|axis| matches!(axis.kind, Kind::Dots)) {
+    for axis in array.axes.iter().filter(|axis| matches!(axis.kind, AxisKind::Dots)) {
         errors.at(
             words,
             &axis.place,
@@ -304,11 +304,11 @@ fn no_dots(array: &Array, words: &Words, errors: &mut Errors) {
 
 fn place_of(array: &Array, terms: &[Term], gathered: &[usize]) -> Option<lex::Place> {
     let inside = terms.iter().any(|term| matches!(term, Term::Axis(axis) if gathered.contains(axis)));
-    let group = || array.axes.iter().find(|axis| matches!(axis.kind, Kind::Group(_)));
+    let group = || array.axes.iter().find(|axis| matches!(axis.kind, AxisKind::Group(_)));
     inside.then(group).flatten().map(|axis| axis.place.clone())
 }
 
-impl Valid {
+impl ValidGather {
     /// Which array of positions the axis `_` of this number is gathered by, and which of its coordinates, if it has several.
     fn position(&self, number: usize) -> (usize, Option<usize>) {
         let mut before = 0;
@@ -345,7 +345,7 @@ fn tuple(binders: TokenStream, operand: &Operand) -> Group {
 }
 
 /// Dims of its own for all axes; the arrays of positions are bound to theirs, and stand for the axes `_` of the first.
-fn written(call: &Call, valid: &Valid, fallible: bool) -> TokenStream {
+fn written(call: &GatherCall, valid: &ValidGather, fallible: bool) -> TokenStream {
     let dim = |axis: usize| {
         let name = match count(&valid.table, axis) {
             Some(count) => format!("coordinates{count}"),

@@ -9,14 +9,14 @@ use syn::{
 };
 
 /// The struct.
-pub struct Input {
+pub struct LoadInput {
     pub ident: Ident,
     pub generics: Generics,
-    pub fields: Vec<Part>,
+    pub fields: Vec<LoadField>,
 }
 
 /// One field.
-pub struct Part {
+pub struct LoadField {
     pub member: Member,
     pub ty: Type,
     pub how: How,
@@ -42,7 +42,7 @@ struct Options {
     default: Option<Option<Box<Expr>>>,
 }
 
-impl Input {
+impl LoadInput {
     /// Reads a struct; all mistakes are found before any is reported.
     pub fn new(input: DeriveInput) -> Result<Self> {
         let Data::Struct(data) = input.data else {
@@ -50,11 +50,11 @@ impl Input {
         };
         let fields =
             fields::each(data.fields, |member, field| part(member, field, &input.ident, &input.generics))?;
-        Ok(Input { ident: input.ident, generics: input.generics, fields })
+        Ok(LoadInput { ident: input.ident, generics: input.generics, fields })
     }
 }
 
-fn part(member: Member, field: Field, ident: &Ident, generics: &Generics) -> Result<Part> {
+fn part(member: Member, field: Field, ident: &Ident, generics: &Generics) -> Result<LoadField> {
     let options = options(&field, &|axes| needs_bound(axes, ident, generics))?;
     let name = options.name.map_or_else(|| fields::name(&member), |name| name.value());
     if let Some(layout) = &options.layout
@@ -64,7 +64,7 @@ fn part(member: Member, field: Field, ident: &Ident, generics: &Generics) -> Res
         return Err(Error::new(layout.span(), message));
     }
     if let Some(value) = options.default {
-        return Ok(Part { member, ty: field.ty, how: How::Default(value) });
+        return Ok(LoadField { member, ty: field.ty, how: How::Default(value) });
     }
     let how = match (options.axes, written_axes(&field.ty)?) {
         (Some(axes), _) => How::Tensor { name, axes: Box::new(axes), layout: options.layout.map(Box::new) },
@@ -72,7 +72,7 @@ fn part(member: Member, field: Field, ident: &Ident, generics: &Generics) -> Res
         (None, Written::Nothing) => How::Default(None),
         (None, Written::Other) => How::Nested { name },
     };
-    Ok(Part { member, ty: field.ty, how })
+    Ok(LoadField { member, ty: field.ty, how })
 }
 
 fn options(field: &Field, is_generic: &dyn Fn(&Type) -> bool) -> Result<Options> {

@@ -1,6 +1,6 @@
 //! The implementation of `Load`.
 
-use super::ast::{How, Input, Part};
+use super::ast::{How, LoadField, LoadInput};
 use crate::fields::needs_bound;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -8,8 +8,8 @@ use syn::spanned::Spanned;
 use syn::{GenericParam, Lifetime, Type, parse_quote};
 
 /// Writes it: each field is tried, so that all problems are reported, and then all of them are needed.
-pub fn expand(input: &Input) -> TokenStream {
-    let Input { ident, generics, fields } = input;
+pub fn expand(input: &LoadInput) -> TokenStream {
+    let LoadInput { ident, generics, fields } = input;
     let mut generics_of_impl = generics.clone();
     // A struct that borrows does so from the file.
     let file = generics.lifetimes().next().map_or_else(
@@ -66,7 +66,7 @@ pub fn expand(input: &Input) -> TokenStream {
     }
 }
 
-fn value(part: &Part, file: &Lifetime) -> TokenStream {
+fn value(part: &LoadField, file: &Lifetime) -> TokenStream {
     let ty = &part.ty;
     match &part.how {
         How::Tensor { name, axes, layout: None } => {

@@ -3,5 +3,5 @@
 mod ast;
 mod expand;
 
-pub use ast::Input;
+pub use ast::LoadInput;
 pub use expand::expand;

@@ -10,7 +10,7 @@ use syn::token::Bracket;
 use syn::{Error, Ident, LitInt, LitStr, Path, Result, Token, bracketed};
 
 /// `"model.onnx", DataBatch = 4, image: [N, C, _, use Width], ..`
-pub struct Call {
+pub struct OnnxCall {
     pub path: LitStr,
     pub sizes: Vec<FreeSize>,
     pub tensors: Vec<Tensor>,
@@ -45,11 +45,11 @@ impl fmt::Display for Free {
 pub struct Tensor {
     pub name: LitStr,
     pub bracket: Bracket,
-    pub axes: Vec<Axis>,
+    pub axes: Vec<AxisRequest>,
 }
 
 /// What an axis is to be.
-pub enum Axis {
+pub enum AxisRequest {
     /// `_`: whatever it would be.
     Default,
     /// `N`: a new dim of this name.
@@ -58,7 +58,7 @@ pub enum Axis {
     Existing(Path),
 }
 
-impl Parse for Call {
+impl Parse for OnnxCall {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let path = input.parse().map_err(|error| {
             Error::new(
@@ -88,7 +88,7 @@ impl Parse for Call {
             }
             tensors.push(tensor);
         }
-        Ok(Call { path, sizes, tensors })
+        Ok(OnnxCall { path, sizes, tensors })
     }
 }
 
@@ -131,20 +131,20 @@ impl Parse for Tensor {
         input.parse::<Token![:]>()?;
         let axes;
         let bracket = bracketed!(axes in input);
-        let axes = Punctuated::<Axis, Token![,]>::parse_terminated(&axes)?.into_iter().collect();
+        let axes = Punctuated::<AxisRequest, Token![,]>::parse_terminated(&axes)?.into_iter().collect();
         Ok(Tensor { name, bracket, axes })
     }
 }
 
-impl Parse for Axis {
+impl Parse for AxisRequest {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         if input.peek(Token![_]) {
             input.parse::<Token![_]>()?;
-            return Ok(Axis::Default);
+            return Ok(AxisRequest::Default);
         }
         if input.peek(Token![use]) {
             input.parse::<Token![use]>()?;
-            return Ok(Axis::Existing(input.call(Path::parse_mod_style)?));
+            return Ok(AxisRequest::Existing(input.call(Path::parse_mod_style)?));
         }
         let name = input.parse().map_err(|error| {
             Error::new(
@@ -152,6 +152,6 @@ impl Parse for Axis {
                 "expected the name of a new dim, `use` and a dim that is declared elsewhere, or `_`",
             )
         })?;
-        Ok(Axis::New(name))
+        Ok(AxisRequest::New(name))
     }
 }

@@ -1,10 +1,10 @@
 //! What `onnx_dims!` becomes: dims as of `dims!`, and two structs.
 
 use super::Model;
-use super::ast::Call;
+use super::ast::OnnxCall;
 use super::resolve::{Alias, Check, Field, NewDim, Signature};
 use super::roles::role;
-use crate::dims::ast::{Declared, Input};
+use crate::dims::ast::{Declared, DimsInput};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
@@ -12,8 +12,9 @@ use syn::{LitInt, Token, parse_quote};
 use typed_dims_onnx::OnnxElem;
 
 /// The items.
-pub fn expand(call: &Call, model: &Model, signature: &Signature) -> TokenStream {
-    let dims = crate::dims::expand::expand(&Input::Declared(signature.dims.iter().map(declared).collect()));
+pub fn expand(call: &OnnxCall, model: &Model, signature: &Signature) -> TokenStream {
+    let dims =
+        crate::dims::expand::expand(&DimsInput::Declared(signature.dims.iter().map(declared).collect()));
     let checks = signature.checks.iter().map(check);
     let written = call.path.value();
     let inputs = tensors(
@@ -83,7 +84,7 @@ fn check(check: &Check) -> TokenStream {
 }
 
 /// The struct of inputs or outputs.
-fn tensors(name: &str, doc: &str, fields: &[Field], aliases: &[Alias], call: &Call) -> TokenStream {
+fn tensors(name: &str, doc: &str, fields: &[Field], aliases: &[Alias], call: &OnnxCall) -> TokenStream {
     let name = Ident::new(name, call.path.span());
     let names: Vec<String> = fields.iter().map(|field| field.tensor.name.clone()).collect();
     let count = names.len();

@@ -19,7 +19,7 @@ pub fn expand(input: TokenStream) -> TokenStream {
 }
 
 fn whole(input: TokenStream) -> Result<TokenStream> {
-    let call: ast::Call = syn::parse2(input)?;
+    let call: ast::OnnxCall = syn::parse2(input)?;
     let model = Model::read(&call.path)?;
     let signature = resolve::signature(&call, &model)?;
     Ok(expand::expand(&call, &model, &signature))

@@ -1,7 +1,7 @@
 //! Which axes are which dims.
 
 use super::Model;
-use super::ast::{Axis, Call, Free, Tensor};
+use super::ast::{AxisRequest, Free, OnnxCall, Tensor};
 use super::names;
 use crate::key::MOST;
 use proc_macro2::Span;
@@ -84,7 +84,7 @@ impl Naming {
 }
 
 /// Resolves all names; all mistakes of the call are reported at once, and if there are none, all of what follows from it.
-pub fn signature(call: &Call, model: &Model) -> Result<Signature> {
+pub fn signature(call: &OnnxCall, model: &Model) -> Result<Signature> {
     let mut resolver = Resolver {
         call,
         errors: None,
@@ -124,7 +124,7 @@ pub fn signature(call: &Call, model: &Model) -> Result<Signature> {
 }
 
 struct Resolver<'a> {
-    call: &'a Call,
+    call: &'a OnnxCall,
     errors: Option<Error>,
     /// What users call a size that the model has a name for.
     params: HashMap<String, Naming>,
@@ -255,9 +255,9 @@ impl Resolver<'_> {
                 continue;
             }
             let naming = match written {
-                Axis::Default => continue,
-                Axis::New(name) => Naming::New { name: name.clone(), by_user: true },
-                Axis::Existing(path) => Naming::Existing(path.clone()),
+                AxisRequest::Default => continue,
+                AxisRequest::New(name) => Naming::New { name: name.clone(), by_user: true },
+                AxisRequest::Existing(path) => Naming::Existing(path.clone()),
             };
             match self.params.get(param) {
                 Some(other) if other.shown() != naming.shown() => {
@@ -406,11 +406,11 @@ fn shown_path(path: &Path) -> String {
     path.to_token_stream().to_string().replace(' ', "")
 }
 
-fn given(axis: &Axis) -> Option<Naming> {
+fn given(axis: &AxisRequest) -> Option<Naming> {
     match axis {
-        Axis::Default => None,
-        Axis::New(name) => Some(Naming::New { name: name.clone(), by_user: true }),
-        Axis::Existing(path) => Some(Naming::Existing(path.clone())),
+        AxisRequest::Default => None,
+        AxisRequest::New(name) => Some(Naming::New { name: name.clone(), by_user: true }),
+        AxisRequest::Existing(path) => Some(Naming::Existing(path.clone())),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::pattern::call::{self, Form, looked_at, plain_reference, reference};
 use crate::pattern::errors::Errors;
 use crate::pattern::lex::Words;
-use crate::pattern::parse::{Array, Axis, Kind, Sides, parse};
+use crate::pattern::parse::{Array, Axis, AxisKind, Sides, parse};
 use crate::pattern::plan::{finish, home, rank, taking};
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -16,7 +16,7 @@ const UNPACK: Form =
     Form { name: "unpack", example: "unpack!(y, shape, h w *)", op: false, operands: Some(2) };
 
 /// The names around `*`.
-struct Valid {
+struct ValidPacking {
     before: Vec<String>,
     after: Vec<String>,
 }
@@ -92,7 +92,7 @@ fn check_sizes(operand: &Expr, errors: &mut Errors) {
     }
 }
 
-impl Valid {
+impl ValidPacking {
     fn named(&self) -> usize {
         self.before.len() + self.after.len()
     }
@@ -101,7 +101,7 @@ impl Valid {
 fn expand(
     input: TokenStream,
     form: &Form,
-    write: impl FnOnce(&call::Call, &Valid, TokenStream) -> TokenStream,
+    write: impl FnOnce(&call::Call, &ValidPacking, TokenStream) -> TokenStream,
 ) -> TokenStream {
     let mut errors = Errors::default();
     let call = match (|input: ParseStream<'_>| call::parse(input, form, &mut errors)).parse2(input) {
@@ -155,10 +155,10 @@ fn listed(list: &Expr, around: usize) -> TokenStream {
 }
 
 /// Names, each once, and one `*`.
-fn check(words: &Words, form: &Form, errors: &mut Errors) -> Valid {
+fn check(words: &Words, form: &Form, errors: &mut Errors) -> ValidPacking {
     let Sides { left, right } = parse(words, errors);
     if !errors.is_empty() {
-        return Valid { before: Vec::new(), after: Vec::new() };
+        return ValidPacking { before: Vec::new(), after: Vec::new() };
     }
     if let Some((_, arrow)) = &right {
         let what = format!("the pattern of `{}!` has one side: `{}`", form.name, form.example);
@@ -170,11 +170,11 @@ fn check(words: &Words, form: &Form, errors: &mut Errors) -> Valid {
         errors.at(words, &second.place, what);
     }
     let Array { axes, place } = &left[0];
-    let mut valid = Valid { before: Vec::new(), after: Vec::new() };
+    let mut valid = ValidPacking { before: Vec::new(), after: Vec::new() };
     let mut star = false;
     for Axis { kind, place } in axes {
         let what = match kind {
-            Kind::Name(name) => {
+            AxisKind::Name(name) => {
                 if valid.before.contains(name) || valid.after.contains(name) {
                     errors.at(
                         words,
@@ -186,15 +186,15 @@ fn check(words: &Words, form: &Form, errors: &mut Errors) -> Valid {
                 side.push(name.clone());
                 continue;
             }
-            Kind::Star if star => "`*` stands twice: which axes each of them stands for would be unclear",
-            Kind::Star => {
+            AxisKind::Star if star => "`*` stands twice: which axes each of them stands for would be unclear",
+            AxisKind::Star => {
                 star = true;
                 continue;
             }
-            Kind::Dots => "`...` has no place beside `*`, which stands for any number of axes",
-            Kind::Under => "`_` has no place here: the axes around `*` have names",
-            Kind::Number(_) => "a number has no place here: the axes around `*` have names",
-            Kind::Group(_) => "a group has no place here: `rearrange!` the arrays first",
+            AxisKind::Dots => "`...` has no place beside `*`, which stands for any number of axes",
+            AxisKind::Under => "`_` has no place here: the axes around `*` have names",
+            AxisKind::Number(_) => "a number has no place here: the axes around `*` have names",
+            AxisKind::Group(_) => "a group has no place here: `rearrange!` the arrays first",
         };
         errors.at(words, place, what);
     }

@@ -5,14 +5,14 @@ use syn::spanned::Spanned;
 use syn::{Attribute, Data, DeriveInput, Error, Field, Member, Result, Type};
 
 /// One field.
-pub struct Part {
+pub struct ParameterField {
     pub member: Member,
     pub ty: Type,
     pub is_constant: bool,
 }
 
 /// The fields of the struct.
-pub fn parts(input: &DeriveInput) -> Result<Vec<Part>> {
+pub fn parts(input: &DeriveInput) -> Result<Vec<ParameterField>> {
     match &input.data {
         Data::Struct(data) => {
             misplaced(&input.attrs)?;
@@ -36,7 +36,7 @@ fn misplaced(attrs: &[Attribute]) -> Result<()> {
     }
 }
 
-fn part(member: Member, field: Field) -> Result<Part> {
+fn part(member: Member, field: Field) -> Result<ParameterField> {
     let is_constant = is_constant(&field)?;
     if !is_constant && let Some(what) = borrowed(&field.ty) {
         let message = format!(
@@ -44,7 +44,7 @@ fn part(member: Member, field: Field) -> Result<Part> {
         );
         return Err(Error::new_spanned(&field.ty, message));
     }
-    Ok(Part { member, ty: field.ty, is_constant })
+    Ok(ParameterField { member, ty: field.ty, is_constant })
 }
 
 /// How a message calls the type, if it borrows tensors.

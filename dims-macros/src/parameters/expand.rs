@@ -1,6 +1,6 @@
 //! The implementation of `Parameters`.
 
-use super::ast::{Part, parts};
+use super::ast::{ParameterField, parts};
 use crate::fields::{name, needs_bound};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -21,10 +21,10 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
     }
 }
 
-fn implementation(input: &DeriveInput, parts: &[Part]) -> TokenStream {
+fn implementation(input: &DeriveInput, parts: &[ParameterField]) -> TokenStream {
     let mut generics = input.generics.clone();
     let bounds = generics.make_where_clause();
-    for Part { ty, is_constant, .. } in parts {
+    for ParameterField { ty, is_constant, .. } in parts {
         if needs_bound(ty, &input.ident, &input.generics) {
             bounds.predicates.push(match is_constant {
                 true => parse_quote!(#ty: ::core::clone::Clone),
@@ -98,7 +98,7 @@ fn implemented(
     }
 }
 
-fn value(Part { member, ty, is_constant }: &Part) -> TokenStream {
+fn value(ParameterField { member, ty, is_constant }: &ParameterField) -> TokenStream {
     if *is_constant {
         return quote_spanned!(ty.span()=> <#ty as ::core::clone::Clone>::clone(&of[0].#member));
     }
@@ -110,7 +110,7 @@ fn value(Part { member, ty, is_constant }: &Part) -> TokenStream {
     }
 }
 
-fn visited(Part { member, ty, .. }: &Part) -> TokenStream {
+fn visited(ParameterField { member, ty, .. }: &ParameterField) -> TokenStream {
     let name = name(member);
     quote_spanned! {ty.span()=>
         <#ty as ::typed_dims::grad::parameters::ParameterField>::visit_field(

@@ -3,7 +3,7 @@
 use super::errors::Errors;
 use super::lex::{Place, Words};
 use super::near::hint;
-use super::parse::{Array, Axis, Kind};
+use super::parse::{Array, Axis, AxisKind};
 
 /// One axis of an array: as `Slot` of the core.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +39,7 @@ impl Slot {
 }
 
 /// An axis of the pattern.
-pub struct Entry {
+pub struct PatternAxis {
     /// Its name, or its number.
     pub name: String,
     /// The number of elements, where that is its name.
@@ -49,7 +49,7 @@ pub struct Entry {
 /// All axes of a pattern.
 #[derive(Default)]
 pub struct Table {
-    pub entries: Vec<Entry>,
+    pub entries: Vec<PatternAxis>,
 }
 
 impl Table {
@@ -65,7 +65,7 @@ impl Table {
 
     /// A new axis.
     pub fn push(&mut self, name: String, number: Option<usize>) -> usize {
-        self.entries.push(Entry { name, number });
+        self.entries.push(PatternAxis { name, number });
         self.entries.len() - 1
     }
 
@@ -172,11 +172,11 @@ impl Numberer<'_> {
 
     fn slot(&mut self, axis: &Axis) -> Option<Slot> {
         match &axis.kind {
-            Kind::Dots => {
+            AxisKind::Dots => {
                 self.dots(&axis.place);
                 Some(Slot::Rest)
             }
-            Kind::Group(groups) => {
+            AxisKind::Group(groups) => {
                 self.refuse(&axis.place, self.rules.groups);
                 if groups.len() == 1 {
                     let terms = self.terms(&groups[0]);
@@ -206,8 +206,8 @@ impl Numberer<'_> {
         let mut terms = Vec::new();
         for axis in group {
             match &axis.kind {
-                Kind::Group(inner) if inner.len() == 1 => terms.extend(self.terms(&inner[0])),
-                Kind::Group(groups) => {
+                AxisKind::Group(inner) if inner.len() == 1 => terms.extend(self.terms(&inner[0])),
+                AxisKind::Group(groups) => {
                     let what =
                         "`+` joins the parts of a whole axis: `(w1 + w2)` cannot be a part of another group";
                     self.errors.at(self.words, &axis.place, what);
@@ -215,7 +215,7 @@ impl Numberer<'_> {
                         terms.extend(self.terms(group));
                     }
                 }
-                Kind::Dots => {
+                AxisKind::Dots => {
                     self.refuse(&axis.place, self.rules.dots_in_groups);
                     self.dots(&axis.place);
                     terms.push(Term::Rest);
@@ -237,7 +237,7 @@ impl Numberer<'_> {
     fn term(&mut self, axis: &Axis) -> Option<Term> {
         let place = &axis.place;
         let number = match &axis.kind {
-            Kind::Name(name) => {
+            AxisKind::Name(name) => {
                 let number = self.table.named(name);
                 let from = self.alternative.unwrap_or(0);
                 if self.places[from..].iter().any(|(own, _)| *own == Some(number))
@@ -247,8 +247,8 @@ impl Numberer<'_> {
                 }
                 number
             }
-            Kind::Number(1) => return None,
-            Kind::Number(0) => {
+            AxisKind::Number(1) => return None,
+            AxisKind::Number(0) => {
                 self.errors.at(
                     self.words,
                     place,
@@ -256,19 +256,19 @@ impl Numberer<'_> {
                 );
                 return None;
             }
-            Kind::Number(number) => {
+            AxisKind::Number(number) => {
                 self.refuse(place, self.rules.numbers);
                 self.table.push(number.to_string(), Some(*number))
             }
-            Kind::Under => {
+            AxisKind::Under => {
                 self.refuse(place, self.rules.under);
                 self.table.push("_".into(), Some(usize::MAX))
             }
-            Kind::Star => {
+            AxisKind::Star => {
                 self.refuse(place, self.rules.star);
                 self.table.push("*".into(), Some(usize::MAX))
             }
-            Kind::Dots | Kind::Group(_) => return None,
+            AxisKind::Dots | AxisKind::Group(_) => return None,
         };
         self.places.push((Some(number), place.clone()));
         Some(Term::Axis(number))

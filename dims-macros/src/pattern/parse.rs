@@ -21,13 +21,13 @@ pub struct Array {
 /// One axis of an array, or a part of a group.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    pub kind: Kind,
+    pub kind: AxisKind,
     pub place: Place,
 }
 
 /// What an axis is.
 #[derive(Clone, Debug)]
-pub enum Kind {
+pub enum AxisKind {
     Name(String),
     Number(usize),
     Dots,
@@ -132,11 +132,11 @@ impl Reader<'_, '_> {
         loop {
             let place = self.place();
             let kind = match self.peek() {
-                Some(Word::Name(name)) => Kind::Name(name.clone()),
-                Some(Word::Number(number)) => Kind::Number(*number),
-                Some(Word::Dots) => Kind::Dots,
-                Some(Word::Under) => Kind::Under,
-                Some(Word::Star) => Kind::Star,
+                Some(Word::Name(name)) => AxisKind::Name(name.clone()),
+                Some(Word::Number(number)) => AxisKind::Number(*number),
+                Some(Word::Dots) => AxisKind::Dots,
+                Some(Word::Under) => AxisKind::Under,
+                Some(Word::Star) => AxisKind::Star,
                 Some(Word::Open) => {
                     self.next();
                     if self.open == MOST_NESTED {
@@ -151,7 +151,7 @@ impl Reader<'_, '_> {
                     self.open += 1;
                     let groups = self.groups(&place);
                     self.open = self.open.saturating_sub(1);
-                    axes.push(Axis { kind: Kind::Group(groups), place });
+                    axes.push(Axis { kind: AxisKind::Group(groups), place });
                     continue;
                 }
                 _ => return axes,

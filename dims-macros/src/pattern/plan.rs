@@ -158,7 +158,7 @@ impl Plan<'_> {
             .collect();
         let reduced = (0..axes).filter(|axis| !kept.contains(axis)).map(Literal::usize_unsuffixed);
         let kept = kept.iter().map(|&axis| Literal::usize_unsuffixed(axis));
-        quote!(Some(Loops { kept: &[#(#kept),*], reduced: &[#(#reduced),*] }))
+        quote!(Some(PatternLoops { kept: &[#(#kept),*], reduced: &[#(#reduced),*] }))
     }
 }
 

@@ -1,8 +1,8 @@
 //! What a rearrangement, a reduction or a repetition becomes.
 
-use super::Kind;
+use super::TransformKind;
 use super::pieces::Part;
-use super::valid::Valid;
+use super::valid::ValidTransform;
 use crate::pattern::axes::Numbered;
 use crate::pattern::call::{Call, reference};
 use crate::pattern::plan::{self, Plan, Where, bound_argument, finish, home, nested, out_rank, own};
@@ -11,7 +11,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
 /// One call for each result, with the pattern as a constant.
-pub fn expand(call: &Call, valid: &Valid, kind: Kind, fallible: bool) -> TokenStream {
+pub fn expand(call: &Call, valid: &ValidTransform, kind: TransformKind, fallible: bool) -> TokenStream {
     if let [output] = &valid.outputs[..] {
         let references: Vec<_> = call.operands.iter().map(reference).collect();
         let call = result(call, valid, kind, &references, output, &valid.pieces[0]);
@@ -43,8 +43,8 @@ pub fn expand(call: &Call, valid: &Valid, kind: Kind, fallible: bool) -> TokenSt
 
 fn result(
     call: &Call,
-    valid: &Valid,
-    kind: Kind,
+    valid: &ValidTransform,
+    kind: TransformKind,
     references: &[TokenStream],
     output: &Numbered,
     pieces: &[Part],
@@ -60,7 +60,7 @@ fn result(
             .map(|part| plan::Piece { input: part.input, from: part.from.clone(), to: part.to.clone() })
             .collect(),
     };
-    let place = if kind == Kind::View { Where::InMemory } else { Where::Anywhere };
+    let place = if kind == TransformKind::View { Where::InMemory } else { Where::Anywhere };
     let arguments: Vec<_> = references
         .iter()
         .zip(&call.operands)
@@ -70,7 +70,7 @@ fn result(
     let arguments = nested(&arguments);
     let (given, out) = (plan::given(&valid.table, &valid.given), out_rank(output));
     match kind {
-        Kind::Reduce if valid.op.is_none() => {
+        TransformKind::Reduce if valid.op.is_none() => {
             let closure = call.op.as_ref().and_then(|op| op.closure.as_ref());
             let place = call.op.as_ref().map_or_else(Span::call_site, |op| op.span);
             let place = Span::mixed_site().located_at(place);
@@ -78,7 +78,7 @@ fn result(
                 quote_spanned!(place=> ::typed_dims::__private::pattern::reduce_by::<#out, _, _, _, _, _>);
             quote!(#reduce(#plan, #arguments, #given, #closure))
         }
-        Kind::Reduce => {
+        TransformKind::Reduce => {
             let op = valid.op.expect("a call without errors has a reduction");
             // Where the user has it: there rustc points if there is no such reduction of these elements.
             let place = call.op.as_ref().map_or_else(Span::call_site, |op| op.span);
@@ -88,7 +88,9 @@ fn result(
             let op = quote_spanned!(op.span()=> ::typed_dims::__private::pattern::reductions::#op);
             quote!(#reduce(#plan, #op, #arguments, #given))
         }
-        Kind::View => quote!(#home::rearrange_view::<#out, _, _>(#plan, #arguments, #given)),
-        Kind::Rearrange | Kind::Repeat => quote!(#home::rearrange::<#out, _, _>(#plan, #arguments, #given)),
+        TransformKind::View => quote!(#home::rearrange_view::<#out, _, _>(#plan, #arguments, #given)),
+        TransformKind::Rearrange | TransformKind::Repeat => {
+            quote!(#home::rearrange::<#out, _, _>(#plan, #arguments, #given))
+        }
     }
 }

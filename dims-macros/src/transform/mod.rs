@@ -11,29 +11,29 @@ use syn::parse::{ParseStream, Parser};
 
 /// Which of the macros is called.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
+pub enum TransformKind {
     Rearrange,
     View,
     Reduce,
     Repeat,
 }
 
-impl Kind {
+impl TransformKind {
     /// How it is called.
     fn form(self) -> Form {
         let (name, example) = match self {
-            Kind::Rearrange => ("rearrange", "rearrange!(x, h w c -> c h w)"),
-            Kind::View => ("rearrange_view", "rearrange_view!(x, h w c -> c h w)"),
-            Kind::Reduce => ("reduce", "reduce!(x, b c h w -> b c, max)"),
-            Kind::Repeat => ("repeat", "repeat!(x, h w -> h w c, c = 3)"),
+            TransformKind::Rearrange => ("rearrange", "rearrange!(x, h w c -> c h w)"),
+            TransformKind::View => ("rearrange_view", "rearrange_view!(x, h w c -> c h w)"),
+            TransformKind::Reduce => ("reduce", "reduce!(x, b c h w -> b c, max)"),
+            TransformKind::Repeat => ("repeat", "repeat!(x, h w -> h w c, c = 3)"),
         };
-        let operands = (self != Kind::Rearrange).then_some(1);
-        Form { name, example, op: self == Kind::Reduce, operands }
+        let operands = (self != TransformKind::Rearrange).then_some(1);
+        Form { name, example, op: self == TransformKind::Reduce, operands }
     }
 }
 
 /// One of the macros; the `try_` form if `fallible`.
-pub fn expand(input: TokenStream, kind: Kind, fallible: bool) -> TokenStream {
+pub fn expand(input: TokenStream, kind: TransformKind, fallible: bool) -> TokenStream {
     let mut errors = Errors::default();
     let form = kind.form();
     let call = match (|input: ParseStream<'_>| call::parse(input, &form, &mut errors)).parse2(input) {
@@ -53,25 +53,25 @@ pub fn expand(input: TokenStream, kind: Kind, fallible: bool) -> TokenStream {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, expand};
+    use super::{TransformKind, expand};
     use quote::quote;
 
     /// How many errors a call has.
-    fn errors(call: proc_macro2::TokenStream, kind: Kind) -> usize {
+    fn errors(call: proc_macro2::TokenStream, kind: TransformKind) -> usize {
         expand(call, kind, false).to_string().matches("compile_error").count()
     }
 
     #[test]
     fn all_errors_of_a_call_are_reported_at_once() {
-        assert_eq!(errors(quote!(x, "a b c -> a d d 2"), Kind::Rearrange), 5);
-        assert_eq!(errors(quote!(x, "(a b c) -> a ..b", k = 2), Kind::Rearrange), 2);
-        assert_eq!(errors(quote!(x, "a; b -> a ;b (", maxx), Kind::Reduce), 4);
-        assert_eq!(errors(quote!(x, "a b -> b a"), Kind::Rearrange), 0);
+        assert_eq!(errors(quote!(x, "a b c -> a d d 2"), TransformKind::Rearrange), 5);
+        assert_eq!(errors(quote!(x, "(a b c) -> a ..b", k = 2), TransformKind::Rearrange), 2);
+        assert_eq!(errors(quote!(x, "a; b -> a ;b (", maxx), TransformKind::Reduce), 4);
+        assert_eq!(errors(quote!(x, "a b -> b a"), TransformKind::Rearrange), 0);
     }
 
     #[test]
     fn operands_stay_where_there_are_errors() {
-        let code = expand(quote!(images, "a -> b"), Kind::Rearrange, false).to_string();
+        let code = expand(quote!(images, "a -> b"), TransformKind::Rearrange, false).to_string();
         assert!(code.contains("& images"), "{code}");
     }
 }

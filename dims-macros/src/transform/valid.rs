@@ -1,6 +1,6 @@
 //! Which axes stay, go or are new, and whether that is what the macro does.
 
-use super::Kind;
+use super::TransformKind;
 use super::pieces::{self, Part};
 use crate::pattern::axes::{Numbered, Rules, Table, given, number, solvable};
 use crate::pattern::call::Call;
@@ -12,7 +12,7 @@ use syn::spanned::Spanned;
 use syn::{Expr, ExprClosure, Pat, Type, TypePath};
 
 /// A call without errors.
-pub struct Valid {
+pub struct ValidTransform {
     pub table: Table,
     pub inputs: Vec<Numbered>,
     pub outputs: Vec<Numbered>,
@@ -59,29 +59,29 @@ const ALIASES: &[(&str, &str)] = &[
 const GROUPED_DOTS: &str =
     "`...` in a group on the left cannot be split off: which sizes it has would be unknown";
 
-impl Kind {
+impl TransformKind {
     fn left(self) -> Rules {
         let numbers = match self {
-            Kind::Rearrange | Kind::View => Some(
+            TransformKind::Rearrange | TransformKind::View => Some(
                 "an axis of a number stands on one side only, and `rearrange!` keeps all axes: give it a name",
             ),
-            Kind::Repeat => {
+            TransformKind::Repeat => {
                 Some("an axis of a number would be lost, and `repeat!` keeps all axes: give it a name")
             }
-            Kind::Reduce => None,
+            TransformKind::Reduce => None,
         };
         Rules { numbers, dots_in_groups: Some(GROUPED_DOTS), sums: self.sums(), ..Rules::USUAL }
     }
 
     fn right(self) -> Rules {
         let numbers = match self {
-            Kind::Rearrange | Kind::View => {
+            TransformKind::Rearrange | TransformKind::View => {
                 Some("an axis of a number would be new, and `rearrange!` makes no axes: use `repeat!`")
             }
-            Kind::Reduce => {
+            TransformKind::Reduce => {
                 Some("an axis of a number would be new, and `reduce!` makes no axes: use `repeat!`")
             }
-            Kind::Repeat => None,
+            TransformKind::Repeat => None,
         };
         let twice = Some("stands twice on the right: each axis of a result has a name of its own");
         Rules { numbers, sums: self.sums(), twice, ..Rules::USUAL }
@@ -89,17 +89,19 @@ impl Kind {
 
     fn sums(self) -> Option<&'static str> {
         match self {
-            Kind::Rearrange => None,
-            Kind::View => {
+            TransformKind::Rearrange => None,
+            TransformKind::View => {
                 Some("a view has its elements where they are: to join or to split arrays, use `rearrange!`")
             }
-            Kind::Reduce | Kind::Repeat => Some("only `rearrange!` joins and splits arrays by `+`"),
+            TransformKind::Reduce | TransformKind::Repeat => {
+                Some("only `rearrange!` joins and splits arrays by `+`")
+            }
         }
     }
 }
 
 /// Checks a call. What it returns is to be used only if there are no errors.
-pub fn check(call: &Call, kind: Kind, errors: &mut Errors) -> Valid {
+pub fn check(call: &Call, kind: TransformKind, errors: &mut Errors) -> ValidTransform {
     let words = &call.words;
     let mut table = Table::default();
     let Sides { left, right } = parse(words, errors);
@@ -110,7 +112,7 @@ pub fn check(call: &Call, kind: Kind, errors: &mut Errors) -> Valid {
             let what = format!("expected `->` and the axes of the result: `{}`", kind.form().example);
             errors.at(words, &words.end, what);
         }
-        return Valid {
+        return ValidTransform {
             table,
             inputs: Vec::new(),
             outputs: Vec::new(),
@@ -133,13 +135,13 @@ pub fn check(call: &Call, kind: Kind, errors: &mut Errors) -> Valid {
         );
         errors.at(words, &inputs.last().expect("there is one at least").place, what);
     }
-    if kind == Kind::View
+    if kind == TransformKind::View
         && let [Expr::Array(list)] = &call.operands[..]
     {
         let what = "a list of arrays is not one array in memory, so there is no view of it: use `rearrange!`";
         errors.span(list.bracket_token.span.join(), what);
     }
-    if kind != Kind::Rearrange
+    if kind != TransformKind::Rearrange
         && let Some(second) = outputs.get(1)
         && errors.is_empty()
     {
@@ -175,7 +177,7 @@ pub fn check(call: &Call, kind: Kind, errors: &mut Errors) -> Valid {
     if let Some(closure) = call.op.as_ref().and_then(|op| op.closure.as_ref()) {
         takes_a_slice(closure, errors);
     }
-    Valid { table, inputs, outputs, pieces, given, op }
+    ValidTransform { table, inputs, outputs, pieces, given, op }
 }
 
 /// A closure takes the elements of a part as a slice. (What is said of its parameter is all that can be looked at here; rustc knows the rest.)
@@ -216,7 +218,7 @@ fn is_number(path: &TypePath) -> bool {
 
 /// Each axis stands on the sides where the macro has it.
 fn sides(
-    kind: Kind,
+    kind: TransformKind,
     inputs: &[Numbered],
     outputs: &[Numbered],
     table: &Table,
@@ -228,7 +230,7 @@ fn sides(
     let left_names = || table.names().filter(|name| table.find(name).is_some_and(|axis| axis < known));
     let right_names = || table.names().filter(|name| table.find(name).is_some_and(in_output));
     let of_name = |axis: &Option<usize>| axis.filter(|&axis| table.entries[axis].number.is_none());
-    if kind != Kind::Reduce {
+    if kind != TransformKind::Reduce {
         let mut reported = Vec::new();
         for (axis, place) in inputs.iter().flat_map(|input| &input.places) {
             let Some(axis) = of_name(axis).filter(|&axis| !in_output(axis)) else { continue };
@@ -240,17 +242,17 @@ fn sides(
             let name = &table.entries[axis].name;
             // One misspelt name is one error: at the right, where the other is not known.
             let mut new = right_names().filter(|own| table.find(own).is_some_and(|axis| axis >= known));
-            if kind != Kind::Repeat && new.any(|own| nearest(own, left_names()) == Some(name)) {
+            if kind != TransformKind::Repeat && new.any(|own| nearest(own, left_names()) == Some(name)) {
                 continue;
             }
             let what = match kind {
-                Kind::Repeat => "and `repeat!` keeps all axes",
+                TransformKind::Repeat => "and `repeat!` keeps all axes",
                 _ => "and `rearrange!` keeps all axes; `reduce!` combines the elements along some",
             };
             errors.at(words, place, format!("the axis `{name}` is missing on the right, {what}"));
         }
     }
-    if kind != Kind::Repeat {
+    if kind != TransformKind::Repeat {
         for (axis, place) in outputs.iter().flat_map(|output| &output.places) {
             let Some(axis) = of_name(axis).filter(|&axis| axis >= known) else { continue };
             let name = &table.entries[axis].name;
@@ -265,7 +267,7 @@ fn sides(
         })
     };
     match (spread(inputs), spread(outputs)) {
-        (Some(place), None) if kind != Kind::Reduce => {
+        (Some(place), None) if kind != TransformKind::Reduce => {
             errors.at(
                 words,
                 &place,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::path::Path;
 use typed_dims::checkpoint::{Checkpoint, Saved};
-use typed_dims::file::safetensors::Writer;
+use typed_dims::file::safetensors::SafetensorsWriter;
 use typed_dims::optim::{AdamW, Optimizer, Schedule};
 use typed_dims::prelude::*;
 
@@ -120,7 +120,7 @@ impl Training {
     /// Writes the passages of the next `steps` steps, each as `texts.N` and `next.N`, for a training of the same weights by another program.
     pub fn export(&self, corpus: &Corpus, steps: usize, path: &Path) -> Result<(), Box<dyn Error>> {
         let Options { batch, context, seed, .. } = self.options;
-        let mut file = Writer::new();
+        let mut file = SafetensorsWriter::new();
         for step in self.steps()..self.steps() + steps {
             let (texts, next) = passages(&corpus.training, batch, context, seed, step as u64);
             file.put(&format!("texts.{step}"), texts)?.put(&format!("next.{step}"), next)?;

@@ -4,8 +4,8 @@ use crate::model::{Encoder, Head};
 use serde::Deserialize;
 use std::error::Error;
 use std::path::Path;
-use typed_dims::file::Mapped;
-use typed_dims::file::safetensors::Reader;
+use typed_dims::file::MappedFile;
+use typed_dims::file::safetensors::SafetensorsReader;
 use typed_dims::prelude::*;
 
 /// What is not in the weights.
@@ -24,7 +24,7 @@ pub struct Settings {
 
 /// A model's files.
 pub struct Files {
-    weights: Reader<Mapped>,
+    weights: SafetensorsReader<MappedFile>,
     /// What `config.json` says.
     pub settings: Settings,
 }
@@ -33,9 +33,9 @@ impl Files {
     /// Opens the files in a folder.
     pub fn open(folder: &Path) -> Result<Self, Box<dyn Error>> {
         // SAFETY: nobody changes the file of a model while it is in use.
-        let bytes = unsafe { Mapped::open(folder.join("model.safetensors"))? };
+        let bytes = unsafe { MappedFile::open(folder.join("model.safetensors"))? };
         let settings = read_json(&folder.join("config.json"))?;
-        Ok(Files { weights: Reader::new(bytes)?, settings })
+        Ok(Files { weights: SafetensorsReader::new(bytes)?, settings })
     }
 
     /// The model; its tables stay in the file.

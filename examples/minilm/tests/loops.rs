@@ -6,7 +6,7 @@ use rand::{Rng, SeedableRng};
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 use std::collections::BTreeMap;
-use typed_dims::file::safetensors::Reader;
+use typed_dims::file::safetensors::SafetensorsReader;
 use typed_dims::prelude::*;
 
 const EPSILON: f32 = 1e-12;
@@ -171,7 +171,7 @@ fn agrees_with_loops_whatever_the_padding() {
     let rng = &mut StdRng::seed_from_u64(3);
     let arrays = arrays(rng);
     let bytes = file(&arrays);
-    let file = Reader::new(&bytes).unwrap();
+    let file = SafetensorsReader::new(&bytes).unwrap();
     let weights = Weights::of(&file).unwrap().with(Head.of(HEADS)).unwrap();
     let encoder: Encoder<'_> = weights.load().unwrap();
     let lengths = [4, 1, POSITIONS, 2, 7];
@@ -196,7 +196,7 @@ fn all_that_does_not_fit_is_told_at_once() {
     arrays.insert("encoder.layer.0.output.dense.bias".into(), (vec![WIDTH + 1], vec![0.0; WIDTH + 1]));
     arrays.insert("pooler.dense.bias".into(), (vec![2], vec![0.0; 2]));
     let bytes = file(&arrays);
-    let file = Reader::new(&bytes).unwrap();
+    let file = SafetensorsReader::new(&bytes).unwrap();
     let weights = Weights::of(&file).unwrap().with(Head.of(HEADS)).unwrap();
     let error = weights.load::<Encoder<'_>>().err().unwrap().to_string();
     let expected = "the weights do not fit:

@@ -2,7 +2,7 @@
 use typed_dims::__private::pattern::plan::*;
 
 fn main() {
-    const LOOPS: Option<Loops> = Some(Loops { kept: &[0, 0], reduced: &[] });
+    const LOOPS: Option<PatternLoops> = Some(PatternLoops { kept: &[0, 0], reduced: &[] });
     const TWICE: Pattern = Pattern::new("i -> i", &["i"], &[&[Axis(0)]], &[Axis(0)], &[], LOOPS);
     println!("{TWICE:?}");
 }

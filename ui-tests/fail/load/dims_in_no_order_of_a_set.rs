@@ -8,7 +8,7 @@ dims! {
 }
 
 fn weights(bytes: &[u8]) -> Result<(), FileError> {
-    let file = safetensors::Reader::new(bytes)?;
+    let file = safetensors::SafetensorsReader::new(bytes)?;
     let w = file.get("w")?.load::<f32, (In, Out)>()?;
     println!("{w}");
     Ok(())

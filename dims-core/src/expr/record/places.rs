@@ -1,14 +1,14 @@
 //! Parts of a result: elements of a traced tensor that were moved, joined or scaled.
 
-use super::recording::{Parts, Traced, mapped};
+use super::recording::{PlacedParts, Traced, mapped};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use kernels::loops::nest::Odometer;
 use kernels::memory::buffer::Buffer;
-use kernels::program::code::Binary;
+use kernels::program::code::BinaryOpcode;
 use kernels::scalar::Element;
-use kernels::trace::{Field, Part, Place, Table, is_active};
+use kernels::trace::{Field, Part, StridedPlace, Table, is_active};
 use smallvec::SmallVec;
 
 /// Elements times constants, contiguous in an order of all loops: `factor` of the number of an element. (`traced` are the elements before.)
@@ -23,8 +23,8 @@ pub(crate) fn scaled<T: Element>(
     let Some(field) = traced else { return data.into() };
     let factors: Vec<T> = (0..data.len()).map(factor).collect();
     let factors = Buffer::from(factors).held();
-    let factors = Field::held(&field.sizes, &factors, Place::contiguous(&field.sizes, order));
-    let field = field.map([&factors], |build, a, [b]| build.binary(Binary::Mul, a, b));
+    let factors = Field::held(&field.sizes, &factors, StridedPlace::contiguous(&field.sizes, order));
+    let field = field.map([&factors], |build, a, [b]| build.binary(BinaryOpcode::Mul, a, b));
     mapped(data, Some(Box::new(field)), order)
 }
 
@@ -32,8 +32,8 @@ pub(crate) fn scaled<T: Element>(
 #[inline]
 pub(crate) fn whole_at<T: Element>(data: &Buffer<T>, start: usize) -> Option<Part> {
     data.node()?;
-    let field = Field::held(&[data.len()], &data.held(), Place::strided(0, [1]));
-    Some(Part { field, place: Place::strided(start as isize, [1]) })
+    let field = Field::held(&[data.len()], &data.held(), StridedPlace::strided(0, [1]));
+    Some(Part { field, place: StridedPlace::strided(start as isize, [1]) })
 }
 
 /// So many runs of elements are parts of their own; else there is one part with a table.
@@ -46,9 +46,9 @@ pub(crate) fn moved<T: Element>(
     data: &Buffer<T>,
     sizes: [usize; 4],
     pairs: impl Iterator<Item = (usize, usize)>,
-) -> Parts {
+) -> PlacedParts {
     if !is_active() || data.node().is_none() {
-        return Parts::new();
+        return PlacedParts::new();
     }
     moved_rows(data, sizes, &pairs.collect::<Vec<_>>())
 }
@@ -58,7 +58,7 @@ fn moved_rows<T: Element>(
     data: &Buffer<T>,
     [outer, size, len, inner]: [usize; 4],
     pairs: &[(usize, usize)],
-) -> Parts {
+) -> PlacedParts {
     let runs = runs(pairs);
     if runs.len() > RUNS {
         let sizes = [outer, pairs.len(), inner];
@@ -70,7 +70,7 @@ fn moved_rows<T: Element>(
         let place = |rows: usize, of: fn(&(usize, usize)) -> usize| {
             let step = if run.len() > 1 { of(&run[1]) as isize - of(&run[0]) as isize } else { 0 };
             let strides = [(rows * inner) as isize, step * inner as isize, 1];
-            Place::strided((of(&run[0]) * inner) as isize, strides)
+            StridedPlace::strided((of(&run[0]) * inner) as isize, strides)
         };
         let field = Field::held(&[outer, run.len(), inner], &data.held(), place(size, |pair| pair.1));
         Part { field, place: place(len, |pair| pair.0) }
@@ -100,11 +100,11 @@ fn looked_up(
     rows: usize,
     pairs: &[(usize, usize)],
     of: fn(&(usize, usize)) -> usize,
-) -> Place {
+) -> StridedPlace {
     let inner = sizes[2];
     let offsets = pairs.iter().map(|pair| (of(pair) * inner) as isize).collect();
     let table = Some(Table::new(offsets, sizes, &[1]));
-    Place { table, ..Place::strided(0, [(rows * inner) as isize, 0, 1]) }
+    StridedPlace { table, ..StridedPlace::strided(0, [(rows * inner) as isize, 0, 1]) }
 }
 
 /// Rows of `inner` elements that were combined along an axis: that at `pair.0` is the sum of those at `pair.1`, each times its weight. The weights are those of
@@ -115,14 +115,15 @@ pub(crate) fn weighted<T: Element>(
     [outer, size, len, inner]: [usize; 4],
     pairs: &[(usize, usize)],
     weights: Vec<f64>,
-) -> Parts {
+) -> PlacedParts {
     let sizes = [outer, pairs.len(), inner];
     let place = |rows: usize, of: fn(&(usize, usize)) -> usize| looked_up(&sizes, rows, pairs, of);
-    let weights = Field::held(&sizes, &Buffer::from(weights).held(), Place::contiguous(&sizes, &[0, 1, 2]));
+    let weights =
+        Field::held(&sizes, &Buffer::from(weights).held(), StridedPlace::contiguous(&sizes, &[0, 1, 2]));
     let field = Field::held(&sizes, &data.held(), place(size, |pair| pair.1));
     let field = field.map([&weights], |build, a, [b]| {
         let weight = build.cast_kind(build.kind(a), b);
-        build.binary(Binary::Mul, a, weight)
+        build.binary(BinaryOpcode::Mul, a, weight)
     });
     vec![Part { field, place: place(len, |pair| pair.0) }]
 }
@@ -134,14 +135,14 @@ pub(crate) fn scattered(
     strides: &[isize],
     (offsets, along): (Vec<isize>, &[usize]),
     last_stays: Option<&[usize]>,
-) -> Parts {
-    let Some(field) = traced else { return Parts::new() };
+) -> PlacedParts {
+    let Some(field) = traced else { return PlacedParts::new() };
     let field = match last_stays {
         None => *field,
         Some(order) => last_of_each(&field, strides, (&offsets, along), order),
     };
     let table = Some(Table::new(offsets, &field.sizes, along));
-    let place = Place { table, ..Place::strided(0, strides.iter().copied()) };
+    let place = StridedPlace { table, ..StridedPlace::strided(0, strides.iter().copied()) };
     vec![Part { field, place }]
 }
 
@@ -153,7 +154,7 @@ fn last_of_each(
     order: &[usize],
 ) -> Field {
     let sizes = &field.sizes[..];
-    let in_table = Place::contiguous(sizes, along).strides;
+    let in_table = StridedPlace::contiguous(sizes, along).strides;
     let ordered: SmallVec<[usize; 8]> = order.iter().map(|&axis| sizes[axis]).collect();
     let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, order.len());
     let mut places = Vec::with_capacity(ordered.iter().product());
@@ -170,7 +171,7 @@ fn last_of_each(
         last.insert(place, number);
     });
     let stays: Vec<bool> = places.iter().enumerate().map(|(number, place)| last[place] == number).collect();
-    let stays = Field::held(sizes, &Buffer::from(stays).held(), Place::contiguous(sizes, order));
+    let stays = Field::held(sizes, &Buffer::from(stays).held(), StridedPlace::contiguous(sizes, order));
     field.map([&stays], |build, a, [stays]| {
         let zero = build.float(0.0, build.kind(a));
         build.select(stays, a, zero)

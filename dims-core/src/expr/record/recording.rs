@@ -17,12 +17,14 @@ use kernels::loops::steps::is_explaining;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
 use kernels::program::Register;
-use kernels::program::code::{DType, LineWork, Reduction};
+use kernels::program::code::{DType, LineWork, ReductionKind};
 use kernels::scalar::Element;
 pub(crate) use kernels::trace::Part;
 pub(crate) use kernels::trace::is_active;
 use kernels::trace::record::{Unrecorded, Writer};
-use kernels::trace::{Field, Held, Node, Place, Rule, Step, Table, names_of_variables, registry, rules};
+use kernels::trace::{
+    Field, Held, Node, NodeStep, Rule, StridedPlace, Table, names_of_variables, registry, rules,
+};
 
 /// The field of an expression whose result is traced.
 pub(crate) type Traced = Option<Box<Field>>;
@@ -60,7 +62,7 @@ pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(
     let sizes = shape.sizes();
     let len = shape.volume(axes, size_of::<T>())?;
     let data = expr.collect(&Nest::map(sizes, axes, &rows), Destination::New(len))?;
-    Ok(Field::held(sizes, &Buffer::from(data).held(), Place::contiguous(sizes, axes)))
+    Ok(Field::held(sizes, &Buffer::from(data).held(), StridedPlace::contiguous(sizes, axes)))
 }
 
 /// The same for elements of any type; nothing where programs do not know the expression, and no gradient is lost if it is computed.
@@ -184,17 +186,17 @@ pub(crate) fn traced_by<'w, T: Element>(
 }
 
 /// A step whose pull-back is a function: of the value, its cotangent, whether the gradient is recorded, and which nodes are asked for.
-pub(crate) struct Function<F> {
+pub(crate) struct FunctionRule<F> {
     pub(crate) name: &'static str,
     pub(crate) operands: Vec<Field>,
     pub(crate) pull: F,
 }
 
-type Pulled = Result<Vec<(Arc<Node>, Part)>, kernels::error::Error>;
+type PulledParts = Result<Vec<(Arc<Node>, Part)>, kernels::error::Error>;
 
-impl<F> Rule for Function<F>
+impl<F> Rule for FunctionRule<F>
 where
-    F: Fn(&Arc<dyn Held>, &Arc<dyn Held>, bool, &dyn Fn(u64) -> bool) -> Pulled + Send + Sync,
+    F: Fn(&Arc<dyn Held>, &Arc<dyn Held>, bool, &dyn Fn(u64) -> bool) -> PulledParts + Send + Sync,
 {
     fn name(&self) -> &'static str {
         self.name
@@ -208,7 +210,7 @@ where
         core::mem::take(&mut self.operands)
     }
 
-    fn pull(&self, value: &Arc<dyn Held>, cotangent: Arc<dyn Held>, recorded: bool) -> Pulled {
+    fn pull(&self, value: &Arc<dyn Held>, cotangent: Arc<dyn Held>, recorded: bool) -> PulledParts {
         self.pull_by(value, cotangent, recorded, &|_| true)
     }
 
@@ -218,7 +220,7 @@ where
         cotangent: Arc<dyn Held>,
         recorded: bool,
         asked: &dyn Fn(u64) -> bool,
-    ) -> Pulled {
+    ) -> PulledParts {
         (self.pull)(value, &cotangent, recorded, asked)
     }
 }
@@ -281,8 +283,8 @@ fn part<T: Element>(data: Vec<T>, field: Box<Field>, order: &[usize]) -> Buffer<
 #[track_caller]
 #[expect(clippy::boxed_local, reason = "callers hand a pointer on")]
 fn part_node(dtype: Option<DType>, len: usize, field: Box<Field>, order: &[usize]) -> Arc<Node> {
-    let place = Place::contiguous(&field.sizes, order);
-    new_node(dtype, len, Step::Parts(vec![Part { field: *field, place }]))
+    let place = StridedPlace::contiguous(&field.sizes, order);
+    new_node(dtype, len, NodeStep::Parts(vec![Part { field: *field, place }]))
 }
 
 /// The results of a reduction, contiguous in the order of the loops that are kept.
@@ -293,7 +295,7 @@ pub(crate) fn reduced<T: Element>(
     traced: Traced,
     kept: &[usize],
     reduced: &[usize],
-    reduction: Reduction,
+    reduction: ReductionKind,
     operation: &'static str,
 ) -> Result<Buffer<T>, DimError> {
     match traced {
@@ -308,7 +310,7 @@ fn reduction_of<T: Element>(
     data: Vec<T>,
     field: Box<Field>,
     axes: (&[usize], &[usize]),
-    reduction: Reduction,
+    reduction: ReductionKind,
     operation: &'static str,
 ) -> Result<Buffer<T>, DimError> {
     let node = reduction_node(DType::of::<T>(), data.len(), field, axes, reduction, operation)?;
@@ -322,18 +324,18 @@ fn reduction_node(
     len: usize,
     field: Box<Field>,
     (kept, reduced): (&[usize], &[usize]),
-    reduction: Reduction,
+    reduction: ReductionKind,
     operation: &'static str,
 ) -> Result<Arc<Node>, DimError> {
-    if reduction == Reduction::Opaque {
+    if reduction == ReductionKind::Opaque {
         return Err(lost(operation, names_of_variables(field.nodes())));
     }
     let own = dtype.expect("only floats are recorded");
     let (kept, reduced) = (kept.to_vec(), reduced.to_vec());
-    let rule = rules::Reduced { field: *field, kept, reduced, reduction, dtype: own };
+    let rule = rules::ReductionRule { field: *field, kept, reduced, reduction, dtype: own };
     let step = match rule.as_sum() {
-        Some(part) => Step::Parts(vec![part]),
-        None => Step::Rule(Box::new(rule)),
+        Some(part) => NodeStep::Parts(vec![part]),
+        None => NodeStep::Rule(Box::new(rule)),
     };
     Ok(new_node(dtype, len, step))
 }
@@ -374,8 +376,8 @@ fn lines_node(
     }
     let own = dtype.expect("only floats are recorded");
     let (order, lines) = (order.to_vec(), lines.to_vec());
-    let rule = rules::Along { field: *field, order, lines, work, dtype: own };
-    Ok(new_node(dtype, len, Step::Rule(Box::new(rule))))
+    let rule = rules::LineRule { field: *field, order, lines, work, dtype: own };
+    Ok(new_node(dtype, len, NodeStep::Rule(Box::new(rule))))
 }
 
 /// The memory of a buffer, if it is traced.
@@ -395,7 +397,7 @@ pub(crate) fn along_lines<T: Element>(
 ) -> Result<Buffer<T>, DimError> {
     let field = from.map(|held| {
         let sizes = [data.len() / len.max(1), len];
-        Box::new(Field::held(&sizes, &held, Place::contiguous(&sizes, &[0, 1])))
+        Box::new(Field::held(&sizes, &held, StridedPlace::contiguous(&sizes, &[0, 1])))
     });
     along(data, field, &[0, 1], &[1], work, operation)
 }
@@ -406,12 +408,12 @@ pub(crate) fn reduced_lines<T: Element>(
     data: Vec<T>,
     from: Option<Arc<dyn Held>>,
     len: usize,
-    reduction: Reduction,
+    reduction: ReductionKind,
     operation: &'static str,
 ) -> Result<Buffer<T>, DimError> {
     let field = from.map(|held| {
         let sizes = [data.len(), len];
-        Box::new(Field::held(&sizes, &held, Place::contiguous(&sizes, &[0, 1])))
+        Box::new(Field::held(&sizes, &held, StridedPlace::contiguous(&sizes, &[0, 1])))
     });
     reduced(data, field, &[0], &[1], reduction, operation)
 }
@@ -428,60 +430,60 @@ pub(crate) fn chosen<T: Element>(
     let sizes = [data.len()];
     let at = |offsets: Vec<isize>| {
         let table = Some(Table::new(offsets, &sizes, &[0]));
-        Field::held(&sizes, &held, Place { offset: 0, strides: [0].into_iter().collect(), table })
+        Field::held(&sizes, &held, StridedPlace { offset: 0, strides: [0].into_iter().collect(), table })
     };
     let (low, high) = offsets();
     let mut field = at(low);
     if let Some(high) = high {
         field = field.map([&at(high)], |build, low, [high]| {
-            build.binary(kernels::program::code::Binary::Lerp(share), low, high)
+            build.binary(kernels::program::code::BinaryOpcode::Lerp(share), low, high)
         });
     }
-    let place = Place::strided(0, [1]);
-    node(data, Step::Parts(vec![Part { field, place }]))
+    let place = StridedPlace::strided(0, [1]);
+    node(data, NodeStep::Parts(vec![Part { field, place }]))
 }
 
 /// Elements that a step with a rule of its own computed.
 #[cold]
 #[track_caller]
 pub(crate) fn ruled<T: Element>(data: Vec<T>, rule: impl Rule + 'static) -> Buffer<T> {
-    node(data, Step::Rule(Box::new(rule)))
+    node(data, NodeStep::Rule(Box::new(rule)))
 }
 
 /// The same for what the backward pass computes, which has no place in the user's program.
 pub(crate) fn node_of<T: Element>(data: Vec<T>, rule: impl Rule + 'static) -> Buffer<T> {
     let dtype = DType::of::<T>().expect("only floats are recorded");
-    let node = Node::new(dtype, data.len(), Step::Rule(Box::new(rule)), None);
+    let node = Node::new(dtype, data.len(), NodeStep::Rule(Box::new(rule)), None);
     Buffer::traced(data, node)
 }
 
 #[track_caller]
-pub(crate) fn node<T: Element>(data: Vec<T>, step: Step) -> Buffer<T> {
+pub(crate) fn node<T: Element>(data: Vec<T>, step: NodeStep) -> Buffer<T> {
     let node = new_node(DType::of::<T>(), data.len(), step);
     Buffer::traced(data, node)
 }
 
 #[track_caller]
-fn new_node(dtype: Option<DType>, len: usize, step: Step) -> Arc<Node> {
+fn new_node(dtype: Option<DType>, len: usize, step: NodeStep) -> Arc<Node> {
     Node::new(dtype.expect("only floats are recorded"), len, step, Some(Location::caller()))
 }
 
 /// The traced values that were written to places of a result. Untraced values have no gradient and are not listed.
-pub(crate) type Parts = Vec<Part>;
+pub(crate) type PlacedParts = Vec<Part>;
 
 /// The part of a result that a field is: the element at a position goes `offset` elements behind the first one, and the position's strides
 /// farther.
 #[inline]
 pub(crate) fn part_at(traced: Traced, offset: usize, strides: &[isize]) -> Option<Part> {
     let field = *traced?;
-    Some(Part { field, place: Place::strided(offset as isize, strides.iter().copied()) })
+    Some(Part { field, place: StridedPlace::strided(offset as isize, strides.iter().copied()) })
 }
 
 /// Elements to whose places parts were written.
 #[inline]
 #[track_caller]
-pub(crate) fn placed<T: Element>(data: Vec<T>, parts: Parts) -> Buffer<T> {
-    if parts.is_empty() { data.into() } else { node(data, Step::Parts(parts)) }
+pub(crate) fn placed<T: Element>(data: Vec<T>, parts: PlacedParts) -> Buffer<T> {
+    if parts.is_empty() { data.into() } else { node(data, NodeStep::Parts(parts)) }
 }
 
 /// Fails if an operand of the expression is traced: the result leaves the recorded program.

@@ -41,7 +41,7 @@ pub(crate) fn reduced<T: Element>(
     _: Traced,
     _: &[usize],
     _: &[usize],
-    _: kernels::program::code::Reduction,
+    _: kernels::program::code::ReductionKind,
     _: &'static str,
 ) -> Result<Buffer<T>, DimError> {
     Ok(data.into())
@@ -60,7 +60,7 @@ pub(crate) fn along<T: Element>(
 }
 
 pub(crate) type Part = core::convert::Infallible;
-pub(crate) type Parts = Vec<Part>;
+pub(crate) type PlacedParts = Vec<Part>;
 
 #[inline(always)]
 pub(crate) fn part_at(_: Traced, _: usize, _: &[isize]) -> Option<Part> {
@@ -68,7 +68,7 @@ pub(crate) fn part_at(_: Traced, _: usize, _: &[isize]) -> Option<Part> {
 }
 
 #[inline(always)]
-pub(crate) fn placed<T: Element>(data: Vec<T>, _: Parts) -> Buffer<T> {
+pub(crate) fn placed<T: Element>(data: Vec<T>, _: PlacedParts) -> Buffer<T> {
     data.into()
 }
 
@@ -87,18 +87,28 @@ pub(crate) fn moved<T: Element>(
     _: &Buffer<T>,
     _: [usize; 4],
     _: impl Iterator<Item = (usize, usize)>,
-) -> Parts {
-    Parts::new()
+) -> PlacedParts {
+    PlacedParts::new()
 }
 
 #[inline(always)]
-pub(crate) fn scattered(_: Traced, _: &[isize], _: (Vec<isize>, &[usize]), _: Option<&[usize]>) -> Parts {
-    Parts::new()
+pub(crate) fn scattered(
+    _: Traced,
+    _: &[isize],
+    _: (Vec<isize>, &[usize]),
+    _: Option<&[usize]>,
+) -> PlacedParts {
+    PlacedParts::new()
 }
 
 #[inline(always)]
-pub(crate) fn weighted<T: Element>(_: &Buffer<T>, _: [usize; 4], _: &[(usize, usize)], _: Vec<f64>) -> Parts {
-    Parts::new()
+pub(crate) fn weighted<T: Element>(
+    _: &Buffer<T>,
+    _: [usize; 4],
+    _: &[(usize, usize)],
+    _: Vec<f64>,
+) -> PlacedParts {
+    PlacedParts::new()
 }
 
 #[inline(always)]
@@ -136,7 +146,7 @@ pub(crate) fn reduced_lines<T: Element>(
     data: Vec<T>,
     _: Option<core::convert::Infallible>,
     _: usize,
-    _: kernels::program::code::Reduction,
+    _: kernels::program::code::ReductionKind,
     _: &'static str,
 ) -> Result<Buffer<T>, DimError> {
     Ok(data.into())

@@ -16,7 +16,7 @@ use super::element::{Stored, decoded, in_place};
 use super::entry::Entry;
 use super::error::FileError;
 use super::names::{AxisName, one};
-use super::safetensors::Reader;
+use super::safetensors::SafetensorsReader;
 use crate::create::Chained;
 use crate::dim::DimList;
 use crate::error::DimError;
@@ -53,7 +53,7 @@ impl<'a> Weights<'a> {
     /// # Errors
     ///
     /// If the file has names of dims that are not right.
-    pub fn of<B: AsRef<[u8]>>(file: &'a Reader<B>) -> Result<Self, FileError> {
+    pub fn of<B: AsRef<[u8]>>(file: &'a SafetensorsReader<B>) -> Result<Self, FileError> {
         let arrays = file.tensors().into_iter().map(|name| file.get(&name).map(|entry| (name, entry)));
         Ok(Weights {
             arrays: arrays.collect::<Result<_, _>>()?,
@@ -270,7 +270,7 @@ impl<'a> Loader<'_, 'a> {
             || Fault::Axes { name: self.name.clone(), expected: described(groups), found: entry.described() };
         let is = |axis: &AxisName, key: &DimKey| key.name == axis.name && means(&axis.roles, key.roles);
         let keys = || groups.iter().flat_map(|group| group.as_slice());
-        // A file that names one axis for each dim says itself in which order they are: as `Writer` wrote them, for example.
+        // A file that names one axis for each dim says itself in which order they are: as `SafetensorsWriter` wrote them, for example.
         let by_name: Option<SmallVec<[&[DimKey]; 8]>> = entry.names.as_ref().and_then(|names| {
             let axis = |axis| keys().find(|key| is(axis, key)).map(core::slice::from_ref);
             if names.len() == keys().count() { names.iter().map(axis).collect() } else { None }
@@ -386,15 +386,15 @@ impl FileAxes for () {
 /// The axes of one list, then those of another.
 impl<A: FileAxes, B: FileAxes> FileAxes for Chained<A, B> {
     const GROUPS: &'static [&'static Keys] = {
-        let (all, _) = Both::<A, B>::GROUPS.split_at(A::GROUPS.len() + B::GROUPS.len());
+        let (all, _) = ChainedGroups::<A, B>::GROUPS.split_at(A::GROUPS.len() + B::GROUPS.len());
         all
     };
 }
 
 /// A place for the constant of two lists.
-struct Both<A, B>(PhantomData<(A, B)>);
+struct ChainedGroups<A, B>(PhantomData<(A, B)>);
 
-impl<A: FileAxes, B: FileAxes> Both<A, B> {
+impl<A: FileAxes, B: FileAxes> ChainedGroups<A, B> {
     const GROUPS: &'static [&'static Keys; 2 * MAX_DIMS] = &{
         let (mut all, mut at) = ([&Keys::EMPTY; 2 * MAX_DIMS], 0);
         while at < A::GROUPS.len() {

@@ -17,7 +17,7 @@ use crate::tensor::{AsTensor, NamedOf};
 use core::ops::{Range, RangeInclusive};
 use core::panic::Location;
 use kernels::memory::axes::Axis;
-use kernels::ops::{Holds, Left, Pair};
+use kernels::ops::{Holds, LeftOperand, Pair};
 use kernels::scalar::{Element, IndexInt};
 
 mod conditions;
@@ -27,7 +27,7 @@ pub use conditions::*;
 
 /// The traits whose methods macros call; nothing in here has a name that could hide one of the user's.
 pub mod methods {
-    pub use super::Operands as _;
+    pub use super::SizedOperands as _;
     pub use crate::bind::At as _;
     pub use crate::elementwise::Elementwise as _;
     pub use crate::order::OrderExt as _;
@@ -67,16 +67,16 @@ pub fn position<T: IndexInt>(value: T) -> Named<isize, (), Rank0, Scalar<isize>>
 
 /// A tensor that is the same all along a dim that it may lack.
 #[inline(always)]
-pub fn along<A, D>(a: A, dim: D) -> BinaryOut<Left, A, D, isize>
+pub fn along<A, D>(a: A, dim: D) -> BinaryOut<LeftOperand, A, D, isize>
 where
     A: AsTensor<Elem: Element, Dims: Union<D::Dims>>,
     D: Operand<isize>,
 {
-    Named::from_expr(Binary { op: Left, a: a.into_named().expr, b: dim.into_expr() })
+    Named::from_expr(Binary { op: LeftOperand, a: a.into_named().expr, b: dim.into_expr() })
 }
 
 /// The elements of two tensors at the same position.
-pub type Pairs<A, B> = Named<
+pub type ElementPairs<A, B> = Named<
     (<A as AsTensor>::Elem, <B as AsTensor>::Elem),
     <<A as AsTensor>::Dims as Union<<B as AsTensor>::Dims>>::Out,
     <<A as AsTensor>::Rank as Rank>::Max<<B as AsTensor>::Rank>,
@@ -85,7 +85,7 @@ pub type Pairs<A, B> = Named<
 
 /// Pairs of elements, for closures that take several.
 #[inline(always)]
-pub fn pairs<A, B>(a: A, b: B) -> Pairs<A, B>
+pub fn pairs<A, B>(a: A, b: B) -> ElementPairs<A, B>
 where
     A: AsTensor<Dims: Union<B::Dims>>,
     B: AsTensor,
@@ -153,7 +153,7 @@ pub fn extent<R: LoopSize>(range: R) -> (isize, usize) {
 }
 
 /// Operands whose axes give loop variables their sizes.
-pub trait Operands {
+pub trait SizedOperands {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
     /// The axes that are to be bound.
@@ -200,7 +200,7 @@ pub trait Operands {
 }
 
 #[diagnostic::do_not_recommend]
-impl<A: Source + ?Sized> Operands for A {
+impl<A: Source + ?Sized> SizedOperands for A {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn open_axes(&self) -> Axes {
         self.raw().1
@@ -208,7 +208,7 @@ impl<A: Source + ?Sized> Operands for A {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: Element, S: Dims, R: Rank, E: Leaf<T, S, R>> Operands for Named<T, S, R, E> {
+impl<T: Element, S: Dims, R: Rank, E: Leaf<T, S, R>> SizedOperands for Named<T, S, R, E> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn open_axes(&self) -> Axes {
         Axes::from_slice(self.expr.leaf().2.as_slice())

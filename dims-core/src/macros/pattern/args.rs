@@ -1,7 +1,7 @@
 //! The operands of one pattern together.
 
-use super::data::{Given, Pattern};
-use super::input::{InMemory, Input, ListItem, Memory, Values};
+use super::data::{GivenSize, Pattern};
+use super::input::{ArrayElements, InMemory, Input, ListItem, Values};
 use super::join::Arrays;
 use super::layout::PatternLayout;
 use super::rank::{AnyRank, HasAtLeast, HasExactly};
@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use kernels::load::Kernel;
 use kernels::load::nodes::{BinaryKernel, Constant};
-use kernels::loops::nest::{Nest, Operands};
+use kernels::loops::nest::{Nest, OperandRows};
 use kernels::loops::rows::Rows;
 use kernels::memory::axes::{Axis, row_major};
 use kernels::memory::elements::Elements;
@@ -28,7 +28,7 @@ use kernels::ops::Mul;
 #[cfg(feature = "std")]
 use kernels::program::{
     Register,
-    code::{Binary, Code},
+    code::{BinaryOpcode, Code},
 };
 use kernels::scalar::{Element, Num};
 #[cfg(feature = "std")]
@@ -63,13 +63,13 @@ impl<N> Taking<N> {
 
     /// As [`exactly`](Self::exactly), and the operand is in memory.
     #[rustfmt::skip] // rustc quotes the line
-    pub fn exactly_in_memory<'a, A: Input<Rank: HasExactly<N>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(operand: &'a A) -> Arg<Memory<'a, A::Elem>, (), Rank0> {
+    pub fn exactly_in_memory<'a, A: Input<Rank: HasExactly<N>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(operand: &'a A) -> Arg<ArrayElements<'a, A::Elem>, (), Rank0> {
         Arg { values: operand.values().into_memory(), marker: PhantomData }
     }
 
     /// As [`at_least`](Self::at_least), and the operand is in memory.
     #[rustfmt::skip] // rustc quotes the line
-    pub fn at_least_in_memory<'a, A: Input<Rank: HasAtLeast<N>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(operand: &'a A) -> Arg<Memory<'a, A::Elem>, (), <A::Rank as HasAtLeast<N>>::Rest> {
+    pub fn at_least_in_memory<'a, A: Input<Rank: HasAtLeast<N>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(operand: &'a A) -> Arg<ArrayElements<'a, A::Elem>, (), <A::Rank as HasAtLeast<N>>::Rest> {
         Arg { values: operand.values().into_memory(), marker: PhantomData }
     }
 }
@@ -188,7 +188,7 @@ pub trait ValueList<T: Element> {
     }
 
     /// Appends all operands, if they are nothing but memory.
-    fn memories<'s>(&'s self, memories: &mut Memories<'s, T>) -> bool;
+    fn memories<'s>(&'s self, memories: &mut OperandsInMemory<'s, T>) -> bool;
 
     /// The elements of the first operand in the order of a loop nest.
     fn collect_first(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError>;
@@ -223,23 +223,27 @@ pub trait ValueList<T: Element> {
         T: Num;
 
     /// The reader of the product of `left` and all operands.
-    fn times<'k, K: Kernel<Elem = T>>(&'k self, left: K, operands: &mut Operands<'k>) -> Self::Times<'k, K>
+    fn times<'k, K: Kernel<Elem = T>>(
+        &'k self,
+        left: K,
+        operands: &mut OperandRows<'k>,
+    ) -> Self::Times<'k, K>
     where
         T: Num;
 
     /// The reader of the product of all operands.
-    fn product<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Product<'k>
+    fn product<'k>(&'k self, operands: &mut OperandRows<'k>) -> Self::Product<'k>
     where
         T: Num;
 }
 
 /// Operands in memory.
-pub(super) type Memories<'s, T> = SmallVec<[direct::ElementsAlong<'s, T>; 4]>;
+pub(super) type OperandsInMemory<'s, T> = SmallVec<[direct::ElementsAlong<'s, T>; 4]>;
 
 impl<T: Element> ValueList<T> for End {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     #[inline]
-    fn memories<'s>(&'s self, _: &mut Memories<'s, T>) -> bool {
+    fn memories<'s>(&'s self, _: &mut OperandsInMemory<'s, T>) -> bool {
         true
     }
 
@@ -300,7 +304,7 @@ impl<T: Element> ValueList<T> for End {
         T: Num;
 
     #[inline]
-    fn times<'k, K: Kernel<Elem = T>>(&'k self, left: K, _: &mut Operands<'k>) -> K
+    fn times<'k, K: Kernel<Elem = T>>(&'k self, left: K, _: &mut OperandRows<'k>) -> K
     where
         T: Num,
     {
@@ -308,7 +312,7 @@ impl<T: Element> ValueList<T> for End {
     }
 
     #[inline]
-    fn product<'k>(&'k self, _: &mut Operands<'k>) -> Constant<T>
+    fn product<'k>(&'k self, _: &mut OperandRows<'k>) -> Constant<T>
     where
         T: Num,
     {
@@ -371,7 +375,7 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
     }
 
     #[inline]
-    fn memories<'s>(&'s self, memories: &mut Memories<'s, T>) -> bool {
+    fn memories<'s>(&'s self, memories: &mut OperandsInMemory<'s, T>) -> bool {
         let Some(first) = self.first() else { return false };
         memories.push(first);
         self.1.memories(memories)
@@ -398,7 +402,7 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
         let shape = &shapes[0];
         let named = shape.named_len();
         match self.0.memory() {
-            Some(Memory { list: Some(items), .. }) => {
+            Some(ArrayElements { list: Some(items), .. }) => {
                 each(0, &Arrays::list(items.iter().map(|(held, axes)| (held.elements(), &axes[..])), named))?;
             }
             Some(memory) => each(0, &Arrays::one(memory.elements(), named, &memory.axes))?,
@@ -427,7 +431,7 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
     fn write<'s>(&'s self, left: Option<Register>, writer: &mut Writer<'s>) -> Register {
         let own = self.0.write(writer);
         let product = match left {
-            Some(left) => writer.operation(Code::Binary(Binary::Mul), "*", &[left, own]),
+            Some(left) => writer.operation(Code::Binary(BinaryOpcode::Mul), "*", &[left, own]),
             None => own,
         };
         self.1.write(Some(product), writer)
@@ -445,7 +449,7 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
         T: Num;
 
     #[inline]
-    fn times<'k, K: Kernel<Elem = T>>(&'k self, left: K, operands: &mut Operands<'k>) -> Self::Times<'k, K>
+    fn times<'k, K: Kernel<Elem = T>>(&'k self, left: K, operands: &mut OperandRows<'k>) -> Self::Times<'k, K>
     where
         T: Num,
     {
@@ -454,7 +458,7 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
     }
 
     #[inline]
-    fn product<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Product<'k>
+    fn product<'k>(&'k self, operands: &mut OperandRows<'k>) -> Self::Product<'k>
     where
         T: Num,
     {
@@ -466,7 +470,7 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
 /// The shapes of the operands, whose sizes are unified, and the loops of the pattern.
 pub(super) fn unify<T: Element, U: Dims>(
     pattern: &'static Pattern,
-    given: &[Given],
+    given: &[GivenSize],
     values: &impl ValueList<T>,
 ) -> Result<(Shapes, PatternLayout), DimError> {
     let mut shapes = Shapes::new();
@@ -497,7 +501,7 @@ pub(super) fn unify<T: Element, U: Dims>(
 #[inline]
 fn unified(
     pattern: &'static Pattern,
-    given: &[Given],
+    given: &[GivenSize],
     shapes: &[Shape],
     named: &[usize],
 ) -> Result<PatternLayout, DimError> {

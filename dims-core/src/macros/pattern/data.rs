@@ -20,14 +20,14 @@ pub struct Pattern {
     pub(crate) pieces: &'static [Piece],
     /// Which axes are loops of the result, and which are not; none if that depends on the operands (`...`), on the part of the result
     /// (`w1 + w2`), or if they are many.
-    pub(crate) loops: Option<Loops>,
+    pub(crate) loops: Option<PatternLoops>,
     /// What each axis is in a matrix product, if the pattern is one of two operands.
     pub(crate) roles: Option<Roles>,
 }
 
 /// The axes of a pattern as loops.
 #[derive(Clone, Copy, Debug)]
-pub struct Loops {
+pub struct PatternLoops {
     /// The axes of the result, in its order, each part of a group on its own.
     pub kept: &'static [usize],
     /// The others, in the order in which they stand in the pattern.
@@ -47,7 +47,7 @@ impl Pattern {
         inputs: &'static [&'static [Slot]],
         output: &'static [Slot],
         pieces: &'static [Piece],
-        loops: Option<Loops>,
+        loops: Option<PatternLoops>,
     ) -> Self {
         let mut at = 0;
         while at < inputs.len() {
@@ -136,8 +136,8 @@ const fn names_all(slots: &[Slot]) -> bool {
 }
 
 /// Whether loops are the axes of the result in its order, and then all others of so many, each once.
-const fn are_loops(loops: &Loops, output: &[Slot], axes: usize) -> bool {
-    let Loops { kept, reduced } = loops;
+const fn are_loops(loops: &PatternLoops, output: &[Slot], axes: usize) -> bool {
+    let PatternLoops { kept, reduced } = loops;
     if !names_all(output) || kept.len() + reduced.len() != axes {
         return false;
     }
@@ -229,7 +229,7 @@ pub struct Piece {
 }
 
 /// The size of an axis that the caller gives: the axis's number, and the size.
-pub type Given = (usize, usize);
+pub type GivenSize = (usize, usize);
 
 impl Slot {
     /// How many groups there are to choose from. (`Axis` and `Rest` are one group of one part here.)

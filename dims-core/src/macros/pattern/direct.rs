@@ -4,7 +4,7 @@
 //! What is unusual (sizes that do not fit, an empty axis, a size that follows in two steps) is left to the general way, which has the
 //! words for what is wrong.
 
-use super::data::{Given, Loops, Pattern, Slot, Term};
+use super::data::{GivenSize, Pattern, PatternLoops, Slot, Term};
 use super::solve::OPEN;
 use crate::expr::evaluate::SMALL;
 use crate::plan::shape::volume;
@@ -17,19 +17,19 @@ use smallvec::SmallVec;
 pub const MOST: usize = 12;
 
 /// The loops of a pattern, and how its operands lie along them.
-pub struct Bound {
+pub struct BoundPattern {
     sizes: [usize; MOST],
     /// Which loops the result has, and which not.
-    pub loops: &'static Loops,
+    pub loops: &'static PatternLoops,
     /// The strides of the operands.
     pub rows: Rows,
 }
 
-impl Bound {
+impl BoundPattern {
     /// The loops of a pattern with so many axes, before [`bind`](Bound::bind).
     #[inline(always)]
-    pub fn new(loops: &'static Loops, axes: usize) -> Self {
-        Bound { sizes: [OPEN; MOST], loops, rows: Rows::new(axes) }
+    pub fn new(loops: &'static PatternLoops, axes: usize) -> Self {
+        BoundPattern { sizes: [OPEN; MOST], loops, rows: Rows::new(axes) }
     }
 
     /// Takes sizes and strides from operands with these axes. Returns whether they are usual ones. (In place: to hand over so many sizes and
@@ -38,7 +38,7 @@ impl Bound {
     pub fn bind<'a>(
         &mut self,
         pattern: &'static Pattern,
-        given: &[Given],
+        given: &[GivenSize],
         operands: impl Iterator<Item = &'a [Axis]> + Clone,
     ) -> bool {
         let sizes = &mut self.sizes;
@@ -122,7 +122,7 @@ impl Bound {
     /// An operand's axes in the order of the result, behind others of one element, if there are few and few elements, `len`.
     #[inline(always)]
     pub fn few(&self, operand: usize, len: usize) -> Option<[Axis; FEW]> {
-        let Loops { kept, reduced } = self.loops;
+        let PatternLoops { kept, reduced } = self.loops;
         if len > SMALL || kept.len() > FEW || !reduced.is_empty() {
             return None;
         }

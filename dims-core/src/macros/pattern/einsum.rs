@@ -1,9 +1,9 @@
 //! Sums of products.
 
-use super::args::{Args, Memories, ValueList, lay_out, unify};
-use super::data::{Given, Pattern, Slot};
-use super::direct::{Bound, MOST};
-use super::layout::{List, PatternLayout};
+use super::args::{Args, OperandsInMemory, ValueList, lay_out, unify};
+use super::data::{GivenSize, Pattern, Slot};
+use super::direct::{BoundPattern, MOST};
+use super::layout::PatternLayout;
 use super::rank::{OutRank, ResultOf};
 use super::recorded::{result, traced};
 use crate::error::DimError;
@@ -20,7 +20,8 @@ use kernels::compiled;
 use kernels::contract::target::Target;
 use kernels::contract::{self, LoopAxes, Supports};
 use kernels::load::Kernel;
-use kernels::loops::nest::{Nest, Parts};
+use kernels::loops::axes::{Order, Sizes};
+use kernels::loops::nest::{Nest, NestParts};
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, ProductDims, Step, note};
 use kernels::machine::threads;
@@ -28,13 +29,13 @@ use kernels::memory::axes::contiguous;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
 use kernels::memory::elements::Elements;
-use kernels::program::code::Reduction;
+use kernels::program::code::ReductionKind;
 use kernels::reduce::reducers::Sum;
 use kernels::scalar::Num;
 use smallvec::SmallVec;
 
 /// A result of elements `U` with the axes `O`, from operands `L` of elements `T`.
-pub type Output<U, O, T, L> =
+pub type EinsumOutput<U, O, T, L> =
     <<O as OutRank<<L as Args<T>>::Rest>>::Rank as ResultOf<U, <L as Args<T>>::Dims>>::Out;
 
 /// `out[output] = sum over all other axes of the product of the operands`
@@ -46,8 +47,8 @@ pub type Output<U, O, T, L> =
 pub fn einsum<O, T: Num, L: Args<T>>(
     pattern: &'static Pattern,
     operands: L,
-    given: &[Given],
-) -> Result<Output<T, O, T, L>, DimError>
+    given: &[GivenSize],
+) -> Result<EinsumOutput<T, O, T, L>, DimError>
 where
     O: OutRank<L::Rest>,
     O::Rank: ResultOf<T, L::Dims>,
@@ -96,10 +97,10 @@ fn product_dims(pattern: &'static Pattern) -> ProductDims {
 fn planned<T: Num, U: Dims>(
     pattern: &'static Pattern,
     values: &mut impl ValueList<T>,
-    given: &[Given],
+    given: &[GivenSize],
 ) -> Result<(Buffer<T>, SmallVec<[usize; MOST]>), DimError> {
     values.settle()?;
-    let mut memories = Memories::new();
+    let mut memories = OperandsInMemory::new();
     if !is_active()
         && values.memories(&mut memories)
         && let Some((data, sizes)) = direct(pattern, given, &*values, &memories)
@@ -115,11 +116,11 @@ fn planned<T: Num, U: Dims>(
 #[track_caller]
 fn direct<T: Num>(
     pattern: &'static Pattern,
-    given: &[Given],
+    given: &[GivenSize],
     values: &impl ValueList<T>,
     memories: &[ElementsAlong<'_, T>],
 ) -> Option<(Vec<T>, SmallVec<[usize; MOST]>)> {
-    let mut bound = Bound::new(pattern.loops.as_ref()?, pattern.axes.len());
+    let mut bound = BoundPattern::new(pattern.loops.as_ref()?, pattern.axes.len());
     if !bound.bind(pattern, given, memories.iter().map(|&(_, axes)| axes)) {
         return None;
     }
@@ -132,7 +133,7 @@ fn direct<T: Num>(
     for row in bound.rows.iter() {
         let mut axes = 0;
         for (axis, (&stride, &size)) in row.iter().zip(sizes).enumerate() {
-            axes |= kernels::loops::axes::Axes::from(stride != 0 && size != 1) << axis;
+            axes |= kernels::loops::axes::AxisSet::from(stride != 0 && size != 1) << axis;
         }
         supports.push(axes);
         union |= axes;
@@ -163,7 +164,7 @@ fn direct<T: Num>(
 /// The product of operands of few elements, if nothing is summed.
 #[inline(always)]
 fn few_products<T: Num>(
-    bound: &Bound,
+    bound: &BoundPattern,
     values: &impl ValueList<T>,
     memories: &[ElementsAlong<'_, T>],
     len: usize,
@@ -189,9 +190,9 @@ fn few_products<T: Num>(
 #[track_caller]
 fn run<T: Num, U: Dims>(
     pattern: &'static Pattern,
-    given: &[Given],
+    given: &[GivenSize],
     values: &impl ValueList<T>,
-) -> Result<(Buffer<T>, List), DimError> {
+) -> Result<(Buffer<T>, Order), DimError> {
     let (shapes, layout) = unify::<T, U>(pattern, given, values)?;
     let rows = lay_out::<T, U>(&layout, &shapes, values)?;
     let traced = if pattern.inputs.is_empty() { None } else { traced::<T, T>(&layout.sizes, &rows, values)? };
@@ -207,8 +208,8 @@ fn run<T: Num, U: Dims>(
         DimError::TooLarge { .. } => too_large(pattern, &sizes),
         error => error,
     })?;
-    let reduced: List = (0..layout.sizes.len()).filter(|axis| !kept.contains(axis)).collect();
-    Ok((record::reduced(data, traced, &kept, &reduced, Reduction::Sum, "einsum!")?, sizes))
+    let reduced: Order = (0..layout.sizes.len()).filter(|axis| !kept.contains(axis)).collect();
+    Ok((record::reduced(data, traced, &kept, &reduced, ReductionKind::Sum, "einsum!")?, sizes))
 }
 
 #[cold]
@@ -230,7 +231,7 @@ fn product<T: Num, U: Dims>(
     // Along some axes nothing varies. The contraction takes them for axes of one element; then its result is repeated along those that
     // are kept, and multiplied by the sizes of those that are summed.
     let varies = |axis: usize| union >> axis & 1 == 1;
-    let live: List = layout
+    let live: Sizes = layout
         .sizes
         .iter()
         .enumerate()
@@ -260,7 +261,7 @@ fn product<T: Num, U: Dims>(
         operand += 1;
     })?;
     result?;
-    let own: List = kept.iter().copied().filter(|&axis| live[axis] == layout.sizes[axis]).collect();
+    let own: Order = kept.iter().copied().filter(|&axis| live[axis] == layout.sizes[axis]).collect();
     let data = compiled::contract(
         factors.operands,
         factors.scale,
@@ -323,7 +324,7 @@ pub(super) fn supports<T: Num, U: Dims>(
                 result = Err(error);
             }
             for (axis, (&stride, &size)) in row.iter().zip(&layout.sizes).enumerate() {
-                axes |= kernels::loops::axes::Axes::from(stride != 0 && size != 1) << axis;
+                axes |= kernels::loops::axes::AxisSet::from(stride != 0 && size != 1) << axis;
             }
         }
         supports.push(axes);
@@ -341,7 +342,7 @@ fn fused<T: Num>(
     len: usize,
 ) -> Result<Vec<T>, DimError> {
     let sizes = &layout.sizes;
-    let reduced: List = (0..sizes.len()).filter(|axis| !kept.contains(axis)).collect();
+    let reduced: Order = (0..sizes.len()).filter(|axis| !kept.contains(axis)).collect();
     let count =
         volume(reduced.iter().map(|&axis| sizes[axis]), 1).ok_or_else(|| too_large(layout.pattern, sizes))?;
     let nest = Nest::reduce(sizes, kept, &reduced, rows);
@@ -363,7 +364,7 @@ fn summed<T: Num>(
         loops: Loops::new::<T>(nest, len, threads::parts(work)),
         count,
     });
-    let mut parts = Parts::new();
+    let mut parts = NestParts::new();
     let lower = |nest| values.product(&mut Nest::operands(nest));
     Ok(kernels::reduce::reduce(nest, &mut parts, lower, work, Destination::New(len), count, Sum)?)
 }

@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 use core::ops::Deref;
 use kernels::load::Kernel;
 use kernels::load::strided::Strided;
-use kernels::loops::nest::{Nest, Operands};
+use kernels::loops::nest::{Nest, OperandRows};
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::AnyStride;
 use kernels::memory::allocate::reserve;
@@ -84,7 +84,7 @@ pub trait Values {
     fn rows<U: Dims>(&self, shape: &Shape, rows: &mut Rows);
 
     /// The reader, each array with its row of a loop nest.
-    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k>;
+    fn kernel<'k>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k>;
 
     /// The elements in the order of a loop nest.
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<Self::Elem>, DimError>;
@@ -111,7 +111,7 @@ pub trait Values {
     }
 
     /// The elements as they lie in memory, if that is all there is.
-    fn memory(&self) -> Option<&Memory<'_, Self::Elem>> {
+    fn memory(&self) -> Option<&ArrayElements<'_, Self::Elem>> {
         None
     }
 }
@@ -119,13 +119,13 @@ pub trait Values {
 /// Elements in memory, without dims: an array, or a list of arrays.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Memory<'a, T> {
+pub struct ArrayElements<'a, T> {
     /// The elements along the axes.
-    pub(super) held: Held<'a, T>,
+    pub(super) held: LentOrBuilt<'a, T>,
     /// The axes, that of the list first.
     pub(super) axes: Axes,
     /// The arrays of a list, if the list is not one array in memory.
-    pub(super) list: Option<List<'a, T>>,
+    pub(super) list: Option<ListItems<'a, T>>,
     /// Why a list within a list could not be put together.
     pub(super) fault: Option<Box<DimError>>,
 }
@@ -133,66 +133,71 @@ pub struct Memory<'a, T> {
 /// Elements that are borrowed, or were put together of a list.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
-pub enum Held<'a, T> {
+pub enum LentOrBuilt<'a, T> {
     Borrowed(Elements<'a, T>),
     Together(Vec<T>),
 }
 
-impl<T> Held<'_, T> {
+impl<T> LentOrBuilt<'_, T> {
     /// The elements, for plans and kernels.
     #[inline]
     pub(super) fn elements(&self) -> Elements<'_, T> {
         match self {
-            Held::Borrowed(elements) => *elements,
-            Held::Together(data) => Elements::of_slice(data),
+            LentOrBuilt::Borrowed(elements) => *elements,
+            LentOrBuilt::Together(data) => Elements::of_slice(data),
         }
     }
 }
 
 /// An array of a list, with its axes.
-pub(super) type ListItem<'a, T> = (Held<'a, T>, Axes);
+pub(super) type ListItem<'a, T> = (LentOrBuilt<'a, T>, Axes);
 
 /// The arrays of a list.
 #[doc(hidden)]
 #[derive(Debug)]
-pub enum List<'a, T> {
+pub enum ListItems<'a, T> {
     Lent(&'a [ListItem<'a, T>]),
     Own(Vec<ListItem<'a, T>>),
 }
 
-impl<'a, T> Deref for List<'a, T> {
+impl<'a, T> Deref for ListItems<'a, T> {
     type Target = [ListItem<'a, T>];
 
     #[inline]
     fn deref(&self) -> &[ListItem<'a, T>] {
         match self {
-            List::Lent(items) => items,
-            List::Own(items) => items,
+            ListItems::Lent(items) => items,
+            ListItems::Own(items) => items,
         }
     }
 }
 
-impl<'a, T> Memory<'a, T> {
+impl<'a, T> ArrayElements<'a, T> {
     /// Elements along axes.
     #[inline]
     pub(super) fn new((elements, axes): (Elements<'a, T>, Axes)) -> Self {
-        Memory { held: Held::Borrowed(elements), axes, list: None, fault: None }
+        ArrayElements { held: LentOrBuilt::Borrowed(elements), axes, list: None, fault: None }
     }
 
     /// A list of arrays.
-    pub(super) fn list(items: List<'a, T>) -> Self {
+    pub(super) fn list(items: ListItems<'a, T>) -> Self {
         // From one array to the next it is no distance: the strides are those of the first.
         let mut axes = Axes::from_slice(&[Axis::new(items.len(), 0)]);
         if let Some((_, own)) = items.first() {
             axes.extend_from_slice(own);
         }
-        Memory { held: Held::Borrowed(Elements::of_slice(&[])), axes, list: Some(items), fault: None }
+        ArrayElements {
+            held: LentOrBuilt::Borrowed(Elements::of_slice(&[])),
+            axes,
+            list: Some(items),
+            fault: None,
+        }
     }
 
     /// Whether nothing is owned here.
     #[inline]
     pub(super) fn is_lent(&self) -> bool {
-        matches!(self.held, Held::Borrowed(_))
+        matches!(self.held, LentOrBuilt::Borrowed(_))
             && self.list.is_none()
             && self.fault.is_none()
             && !self.axes.spilled()
@@ -237,7 +242,7 @@ impl<'a, T> Memory<'a, T> {
     }
 }
 
-impl<T: Element> Values for Memory<'_, T> {
+impl<T: Element> Values for ArrayElements<'_, T> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Kernel<'k>
@@ -258,7 +263,7 @@ impl<T: Element> Values for Memory<'_, T> {
     }
 
     #[inline(always)]
-    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> Strided<'k, T, ()> {
+    fn kernel<'k>(&'k self, operands: &mut OperandRows<'k>) -> Strided<'k, T, ()> {
         strided(self.elements(), operands.next_row(), ())
     }
 
@@ -301,12 +306,12 @@ impl<T: Element> Values for Memory<'_, T> {
     }
 
     #[inline]
-    fn memory(&self) -> Option<&Memory<'_, T>> {
+    fn memory(&self) -> Option<&ArrayElements<'_, T>> {
         Some(self)
     }
 }
 
-impl<T: Element> Memory<'_, T> {
+impl<T: Element> ArrayElements<'_, T> {
     /// The arrays of a list as one.
     #[cold]
     fn put_together(&mut self) -> Result<(), DimError> {
@@ -319,7 +324,7 @@ impl<T: Element> Memory<'_, T> {
         if len > 0 {
             for (held, axes) in &*items {
                 constant(held.elements(), "a list of arrays")?;
-                let item = Memory::new((held.elements(), axes.clone()));
+                let item = ArrayElements::new((held.elements(), axes.clone()));
                 let mut rows = Rows::new(axes.len());
                 item.row(&mut rows);
                 let order: SmallVec<[usize; 8]> = (0..axes.len()).collect();
@@ -327,7 +332,7 @@ impl<T: Element> Memory<'_, T> {
             }
         }
         self.axes.iter_mut().zip(row_major(&sizes)).for_each(|(axis, stride)| axis.stride = stride);
-        self.held = Held::Together(data);
+        self.held = LentOrBuilt::Together(data);
         Ok(())
     }
 }
@@ -342,15 +347,15 @@ pub trait InMemory<'a> {
     /// The type of the elements.
     type Elem;
     #[doc(hidden)]
-    fn into_memory(self) -> Memory<'a, Self::Elem>;
+    fn into_memory(self) -> ArrayElements<'a, Self::Elem>;
 }
 
 #[diagnostic::do_not_recommend]
-impl<'a, T> InMemory<'a> for Memory<'a, T> {
+impl<'a, T> InMemory<'a> for ArrayElements<'a, T> {
     type Elem = T;
 
     #[inline]
-    fn into_memory(self) -> Memory<'a, T> {
+    fn into_memory(self) -> ArrayElements<'a, T> {
         self
     }
 }
@@ -363,12 +368,12 @@ impl<'a, T> InMemory<'a> for Memory<'a, T> {
 )]
 pub trait SameElem<T>: Sized {
     #[doc(hidden)]
-    fn same(memory: Memory<'_, Self>) -> Memory<'_, T>;
+    fn same(memory: ArrayElements<'_, Self>) -> ArrayElements<'_, T>;
 }
 
 #[diagnostic::do_not_recommend]
 impl<T> SameElem<T> for T {
-    fn same(memory: Memory<'_, T>) -> Memory<'_, T> {
+    fn same(memory: ArrayElements<'_, T>) -> ArrayElements<'_, T> {
         memory
     }
 }
@@ -393,7 +398,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Values for &Named<T, S, R,
         self.expr.rows::<U, R>(shape, rows);
     }
 
-    fn kernel<'k>(&'k self, operands: &mut Operands<'k>) -> E::Kernel<'k, AnyStride> {
+    fn kernel<'k>(&'k self, operands: &mut OperandRows<'k>) -> E::Kernel<'k, AnyStride> {
         self.expr.kernel::<AnyStride>(operands)
     }
 
@@ -421,7 +426,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Values for &Named<T, S, R,
 /// An array as the item of a list.
 fn lone<A: Item>(array: &A) -> ListItem<'_, A::Elem> {
     // It is a list of one, without the axis of that list.
-    let Memory { held, axes, list, .. } = A::list(core::slice::from_ref(array));
+    let ArrayElements { held, axes, list, .. } = A::list(core::slice::from_ref(array));
     match list {
         Some(own) => own[0].clone(),
         None => (held, axes[1..].into()),
@@ -449,8 +454,8 @@ macro_rules! pointers {
 
         #[diagnostic::do_not_recommend]
         impl<A: Item> Item for $pointer {
-            fn list(items: &[Self]) -> Memory<'_, A::Elem> {
-                Memory::list(List::Own(items.iter().map(|item| lone(&**item)).collect()))
+            fn list(items: &[Self]) -> ArrayElements<'_, A::Elem> {
+                ArrayElements::list(ListItems::Own(items.iter().map(|item| lone(&**item)).collect()))
             }
         }
     )*};
@@ -482,13 +487,13 @@ impl<T: Element, S: Data<Elem = T>, D: crate::bind::source::NdRank<Rank: AnyRank
     type Dims = ();
     type Rank = D::Rank;
     type Values<'a>
-        = Memory<'a, T>
+        = ArrayElements<'a, T>
     where
         Self: 'a;
 
     #[inline]
-    fn values(&self) -> Memory<'_, T> {
-        Memory::new(elements(self))
+    fn values(&self) -> ArrayElements<'_, T> {
+        ArrayElements::new(elements(self))
     }
 }
 
@@ -499,19 +504,19 @@ impl<T: Element, S: Data<Elem = T>, D: crate::bind::source::NdRank<Rank: AnyRank
 )]
 pub trait Item: Input<Dims = ()> {
     #[doc(hidden)]
-    fn list(items: &[Self]) -> Memory<'_, Self::Elem>
+    fn list(items: &[Self]) -> ArrayElements<'_, Self::Elem>
     where
         Self: Sized;
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Element, S: Data<Elem = T>, D: crate::bind::source::NdRank<Rank: AnyRank>> Item for ArrayBase<S, D> {
-    fn list(items: &[Self]) -> Memory<'_, T> {
+    fn list(items: &[Self]) -> ArrayElements<'_, T> {
         let item = |item| {
             let (elements, axes) = elements(item);
-            (Held::Borrowed(elements), axes)
+            (LentOrBuilt::Borrowed(elements), axes)
         };
-        Memory::list(List::Own(items.iter().map(item).collect()))
+        ArrayElements::list(ListItems::Own(items.iter().map(item).collect()))
     }
 }
 
@@ -523,18 +528,18 @@ macro_rules! numbers {
             type Elem = $t;
             type Dims = ();
             type Rank = Rank0;
-            type Values<'a> = Memory<'a, $t>;
+            type Values<'a> = ArrayElements<'a, $t>;
 
             #[inline]
-            fn values(&self) -> Memory<'_, $t> {
-                Memory::new((Elements::of_slice(core::slice::from_ref(self)), Axes::new()))
+            fn values(&self) -> ArrayElements<'_, $t> {
+                ArrayElements::new((Elements::of_slice(core::slice::from_ref(self)), Axes::new()))
             }
         }
 
         #[diagnostic::do_not_recommend]
         impl Item for $t {
-            fn list(items: &[Self]) -> Memory<'_, $t> {
-                Memory::new(elements(items))
+            fn list(items: &[Self]) -> ArrayElements<'_, $t> {
+                ArrayElements::new(elements(items))
             }
         }
     )*};
@@ -550,8 +555,8 @@ impl<X: Nested + Item, const N: usize> Item for [X; N]
 where
     [X; N]: Nested<Elem = <X as Input>::Elem>,
 {
-    fn list(items: &[Self]) -> Memory<'_, <X as Input>::Elem> {
-        Memory::new(elements_of_nested(items))
+    fn list(items: &[Self]) -> ArrayElements<'_, <X as Input>::Elem> {
+        ArrayElements::new(elements_of_nested(items))
     }
 }
 
@@ -564,12 +569,12 @@ macro_rules! lists {
             type Dims = ();
             type Rank = <X::Rank as AnyRank>::Next;
             type Values<'a>
-                = Memory<'a, X::Elem>
+                = ArrayElements<'a, X::Elem>
             where
                 Self: 'a;
 
             #[inline]
-            fn values(&self) -> Memory<'_, X::Elem> {
+            fn values(&self) -> ArrayElements<'_, X::Elem> {
                 X::list(&self[..])
             }
         }

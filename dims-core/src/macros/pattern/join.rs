@@ -2,15 +2,16 @@
 
 use super::args::ValueList;
 use super::data::{Pattern, Piece, Slot, Term};
-use super::direct::{Bound, MOST};
+use super::direct::{BoundPattern, MOST};
 use super::input::ListItem;
-use super::layout::{List, PatternLayout};
+use super::layout::PatternLayout;
 use super::recorded::{Joining, is_traced};
 use crate::error::DimError;
 use crate::plan::shape::Shape;
 use crate::set::Dims;
 use crate::storage::unchecked::copy_row;
 use alloc::vec::Vec;
+use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, Step, note};
@@ -83,7 +84,7 @@ pub fn joined<T: Element, U: Dims>(
     let mut joining = Joining::new(is_traced(values));
     values.arrays::<U>(shapes, &mut |operand, arrays| {
         for piece in pieces.iter().filter(|piece| piece.input == operand) {
-            Copying { layout, piece, sizes, strides: &strides, own: shapes[operand].positional() }.run(
+            ListCopy { layout, piece, sizes, strides: &strides, own: shapes[operand].positional() }.run(
                 arrays,
                 &mut out,
                 &mut joining,
@@ -98,7 +99,7 @@ pub fn joined<T: Element, U: Dims>(
 /// it starts. Nothing if the general way has more to say.
 pub fn listed<T: Element>(
     pattern: &Pattern,
-    bound: &mut Bound,
+    bound: &mut BoundPattern,
     items: &[ListItem<'_, T>],
 ) -> Option<(Vec<T>, SmallVec<[usize; MOST]>)> {
     let (_, first) = items.first()?;
@@ -116,7 +117,7 @@ pub fn listed<T: Element>(
             slot.group(0).iter().filter_map(axis).collect()
         }
     };
-    let within: List = kept.iter().copied().filter(|axis| !list.contains(axis)).collect();
+    let within: Order = kept.iter().copied().filter(|axis| !list.contains(axis)).collect();
     let mut nest = Nest::map(&sizes, &within, &bound.rows);
     *nest.result = nest.strides_of(1).into();
     let mut out = InParts::of(len).ok()?;
@@ -145,7 +146,7 @@ pub fn listed<T: Element>(
     Some((out.finish(), bound.shape(pattern.output)))
 }
 
-struct Copying<'a> {
+struct ListCopy<'a> {
     layout: &'a PatternLayout,
     piece: &'a Piece,
     /// Of the result: dims, then axes.
@@ -155,7 +156,7 @@ struct Copying<'a> {
     own: &'a [usize],
 }
 
-impl Copying<'_> {
+impl ListCopy<'_> {
     #[track_caller]
     fn run<T: Element>(
         &self,
@@ -163,7 +164,7 @@ impl Copying<'_> {
         out: &mut [T],
         joining: &mut Joining,
     ) -> Result<(), DimError> {
-        let Copying { layout, piece, sizes, strides, own } = *self;
+        let ListCopy { layout, piece, sizes, strides, own } = *self;
         let (slots, output) = (layout.pattern.inputs[piece.input], layout.pattern.output);
         let loops = layout.sizes.len();
         let mut to: SmallVec<[isize; 8]> = SmallVec::from_elem(0, loops);
@@ -171,7 +172,7 @@ impl Copying<'_> {
         let order = layout.order_of(output, piece.to);
         let (fixed, first) = self.fixed(slots, arrays.is_list);
         let count: usize = fixed.iter().map(|&axis| layout.sizes[axis]).product();
-        let rest: List = order.into_iter().filter(|axis| !fixed.contains(axis)).collect();
+        let rest: Order = order.into_iter().filter(|axis| !fixed.contains(axis)).collect();
         for item in 0..count {
             let (elements, strides) = &arrays.items[first + item];
             let mut from: SmallVec<[isize; 8]> = SmallVec::from_elem(0, loops);
@@ -200,16 +201,16 @@ impl Copying<'_> {
                 (to.strides, &nest.sizes),
             );
             let along = |axis: usize| if rest.contains(&axis) { layout.sizes[axis] } else { 1 };
-            let sizes: List = (0..loops).map(along).collect();
+            let sizes: Sizes = (0..loops).map(along).collect();
             joining.add(&sizes, (elements.moved(source), rows.row(0)), (target, rows.row(1)))?;
         }
         Ok(())
     }
 
     /// The loops that run over the arrays of a list, and the number of the first array.
-    fn fixed(&self, slots: &[Slot], is_list: bool) -> (List, usize) {
+    fn fixed(&self, slots: &[Slot], is_list: bool) -> (Order, usize) {
         if !is_list {
-            return (List::new(), 0);
+            return (Order::new(), 0);
         }
         let choice = self.piece.from.first().copied().unwrap_or(0);
         let first = match &slots[0] {

@@ -4,10 +4,7 @@
 use super::data::{Pattern, Slot, Term};
 use super::solve::{Solved, rest_of};
 use crate::error::DimError;
-use smallvec::SmallVec;
-
-/// Numbers of loops, or sizes.
-pub type List = SmallVec<[usize; 8]>;
+use kernels::loops::axes::{Order, Sizes};
 
 /// The loops of a pattern whose sizes are known.
 pub struct PatternLayout {
@@ -18,13 +15,13 @@ pub struct PatternLayout {
     /// How many loops are dims: the first ones.
     pub named: usize,
     /// How often each loop runs.
-    pub sizes: List,
+    pub sizes: Sizes,
 }
 
 impl PatternLayout {
     /// The loops over dims of these sizes and the axes of a pattern.
     pub fn new(pattern: &'static Pattern, solved: Solved, named: &[usize]) -> Self {
-        let mut sizes = List::from_slice(named);
+        let mut sizes = Sizes::from_slice(named);
         sizes.extend_from_slice(&solved.rest);
         sizes.extend_from_slice(&solved.axes);
         PatternLayout { pattern, solved, named: named.len(), sizes }
@@ -47,25 +44,25 @@ impl PatternLayout {
     }
 
     /// The loops along an axis of an array, of whose sums the `choice`th group is taken.
-    pub fn loops_of(&self, slot: &Slot, choice: usize) -> List {
+    pub fn loops_of(&self, slot: &Slot, choice: usize) -> Order {
         match slot {
             Slot::Rest => self.loops(Term::Rest).collect(),
-            Slot::Axis(axis) => List::from_elem(self.axis(*axis), 1),
+            Slot::Axis(axis) => Order::from_elem(self.axis(*axis), 1),
             slot => slot.group(choice).iter().flat_map(|&term| self.loops(term)).collect(),
         }
     }
 
     /// The loops along all axes of an array in its order, dims first.
-    pub fn order(&self, slots: &[Slot]) -> List {
+    pub fn order(&self, slots: &[Slot]) -> Order {
         self.order_of(slots, &[])
     }
 
     /// The same, where these groups of sums are chosen.
     ///
     /// The array has no axis twice: that is a diagonal, which can be read, but not made, and which macros refuse.
-    pub fn order_of(&self, slots: &[Slot], choices: &[usize]) -> List {
+    pub fn order_of(&self, slots: &[Slot], choices: &[usize]) -> Order {
         let mut choices = choices.iter().copied();
-        let mut order: List = (0..self.named).collect();
+        let mut order: Order = (0..self.named).collect();
         for slot in slots {
             let choice = if matches!(slot, Slot::Sum(_)) { choices.next().unwrap_or(0) } else { 0 };
             order.extend(self.loops_of(slot, choice));
@@ -76,8 +73,8 @@ impl PatternLayout {
     }
 
     /// The sizes of an array with these slots, dims first.
-    pub fn shape(&self, slots: &[Slot]) -> Result<List, DimError> {
-        let mut sizes = List::from_slice(&self.sizes[..self.named]);
+    pub fn shape(&self, slots: &[Slot]) -> Result<Sizes, DimError> {
+        let mut sizes = Sizes::from_slice(&self.sizes[..self.named]);
         sizes.extend(self.solved.sizes(self.pattern, slots)?);
         Ok(sizes)
     }

@@ -48,6 +48,6 @@ pub fn fail<T>(error: &DimError) -> T {
 /// The names that the constant of a pattern is written in.
 pub mod plan {
     pub use super::data::Slot::{Axis, Group, Rest, Sum};
-    pub use super::data::{Loops, Pattern, Piece, Term};
+    pub use super::data::{Pattern, PatternLoops, Piece, Term};
     pub use ::core::option::Option::{None, Some};
 }

@@ -1,7 +1,7 @@
 //! `pack!` and `unpack!`: arrays of different ranks, joined along one axis, and back.
 
 use super::args::{Arg, Taking};
-use super::input::{InMemory, Input, Memory, SameElem, Values};
+use super::input::{ArrayElements, InMemory, Input, SameElem, Values};
 use super::rank::{AnyRank, HasAtLeast, ResultOf};
 use super::recorded::constant;
 use crate::bind::source::RankDyn;
@@ -75,31 +75,32 @@ impl From<Vec<Vec<usize>>> for PackedShape {
 }
 
 /// The number of axes that two arrays have both, or [`RankDyn`].
-pub trait Common<O>: AnyRank {
+pub trait CommonRank<O>: AnyRank {
     /// The number.
     type Out: AnyRank;
 }
 
-impl<R: Rank, O: Rank> Common<O> for R
+impl<R: Rank, O: Rank> CommonRank<O> for R
 where
-    <Same<R, O> as Bool>::If<R, RankDyn>: AnyRank,
+    <SameNumberOfAxes<R, O> as Bool>::If<R, RankDyn>: AnyRank,
 {
-    type Out = <Same<R, O> as Bool>::If<R, RankDyn>;
+    type Out = <SameNumberOfAxes<R, O> as Bool>::If<R, RankDyn>;
 }
 
 /// Whether two arrays have the same number of axes.
-type Same<R, O> = <<<R as Rank>::TakenFrom<O> as Rank>::Max<<O as Rank>::TakenFrom<R>> as Rank>::IsNone;
+type SameNumberOfAxes<R, O> =
+    <<<R as Rank>::TakenFrom<O> as Rank>::Max<<O as Rank>::TakenFrom<R>> as Rank>::IsNone;
 
-impl<R: Rank> Common<RankDyn> for R {
+impl<R: Rank> CommonRank<RankDyn> for R {
     type Out = RankDyn;
 }
-impl<O> Common<O> for RankDyn {
+impl<O> CommonRank<O> for RankDyn {
     type Out = RankDyn;
 }
 
 /// Arrays that are to be packed. Beside the `N` axes of the pattern they have `Rest`, if that is the same for all of them.
 pub struct Packing<'a, T, Rest, K> {
-    arrays: Vec<Memory<'a, T>>,
+    arrays: Vec<ArrayElements<'a, T>>,
     marker: PhantomData<(Rest, K)>,
 }
 
@@ -127,7 +128,7 @@ impl<N> Taking<N> {
     #[rustfmt::skip] // rustc quotes the line
     pub fn and<'a, const COUNT: usize, T, Rest, A: Input<Elem: SameElem<T>, Rank: HasAtLeast<N>, Values<'a>: InMemory<'a, Elem = A::Elem>> + ?Sized>(mut packing: Packing<'a, T, Rest, Several<COUNT>>, array: &'a A) -> Packing<'a, T, Rest::Out, Several<COUNT>>
     where
-        Rest: Common<<A::Rank as HasAtLeast<N>>::Rest>,
+        Rest: CommonRank<<A::Rank as HasAtLeast<N>>::Rest>,
     {
         packing.arrays.push(SameElem::same(array.values().into_memory()));
         Packing { arrays: packing.arrays, marker: PhantomData }
@@ -266,8 +267,8 @@ where
 
 fn compare<T>(
     pattern: &PackPattern,
-    first: &Memory<'_, T>,
-    own: &Memory<'_, T>,
+    first: &ArrayElements<'_, T>,
+    own: &ArrayElements<'_, T>,
     at: usize,
 ) -> Result<(), DimError> {
     let ((before, _, after), (own_before, _, own_after)) =
@@ -292,7 +293,12 @@ fn compare<T>(
 /// Copies an array, which has elements, to where it belongs in the result, whose axis `*` is `row` elements long.
 ///
 /// Every place of the part has a value then.
-fn copy_part<T: Element>(array: &Memory<'_, T>, mut out: OutputSlots<'_, T>, row: usize, before: usize) {
+fn copy_part<T: Element>(
+    array: &ArrayElements<'_, T>,
+    mut out: OutputSlots<'_, T>,
+    row: usize,
+    before: usize,
+) {
     let block = product(&array.axes[before..]);
     if let Some(elements) = line(array.elements(), array.axes.iter().copied()) {
         for at in 0..product(&array.axes[..before]) {
@@ -487,7 +493,7 @@ pub type UnpackedAs<M, T, S> = <<S as AsPackedShape>::Kind as Unpacked<
 /// The arrays that were packed.
 pub fn unpack<'a, M, T, S: AsPackedShape>(
     pattern: &'static PackPattern,
-    packed: Arg<Memory<'a, T>, (), crate::rank::Rank0>,
+    packed: Arg<ArrayElements<'a, T>, (), crate::rank::Rank0>,
     shape: &S,
 ) -> Result<UnpackedAs<M, T, S>, DimError>
 where

@@ -1,6 +1,6 @@
 //! Lists of arrays that are written out, `[x0, x1]`. The arrays need not be of one type.
 
-use super::input::{InMemory, Input, List, ListItem, Memory, SameElem, Values};
+use super::input::{ArrayElements, InMemory, Input, ListItem, ListItems, SameElem, Values};
 use super::rank::AnyRank;
 use crate::error::DimError;
 use alloc::boxed::Box;
@@ -47,7 +47,7 @@ impl<'a, T: Element, R> Parts<'a, T, R> {
 
     /// An array that is a list itself becomes one in memory. If it cannot, the fault is that of the whole list.
     #[inline]
-    fn with(mut self, mut memory: Memory<'a, T>) -> Self {
+    fn with(mut self, mut memory: ArrayElements<'a, T>) -> Self {
         if let Err(fault) = memory.settle() {
             self.fault.get_or_insert(Box::new(fault));
         }
@@ -63,14 +63,14 @@ impl<T: Element, R: AnyRank> Input for Parts<'_, T, R> {
     type Dims = ();
     type Rank = R::Next;
     type Values<'a>
-        = Memory<'a, T>
+        = ArrayElements<'a, T>
     where
         Self: 'a;
 
     #[inline]
-    fn values(&self) -> Memory<'_, T> {
+    fn values(&self) -> ArrayElements<'_, T> {
         // (Where one of the arrays has a fault, so has the list, and nothing is read.)
-        let mut list = Memory::list(List::Lent(&self.items));
+        let mut list = ArrayElements::list(ListItems::Lent(&self.items));
         list.fault.clone_from(&self.fault);
         list
     }

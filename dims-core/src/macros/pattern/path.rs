@@ -1,7 +1,7 @@
 //! In which order an einsum multiplies its operands.
 
 use super::args::{Args, ValueList, unify};
-use super::data::{Given, Pattern};
+use super::data::{GivenSize, Pattern};
 use super::einsum::supports;
 use super::layout::PatternLayout;
 use crate::error::DimError;
@@ -10,7 +10,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 use kernels::contract::path::path;
-use kernels::loops::axes::Axes;
+use kernels::loops::axes::AxisSet;
 use kernels::scalar::Num;
 
 /// The pairs that an einsum multiplies, one after the other, and what that costs. It prints as a table.
@@ -45,14 +45,14 @@ pub struct PathStep {
 pub fn einsum_path<T: Num, L: Args<T>>(
     pattern: &'static Pattern,
     operands: L,
-    given: &[Given],
+    given: &[GivenSize],
 ) -> Result<EinsumPath, DimError> {
     let mut values = operands.values();
     values.settle()?;
     let (shapes, layout) = unify::<T, L::Dims>(pattern, given, &values)?;
     let mut sets = supports::<T, L::Dims>(&layout, &shapes, &values)?;
     let kept = layout.order(pattern.output);
-    let all = |axes: Axes| {
+    let all = |axes: AxisSet| {
         let within = (0..layout.sizes.len()).filter(|&axis| axes >> axis & 1 == 1);
         within.map(|axis| layout.sizes[axis] as f64).product::<f64>()
     };
@@ -80,7 +80,7 @@ pub fn einsum_path<T: Num, L: Args<T>>(
 }
 
 /// The names of loops.
-fn names(layout: &PatternLayout, axes: Axes) -> String {
+fn names(layout: &PatternLayout, axes: AxisSet) -> String {
     let pattern = layout.pattern;
     let short = pattern.axes.iter().all(|name| name.chars().count() == 1);
     let first = layout.axis(0);

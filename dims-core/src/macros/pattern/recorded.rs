@@ -99,7 +99,7 @@ mod joining {
     use alloc::vec::Vec;
     use kernels::program::code::DType;
     use kernels::trace::record::Writer;
-    use kernels::trace::{Part, Place, Step};
+    use kernels::trace::{NodeStep, Part, StridedPlace};
 
     /// The parts of a result that is put together of elements in memory, if some of these are traced.
     pub struct Joining(Option<Vec<Part>>);
@@ -131,7 +131,7 @@ mod joining {
                 return Ok(());
             };
             let strides = sizes.iter().zip(to).map(|(&size, &stride)| if size == 1 { 0 } else { stride });
-            parts.push(Part { field: *field, place: Place::strided(start, strides) });
+            parts.push(Part { field: *field, place: StridedPlace::strided(start, strides) });
             Ok(())
         }
 
@@ -140,7 +140,7 @@ mod joining {
         pub fn finish<T: Element>(self, data: Vec<T>) -> Buffer<T> {
             match self.0 {
                 Some(parts) if DType::of::<T>().is_some_and(DType::is_float) => {
-                    node(data, Step::Parts(parts))
+                    node(data, NodeStep::Parts(parts))
                 }
                 _ => data.into(),
             }

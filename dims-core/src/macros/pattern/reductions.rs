@@ -57,9 +57,9 @@ reductions! {
     /// The least element.
     min [Ordered] T, reducers::Min = reducers::Min, true;
     /// Where the greatest element is, counted along the reduced axes.
-    argmax [Ordered] usize, reducers::Arg<true> = reducers::Arg, true;
+    argmax [Ordered] usize, reducers::ArgExtremum<true> = reducers::ArgExtremum, true;
     /// Where the least element is.
-    argmin [Ordered] usize, reducers::Arg<false> = reducers::Arg, true;
+    argmin [Ordered] usize, reducers::ArgExtremum<false> = reducers::ArgExtremum, true;
     /// The variance of a whole population.
     var [Real] T, reducers::Variance<T, false> = reducers::Variance { ddof: T::ZERO }, false;
     /// The standard deviation.

@@ -1,7 +1,7 @@
 //! The sizes of an array's axes, by the names of a pattern.
 
 use super::args::{Args, unify};
-use super::data::{Given, Pattern};
+use super::data::{GivenSize, Pattern};
 use crate::error::DimError;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 pub fn parse_shape<T: Element, L: Args<T>>(
     pattern: &'static Pattern,
     operands: L,
-    given: &[Given],
+    given: &[GivenSize],
 ) -> Result<SmallVec<[usize; 8]>, DimError> {
     let (_, layout) = unify::<T, L::Dims>(pattern, given, &operands.values())?;
     Ok(layout.solved.axes)

@@ -1,6 +1,6 @@
 //! The sizes of a pattern's axes, from those of the operands' axes and those that are given.
 
-use super::data::{Given, Pattern, Slot, Term};
+use super::data::{GivenSize, Pattern, Slot, Term};
 use crate::dim::DimRef;
 use crate::error::DimError;
 use alloc::borrow::ToOwned;
@@ -67,7 +67,7 @@ pub fn rest_of(slots: &[Slot], rank: usize) -> Result<usize, DimError> {
 }
 
 /// Finds the sizes of all axes. `shapes` are the sizes of each operand's axes.
-pub fn solve(pattern: &Pattern, given: &[Given], shapes: &[&[usize]]) -> Result<Solved, DimError> {
+pub fn solve(pattern: &Pattern, given: &[GivenSize], shapes: &[&[usize]]) -> Result<Solved, DimError> {
     let mut solver = Solver {
         pattern,
         solved: Solved { axes: SmallVec::from_elem(OPEN, pattern.axes.len()), rest: SmallVec::new() },

@@ -1,12 +1,12 @@
 //! Rearrangements, repetitions and reductions.
 
 use super::args::{Args, End, ValueList, lay_out, unify};
-use super::data::{Given, Pattern};
-use super::direct::Bound;
-use super::einsum::{Output, too_large};
+use super::data::{GivenSize, Pattern};
+use super::direct::BoundPattern;
+use super::einsum::{EinsumOutput, too_large};
 use super::input::Values;
 use super::join::{self, needs_joining};
-use super::layout::{List, PatternLayout};
+use super::layout::PatternLayout;
 use super::rank::{OutRank, ResultOf};
 use super::recorded::{refuse, result, traced};
 use super::reductions::Reduction;
@@ -17,7 +17,8 @@ use crate::plan::shape::volume;
 use crate::set::Dims;
 use alloc::vec::Vec;
 use kernels::load::Kernel;
-use kernels::loops::nest::{Nest, Parts};
+use kernels::loops::axes::Order;
+use kernels::loops::nest::{Nest, NestParts};
 use kernels::loops::steps::{Loops, Step, note};
 use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
@@ -31,8 +32,8 @@ use kernels::scalar::Element;
 pub fn rearrange<O, T, L>(
     pattern: &'static Pattern,
     operands: L,
-    given: &[Given],
-) -> Result<Output<T, O, T, L>, DimError>
+    given: &[GivenSize],
+) -> Result<EinsumOutput<T, O, T, L>, DimError>
 where
     T: Element,
     L: Args<T>,
@@ -48,8 +49,8 @@ where
 fn rearrange_of<O, T, L>(
     pattern: &'static Pattern,
     values: &L::Values,
-    given: &[Given],
-) -> Result<Output<T, O, T, L>, DimError>
+    given: &[GivenSize],
+) -> Result<EinsumOutput<T, O, T, L>, DimError>
 where
     T: Element,
     L: Args<T>,
@@ -60,7 +61,7 @@ where
         && pattern.pieces.is_empty()
         && let Some((elements, axes)) = values.first()
         && let Some(loops) = &pattern.loops
-        && let mut bound = Bound::new(loops, pattern.axes.len())
+        && let mut bound = BoundPattern::new(loops, pattern.axes.len())
         && bound.bind(pattern, given, [axes].into_iter())
         && let Some(len) = bound.volume(bound.loops.kept, size_of::<T>())
     {
@@ -77,7 +78,7 @@ where
         && pattern.pieces.is_empty()
         && let Some((axes, items)) = values.first_list()
         && let Some(loops) = &pattern.loops
-        && let mut bound = Bound::new(loops, pattern.axes.len())
+        && let mut bound = BoundPattern::new(loops, pattern.axes.len())
         && bound.bind(pattern, given, [axes].into_iter())
         && let Some((data, sizes)) = join::listed(pattern, &mut bound, items)
     {
@@ -91,9 +92,9 @@ where
 #[track_caller]
 fn moved<T: Element, U: Dims>(
     pattern: &'static Pattern,
-    given: &[Given],
+    given: &[GivenSize],
     values: &impl ValueList<T>,
-) -> Result<(Buffer<T>, List), DimError> {
+) -> Result<(Buffer<T>, Order), DimError> {
     let (shapes, layout) = unify::<T, U>(pattern, given, values)?;
     let sizes = layout.shape(pattern.output)?;
     let len = volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(|| too_large(pattern, &sizes))?;
@@ -124,8 +125,8 @@ pub fn reduce<O, T, L, V, Q: Reduction<T>>(
     pattern: &'static Pattern,
     reduction: Q,
     operands: L,
-    given: &[Given],
-) -> Result<Output<Q::Out, O, T, L>, DimError>
+    given: &[GivenSize],
+) -> Result<EinsumOutput<Q::Out, O, T, L>, DimError>
 where
     T: Element,
     L: Args<T, Values = (V, End)>,
@@ -143,8 +144,8 @@ fn reduce_of<O, T, L, V, Q: Reduction<T>>(
     pattern: &'static Pattern,
     reduction: Q,
     values: &mut (V, End),
-    given: &[Given],
-) -> Result<Output<Q::Out, O, T, L>, DimError>
+    given: &[GivenSize],
+) -> Result<EinsumOutput<Q::Out, O, T, L>, DimError>
 where
     T: Element,
     L: Args<T, Values = (V, End)>,
@@ -156,7 +157,7 @@ where
     if !is_active()
         && let Some((_, axes)) = values.first()
         && let Some(loops) = &pattern.loops
-        && let mut bound = Bound::new(loops, pattern.axes.len())
+        && let mut bound = BoundPattern::new(loops, pattern.axes.len())
         && bound.bind(pattern, given, [axes].into_iter())
         && let Some(len) = bound.volume(bound.loops.kept, size_of::<Q::Out>())
         && let Some(count) = bound.volume(bound.loops.reduced, 1)
@@ -178,15 +179,15 @@ fn reduced<T: Element, U: Dims, V: Values<Elem = T>, R: Reducer<T, Out: Element>
     pattern: &'static Pattern,
     reducer: R,
     needs_elements: bool,
-    given: &[Given],
+    given: &[GivenSize],
     values: &(V, End),
-) -> Result<(Buffer<R::Out>, List), DimError> {
+) -> Result<(Buffer<R::Out>, Order), DimError> {
     let (shapes, layout) = unify::<T, U>(pattern, given, values)?;
     let rows = lay_out::<T, U>(&layout, &shapes, values)?;
     let sizes = layout.shape(pattern.output)?;
     let len = volume(sizes.iter().copied(), size_of::<R::Out>()).ok_or_else(|| too_large(pattern, &sizes))?;
     let kept = layout.order(pattern.output);
-    let reduced: List = reduced_loops(&layout, &kept);
+    let reduced: Order = reduced_loops(&layout, &kept);
     let count = volume(reduced.iter().map(|&axis| layout.sizes[axis]), 1)
         .ok_or_else(|| too_large(pattern, &layout.sizes))?;
     if needs_elements && count == 0 && len > 0 {
@@ -215,7 +216,7 @@ fn combined<T: Element, V: Values<Elem = T>, R: Reducer<T, Out: Element>>(
         loops: Loops::new::<R::Out>(nest, len, threads::parts(work)),
         count,
     });
-    let mut parts = Parts::new();
+    let mut parts = NestParts::new();
     let lower = |nest| values.0.kernel(&mut Nest::operands(nest));
     Ok(run_reduction(nest, &mut parts, lower, work, Destination::New(len), count, reducer)?)
 }
@@ -227,9 +228,9 @@ fn combined<T: Element, V: Values<Elem = T>, R: Reducer<T, Out: Element>>(
 pub fn reduce_by<O, T: Element, U: Element, L: Args<T, Values = (V, End)>, V: Values<Elem = T>, F: FnMut(&[T]) -> U>(
     pattern: &'static Pattern,
     operands: L,
-    given: &[Given],
+    given: &[GivenSize],
     function: F,
-) -> Result<Output<U, O, T, L>, DimError>
+) -> Result<EinsumOutput<U, O, T, L>, DimError>
 where
     O: OutRank<L::Rest>,
     O::Rank: ResultOf<U, L::Dims>,
@@ -248,9 +249,9 @@ where
 /// The elements in the order of the result, those of each part one behind the other; how many there are in a part; and the sizes of the result.
 fn gathered<T: Element, U: Dims, V: Values<Elem = T>>(
     pattern: &'static Pattern,
-    given: &[Given],
+    given: &[GivenSize],
     values: &(V, End),
-) -> Result<(Vec<T>, usize, List), DimError> {
+) -> Result<(Vec<T>, usize, Order), DimError> {
     let (shapes, layout) = unify::<T, U>(pattern, given, values)?;
     let rows = lay_out::<T, U>(&layout, &shapes, values)?;
     let sizes = layout.shape(pattern.output)?;
@@ -267,8 +268,8 @@ fn gathered<T: Element, U: Dims, V: Values<Elem = T>>(
 
 /// The loops that are not kept, in the order in which the operand has them: the first position of an `argmax` is that of
 /// the reduced axes as they were written.
-fn reduced_loops(layout: &PatternLayout, kept: &[usize]) -> List {
-    let mut loops = List::new();
+fn reduced_loops(layout: &PatternLayout, kept: &[usize]) -> Order {
+    let mut loops = Order::new();
     for slot in layout.pattern.inputs[0] {
         for axis in layout.loops_of(slot, 0) {
             if !kept.contains(&axis) && !loops.contains(&axis) {

@@ -1,8 +1,8 @@
 //! Rearrangements that copy nothing.
 
 use super::args::{Arg, End, unify};
-use super::data::{Given, Pattern, Slot};
-use super::input::{Held, Memory};
+use super::data::{GivenSize, Pattern, Slot};
+use super::input::{ArrayElements, LentOrBuilt};
 use super::rank::{AnyRank, OutRank};
 use crate::error::DimError;
 use crate::storage::array::view;
@@ -16,8 +16,8 @@ type Nd<O, Rest> = <<O as OutRank<Rest>>::Rank as AnyRank>::Nd;
 /// An array seen along other axes.
 pub fn rearrange_view<'a, O: OutRank<Rest>, T: Element, Rest: AnyRank>(
     pattern: &'static Pattern,
-    operand: (Arg<Memory<'a, T>, (), Rest>, End),
-    given: &[Given],
+    operand: (Arg<ArrayElements<'a, T>, (), Rest>, End),
+    given: &[GivenSize],
 ) -> Result<ArrayView<'a, T, Nd<O, Rest>>, DimError> {
     let values = (operand.0.values, End);
     if values.0.list.is_some() {
@@ -39,7 +39,7 @@ pub fn rearrange_view<'a, O: OutRank<Rest>, T: Element, Rest: AnyRank>(
         let parts = loops.iter().map(|&axis| (layout.sizes[axis], row[axis]));
         axes.push(merged(parts).ok_or_else(|| apart(pattern))?);
     }
-    let Held::Borrowed(elements) = values.0.held else { unreachable!("only lists are put together") };
+    let LentOrBuilt::Borrowed(elements) = values.0.held else { unreachable!("only lists are put together") };
     Ok(view(elements, &axes))
 }
 

@@ -251,7 +251,7 @@ fn apply_array<A: Computable, O: ArrayOp<A::Elem>>(tensor: A, op: O) -> Result<A
     let out = if data.is_traced() {
         let pull = op.pull_back().map(|own| own.function);
         let (x_shape, y_shape) = (axes.to_vec(), found.clone());
-        pull_back::Run { name: O::NAME, calls, x: data.clone(), x_shape, y_shape, pull }.result(out)?
+        pull_back::ArrayOpRun { name: O::NAME, calls, x: data.clone(), x_shape, y_shape, pull }.result(out)?
     } else {
         out.into()
     };

@@ -59,14 +59,14 @@ pub(super) use recorded::*;
 mod recorded {
     use super::*;
     use crate::error::DimError;
-    use crate::expr::record::{Function, node_of, ruled, underivable};
+    use crate::expr::record::{FunctionRule, node_of, ruled, underivable};
     use alloc::string::String;
     use alloc::vec::Vec;
     use kernels::error::Error;
     use kernels::memory::buffer::Buffer;
     use kernels::ops::function::element;
     use kernels::program::code::{DType, Number};
-    use kernels::trace::{Field, Held, Node, Part, Place, names_of_variables};
+    use kernels::trace::{Field, Held, Node, Part, StridedPlace, names_of_variables};
     use ndarray::IxDyn;
 
     /// How to give an operation on arrays a derivative.
@@ -74,7 +74,7 @@ mod recorded {
 
     /// A run of an operation on arrays: `calls` examples, one behind the other.
     #[derive(Clone)]
-    pub struct Run<T, E> {
+    pub struct ArrayOpRun<T, E> {
         pub name: &'static str,
         pub calls: usize,
         pub x: Buffer<T>,
@@ -83,7 +83,7 @@ mod recorded {
         pub pull: Option<Pull<T, E>>,
     }
 
-    impl<T: Element, E: Element> Run<T, E> {
+    impl<T: Element, E: Element> ArrayOpRun<T, E> {
         /// The results, as a step of the program if `x` is traced.
         #[track_caller]
         pub fn result(self, out: Vec<E>) -> Result<Buffer<E>, DimError> {
@@ -107,9 +107,9 @@ mod recorded {
                 let node = Arc::clone(self.x.node().expect("the operand is traced"));
                 let dx = self.pulled(&y, &dy)?;
                 let dx = if recorded { self.clone().recorded(dx, y, dy) } else { dx.into() };
-                Ok(vec![(node, Part { field: whole(&dx), place: Place::strided(0, [1]) })])
+                Ok(vec![(node, Part { field: whole(&dx), place: StridedPlace::strided(0, [1]) })])
             };
-            Ok(ruled(out, Function { name: "an operation on arrays", operands, pull }))
+            Ok(ruled(out, FunctionRule { name: "an operation on arrays", operands, pull }))
         }
 
         /// The gradients of all examples.
@@ -164,9 +164,9 @@ mod recorded {
                 let v = Buffer::<T>::of_held(cotangent).expect("the elements are of this type");
                 let node = Arc::clone(dy.node().expect("it is traced"));
                 let field = whole(&self.pushed(&y, &v)?.into());
-                Ok(vec![(node, Part { field, place: Place::strided(0, [1]) })])
+                Ok(vec![(node, Part { field, place: StridedPlace::strided(0, [1]) })])
             };
-            node_of(dx, Function { name: "a pull-back", operands, pull })
+            node_of(dx, FunctionRule { name: "a pull-back", operands, pull })
         }
 
         /// The directional derivatives in the direction `v`: the pull-back of each unit cotangent is a row of the Jacobian.
@@ -188,7 +188,7 @@ mod recorded {
 
     /// All elements of a buffer.
     pub fn whole<T: Element>(buffer: &Buffer<T>) -> Field {
-        Field::held(&[buffer.len()], &buffer.held(), Place::strided(0, [1]))
+        Field::held(&[buffer.len()], &buffer.held(), StridedPlace::strided(0, [1]))
     }
 
     pub fn failed(what: String) -> Error {

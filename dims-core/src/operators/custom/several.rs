@@ -7,7 +7,7 @@ use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::{Shape, volume};
 use crate::rank::{Rank, Rank0, RankOf};
-use crate::run::lines::{Axes, arranged};
+use crate::run::lines::arranged;
 use crate::set::list::List;
 use crate::set::union::MergeAll;
 use crate::set::{Dims, Keys};
@@ -17,6 +17,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::Odometer;
 use kernels::loops::steps::{Step, note};
 use kernels::memory::buffer::Buffer;
@@ -178,7 +179,7 @@ fn view<'a, T>(shape: &[usize], data: &'a [T]) -> ArrayViewD<'a, T> {
 
 /// Calls `f` with each position of axes of these sizes.
 fn each(counts: &[usize], mut f: impl FnMut(&[usize])) {
-    let mut at: Axes = counts.iter().map(|_| 0).collect();
+    let mut at: Sizes = counts.iter().map(|_| 0).collect();
     let mut odometer = Odometer::new(counts);
     while !odometer.is_done() {
         f(&at);
@@ -193,9 +194,9 @@ const ABSENT: usize = 0;
 pub struct WholeTensor<T> {
     data: Buffer<T>,
     /// How far apart, in arrays, those of neighbours along each dim of all tensors are: at least 1, or [`ABSENT`].
-    strides: Axes,
+    strides: Sizes,
     /// The sizes of the positional axes.
-    axes: Axes,
+    axes: Sizes,
 }
 
 impl<T: Element> WholeTensor<T> {
@@ -208,12 +209,12 @@ impl<T: Element> WholeTensor<T> {
         let shape = tensor.unified_shape()?;
         let keys = A::Dims::KEYS;
         // Dims in the order of the calls, so that arrays of one tensor lie as they are used.
-        let own: Axes = order.iter().filter_map(|&axis| keys.position(&all.as_slice()[axis])).collect();
+        let own: Order = order.iter().filter_map(|&axis| keys.position(&all.as_slice()[axis])).collect();
         let named = own.len();
-        let in_memory: Axes = own.iter().copied().chain(named..named + <A::Rank as Rank>::N).collect();
+        let in_memory: Order = own.iter().copied().chain(named..named + <A::Rank as Rank>::N).collect();
         let sizes = shape.sizes_in(&in_memory);
         let data = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, &in_memory)?;
-        let mut strides: Axes = order.iter().map(|_| ABSENT).collect();
+        let mut strides: Sizes = order.iter().map(|_| ABSENT).collect();
         let mut step: usize = 1;
         for (&axis, &size) in own.iter().zip(&sizes).rev() {
             let at = order.iter().position(|&at| all.as_slice()[at].same(&keys.as_slice()[axis]));
@@ -341,7 +342,7 @@ pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArraysOp<X::Elems>>(
     let rank = <<O::Out as RankOf>::Rank as Rank>::N;
     let named = X::Dims::KEYS.as_slice().len();
     let order = AxisList::in_memory_of::<X::Dims, <O::Out as RankOf>::Rank>().as_slice();
-    let dims: Axes = order.iter().copied().filter(|&axis| axis < named).collect();
+    let dims: Order = order.iter().copied().filter(|&axis| axis < named).collect();
     let mut shape = Shape::new::<X::Dims, Rank0>();
     let held = tensors.hold(&mut shape, &dims)?;
     shape.finish()?;
@@ -355,7 +356,7 @@ pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArraysOp<X::Elems>>(
                 let shape = results.shape();
                 return fail(format!("of {calls} examples it yields an array of shape {shape:?}"));
             }
-            (results.iter().copied().collect(), Axes::from_slice(&results.shape()[1..]))
+            (results.iter().copied().collect(), Sizes::from_slice(&results.shape()[1..]))
         }
         None if calls == 0 => {
             return fail("without any example, the sizes of its results are not known".into());
@@ -368,7 +369,7 @@ pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArraysOp<X::Elems>>(
                     return;
                 }
                 let result = op.one(O::In::views(&held, at));
-                let first = found.get_or_insert_with(|| Axes::from_slice(result.shape()));
+                let first = found.get_or_insert_with(|| Sizes::from_slice(result.shape()));
                 if first[..] != *result.shape() {
                     differing =
                         Some(format!("its results have the shapes {first:?} and {:?}", result.shape()));
@@ -390,8 +391,8 @@ pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArraysOp<X::Elems>>(
         (out, &found),
         op.pull_back().map(|own| own.function),
     )?;
-    let sizes: Axes = counts.iter().chain(&found).copied().collect();
-    let order: Axes = dims.iter().copied().chain(named..named + rank).collect();
+    let sizes: Sizes = counts.iter().chain(&found).copied().collect();
+    let order: Order = dims.iter().copied().chain(named..named + rank).collect();
     arranged(out, &order, &sizes)
 }
 
@@ -399,17 +400,17 @@ pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArraysOp<X::Elems>>(
 mod recorded {
     use super::super::pull_back::{failed, whole};
     use super::*;
-    use crate::expr::record::{Function, is_active, ruled, underivable};
+    use crate::expr::record::{FunctionRule, is_active, ruled, underivable};
     use kernels::program::code::DType;
-    use kernels::trace::{Field, Held, Node, Part, Place, names_of_variables};
+    use kernels::trace::{Field, Held, Node, Part, StridedPlace, names_of_variables};
 
     /// Which tensors are traced.
     #[derive(Default)]
-    struct Traced {
+    struct TracedFields {
         operands: Vec<Field>,
     }
 
-    impl Visit for Traced {
+    impl Visit for TracedFields {
         fn visit<T: Element>(&mut self, tensor: &WholeTensor<T>, _: Vec<T>) {
             if tensor.data.node().is_some() && DType::of::<T>().is_some_and(DType::is_float) {
                 self.operands.push(whole(&tensor.data));
@@ -418,25 +419,25 @@ mod recorded {
     }
 
     /// The gradients by traced tensors: where one lacks a dim, those of all examples along it are added.
-    struct Parts<'a> {
+    struct GradientsOfTraced<'a> {
         counts: &'a [usize],
         parts: Vec<(Arc<Node>, Part)>,
     }
 
-    impl Visit for Parts<'_> {
+    impl Visit for GradientsOfTraced<'_> {
         fn visit<T: Element>(&mut self, tensor: &WholeTensor<T>, elements: Vec<T>) {
             let (Some(node), true) = (tensor.data.node(), DType::of::<T>().is_some_and(DType::is_float))
             else {
                 return;
             };
             let len: usize = tensor.axes.iter().product();
-            let sizes: Axes = self.counts.iter().copied().chain([len]).collect();
-            let order: Axes = (0..sizes.len()).collect();
+            let sizes: Sizes = self.counts.iter().copied().chain([len]).collect();
+            let order: Order = (0..sizes.len()).collect();
             let strides = tensor.strides.iter().map(|&stride| (stride * len) as isize).chain([1]);
             let strides = sizes.iter().zip(strides).map(|(&size, stride)| if size == 1 { 0 } else { stride });
             let held = Buffer::from(elements).held();
-            let field = Field::held(&sizes, &held, Place::contiguous(&sizes, &order));
-            let place = Place::strided(0, strides);
+            let field = Field::held(&sizes, &held, StridedPlace::contiguous(&sizes, &order));
+            let place = StridedPlace::strided(0, strides);
             self.parts.push((Arc::clone(node), Part { field, place }));
         }
     }
@@ -452,7 +453,7 @@ mod recorded {
         if !is_active() || DType::of::<E>().is_some_and(|dtype| !dtype.is_float()) {
             return Ok(out.into());
         }
-        let mut traced = Traced::default();
+        let mut traced = TracedFields::default();
         Args::each(&held, Args::Flat::default(), &mut traced);
         if traced.operands.is_empty() {
             return Ok(out.into());
@@ -462,7 +463,7 @@ mod recorded {
             let names = names_of_variables(traced.operands.iter().flat_map(Field::nodes));
             return Err(underivable(name, remedy, names));
         };
-        let (counts, shape) = (Axes::from_slice(counts), Axes::from_slice(shape));
+        let (counts, shape) = (Sizes::from_slice(counts), Sizes::from_slice(shape));
         let pull = move |value: &Arc<dyn Held>,
                          cotangent: &Arc<dyn Held>,
                          recorded: bool,
@@ -488,11 +489,11 @@ mod recorded {
                     "the pull-back of `{name}` yields arrays of other shapes than those that the operation takes"
                 )));
             }
-            let mut parts = Parts { counts: &counts, parts: Vec::new() };
+            let mut parts = GradientsOfTraced { counts: &counts, parts: Vec::new() };
             Args::each(&held, flat, &mut parts);
             Ok(parts.parts)
         };
-        Ok(ruled(out, Function { name: "an operation on arrays", operands: traced.operands, pull }))
+        Ok(ruled(out, FunctionRule { name: "an operation on arrays", operands: traced.operands, pull }))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Convolutions, and their transposes.
 
 use crate::convert::CountOf;
-use crate::dim::{DimList, Joined};
+use crate::dim::{DimList, JoinedKeys};
 use crate::error::{DimError, unwrap};
 use crate::expr::remap::{Along, Changes, term};
 use crate::expr::{Binary, Expr, Remap};
@@ -34,7 +34,7 @@ where
     CountOf<P>: AsMany<CountOf<K>>,
     S: Dims,
     <K::Brands as Sort>::Out: FirstWith<Within<S::List>>,
-    NoDim<Shared<K, S>>: New<Shared<K, S>, S>,
+    NoDim<FirstShared<K, S>>: New<FirstShared<K, S>, S>,
 {
 }
 
@@ -48,7 +48,8 @@ pub trait AsMany<N> {}
 impl<N> AsMany<N> for N {}
 
 /// The first of the dims `K` that the set `S` has, or [`Nothing`](crate::set::Nothing).
-type Shared<K, S> = <<<K as DimList>::Brands as Sort>::Out as FirstWith<Within<<S as Dims>::List>>>::Found;
+type FirstShared<K, S> =
+    <<<K as DimList>::Brands as Sort>::Out as FirstWith<Within<<S as Dims>::List>>>::Found;
 
 /// The dims of a list, and the dims of windows along them, with their sizes.
 struct Slide<'a> {
@@ -205,10 +206,10 @@ where
     }
     if placings.is_empty() {
         let windows = Remap::<_, A::Dims, Rank0>::of(x.expr, changes);
-        return multiplied::<_, _, Joined<C, K>, U, X>(windows, weight.expr);
+        return multiplied::<_, _, JoinedKeys<C, K>, U, X>(windows, weight.expr);
     }
     let windows = placed_windows::<A::Dims, Rank0, _>(&x.expr, &shape, &placings, Num::ZERO, &changes)?;
-    multiplied::<_, _, Joined<C, K>, U, X>(windows, weight.expr)
+    multiplied::<_, _, JoinedKeys<C, K>, U, X>(windows, weight.expr)
 }
 
 /// How many elements a dim has, with `step - 1` more between neighbours, and with padding on either side.
@@ -301,5 +302,5 @@ where
     }
     let windows = placed_windows::<A::Dims, Rank0, _>(&x.expr, &shape, &placings, Num::ZERO, &changes)?;
     let weight = Remap::<_, W::Dims, Rank0>::of(weight.expr, backwards);
-    multiplied::<_, _, Joined<C, K>, U, X>(windows, weight)
+    multiplied::<_, _, JoinedKeys<C, K>, U, X>(windows, weight)
 }

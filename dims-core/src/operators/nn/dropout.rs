@@ -5,7 +5,7 @@ use crate::expr::evaluate::computed;
 use crate::expr::record;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
-use crate::random::{Stream, unit};
+use crate::random::{RandomStream, unit};
 use crate::reduce::Evaluated;
 use crate::storage::Owned;
 use crate::tensor::Computable;
@@ -59,12 +59,12 @@ pub trait Dropout: Computable {
         let parts: Vec<_> = data.chunks_mut(each).enumerate().collect();
         threads::each(parts, |(part, data)| {
             for (at, value) in data.iter_mut().enumerate() {
-                let dropped = unit(Stream::Dropout, seed, (part * each + at) as u64) < p;
+                let dropped = unit(RandomStream::Dropout, seed, (part * each + at) as u64) < p;
                 *value = if dropped { num_traits::Zero::zero() } else { Real::narrow(value.widen() * scale) };
             }
         });
         // The derivative is the factor of each element.
-        let factor = |at: usize| match unit(Stream::Dropout, seed, at as u64) < p {
+        let factor = |at: usize| match unit(RandomStream::Dropout, seed, at as u64) < p {
             true => num_traits::Zero::zero(),
             false => Real::narrow(scale),
         };

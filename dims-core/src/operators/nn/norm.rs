@@ -1,6 +1,6 @@
 //! Normalisation: elements with the mean 0 and the variance 1 over some dims.
 
-use crate::dim::{DimRef, Joined};
+use crate::dim::{DimRef, JoinedKeys};
 use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::laid_out;
 use crate::expr::record;
@@ -17,7 +17,7 @@ use crate::set::{Fails, FirstWith};
 use crate::tensor::{AsTensor, Evaluable, NamedOf, checked};
 use alloc::vec::Vec;
 use kernels::ops;
-use kernels::program::code::Reduction;
+use kernels::program::code::ReductionKind;
 use kernels::scalar::Real;
 use kernels::scan::norm::{RootMeanSquare, Standardize, StandardizeAffine, moments};
 use smallvec::SmallVec;
@@ -236,7 +236,7 @@ pub trait Normalization: AsTensor {
         Y: Dims,
     {
         // The channels come first along a line, so that equal parts of it are groups.
-        let lines = Lines::recorded::<Self, Joined<C, D>>(self)?;
+        let lines = Lines::recorded::<Self, JoinedKeys<C, D>>(self)?;
         lines.shape.check_given(&channels.info())?;
         lines.shape.check_all_given(&dims)?;
         let size = lines.shape.size(crate::named::position(&lines.shape, channels.info()));
@@ -283,8 +283,8 @@ pub trait Normalization: AsTensor {
             out[0] = (Real::narrow(mean), Real::narrow(var));
         })?;
         let (mean, var): (Vec<_>, Vec<_>) = found.into_iter().unzip();
-        let mean = lines.recorded_reduction(mean, Reduction::Mean)?;
-        let var = lines.recorded_reduction(var, Reduction::Variance { ddof: 0.0, root: false })?;
+        let mean = lines.recorded_reduction(mean, ReductionKind::Mean)?;
+        let var = lines.recorded_reduction(var, ReductionKind::Variance { ddof: 0.0, root: false })?;
         let mean = lines.reduced::<_, X, Self::Rank, Self::Dims>(mean)?;
         let var = lines.reduced::<_, X, Self::Rank, Self::Dims>(var)?;
         let output = lines.along(len, Standardize(eps))?;

@@ -16,7 +16,7 @@ use crate::set::{Dims, DimsOf};
 use crate::size::Resizable;
 use crate::storage::Owned;
 use crate::tensor::Computable;
-use crate::window::{PerDim, Placing, Positions, Window, Windowed, placed_windows, slid};
+use crate::window::{PerDim, Placing, Window, WindowPositions, Windowed, placed_windows, slid};
 use alloc::vec::Vec;
 use kernels::loops::steps::{Step, note};
 use kernels::reduce::Reducer;
@@ -325,12 +325,12 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
     around: Around<A::Elem>,
     reducer: Q,
 ) -> Result<Evaluated<A>, DimError> {
-    const { Positions::fit::<A::Dims>() };
+    const { WindowPositions::fit::<A::Dims>() };
     let tensor = tensor.into_named();
     let shape = tensor.unified_shape()?;
     let mut all: SmallVec<[DimInfo<'static>; 3]> = SmallVec::new();
     dims.each(|dim| all.push(dim.resized()));
-    if all.len() > Positions::COUNT {
+    if all.len() > WindowPositions::COUNT {
         return Err(DimError::Shape { what: format!("windows along {} dims; there can be 3", all.len()) });
     }
     size.check("size", all.len())?;
@@ -364,7 +364,7 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
             return Err(DimError::Shape { what });
         }
         let (stride, dilation) = (steps.stride.at(at), steps.dilation.at(at));
-        let along = slid(dim, padded, Positions::key(at), size.at(at), stride, dilation)?;
+        let along = slid(dim, padded, WindowPositions::key(at), size.at(at), stride, dilation)?;
         let positions = along.terms[0].2.expect("the number of windows is known");
         changes.push((dim.key(), along));
         if padding > 0 {
@@ -382,8 +382,8 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
     let Some((_, first)) = changes.first_mut() else {
         return evaluated(tensor);
     };
-    for at in all.len()..Positions::COUNT {
-        first.terms.push((Positions::key(at), 0, Some(1)));
+    for at in all.len()..WindowPositions::COUNT {
+        first.terms.push((WindowPositions::key(at), 0, Some(1)));
     }
     if placings.is_empty() {
         return reduced::<A::Dims, A::Rank, _, Q>(
@@ -406,7 +406,7 @@ where
     let mut shape = Shape::new::<Windowed<S>, R>();
     windows.unify::<Windowed<S>, R>(&mut shape)?;
     shape.finish()?;
-    fused::<Windowed<S>, R, _, Positions, S, Q>(&windows, &shape, reducer, Empty::Allowed)
+    fused::<Windowed<S>, R, _, WindowPositions, S, Q>(&windows, &shape, reducer, Empty::Allowed)
 }
 
 /// What becomes of a part of a dim: its elements are combined, in a type `W` that may be wider than theirs.
@@ -497,7 +497,7 @@ where
             }
         }
     }
-    let mut traced = record::Parts::new();
+    let mut traced = record::PlacedParts::new();
     if data.is_traced() && total > 0 {
         let (pairs, weights) = shares(&data, &out, [outer, size, len, inner], counts);
         traced = record::weighted(&data, [outer, size, len, inner], &pairs, weights);

@@ -1,6 +1,6 @@
 //! Elements selected along a dim by a computed index.
 
-use crate::batch::Held;
+use crate::batch::HeldArgument;
 use crate::dim::DimRef;
 use crate::error::DimError;
 use crate::expr::leaf::{positional_row, unify_positional};
@@ -8,7 +8,7 @@ use crate::expr::sized::Gives;
 use crate::expr::{Expr, outer};
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::set::remove::{Found, Remove, Taking};
+use crate::set::remove::{Found, RemovalStep, Remove};
 use crate::set::{DimKey, Dims, MaybeDim};
 use crate::storage::unchecked::strided;
 use crate::tensor::Computable;
@@ -16,7 +16,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use kernels::load::gather::{Computed, IndexedAxis};
 use kernels::load::strided::Strided;
-use kernels::loops::nest::Operands;
+use kernels::loops::nest::OperandRows;
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::StrideKind;
 #[cfg(feature = "std")]
@@ -27,7 +27,7 @@ use kernels::trace::record::Writer;
 
 /// A tensor in memory, of which one dim is selected from by an index; each index is checked when its element is read.
 pub struct Take<A: Computable, I> {
-    source: Held<A>,
+    source: HeldArgument<A>,
     from: DimKey,
     index: I,
 }
@@ -35,7 +35,7 @@ pub struct Take<A: Computable, I> {
 impl<A: Computable, I> Take<A, I> {
     /// `source` at `index` along the dim `from`, which it has.
     pub(crate) fn new<D: DimRef>(source: A, from: D, index: I) -> Result<Self, DimError> {
-        let (source, from) = (Held::new(source)?, from.info());
+        let (source, from) = (HeldArgument::new(source)?, from.info());
         if let (true, Some(at)) = (D::GIVES_SIZE, A::Dims::KEYS.position(&from.key())) {
             let raw = source.raw();
             from.unify(raw.named[at].size, raw.origin)?;
@@ -76,7 +76,7 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
         self.index.rows::<U, R>(shape, rows);
     }
 
-    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut Operands<'k>) -> Self::Kernel<'k, W> {
+    fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
         let raw = self.source.raw();
         let at = A::Dims::KEYS.position(&self.from).expect("the dim is one of the tensor's");
         let axis = raw.named[at];
@@ -109,7 +109,7 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
     }
 }
 
-impl<D: MaybeDim, A: Computable<Dims: Dims<List: Remove<D, Out: Taking>>>, I: Gives<D>> Gives<D>
+impl<D: MaybeDim, A: Computable<Dims: Dims<List: Remove<D, Out: RemovalStep>>>, I: Gives<D>> Gives<D>
     for Take<A, I>
 {
     type Found = <Found<D, A::Dims> as MaybeDim>::Or<I::Found>;

@@ -1,6 +1,6 @@
 //! Lists of the axes that `order` makes.
 
-use crate::brand::Element;
+use crate::brand::SetElement;
 use crate::dim::{DimList, DimRef, Each};
 use crate::error::DimError;
 use crate::plan::shape::Shape;
@@ -126,7 +126,7 @@ impl<D: DimRef> OrderAxis for D {
     type Before<Tail> = (D::Brand, Tail);
     type Behind<N: Rank> = N::Succ;
     const GROUPS: Groups = Groups::one(1);
-    const KEYS: Keys = <D::Brand as Element>::KEYS;
+    const KEYS: Keys = <D::Brand as SetElement>::KEYS;
     const GIVES_SIZE: bool = <Self as DimList>::GIVES_SIZE;
 
     fn check_given(&self, shape: &Shape) -> Result<(), DimError> {
@@ -148,7 +148,7 @@ macro_rules! groups {
             type Before<Tail> = nested![$($d::Brand),*; Tail];
             type Behind<N: Rank> = N::Succ;
             const GROUPS: Groups = Groups::one(<Self as OrderAxis>::KEYS.as_slice().len());
-            const KEYS: Keys = Keys::EMPTY$(.join(&<$d::Brand as Element>::KEYS))*;
+            const KEYS: Keys = Keys::EMPTY$(.join(&<$d::Brand as SetElement>::KEYS))*;
             const GIVES_SIZE: bool = <Self as DimList>::GIVES_SIZE;
 
             fn check_given(&self, shape: &Shape) -> Result<(), DimError> {
@@ -194,7 +194,7 @@ impl<D: DimRef> OrderList for D {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brands = (D::Brand, ());
     type Count = Rank1;
-    const KEYS: &'static Keys = &<D::Brand as Element>::KEYS;
+    const KEYS: &'static Keys = &<D::Brand as SetElement>::KEYS;
     const GROUPS: &'static Groups = &Groups::one(1);
     const GIVES_SIZE: bool = <Self as DimList>::GIVES_SIZE;
 

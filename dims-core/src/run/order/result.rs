@@ -1,6 +1,6 @@
 //! What `order` yields: an array, or a tensor with the dims that are left.
 
-use crate::brand::Element;
+use crate::brand::SetElement;
 use crate::error::DimError;
 use crate::expr::record::untraced;
 use crate::named::Named;
@@ -98,7 +98,7 @@ dynamic_arrays! {
 macro_rules! left_over {
     ($($d:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
-        impl<T, R: Rank, $($d: Element),*> OrderResult<T, R> for ($($d,)*) {
+        impl<T, R: Rank, $($d: SetElement),*> OrderResult<T, R> for ($($d,)*) {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Out = Named<T, Self, R>;
 

@@ -17,6 +17,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use kernels::error::Error;
 use kernels::load::Kernel;
+use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, Step, note};
@@ -24,10 +25,7 @@ use kernels::loops::stride::AnyStride;
 use kernels::machine::threads;
 use kernels::memory::destination::Destination;
 use kernels::scalar::{Element, Real};
-use kernels::scan::{self, Along};
-use smallvec::SmallVec;
-
-type Order = SmallVec<[usize; 8]>;
+use kernels::scan::{self, LineOp};
 
 /// [`Reductions::try_log_softmax`](crate::reduce::Reductions::try_log_softmax), where the types need not say that each dim has a size.
 #[track_caller]
@@ -47,7 +45,7 @@ pub(crate) fn along<A, D, W>(tensor: A, work: W) -> Result<Evaluated<A>, DimErro
 where
     A: Computable,
     D: DimList,
-    W: Along<A::Elem>,
+    W: LineOp<A::Elem>,
 {
     let own = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let listed = AxisList::of(D::KEYS, A::Dims::KEYS);
@@ -72,7 +70,7 @@ pub(crate) fn along_axes<A, W>(
 ) -> Result<Evaluated<A>, DimError>
 where
     A: Computable,
-    W: Along<A::Elem>,
+    W: LineOp<A::Elem>,
 {
     let tensor = tensor.into_named();
     let mut shape = Shape::new::<A::Dims, A::Rank>();
@@ -99,7 +97,7 @@ where
             .map_err(|error| shape.name_dims(error.into(), order))?,
     };
     let data = record::along(data, traced, order, along, work.derivative(), W::NAME)?;
-    let sizes: Order = order.iter().map(|&axis| sizes[axis]).collect();
+    let sizes: Sizes = order.iter().map(|&axis| sizes[axis]).collect();
     Ok(Named::from_expr(Owned::in_order(data, order, &sizes)))
 }
 
@@ -131,7 +129,7 @@ impl Blocks {
     }
 
     #[track_caller]
-    fn note<T: Element, W: Along<T>>(&self, expression: impl FnOnce() -> String, threads: usize) {
+    fn note<T: Element, W: LineOp<T>>(&self, expression: impl FnOnce() -> String, threads: usize) {
         note(|| Step::Reduce {
             reduction: W::NAME,
             expression: expression(),
@@ -142,7 +140,7 @@ impl Blocks {
 
     /// Works on elements that are in memory already.
     #[track_caller]
-    fn in_place<T: Element, W: Along<T>>(&self, mut data: Vec<T>, work: W) -> Vec<T> {
+    fn in_place<T: Element, W: LineOp<T>>(&self, mut data: Vec<T>, work: W) -> Vec<T> {
         let threads = threads::parts(self.len);
         self.note::<T, W>(|| "tensor".into(), threads);
         scan::in_place(&mut data, self.line * self.inner, self.inner, threads, work);
@@ -152,7 +150,7 @@ impl Blocks {
 
 /// The elements of an expression after the work: in the place of elements that it owns, if it owns any, else in new memory.
 #[track_caller]
-fn computed<A: Computable, W: Along<A::Elem>>(
+fn computed<A: Computable, W: LineOp<A::Elem>>(
     mut expr: A::Expr,
     blocks: &Blocks,
     work: W,

@@ -20,7 +20,7 @@ use crate::tensor::{Computable, reference};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use kernels::load::Kernel;
-use kernels::loops::nest::{Nest, Parts};
+use kernels::loops::nest::{Nest, NestParts};
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, ProductDims, Step, note};
 use kernels::loops::stride::{AnyStride, StrideKind, UnitStride};
@@ -192,7 +192,7 @@ pub(crate) fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Elemen
     {
         return Ok(reducer.reduce_memory(to_reduce_lowered(&program, nest, work, count), to)?);
     }
-    let mut parts = Parts::new();
+    let mut parts = NestParts::new();
     let lower = |nest| expr.kernel::<W>(&mut Nest::operands(nest));
     Ok(kernels::reduce::reduce(nest, &mut parts, lower, work, to, count, reducer)?)
 }

@@ -22,15 +22,14 @@ use kernels::compiled;
 use kernels::contract;
 use kernels::contract::LoopAxes;
 use kernels::contract::target::Target;
-use kernels::loops::axes::Axes;
+use kernels::loops::axes::AxisSet;
+use kernels::loops::axes::Order;
 use kernels::loops::steps::ProductDims;
 use kernels::memory::axes::Axis;
 use kernels::memory::buffer::Buffer;
 use kernels::reduce::reducers;
 use kernels::scalar::Num;
 use smallvec::SmallVec;
-
-type Order = SmallVec<[usize; 8]>;
 
 /// A product of two tensors in memory, for plans.
 pub(crate) fn product_dims(pair: Option<[Typed; 2]>, result: Vec<&'static str>) -> ProductDims {
@@ -172,7 +171,7 @@ fn among_kept(order: &[usize], sizes: &[usize]) -> (Order, Order) {
 #[track_caller]
 fn contracted<T: Num>(
     factors: Factors<'_, T>,
-    supports: &[Axes],
+    supports: &[AxisSet],
     shape: &Shape,
     kept: &[usize],
     name: &dyn Fn(usize) -> &'static str,

@@ -1,6 +1,6 @@
 //! A file that is read, whatever its format.
 
-use crate::file::safetensors::Reader;
+use crate::file::safetensors::SafetensorsReader;
 use crate::file::{Entry, FileError};
 #[cfg(feature = "npy")]
 use crate::training::checkpoint::npz::Archive;
@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 /// Tensors and text by their names.
 pub(super) enum File<B> {
-    Safetensors(Reader<B>),
+    Safetensors(SafetensorsReader<B>),
     #[cfg(feature = "npy")]
     Npz(Archive),
 }
@@ -20,7 +20,7 @@ impl<B: AsRef<[u8]>> File<B> {
         if Archive::is_begun_by(bytes.as_ref()) {
             return Ok(File::Npz(Archive::new(bytes)?));
         }
-        Ok(File::Safetensors(Reader::new(bytes)?))
+        Ok(File::Safetensors(SafetensorsReader::new(bytes)?))
     }
 
     /// The text under a name.

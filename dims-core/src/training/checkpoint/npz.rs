@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// The content of an archive. It is unpacked.
 pub(super) struct Archive {
-    tensors: BTreeMap<String, npy::Reader>,
+    tensors: BTreeMap<String, npy::NpyReader>,
     notes: BTreeMap<String, String>,
 }
 
@@ -18,7 +18,7 @@ impl Archive {
     }
 
     pub(super) fn new<B: AsRef<[u8]>>(bytes: B) -> Result<Self, FileError> {
-        let mut archive = npz::Reader::new(bytes)?;
+        let mut archive = npz::NpzReader::new(bytes)?;
         let (mut tensors, mut notes) = (BTreeMap::new(), BTreeMap::new());
         for name in archive.tensors() {
             let array = archive.get(&name)?;

@@ -5,7 +5,7 @@ use crate::expr::evaluate::evaluate_in;
 #[cfg(feature = "half")]
 use crate::file::Stored;
 use crate::file::load::Fault;
-use crate::file::safetensors::Writer;
+use crate::file::safetensors::SafetensorsWriter;
 use crate::file::{Entry, FileError};
 use crate::grad::parameters::{Path, Visitor, Walk, is_learned};
 use crate::named::Named;
@@ -63,12 +63,12 @@ pub(super) struct Which {
     /// Whether tensors that are not learned are left out.
     pub(super) learned: bool,
     #[cfg_attr(not(feature = "half"), allow(dead_code))]
-    pub(super) floats: Floats,
+    pub(super) floats: StoredFloats,
 }
 
 /// The type that `f32` and `f64` are written as.
 #[derive(Clone, Copy)]
-pub(super) enum Floats {
+pub(super) enum StoredFloats {
     Same,
     #[cfg(feature = "half")]
     F16,
@@ -78,7 +78,7 @@ pub(super) enum Floats {
 
 /// Writes the tensors below a name.
 pub(super) struct Writing<'w> {
-    pub(super) file: &'w mut Writer,
+    pub(super) file: &'w mut SafetensorsWriter,
     pub(super) name: &'w str,
     pub(super) which: Which,
 }
@@ -107,13 +107,13 @@ impl Visitor<0, 1> for Writing<'_> {
         let keys = S::KEYS.as_slice();
         #[cfg(feature = "half")]
         match self.which.floats {
-            Floats::Same => {}
-            Floats::F16 => {
+            StoredFloats::Same => {}
+            StoredFloats::F16 => {
                 if let Some(data) = nearest::<f16>(data) {
                     return self.file.put_elements(&name, keys, shape.sizes(), &data);
                 }
             }
-            Floats::Bf16 => {
+            StoredFloats::Bf16 => {
                 if let Some(data) = nearest::<bf16>(data) {
                     return self.file.put_elements(&name, keys, shape.sizes(), &data);
                 }
@@ -143,7 +143,7 @@ fn nearest<H: Stored>(data: &dyn Any) -> Option<Vec<H>> {
 }
 
 /// Reads the tensors below a name, each like one that is there. Where one does not fit, that one stands in for it.
-pub(super) struct Reading<'r, B> {
+pub(super) struct TensorReader<'r, B> {
     pub(super) file: &'r File<B>,
     pub(super) name: &'r str,
     /// Whether tensors that are not learned are left out.
@@ -156,7 +156,7 @@ pub(super) struct Reading<'r, B> {
     pub(super) faults: Vec<Fault>,
 }
 
-impl<B: AsRef<[u8]>> Walk<1> for Reading<'_, B> {
+impl<B: AsRef<[u8]>> Walk<1> for TensorReader<'_, B> {
     type Error = DimError;
 
     fn tensor<T: Element, S: Dims, R: Rank>(

@@ -10,15 +10,15 @@ use num_traits::Float;
 
 /// The settings of both.
 #[derive(Clone, Copy, Debug)]
-struct Moments {
+struct MomentSettings {
     betas: (f64, f64),
     epsilon: f64,
     weight_decay: f64,
 }
 
-impl Moments {
+impl MomentSettings {
     fn new(weight_decay: f64) -> Self {
-        Moments { betas: (0.9, 0.999), epsilon: 1e-8, weight_decay }
+        MomentSettings { betas: (0.9, 0.999), epsilon: 1e-8, weight_decay }
     }
 
     fn step<P: Parameters>(
@@ -29,7 +29,7 @@ impl Moments {
         parameters: &mut P,
         gradient: &P,
     ) -> Result<(), DimError> {
-        let Moments { betas: (beta1, beta2), epsilon, weight_decay } = *self;
+        let MomentSettings { betas: (beta1, beta2), epsilon, weight_decay } = *self;
         let steps = state.steps + 1;
         let correction = |beta: f64| 1.0 - Float::powf(beta, steps as f64);
         let formula = Adaptive {
@@ -56,26 +56,26 @@ macro_rules! adam {
         #[derive(Clone, Debug)]
         pub struct $name<P> {
             state: State<P>,
-            moments: Moments,
+            moments: MomentSettings,
         }
 
         impl<P: Parameters> $name<P> {
             /// Which shares of the means of `g` and of `g^2` stay at each step; 0.9 and 0.999 unless they are set.
             #[must_use]
             pub fn betas(self, beta1: f64, beta2: f64) -> Self {
-                $name { moments: Moments { betas: (beta1, beta2), ..self.moments }, ..self }
+                $name { moments: MomentSettings { betas: (beta1, beta2), ..self.moments }, ..self }
             }
 
             /// The number added to the denominator; 1e-8 unless it is set.
             #[must_use]
             pub fn epsilon(self, epsilon: f64) -> Self {
-                $name { moments: Moments { epsilon, ..self.moments }, ..self }
+                $name { moments: MomentSettings { epsilon, ..self.moments }, ..self }
             }
 
             $(#[$decay])*
             #[must_use]
             pub fn weight_decay(self, weight_decay: f64) -> Self {
-                $name { moments: Moments { weight_decay, ..self.moments }, ..self }
+                $name { moments: MomentSettings { weight_decay, ..self.moments }, ..self }
             }
         }
 
@@ -112,7 +112,7 @@ impl<P> Adam<P> {
     /// Steps with a learning rate: a number, or a [`Schedule`].
     #[rustfmt::skip]
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
-        Adam { state: State::new(rate.into()), moments: Moments::new(0.0) }
+        Adam { state: State::new(rate.into()), moments: MomentSettings::new(0.0) }
     }
 }
 
@@ -120,7 +120,7 @@ impl<P> AdamW<P> {
     /// Steps with a learning rate: a number, or a [`Schedule`].
     #[rustfmt::skip]
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
-        AdamW { state: State::new(rate.into()), moments: Moments::new(0.01) }
+        AdamW { state: State::new(rate.into()), moments: MomentSettings::new(0.01) }
     }
 }
 

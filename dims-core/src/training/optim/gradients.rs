@@ -23,7 +23,7 @@ pub fn global_norm<P: Parameters>(of: &P) -> f64 {
 
 /// As [`global_norm`], but returns an error where that panics.
 pub fn try_global_norm<P: Parameters>(of: &P) -> Result<f64, DimError> {
-    let mut squares = Squares(0.0);
+    let mut squares = SquaredNorm(0.0);
     P::visit([], [of], &mut Path::new(), &mut squares)?;
     Ok(Float::sqrt(squares.0))
 }
@@ -128,7 +128,7 @@ impl<P: Parameters> Accumulator<P> {
     /// As [`add`](Accumulator::add), but what differs is an error; then the sum is as before.
     pub fn try_add(&mut self, gradient: P) -> Result<(), DimError> {
         match &mut self.sum {
-            Some(sum) => update(&Sum, [sum], [&gradient], &[])?,
+            Some(sum) => update(&GradientSum, [sum], [&gradient], &[])?,
             None => self.sum = Some(gradient),
         }
         self.count += 1;
@@ -208,7 +208,7 @@ impl<P: Parameters> Average<P> {
 
 struct Scale(f64);
 
-compiled! { Scale: 1 0; Limit: 1 0; Sum: 1 1; Blend: 1 1; }
+compiled! { Scale: 1 0; Limit: 1 0; GradientSum: 1 1; Blend: 1 1; }
 
 impl Formula<1, 0> for Scale {
     #[inline(always)]
@@ -233,9 +233,9 @@ impl Formula<1, 0> for Limit {
     }
 }
 
-struct Sum;
+struct GradientSum;
 
-impl Formula<1, 1> for Sum {
+impl Formula<1, 1> for GradientSum {
     #[inline(always)]
     fn apply<F: Real>(&self, [a]: [F; 1], [b]: [F; 1]) -> [F; 1] {
         [a + b]
@@ -252,9 +252,9 @@ impl Formula<1, 1> for Blend {
 }
 
 /// The sum of the squares of all learned elements.
-struct Squares(f64);
+struct SquaredNorm(f64);
 
-impl Visitor<0, 1> for Squares {
+impl Visitor<0, 1> for SquaredNorm {
     type Error = DimError;
 
     fn tensor<T: Element, S: Dims, R: Rank>(

@@ -15,12 +15,12 @@ use num_traits::Float;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Schedule {
-    shape: Shape,
+    shape: ScheduleShape,
     warm_up: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Shape {
+enum ScheduleShape {
     Constant { rate: f64 },
     Cosine { rate: f64, last: f64, steps: u64 },
     Step { rate: f64, every: u64, factor: f64 },
@@ -36,7 +36,7 @@ impl From<f64> for Schedule {
 impl Schedule {
     /// The same rate at all steps.
     pub fn constant(rate: f64) -> Self {
-        Schedule::of(Shape::Constant { rate })
+        Schedule::of(ScheduleShape::Constant { rate })
     }
 
     /// From `rate` down to 0 in `steps` steps, along half a cosine: `rate * (1 + cos(pi * step / steps)) / 2`; 0 afterwards.
@@ -46,7 +46,7 @@ impl Schedule {
 
     /// From `rate` to `last` in `steps` steps, along half a cosine; `last` afterwards. This is `torch.optim.lr_scheduler.CosineAnnealingLR`.
     pub fn cosine_to(rate: f64, last: f64, steps: u64) -> Self {
-        Schedule::of(Shape::Cosine { rate, last, steps })
+        Schedule::of(ScheduleShape::Cosine { rate, last, steps })
     }
 
     /// `rate * factor^(step / every)`, rounded down. This is `torch.optim.lr_scheduler.StepLR`.
@@ -57,7 +57,7 @@ impl Schedule {
     #[track_caller]
     pub fn step(rate: f64, every: u64, factor: f64) -> Self {
         assert!(every > 0, "the rate changes every 0 steps");
-        Schedule::of(Shape::Step { rate, every, factor })
+        Schedule::of(ScheduleShape::Step { rate, every, factor })
     }
 
     /// From `most / 25` up to `most` in three tenths of the steps, then down to `most / 250000`, each along half a cosine. This is
@@ -65,10 +65,10 @@ impl Schedule {
     ///
     /// (L. N. Smith, N. Topin, 2018, "Super-convergence".)
     pub fn one_cycle(most: f64, steps: u64) -> Self {
-        Schedule::of(Shape::OneCycle { most, steps })
+        Schedule::of(ScheduleShape::OneCycle { most, steps })
     }
 
-    fn of(shape: Shape) -> Self {
+    fn of(shape: ScheduleShape) -> Self {
         Schedule { shape, warm_up: 0 }
     }
 
@@ -87,19 +87,19 @@ impl Schedule {
     }
 }
 
-impl Shape {
+impl ScheduleShape {
     fn at(&self, step: u64) -> f64 {
         match *self {
-            Shape::Constant { rate } => rate,
-            Shape::Cosine { rate, last, steps } => {
+            ScheduleShape::Constant { rate } => rate,
+            ScheduleShape::Cosine { rate, last, steps } => {
                 if step < steps {
                     between(rate, last, step as f64 / steps as f64)
                 } else {
                     last
                 }
             }
-            Shape::Step { rate, every, factor } => rate * Float::powf(factor, (step / every) as f64),
-            Shape::OneCycle { most, steps } => {
+            ScheduleShape::Step { rate, every, factor } => rate * Float::powf(factor, (step / every) as f64),
+            ScheduleShape::OneCycle { most, steps } => {
                 let (first, end) = (most / 25.0, steps.saturating_sub(1) as f64);
                 let last = first / 1e4;
                 let top = 0.3 * steps as f64 - 1.0;

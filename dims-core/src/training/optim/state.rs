@@ -42,7 +42,7 @@ impl<P: Parameters> State<P> {
     /// The moments, which are zero before the first step.
     pub(super) fn moments_for<const K: usize>(&mut self, parameters: &P) -> Result<&mut [P; K], DimError> {
         while self.moments.len() < K {
-            let mut zeros = Zeros { frozen: &self.frozen };
+            let mut zeros = MomentZeros { frozen: &self.frozen };
             self.moments.push(P::walk([parameters], &mut Path::new(), &mut zeros)?);
         }
         Ok(self.moments.first_chunk_mut().expect("there are as many now"))
@@ -66,11 +66,11 @@ impl<P: Parameters> State<P> {
 }
 
 /// A zero for each element that changes. Other tensors have one zero for all elements.
-struct Zeros<'f> {
+struct MomentZeros<'f> {
     frozen: &'f [String],
 }
 
-impl Walk<1> for Zeros<'_> {
+impl Walk<1> for MomentZeros<'_> {
     type Error = DimError;
 
     fn tensor<T: Element, S: Dims, R: Rank>(

@@ -58,7 +58,7 @@ pub(super) fn update<P: Parameters, const M: usize, const N: usize>(
             });
         }
     }
-    P::visit(changed, read, &mut Path::new(), &mut InPlace { formula: formula.passes(), frozen })
+    P::visit(changed, read, &mut Path::new(), &mut UpdatePass { formula: formula.passes(), frozen })
 }
 
 /// Whether a name is `part`, or begins with it and a dot.
@@ -90,12 +90,12 @@ impl Visitor<0, 2> for SameSizes {
     }
 }
 
-struct InPlace<'f, const M: usize, const N: usize> {
+struct UpdatePass<'f, const M: usize, const N: usize> {
     formula: &'f dyn Passes<M, N>,
     frozen: &'f [String],
 }
 
-impl<const M: usize, const N: usize> Visitor<M, N> for InPlace<'_, M, N> {
+impl<const M: usize, const N: usize> Visitor<M, N> for UpdatePass<'_, M, N> {
     type Error = DimError;
 
     fn tensor<T: Element, S: Dims, R: Rank>(

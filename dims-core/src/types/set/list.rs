@@ -2,7 +2,7 @@
 
 use super::keys::Keys;
 use super::{Bool, Dims, False, True};
-use crate::brand::{Element, Rest};
+use crate::brand::{Rest, SetElement};
 use crate::rank::{Rank, Rank0};
 use crate::types::axes::{AxisBlock, Cons};
 use crate::types::tuples::{each_tuple, nested};
@@ -71,14 +71,14 @@ impl Dims for () {
 macro_rules! lists {
     ($($d:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
-        impl<$($d: Element),*> List for nested![$($d),*] {
+        impl<$($d: SetElement),*> List for nested![$($d),*] {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Tuple = ($($d,)*);
             type Axes = axes![$($d)*];
         }
 
         #[diagnostic::do_not_recommend]
-        impl<$($d: Element),*> Dims for ($($d,)*) {
+        impl<$($d: SetElement),*> Dims for ($($d,)*) {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type List = nested![$($d),*];
             type Axes = axes![$($d)*];

@@ -4,7 +4,7 @@
 
 use super::list::{List, NestedPairs};
 use super::{Bool, False, MaybeDim, Nothing, True};
-use crate::brand::{Brand, CompareKeys, Element, Equal, Greater, Less};
+use crate::brand::{Brand, CompareKeys, Equal, Greater, Less, SetElement};
 use crate::dim::DimList;
 
 /// Whether an element is the brand `D`.
@@ -16,7 +16,7 @@ pub trait SameBrand<D> {
 #[diagnostic::do_not_recommend]
 impl<A, D> SameBrand<D> for A
 where
-    A: Element<Key: CompareKeys<D::Key, Out: Same<A, D>>>,
+    A: SetElement<Key: CompareKeys<D::Key, Out: Same<A, D>>>,
     D: Brand,
 {
     type Out = <<A::Key as CompareKeys<D::Key>>::Out as Same<A, D>>::Out;

@@ -7,7 +7,7 @@ use super::list::List;
 use super::{
     Bool, Bound, Dims, Fails, False, FirstWith, MaybeDim, NamedOnce, NoDim, Nothing, Satisfies, True,
 };
-use crate::brand::{Compare, CompareKeys, Element, Equal, Greater, Less};
+use crate::brand::{Compare, CompareKeys, Equal, Greater, Less, SetElement};
 use crate::dim::DimList;
 use core::marker::PhantomData;
 
@@ -82,7 +82,7 @@ pub struct Taken<X>(PhantomData<X>);
 pub struct Absent<D, X>(PhantomData<(D, X)>);
 
 /// What came of removing one brand.
-pub trait Taking {
+pub trait RemovalStep {
     /// The list that is left.
     type Left;
     /// [`True`] if the list had the brand.
@@ -90,17 +90,17 @@ pub trait Taking {
     /// The brand, if the list did not have it, or [`Nothing`].
     type Missing: MaybeDim;
     /// The same result for a list with `H` in front.
-    type Behind<H>: Taking;
+    type Behind<H>: RemovalStep;
 }
 
-impl<X> Taking for Taken<X> {
+impl<X> RemovalStep for Taken<X> {
     type Left = X;
     type Had = True;
     type Missing = Nothing;
     type Behind<H> = Taken<(H, X)>;
 }
 
-impl<D: MaybeDim, X> Taking for Absent<D, X> {
+impl<D: MaybeDim, X> RemovalStep for Absent<D, X> {
     type Left = X;
     type Had = False;
     type Missing = D;
@@ -111,15 +111,18 @@ impl<D: MaybeDim, X> Taking for Absent<D, X> {
 pub struct Within<L>(PhantomData<L>);
 
 #[diagnostic::do_not_recommend]
-impl<D, L: Remove<D, Out: Taking>> Satisfies<Within<L>> for D {
-    type Holds = <L::Out as Taking>::Had;
+impl<D, L: Remove<D, Out: RemovalStep>> Satisfies<Within<L>> for D {
+    type Holds = <L::Out as RemovalStep>::Had;
 }
 
 /// The dim `D` if the set `S` has it, else [`Nothing`].
-pub type Found<D, S> = <<<<S as Dims>::List as Remove<D>>::Out as Taking>::Had as Bool>::OrNothing<D>;
+pub type Found<D, S> = <<<<S as Dims>::List as Remove<D>>::Out as RemovalStep>::Had as Bool>::OrNothing<D>;
 
 /// The first dim of the set `A` that `B` does not have, or [`Nothing`].
 pub type Surplus<A, B> = <<A as Dims>::List as FirstWith<Fails<Within<<B as Dims>::List>>>>::Found;
+
+/// The first dim of the set `A` that `B` has too, or [`Nothing`].
+pub type Overlap<A, B> = <<A as Dims>::List as FirstWith<Within<<B as Dims>::List>>>::Found;
 
 #[diagnostic::do_not_recommend]
 impl<D> Remove<D> for () {
@@ -127,7 +130,7 @@ impl<D> Remove<D> for () {
 }
 
 #[diagnostic::do_not_recommend]
-impl<D: Element, H: Element, T> Remove<D> for (H, T)
+impl<D: SetElement, H: SetElement, T> Remove<D> for (H, T)
 where
     D::Key: CompareKeys<H::Key>,
     Compare<D, H>: RemoveStep<D, H, T>,
@@ -154,9 +157,9 @@ impl<D, T> RemoveStep<D, D, T> for Equal {
 #[diagnostic::do_not_recommend]
 impl<D, H, T> RemoveStep<D, H, T> for Greater
 where
-    T: Remove<D, Out: Taking>,
+    T: Remove<D, Out: RemovalStep>,
 {
-    type Out = <T::Out as Taking>::Behind<H>;
+    type Out = <T::Out as RemovalStep>::Behind<H>;
 }
 
 /// Removes each brand of the list `L` from a sorted list that was that of the set `S` at first.
@@ -226,12 +229,12 @@ impl<X: RemoveAll<T, S>, T, S> AndThen<T, S> for Taken<X> {
 #[diagnostic::do_not_recommend]
 impl<D: MaybeDim, X, T, S: Dims> AndThen<T, S> for Absent<D, X>
 where
-    S::List: Remove<D, Out: Taking>,
+    S::List: Remove<D, Out: RemovalStep>,
     X: RemoveAll<T, S, Out: Removal>,
 {
     type Out = Removed<
         <X::Out as Removal>::Left,
-        <<<S::List as Remove<D>>::Out as Taking>::Missing as MaybeDim>::Or<<X::Out as Removal>::Missing>,
+        <<<S::List as Remove<D>>::Out as RemovalStep>::Missing as MaybeDim>::Or<<X::Out as Removal>::Missing>,
         Found<D, S>,
     >;
 }

@@ -1,7 +1,7 @@
 //! Replacing one dim of a set by another.
 
 use super::list::List;
-use super::remove::{Found, Remove, Taking};
+use super::remove::{Found, RemovalStep, Remove};
 use super::union::Merge;
 use super::{Bool, Bound, Dims, MaybeDim, NoDim, True};
 use crate::brand::Brand;
@@ -16,9 +16,9 @@ pub trait NameFor<Old: DimRef, S: Dims>: DimRef {
 
 impl<S: Dims, Old: DimRef, New: DimRef> NameFor<Old, S> for New
 where
-    S::List: Remove<Old::Brand, Out: Taking>,
+    S::List: Remove<Old::Brand, Out: RemovalStep>,
     NoDim<MissingOld<S, Old>>: Bound<MissingOld<S, Old>, S>,
-    WithoutOld<S, Old>: Remove<New::Brand, Out: Taking>,
+    WithoutOld<S, Old>: Remove<New::Brand, Out: RemovalStep>,
     NoDim<OtherThanOld<S, Old, New>>: NotYetBound<OtherThanOld<S, Old, New>, S>,
     (New::Brand, ()): Merge<WithoutOld<S, Old>, Out: List>,
     <Old::Brand as Brand>::Size: SameSize<<New::Brand as Brand>::Size, Old::Brand, New::Brand>,
@@ -34,9 +34,9 @@ pub trait PartOf<Old: DimRef, S: Dims>: DimRef {
 
 impl<S: Dims, Old: DimRef, New: DimRef> PartOf<Old, S> for New
 where
-    S::List: Remove<Old::Brand, Out: Taking>,
+    S::List: Remove<Old::Brand, Out: RemovalStep>,
     NoDim<MissingOld<S, Old>>: Bound<MissingOld<S, Old>, S>,
-    WithoutOld<S, Old>: Remove<New::Brand, Out: Taking>,
+    WithoutOld<S, Old>: Remove<New::Brand, Out: RemovalStep>,
     NoDim<OtherThanOld<S, Old, New>>: NotYetBound<OtherThanOld<S, Old, New>, S>,
     (New::Brand, ()): Merge<WithoutOld<S, Old>, Out: List>,
 {
@@ -46,13 +46,13 @@ where
 /// What came of taking the dim `Old` out of the set `S`.
 type TakingOld<S, Old> = <<S as Dims>::List as Remove<<Old as DimRef>::Brand>>::Out;
 /// The list that is left.
-type WithoutOld<S, Old> = <TakingOld<S, Old> as Taking>::Left;
+type WithoutOld<S, Old> = <TakingOld<S, Old> as RemovalStep>::Left;
 /// `Old`, if it was not there.
-type MissingOld<S, Old> = <TakingOld<S, Old> as Taking>::Missing;
+type MissingOld<S, Old> = <TakingOld<S, Old> as RemovalStep>::Missing;
 
 /// `New`, if another dim than `Old` has that name.
 type OtherThanOld<S, Old, New> =
-    <<<WithoutOld<S, Old> as Remove<<New as DimRef>::Brand>>::Out as Taking>::Had as Bool>::OrNothing<
+    <<<WithoutOld<S, Old> as Remove<<New as DimRef>::Brand>>::Out as RemovalStep>::Had as Bool>::OrNothing<
         <New as DimRef>::Brand,
     >;
 
@@ -70,7 +70,7 @@ impl<D, S> NotYetBound<D, S> for True {}
 pub trait CanGain<D>: Dims {}
 impl<S: Dims, D: MaybeDim> CanGain<D> for S
 where
-    S::List: Remove<D, Out: Taking>,
+    S::List: Remove<D, Out: RemovalStep>,
     NoDim<Found<D, S>>: NotYetBound<Found<D, S>, S>,
 {
 }
@@ -88,7 +88,7 @@ impl<D, S> New<D, S> for True {}
 pub trait NotIn<S>: DimRef {}
 impl<S: Dims, D: DimRef> NotIn<S> for D
 where
-    S::List: Remove<D::Brand, Out: Taking>,
+    S::List: Remove<D::Brand, Out: RemovalStep>,
     NoDim<Found<D::Brand, S>>: New<Found<D::Brand, S>, S>,
 {
 }

@@ -2,7 +2,7 @@
 
 use super::Dims;
 use super::list::List;
-use crate::brand::{Compare, CompareKeys, Element, Equal, Greater, Less};
+use crate::brand::{Compare, CompareKeys, Equal, Greater, Less, SetElement};
 use crate::dim::DimList;
 
 /// The dims of either set: what an operation on two tensors loops over.
@@ -46,7 +46,7 @@ impl<H, T> Merge<()> for (H, T) {
 }
 
 #[diagnostic::do_not_recommend]
-impl<H1: Element, T1, H2: Element, T2> Merge<(H2, T2)> for (H1, T1)
+impl<H1: SetElement, T1, H2: SetElement, T2> Merge<(H2, T2)> for (H1, T1)
 where
     H1::Key: CompareKeys<H2::Key>,
     Compare<H1, H2>: MergeStep<H1, T1, H2, T2>,
@@ -101,7 +101,7 @@ impl Sort for () {
 }
 
 #[diagnostic::do_not_recommend]
-impl<H: Element, T: Sort> Sort for (H, T)
+impl<H: SetElement, T: Sort> Sort for (H, T)
 where
     (H, ()): Merge<T::Out, Out: List>,
 {

@@ -3,7 +3,7 @@
 use crate::gemm::dispatch::{
     fills_panels, has_blas, has_vector_kernels, is_skinny, is_small_product, library_rows,
 };
-use crate::gemm::plan::products::{Loop, RoleLoops, Roles, count, shares_rows};
+use crate::gemm::plan::products::{Loop, PerRole, RoleLoops, count, shares_rows};
 use crate::loops::steps::{ProductDims, Step};
 use crate::machine::params::panels::MAX_OFFSETS;
 use crate::machine::threads;
@@ -11,7 +11,7 @@ use crate::scalar::Num;
 
 /// The products of a pair whose rows, columns and sums are lists of offsets.
 pub struct InPanels {
-    pub roles: Roles<RoleLoops>,
+    pub roles: PerRole<RoleLoops>,
     pub m: usize,
     pub n: usize,
     pub k: usize,
@@ -44,7 +44,7 @@ impl InPanels {
     /// The products, if they are worth being worked on so: not what a library can do at least as well, which is a product whose rows,
     /// columns and sums are one loop each, unless columns of the right matrix have neighbours only along the sum, and rows are not
     /// [many](library_rows), nor [few](is_skinny).
-    pub fn of<T: Num>(roles: &Roles<RoleLoops>) -> Option<Self> {
+    pub fn of<T: Num>(roles: &PerRole<RoleLoops>) -> Option<Self> {
         let several = [&roles.m, &roles.n, &roles.k].iter().any(|loops| loops.len() > 1);
         let steps = |loops: &RoleLoops| loops.last().map_or((0, 0, 0), |l| (l.a, l.b, l.c));
         let (m_steps, n_steps, k_steps) = (steps(&roles.m), steps(&roles.n), steps(&roles.k));
@@ -75,7 +75,7 @@ impl InPanels {
         let roles = if exchanged {
             let exchanged_loops =
                 |loops: &RoleLoops| loops.iter().map(|&l| Loop { a: l.b, b: l.a, ..l }).collect();
-            Roles {
+            PerRole {
                 batch: exchanged_loops(&roles.batch),
                 m: exchanged_loops(&roles.n),
                 n: exchanged_loops(&roles.m),

@@ -2,7 +2,7 @@
 //! them.
 
 use crate::gemm::dispatch::{is_skinny, is_small_product};
-use crate::loops::axes::{Axes, each, sorted};
+use crate::loops::axes::{AxisSet, each, sorted};
 use crate::loops::nest::Odometer;
 use crate::loops::steps::{ProductDims, Step};
 use crate::machine::threads;
@@ -22,21 +22,21 @@ pub type RoleLoops = SmallVec<[Loop; 2]>;
 
 /// A value for each role in the products of a pair: batch (axes of both operands and the result), rows, columns, and sums.
 #[derive(Clone, Copy)]
-pub struct Roles<W> {
+pub struct PerRole<W> {
     pub batch: W,
     pub m: W,
     pub n: W,
     pub k: W,
 }
 
-impl<W> Roles<W> {
+impl<W> PerRole<W> {
     /// Applies `f` to each.
-    pub fn map<V>(self, f: impl Fn(W) -> V) -> Roles<V> {
-        Roles { batch: f(self.batch), m: f(self.m), n: f(self.n), k: f(self.k) }
+    pub fn map<V>(self, f: impl Fn(W) -> V) -> PerRole<V> {
+        PerRole { batch: f(self.batch), m: f(self.m), n: f(self.n), k: f(self.k) }
     }
 }
 
-impl Roles<RoleLoops> {
+impl PerRole<RoleLoops> {
     /// The products, one for each position of the loops that are neither the row's, the column's nor the sum's.
     pub fn products(self) -> Products {
         let (mut m, mut m_rest) = widest(self.m);
@@ -140,7 +140,7 @@ pub fn for_each(loops: &[Loop], mut f: impl FnMut(&[usize], [isize; 3])) {
 }
 
 /// Merges axes into loops, as far as all three agree.
-pub fn merge(axes: Axes, sizes: &[usize], a: &[isize], b: &[isize], c: &[isize]) -> RoleLoops {
+pub fn merge(axes: AxisSet, sizes: &[usize], a: &[isize], b: &[isize], c: &[isize]) -> RoleLoops {
     let of = |axis: usize| Loop { size: sizes[axis], a: a[axis], b: b[axis], c: c[axis] };
     let mut loops: RoleLoops = SmallVec::new();
     // Most roles have one axis, or none.

@@ -1,16 +1,16 @@
 //! Attention: scores and their softmax are computed again, for some of the queries at a time.
 
 use super::lines::softmax;
-use super::{Parts, along, pull_backs, sum, wide};
+use super::{NodeParts, along, pull_backs, sum, wide};
 use crate::error::Error;
 use crate::loops::axes::sort_few;
 use crate::memory::buffer::Buffer;
-use crate::ops::code::{Binary, DType, Number};
+use crate::ops::code::{BinaryOpcode, DType, Number};
 use crate::program::Instruction;
-use crate::program::interpreter::Output;
+use crate::program::interpreter::ProgramOutput;
 use crate::scalar::Real;
 use crate::trace::evaluate::{add, filled, floats, mapped};
-use crate::trace::{Field, Held, Node, Part, Place, Rule};
+use crate::trace::{Field, Held, Node, Part, Rule, StridedPlace};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -62,7 +62,12 @@ impl Rule for Attention {
             .collect()
     }
 
-    fn pull(&self, value: &Arc<dyn Held>, cotangent: Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
+    fn pull(
+        &self,
+        value: &Arc<dyn Held>,
+        cotangent: Arc<dyn Held>,
+        recorded: bool,
+    ) -> Result<NodeParts, Error> {
         (pull_backs().attention)(self, value, cotangent, recorded)
     }
 }
@@ -73,10 +78,10 @@ impl Attention {
         _: &Arc<dyn Held>,
         cotangent: Arc<dyn Held>,
         recorded: bool,
-    ) -> Result<Parts, Error> {
+    ) -> Result<NodeParts, Error> {
         let sizes = &self.operands[0].sizes[..];
         let dy = along(sizes, &cotangent, &self.kept);
-        let whole = Tile {
+        let whole = QueryTile {
             operands: self.operands.clone(),
             mask: self.mask.clone().filter(|mask| !is_true(mask)),
             bias: self.bias.clone(),
@@ -116,16 +121,16 @@ fn cut(field: &Field, slices: &[Slice]) -> Field {
 }
 
 /// The operands and cotangents of some of the queries.
-struct Tile {
+struct QueryTile {
     operands: [Field; 3],
     mask: Option<Field>,
     bias: Option<Field>,
     dy: Field,
 }
 
-impl Tile {
+impl QueryTile {
     fn map(&self, f: impl Fn(&Field) -> Field) -> Self {
-        Tile {
+        QueryTile {
             operands: self.operands.each_ref().map(&f),
             mask: self.mask.as_ref().map(&f),
             bias: self.bias.as_ref().map(&f),
@@ -202,7 +207,7 @@ impl Attention {
         tiles
     }
 
-    fn pull_tile(&self, tile: Tile, recorded: bool) -> Result<Parts, Error> {
+    fn pull_tile(&self, tile: QueryTile, recorded: bool) -> Result<NodeParts, Error> {
         let dtype = wide(self.dtype);
         let Attention { features, over, scores, kept, .. } = self;
         let joined =
@@ -213,16 +218,16 @@ impl Attention {
         let product = {
             let [q, k, _] = tile.operands.each_ref().map(|own| own.only(&joined(scores, features)));
             q.map([&k], |build, q, [k]| {
-                let product = build.binary(Binary::Mul, q, k);
+                let product = build.binary(BinaryOpcode::Mul, q, k);
                 let scale = build.float(self.scale, build.kind(product));
-                build.binary(Binary::Mul, product, scale)
+                build.binary(BinaryOpcode::Mul, product, scale)
             })
         };
         let sizes = &tile.dy.only(scores).sizes[..];
         let mut score = along(sizes, &sum(product.clone(), &order, dtype, recorded)?, &order);
         let bias = tile.bias.map(|bias| bias.only(scores));
         if let Some(bias) = &bias {
-            score = score.map([bias], |build, score, [bias]| build.binary(Binary::Add, score, bias));
+            score = score.map([bias], |build, score, [bias]| build.binary(BinaryOpcode::Add, score, bias));
         }
         if let Some(mask) = tile.mask {
             score = score.map([&mask.only(scores)], |build, score, [mask]| {
@@ -235,15 +240,21 @@ impl Attention {
         let all = joined(over, kept);
         let (v, dy) = (tile.operands[2].only(&all), tile.dy.only(&all));
         let share = along(&dy.sizes, &shares, &order);
-        let mut parts = v.pull(&share.map([&dy], |build, share, [dy]| build.binary(Binary::Mul, share, dy)));
-        let slopes =
-            sum(v.map([&dy], |build, v, [dy]| build.binary(Binary::Mul, v, dy)), &order, dtype, recorded)?;
+        let mut parts =
+            v.pull(&share.map([&dy], |build, share, [dy]| build.binary(BinaryOpcode::Mul, share, dy)));
+        let slopes = sum(
+            v.map([&dy], |build, v, [dy]| build.binary(BinaryOpcode::Mul, v, dy)),
+            &order,
+            dtype,
+            recorded,
+        )?;
         let (share, slope) = (along(sizes, &shares, &order), along(sizes, &slopes, &order));
-        let weighed = share.map([&slope], |build, share, [slope]| build.binary(Binary::Mul, share, slope));
+        let weighed =
+            share.map([&slope], |build, share, [slope]| build.binary(BinaryOpcode::Mul, share, slope));
         let total = along(sizes, &sum(weighed, &queries, dtype, recorded)?, &queries);
         let given = share.map([&slope, &total], |build, share, [slope, total]| {
-            let difference = build.binary(Binary::Sub, slope, total);
-            build.binary(Binary::Mul, share, difference)
+            let difference = build.binary(BinaryOpcode::Sub, slope, total);
+            build.binary(BinaryOpcode::Mul, share, difference)
         });
         // (It is read several times.)
         let given = sum(given, &order, dtype, recorded)?;
@@ -275,7 +286,7 @@ fn is_true(mask: &Field) -> bool {
 }
 
 /// A part, added to the sum of those before.
-fn added<T: Output + Real>(
+fn added<T: ProgramOutput + Real>(
     before: Option<Arc<dyn Held>>,
     len: usize,
     part: Part,
@@ -295,7 +306,7 @@ fn added<T: Output + Real>(
 
 /// All elements of a node, as a part of its gradient.
 fn whole_part((node, sum): (Arc<Node>, Arc<dyn Held>)) -> (Arc<Node>, Part) {
-    let place = Place::strided(0, [1]);
+    let place = StridedPlace::strided(0, [1]);
     let field = Field::held(&[sum.len()], &sum, place.clone());
     (node, Part { field, place })
 }

@@ -1,25 +1,25 @@
 //! Work along lines: softmax, normalisations and scans.
 
 use super::recurrence::recurrence;
-use super::{Parts, along, constant, pull_backs, sum, wide};
+use super::{NodeParts, along, constant, pull_backs, sum, wide};
 use crate::error::Error;
 use crate::machine::threads;
 use crate::memory::allocate::reserve;
 use crate::memory::buffer::Buffer;
-use crate::ops::code::{Binary, DType, LineWork, Unary};
+use crate::ops::code::{BinaryOpcode, DType, LineWork, UnaryOpcode};
 use crate::program::Builder;
 use crate::program::Register;
-use crate::program::interpreter::Output;
+use crate::program::interpreter::ProgramOutput;
 use crate::scalar::Real;
 use crate::scan;
-use crate::scan::pull::{Lines, needs_input, pull_back};
+use crate::scan::pull::{PulledLines, needs_input, pull_back};
 use crate::trace::evaluate::{floats, mapped, stepped};
-use crate::trace::{Field, Held, Part, Place, Rule, Table, evaluate};
+use crate::trace::{Field, Held, Part, Rule, StridedPlace, Table, evaluate};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// Work along lines of a field; the result lies contiguously in an order of all loops.
-pub struct Along {
+pub struct LineRule {
     /// The operand.
     pub field: Field,
     /// The loops, as the result lies.
@@ -32,7 +32,7 @@ pub struct Along {
     pub dtype: DType,
 }
 
-impl Rule for Along {
+impl Rule for LineRule {
     fn name(&self) -> &'static str {
         "lines"
     }
@@ -46,23 +46,28 @@ impl Rule for Along {
         vec![Field { operands, ..self.field.clone() }]
     }
 
-    fn pull(&self, value: &Arc<dyn Held>, cotangent: Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
+    fn pull(
+        &self,
+        value: &Arc<dyn Held>,
+        cotangent: Arc<dyn Held>,
+        recorded: bool,
+    ) -> Result<NodeParts, Error> {
         (pull_backs().along)(self, value, cotangent, recorded)
     }
 
-    fn pull_parts(&self, value: &Arc<dyn Held>, parts: &[Part]) -> Result<Option<Parts>, Error> {
+    fn pull_parts(&self, value: &Arc<dyn Held>, parts: &[Part]) -> Result<Option<NodeParts>, Error> {
         (pull_backs().along_parts)(self, value, parts)
     }
 }
 
-impl Along {
+impl LineRule {
     pub(super) fn pull_back(
         &self,
         value: &Arc<dyn Held>,
         cotangent: Arc<dyn Held>,
         recorded: bool,
-    ) -> Result<Parts, Error> {
-        let Along { field, order, lines, dtype, .. } = self;
+    ) -> Result<NodeParts, Error> {
+        let LineRule { field, order, lines, dtype, .. } = self;
         let sizes = &field.sizes[..];
         let (y, dy) = (along(sizes, value, order), along(sizes, &cotangent, order));
         if sizes.contains(&0) {
@@ -92,8 +97,8 @@ impl Along {
         &self,
         value: &Arc<dyn Held>,
         parts: &[Part],
-    ) -> Result<Option<Parts>, Error> {
-        let Along { field, order, lines, work, dtype } = self;
+    ) -> Result<Option<NodeParts>, Error> {
+        let LineRule { field, order, lines, work, dtype } = self;
         let sizes = &field.sizes[..];
         let ([part], LineWork::Softmax { log: true }) = (parts, *work) else { return Ok(None) };
         let count = part.field.sizes.iter().try_fold(1, |count: usize, &size| count.checked_mul(size));
@@ -114,8 +119,8 @@ impl Along {
         let total = Part { field: part.field.clone(), place };
         let total = along(sizes, &evaluate(&[total], value.len() / len, *dtype, false)?, outer);
         let others = along(sizes, value, order).map([&total], |build, y, [total]| {
-            let (share, total) = (build.unary(Unary::Exp, y), build.unary(Unary::Neg, total));
-            build.binary(Binary::Mul, share, total)
+            let (share, total) = (build.unary(UnaryOpcode::Exp, y), build.unary(UnaryOpcode::Neg, total));
+            build.binary(BinaryOpcode::Mul, share, total)
         });
         let mut pulled = field.pull(&others);
         let mut own = part.clone();
@@ -134,7 +139,7 @@ pub(super) fn softmax(
     dtype: DType,
     recorded: bool,
 ) -> Result<Arc<dyn Held>, Error> {
-    fn computed<T: Output + Real>(rule: Along, is_traced: bool) -> Result<Arc<dyn Held>, Error> {
+    fn computed<T: ProgramOutput + Real>(rule: LineRule, is_traced: bool) -> Result<Arc<dyn Held>, Error> {
         let mut data = mapped::<T>(&rule.field, &rule.order)?;
         let len = rule.lines.iter().map(|&axis| rule.field.sizes[axis]).product();
         if !data.is_empty() {
@@ -145,13 +150,13 @@ pub(super) fn softmax(
     }
     let is_traced = recorded && field.nodes().next().is_some();
     let (order, lines) = (order.to_vec(), lines.to_vec());
-    let rule = Along { field, order, lines, work: LineWork::Softmax { log: false }, dtype };
+    let rule = LineRule { field, order, lines, work: LineWork::Softmax { log: false }, dtype };
     floats!(dtype, computed(rule, is_traced))
 }
 
 /// The pull-back of lines of neighbours, in one go, which writes over the cotangents.
-fn fused<T: Output + Real>(
-    rule: &Along,
+fn fused<T: ProgramOutput + Real>(
+    rule: &LineRule,
     value: &Arc<dyn Held>,
     cotangent: Arc<dyn Held>,
 ) -> Result<Arc<dyn Held>, Error> {
@@ -166,7 +171,7 @@ fn fused<T: Output + Real>(
         copy
     };
     let len = rule.lines.iter().map(|&axis| rule.field.sizes[axis]).product();
-    let mut pull = |x: &[T]| pull_back(Lines { x, y: &y[..], len, work: rule.work }, &mut dy);
+    let mut pull = |x: &[T]| pull_back(PulledLines { x, y: &y[..], len, work: rule.work }, &mut dy);
     match rule.field.lying::<T>(&rule.order) {
         _ if !needs_input(rule.work) => pull(&[]),
         Some((buffer, start)) => pull(&buffer[start..][..y.len()]),
@@ -178,12 +183,12 @@ fn fused<T: Output + Real>(
 /// A value times a constant.
 fn scaled(build: &mut Builder, value: Register, by: f64) -> Register {
     let by = constant(build, value, by);
-    build.binary(Binary::Mul, value, by)
+    build.binary(BinaryOpcode::Mul, value, by)
 }
 
 /// The pull-back of work along lines `z`, whose results are `y`: the cotangent of `z`, given `dy`, that of `y`, as fields.
 struct Composed<'a> {
-    rule: &'a Along,
+    rule: &'a LineRule,
     y: &'a Field,
     dy: &'a Field,
     /// Whether its steps are recorded.
@@ -198,7 +203,7 @@ impl Composed<'_> {
 
     /// The sum over each line, for all of its elements.
     fn total(&self, field: Field) -> Result<Field, Error> {
-        let Along { field: own, order, lines, dtype, .. } = self.rule;
+        let LineRule { field: own, order, lines, dtype, .. } = self.rule;
         let kept: Vec<usize> = order.iter().copied().filter(|axis| !lines.contains(axis)).collect();
         Ok(along(&own.sizes, &sum(field, &kept, wide(*dtype), self.recorded)?, &kept))
     }
@@ -206,7 +211,7 @@ impl Composed<'_> {
     /// `share y dy`
     fn products(&self, share: f64) -> Field {
         self.y.map([self.dy], |build, y, [dy]| {
-            let product = build.binary(Binary::Mul, y, dy);
+            let product = build.binary(BinaryOpcode::Mul, y, dy);
             scaled(build, product, share)
         })
     }
@@ -214,7 +219,7 @@ impl Composed<'_> {
     /// `share z^2`
     fn squares(&self, share: f64) -> Field {
         self.rule.field.map([], |build, z, []| {
-            let square = build.unary(Unary::Square, z);
+            let square = build.unary(UnaryOpcode::Square, z);
             scaled(build, square, share)
         })
     }
@@ -223,8 +228,8 @@ impl Composed<'_> {
     fn softmax(&self) -> Result<Field, Error> {
         let total = self.total(self.products(1.0))?;
         Ok(self.y.map([self.dy, &total], |build, y, [dy, total]| {
-            let difference = build.binary(Binary::Sub, dy, total);
-            build.binary(Binary::Mul, y, difference)
+            let difference = build.binary(BinaryOpcode::Sub, dy, total);
+            build.binary(BinaryOpcode::Mul, y, difference)
         }))
     }
 
@@ -232,9 +237,9 @@ impl Composed<'_> {
     fn log_softmax(&self) -> Result<Field, Error> {
         let total = self.total(self.dy.clone())?;
         Ok(self.y.map([self.dy, &total], |build, y, [dy, total]| {
-            let share = build.unary(Unary::Exp, y);
-            let share = build.binary(Binary::Mul, share, total);
-            build.binary(Binary::Sub, dy, share)
+            let share = build.unary(UnaryOpcode::Exp, y);
+            let share = build.binary(BinaryOpcode::Mul, share, total);
+            build.binary(BinaryOpcode::Sub, dy, share)
         }))
     }
 
@@ -243,18 +248,18 @@ impl Composed<'_> {
         let (z, share) = (&self.rule.field, 1.0 / self.count());
         let mean = self.total(z.map([], |build, z, []| scaled(build, z, share)))?;
         let var = self.total(z.map([&mean], |build, z, [mean]| {
-            let difference = build.binary(Binary::Sub, z, mean);
-            let square = build.unary(Unary::Square, difference);
+            let difference = build.binary(BinaryOpcode::Sub, z, mean);
+            let square = build.unary(UnaryOpcode::Square, difference);
             scaled(build, square, share)
         }))?;
         let mean = self.total(self.dy.map([], |build, dy, []| scaled(build, dy, share)))?;
         let part = self.total(self.products(share))?;
         Ok(self.y.map([self.dy, &var, &mean, &part], |build, y, [dy, var, mean, part]| {
-            let difference = build.binary(Binary::Sub, dy, mean);
-            let part = build.binary(Binary::Mul, y, part);
-            let difference = build.binary(Binary::Sub, difference, part);
+            let difference = build.binary(BinaryOpcode::Sub, dy, mean);
+            let part = build.binary(BinaryOpcode::Mul, y, part);
+            let difference = build.binary(BinaryOpcode::Sub, difference, part);
             let factor = root(build, var, eps);
-            build.binary(Binary::Mul, difference, factor)
+            build.binary(BinaryOpcode::Mul, difference, factor)
         }))
     }
 
@@ -264,10 +269,10 @@ impl Composed<'_> {
         let mean = self.total(self.squares(share))?;
         let part = self.total(self.products(share))?;
         Ok(self.y.map([self.dy, &mean, &part], |build, y, [dy, mean, part]| {
-            let part = build.binary(Binary::Mul, y, part);
-            let difference = build.binary(Binary::Sub, dy, part);
+            let part = build.binary(BinaryOpcode::Mul, y, part);
+            let difference = build.binary(BinaryOpcode::Sub, dy, part);
             let factor = root(build, mean, eps);
-            build.binary(Binary::Mul, difference, factor)
+            build.binary(BinaryOpcode::Mul, difference, factor)
         }))
     }
 
@@ -277,22 +282,22 @@ impl Composed<'_> {
         let part = self.total(self.products(1.0))?;
         Ok(self.y.map([self.dy, &squares, &part], |build, y, [dy, squares, part]| {
             let (eps, zero) = (constant(build, dy, eps), constant(build, dy, 0.0));
-            let length = build.unary(Unary::Sqrt, squares);
-            let short = build.binary(Binary::Le, length, eps);
+            let length = build.unary(UnaryOpcode::Sqrt, squares);
+            let short = build.binary(BinaryOpcode::Le, length, eps);
             // (A root has no slope at 0. So the branch that is not taken gets the root of a constant.)
             let one = constant(build, dy, 1.0);
             let squares = build.select(short, one, squares);
-            let length = build.unary(Unary::Sqrt, squares);
+            let length = build.unary(UnaryOpcode::Sqrt, squares);
             let length = build.select(short, eps, length);
             let part = build.select(short, zero, part);
-            let part = build.binary(Binary::Mul, y, part);
-            let difference = build.binary(Binary::Sub, dy, part);
-            build.binary(Binary::Div, difference, length)
+            let part = build.binary(BinaryOpcode::Mul, y, part);
+            let difference = build.binary(BinaryOpcode::Sub, dy, part);
+            build.binary(BinaryOpcode::Div, difference, length)
         }))
     }
 }
 
-impl Along {
+impl LineRule {
     /// The pull-back as fields, whose sums over lines are computed one after the other.
     fn composed(&self, y: &Field, dy: &Field, recorded: bool) -> Result<Field, Error> {
         let pull_back = Composed { rule: self, y, dy, recorded };
@@ -307,32 +312,32 @@ impl Along {
     }
 
     /// Running products: `dx[j] = y[j - 1] s[j]` with `s[j] = dy[j] + x[j + 1] s[j + 1]`, which is right where elements are 0.
-    fn product(&self, y: &Field, dy: Field, recorded: bool) -> Result<Parts, Error> {
-        let Along { field, order, lines, dtype, .. } = self;
+    fn product(&self, y: &Field, dy: Field, recorded: bool) -> Result<NodeParts, Error> {
+        let LineRule { field, order, lines, dtype, .. } = self;
         let (sizes, axis) = (&field.sizes[..], lines[0]);
         let rest = sizes[axis] - 1;
         let later = field.slice(axis, 1, rest);
         let s = recurrence(Some(later.clone()), dy, axis, order, true, wide(*dtype), recorded)?;
         let s = along(sizes, &s, order);
         let mut parts = field.slice(axis, 0, 1).pull(&s.slice(axis, 0, 1));
-        let given = s
-            .slice(axis, 1, rest)
-            .map([&y.slice(axis, 0, rest)], |build, s, [before]| build.binary(Binary::Chain, s, before));
+        let given = s.slice(axis, 1, rest).map([&y.slice(axis, 0, rest)], |build, s, [before]| {
+            build.binary(BinaryOpcode::Chain, s, before)
+        });
         parts.extend(later.pull(&given));
         Ok(parts)
     }
 
     /// Running logarithms of sums of exponentials: `dx[j] = e^(x[j] - y[j]) s[j]` with `s[j] = dy[j] + e^(y[j] - y[j + 1]) s[j + 1]`. No exponent is positive.
     fn log_sum_exp(&self, y: &Field, dy: Field, recorded: bool) -> Result<Field, Error> {
-        let Along { field, order, lines, dtype, .. } = self;
+        let LineRule { field, order, lines, dtype, .. } = self;
         let (sizes, axis) = (&field.sizes[..], lines[0]);
         let rest = sizes[axis] - 1;
         let share = |build: &mut Builder, x: Register, y: Register| {
             // (Where the sum is 0, so is each share; the difference of the logarithms would be not-a-number.)
-            let (finite, zero) = (build.unary(Unary::IsFinite, y), constant(build, y, 0.0));
+            let (finite, zero) = (build.unary(UnaryOpcode::IsFinite, y), constant(build, y, 0.0));
             let shift = build.select(finite, y, zero);
-            let difference = build.binary(Binary::Sub, x, shift);
-            build.unary(Unary::Exp, difference)
+            let difference = build.binary(BinaryOpcode::Sub, x, shift);
+            build.unary(UnaryOpcode::Exp, difference)
         };
         let shares =
             y.slice(axis, 0, rest).map([&y.slice(axis, 1, rest)], |build, x, [y]| share(build, x, y));
@@ -340,16 +345,16 @@ impl Along {
         let s = along(sizes, &s, order);
         Ok(field.map([y, &s], |build, x, [y, s]| {
             let share = share(build, x, y);
-            build.binary(Binary::Chain, s, share)
+            build.binary(BinaryOpcode::Chain, s, share)
         }))
     }
 
     /// Running extremes: each cotangent goes to where the element comes from.
     fn best(&self, value: &Arc<dyn Held>, dy: Field, recorded: bool) -> Result<Arc<dyn Held>, Error> {
-        let Along { field, order, lines, dtype, .. } = self;
+        let LineRule { field, order, lines, dtype, .. } = self;
         let sizes = &field.sizes[..];
         let offsets = floats!(*dtype, sources(field, value, order, lines[0]))?;
-        let place = Place {
+        let place = StridedPlace {
             offset: 0,
             strides: core::iter::repeat_n(0, sizes.len()).collect(),
             table: Some(Table::new(offsets, sizes, order)),
@@ -361,12 +366,12 @@ impl Along {
 /// `1 / sqrt(value + eps)`
 fn root(build: &mut Builder, value: Register, eps: f64) -> Register {
     let eps = constant(build, value, eps);
-    let raised = build.binary(Binary::Add, value, eps);
-    build.unary(Unary::Rsqrt, raised)
+    let raised = build.binary(BinaryOpcode::Add, value, eps);
+    build.unary(UnaryOpcode::Rsqrt, raised)
 }
 
 /// Where each element of running extremes comes from: it is the element itself if they are equal, else what the one before comes from.
-fn sources<T: Output + Real>(
+fn sources<T: ProgramOutput + Real>(
     field: &Field,
     value: &Arc<dyn Held>,
     order: &[usize],

@@ -1,9 +1,9 @@
 //! Linear recurrences, which pull-backs of scans are made of.
 
-use super::{Parts, along, pull_backs};
+use super::{NodeParts, along, pull_backs};
 use crate::error::Error;
-use crate::ops::code::{Binary, DType};
-use crate::program::interpreter::Output;
+use crate::ops::code::{BinaryOpcode, DType};
+use crate::program::interpreter::ProgramOutput;
 use crate::scalar::{Num, Real};
 use crate::trace::evaluate::{floats, mapped, stepped};
 use crate::trace::{Field, Held, Rule};
@@ -49,7 +49,7 @@ pub(super) fn inner(sizes: &[usize], order: &[usize], axis: usize) -> usize {
     order.iter().rev().take_while(|&&own| own != axis).map(|&axis| sizes[axis]).product()
 }
 
-fn computed<T: Output + Real>(rule: Recurrence, is_traced: bool) -> Result<Arc<dyn Held>, Error> {
+fn computed<T: ProgramOutput + Real>(rule: Recurrence, is_traced: bool) -> Result<Arc<dyn Held>, Error> {
     let Recurrence { a, b, axis, order, backward, .. } = &rule;
     let mut data = mapped::<T>(b, order)?;
     let factors = match a {
@@ -101,7 +101,12 @@ impl Rule for Recurrence {
             .collect()
     }
 
-    fn pull(&self, value: &Arc<dyn Held>, cotangent: Arc<dyn Held>, recorded: bool) -> Result<Parts, Error> {
+    fn pull(
+        &self,
+        value: &Arc<dyn Held>,
+        cotangent: Arc<dyn Held>,
+        recorded: bool,
+    ) -> Result<NodeParts, Error> {
         (pull_backs().recurrence)(self, value, cotangent, recorded)
     }
 }
@@ -112,7 +117,7 @@ impl Recurrence {
         value: &Arc<dyn Held>,
         cotangent: Arc<dyn Held>,
         recorded: bool,
-    ) -> Result<Parts, Error> {
+    ) -> Result<NodeParts, Error> {
         let Recurrence { a, b, axis, order, backward, dtype } = self;
         let sizes = &b.sizes[..];
         let (r, dr) = (along(sizes, value, order), along(sizes, &cotangent, order));
@@ -124,8 +129,8 @@ impl Recurrence {
             // The factor between two neighbours is that of the earlier one in the later one.
             let (earlier, later) = if *backward { (1, 0) } else { (0, 1) };
             let rest = |field: &Field, from: usize| field.slice(*axis, from.min(sizes[*axis]), rest);
-            let given =
-                rest(&r, earlier).map([&rest(&s, later)], |build, r, [s]| build.binary(Binary::Mul, s, r));
+            let given = rest(&r, earlier)
+                .map([&rest(&s, later)], |build, r, [s]| build.binary(BinaryOpcode::Mul, s, r));
             parts.extend(a.pull(&given));
         }
         Ok(parts)

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::memory::buffer::Buffer;
 use crate::ops::code::DType;
-use crate::trace::{Field, Held, Node, Part, Place, Rule, Step, gradients};
+use crate::trace::{Field, Held, Node, NodeStep, Part, Rule, StridedPlace, gradients};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -23,12 +23,12 @@ fn variable() -> Buffer<f32> {
 }
 
 fn read(held: &Arc<dyn Held>) -> Field {
-    Field::held(&[2], held, Place::strided(0, [1]))
+    Field::held(&[2], held, StridedPlace::strided(0, [1]))
 }
 
 fn next(held: &Arc<dyn Held>) -> Buffer<f32> {
-    let part = Part { field: read(held), place: Place::strided(0, [1]) };
-    Buffer::traced(vec![1.0; 2], Node::new(DType::F32, 2, Step::Parts(vec![part]), None))
+    let part = Part { field: read(held), place: StridedPlace::strided(0, [1]) };
+    Buffer::traced(vec![1.0; 2], Node::new(DType::F32, 2, NodeStep::Parts(vec![part]), None))
 }
 
 /// A step with a rule of its own, which hands the cotangent on.
@@ -74,7 +74,7 @@ fn of_rules_are_dropped_without_recursion() {
     on_a_small_stack(|| {
         let mut last = variable();
         for _ in 0..STEPS {
-            let rule = Step::Rule(Box::new(Same(read(&last.held()))));
+            let rule = NodeStep::Rule(Box::new(Same(read(&last.held()))));
             last = Buffer::traced(vec![1.0; 2], Node::new(DType::F32, 2, rule, None));
         }
         drop(last);
@@ -90,13 +90,13 @@ fn with_shared_operands_are_dropped_once() {
         for _ in 0..STEPS {
             let held = last.held();
             let field = read(&held).map([&read(&shared.held())], |build, a, [b]| {
-                build.binary(crate::ops::code::Binary::Mul, a, b)
+                build.binary(crate::ops::code::BinaryOpcode::Mul, a, b)
             });
             let parts = vec![
-                Part { field, place: Place::strided(0, [1]) },
-                Part { field: read(&held), place: Place::strided(0, [1]) },
+                Part { field, place: StridedPlace::strided(0, [1]) },
+                Part { field: read(&held), place: StridedPlace::strided(0, [1]) },
             ];
-            last = Buffer::traced(vec![1.0; 2], Node::new(DType::F32, 2, Step::Parts(parts), None));
+            last = Buffer::traced(vec![1.0; 2], Node::new(DType::F32, 2, NodeStep::Parts(parts), None));
         }
         drop(last);
         assert_eq!(first[..], [1.0, 1.0]);

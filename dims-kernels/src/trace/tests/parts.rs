@@ -1,11 +1,11 @@
 //! `out[place] += program(operands)` against slow loops: any strides, overlaps, tables, and sizes, 0 among them.
 
 use crate::memory::buffer::Buffer;
-use crate::ops::code::{Binary, DType, Unary};
+use crate::ops::code::{BinaryOpcode, DType, UnaryOpcode};
 use crate::program::{Builder, Register};
 use crate::scalar::CastTo;
 use crate::trace::windows::gathered;
-use crate::trace::{Field, Held, Node, Operand, Part, Place, Source, Table, evaluate};
+use crate::trace::{Field, FieldOperand, FieldSource, Held, Node, Part, StridedPlace, Table, evaluate};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use proptest::prelude::*;
@@ -48,30 +48,30 @@ impl Formula {
         let [a, b, c] = [0, 1, 2].map(|number| build.load(number, dtype));
         match self {
             Formula::First => a,
-            Formula::Product => build.binary(Binary::Mul, a, b),
+            Formula::Product => build.binary(BinaryOpcode::Mul, a, b),
             Formula::Triple => {
-                let product = build.binary(Binary::Chain, b, c);
-                build.binary(Binary::Mul, a, product)
+                let product = build.binary(BinaryOpcode::Chain, b, c);
+                build.binary(BinaryOpcode::Mul, a, product)
             }
             Formula::Scaled => {
-                let (half, negative) = (build.float(0.5, kind), build.unary(Unary::Neg, b));
-                let scaled = build.binary(Binary::Mul, half, a);
-                build.binary(Binary::Mul, scaled, negative)
+                let (half, negative) = (build.float(0.5, kind), build.unary(UnaryOpcode::Neg, b));
+                let scaled = build.binary(BinaryOpcode::Mul, half, a);
+                build.binary(BinaryOpcode::Mul, scaled, negative)
             }
             Formula::SquareTimes => {
-                let square = build.unary(Unary::Square, a);
-                build.binary(Binary::Mul, square, b)
+                let square = build.unary(UnaryOpcode::Square, a);
+                build.binary(BinaryOpcode::Mul, square, b)
             }
             Formula::Mixed => {
-                let product = build.binary(Binary::Mul, b, c);
-                let sum = build.binary(Binary::Add, a, product);
-                let on = build.binary(Binary::Gt, b, c);
+                let product = build.binary(BinaryOpcode::Mul, b, c);
+                let sum = build.binary(BinaryOpcode::Add, a, product);
+                let on = build.binary(BinaryOpcode::Gt, b, c);
                 build.select(on, sum, c)
             }
             Formula::Position => {
                 let at = build.position(3);
                 let at = build.cast(dtype, at);
-                build.binary(Binary::Mul, at, b)
+                build.binary(BinaryOpcode::Mul, at, b)
             }
             Formula::Constant => build.float(2.0, kind),
         }
@@ -126,7 +126,7 @@ fn lying(loops: usize) -> impl Strategy<Value = Lying> {
 fn contiguous(sizes: Vec<usize>) -> impl Strategy<Value = Lying> {
     let all: Vec<usize> = (0..sizes.len()).collect();
     proptest::sample::subsequence(all.clone(), 0..=all.len()).prop_shuffle().prop_map(move |order| Lying {
-        strides: Place::contiguous(&sizes, &order).strides.to_vec(),
+        strides: StridedPlace::contiguous(&sizes, &order).strides.to_vec(),
         table: None,
     })
 }
@@ -165,7 +165,7 @@ fn positions(sizes: &[usize]) -> Vec<Vec<usize>> {
 
 impl Lying {
     /// The place, the element at each position, and how many elements there must be.
-    fn place(&self, sizes: &[usize]) -> (Place, Vec<usize>, usize) {
+    fn place(&self, sizes: &[usize]) -> (StridedPlace, Vec<usize>, usize) {
         let offsets = |order: &[usize], seed: u64| -> Vec<isize> {
             let len: usize = order.iter().map(|&axis| sizes[axis]).product();
             (0..len as u64)
@@ -188,7 +188,7 @@ impl Lying {
             sizes.iter().zip(&self.strides).map(|(&size, &stride)| size.saturating_sub(1) as isize * stride);
         let least = reach.clone().filter(|&far| far < 0).sum::<isize>() - 3;
         let most = reach.filter(|&far| far > 0).sum::<isize>() + 7;
-        let mut place = Place::strided(-least, self.strides.iter().copied());
+        let mut place = StridedPlace::strided(-least, self.strides.iter().copied());
         if self.table.is_none() && self.strides.iter().all(|&stride| stride >= 0) {
             place.offset = 0;
         }
@@ -228,14 +228,15 @@ impl Drawn {
                 })
                 .collect();
             values.push(at.iter().map(|&at| data[at].cast_to()).collect());
-            operands.push(Operand { source: Source::Memory(Buffer::from(data).held()), place });
+            operands.push(FieldOperand { source: FieldSource::Memory(Buffer::from(data).held()), place });
         }
         let strides = self.operands[3].strides.clone();
         let counted: Vec<isize> = positions(sizes)
             .iter()
             .map(|at| 2 + at.iter().zip(&strides).map(|(&at, &stride)| at as isize * stride).sum::<isize>())
             .collect();
-        operands.push(Operand { source: Source::Position, place: Place::strided(2, strides) });
+        operands
+            .push(FieldOperand { source: FieldSource::Position, place: StridedPlace::strided(2, strides) });
         let mut build = Builder::new();
         let result = self.formula.write(&mut build, dtype);
         let field =
@@ -324,9 +325,9 @@ proptest! {
 #[test]
 fn half_precisions_accumulate_in_single_precision() {
     let held = Buffer::from(vec![half::f16::ONE; 3000]).held();
-    let mut place = Place::strided(0, [0]);
+    let mut place = StridedPlace::strided(0, [0]);
     place.table = Some(Table::new(vec![0; 3000], &[3000], &[0]));
-    let part = Part { field: Field::held(&[3000], &held, Place::strided(0, [1])), place };
+    let part = Part { field: Field::held(&[3000], &held, StridedPlace::strided(0, [1])), place };
     let found = evaluate(&[part], 2, DType::F16, false).unwrap();
     assert_eq!(Buffer::<half::f16>::of_held(&found).unwrap()[..], [3000.0, 0.0].map(half::f16::from_f32));
 }
@@ -375,7 +376,7 @@ fn windowed() -> impl Strategy<Value = Drawn> {
 fn contiguous_in(sizes: &[usize], loops: &[usize]) -> impl Strategy<Value = Lying> + use<> {
     let (sizes, loops) = (sizes.to_vec(), loops.to_vec());
     Just(loops).prop_shuffle().prop_map(move |order| Lying {
-        strides: Place::contiguous(&sizes, &order).strides.to_vec(),
+        strides: StridedPlace::contiguous(&sizes, &order).strides.to_vec(),
         table: None,
     })
 }
@@ -397,10 +398,10 @@ fn infinite_factors_of_windows() {
     let run = |filter: [f64; 2]| {
         let given = Buffer::from(vec![1.0, 2.0, 3.0, 4.0]).held();
         let filter = Buffer::from(filter.to_vec()).held();
-        let given = Field::held(&[4, 2], &given, Place::strided(0, [1, 0]));
-        let filter = Field::held(&[4, 2], &filter, Place::strided(0, [0, 1]));
-        let field = given.map([&filter], |build, a, [b]| build.binary(Binary::Chain, a, b));
-        let part = Part { field, place: Place::strided(0, [1, 1]) };
+        let given = Field::held(&[4, 2], &given, StridedPlace::strided(0, [1, 0]));
+        let filter = Field::held(&[4, 2], &filter, StridedPlace::strided(0, [0, 1]));
+        let field = given.map([&filter], |build, a, [b]| build.binary(BinaryOpcode::Chain, a, b));
+        let part = Part { field, place: StridedPlace::strided(0, [1, 1]) };
         let found = evaluate(core::slice::from_ref(&part), 5, DType::F64, false).unwrap();
         let is_gathered = gathered::<f64>(&part).unwrap().is_some();
         (Buffer::<f64>::of_held(&found).unwrap().to_vec(), is_gathered)
@@ -417,7 +418,7 @@ fn products_of_matrices() {
     for kept in [[0, 2], [2, 0], [0, 1], [1, 2]] {
         for formula in [Formula::Product, Formula::Scaled, Formula::SquareTimes, Formula::Triple] {
             let lying = |order: &[usize]| Lying {
-                strides: Place::contiguous(&sizes, order).strides.to_vec(),
+                strides: StridedPlace::contiguous(&sizes, order).strides.to_vec(),
                 table: None,
             };
             let part = Drawn {
@@ -437,8 +438,8 @@ fn products_of_matrices() {
 fn loops_on_which_nothing_depends() {
     let held = Buffer::from(vec![1.5f64, 2.0]).held();
     for (size, expected) in [(0, [0.0, 0.0]), (1, [1.5, 2.0]), (1000, [1500.0, 2000.0])] {
-        let field = Field::held(&[2, size], &held, Place::strided(0, [1, 0]));
-        let part = Part { field, place: Place::strided(0, [1, 0]) };
+        let field = Field::held(&[2, size], &held, StridedPlace::strided(0, [1, 0]));
+        let part = Part { field, place: StridedPlace::strided(0, [1, 0]) };
         let found = evaluate(&[part], 2, DType::F64, false).unwrap();
         assert_eq!(Buffer::<f64>::of_held(&found).unwrap()[..], expected);
     }
@@ -450,7 +451,7 @@ fn loops_on_which_nothing_depends() {
 #[test]
 fn fields_without_elements() {
     let held = Buffer::from(Vec::<f64>::new()).held();
-    let field = Field::held(&[3, 0], &held, Place::strided(0, [1, 0]));
+    let field = Field::held(&[3, 0], &held, StridedPlace::strided(0, [1, 0]));
     assert_eq!(crate::trace::evaluate::mapped::<f64>(&field, &[0]).unwrap(), [0.0; 3]);
     assert_eq!(crate::trace::evaluate::mapped::<f64>(&field, &[0, 1]).unwrap(), []);
 }
@@ -459,16 +460,16 @@ fn fields_without_elements() {
 #[test]
 fn places_outside_are_refused() {
     let held = Buffer::from(vec![1.0f64; 6]).held();
-    let run = |place: Place, out: Place, len: usize| {
+    let run = |place: StridedPlace, out: StridedPlace, len: usize| {
         let field = Field::held(&[2, 3], &held, place);
         let run = move || evaluate(&[Part { field, place: out }], len, DType::F64, false).map(|_| ());
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
     };
-    let inside = || Place::strided(0, [3, 1]);
+    let inside = || StridedPlace::strided(0, [3, 1]);
     assert!(run(inside(), inside(), 6).is_ok());
-    assert!(run(Place::strided(1, [3, 1]), inside(), 6).is_err());
-    assert!(run(Place::strided(0, [3, -1]), inside(), 6).is_err());
-    assert!(run(Place::strided(0, [isize::MAX, isize::MAX]), inside(), 6).is_err());
+    assert!(run(StridedPlace::strided(1, [3, 1]), inside(), 6).is_err());
+    assert!(run(StridedPlace::strided(0, [3, -1]), inside(), 6).is_err());
+    assert!(run(StridedPlace::strided(0, [isize::MAX, isize::MAX]), inside(), 6).is_err());
     assert!(run(inside(), inside(), 5).is_err());
     let mut table = inside();
     table.table = Some(Table::new(vec![0, 1], &[2, 3], &[0]));
@@ -482,8 +483,8 @@ fn traces_are_recorded_on_demand() {
     let node = Node::variable(DType::F64, 3, None);
     let traced = Buffer::traced(vec![1.0f64, 2.0, 3.0], node);
     let part = Part {
-        field: Field::held(&[3], &traced.held(), Place::strided(0, [1])),
-        place: Place::strided(2, [-1]),
+        field: Field::held(&[3], &traced.held(), StridedPlace::strided(0, [1])),
+        place: StridedPlace::strided(2, [-1]),
     };
     for recorded in [false, true] {
         let found = evaluate(core::slice::from_ref(&part), 3, DType::F64, recorded).unwrap();

@@ -1,7 +1,7 @@
 //! Derivatives of programs against differences, the derivatives of derivatives, and the values at kinks.
 
 use super::{held, run, written};
-use crate::ops::code::{Binary, DType, Kind, Unary};
+use crate::ops::code::{BinaryOpcode, DType, RegisterKind, UnaryOpcode};
 use crate::program::derivative;
 use crate::program::{Builder, Program, Register};
 use alloc::vec::Vec;
@@ -78,14 +78,14 @@ fn points(low: f64, high: f64) -> Vec<[f64; 2]> {
     (0..9).map(|at| [low + (high - low) * (f64::from(at) + 0.37) / 9.1, 0.0]).collect()
 }
 
-fn unary(op: Unary) -> Program {
+fn unary(op: UnaryOpcode) -> Program {
     written(|build| {
         let a = build.load(0, DType::F64);
         build.unary(op, a)
     })
 }
 
-fn binary(op: Binary) -> Program {
+fn binary(op: BinaryOpcode) -> Program {
     written(|build| {
         let (a, b) = (build.load(0, DType::F64), build.load(1, DType::F64));
         build.binary(op, a, b)
@@ -96,11 +96,11 @@ fn binary(op: Binary) -> Program {
 macro_rules! unary_slopes {
     (tests: $($test:ident)*; others: [$($other:pat_param)|*]; $($name:ident $(($($c:expr),*))? in $low:literal .. $high:literal;)*) => {
         #[allow(dead_code)]
-        fn is_listed(op: Unary) {
+        fn is_listed(op: UnaryOpcode) {
             #[allow(unreachable_patterns)]
             match op {
-                $(Unary::$name { .. } => {})*
-                $(Unary::$test => {})*
+                $(UnaryOpcode::$name { .. } => {})*
+                $(UnaryOpcode::$test => {})*
                 $($other)|* => {}
             }
         }
@@ -108,7 +108,7 @@ macro_rules! unary_slopes {
         #[test]
         fn of_operations_on_one_operand() {
             $({
-                let op = Unary::$name $(($($c),*))?;
+                let op = UnaryOpcode::$name $(($($c),*))?;
                 assert_slopes(&unary(op), &points($low, $high), 1, 3, &format!("{op:?}"));
             })*
         }
@@ -118,7 +118,7 @@ macro_rules! unary_slopes {
             $({
                 let program = written(|build| {
                     let a = build.load(0, DType::F64);
-                    let test = build.unary(Unary::$test, a);
+                    let test = build.unary(UnaryOpcode::$test, a);
                     build.cast(DType::F64, test)
                 });
                 assert_eq!(pulled_back(&program, 0, COTANGENT), None);
@@ -129,7 +129,7 @@ macro_rules! unary_slopes {
 
 unary_slopes! {
     tests: IsInfinite Signbit IsNan IsFinite;
-    others: [Unary::Not | Unary::FromEnd(_)];
+    others: [UnaryOpcode::Not | UnaryOpcode::FromEnd(_)];
     Exp in -2.0 .. 2.0; ExpM1 in -2.0 .. 2.0; Ln in 0.3 .. 4.0; Ln1p in -0.7 .. 2.0; Log2 in 0.3 .. 4.0; Log10 in 0.3 .. 4.0; Exp2 in -2.0 .. 2.0;
     Sqrt in 0.3 .. 4.0; Cbrt in 0.3 .. 4.0; Rsqrt in 0.4 .. 4.0; Recip in 0.4 .. 4.0; Sin in -4.0 .. 4.0; Cos in -4.0 .. 4.0;
     Tan in -1.0 .. 1.0; Asin in -0.8 .. 0.8; Acos in -0.8 .. 0.8; Atan in -3.0 .. 3.0; Sinh in -2.0 .. 2.0; Cosh in -2.0 .. 2.0;
@@ -149,9 +149,9 @@ unary_slopes! {
 macro_rules! binary_slopes {
     (others: [$($other:pat_param)|*]; $($name:ident $(($c:expr))? in $low:literal .. $high:literal, $from:literal .. $to:literal;)*) => {
         #[allow(dead_code, unreachable_patterns)] // one name is listed for several ranges
-        fn are_listed(op: Binary) {
+        fn are_listed(op: BinaryOpcode) {
             match op {
-                $(Binary::$name { .. } => {})*
+                $(BinaryOpcode::$name { .. } => {})*
                 $($other)|* => {}
             }
         }
@@ -159,7 +159,7 @@ macro_rules! binary_slopes {
         #[test]
         fn of_operations_on_two_operands() {
             $({
-                let op = Binary::$name $(($c))?;
+                let op = BinaryOpcode::$name $(($c))?;
                 let second = points($from, $to);
                 let points: Vec<[f64; 2]> = points($low, $high).iter().enumerate()
                     .flat_map(|(at, &[a, _])| [[a, second[at * 4 % 9][0]], [a, second[(at * 7 + 3) % 9][0]]]).collect();
@@ -170,7 +170,7 @@ macro_rules! binary_slopes {
 }
 
 binary_slopes! {
-    others: [Binary::Lt | Binary::Le | Binary::Gt | Binary::Ge | Binary::Eq | Binary::Ne | Binary::FloorDiv | Binary::And | Binary::Or | Binary::Xor];
+    others: [BinaryOpcode::Lt | BinaryOpcode::Le | BinaryOpcode::Gt | BinaryOpcode::Ge | BinaryOpcode::Eq | BinaryOpcode::Ne | BinaryOpcode::FloorDiv | BinaryOpcode::And | BinaryOpcode::Or | BinaryOpcode::Xor];
     Powf in 0.4 .. 3.0, -2.0 .. 2.0; Atan2 in -3.0 .. 3.0, 0.5 .. 3.0; Hypot in -3.0 .. 3.0, 0.5 .. 3.0; Copysign in -3.0 .. 3.0, -3.0 .. 3.0;
     LogAddExp in -3.0 .. 3.0, -2.0 .. 2.0; Xlogy in -3.0 .. 3.0, 0.4 .. 3.0; AbsoluteError in -3.0 .. 3.0, -2.0 .. 2.0; Bce in 0.2 .. 0.8, 0.1 .. 0.9;
     BceWithLogits in -3.0 .. 3.0, 0.1 .. 0.9; KlDiv in -3.0 .. 3.0, 0.2 .. 0.9; Add in -3.0 .. 3.0, -2.0 .. 2.0; Offset in -3.0 .. 3.0, -2.0 .. 2.0;
@@ -185,42 +185,42 @@ binary_slopes! {
 #[test]
 fn at_kinks() {
     let nan = f64::NAN;
-    let one = |op: Unary, at: f64, expected: f64| {
+    let one = |op: UnaryOpcode, at: f64, expected: f64| {
         let found = slope_at(&unary(op), 0, [at, 0.0]);
         assert_eq!(found, expected, "{op:?} at {at}");
     };
-    one(Unary::Abs, 0.0, 0.0);
-    one(Unary::Relu, 0.0, 0.0);
-    one(Unary::Relu6, 0.0, 0.0);
-    one(Unary::Relu6, 6.0, 0.0);
-    one(Unary::Clamp(-1.0, 2.0), -1.0, 0.0);
-    one(Unary::Clamp(-1.0, 2.0), 2.0, 0.0);
-    one(Unary::HardSigmoid, 3.0, 0.0);
-    one(Unary::HardSwish, 3.0, 1.0);
-    one(Unary::HardSwish, -3.0, 0.0);
-    one(Unary::HardShrink(1.0), 1.0, 0.0);
-    one(Unary::SoftShrink(1.0), -1.0, 0.0);
-    one(Unary::LeakyRelu(0.25), 0.0, 0.25);
-    one(Unary::Elu(0.5), 0.0, 0.5);
-    one(Unary::Sinc, 0.0, 0.0);
-    one(Unary::NanTo(7.0), nan, 0.0);
-    one(Unary::Powi(2), 0.0, 0.0);
-    one(Unary::Powi(1), 0.0, 1.0);
+    one(UnaryOpcode::Abs, 0.0, 0.0);
+    one(UnaryOpcode::Relu, 0.0, 0.0);
+    one(UnaryOpcode::Relu6, 0.0, 0.0);
+    one(UnaryOpcode::Relu6, 6.0, 0.0);
+    one(UnaryOpcode::Clamp(-1.0, 2.0), -1.0, 0.0);
+    one(UnaryOpcode::Clamp(-1.0, 2.0), 2.0, 0.0);
+    one(UnaryOpcode::HardSigmoid, 3.0, 0.0);
+    one(UnaryOpcode::HardSwish, 3.0, 1.0);
+    one(UnaryOpcode::HardSwish, -3.0, 0.0);
+    one(UnaryOpcode::HardShrink(1.0), 1.0, 0.0);
+    one(UnaryOpcode::SoftShrink(1.0), -1.0, 0.0);
+    one(UnaryOpcode::LeakyRelu(0.25), 0.0, 0.25);
+    one(UnaryOpcode::Elu(0.5), 0.0, 0.5);
+    one(UnaryOpcode::Sinc, 0.0, 0.0);
+    one(UnaryOpcode::NanTo(7.0), nan, 0.0);
+    one(UnaryOpcode::Powi(2), 0.0, 0.0);
+    one(UnaryOpcode::Powi(1), 0.0, 1.0);
     // Far out, where a naive formula is infinite or not a number.
-    one(Unary::Sigmoid, -1000.0, 0.0);
-    one(Unary::Softplus, 1000.0, 1.0);
-    one(Unary::LnSigmoid, -1000.0, 1.0);
-    one(Unary::Silu, -1000.0, 0.0);
-    one(Unary::Silu, 1000.0, 1.0);
-    one(Unary::Mish, 1000.0, 1.0);
-    one(Unary::Mish, -1000.0, 0.0);
-    one(Unary::Gelu, 100.0, 1.0);
-    one(Unary::Gelu, -100.0, 0.0);
-    one(Unary::GeluTanh, -100.0, 0.0);
-    one(Unary::Elu(0.5), 1000.0, 1.0);
-    one(Unary::Celu(0.5), 1000.0, 1.0);
-    one(Unary::Selu, 1000.0, 1.050_700_987_355_480_5);
-    let two = |op: Binary, at: [f64; 2], expected: [f64; 2]| {
+    one(UnaryOpcode::Sigmoid, -1000.0, 0.0);
+    one(UnaryOpcode::Softplus, 1000.0, 1.0);
+    one(UnaryOpcode::LnSigmoid, -1000.0, 1.0);
+    one(UnaryOpcode::Silu, -1000.0, 0.0);
+    one(UnaryOpcode::Silu, 1000.0, 1.0);
+    one(UnaryOpcode::Mish, 1000.0, 1.0);
+    one(UnaryOpcode::Mish, -1000.0, 0.0);
+    one(UnaryOpcode::Gelu, 100.0, 1.0);
+    one(UnaryOpcode::Gelu, -100.0, 0.0);
+    one(UnaryOpcode::GeluTanh, -100.0, 0.0);
+    one(UnaryOpcode::Elu(0.5), 1000.0, 1.0);
+    one(UnaryOpcode::Celu(0.5), 1000.0, 1.0);
+    one(UnaryOpcode::Selu, 1000.0, 1.050_700_987_355_480_5);
+    let two = |op: BinaryOpcode, at: [f64; 2], expected: [f64; 2]| {
         let found = [0, 1].map(|operand| slope_at(&binary(op), operand, at));
         let same = |a: f64, b: f64| a == b || (a - b).abs() < 1e-12;
         assert!(
@@ -228,25 +228,25 @@ fn at_kinks() {
             "{op:?} at {at:?}: {found:?} is not {expected:?}"
         );
     };
-    two(Binary::Maximum, [2.0, 2.0], [0.5, 0.5]);
-    two(Binary::Minimum, [2.0, 2.0], [0.5, 0.5]);
-    two(Binary::Fmax, [2.0, 2.0], [0.5, 0.5]);
-    two(Binary::Fmax, [nan, 2.0], [0.0, 1.0]);
-    two(Binary::Fmax, [2.0, nan], [1.0, 0.0]);
-    two(Binary::Fmin, [nan, 2.0], [0.0, 1.0]);
-    two(Binary::Fmin, [2.0, nan], [1.0, 0.0]);
-    two(Binary::Powf, [0.0, 0.0], [0.0, 0.0]);
-    two(Binary::Powf, [0.0, 2.0], [0.0, 0.0]);
-    two(Binary::Powf, [0.0, 1.0], [1.0, 0.0]);
-    two(Binary::Powf, [3.0, 0.0], [0.0, 3f64.ln()]);
-    two(Binary::Xlogy, [0.0, 0.0], [0.0, 0.0]);
-    two(Binary::Xlogy, [0.0, 3.0], [3f64.ln(), 0.0]);
-    two(Binary::KlDiv, [-1.0, 0.0], [0.0, 0.0]);
-    two(Binary::Heaviside, [0.0, 3.0], [0.0, 1.0]);
-    two(Binary::Hypot, [0.0, 0.0], [0.0, 0.0]);
-    two(Binary::AbsoluteError, [1.0, 1.0], [0.0, 0.0]);
-    two(Binary::SmoothL1(0.0), [1.0, 1.0], [0.0, 0.0]);
-    two(Binary::LogAddExp, [1000.0, 0.0], [1.0, 0.0]);
+    two(BinaryOpcode::Maximum, [2.0, 2.0], [0.5, 0.5]);
+    two(BinaryOpcode::Minimum, [2.0, 2.0], [0.5, 0.5]);
+    two(BinaryOpcode::Fmax, [2.0, 2.0], [0.5, 0.5]);
+    two(BinaryOpcode::Fmax, [nan, 2.0], [0.0, 1.0]);
+    two(BinaryOpcode::Fmax, [2.0, nan], [1.0, 0.0]);
+    two(BinaryOpcode::Fmin, [nan, 2.0], [0.0, 1.0]);
+    two(BinaryOpcode::Fmin, [2.0, nan], [1.0, 0.0]);
+    two(BinaryOpcode::Powf, [0.0, 0.0], [0.0, 0.0]);
+    two(BinaryOpcode::Powf, [0.0, 2.0], [0.0, 0.0]);
+    two(BinaryOpcode::Powf, [0.0, 1.0], [1.0, 0.0]);
+    two(BinaryOpcode::Powf, [3.0, 0.0], [0.0, 3f64.ln()]);
+    two(BinaryOpcode::Xlogy, [0.0, 0.0], [0.0, 0.0]);
+    two(BinaryOpcode::Xlogy, [0.0, 3.0], [3f64.ln(), 0.0]);
+    two(BinaryOpcode::KlDiv, [-1.0, 0.0], [0.0, 0.0]);
+    two(BinaryOpcode::Heaviside, [0.0, 3.0], [0.0, 1.0]);
+    two(BinaryOpcode::Hypot, [0.0, 0.0], [0.0, 0.0]);
+    two(BinaryOpcode::AbsoluteError, [1.0, 1.0], [0.0, 0.0]);
+    two(BinaryOpcode::SmoothL1(0.0), [1.0, 1.0], [0.0, 0.0]);
+    two(BinaryOpcode::LogAddExp, [1000.0, 0.0], [1.0, 0.0]);
 }
 
 /// What is smooth where a formula for its derivative is not: the second derivative there, too.
@@ -257,12 +257,12 @@ fn of_the_second_order_at_removable_gaps() {
     };
     let pi_square = core::f64::consts::PI * core::f64::consts::PI;
     for at in [0.0, 1e-9, -1e-5, 9.9e-4, 1.01e-3] {
-        let found = second(&unary(Unary::Sinc), 0, 0, [at, 0.0]);
+        let found = second(&unary(UnaryOpcode::Sinc), 0, 0, [at, 0.0]);
         let expected = -pi_square / 3.0 + pi_square * pi_square / 10.0 * at * at;
         assert!((found - expected).abs() < 1e-8, "sinc at {at}: {found} is not {expected}");
     }
-    assert_eq!(second(&binary(Binary::Powf), 0, 1, [2.0, 0.0]), 0.5);
-    assert_eq!(second(&binary(Binary::Xlogy), 0, 1, [0.0, 4.0]), 0.25);
+    assert_eq!(second(&binary(BinaryOpcode::Powf), 0, 1, [2.0, 0.0]), 0.5);
+    assert_eq!(second(&binary(BinaryOpcode::Xlogy), 0, 1, [0.0, 4.0]), 0.25);
 }
 
 /// Neither infinite slopes nor what is not taken makes a gradient not-a-number.
@@ -270,9 +270,9 @@ fn of_the_second_order_at_removable_gaps() {
 fn what_is_not_taken_does_not_count() {
     let program = written(|build| {
         let a = build.load(0, DType::F64);
-        let zero = build.float(0.0, Kind::F64);
-        let (positive, root) = (build.binary(Binary::Gt, a, zero), build.unary(Unary::Sqrt, a));
-        let ln = build.unary(Unary::Ln, root);
+        let zero = build.float(0.0, RegisterKind::F64);
+        let (positive, root) = (build.binary(BinaryOpcode::Gt, a, zero), build.unary(UnaryOpcode::Sqrt, a));
+        let ln = build.unary(UnaryOpcode::Ln, root);
         build.select(positive, ln, a)
     });
     assert_eq!(slope_at(&program, 0, [0.0, 0.0]), 1.0);
@@ -286,12 +286,12 @@ fn of_casts_and_of_operands_that_are_read_twice() {
     let program = written(|build| {
         let a = build.load(0, DType::F64);
         let single = build.cast(DType::F32, a);
-        let square = build.unary(Unary::Square, single);
+        let square = build.unary(UnaryOpcode::Square, single);
         let wide = build.cast(DType::F64, square);
         let whole = build.cast(DType::I32, a);
         let whole = build.cast(DType::F64, whole);
-        let product = build.binary(Binary::Mul, wide, whole);
-        build.binary(Binary::Add, product, a)
+        let product = build.binary(BinaryOpcode::Mul, wide, whole);
+        build.binary(BinaryOpcode::Add, product, a)
     });
     // a^2 trunc(a) + a, whose whole part is a constant.
     assert_eq!(slope_at(&program, 0, [2.5, 0.0]), 2.0 * 2.5 * 2.0 + 1.0);

@@ -2,9 +2,9 @@
 
 use super::{Random, held, run, written};
 use crate::machine::isa::{Isa, Task, dispatch};
-use crate::ops::code::{Binary, Code, DType, Number, Unary};
+use crate::ops::code::{BinaryOpcode, Code, DType, Number, UnaryOpcode};
 use crate::ops::{self, BinaryOp, UnaryOp};
-use crate::program::interpreter::Output;
+use crate::program::interpreter::ProgramOutput;
 use crate::scalar::{CastTo, Element, Real};
 use alloc::vec::Vec;
 use core::fmt::Debug;
@@ -84,7 +84,7 @@ where
 }
 
 /// An operation on floats that yields floats.
-fn unary_floats<T: Compared + Output + Real, O: UnaryOp<T, Out = T> + Debug>(op: O)
+fn unary_floats<T: Compared + ProgramOutput + Real, O: UnaryOp<T, Out = T> + Debug>(op: O)
 where
     f64: CastTo<T>,
 {
@@ -121,7 +121,7 @@ where
     }
 }
 
-fn binary_floats<T: Compared + Output + Real, O: BinaryOp<T, T, Out = T> + Debug>(op: O)
+fn binary_floats<T: Compared + ProgramOutput + Real, O: BinaryOp<T, T, Out = T> + Debug>(op: O)
 where
     f64: CastTo<T>,
 {
@@ -162,16 +162,16 @@ fn binary_tests<T: Element, O: BinaryOp<T, T, Out = bool> + Debug>(
 macro_rules! unary_table {
     (floats: $($name:ident)*; constants: $($with:ident($($c:literal)*))*; tests: $($test:ident)*; others: [$($other:pat_param)|*]) => {
         #[allow(dead_code)]
-        fn is_in_the_table(op: Unary) {
+        fn is_in_the_table(op: UnaryOpcode) {
             match op {
-                $(Unary::$name => {})*
-                $(Unary::$with(..) => {})*
-                $(Unary::$test => {})*
+                $(UnaryOpcode::$name => {})*
+                $(UnaryOpcode::$with(..) => {})*
+                $(UnaryOpcode::$test => {})*
                 $($other)|* => {}
             }
         }
 
-        fn all_unary<T: Compared + Output + Real>()
+        fn all_unary<T: Compared + ProgramOutput + Real>()
         where
             f64: CastTo<T>,
         {
@@ -194,23 +194,23 @@ unary_table! {
     constants: Clamp(-1.0 2.0) LeakyRelu(0.25) Elu(0.5) Celu(0.5) HardShrink(1.0) SoftShrink(1.0) NanTo(7.0);
     tests: IsInfinite Signbit IsNan IsFinite;
     // Of integers, and derivatives alone.
-    others: [Unary::Not | Unary::FromEnd(_) | Unary::Powi(_) | Unary::Polygamma(_)]
+    others: [UnaryOpcode::Not | UnaryOpcode::FromEnd(_) | UnaryOpcode::Powi(_) | UnaryOpcode::Polygamma(_)]
 }
 
 /// All operations on two elements.
 macro_rules! binary_table {
     (floats: $($name:ident)*; constants: $($with:ident($c:literal))*; compare: $($test:ident)*; others: [$($other:pat_param)|*]) => {
         #[allow(dead_code)]
-        fn are_in_the_table(op: Binary) {
+        fn are_in_the_table(op: BinaryOpcode) {
             match op {
-                $(Binary::$name => {})*
-                $(Binary::$with(..) => {})*
-                $(Binary::$test => {})*
+                $(BinaryOpcode::$name => {})*
+                $(BinaryOpcode::$with(..) => {})*
+                $(BinaryOpcode::$test => {})*
                 $($other)|* => {}
             }
         }
 
-        fn all_binary<T: Compared + Output + Real>()
+        fn all_binary<T: Compared + ProgramOutput + Real>()
         where
             f64: CastTo<T>,
         {
@@ -227,7 +227,7 @@ binary_table! {
     constants: Huber(1.5) SmoothL1(0.5) Lerp(0.25);
     compare: Lt Le Gt Ge Eq Ne;
     // Of integers, and products of derivatives.
-    others: [Binary::FloorDiv | Binary::And | Binary::Or | Binary::Xor | Binary::Chain]
+    others: [BinaryOpcode::FloorDiv | BinaryOpcode::And | BinaryOpcode::Or | BinaryOpcode::Xor | BinaryOpcode::Chain]
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn operations_on_truth_values() {
     binary_tests(ops::Ne, booleans);
     let program = written(|build| {
         let a = build.load(0, DType::Bool);
-        let not = build.unary(Unary::Not, a);
+        let not = build.unary(UnaryOpcode::Not, a);
         build.cast(DType::Isize, not)
     });
     let a = booleans(&mut Random(1), 600);
@@ -302,7 +302,7 @@ macro_rules! integers {
                 for len in LENGTHS {
                     let mut random = Random(len as u64);
                     let (a, mut b) = (draw(&mut random, len), draw(&mut random, len));
-                    if matches!(code, Code::Binary(Binary::Div | Binary::Rem | Binary::Remainder | Binary::FloorDiv)) {
+                    if matches!(code, Code::Binary(BinaryOpcode::Div | BinaryOpcode::Rem | BinaryOpcode::Remainder | BinaryOpcode::FloorDiv)) {
                         b.iter_mut().for_each(|b| *b = (*b).max(1));
                     }
                     let expected: Vec<isize> = dispatch(Both(&op, &a, &b)).into_iter().map(|a| a as isize).collect();
@@ -356,7 +356,7 @@ mod integers {
 fn indices_from_the_end() {
     let program = written(|build| {
         let a = build.load(0, DType::I32);
-        build.unary(Unary::FromEnd(5), a)
+        build.unary(UnaryOpcode::FromEnd(5), a)
     });
     let a: Vec<i32> = (-8..8).collect();
     let expected: Vec<isize> = (-8..8).map(|a| if (-5..0).contains(&a) { a + 5 } else { a }).collect();
@@ -399,16 +399,19 @@ fn select_positions_and_constants() {
         let (c, a, at) = (build.load(0, DType::Bool), build.load(1, DType::F64), build.position(2));
         let (at, third) =
             (build.cast(DType::F64, at), build.constant(Number::Float(1.0 / 3.0), DType::F64.kind()));
-        let sum = build.binary(Binary::Add, at, third);
+        let sum = build.binary(BinaryOpcode::Add, at, third);
         build.select(c, a, sum)
     });
-    use crate::trace::{Field, Operand, Place, Source, evaluate::mapped};
+    use crate::trace::{Field, FieldOperand, FieldSource, StridedPlace, evaluate::mapped};
     use alloc::sync::Arc;
     for len in LENGTHS {
         let mut random = Random(len as u64);
         let (c, a) = (booleans(&mut random, len), floats::<f64>(&mut random, len));
-        let memory = |memory| Operand { source: Source::Memory(memory), place: Place::strided(0, [1]) };
-        let position = Operand { source: Source::Position, place: Place::strided(5, [2]) };
+        let memory = |memory| FieldOperand {
+            source: FieldSource::Memory(memory),
+            place: StridedPlace::strided(0, [1]),
+        };
+        let position = FieldOperand { source: FieldSource::Position, place: StridedPlace::strided(5, [2]) };
         let field = Field {
             sizes: [len].into_iter().collect(),
             program: Arc::new(program.clone()),

@@ -5,10 +5,10 @@ mod interpreted;
 mod simplified;
 
 use crate::memory::buffer::Buffer;
-use crate::program::interpreter::Output;
+use crate::program::interpreter::ProgramOutput;
 use crate::program::{Builder, Program, Register};
 use crate::scalar::Element;
-use crate::trace::{Field, Held, Operand, Place, Source, evaluate::mapped};
+use crate::trace::{Field, FieldOperand, FieldSource, Held, StridedPlace, evaluate::mapped};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -24,10 +24,10 @@ fn held<T: Element>(data: &[T]) -> Arc<dyn Held> {
 }
 
 /// The program along a line, over operands that are contiguous.
-fn run<T: Output>(program: &Program, operands: &[Arc<dyn Held>], len: usize) -> Vec<T> {
-    let operand = |memory: &Arc<dyn Held>| Operand {
-        source: Source::Memory(Arc::clone(memory)),
-        place: Place::strided(0, [1]),
+fn run<T: ProgramOutput>(program: &Program, operands: &[Arc<dyn Held>], len: usize) -> Vec<T> {
+    let operand = |memory: &Arc<dyn Held>| FieldOperand {
+        source: FieldSource::Memory(Arc::clone(memory)),
+        place: StridedPlace::strided(0, [1]),
     };
     let operands = operands.iter().map(operand).collect();
     let field = Field {

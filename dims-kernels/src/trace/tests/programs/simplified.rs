@@ -1,7 +1,7 @@
 //! What the builder of programs simplifies, and what it must not.
 
 use super::{held, run, written};
-use crate::ops::code::{Binary, DType, Kind, Number, Unary};
+use crate::ops::code::{BinaryOpcode, DType, Number, RegisterKind, UnaryOpcode};
 use crate::program::{Builder, Instruction, Program, Register};
 
 fn len(program: &Program) -> usize {
@@ -23,26 +23,30 @@ fn assert_same(program: &Program) {
 
 #[test]
 fn neutral_constants_are_left_out() {
-    for (op, neutral) in
-        [(Binary::Add, 0.0), (Binary::Sub, 0.0), (Binary::Mul, 1.0), (Binary::Chain, 1.0), (Binary::Div, 1.0)]
-    {
+    for (op, neutral) in [
+        (BinaryOpcode::Add, 0.0),
+        (BinaryOpcode::Sub, 0.0),
+        (BinaryOpcode::Mul, 1.0),
+        (BinaryOpcode::Chain, 1.0),
+        (BinaryOpcode::Div, 1.0),
+    ] {
         assert_same(&of_one(|build, a| {
-            let c = build.float(neutral, Kind::F64);
+            let c = build.float(neutral, RegisterKind::F64);
             build.binary(op, a, c)
         }));
-        if matches!(op, Binary::Add | Binary::Mul | Binary::Chain) {
+        if matches!(op, BinaryOpcode::Add | BinaryOpcode::Mul | BinaryOpcode::Chain) {
             assert_same(&of_one(|build, a| {
-                let c = build.float(neutral, Kind::F64);
+                let c = build.float(neutral, RegisterKind::F64);
                 build.binary(op, c, a)
             }));
         }
     }
     assert_same(&of_one(|build, a| {
-        let negative = build.unary(Unary::Neg, a);
-        build.unary(Unary::Neg, negative)
+        let negative = build.unary(UnaryOpcode::Neg, a);
+        build.unary(UnaryOpcode::Neg, negative)
     }));
     assert_same(&of_one(|build, a| {
-        let on = build.unary(Unary::IsNan, a);
+        let on = build.unary(UnaryOpcode::IsNan, a);
         build.select(on, a, a)
     }));
     assert_same(&of_one(|build, a| build.cast(DType::F64, a)));
@@ -50,18 +54,18 @@ fn neutral_constants_are_left_out() {
 
 #[test]
 fn products_with_minus_one_are_negations() {
-    let negated = of_one(|build, a| build.unary(Unary::Neg, a));
-    for (op, left) in [(Binary::Mul, -1.0), (Binary::Chain, -1.0), (Binary::Sub, 0.0)] {
+    let negated = of_one(|build, a| build.unary(UnaryOpcode::Neg, a));
+    for (op, left) in [(BinaryOpcode::Mul, -1.0), (BinaryOpcode::Chain, -1.0), (BinaryOpcode::Sub, 0.0)] {
         let program = of_one(|build, a| {
-            let c = build.float(left, Kind::F64);
+            let c = build.float(left, RegisterKind::F64);
             build.binary(op, c, a)
         });
         assert_eq!(program, negated, "{op:?}");
     }
     // 1 / a and 1 - a stay.
-    for op in [Binary::Div, Binary::Sub] {
+    for op in [BinaryOpcode::Div, BinaryOpcode::Sub] {
         let program = of_one(|build, a| {
-            let c = build.float(1.0, Kind::F64);
+            let c = build.float(1.0, RegisterKind::F64);
             build.binary(op, c, a)
         });
         assert_eq!(len(&program), 3, "{op:?}");
@@ -71,10 +75,10 @@ fn products_with_minus_one_are_negations() {
 #[test]
 fn constants_are_computed_at_once() {
     let program = of_one(|build, _| {
-        let (a, b) = (build.float(2.0, Kind::F64), build.float(3.0, Kind::F64));
-        let sum = build.binary(Binary::Add, a, b);
-        let product = build.binary(Binary::Mul, sum, b);
-        build.unary(Unary::Neg, product)
+        let (a, b) = (build.float(2.0, RegisterKind::F64), build.float(3.0, RegisterKind::F64));
+        let sum = build.binary(BinaryOpcode::Add, a, b);
+        let product = build.binary(BinaryOpcode::Mul, sum, b);
+        build.unary(UnaryOpcode::Neg, product)
     });
     assert_eq!(program.instructions(), [Instruction::Constant(Number::Float(-15.0))]);
 }
@@ -82,18 +86,18 @@ fn constants_are_computed_at_once() {
 #[test]
 fn a_chain_with_0_is_0_and_a_product_is_not() {
     let chain = of_one(|build, a| {
-        let zero = build.float(0.0, Kind::F64);
-        build.binary(Binary::Chain, a, zero)
+        let zero = build.float(0.0, RegisterKind::F64);
+        build.binary(BinaryOpcode::Chain, a, zero)
     });
     assert_eq!(chain.instructions(), [Instruction::Constant(Number::Float(0.0))]);
     let product = of_one(|build, a| {
-        let zero = build.float(0.0, Kind::F64);
-        build.binary(Binary::Mul, a, zero)
+        let zero = build.float(0.0, RegisterKind::F64);
+        build.binary(BinaryOpcode::Mul, a, zero)
     });
     assert!(run::<f64>(&product, &[held(&[f64::INFINITY])], 1)[0].is_nan());
     let both = written(|build| {
         let (a, b) = (build.load(0, DType::F64), build.load(1, DType::F64));
-        build.binary(Binary::Chain, a, b)
+        build.binary(BinaryOpcode::Chain, a, b)
     });
     let (a, b) = ([0.0, f64::INFINITY, 2.0, f64::NAN, 0.0], [f64::INFINITY, 0.0, 3.0, 0.0, f64::NAN]);
     assert_eq!(run::<f64>(&both, &[held(&a), held(&b)], 5), [0.0, 0.0, 6.0, 0.0, 0.0]);
@@ -102,27 +106,29 @@ fn a_chain_with_0_is_0_and_a_product_is_not() {
 #[test]
 fn equal_instructions_are_one() {
     let program = of_one(|build, a| {
-        let (first, second) = (build.unary(Unary::Exp, a), build.unary(Unary::Exp, a));
+        let (first, second) = (build.unary(UnaryOpcode::Exp, a), build.unary(UnaryOpcode::Exp, a));
         assert_eq!(first, second);
-        build.binary(Binary::Mul, first, second)
+        build.binary(BinaryOpcode::Mul, first, second)
     });
     assert_eq!(len(&program), 3);
     // The same number, in registers of two kinds.
     let mut build = Builder::new();
-    assert_ne!(build.float(0.5, Kind::F32), build.float(0.5, Kind::F64));
-    assert_eq!(build.float(0.5, Kind::F32), build.float(0.5, Kind::F32));
+    assert_ne!(build.float(0.5, RegisterKind::F32), build.float(0.5, RegisterKind::F64));
+    assert_eq!(build.float(0.5, RegisterKind::F32), build.float(0.5, RegisterKind::F32));
 }
 
 /// 0 and -0 are equal, and yet two constants.
 #[test]
 fn zeros_of_both_signs_are_two_constants() {
     let program = of_one(|build, a| {
-        let (zero, negative) = (build.float(0.0, Kind::F64), build.float(-0.0, Kind::F64));
-        let (first, second) =
-            (build.binary(Binary::Copysign, a, zero), build.binary(Binary::Copysign, a, negative));
-        let two = build.float(2.0, Kind::F64);
-        let second = build.binary(Binary::Mul, second, two);
-        build.binary(Binary::Add, first, second)
+        let (zero, negative) = (build.float(0.0, RegisterKind::F64), build.float(-0.0, RegisterKind::F64));
+        let (first, second) = (
+            build.binary(BinaryOpcode::Copysign, a, zero),
+            build.binary(BinaryOpcode::Copysign, a, negative),
+        );
+        let two = build.float(2.0, RegisterKind::F64);
+        let second = build.binary(BinaryOpcode::Mul, second, two);
+        build.binary(BinaryOpcode::Add, first, second)
     });
     assert_eq!(run::<f64>(&program, &[held(&[3.0])], 1), [3.0 - 6.0]);
 }
@@ -130,10 +136,10 @@ fn zeros_of_both_signs_are_two_constants() {
 #[test]
 fn what_nothing_needs_is_left_out() {
     let program = of_one(|build, a| {
-        build.unary(Unary::Exp, a);
+        build.unary(UnaryOpcode::Exp, a);
         let b = build.load(1, DType::F64);
-        build.binary(Binary::Add, a, b);
-        build.unary(Unary::Sin, a)
+        build.binary(BinaryOpcode::Add, a, b);
+        build.unary(UnaryOpcode::Sin, a)
     });
     assert_eq!((len(&program), program.reads(0), program.reads(1)), (2, true, false));
 }
@@ -142,12 +148,12 @@ fn what_nothing_needs_is_left_out() {
 fn factors_of_products() {
     let program = written(|build| {
         let (a, b) = (build.load(0, DType::F64), build.load(1, DType::F64));
-        let three = build.float(3.0, Kind::F64);
-        let product = build.binary(Binary::Mul, a, three);
-        build.binary(Binary::Mul, product, b)
+        let three = build.float(3.0, RegisterKind::F64);
+        let product = build.binary(BinaryOpcode::Mul, a, three);
+        build.binary(BinaryOpcode::Mul, product, b)
     });
     assert_eq!(program.product(), Some((vec![0, 1], 3.0)));
-    assert_eq!(of_one(|build, a| build.unary(Unary::Exp, a)).product(), None);
+    assert_eq!(of_one(|build, a| build.unary(UnaryOpcode::Exp, a)).product(), None);
 }
 
 /// A program within another, with its operands replaced.
@@ -155,11 +161,11 @@ fn factors_of_products() {
 fn programs_are_put_into_others() {
     let inner = written(|build| {
         let (a, b) = (build.load(0, DType::F64), build.load(1, DType::F64));
-        build.binary(Binary::Sub, a, b)
+        build.binary(BinaryOpcode::Sub, a, b)
     });
     let program = written(|build| {
         let a = build.load(0, DType::F64);
-        let square = build.unary(Unary::Square, a);
+        let square = build.unary(UnaryOpcode::Square, a);
         build.inline(&inner, &mut |_, number, _| (number == 1).then_some(square))
     });
     assert_eq!(run::<f64>(&program, &[held(&[3.0, 0.5])], 2), [3.0 - 9.0, 0.5 - 0.25]);
