@@ -3,6 +3,7 @@
 mod bench;
 mod cases;
 mod check;
+mod decoder;
 mod gemms;
 mod measure;
 mod plain;
@@ -35,6 +36,8 @@ enum Command {
     List,
     /// Measures cases.
     Run(Run),
+    /// Measures the decoder of `examples/gpt` in typed-dims, candle and burn: training steps, and sampling with a cache.
+    Decoder(decoder::Options),
     /// Writes the inputs of one case as .npy files, and the result as `out.npy`.
     Export {
         /// The name of the case.
@@ -82,6 +85,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             Ok(())
         }
         Command::Run(run) => run_cases(&run),
+        Command::Decoder(options) => {
+            set_threads(options.threads)?;
+            decoder::run(&options)
+        }
         Command::Export { case, folder } => {
             let case = selected(&[case])?[0];
             let mut bench = case.bench(1, false);

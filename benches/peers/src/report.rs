@@ -200,7 +200,8 @@ impl Report {
     }
 }
 
-fn table(header: &[&str], numbers: &[usize]) -> Table {
+/// An empty table; the columns with these numbers are aligned to the right.
+pub fn table(header: &[&str], numbers: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN).set_header(header);
     for &at in numbers {

@@ -215,6 +215,16 @@ pub const CASES: &[Case] = &[
     case("step_chain", "value and gradient, sum of tanh(a*b+c)*sigmoid(a), 10^6", 0.0, [0; 2], steps::chain),
     case("step_cross_entropy", "value and gradient, 4096,1024", 0.0, [0; 2], steps::cross_entropy),
     case("step_layer_norm", "value and gradient, 4096,768", 0.0, [0; 2], steps::layer_norm),
-    case("step_attention", "value and gradient, 4,8,256,64, causal", 0.0, [0; 2], steps::attention_causal),
+    case("step_attention", "value and gradient, 4,8,256,64, causal", 0.0, [0; 2], steps::causal),
+    case("step_block", "value and gradient, transformer block of 4,128,256", 0.0, [0; 2], steps::block),
+    case("step_conv", "value and gradient, conv block of 8,32,28,28", 0.0, [0; 2], steps::conv_block),
+    case("step_lstm", "value and gradient, lstm, 32 steps of 32,128", 0.0, [0; 2], steps::lstm),
     case("step_embedding", "value and gradient, 50000,128, 4096 ids", 0.0, [0; 2], steps::embedding),
+    case(
+        "step_oscillators",
+        "value and gradient, 100 steps of 64 oscillators",
+        0.0,
+        [0; 2],
+        steps::oscillators,
+    ),
 ];
