@@ -7,7 +7,7 @@ use super::{
 };
 use burn::module::{Module, Param};
 use burn::nn::loss::{CrossEntropyLoss, CrossEntropyLossConfig};
-use burn::nn::{Embedding, Linear, RmsNorm, RotaryEncoding, RotaryEncodingConfig, SwiGlu};
+use burn::nn::{Embedding, Linear, RmsNorm, SwiGlu};
 use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
 use burn::tensor::activation::softmax;
 use burn::tensor::module::{attention, linear};
@@ -26,23 +26,16 @@ struct Layer {
     down: Linear,
 }
 
+fn tensor<const R: usize, D: Dimension>(array: &Array<f32, D>, device: &Device) -> Tensor<R> {
+    Tensor::from_data(TensorData::new(array.iter().copied().collect::<Vec<_>>(), array.shape()), device)
+}
+
 fn parameter<const R: usize, D: Dimension>(array: &Array<f32, D>, device: &Device) -> Param<Tensor<R>> {
-    let data = TensorData::new(array.iter().copied().collect::<Vec<f32>>(), array.shape());
-    Param::from_data(data, device)
+    Param::from_tensor(tensor(array, device))
 }
 
 fn rms_norm(weight: &Array1<f32>, device: &Device) -> RmsNorm {
     RmsNorm { gamma: parameter(weight, device), epsilon: EPSILON }
-}
-
-/// `RotaryEncoding` pairs neighbouring features, where the decoder pairs those of the two halves: outputs of the map are put beside their partners, which
-/// changes no product of a query and a key.
-fn paired(weight: &Array2<f32>) -> Array2<f32> {
-    let from = |output: usize| {
-        let (head, feature) = (output / FEAT, output % FEAT);
-        head * FEAT + feature / 2 + feature % 2 * (FEAT / 2)
-    };
-    Array2::from_shape_fn(weight.dim(), |(input, output)| weight[[input, from(output)]])
 }
 
 impl Layer {
@@ -50,8 +43,8 @@ impl Layer {
         let map = |weight: &Array2<f32>| Linear { weight: parameter(weight, device), bias: None };
         Layer {
             attention_norm: rms_norm(&weights.attention_norm, device),
-            query: map(&paired(&weights.query)),
-            key: map(&paired(&weights.key)),
+            query: map(&weights.query),
+            key: map(&weights.key),
             value: map(&weights.value),
             out: map(&weights.out),
             glu_norm: rms_norm(&weights.glu_norm, device),
@@ -108,7 +101,9 @@ type Past = Option<[Tensor<4>; 2]>;
 
 /// What a model needs beside its weights.
 struct Pass {
-    rope: RotaryEncoding,
+    /// Cosines and sines of RoPE, for each place and feature. (`RotaryEncoding` pairs other features, and takes longer.)
+    cos: Tensor<2>,
+    sin: Tensor<2>,
     /// Where a character is behind that of the query, with the axes text, head, query and key of a training step.
     future: Tensor<4, Bool>,
 }
@@ -116,16 +111,31 @@ struct Pass {
 impl Pass {
     fn new(device: &Device) -> Self {
         let future = Tensor::<2, Bool>::tril_mask([CONTEXT, CONTEXT], 0, device);
+        let planes = FEAT / 2;
+        let angles = |of: fn(f64) -> f64| {
+            let angle = |(at, feature)| at as f64 * BASE.powf(-((feature % planes) as f64) / planes as f64);
+            let table = Array2::from_shape_fn((CONTEXT, FEAT), |at| of(angle(at)) as f32);
+            tensor(&table, device)
+        };
         Pass {
-            rope: RotaryEncodingConfig::new(CONTEXT, FEAT).with_theta(BASE as f32).init(device),
+            cos: angles(f64::cos),
+            sin: angles(f64::sin),
             future: future.unsqueeze::<4>().expand([TEXTS, SIZES.heads, CONTEXT, CONTEXT]),
         }
+    }
+
+    /// RoPE of characters from the place `start` on.
+    fn turned(&self, x: Tensor<4>, start: usize) -> Tensor<4> {
+        let (count, planes) = (x.dims()[2], FEAT / 2);
+        let of = |table: &Tensor<2>| table.clone().narrow(0, start, count).unsqueeze::<4>();
+        let (a, b) = (x.clone().narrow(3, 0, planes), x.clone().narrow(3, planes, planes));
+        x * of(&self.cos) + Tensor::cat(vec![-b, a], 3) * of(&self.sin)
     }
 
     /// Scores of the character after each of whole texts.
     fn whole(&self, model: &Model, ids: Tensor<2, Int>) -> Tensor<3> {
         model.forward(ids, |_, [query, key, value]| {
-            let (query, key) = (self.rope.forward(query), self.rope.forward(key));
+            let (query, key) = (self.turned(query, 0), self.turned(key, 0));
             let scores = query.matmul(key.swap_dims(2, 3)) / (FEAT as f64).sqrt();
             softmax(scores.mask_fill(self.future.clone(), f32::NEG_INFINITY), 3).matmul(value)
         })
@@ -134,7 +144,7 @@ impl Pass {
     /// Scores of the character after the next one of each text, which is at the place `at`.
     fn next(&self, model: &Model, ids: Tensor<2, Int>, past: &mut [Past], at: usize) -> Tensor<2> {
         let scores = model.forward(ids, |layer, [query, key, value]| {
-            let (query, key) = (self.rope.apply(query, at), self.rope.apply(key, at));
+            let (query, key) = (self.turned(query, at), self.turned(key, at));
             let [keys, values] = match past[layer].take() {
                 Some([keys, values]) => {
                     [Tensor::cat(vec![keys, key], 2), Tensor::cat(vec![values, value], 2)]

@@ -83,9 +83,8 @@ struct Model {
     head: Linear,
     cos: Tensor,
     sin: Tensor,
-    /// 1 where a character is behind that of the query, with the axes text, head, query and key of a training step.
-    future: Tensor,
-    low: Tensor,
+    /// Added to scores: negative infinity where the key is behind the query.
+    mask: Tensor,
 }
 
 impl Model {
@@ -101,8 +100,8 @@ impl Model {
             Array2::from_shape_fn((CONTEXT, planes), |at| angle(at).0),
             Array2::from_shape_fn((CONTEXT, planes), |at| angle(at).1),
         );
-        let scores = (TEXTS, SIZES.heads, CONTEXT, CONTEXT);
-        let future = Array2::from_shape_fn((CONTEXT, CONTEXT), |(query, key)| u8::from(key > query));
+        let hidden = |(query, key)| if key > query { f32::NEG_INFINITY } else { 0.0 };
+        let mask = Array2::from_shape_fn((CONTEXT, CONTEXT), hidden);
         let layer = |layer| Layer::new(layer, variable);
         Ok(Model {
             layers: weights.layers.iter().map(layer).collect::<Result<_>>()?,
@@ -111,8 +110,7 @@ impl Model {
             chars: Embedding::new(chars, SIZES.width),
             cos: candle(&cos),
             sin: candle(&sin),
-            future: candle(&future).broadcast_as(scores)?.contiguous()?,
-            low: Tensor::full(f32::NEG_INFINITY, scores, &Device::Cpu)?,
+            mask: candle(&mask),
         })
     }
 
@@ -124,8 +122,7 @@ impl Model {
             x = layer.apply(&x, norm, |[query, key, value]| {
                 let turned = |x: &Tensor| rope_slow(x, &self.cos, &self.sin);
                 let scores = (turned(&query)?.matmul(&turned(&key)?.t()?)? / (FEAT as f64).sqrt())?;
-                let scores = self.future.where_cond(&self.low, &scores)?;
-                softmax(&scores, D::Minus1)?.matmul(&value)
+                softmax(&scores.broadcast_add(&self.mask)?, D::Minus1)?.matmul(&value)
             })?;
         }
         self.head.forward(&norm(&self.norm, &x)?)
