@@ -144,13 +144,9 @@ impl<T: Num, S: SumOffsets> Small<T, S> {
             let (in_a, in_b) = self.sum.at(p);
             // SAFETY: the rows, the sum `p` and the columns lie in the matrices, and the caller promised that those are valid.
             unsafe {
-                let right = b.start.offset(in_b + column as isize * b.col);
-                let mut line = [T::ZERO; W];
-                for (at, value) in line.iter_mut().enumerate() {
-                    *value = *right.add(at);
-                }
+                let line = *b.start.wrapping_offset(in_b + column as isize * b.col).cast::<[T; W]>();
                 for (i, sums) in sums.iter_mut().enumerate() {
-                    let x = *a.start.offset((row + i) as isize * a.row + in_a);
+                    let x = *a.start.wrapping_offset((row + i) as isize * a.row + in_a);
                     for (sum, value) in sums.iter_mut().zip(line) {
                         *sum = sum.add_product::<I>(x, value);
                     }

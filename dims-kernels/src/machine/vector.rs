@@ -63,6 +63,11 @@ pub trait Vector: Copy {
     unsafe fn run_apart(tile: impl AnyTile);
 }
 
+/// A vector in memory. It is read and written as a field, since the functions of the standard library for that check their pointers in each call in builds with debug
+/// assertions, which unoptimized programs have in their dependencies, too.
+#[repr(C, packed)]
+struct AtAnyAddress<V>(V);
+
 /// A tile of some height, which is to be run.
 pub trait AnyTile {
     /// # Safety
@@ -92,7 +97,7 @@ pub unsafe fn run_tile<V: Vector>(tile: impl AnyTile) {
 }
 
 macro_rules! vector {
-    ($vector:ty, $feature:literal $register:ident, $elem:ty, $size:literal, $scalar:literal $packed:literal, [$($broadcast:literal $all:ident)?] [$one:literal $another:literal], $len:literal, $sums:ident $tall:ident, $transpose:ident $square:literal, $zeros:ident $load:ident $store:ident $plus:ident $same:ident $fma:ident $total:ident $totals:ident $half:ident, $mask:ty, $first:ident $last:ident, $load_part:ident, $store_part:ident) => {
+    ($vector:ty, $feature:literal $register:ident, $elem:ty, $size:literal, $scalar:literal $packed:literal, [$($broadcast:literal $all:ident)?] [$one:literal $another:literal], $len:literal, $sums:ident $tall:ident, $transpose:ident $square:literal, $zeros:ident $plus:ident $same:ident $fma:ident $total:ident $totals:ident $half:ident, $mask:ty, $first:ident $last:ident, $load_part:ident, $store_part:ident) => {
         impl Vector for $vector {
             type Elem = $elem;
             const LEN: usize = $len;
@@ -110,13 +115,13 @@ macro_rules! vector {
             #[inline(always)]
             unsafe fn load(from: *const $elem) -> Self {
                 // SAFETY: the caller's promise.
-                unsafe { $load(from) }
+                unsafe { (*from.cast::<AtAnyAddress<Self>>()).0 }
             }
 
             #[inline(always)]
             unsafe fn store(self, to: *mut $elem) {
                 // SAFETY: the caller's promise.
-                unsafe { $store(to, self) }
+                unsafe { (*to.cast::<AtAnyAddress<Self>>()).0 = self }
             }
 
             #[inline(always)]
@@ -247,28 +252,28 @@ vector!(
     __m512, "avx512f" zmm_reg, f32, "4", "ss" "ps",
     [] ["vfmadd231ps {first}, {left}, dword ptr [{x} + {at}]{{1to16}}" "vfmadd231ps {second}, {right}, dword ptr [{x} + {at}]{{1to16}}"],
     16, ACCUMULATORS_AVX512 MR_AVX512, transpose_f32 8,
-    _mm512_setzero_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_add_ps _mm512_set1_ps _mm512_fmadd_ps _mm512_reduce_add_ps totals_f32 half_f32,
+    _mm512_setzero_ps _mm512_add_ps _mm512_set1_ps _mm512_fmadd_ps _mm512_reduce_add_ps totals_f32 half_f32,
     __mmask16, first_wide_f32 last_wide_f32, load_part_wide_f32, _mm512_mask_storeu_ps
 );
 vector!(
     __m512d, "avx512f" zmm_reg, f64, "8", "sd" "pd",
     [] ["vfmadd231pd {first}, {left}, qword ptr [{x} + {at}]{{1to8}}" "vfmadd231pd {second}, {right}, qword ptr [{x} + {at}]{{1to8}}"],
     8, ACCUMULATORS_AVX512 MR_AVX512, transpose_f64 4,
-    _mm512_setzero_pd _mm512_loadu_pd _mm512_storeu_pd _mm512_add_pd _mm512_set1_pd _mm512_fmadd_pd _mm512_reduce_add_pd totals_f64 half_f64,
+    _mm512_setzero_pd _mm512_add_pd _mm512_set1_pd _mm512_fmadd_pd _mm512_reduce_add_pd totals_f64 half_f64,
     __mmask8, first_wide_f64 last_wide_f64, load_part_wide_f64, _mm512_mask_storeu_pd
 );
 vector!(
     __m256, "avx2,fma" ymm_reg, f32, "4", "ss" "ps",
     ["vbroadcastss {all}, [{x} + {at}]" all] ["vfmadd231ps {first}, {all}, {left}" "vfmadd231ps {second}, {all}, {right}"],
     8, ACCUMULATORS_AVX2 MR_AVX2, transpose_f32 8,
-    _mm256_setzero_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_add_ps _mm256_set1_ps _mm256_fmadd_ps total_f32 totals_f32 whole,
+    _mm256_setzero_ps _mm256_add_ps _mm256_set1_ps _mm256_fmadd_ps total_f32 totals_f32 whole,
     __m256i, first_f32 last_f32, _mm256_maskload_ps, _mm256_maskstore_ps
 );
 vector!(
     __m256d, "avx2,fma" ymm_reg, f64, "8", "sd" "pd",
     ["vbroadcastsd {all}, [{x} + {at}]" all] ["vfmadd231pd {first}, {all}, {left}" "vfmadd231pd {second}, {all}, {right}"],
     4, ACCUMULATORS_AVX2 MR_AVX2, transpose_f64 4,
-    _mm256_setzero_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_add_pd _mm256_set1_pd _mm256_fmadd_pd total_f64 totals_f64 whole,
+    _mm256_setzero_pd _mm256_add_pd _mm256_set1_pd _mm256_fmadd_pd total_f64 totals_f64 whole,
     __m256i, first_f64 last_f64, _mm256_maskload_pd, _mm256_maskstore_pd
 );
 

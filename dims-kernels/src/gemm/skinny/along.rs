@@ -122,7 +122,7 @@ impl<V: Vector> LineProduct<'_, V> {
                             $load(from)
                         });
                         for i in 0..M {
-                            let x = left.add(at * M + i).read();
+                            let x = V::load(left.wrapping_add(at * M + i).cast());
                             for r in 0..R {
                                 sums[r][i] = sums[r][i].plus_products(x, right[r]);
                             }
