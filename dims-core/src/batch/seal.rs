@@ -11,7 +11,7 @@ use crate::rank::Rank;
 use crate::set::list::List;
 use crate::set::remove::Within;
 use crate::set::union::{SetNamed, Sort};
-use crate::set::{Bool, Dims, DimsOf, False, FirstWith, MAX_DIMS, NoDim, True, Union};
+use crate::set::{Bool, Dims, DimsOf, False, FirstWith, MAX_DIMS, MaybeDim, True, Union};
 use crate::storage::axes::AxisBlock;
 use crate::storage::{Owned, View};
 use kernels::memory::axes::Axis;
@@ -141,37 +141,35 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     #[inline]
     pub fn unseal<X: Dims, Y>(self) -> Named<T, X, R, Y>
     where
-        S: Opening<X>,
+        S: Opened<All = X, Clash: MaybeDim<IsNothing: Apart<S::Clash>>>,
         E: Sealable<S, X, Out = Y>,
     {
-        Named::from_expr(self.expr.with_dims(&S::FROM, |_| 0))
+        Named::from_expr(self.expr.with_dims(S::FROM, |_| 0))
     }
 }
 
-/// A set that can end in a rest; opened it is `X`.
-pub trait Opening<X: Dims>: Dims {
+/// A set with its rest opened, if it ends in one.
+pub trait Opened: Dims {
+    /// The dims.
+    type All: Dims;
+    /// A dim that is behind the rest as well, or [`Nothing`](crate::set::Nothing).
+    type Clash: MaybeDim;
+    /// Where the axes come from.
     #[doc(hidden)]
-    const FROM: [usize; MAX_DIMS];
+    const FROM: &'static [usize; MAX_DIMS];
 }
 
-impl<S: Dims, X: Dims> Opening<X> for S
+impl<S, X, V, B> Opened for S
 where
-    S::List: EndsInRest,
-    <S::List as EndsInRest>::Visible: List<Tuple: Union<<S::List as EndsInRest>::Behind, Out = X>>,
-    <S::List as EndsInRest>::Visible: FirstWith<Within<<<S::List as EndsInRest>::Behind as Dims>::List>>,
-    NoDim<Clash<S>>: Apart<Clash<S>>,
+    S: Dims<List: EndsInRest<Visible = V, Behind = B>>,
+    V: List<Tuple: Union<B, Out = X>> + FirstWith<Within<B::List>>,
+    B: Dims,
+    X: Dims,
 {
-    const FROM: [usize; MAX_DIMS] = OpenedAxes::<
-        <<S::List as EndsInRest>::Visible as List>::Tuple,
-        <S::List as EndsInRest>::Behind,
-        X,
-    >::FROM;
+    type All = X;
+    type Clash = V::Found;
+    const FROM: &'static [usize; MAX_DIMS] = &OpenedAxes::<V::Tuple, B, X>::FROM;
 }
-
-/// A dim of the set that is behind its rest as well.
-type Clash<S> = <<<S as Dims>::List as EndsInRest>::Visible as FirstWith<
-    Within<<<<S as Dims>::List as EndsInRest>::Behind as Dims>::List>,
->>::Found;
 
 /// A sorted list whose last element can be a rest.
 pub trait EndsInRest {

@@ -3,8 +3,7 @@
 use super::applies::{Callee, Maps};
 use super::argument::{Further, SealedAxes};
 use super::closed::Apart;
-use super::result;
-use super::seal::{EndsInRest, Sealable, Visible};
+use super::seal::{EndsInRest, Opened, Sealable, Visible};
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::expr::Expr;
@@ -16,7 +15,7 @@ use crate::set::list::List;
 use crate::set::ordered::Minus;
 use crate::set::remove::Within;
 use crate::set::union::Sort;
-use crate::set::{Bool, Dims, DimsOf, False, FirstWith, MAX_DIMS, MaybeDim, NoDim, True, Union};
+use crate::set::{Bool, Dims, DimsOf, False, FirstWith, MaybeDim, NoDim, True, Union};
 use crate::types::tuples::nested;
 use alloc::boxed::Box;
 use kernels::scalar::Element;
@@ -376,29 +375,6 @@ impl<T: Element, S: Dims + Opened<All = X>, R: Rank, E: Expr<Elem = T>, X: Dims>
         let owned = laid_out::<S, R, E>(self.expr, &shape)?;
         Ok(Named::from_expr(owned.with_dims(S::FROM, |_| 0)))
     }
-}
-
-/// A set with its rest opened.
-pub trait Opened: Dims {
-    /// The dims.
-    type All: Dims;
-    /// See [`Unmapped::Clash`].
-    type Clash: MaybeDim;
-    /// Where the axes come from.
-    #[doc(hidden)]
-    const FROM: &'static [usize; MAX_DIMS];
-}
-
-impl<S, X, V, B> Opened for S
-where
-    S: Dims<List: EndsInRest<Visible = V, Behind = B>>,
-    V: List<Tuple: Union<B, Out = X>> + FirstWith<Within<B::List>>,
-    B: Dims,
-    X: Dims,
-{
-    type All = X;
-    type Clash = V::Found;
-    const FROM: &'static [usize; MAX_DIMS] = &result::OpenedAxes::<V::Tuple, B, X>::FROM;
 }
 
 tuples!(A 0);

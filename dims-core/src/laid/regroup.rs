@@ -13,6 +13,7 @@ use crate::role::{RolesFlatten, RolesUnflatten};
 use crate::set::Bool;
 use crate::set::list::{List, NestedPairs};
 use crate::set::ordered::{DividesInto, MergesIn, Minus, NamedTwice, NamesSome, Shares};
+use crate::set::rename::NotYetBound;
 use crate::set::{Bound, Dims, NamedOnce, NoDim, SetOf, True};
 use kernels::scalar::Element;
 
@@ -126,7 +127,7 @@ where
     P: PartsOf<W> + RolesFlatten<W>,
     L: Dims<List: MergesIn<P::Brands, W::Brand, Out: List<Tuple: SetOf>> + Minus<P::Brands>>,
     <ListOf<L> as Minus<P::Brands>>::Out: Shares<(W::Brand, ())>,
-    NoDim<TakenBeside<L, P, (W::Brand, ())>>: NotInLaid<TakenBeside<L, P, (W::Brand, ())>, L>,
+    NoDim<TakenBeside<L, P, (W::Brand, ())>>: NotYetBound<TakenBeside<L, P, (W::Brand, ())>, L>,
 {
     type Axes = <<ListOf<L> as MergesIn<P::Brands, W::Brand>>::Out as List>::Tuple;
 }
@@ -146,18 +147,9 @@ where
     <ListOf<L> as Minus<(W::Brand, ())>>::Out: Shares<P::Brands>,
     // Where a dim is named twice, that alone is to be said.
     <NoDim<NamedTwice<P>> as Bool>::Implies<NoDim<TakenBeside<L, W, P::Brands>>>:
-        NotInLaid<TakenBeside<L, W, P::Brands>, L>,
+        NotYetBound<TakenBeside<L, W, P::Brands>, L>,
 {
 }
-
-/// The condition that the dim `D` is no other axis of the layout `L`.
-#[diagnostic::on_unimplemented(
-    message = "dimension `{D}` is already bound in a tensor with dims `{L}`",
-    label = "`{D}` is an axis of this layout already; another name is expected here"
-)]
-pub trait NotInLaid<D, L> {}
-#[diagnostic::do_not_recommend]
-impl<D, L> NotInLaid<D, L> for True {}
 
 /// The axes of [`Divided`], as nested pairs.
 type DividedList<L, W, P> = <ListOf<L> as DividesInto<<W as DimRef>::Brand, <P as DimList>::Brands>>::Out;

@@ -70,16 +70,20 @@ pub trait Declared: Brand + Copy + Default + 'static {}
     message = "`{Self}` is not a declared dim",
     label = "a dim that `dims! {{ pub struct Batch; }}` declares is expected here"
 )]
-pub trait AnyDim: Declared + SetElement<Key: OwnKey> {}
+// (What rustc needs to know of the key of a generic dim: it equals itself, and is less than that of `Rest`.)
+pub trait AnyDim:
+    Declared
+    + SetElement<
+        Key: Digits + CompareKeys<<Self as SetElement>::Key, Out = Equal> + CompareKeys<Last, Out = Less>,
+    >
+{
+}
 
 #[diagnostic::do_not_recommend]
-impl<D: Declared + SetElement<Key: OwnKey>> AnyDim for D {}
-
-/// The facts about a key that rustc needs to work with a tensor of a generic dim: it equals itself, and is less than that of `Rest`.
-pub trait OwnKey: Digits + Sized + CompareKeys<Self, Out = Equal> + CompareKeys<Last, Out = Less> {}
-
-#[diagnostic::do_not_recommend]
-impl<K: Digits + CompareKeys<K, Out = Equal> + CompareKeys<Last, Out = Less>> OwnKey for K {}
+impl<D> AnyDim for D where
+    D: Declared + SetElement<Key: Digits + CompareKeys<D::Key, Out = Equal> + CompareKeys<Last, Out = Less>>
+{
+}
 
 /// A dim that sorts before the dim `O`: declared before it in the same `dims!`.
 ///

@@ -68,7 +68,7 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
     ///
     /// # Safety
     ///
-    /// As for [`borrowed`](Operand::borrowed), of the strides that `strides` yields.
+    /// As for [`borrowed`](ContractionFactor::borrowed), of the strides that `strides` yields.
     pub unsafe fn over(self, strides: impl FnOnce(&[isize]) -> SmallVec<[isize; 8]>) -> Self {
         ContractionFactor { strides: strides(&self.strides), ..self }
     }

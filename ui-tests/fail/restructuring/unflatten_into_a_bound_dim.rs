@@ -1,4 +1,4 @@
-//~ words: dimension `B` is already bound | the tensor does not have
+//~ words: dimension `B` is already bound | this tensor has `B` already
 //! A part is no other dim of the tensor.
 
 use typed_dims::prelude::*;

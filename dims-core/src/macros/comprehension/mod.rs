@@ -167,7 +167,7 @@ pub trait SizedOperands {
         dim.try_set_size(axes[at].size)
     }
 
-    /// As [`try_size_loop`](Operands::try_size_loop), but panics. (It is not called `size`, as tensors have a method of that name.)
+    /// As [`try_size_loop`](SizedOperands::try_size_loop), but panics. (It is not called `size`, as tensors have a method of that name.)
     #[track_caller]
     fn size_loop<B: Brand>(&self, at: usize, rank: usize, dim: &Dim<B>) {
         unwrap(self.try_size_loop(at, rank, dim));
@@ -192,7 +192,7 @@ pub trait SizedOperands {
         Ok(())
     }
 
-    /// As [`try_fit`](Operands::try_fit), but panics.
+    /// As [`try_fit`](SizedOperands::try_fit), but panics.
     #[track_caller]
     fn fit<S: Dims, E: Expr>(&self, at: usize, rank: usize, index: Named<isize, S, Rank0, E>) {
         unwrap(self.try_fit(at, rank, index));

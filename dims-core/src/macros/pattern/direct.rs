@@ -26,7 +26,7 @@ pub struct BoundPattern {
 }
 
 impl BoundPattern {
-    /// The loops of a pattern with so many axes, before [`bind`](Bound::bind).
+    /// The loops of a pattern with so many axes, before [`bind`](BoundPattern::bind).
     #[inline(always)]
     pub fn new(loops: &'static PatternLoops, axes: usize) -> Self {
         BoundPattern { sizes: [OPEN; MOST], loops, rows: Rows::new(axes) }

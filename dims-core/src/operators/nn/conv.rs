@@ -11,7 +11,7 @@ use crate::rank::Rank0;
 use crate::reduce::sum;
 use crate::role::{AnyChannel, DataFeature, FilterSpatial, Plays};
 use crate::set::remove::Within;
-use crate::set::rename::New;
+use crate::set::rename::NotYetBound;
 use crate::set::union::Sort;
 use crate::set::{Dims, DimsOf, DimsOfBoth, FirstWith, NoDim, Union};
 use crate::tensor::Computable;
@@ -34,7 +34,7 @@ where
     CountOf<P>: AsMany<CountOf<K>>,
     S: Dims,
     <K::Brands as Sort>::Out: FirstWith<Within<S::List>>,
-    NoDim<FirstShared<K, S>>: New<FirstShared<K, S>, S>,
+    NoDim<FirstShared<K, S>>: NotYetBound<FirstShared<K, S>, S>,
 {
 }
 

@@ -6,7 +6,7 @@ use crate::role::{KeepsRole, RolesFlatten, RolesUnflatten};
 use crate::set::Bool;
 use crate::set::list::NestedPairs;
 use crate::set::ordered::{NamedTwice, Shares};
-use crate::set::rename::{CanGain, New};
+use crate::set::rename::{CanGain, NotYetBound};
 use crate::set::union::{SetNamed, Sort};
 use crate::set::{Dims, NamedOnce, NoDim, True, Union};
 use crate::size::{MaySame, ProductOf, SameSize, VolumeOf};
@@ -53,7 +53,7 @@ where
     NoDim<NamedTwice<L>>: NamedOnce<NamedTwice<L>, L>,
     X: Union<SetNamed<L>> + Dims<List: Shares<L::Brands>>,
     // Where a dim is named twice, that alone is to be said.
-    <NoDim<NamedTwice<L>> as Bool>::Implies<NoDim<BoundAlready<X, L>>>: New<BoundAlready<X, L>, S>,
+    <NoDim<NamedTwice<L>> as Bool>::Implies<NoDim<BoundAlready<X, L>>>: NotYetBound<BoundAlready<X, L>, S>,
 {
     type Out = <X as Union<SetNamed<L>>>::Out;
 }

@@ -59,8 +59,7 @@ type OtherThanOld<S, Old, New> =
 /// `D` is not yet a dim of the set.
 #[diagnostic::on_unimplemented(
     message = "dimension `{D}` is already bound in a tensor with dims `{S}`",
-    label = "this tensor has `{D}` already",
-    note = "a tensor has a dim once: choose another name"
+    label = "this tensor has `{D}` already: choose another name"
 )]
 pub trait NotYetBound<D, S> {}
 #[diagnostic::do_not_recommend]
@@ -75,20 +74,11 @@ where
 {
 }
 
-/// A new dim is wanted, which the set does not have.
-#[diagnostic::on_unimplemented(
-    message = "dimension `{D}` is already bound in a tensor with dims `{S}`",
-    label = "a dim that the tensor does not have is expected here"
-)]
-pub trait New<D, S> {}
-#[diagnostic::do_not_recommend]
-impl<D, S> New<D, S> for True {}
-
 /// A dim that the set `S` does not have.
 pub trait NotIn<S>: DimRef {}
 impl<S: Dims, D: DimRef> NotIn<S> for D
 where
     S::List: Remove<D::Brand, Out: RemovalStep>,
-    NoDim<Found<D::Brand, S>>: New<Found<D::Brand, S>, S>,
+    NoDim<Found<D::Brand, S>>: NotYetBound<Found<D::Brand, S>, S>,
 {
 }
