@@ -166,15 +166,15 @@ impl Builder {
     }
 
     fn push(&mut self, instruction: Instruction, kind: RegisterKind) -> Register {
-        let same = |at: &usize| {
-            self.program.instructions[*at].is_same(&instruction) && self.program.kinds[*at] == kind
-        };
-        if let Some(at) = (0..self.program.instructions.len()).find(same) {
+        let Program { instructions, kinds, .. } = &mut self.program;
+        let same =
+            |(own, own_kind): (&Instruction, &RegisterKind)| *own_kind == kind && own.is_same(&instruction);
+        if let Some(at) = instructions.iter().zip(kinds.iter()).position(same) {
             return at as Register;
         }
-        self.program.instructions.push(instruction);
-        self.program.kinds.push(kind);
-        (self.program.instructions.len() - 1) as Register
+        instructions.push(instruction);
+        kinds.push(kind);
+        (kinds.len() - 1) as Register
     }
 
     /// The element of an operand of this type.
@@ -396,14 +396,14 @@ impl Builder {
 
     /// The program with these values, without instructions that none of them needs, and their registers. It yields the first one.
     pub(crate) fn finish_all(self, results: &[Register]) -> (Program, SmallVec<[Register; 4]>) {
-        let Program { instructions, kinds, functions, .. } = self.program;
-        let mut needed: SmallVec<[bool; 16]> = SmallVec::from_elem(false, instructions.len());
-        results.iter().for_each(|&result| needed[result as usize] = true);
-        for at in (0..instructions.len()).rev() {
-            if needed[at] {
-                instructions[at].inputs().for_each(|input| needed[input as usize] = true);
-            }
+        let mut program = self.program;
+        let mut needed: SmallVec<[bool; 16]> = SmallVec::from_elem(false, program.instructions.len());
+        mark_needed(&program.instructions, &mut needed, results);
+        if !needed.contains(&false) {
+            program.result = results[0];
+            return (program, SmallVec::from_slice(results));
         }
+        let Program { instructions, kinds, functions, .. } = program;
         let mut number: SmallVec<[Register; 16]> = SmallVec::from_elem(0, instructions.len());
         let mut program = Program { functions, ..Program::default() };
         for (at, instruction) in instructions.into_iter().enumerate() {
@@ -426,5 +426,15 @@ impl Builder {
             results.iter().map(|&result| number[result as usize]).collect();
         program.result = results[0];
         (program, results)
+    }
+}
+
+/// Marks the instructions that some results need.
+fn mark_needed(instructions: &[Instruction], needed: &mut [bool], results: &[Register]) {
+    results.iter().for_each(|&result| needed[result as usize] = true);
+    for (at, instruction) in instructions.iter().enumerate().rev() {
+        if needed[at] {
+            instruction.inputs().for_each(|input| needed[input as usize] = true);
+        }
     }
 }

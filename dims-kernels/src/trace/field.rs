@@ -12,7 +12,6 @@ use smallvec::SmallVec;
 use std::sync::OnceLock;
 
 /// An element for each position of some loops, computed by a program.
-#[derive(Clone)]
 pub struct Field {
     /// How often each loop runs.
     pub sizes: PerLoop<usize>,
@@ -24,11 +23,22 @@ pub struct Field {
     pub names: Option<Arc<[&'static str]>>,
 }
 
+impl Clone for Field {
+    fn clone(&self) -> Self {
+        Field {
+            sizes: PerLoop::from_slice(&self.sizes),
+            program: Arc::clone(&self.program),
+            operands: self.operands.clone(),
+            names: self.names.clone(),
+        }
+    }
+}
+
 impl Field {
     /// Elements as they are.
     pub fn of(sizes: &[usize], source: FieldSource, place: StridedPlace) -> Self {
         Field {
-            sizes: sizes.into(),
+            sizes: PerLoop::from_slice(sizes),
             program: loaded(source.dtype()),
             operands: vec![FieldOperand { source, place }],
             names: None,
@@ -259,7 +269,7 @@ struct Merged {
 
 impl Merged {
     fn new(sizes: &[usize]) -> Self {
-        Merged { sizes: sizes.into(), build: Builder::new(), operands: Vec::new(), names: None }
+        Merged { sizes: PerLoop::from_slice(sizes), build: Builder::new(), operands: Vec::new(), names: None }
     }
 
     /// The number of an operand.
@@ -296,6 +306,15 @@ impl Merged {
     /// The field with these values, without operands that none of them reads, and their registers.
     fn finish_all(self, results: &[Register]) -> (Field, SmallVec<[Register; 4]>) {
         let (program, results) = self.build.finish_all(results);
+        if (0..self.operands.len() as u32).all(|at| program.reads(at)) {
+            let field = Field {
+                sizes: self.sizes,
+                program: Arc::new(program),
+                operands: self.operands,
+                names: self.names,
+            };
+            return (field, results);
+        }
         let mut numbers: SmallVec<[u32; 8]> = SmallVec::from_elem(0, self.operands.len());
         let mut operands = Vec::with_capacity(self.operands.len());
         for (at, operand) in self.operands.into_iter().enumerate() {

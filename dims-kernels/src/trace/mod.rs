@@ -70,14 +70,14 @@ impl<T: Send + Sync + 'static> Buffer<T> {
 pub type PerLoop<T> = SmallVec<[T; 6]>;
 
 /// Where elements lie along some loops: `offset + sum of position x stride`, plus an offset from a table.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct StridedPlace {
     /// The element at the origin of the loops.
     pub offset: isize,
     /// The stride along each loop.
     pub strides: PerLoop<isize>,
     /// Offsets that are looked up, for elements at computed places.
-    pub table: Option<Table>,
+    pub table: Option<Box<Table>>,
 }
 
 /// Offsets along some loops.
@@ -110,11 +110,6 @@ impl Table {
         Table { offsets: offsets.into(), start: 0, bounds: (least, greatest), strides }
     }
 
-    /// The same offsets along other loops.
-    pub fn with_strides(&self, strides: PerLoop<isize>) -> Self {
-        Table { strides, ..self.clone() }
-    }
-
     /// The stride in the table along each loop.
     pub fn strides(&self) -> &[isize] {
         &self.strides
@@ -123,6 +118,17 @@ impl Table {
     /// The offset at a position of the table, counted from the origin of the loops.
     fn at(&self, position: isize) -> isize {
         self.offsets[(self.start + position) as usize]
+    }
+}
+
+impl Clone for StridedPlace {
+    /// (Recording and gradients copy many places. `clone` of a `SmallVec` goes from element to element.)
+    fn clone(&self) -> Self {
+        StridedPlace {
+            offset: self.offset,
+            strides: PerLoop::from_slice(&self.strides),
+            table: self.table.clone(),
+        }
     }
 }
 

@@ -18,8 +18,9 @@ use crate::scalar::Element;
 use crate::trace::evaluate::mapped;
 use crate::trace::link::linked;
 use crate::trace::{
-    Field, FieldOperand, FieldSource, Held, StridedPlace, Table, names_of_variables, registry,
+    Field, FieldOperand, FieldSource, Held, PerLoop, StridedPlace, Table, names_of_variables, registry,
 };
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -371,8 +372,12 @@ impl<'w> Writer<'w> {
             operands.push(leaf.operand(sizes, offset, strides, table)?);
         }
         operands.reverse();
-        let field =
-            Field { sizes: sizes.into(), program: Arc::new(build.finish(value)), operands, names: None };
+        let field = Field {
+            sizes: PerLoop::from_slice(sizes),
+            program: Arc::new(build.finish(value)),
+            operands,
+            names: None,
+        };
         // Operands of indices alone are read no more, and equal ones are one.
         Ok(if field.has_distinct_operands() { field } else { field.map([], |_, value, []| value) })
     }
@@ -388,8 +393,12 @@ fn table(
 ) -> Result<(Vec<isize>, SmallVec<[usize; 8]>), Unrecorded> {
     let fields = leaf.indices.iter().map(|&(index, ..)| {
         let program = build.clone().finish(index).with_operands(number);
-        let field =
-            Field { sizes: sizes.into(), program: Arc::new(program), operands: later.to_vec(), names: None };
+        let field = Field {
+            sizes: PerLoop::from_slice(sizes),
+            program: Arc::new(program),
+            operands: later.to_vec(),
+            names: None,
+        };
         field.map([], |_, value, []| value)
     });
     let fields: SmallVec<[Field; 1]> = fields.collect();
@@ -451,7 +460,7 @@ impl RecordedLeaf<'_> {
             },
             LeafMemory::Shared(held, start) => {
                 let mut place = StridedPlace::strided(start + offset, strides());
-                place.table = table.map(|(offsets, order)| Table::new(offsets, sizes, &order));
+                place.table = table.map(|(offsets, order)| Box::new(Table::new(offsets, sizes, &order)));
                 FieldOperand { source: FieldSource::Memory(Arc::clone(held)), place }
             }
             // (Arrays without elements have strides of 0, also along axes without elements.)

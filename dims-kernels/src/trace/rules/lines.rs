@@ -15,6 +15,7 @@ use crate::scan;
 use crate::scan::pull::{PulledLines, needs_input, pull_back};
 use crate::trace::evaluate::{floats, mapped, stepped};
 use crate::trace::{Field, Held, Part, Rule, StridedPlace, Table, evaluate};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -357,7 +358,7 @@ impl LineRule {
         let place = StridedPlace {
             offset: 0,
             strides: core::iter::repeat_n(0, sizes.len()).collect(),
-            table: Some(Table::new(offsets, sizes, order)),
+            table: Some(Box::new(Table::new(offsets, sizes, order))),
         };
         evaluate(&[Part { field: dy, place }], value.len(), *dtype, recorded)
     }

@@ -6,6 +6,7 @@ use crate::program::{Builder, Register};
 use crate::scalar::CastTo;
 use crate::trace::windows::gathered;
 use crate::trace::{Field, FieldOperand, FieldSource, Held, Node, Part, StridedPlace, Table, evaluate};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use proptest::prelude::*;
@@ -192,7 +193,7 @@ impl Lying {
         if self.table.is_none() && self.strides.iter().all(|&stride| stride >= 0) {
             place.offset = 0;
         }
-        place.table = table.map(|(order, offsets)| Table::new(offsets, sizes, order));
+        place.table = table.map(|(order, offsets)| Box::new(Table::new(offsets, sizes, order)));
         let start = place.offset;
         let len = if start == 0 {
             sizes
@@ -326,7 +327,7 @@ proptest! {
 fn half_precisions_accumulate_in_single_precision() {
     let held = Buffer::from(vec![half::f16::ONE; 3000]).held();
     let mut place = StridedPlace::strided(0, [0]);
-    place.table = Some(Table::new(vec![0; 3000], &[3000], &[0]));
+    place.table = Some(Box::new(Table::new(vec![0; 3000], &[3000], &[0])));
     let part = Part { field: Field::held(&[3000], &held, StridedPlace::strided(0, [1])), place };
     let found = evaluate(&[part], 2, DType::F16, false).unwrap();
     assert_eq!(Buffer::<half::f16>::of_held(&found).unwrap()[..], [3000.0, 0.0].map(half::f16::from_f32));
@@ -472,7 +473,7 @@ fn places_outside_are_refused() {
     assert!(run(StridedPlace::strided(0, [isize::MAX, isize::MAX]), inside(), 6).is_err());
     assert!(run(inside(), inside(), 5).is_err());
     let mut table = inside();
-    table.table = Some(Table::new(vec![0, 1], &[2, 3], &[0]));
+    table.table = Some(Box::new(Table::new(vec![0, 1], &[2, 3], &[0])));
     assert!(run(table.clone(), inside(), 6).is_err());
     assert!(run(inside(), table, 6).is_err());
 }
