@@ -103,7 +103,7 @@ fn looked_up(
 ) -> StridedPlace {
     let inner = sizes[2];
     let offsets = pairs.iter().map(|pair| (of(pair) * inner) as isize).collect();
-    let table = Some(Table::new(offsets, sizes, &[1]));
+    let table = Some(Box::new(Table::new(offsets, sizes, &[1])));
     StridedPlace { table, ..StridedPlace::strided(0, [(rows * inner) as isize, 0, 1]) }
 }
 
@@ -141,7 +141,7 @@ pub(crate) fn scattered(
         None => *field,
         Some(order) => last_of_each(&field, strides, (&offsets, along), order),
     };
-    let table = Some(Table::new(offsets, &field.sizes, along));
+    let table = Some(Box::new(Table::new(offsets, &field.sizes, along)));
     let place = StridedPlace { table, ..StridedPlace::strided(0, strides.iter().copied()) };
     vec![Part { field, place }]
 }

@@ -429,7 +429,7 @@ pub(crate) fn chosen<T: Element>(
     let Some(held) = held_if_traced(from) else { return data.into() };
     let sizes = [data.len()];
     let at = |offsets: Vec<isize>| {
-        let table = Some(Table::new(offsets, &sizes, &[0]));
+        let table = Some(Box::new(Table::new(offsets, &sizes, &[0])));
         Field::held(&sizes, &held, StridedPlace { offset: 0, strides: [0].into_iter().collect(), table })
     };
     let (low, high) = offsets();
