@@ -174,8 +174,9 @@ fn main() {
     println!("{:48} {:>12}", "", by);
     let calls = counter.calls();
     for (case, (name, _)) in CASES.iter().enumerate() {
-        if let (Some(once), Some(twice)) = (counter.count(case, calls), counter.count(case, 2 * calls)) {
-            println!("{name:48} {:>12}", (twice - once) / calls);
+        match (counter.count(case, calls), counter.count(case, 2 * calls)) {
+            (Some(once), Some(twice)) => println!("{name:48} {:>12}", twice.saturating_sub(once) / calls),
+            _ => println!("{name:48} {:>12}", "-"),
         }
     }
 }

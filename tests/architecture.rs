@@ -487,16 +487,21 @@ fn tokens_contain(tokens: TokenStream, word: &str) -> bool {
     })
 }
 
+/// Whether a condition, or one of those that `all(..)` joins, is meant.
+fn any_of_all(condition: &syn::Meta, is_meant: &impl Fn(&syn::Meta) -> bool) -> bool {
+    match condition {
+        syn::Meta::List(all) if all.path.is_ident("all") => all
+            .parse_args_with(Punctuated::<syn::Meta, syn::Token![,]>::parse_terminated)
+            .is_ok_and(|parts| parts.iter().any(|part| any_of_all(part, is_meant))),
+        other => is_meant(other),
+    }
+}
+
 /// Whether its `#[cfg(..)]` asks for this.
 fn asks_for(attributes: &[syn::Attribute], is_meant: impl Fn(&syn::Meta) -> bool) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg")
-            && attribute.parse_args().is_ok_and(|condition: syn::Meta| match &condition {
-                syn::Meta::List(all) if all.path.is_ident("all") => all
-                    .parse_args_with(Punctuated::<syn::Meta, syn::Token![,]>::parse_terminated)
-                    .is_ok_and(|parts| parts.iter().any(&is_meant)),
-                other => is_meant(other),
-            })
+            && attribute.parse_args().is_ok_and(|condition: syn::Meta| any_of_all(&condition, &is_meant))
     })
 }
 
@@ -506,6 +511,7 @@ fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
 }
 
 /// Whether it is for tests, or takes the place, under the same name, of an item that needs a feature or a target: `#[cfg(not(..))]`.
+/// (Two such items with one name are not told from a stand-in and its original.)
 fn is_stand_in(attributes: &[syn::Attribute]) -> bool {
     asks_for(attributes, |condition| {
         ["test", "doctest", "not"].iter().any(|meant| condition.path().is_ident(meant))

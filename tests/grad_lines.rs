@@ -44,6 +44,39 @@ macro_rules! along {
     }};
 }
 
+/// The pull-backs of lines write over cotangents that nobody else has. What others have stays as it is.
+#[test]
+fn cotangents_of_others_stay() {
+    let x = tensor([2, 5, 3], 1);
+    let elements = |x: &X| x.order((I, J, K)).into_iter().collect::<Vec<f64>>();
+    let works: [(&str, fn(&X) -> X); 4] = [
+        ("softmax", |x| x.softmax(K)),
+        ("log_softmax", |x| x.log_softmax(K)),
+        ("layer_norm", |x| x.layer_norm(K, 1e-5)),
+        ("rms_norm", |x| x.rms_norm(K, 1e-5)),
+    ];
+    for (name, work) in works {
+        let dy = tensor([2, 5, 3], 2);
+        let before = elements(&dy);
+        let (y, pull) = vjp(|x| work(x), &x);
+        let (first, second) = (pull(&dy), pull(&dy));
+        assert_eq!(elements(&dy), before, "{name}");
+        assert_eq!(elements(&first), elements(&second), "{name}");
+        // The value as its own cotangent.
+        let (of_value, copy) = (pull(&y), from_vec((I.of(2), J.of(5), K.of(3)), elements(&y)));
+        assert_eq!(elements(&of_value), elements(&pull(&copy)), "{name}");
+        // Two steps with one cotangent.
+        let (_, pull_both) = vjp(|x| (work(x) + x.softmax(K)).eval(), &x);
+        let (_, pull_softmax) = vjp(|x| x.softmax(K), &x);
+        let expected = (&first + &pull_softmax(&dy)).eval();
+        let both = pull_both(&dy);
+        for (found, expected) in elements(&both).into_iter().zip(elements(&expected)) {
+            assert!((found - expected).abs() <= 1e-13, "{name}: {found} is not {expected}");
+        }
+        assert_eq!(elements(&dy), before, "{name}");
+    }
+}
+
 #[test]
 fn softmax() {
     along!(|x, d| x.softmax(d));

@@ -34,7 +34,7 @@ type BothDims<A, B> = <<A as AsTensor>::Dims as Union<<B as AsTensor>::Dims>>::O
 type JointRank<A, B> = <<A as AsTensor>::Rank as crate::rank::Rank>::Max<<B as AsTensor>::Rank>;
 
 /// The elements of two tensors, both of which are borrowed, combined by `O`; `U` are the dims of both.
-type PairwiseBorrowed<'a, O, A, B, U> = Named<
+type BinaryOfViews<'a, O, A, B, U> = Named<
     <A as AsTensor>::Elem,
     U,
     JointRank<A, B>,
@@ -467,7 +467,7 @@ pub trait LinearAlgebra: Computable {
         let other = other.into_named().expr;
         if record::is_active() {
             let product = Binary { op: ops::Mul, a: &*own, b: &other };
-            let product: PairwiseBorrowed<'_, ops::Mul, Self, B, U> = Named::from_expr(product);
+            let product: BinaryOfViews<'_, ops::Mul, Self, B, U> = Named::from_expr(product);
             read_checked(&product, &dims)?;
             let shape = product.unified_shape()?;
             if record::traced::<Self::Elem, U, JointRank<Self, B>, _>(&product.expr, &shape)?.is_some() {
@@ -521,15 +521,12 @@ where
     U: Dims,
     X: Dims,
 {
-    let dot = sum::<PairwiseBorrowed<'_, ops::Mul, A, B, U>, D, X>(&Binary { op: ops::Mul, a, b })?;
+    let dot = sum::<BinaryOfViews<'_, ops::Mul, A, B, U>, D, X>(&Binary { op: ops::Mul, a, b })?;
     let (left, right) = (Binary { op: ops::LeftOperand, a, b }, Binary { op: ops::Replace, a, b });
-    let left = run::<PairwiseBorrowed<'_, ops::LeftOperand, A, B, U>, D, X, _>(
-        &left,
-        reducers::Norm,
-        Empty::Allowed,
-    )?;
+    let left =
+        run::<BinaryOfViews<'_, ops::LeftOperand, A, B, U>, D, X, _>(&left, reducers::Norm, Empty::Allowed)?;
     let right =
-        run::<PairwiseBorrowed<'_, ops::Replace, A, B, U>, D, X, _>(&right, reducers::Norm, Empty::Allowed)?;
+        run::<BinaryOfViews<'_, ops::Replace, A, B, U>, D, X, _>(&right, reducers::Norm, Empty::Allowed)?;
     let left = Binary { op: ops::Maximum, a: left.expr, b: Scalar(eps) };
     let right = Binary { op: ops::Maximum, a: right.expr, b: Scalar(eps) };
     let cosine = Binary { op: ops::Div, a: dot.expr, b: Binary { op: ops::Mul, a: left, b: right } };

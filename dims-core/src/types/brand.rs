@@ -70,9 +70,9 @@ pub trait Declared: Brand + Copy + Default + 'static {}
     message = "`{Self}` is not a declared dim",
     label = "a dim that `dims! {{ pub struct Batch; }}` declares is expected here"
 )]
-// (What rustc needs to know of the key of a generic dim: it equals itself, and is less than that of `Rest`.)
 pub trait AnyDim:
     Declared
+    // (rustc needs to know of the key of a generic dim that it equals itself, and is less than that of `Rest`.)
     + SetElement<
         Key: Digits + CompareKeys<<Self as SetElement>::Key, Out = Equal> + CompareKeys<Last, Out = Less>,
     >

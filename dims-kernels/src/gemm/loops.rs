@@ -142,7 +142,8 @@ impl<T: Num, S: SumOffsets> Small<T, S> {
         let mut sums = [[T::ZERO; W]; R];
         for p in 0..self.sum.count() {
             let (in_a, in_b) = self.sum.at(p);
-            // SAFETY: the rows, the sum `p` and the columns lie in the matrices, and the caller promised that those are valid.
+            // SAFETY: the rows, the sum `p` and the columns lie in the matrices, and the caller promised that those are valid; if there are several columns, they are neighbours.
+            // (`offset` would check its result in each call where the build has debug assertions.)
             unsafe {
                 let line = *b.start.wrapping_offset(in_b + column as isize * b.col).cast::<[T; W]>();
                 for (i, sums) in sums.iter_mut().enumerate() {

@@ -12,7 +12,7 @@ pub type AxisSet = u128;
 /// Loop axes, one after the other.
 pub type Order = SmallVec<[usize; 8]>;
 
-/// A number for each axis of a list: its size, or a position along it.
+/// A number for each axis of a list: its size, its stride, or a position along it.
 pub type Sizes = SmallVec<[usize; 8]>;
 
 /// The axes of a set, from the first on: one step for each, not one for each axis that there could be, as every product asks often.
@@ -35,7 +35,9 @@ pub fn set(order: &[usize]) -> AxisSet {
     order.iter().fold(0, |axes, &axis| axes | 1 << axis)
 }
 
-/// Sorts a few items by a key, and keeps the order of those with equal keys: an insertion sort. That of the standard library is 15 to 20 kB of code for each type of key.
+/// Sorts axes, or what there is for each of them, by a key. Those with equal keys keep their order.
+///
+/// It is an insertion sort, since axes are few; the sort of the standard library is 15 to 20 kB of code for each type of key.
 pub fn sort_few<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     for end in 1..items.len() {
         let mut at = end;

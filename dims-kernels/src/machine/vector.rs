@@ -63,10 +63,12 @@ pub trait Vector: Copy {
     unsafe fn run_apart(tile: impl AnyTile);
 }
 
-/// A vector in memory. It is read and written as a field, since the functions of the standard library for that check their pointers in each call in builds with debug
-/// assertions, which unoptimized programs have in their dependencies, too.
+/// A vector in memory, at any address.
+///
+/// Vectors are read and written as its field. The functions of the standard library for that check their pointers in each call where the build has debug assertions, and
+/// dependencies of unoptimized programs have them even if they are optimized.
 #[repr(C, packed)]
-struct AtAnyAddress<V>(V);
+struct Unaligned<V>(V);
 
 /// A tile of some height, which is to be run.
 pub trait AnyTile {
@@ -115,13 +117,13 @@ macro_rules! vector {
             #[inline(always)]
             unsafe fn load(from: *const $elem) -> Self {
                 // SAFETY: the caller's promise.
-                unsafe { (*from.cast::<AtAnyAddress<Self>>()).0 }
+                unsafe { (*from.cast::<Unaligned<Self>>()).0 }
             }
 
             #[inline(always)]
             unsafe fn store(self, to: *mut $elem) {
                 // SAFETY: the caller's promise.
-                unsafe { (*to.cast::<AtAnyAddress<Self>>()).0 = self }
+                unsafe { (*to.cast::<Unaligned<Self>>()).0 = self }
             }
 
             #[inline(always)]

@@ -8,16 +8,16 @@ use crate::scalar::{Num, Real};
 use crate::scan::norm::{RootMeanSquare, Standardize, count, length};
 use num_traits::{Float, NumCast};
 
-/// Lines that lie one behind the other: what was worked on, and what that yielded.
+/// Lines that lie one behind the other: the operand, and the results.
 #[derive(Clone, Copy)]
-pub(crate) struct PulledLines<'a, T> {
-    /// What was worked on, if [the work needs it](needs_input); else nothing.
+pub(crate) struct ForwardLines<'a, T> {
+    /// The operand, if [the pull-back needs it](needs_input); else nothing.
     pub x: &'a [T],
-    /// What that yielded.
+    /// The results.
     pub y: &'a [T],
     /// How many elements a line has.
     pub len: usize,
-    /// What was done.
+    /// The work.
     pub work: LineWork,
 }
 
@@ -26,13 +26,13 @@ pub(crate) fn needs_input(work: LineWork) -> bool {
     !matches!(work, LineWork::Softmax { .. })
 }
 
-/// Makes the cotangents of what was yielded those of what was worked on.
+/// Replaces the cotangents of the results by those of the operand.
 ///
 /// # Panics
 ///
 /// If there are not whole lines of all operands.
-pub(crate) fn pull_back<T: Real>(lines: PulledLines<'_, T>, cotangents: &mut [T]) {
-    let PulledLines { x, y, len, .. } = lines;
+pub(crate) fn pull_back<T: Real>(lines: ForwardLines<'_, T>, cotangents: &mut [T]) {
+    let ForwardLines { x, y, len, .. } = lines;
     let all = y.len();
     assert!(len > 0 && all.is_multiple_of(len) && cotangents.len() == all, "the lines are whole");
     assert!(!needs_input(lines.work) || x.len() == all, "the lines are whole");
@@ -40,22 +40,22 @@ pub(crate) fn pull_back<T: Real>(lines: PulledLines<'_, T>, cotangents: &mut [T]
     let parts = cotangents.chunks_mut(part).enumerate().map(|(at, dy)| {
         let range = at * part..at * part + dy.len();
         let x = if x.is_empty() { x } else { &x[range.clone()] };
-        PulledTask { lines: PulledLines { x, y: &y[range], ..lines }, dy }
+        PullBackTask { lines: ForwardLines { x, y: &y[range], ..lines }, dy }
     });
     threads::each(parts.collect(), dispatch);
 }
 
-struct PulledTask<'a, 'o, T> {
-    lines: PulledLines<'a, T>,
+struct PullBackTask<'a, 'o, T> {
+    lines: ForwardLines<'a, T>,
     dy: &'o mut [T],
 }
 
-impl<T: Real> Task for PulledTask<'_, '_, T> {
+impl<T: Real> Task for PullBackTask<'_, '_, T> {
     type Out = ();
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let PulledLines { x, y, len, work } = self.lines;
+        let ForwardLines { x, y, len, work } = self.lines;
         for (at, dy) in self.dy.chunks_exact_mut(len).enumerate() {
             let line = at * len..(at + 1) * len;
             let y = &y[line.clone()];

@@ -39,14 +39,14 @@ pub fn gradients(
     let targets: Vec<u64> = by.iter().map(|node| node.id).collect();
     let roots: Vec<Arc<Node>> = outputs.iter().filter_map(|(output, _)| output.node().cloned()).collect();
     let own: Vec<u64> = own.iter().map(|node| node.id).collect();
-    let reach = StepsBetween::of(&roots, &targets, &own);
+    let between = StepsBetween::of(&roots, &targets, &own);
     let recorded =
-        always_record || reach.others || outputs.iter().any(|(_, cotangent)| cotangent.node().is_some());
+        always_record || between.others || outputs.iter().any(|(_, cotangent)| cotangent.node().is_some());
     // The parts of the gradient of each node, the last step first, and the place of a step that they come from.
     let mut open: BTreeMap<u64, (Arc<Node>, Arc<dyn Held>, Vec<Part>, Origin)> = BTreeMap::new();
     for (output, cotangent) in &outputs {
         let Some(node) = output.node() else { continue };
-        if !reach.is_on_way(node.id) {
+        if !between.is_on_way(node.id) {
             continue;
         }
         let sizes = [node.len];
@@ -59,7 +59,7 @@ pub fn gradients(
     drop((outputs, roots));
     let mut found = BTreeMap::new();
     while let Some((id, (node, value, parts, from))) = open.pop_last() {
-        let is_on_way = |id| reach.is_on_way(id);
+        let is_on_way = |id| between.is_on_way(id);
         let pulled_parts = match &node.step {
             NodeStep::Rule(rule) if !recorded && !targets.contains(&id) => {
                 let _explained = Backward::of(node.origin);
@@ -87,7 +87,7 @@ pub fn gradients(
         };
         let (sources, origin) = (node.sources(), node.origin);
         for (node, part) in pulled {
-            if !reach.is_on_way(node.id) {
+            if !between.is_on_way(node.id) {
                 continue;
             }
             if let Some(entry) = open.get_mut(&node.id) {
@@ -99,7 +99,7 @@ pub fn gradients(
             open.insert(node.id, (node, value, vec![part], origin));
         }
     }
-    Ok(Gradients { found, depend_on_others: reach.others })
+    Ok(Gradients { found, depend_on_others: between.others })
 }
 
 /// The parts that a step adds to the requested gradients of its operands.
@@ -178,7 +178,7 @@ struct StepsBetween {
 impl StepsBetween {
     fn of(roots: &[Arc<Node>], targets: &[u64], own: &[u64]) -> Self {
         let least = targets.iter().chain(own).copied().min().unwrap_or(u64::MAX);
-        let mut reach = StepsBetween { on_way: BTreeMap::new(), others: false };
+        let mut between = StepsBetween { on_way: BTreeMap::new(), others: false };
         // Each step once, after those that it reads.
         let mut open: Vec<(&Arc<Node>, bool)> = roots.iter().map(|node| (node, false)).collect();
         while let Some((node, done)) = open.pop() {
@@ -187,27 +187,27 @@ impl StepsBetween {
                     || node
                         .inputs()
                         .iter()
-                        .any(|input| reach.on_way.get(&input.id).copied().unwrap_or(false));
-                reach.on_way.insert(node.id, own);
+                        .any(|input| between.on_way.get(&input.id).copied().unwrap_or(false));
+                between.on_way.insert(node.id, own);
                 continue;
             }
-            if reach.on_way.contains_key(&node.id) {
+            if between.on_way.contains_key(&node.id) {
                 continue;
             }
-            reach.on_way.insert(node.id, false);
+            between.on_way.insert(node.id, false);
             let is_own = targets.contains(&node.id) || own.contains(&node.id);
             let is_variable = matches!(node.step, NodeStep::Variable(_));
             // A step before all own variables is traced because of others. A variable after them is of a call within the function, which has ended: it is a constant.
             let of_others = !is_own && node.id < least;
             // An own variable with operands stands for a tensor that others trace.
-            reach.others |= of_others || is_own && !is_variable;
+            between.others |= of_others || is_own && !is_variable;
             if of_others || !is_own && is_variable {
                 continue;
             }
             open.push((node, true));
             open.extend(node.inputs().into_iter().map(|input| (input, false)));
         }
-        reach
+        between
     }
 
     fn is_on_way(&self, node: u64) -> bool {

@@ -87,10 +87,10 @@ pub(super) fn sum_of<T: ProgramOutput + Real>(parts: &[Part], len: usize) -> Res
     let mut out: Option<Vec<T>> = None;
     let gathered = parts.iter().map(gathered::<T>).collect::<Result<SmallVec<[Option<Part>; 4]>, Error>>()?;
     // Parts that write all elements come first: nothing has to be zero then.
-    let mut order: SmallVec<[&Part; 4]> =
-        parts.iter().zip(&gathered).map(|(part, gathered)| gathered.as_ref().unwrap_or(part)).collect();
-    sort_few(&mut order, |part| !covers(&part.place, &part.field.sizes, len));
-    for part in order {
+    let parts = parts.iter().zip(&gathered).map(|(part, gathered)| gathered.as_ref().unwrap_or(part));
+    let (first, others): (SmallVec<[&Part; 4]>, SmallVec<[&Part; 4]>) =
+        parts.partition(|part| covers(&part.place, &part.field.sizes, len));
+    for part in first.into_iter().chain(others) {
         if part.field.sizes.contains(&0) {
             continue;
         }

@@ -35,7 +35,7 @@ use kernels::scalar::Num;
 use smallvec::SmallVec;
 
 /// A result of elements `U` with the axes `O`, from operands `L` of elements `T`.
-pub type EinsumOutput<U, O, T, L> =
+pub type PatternOutput<U, O, T, L> =
     <<O as OutRank<<L as Args<T>>::Rest>>::Rank as ResultOf<U, <L as Args<T>>::Dims>>::Out;
 
 /// `out[output] = sum over all other axes of the product of the operands`
@@ -48,7 +48,7 @@ pub fn einsum<O, T: Num, L: Args<T>>(
     pattern: &'static Pattern,
     operands: L,
     given: &[GivenSize],
-) -> Result<EinsumOutput<T, O, T, L>, DimError>
+) -> Result<PatternOutput<T, O, T, L>, DimError>
 where
     O: OutRank<L::Rest>,
     O::Rank: ResultOf<T, L::Dims>,

@@ -121,7 +121,7 @@ pub trait Values {
 #[derive(Debug)]
 pub struct ArrayElements<'a, T> {
     /// The elements along the axes.
-    pub(super) held: LentOrBuilt<'a, T>,
+    pub(super) held: BorrowedOrOwned<'a, T>,
     /// The axes, that of the list first.
     pub(super) axes: Axes,
     /// The arrays of a list, if the list is not one array in memory.
@@ -133,24 +133,24 @@ pub struct ArrayElements<'a, T> {
 /// Elements that are borrowed, or were put together of a list.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
-pub enum LentOrBuilt<'a, T> {
+pub enum BorrowedOrOwned<'a, T> {
     Borrowed(Elements<'a, T>),
-    Together(Vec<T>),
+    Owned(Vec<T>),
 }
 
-impl<T> LentOrBuilt<'_, T> {
+impl<T> BorrowedOrOwned<'_, T> {
     /// The elements, for plans and kernels.
     #[inline]
     pub(super) fn elements(&self) -> Elements<'_, T> {
         match self {
-            LentOrBuilt::Borrowed(elements) => *elements,
-            LentOrBuilt::Together(data) => Elements::of_slice(data),
+            BorrowedOrOwned::Borrowed(elements) => *elements,
+            BorrowedOrOwned::Owned(data) => Elements::of_slice(data),
         }
     }
 }
 
 /// An array of a list, with its axes.
-pub(super) type ListItem<'a, T> = (LentOrBuilt<'a, T>, Axes);
+pub(super) type ListItem<'a, T> = (BorrowedOrOwned<'a, T>, Axes);
 
 /// The arrays of a list.
 #[doc(hidden)]
@@ -176,7 +176,7 @@ impl<'a, T> ArrayElements<'a, T> {
     /// Elements along axes.
     #[inline]
     pub(super) fn new((elements, axes): (Elements<'a, T>, Axes)) -> Self {
-        ArrayElements { held: LentOrBuilt::Borrowed(elements), axes, list: None, fault: None }
+        ArrayElements { held: BorrowedOrOwned::Borrowed(elements), axes, list: None, fault: None }
     }
 
     /// A list of arrays.
@@ -187,7 +187,7 @@ impl<'a, T> ArrayElements<'a, T> {
             axes.extend_from_slice(own);
         }
         ArrayElements {
-            held: LentOrBuilt::Borrowed(Elements::of_slice(&[])),
+            held: BorrowedOrOwned::Borrowed(Elements::of_slice(&[])),
             axes,
             list: Some(items),
             fault: None,
@@ -197,7 +197,7 @@ impl<'a, T> ArrayElements<'a, T> {
     /// Whether nothing is owned here.
     #[inline]
     pub(super) fn is_lent(&self) -> bool {
-        matches!(self.held, LentOrBuilt::Borrowed(_))
+        matches!(self.held, BorrowedOrOwned::Borrowed(_))
             && self.list.is_none()
             && self.fault.is_none()
             && !self.axes.spilled()
@@ -332,7 +332,7 @@ impl<T: Element> ArrayElements<'_, T> {
             }
         }
         self.axes.iter_mut().zip(row_major(&sizes)).for_each(|(axis, stride)| axis.stride = stride);
-        self.held = LentOrBuilt::Together(data);
+        self.held = BorrowedOrOwned::Owned(data);
         Ok(())
     }
 }
@@ -514,7 +514,7 @@ impl<T: Element, S: Data<Elem = T>, D: crate::bind::source::NdRank<Rank: AnyRank
     fn list(items: &[Self]) -> ArrayElements<'_, T> {
         let item = |item| {
             let (elements, axes) = elements(item);
-            (LentOrBuilt::Borrowed(elements), axes)
+            (BorrowedOrOwned::Borrowed(elements), axes)
         };
         ArrayElements::list(ListItems::Own(items.iter().map(item).collect()))
     }

@@ -3,7 +3,7 @@
 use super::args::{Args, End, ValueList, lay_out, unify};
 use super::data::{GivenSize, Pattern};
 use super::direct::BoundPattern;
-use super::einsum::{EinsumOutput, too_large};
+use super::einsum::{PatternOutput, too_large};
 use super::input::Values;
 use super::join::{self, needs_joining};
 use super::layout::PatternLayout;
@@ -33,7 +33,7 @@ pub fn rearrange<O, T, L>(
     pattern: &'static Pattern,
     operands: L,
     given: &[GivenSize],
-) -> Result<EinsumOutput<T, O, T, L>, DimError>
+) -> Result<PatternOutput<T, O, T, L>, DimError>
 where
     T: Element,
     L: Args<T>,
@@ -50,7 +50,7 @@ fn rearrange_of<O, T, L>(
     pattern: &'static Pattern,
     values: &L::Values,
     given: &[GivenSize],
-) -> Result<EinsumOutput<T, O, T, L>, DimError>
+) -> Result<PatternOutput<T, O, T, L>, DimError>
 where
     T: Element,
     L: Args<T>,
@@ -126,7 +126,7 @@ pub fn reduce<O, T, L, V, Q: Reduction<T>>(
     reduction: Q,
     operands: L,
     given: &[GivenSize],
-) -> Result<EinsumOutput<Q::Out, O, T, L>, DimError>
+) -> Result<PatternOutput<Q::Out, O, T, L>, DimError>
 where
     T: Element,
     L: Args<T, Values = (V, End)>,
@@ -145,7 +145,7 @@ fn reduce_of<O, T, L, V, Q: Reduction<T>>(
     reduction: Q,
     values: &mut (V, End),
     given: &[GivenSize],
-) -> Result<EinsumOutput<Q::Out, O, T, L>, DimError>
+) -> Result<PatternOutput<Q::Out, O, T, L>, DimError>
 where
     T: Element,
     L: Args<T, Values = (V, End)>,
@@ -230,7 +230,7 @@ pub fn reduce_by<O, T: Element, U: Element, L: Args<T, Values = (V, End)>, V: Va
     operands: L,
     given: &[GivenSize],
     function: F,
-) -> Result<EinsumOutput<U, O, T, L>, DimError>
+) -> Result<PatternOutput<U, O, T, L>, DimError>
 where
     O: OutRank<L::Rest>,
     O::Rank: ResultOf<U, L::Dims>,

@@ -2,7 +2,7 @@
 
 use super::args::{Arg, End, unify};
 use super::data::{GivenSize, Pattern, Slot};
-use super::input::{ArrayElements, LentOrBuilt};
+use super::input::{ArrayElements, BorrowedOrOwned};
 use super::rank::{AnyRank, OutRank};
 use crate::error::DimError;
 use crate::storage::array::view;
@@ -39,7 +39,9 @@ pub fn rearrange_view<'a, O: OutRank<Rest>, T: Element, Rest: AnyRank>(
         let parts = loops.iter().map(|&axis| (layout.sizes[axis], row[axis]));
         axes.push(merged(parts).ok_or_else(|| apart(pattern))?);
     }
-    let LentOrBuilt::Borrowed(elements) = values.0.held else { unreachable!("only lists are put together") };
+    let BorrowedOrOwned::Borrowed(elements) = values.0.held else {
+        unreachable!("only lists are put together")
+    };
     Ok(view(elements, &axes))
 }
 

@@ -12,7 +12,7 @@ use crate::program::Register;
 use crate::program::interpreter::ProgramOutput;
 use crate::scalar::Real;
 use crate::scan;
-use crate::scan::pull::{PulledLines, needs_input, pull_back};
+use crate::scan::pull::{ForwardLines, needs_input, pull_back};
 use crate::trace::evaluate::{floats, mapped, stepped};
 use crate::trace::{Field, Held, Part, Rule, StridedPlace, Table, evaluate};
 use alloc::boxed::Box;
@@ -172,7 +172,7 @@ fn fused<T: ProgramOutput + Real>(
         copy
     };
     let len = rule.lines.iter().map(|&axis| rule.field.sizes[axis]).product();
-    let mut pull = |x: &[T]| pull_back(PulledLines { x, y: &y[..], len, work: rule.work }, &mut dy);
+    let mut pull = |x: &[T]| pull_back(ForwardLines { x, y: &y[..], len, work: rule.work }, &mut dy);
     match rule.field.lying::<T>(&rule.order) {
         _ if !needs_input(rule.work) => pull(&[]),
         Some((buffer, start)) => pull(&buffer[start..][..y.len()]),
