@@ -58,7 +58,7 @@ fn cotangents_of_others_stay() {
     for (name, work) in works {
         let dy = tensor([2, 5, 3], 2);
         let before = elements(&dy);
-        let (y, pull) = vjp(|x| work(x), &x);
+        let (y, pull) = vjp(work, &x);
         let (first, second) = (pull(&dy), pull(&dy));
         assert_eq!(elements(&dy), before, "{name}");
         assert_eq!(elements(&first), elements(&second), "{name}");
