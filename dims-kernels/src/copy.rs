@@ -129,14 +129,14 @@ pub unsafe fn copy_between<T: Copy + 'static>(
         return;
     }
     let source = origin.wrapping_offset(row.offset);
-    let (strides, numbers) = (row.strides, is_number::<T>());
+    let (strides, are_numbers) = (row.strides, is_number::<T>());
     // (Conditions are constants, so rustc compiles none of the branches that are not taken.)
     macro_rules! as_words {
         ($($word:ty, $copy:ident;)*) => {$(
             if const { is_like::<T, $word>() } {
                 // SAFETY: the words are as large as the elements and aligned as they are, and may be uninitialised where those have
                 // padding; the rest is the caller's promise.
-                return unsafe { $copy(source.cast(), strides, target.cast(), result, sizes, numbers) };
+                return unsafe { $copy(source.cast(), strides, target.cast(), result, sizes, are_numbers) };
             }
         )*};
     }
@@ -148,7 +148,7 @@ pub unsafe fn copy_between<T: Copy + 'static>(
         [u32; 2], copy_2x4;
         [u64; 2], copy_2x8;
     }
-    dispatch(BlockedCopy { source, strides, target, result, sizes });
+    dispatch(BlockedCopy { source, strides, target, result, sizes, are_numbers });
 }
 
 /// Whether elements can be moved as if they were words of the type `W`.
@@ -162,21 +162,16 @@ macro_rules! word_copies {
     ($($copy:ident $word:ty;)*) => {$(
         /// # Safety
         ///
-        /// As for [`copy_between`]; no loop is empty, and all bytes of the source's words are initialised if they are those of `numbers`.
+        /// As for [`copy_between`]; no loop is empty, and all bytes of the source's words are initialised if they `are_numbers`.
         unsafe fn $copy(
             source: *const MaybeUninit<$word>,
             strides: &[isize],
             target: *mut MaybeUninit<$word>,
             result: &[isize],
             sizes: &[usize],
-            numbers: bool,
+            are_numbers: bool,
         ) {
-            if numbers {
-                let (source, target) = (source.cast::<$word>(), target.cast::<$word>());
-                dispatch(BlockedCopy { source, strides, target, result, sizes });
-            } else {
-                dispatch(BlockedCopy { source, strides, target, result, sizes });
-            }
+            dispatch(BlockedCopy { source, strides, target, result, sizes, are_numbers });
         }
     )*};
 }

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 /// from there, and the first writes would have left the caches before the last.
 const STREAMED: usize = 8 << 20;
 
-/// Whether all bytes of an element are part of its value, which [`stream`] asks for.
+/// Whether the elements are numbers of 4 or 8 bytes, all of which have values, as [`stream`] and the transposition in registers ask for.
 pub(super) fn is_number<T: 'static>() -> bool {
     let own = TypeId::of::<T>();
     cfg!(all(target_arch = "x86_64", target_feature = "sse2"))
@@ -67,6 +67,8 @@ pub(super) struct BlockedCopy<'n, T> {
     pub(super) target: *mut T,
     pub(super) result: &'n [isize],
     pub(super) sizes: &'n [usize],
+    /// Whether the elements are [numbers](is_number). (It is no part of the type: words of one size are copied by the same code, whatever they are.)
+    pub(super) are_numbers: bool,
 }
 
 /// A matrix of elements that is copied: `rows` lines of the result, each `columns` neighbours long.
@@ -79,6 +81,7 @@ struct MatrixBlock<T> {
     target_column: isize,
     rows: usize,
     columns: usize,
+    are_numbers: bool,
 }
 
 impl<T: Copy + 'static> Task for BlockedCopy<'_, T> {
@@ -86,7 +89,7 @@ impl<T: Copy + 'static> Task for BlockedCopy<'_, T> {
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let BlockedCopy { source, strides, target, result, sizes: loops } = self;
+        let BlockedCopy { source, strides, target, result, sizes: loops, are_numbers } = self;
         let last = loops.len() - 1;
         // Besides the innermost loop of the result, the one along which the source has neighbours.
         let near = (0..last)
@@ -103,7 +106,7 @@ impl<T: Copy + 'static> Task for BlockedCopy<'_, T> {
             (1, 0, 0)
         };
         let bytes = loops.iter().product::<usize>().saturating_mul(size_of::<T>());
-        let streams = bytes >= STREAMED && is_number::<T>();
+        let streams = bytes >= STREAMED && are_numbers;
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, sizes.len());
         let mut odometer = Odometer::new(&sizes);
         while !odometer.is_done() {
@@ -122,6 +125,7 @@ impl<T: Copy + 'static> Task for BlockedCopy<'_, T> {
                 target_column: if loops[last] == 1 { 1 } else { result[last] },
                 rows,
                 columns: loops[last],
+                are_numbers,
             };
             // SAFETY: rows and columns are loops of the nest: the source's elements are valid, by the contract of `copy`, and
             // the target's are places of the result.
@@ -300,7 +304,7 @@ impl<T: Copy + 'static> MatrixBlock<T> {
             let (place, step) =
                 if STREAM { (transposed.as_mut_ptr().cast(), B as isize) } else { (to, self.target_row) };
             #[cfg(x86_vectors)]
-            let is_done = crate::copy::vectors::transpose(&lines, place, step);
+            let is_done = self.are_numbers && crate::copy::vectors::transpose(&lines, place, step);
             #[cfg(not(x86_vectors))]
             let is_done = false;
             if !is_done {

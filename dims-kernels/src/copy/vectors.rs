@@ -1,26 +1,25 @@
 //! Squares that are transposed in the registers of AVX2, of numbers of 4 or 8 bytes.
 
-use crate::copy::blocks::is_number;
 use crate::machine::isa::{Level, level};
 use crate::machine::vector::Vector;
 use core::arch::x86_64::{__m256, __m256d};
 
-/// Writes the columns of a square to lines that are `step` apart, if the elements and the machine are such. Returns whether it did.
+/// Writes the columns of a square of numbers to lines that are `step` apart, if their size and the machine are such. Returns whether it did.
 ///
 /// # Safety
 ///
-/// All lines are valid for writes.
+/// All lines are valid for writes; all bytes of the elements have values.
 #[inline(always)]
-pub(super) unsafe fn transpose<T: 'static, const B: usize>(
+pub(super) unsafe fn transpose<T, const B: usize>(
     square: &[[T; B]; B],
     to: *mut T,
     step: isize,
 ) -> bool {
-    if !is_number::<T>() || !matches!(size_of::<T>(), 4 | 8) || step <= 0 || level() == Level::Baseline {
+    if !matches!(size_of::<T>(), 4 | 8) || step <= 0 || level() == Level::Baseline {
         return false;
     }
     let square = square.as_ptr();
-    // SAFETY: the machine has AVX2; the elements are numbers, as large as those of the vectors; the rest is the
+    // SAFETY: the machine has AVX2; the elements are as large as those of the vectors; the rest is the
     // caller's promise.
     unsafe {
         if size_of::<T>() == 4 {

@@ -373,7 +373,7 @@ impl PackedBlock<'_> {
                     ($($height:literal)*) => {
                         match rows.len() {
                             // SAFETY: the caller's promise; the tile has so many rows.
-                            $($height if $height <= V::MR => unsafe {
+                            $($height if const { $height <= V::MR } => unsafe {
                                 run_tile::<V>(PanelTileOf::<V, $height> { tile: &tile, c });
                             },)*
                             _ => unreachable!("a tile has a row at least, and at most `MR`"),

@@ -10,7 +10,7 @@ macro_rules! each_row {
         each_row!($row of $rows => $block; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
     };
     ($row:ident of $rows:ident => $block:block; $($number:literal)*) => {
-        $(if $number < $rows {
+        $(if const { $number < $rows } {
             const $row: usize = $number;
             $block
         })*

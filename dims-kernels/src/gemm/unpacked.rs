@@ -124,10 +124,11 @@ unsafe fn first_tile<V: Vector>(
     // SAFETY: the elements of the mask are columns of the matrices; the rest is the caller's promise.
     unsafe {
         let (tile, mask) = (DirectTile::new(product, 0, column), V::first(count));
-        match V::MR {
-            6 => run_tile::<V>(DirectTileOf::<V, 2, 6> { tile: &tile, mask, packed: Some(packed) }),
-            12 => run_tile::<V>(DirectTileOf::<V, 2, 12> { tile: &tile, mask, packed: Some(packed) }),
-            _ => unreachable!("there are vectors of two lengths"),
+        if const { V::MR == 6 } {
+            run_tile::<V>(DirectTileOf::<V, 2, 6> { tile: &tile, mask, packed: Some(packed) });
+        } else {
+            const { assert!(V::MR == 6 || V::MR == 12, "there are vectors of two lengths") };
+            run_tile::<V>(DirectTileOf::<V, 2, 12> { tile: &tile, mask, packed: Some(packed) });
         }
     }
 }
@@ -157,7 +158,7 @@ unsafe fn strip<V: Vector, const W: usize>(
             ($($height:literal)*) => {
                 match height {
                     // SAFETY: the caller's promise; the tile has so many rows.
-                    $($height if $height * W <= V::ACCUMULATORS => unsafe {
+                    $($height if const { $height * W <= V::ACCUMULATORS } => unsafe {
                         run_tile::<V>(DirectTileOf::<V, W, $height> { tile: &tile, mask, packed: None });
                     },)*
                     _ => unreachable!("a tile has a row at least, and at most `MAX_MR`"),
@@ -236,7 +237,7 @@ impl<T: Copy> DirectTile<T> {
             let mut done = 0;
             macro_rules! line {
                 ($at:literal) => {
-                    if W == 1 {
+                    if const { W == 1 } {
                         // (One line to each advance, so `$at` is 0.)
                         let right = V::load_part(b, mask);
                         each_row!(I of R => {
@@ -255,7 +256,7 @@ impl<T: Copy> DirectTile<T> {
                 };
             }
             // Four rows of the right matrix to each advance of the pointers: fewer instructions, as two threads of a core share the decoder.
-            if W == 2 && a_step == 1 {
+            if const { W == 2 } && a_step == 1 {
                 while done + 4 <= depth {
                     line!(0);
                     line!(1);
@@ -273,14 +274,14 @@ impl<T: Copy> DirectTile<T> {
                 let to = c.wrapping_offset(I as isize * c_row);
                 let last = to.wrapping_add((W - 1) * V::LEN);
                 if accumulate {
-                    if W == 2 {
+                    if const { W == 2 } {
                         first[I] = first[I].plus(V::load(to));
                         second[I] = second[I].plus(V::load_part(last, mask));
                     } else {
                         first[I] = first[I].plus(V::load_part(last, mask));
                     }
                 }
-                if W == 2 {
+                if const { W == 2 } {
                     first[I].store(to);
                     second[I].store_part(last, mask);
                 } else {

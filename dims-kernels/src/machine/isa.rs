@@ -168,36 +168,54 @@ fn detect() -> Level {
 /// Runs the task with the best instructions that this machine has.
 ///
 /// Without optimization there are no vectors, so a task is compiled once, for the baseline: two more copies of each would take time to build, and gain none.
-///
-/// (It is never inlined, so that there is one copy of a task for each instruction set, however often it is dispatched.)
-#[inline(never)]
+#[inline(always)]
 pub fn dispatch<W: Task>(task: W) -> W::Out {
-    if cfg!(unoptimized) {
-        return task.run::<Baseline>();
-    }
-    #[cfg(x86_vectors)]
-    {
-        #[target_feature(enable = "avx2,fma")]
-        unsafe fn with_avx2<W: Task>(task: W) -> W::Out {
-            task.run::<Fused>()
+    task.dispatch()
+}
+
+/// The copies of a task. They are methods because rustc puts a method into the codegen unit of its type's module. Were they generic functions,
+/// all tasks would be in the unit of this module, and one thread would compile them.
+trait Copies: Task + Sized {
+    /// (It is never inlined, so that there is one copy of a task for each instruction set, however often it is dispatched.)
+    #[inline(never)]
+    fn dispatch(self) -> Self::Out {
+        if cfg!(unoptimized) {
+            return self.run::<Baseline>();
         }
-        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-        unsafe fn with_avx512<W: Task>(task: W) -> W::Out {
-            task.run::<Fused>()
-        }
+        #[cfg(x86_vectors)]
         match level() {
-            Level::Avx512 if W::WIDE && (!W::WAITS || params().wide_waits) => {
+            Level::Avx512 if Self::WIDE && (!Self::WAITS || params().wide_waits) => {
                 // SAFETY: the machine has the features.
-                return unsafe { with_avx512(task) };
+                return unsafe { self.with_avx512() };
             }
             // SAFETY: the machine has the features: those with AVX-512 have AVX2 and FMA.
-            Level::Avx512 | Level::Avx2 => return unsafe { with_avx2(task) },
+            Level::Avx512 | Level::Avx2 => return unsafe { self.with_avx2() },
             Level::Baseline => {}
         }
+        #[cfg(all(feature = "std", target_arch = "aarch64"))]
+        let out = self.run::<Fused>();
+        #[cfg(not(all(feature = "std", target_arch = "aarch64")))]
+        let out = self.run::<Baseline>();
+        out
     }
-    #[cfg(all(feature = "std", target_arch = "aarch64"))]
-    let out = task.run::<Fused>();
-    #[cfg(not(all(feature = "std", target_arch = "aarch64")))]
-    let out = task.run::<Baseline>();
-    out
+
+    /// # Safety
+    ///
+    /// The machine has the features.
+    #[cfg(x86_vectors)]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn with_avx2(self) -> Self::Out {
+        self.run::<Fused>()
+    }
+
+    /// # Safety
+    ///
+    /// The machine has the features.
+    #[cfg(x86_vectors)]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+    unsafe fn with_avx512(self) -> Self::Out {
+        self.run::<Fused>()
+    }
 }
+
+impl<W: Task> Copies for W {}

@@ -563,14 +563,17 @@ pub(crate) fn product(
         order: &[usize],
         reduced: &[usize],
     ) -> Result<Arc<dyn Held>, Error> {
-        let memories = HeldMemories::of(field);
         let volume = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
         let (len, count) = (volume(order), volume(reduced));
-        let nest = Nest::reduce(&field.sizes, order, reduced, &rows(field));
-        let sources = memories.sources(field);
-        let lower = |nest| Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest));
-        let (work, to) = (len.saturating_mul(count), Destination::New(len));
-        let data = reduce(&nest, &mut NestParts::new(), lower, work, to, count, reducers::Prod)?;
+        // (The factors are written down first, so that no loop is compiled that multiplies the values of programs: products are rare.)
+        let all: Order = order.iter().chain(reduced).copied().collect();
+        let factors = mapped::<T>(field, &all)?;
+        let mut rows = Rows::new(field.sizes.len());
+        rows.push().copy_from_slice(&StridedPlace::contiguous(&field.sizes, &all).strides);
+        let nest = Nest::reduce(&field.sizes, order, reduced, &rows);
+        // SAFETY: each position of the loops is one of the factors, which lie contiguously in the order of the loops.
+        let memory = unsafe { ReduceInput::new(Elements::of_slice(&factors), &nest, len.saturating_mul(count), count) };
+        let data = T::prod_memory(SEAL, memory, Destination::New(len))?;
         Ok(Buffer::from(data).held())
     }
     floats!(dtype, of(field, order, reduced))

@@ -135,7 +135,7 @@ impl<T: Copy> RowBlock<T> {
         let mut column = 0;
         // SAFETY: the columns of the vectors, or of the mask, are columns of the matrix; there is room for whole vectors of sums.
         unsafe {
-            if (M + 1) * 2 <= V::ACCUMULATORS {
+            if const { (M + 1) * 2 <= V::ACCUMULATORS } {
                 while column + 2 * V::LEN <= self.count {
                     let prefetched = self.prefetched(column, R);
                     self.vectors::<V, M, R, 2>(b, column, prefetched, left, row == 0, V::first(V::LEN));

@@ -58,10 +58,12 @@ pub(super) unsafe fn along<V: Vector, const M: usize>(product: &Product<V::Elem>
     // SAFETY: the columns lie in the matrices; the rest is the caller's promise.
     unsafe {
         while column + at_once <= n {
-            match at_once {
-                4 => lines_of.multiply::<M, 4>(column),
-                2 => lines_of.multiply::<M, 2>(column),
-                _ => lines_of.multiply::<M, 1>(column),
+            if const { lines_at_once::<V>(M) == 4 } {
+                lines_of.multiply::<M, 4>(column);
+            } else if const { lines_at_once::<V>(M) == 2 } {
+                lines_of.multiply::<M, 2>(column);
+            } else {
+                lines_of.multiply::<M, 1>(column);
             }
             column += at_once;
         }
