@@ -74,6 +74,12 @@ impl SumOffsets for &[(isize, isize)] {
     }
 }
 
+/// Whether products have blocks of all sizes. Those of integers have two, as the crate of each user compiles these loops for them, and most of them are counts.
+const fn has_all_blocks<T: Num>() -> bool {
+    // (Floats and complex numbers have a value there.)
+    T::DIVIDES_BY_ZERO
+}
+
 /// A small product, without packing.
 struct Small<T, S> {
     product: Product<T>,
@@ -90,10 +96,14 @@ impl<T: Num, S: SumOffsets> Task for Small<T, S> {
         unsafe {
             let mut column = 0;
             if self.product.b.col == 1 {
-                column = self.columns::<I, 16>(column);
+                if const { has_all_blocks::<T>() } {
+                    column = self.columns::<I, 16>(column);
+                }
                 column = self.columns::<I, 8>(column);
-                column = self.columns::<I, 4>(column);
-                column = self.columns::<I, 2>(column);
+                if const { has_all_blocks::<T>() } {
+                    column = self.columns::<I, 4>(column);
+                    column = self.columns::<I, 2>(column);
+                }
             }
             self.columns::<I, 1>(column);
         }
@@ -113,9 +123,11 @@ impl<T: Num, S: SumOffsets> Small<T, S> {
             let mut row = 0;
             // SAFETY: the rows and columns lie in the result; the rest is the caller's promise.
             unsafe {
-                while row + 8 <= self.product.m {
-                    self.block::<I, W, 8>(row, column);
-                    row += 8;
+                if const { has_all_blocks::<T>() } {
+                    while row + 8 <= self.product.m {
+                        self.block::<I, W, 8>(row, column);
+                        row += 8;
+                    }
                 }
                 while row + 4 <= self.product.m {
                     self.block::<I, W, 4>(row, column);

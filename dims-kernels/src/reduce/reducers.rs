@@ -130,6 +130,7 @@ impl<T: Ordered> Reducer<T> for Max {
     const NAME: &'static str = "max";
     type Acc = T;
     type Out = T;
+    const ALWAYS_BY_ROWS: bool = true;
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Max
     }
@@ -167,6 +168,7 @@ impl<T: Ordered> Reducer<T> for Min {
     const NAME: &'static str = "min";
     type Acc = T;
     type Out = T;
+    const ALWAYS_BY_ROWS: bool = true;
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Min
     }
@@ -216,6 +218,8 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for ArgExtremum<GREATEST> {
     type Out = usize;
     const COUNTS: bool = true;
     const AT_ONCE: bool = true;
+    // (With larger elements the other loops are the faster ones.)
+    const ALWAYS_BY_ROWS: bool = size_of::<T>() <= 4;
     #[inline(always)]
     fn start(&self) -> Self::Acc {
         (T::LOWEST, usize::MAX)

@@ -41,7 +41,8 @@ pub fn reduce_rows<K: Kernel, R: Reducer<K::Elem>>(
     faults: &mut Faults,
 ) -> bool {
     let last = nest.depth() - 1;
-    if last == nest.outer || nest.sizes.contains(&0) || !(K::GATHERS || is_far::<K::Elem>(nest)) {
+    let is_worthwhile = K::GATHERS || R::ALWAYS_BY_ROWS || is_far::<K::Elem>(nest);
+    if last == nest.outer || nest.sizes.contains(&0) || !is_worthwhile {
         return false;
     }
     dispatch(RowReduction { kernel, nest, count, reducer, out, faults })
@@ -245,18 +246,21 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
         // What crosses the end of a line of memory takes twice as long to come. So strips start with a line, where rows do not, but all of them
         // are as far from one; what lies before and behind is added in strips of its own that overlap them.
         let skipped = if len >= END && len * size_of::<T>() > PREFETCH_BYTES { self.until_line() } else { 0 };
-        if 0 < skipped && skipped < END {
-            let (mut first, mut last) = ([self.reducer.start(); END], [self.reducer.start(); END]);
+        let in_lines = 0 < skipped && skipped < END;
+        let (mut first, mut last) = ([self.reducer.start(); END], [self.reducer.start(); END]);
+        if in_lines {
             first.copy_from_slice(&accs[..END]);
             last.copy_from_slice(&accs[len - END..]);
             self.strip::<I, END>(0, len, &mut first);
-            self.strips::<I>(skipped, accs);
+        }
+        // (It is called once, as its code is most of a reduction's.)
+        let place = self.strips::<I>(if in_lines { skipped } else { 0 }, accs);
+        if in_lines {
             self.strip::<I, END>(len - END, len, &mut last);
             accs[..END].copy_from_slice(&first);
             accs[len - END..].copy_from_slice(&last);
             return;
         }
-        let place = self.strips::<I>(0, accs);
         if place == len {
             return;
         }

@@ -572,7 +572,9 @@ pub(crate) fn product(
         rows.push().copy_from_slice(&StridedPlace::contiguous(&field.sizes, &all).strides);
         let nest = Nest::reduce(&field.sizes, order, reduced, &rows);
         // SAFETY: each position of the loops is one of the factors, which lie contiguously in the order of the loops.
-        let memory = unsafe { ReduceInput::new(Elements::of_slice(&factors), &nest, len.saturating_mul(count), count) };
+        let memory = unsafe {
+            ReduceInput::new(Elements::of_slice(&factors), &nest, len.saturating_mul(count), count)
+        };
         let data = T::prod_memory(SEAL, memory, Destination::New(len))?;
         Ok(Buffer::from(data).held())
     }

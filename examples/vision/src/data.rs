@@ -6,7 +6,7 @@ use rand::Rng;
 use typed_dims::prelude::*;
 
 #[allow(clippy::len_without_is_empty)] // `read` refuses files without images
-#[path = "../../digits/data.rs"]
+#[path = "../../digits/src/data.rs"]
 mod digits;
 
 /// Rows and columns of an image in the file.

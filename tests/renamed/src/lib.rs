@@ -1,7 +1,7 @@
 //! Each macro, in a package that knows the library as `td`.
 
 #![deny(warnings)]
-#![cfg(test)]
+#![cfg(all(test, feature = "all"))]
 
 use td::einsum_path;
 use td::ndarray::array;

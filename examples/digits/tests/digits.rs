@@ -1,19 +1,12 @@
-//! The digits example: what its loader refuses, and that its network learns.
+//! Which files the loader refuses, and that the network learns.
 
-#[path = "../examples/digits/data.rs"]
-mod data;
-#[path = "../examples/digits/model.rs"]
-mod model;
-#[path = "../examples/digits/train.rs"]
-mod train;
-
-use data::Digits;
+use digits::data::Digits;
+use digits::train::{self, Options};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use train::Options;
 
 fn file(name: &str, bytes: &[u8]) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -64,7 +57,7 @@ fn what_is_not_gzip_is_refused() {
 
 #[test]
 fn a_file_that_ends_too_early_is_refused() {
-    let whole = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/digits.csv.gz")).unwrap();
+    let whole = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../data/digits.csv.gz")).unwrap();
     let path = file("early.csv.gz", &whole[..whole.len() / 2]);
     let message = Digits::read(&path).unwrap_err().to_string();
     let rest = message.strip_prefix(&format!("{}:", path.display())).unwrap();
@@ -103,7 +96,7 @@ fn too_few_images_are_refused() {
 
 #[test]
 fn training_is_deterministic_and_learns() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/digits.csv.gz");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../data/digits.csv.gz");
     let digits = Digits::read(Path::new(path)).unwrap();
     assert_eq!(digits.len(), 1797);
 

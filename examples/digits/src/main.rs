@@ -4,18 +4,15 @@
 //! cargo run --release --example digits -- --seed 1 --epochs 40 --hidden 256
 //! ```
 
-mod data;
-mod model;
-mod train;
-
 use clap::Parser;
-use data::{BadFile, Digits};
+use digits::data::{BadFile, Digits};
+use digits::model::Class;
+use digits::train::{self, Options, Outcome};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
-use train::{Options, Outcome};
 use typed_dims::prelude::*;
 
 /// Trains a network on one half of the UCI handwritten digits, and tests it on the other half.
@@ -26,7 +23,7 @@ struct Args {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Gzipped lines of 64 pixels and a class
-    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/digits.csv.gz"), hide_default_value = true)]
+    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../data/digits.csv.gz"), hide_default_value = true)]
     data: PathBuf,
     /// How often each image is shown
     #[arg(long, default_value_t = 40)]
@@ -97,10 +94,10 @@ impl Progress {
 fn report(Outcome { confusion, .. }: &Outcome) {
     let line =
         |cells: &mut dyn Iterator<Item = String>| cells.map(|cell| format!("{cell:>5}")).collect::<String>();
-    let classes = || 0..model::Class::SIZE;
+    let classes = || 0..Class::SIZE;
     println!("\nrows: the digit, columns: what it was read as\n");
     println!("      |{} | correct", line(&mut classes().map(|class| class.to_string())));
-    println!("------+{}-+--------", "-----".repeat(model::Class::SIZE));
+    println!("------+{}-+--------", "-----".repeat(Class::SIZE));
 
     dims!(truth, guess);
     let confusion = confusion.at((truth, guess));
