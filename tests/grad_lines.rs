@@ -115,6 +115,28 @@ fn running_products() {
     assert_eq!(dx.order(I), ndarray::array![1.0, 8.0, 0.0, 0.0]);
 }
 
+/// The products of the gradient are made in the order of the function's own, so they overflow where that does.
+#[test]
+fn products_of_large_and_small_numbers_have_gradients() {
+    let x: Tensor<f32, (I, J)> =
+        from_fn((I.of(16), J.of(64)), |(i, _)| if i % 2 == 0 { 1e30 } else { 1e-30 });
+    let dx = grad(|x| x.prod(I).sum(J), &x);
+    for (at, dx) in dx.order((I, J)).outer_iter().enumerate() {
+        let expected = if at % 2 == 0 { 1e-30 } else { 1e30 };
+        assert!(dx.iter().all(|dx| (dx / expected - 1.0_f32).abs() < 1e-5), "{at}: {dx}");
+    }
+}
+
+/// A factor that does not vary along some of the loops is not written out along these.
+#[test]
+fn products_of_broadcast_factors_have_gradients() {
+    let x = from_vec(I.of(3), vec![2.0, 3.0, 0.5]);
+    let dx = grad(|x| (x.view() * ones::<f64, _>(J.of(2))).prod(I).sum(J), &x);
+    assert_eq!(dx.order(I), ndarray::array![3.0, 2.0, 12.0]);
+    let dx = grad(|x| x.expand(J.of(2)).prod((I, J)).eval(), &x);
+    assert_eq!(dx.order(I), ndarray::array![9.0, 6.0, 36.0]);
+}
+
 #[test]
 fn equal_extremes_belong_to_the_last() {
     let x = from_vec(I.of(4), vec![1.0, 3.0, 3.0, 2.0]);

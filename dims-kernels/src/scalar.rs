@@ -294,7 +294,7 @@ macro_rules! integers {
     )*};
 }
 
-integers!(i8, i16, i32 compiled, i64 compiled, i128, isize, u8, u16, u32, u64, u128, usize compiled,);
+integers!(i8, i16, i32 compiled, i64 compiled, i128, isize compiled, u8, u16, u32, u64, u128, usize compiled,);
 
 macro_rules! signed_integers {
     ($($t:ident)*) => {$(

@@ -573,7 +573,8 @@ pub fn onnx_dims(input: TokenStream) -> TokenStream {
     call(input, onnx::expand)
 }
 
-#[doc = include_str!("../docs/load.md")]
+// (Its example reads a file of safetensors.)
+#[cfg_attr(any(not(doctest), feature = "safetensors"), doc = include_str!("../docs/load.md"))]
 #[proc_macro_derive(Load, attributes(load))]
 pub fn load(input: TokenStream) -> TokenStream {
     read(input.into(), |input| Ok(load::expand(&load::LoadInput::new(syn::parse2(input)?)?)))

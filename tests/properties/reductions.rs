@@ -248,6 +248,28 @@ fn of_special_numbers(line: &[f32]) {
     dims!(row, column);
     assert_eq!(columns.at((row, column)).argmax(row).order(column)[1], arg(line, true));
     assert_eq!(columns.at((row, column)).argmin(row).order(column)[1], arg(line, false));
+    // In strips of columns, from the start of a line of memory or not.
+    let few = &line[..line.len().min(260)];
+    for (width, skipped) in [(16, 0), (17, 1), (33, 0), (130, 0), (300, 0), (301, 1)] {
+        let is_special = |j: usize| j.is_multiple_of(7) || j + 1 == width;
+        let value = |(i, j)| if is_special(j) { few[i] } else { 0.5 };
+        let whole = ndarray::Array2::from_shape_fn((few.len(), width), value);
+        let columns = whole.slice(s![.., skipped..]);
+        dims!(row, column);
+        let x = columns.at((row, column));
+        let (greatest, least) = (x.argmax(row).order(column), x.argmin(row).order(column));
+        let (max, min) = (x.max(row).order(column), x.min(row).order(column));
+        for j in (0..width - skipped).filter(|&j| is_special(j + skipped)) {
+            assert_eq!((greatest[j], least[j]), (arg(few, true), arg(few, false)), "{width} {j}");
+            let alike = |found: f32, at: usize| found == few[at] || found.is_nan() && few[at].is_nan();
+            assert!(
+                alike(max[j], greatest[j]) && alike(min[j], least[j]),
+                "{width} {j}: {} {}",
+                max[j],
+                min[j]
+            );
+        }
+    }
     let (all, turned) = (columns.as_slice().expect("standard layout"), columns.t());
     assert_eq!(columns.at((row, column)).argmax((row, column)).order(()), arg(all, true));
     let turned: Vec<f32> = turned.iter().copied().collect();

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 /// from there, and the first writes would have left the caches before the last.
 const STREAMED: usize = 8 << 20;
 
-/// Whether the elements are numbers of 4 or 8 bytes, all of which have values, as [`stream`] and the transposition in registers ask for.
+/// Whether all bytes of the elements have values, as in numbers of 4 or 8 bytes: [`stream`] and the transposition in registers ask for it.
 pub(super) fn is_number<T: 'static>() -> bool {
     let own = TypeId::of::<T>();
     cfg!(all(target_arch = "x86_64", target_feature = "sse2"))
@@ -288,11 +288,12 @@ impl<T: Copy + 'static> MatrixBlock<T> {
 
     /// # Safety
     ///
-    /// The square lies in both matrices. If `STREAM`, elements are [numbers](is_number), and its lines in the result are lines of memory.
+    /// The square lies in both matrices. If `STREAM` or `are_numbers`, elements are [numbers](is_number), and its lines in the result are lines of memory.
     #[allow(clippy::needless_range_loop)] // a transposition reads best with both indices
     #[inline(always)]
     unsafe fn square<const B: usize, const STREAM: bool>(&self, row: usize, column: usize) {
-        // SAFETY: the square lies in both matrices; a row of the source's transpose is `B` neighbours (its row stride is 1).
+        // SAFETY: the square lies in both matrices; a row of the source's transpose is `B` neighbours (its row stride is 1). `transpose` is called for numbers only, all
+        // bytes of which have values.
         unsafe {
             let from = self.source.offset(row as isize + column as isize * self.source_column);
             let to = self.target.offset(row as isize * self.target_row + column as isize);

@@ -74,9 +74,9 @@ impl SumOffsets for &[(isize, isize)] {
     }
 }
 
-/// Whether products have blocks of all sizes. Those of integers have two, as the crate of each user compiles these loops for them, and most of them are counts.
+/// Whether products have blocks of all sizes: those of floats and complex numbers do. Integers have blocks of 8, 4 or 1 columns and of 4 rows or 1: each user's
+/// crate compiles these loops for them, and products of integers are rare.
 const fn has_all_blocks<T: Num>() -> bool {
-    // (Floats and complex numbers have a value there.)
     T::DIVIDES_BY_ZERO
 }
 
@@ -100,8 +100,8 @@ impl<T: Num, S: SumOffsets> Task for Small<T, S> {
                     column = self.columns::<I, 16>(column);
                 }
                 column = self.columns::<I, 8>(column);
+                column = self.columns::<I, 4>(column);
                 if const { has_all_blocks::<T>() } {
-                    column = self.columns::<I, 4>(column);
                     column = self.columns::<I, 2>(column);
                 }
             }

@@ -72,8 +72,8 @@ pub trait Reducer<T>: Copy {
     const COUNTS: bool = false;
     /// Whether [`line`](Reducer::line) combines neighbours faster than one step after the other does.
     const AT_ONCE: bool = false;
-    /// Whether reductions across rows in memory run in [loops of their own](rows) even if the elements lie in near caches. There a step that compares takes
-    /// several times as long in the other loops, whose states are in memory.
+    /// Whether reductions across rows in memory run in [loops of their own](rows) even if the elements lie in near caches. The other loops have their states in memory, where a
+    /// step that compares takes several times as long.
     const ALWAYS_BY_ROWS: bool = false;
     /// The state of neighbours, the first of which is the `first`th element.
     #[inline(always)]

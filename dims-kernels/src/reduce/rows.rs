@@ -1,6 +1,6 @@
 //! Reductions of whole rows that lie in memory: the sum of the rows of a matrix, or of those of a table that a list of numbers picks.
 //!
-//! What takes longest is to wait for them. Rows at computed places come in no order that the machine could guess, so their places are computed some
+//! To wait for far rows takes longer than to add them. Rows at computed places come in no order that the machine could guess, so their places are computed some
 //! rows ahead, in this element of the result or in the next ones, and the rows are prefetched. Then some rows at a time are added, a strip of
 //! each whose accumulators fill the registers. Of long rows there are fewer at a time, as each of them is a stream for the hardware prefetchers.
 
@@ -29,7 +29,7 @@ const PREFETCH_BYTES: usize = 1 << 10;
 /// The most elements of a row that are added at once.
 const MAX_STRIP: usize = 128;
 
-/// Reduces a nest whose innermost loop is kept, if the kernel can say where its rows lie; the result goes to `out`. Returns whether it could.
+/// Reduces a nest whose innermost loop is kept, if that is worthwhile and the kernel can say where its rows lie; the result goes to `out`. Returns whether it could.
 /// Where there is a fault, nothing is said of the result.
 #[inline(always)]
 pub fn reduce_rows<K: Kernel, R: Reducer<K::Elem>>(
@@ -41,11 +41,21 @@ pub fn reduce_rows<K: Kernel, R: Reducer<K::Elem>>(
     faults: &mut Faults,
 ) -> bool {
     let last = nest.depth() - 1;
-    let is_worthwhile = K::GATHERS || R::ALWAYS_BY_ROWS || is_far::<K::Elem>(nest);
-    if last == nest.outer || nest.sizes.contains(&0) || !is_worthwhile {
+    let has_rows = last > nest.outer && !nest.sizes.contains(&0);
+    if !has_rows
+        || !(K::GATHERS || is_far::<K::Elem>(nest) || (R::ALWAYS_BY_ROWS && has_strips(kernel, nest)))
+    {
         return false;
     }
     dispatch(RowReduction { kernel, nest, count, reducer, out, faults })
+}
+
+/// Whether the rows are neighbours in memory, and there are strips of them.
+#[inline(always)]
+fn has_strips<K: Kernel>(kernel: &K, nest: &Nest) -> bool {
+    let last = nest.depth() - 1;
+    let origin: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
+    nest.sizes[last] >= END && matches!(kernel.steps(&origin, last), Some((_, 1)))
 }
 
 /// A reduction of rows.

@@ -566,15 +566,21 @@ pub(crate) fn product(
         let volume = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
         let (len, count) = (volume(order), volume(reduced));
         // (The factors are written down first, so that no loop is compiled that multiplies the values of programs: products are rare.)
-        let all: Order = order.iter().chain(reduced).copied().collect();
+        let varies = |axis: usize| field.operands.iter().any(|own| own.place.varies(axis));
+        let all: Order = (0..field.sizes.len()).filter(|&axis| varies(axis)).collect();
         let factors = mapped::<T>(field, &all)?;
         let mut rows = Rows::new(field.sizes.len());
         rows.push().copy_from_slice(&StridedPlace::contiguous(&field.sizes, &all).strides);
         let nest = Nest::reduce(&field.sizes, order, reduced, &rows);
-        // SAFETY: each position of the loops is one of the factors, which lie contiguously in the order of the loops.
-        let memory = unsafe {
-            ReduceInput::new(Elements::of_slice(&factors), &nest, len.saturating_mul(count), count)
-        };
+        let work = len.saturating_mul(count);
+        note(|| Explained::Reduce {
+            reduction: "prod",
+            expression: "tensor".into(),
+            loops: StepLoops::new::<T>(&nest, len, threads::parts(work)),
+            count,
+        });
+        // SAFETY: each position of the loops is one of the factors, which lie contiguously in the order of the loops that they vary along.
+        let memory = unsafe { ReduceInput::new(Elements::of_slice(&factors), &nest, work, count) };
         let data = T::prod_memory(SEAL, memory, Destination::New(len))?;
         Ok(Buffer::from(data).held())
     }

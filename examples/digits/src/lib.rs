@@ -1,7 +1,133 @@
-//! A network of two layers in declared dims, trained on handwritten digits.
-//!
-//! [`model`] has the network, [`data`] the images, and [`train`] the training.
+//! The handwritten digits: images of 8 x 8 pixels, which are read from a file and divided into halves. (`main.rs` trains a network on them.)
 
-pub mod data;
-pub mod model;
-pub mod train;
+use flate2::read::MultiGzDecoder;
+use rand::Rng;
+use rand::seq::SliceRandom;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use typed_dims::prelude::*;
+
+dims! {
+    /// Images that are looked at together.
+    pub struct Example;
+    /// Pixels of an image, row by row.
+    pub struct Pixel = 64;
+    /// The digit that an image shows.
+    pub struct Class = 10;
+}
+
+/// Images, each pixel between 0 (white) and 1 (black).
+pub type Images = Tensor<f32, (Example, Pixel)>;
+/// The digit of each image: an index along [`Class`].
+pub type Labels = Tensor<isize, (Example,)>;
+
+/// The greatest value of a pixel in a file.
+const BLACK: u8 = 16;
+
+/// Images with what they show.
+#[derive(Debug)]
+pub struct Digits {
+    pixels: Array2<f32>,
+    classes: Array1<isize>,
+}
+
+impl Digits {
+    /// Reads a gzipped file of comma-separated lines: for each image its pixels, 0 to 16, and its class, 0 to 9.
+    pub fn read(path: &Path) -> Result<Self, BadFile> {
+        let bad = |line, what: String| BadFile { path: path.into(), line, what };
+        let file = File::open(path).map_err(|error| bad(None, error.to_string()))?;
+        let mut lines = csv::ReaderBuilder::new();
+        lines.has_headers(false).flexible(true).quoting(false);
+        let mut reader = lines.from_reader(MultiGzDecoder::new(file));
+
+        let (mut pixels, mut classes) = (Vec::new(), Vec::new());
+        let mut line = 0;
+        for record in reader.records() {
+            let record = record.map_err(|error| {
+                let after = Some(line).filter(|&line| line > 0);
+                let line = error.position().map(|at| at.line()).or(after);
+                bad(line, describe(&error))
+            })?;
+            line = record.position().map_or(line + 1, |at| at.line());
+            let bad = |what| bad(Some(line), what);
+            if record.len() != Pixel::SIZE + 1 {
+                return Err(bad(format!("{} columns, expected {}", record.len(), Pixel::SIZE + 1)));
+            }
+            for (column, text) in (1..).zip(&record) {
+                let limit = if column <= Pixel::SIZE { BLACK } else { Class::SIZE as u8 - 1 };
+                let value: u8 =
+                    text.trim().parse().ok().filter(|&value| value <= limit).ok_or_else(|| {
+                        let name = if column <= Pixel::SIZE { "pixel" } else { "class" };
+                        bad(format!(
+                            "column {column}: `{text}` is not a {name}, a whole number from 0 to {limit}"
+                        ))
+                    })?;
+                if column <= Pixel::SIZE {
+                    pixels.push(f32::from(value) / f32::from(BLACK));
+                } else {
+                    classes.push(isize::from(value));
+                }
+            }
+        }
+        if classes.len() < 2 {
+            return Err(bad(None, format!("{} images, expected at least 2", classes.len())));
+        }
+        let shape = (classes.len(), Pixel::SIZE);
+        let pixels = Array2::from_shape_vec(shape, pixels).expect("each line has as many pixels");
+        Ok(Digits { pixels, classes: classes.into() })
+    }
+
+    /// How many images there are.
+    #[allow(clippy::len_without_is_empty)] // `read` refuses files without images
+    pub fn len(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// The images of the given rows, with what they show.
+    pub fn batch(&self, rows: &[usize]) -> (Images, Labels) {
+        let rows = rows.at(Example);
+        (self.pixels.at((&rows, Pixel)).eval(), self.classes.at(&rows).eval())
+    }
+
+    /// All rows in random order, cut into two halves.
+    pub fn halves(&self, rng: &mut impl Rng) -> (Vec<usize>, Vec<usize>) {
+        let mut rows: Vec<usize> = (0..self.len()).collect();
+        rows.shuffle(rng);
+        let second = rows.split_off(self.len() / 2);
+        (rows, second)
+    }
+}
+
+fn describe(error: &csv::Error) -> String {
+    match error.kind() {
+        csv::ErrorKind::Io(error) => match error.kind() {
+            io::ErrorKind::InvalidInput => format!("not a gzip file ({error})"),
+            io::ErrorKind::UnexpectedEof => "not a whole gzip file: it ends too early".into(),
+            _ => format!("the gzip file cannot be read: {error}"),
+        },
+        csv::ErrorKind::Utf8 { .. } => "not text in UTF-8".into(),
+        _ => error.to_string(),
+    }
+}
+
+/// Why a file cannot be used, and where in it.
+#[derive(Debug)]
+pub struct BadFile {
+    path: PathBuf,
+    line: Option<u64>,
+    what: String,
+}
+
+impl fmt::Display for BadFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+impl std::error::Error for BadFile {}

@@ -4,15 +4,17 @@
 //! cargo run --release --example digits -- --seed 1 --epochs 40 --hidden 256
 //! ```
 
+mod model;
+mod train;
+
 use clap::Parser;
-use digits::data::{BadFile, Digits};
-use digits::model::Class;
-use digits::train::{self, Options, Outcome};
+use digits::{BadFile, Class, Digits};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
+use train::{Options, Outcome};
 use typed_dims::prelude::*;
 
 /// Trains a network on one half of the UCI handwritten digits, and tests it on the other half.

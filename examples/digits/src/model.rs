@@ -1,24 +1,14 @@
 //! A network of two layers. Every tensor has its dims in its type, and the gradient of a network is a network.
 
+use digits::{Class, Example, Images, Labels, Pixel};
 use rand::Rng;
 use typed_dims::grad::value_and_grad;
 use typed_dims::prelude::*;
 
 dims! {
-    /// Images that are looked at together.
-    pub struct Example;
-    /// Pixels of an image, row by row.
-    pub struct Pixel = 64;
     /// Units between the two layers.
     pub struct Hidden;
-    /// What an image can show.
-    pub struct Class = 10;
 }
-
-/// Images, each pixel between 0 (white) and 1 (black).
-pub type Images = Tensor<f32, (Example, Pixel)>;
-/// What each image shows: an index along [`Class`].
-pub type Labels = Tensor<isize, (Example,)>;
 
 /// The weights of the network; also a step for each of them.
 #[derive(Parameters)]

@@ -1,7 +1,7 @@
 //! Training and testing.
 
-use crate::data::Digits;
-use crate::model::{Class, Example, Network};
+use crate::model::Network;
+use digits::{Class, Digits, Example};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;

@@ -1,12 +1,17 @@
-//! Which files the loader refuses, and that the network learns.
+//! Tests of the loader's errors and of the training.
 
-use digits::data::Digits;
-use digits::train::{self, Options};
+#[path = "../src/model.rs"]
+mod model;
+#[path = "../src/train.rs"]
+mod train;
+
+use digits::Digits;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use train::Options;
 
 fn file(name: &str, bytes: &[u8]) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);

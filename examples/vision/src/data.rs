@@ -1,20 +1,16 @@
 //! The images, and variations of them.
 
-use crate::layers::{Channel, Column, Example, Maps, Row};
-pub use digits::{BadFile, Digits};
+use crate::layers::{Channel, Column, Maps, Row};
+use digits::{Example, Images, Pixel};
 use rand::Rng;
 use typed_dims::prelude::*;
-
-#[allow(clippy::len_without_is_empty)] // `read` refuses files without images
-#[path = "../../digits/src/data.rs"]
-mod digits;
 
 /// Rows and columns of an image in the file.
 const SIDE: usize = 8;
 
 /// Images as rows and columns, with a white margin of one pixel.
-pub fn with_margin(images: &crate::model::Images) -> Maps {
-    let pixels = images.view().order((Example, crate::model::Pixel));
+pub fn with_margin(images: &Images) -> Maps {
+    let pixels = images.view().order((Example, Pixel));
     let maps = rearrange!(pixels, n (h w) -> n 1 h w, h = SIDE);
     maps.into_tensor((Example, Channel, Row, Column)).pad((Row, Column), 1, 1, Pad::Constant(0.0)).eval()
 }

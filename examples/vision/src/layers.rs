@@ -1,10 +1,9 @@
 //! Layers of a convolutional network.
 
+use digits::Example;
 use typed_dims::prelude::*;
 
 dims! {
-    /// Images that are looked at together.
-    pub struct Example;
     /// Features at each place of an image.
     pub struct Channel;
     /// Features that a convolution makes.

@@ -5,6 +5,7 @@
 //! ```
 
 use clap::Parser;
+use digits::Digits;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::error::Error;
 use std::io::IsTerminal;
@@ -12,7 +13,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 use typed_dims::prelude::*;
-use vision::data::Digits;
 use vision::report::{self, Line};
 use vision::train::{self, Options};
 

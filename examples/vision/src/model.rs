@@ -1,22 +1,9 @@
 //! A residual network (K. He et al., 2016).
 
-pub use crate::layers::Example;
 use crate::layers::{Channel, Column, Conv, Maps, Mode, Row};
+use digits::{Class, Example, Labels};
 use typed_dims::grad::value_and_grad_with;
 use typed_dims::prelude::*;
-
-dims! {
-    /// Pixels of an image in the file, row by row.
-    pub struct Pixel = 64;
-    /// The digit of an image.
-    pub struct Class = 10;
-}
-
-/// Images as they are in the file, each pixel between 0 (white) and 1 (black).
-pub type Images = Tensor<f32, (Example, Pixel)>;
-
-/// The digit of each image: an index along [`Class`].
-pub type Labels = Tensor<isize, (Example,)>;
 
 /// `y = relu(x + second(relu(first(x))))`
 #[derive(Clone, Parameters)]

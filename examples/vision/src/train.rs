@@ -1,9 +1,9 @@
 //! Training and testing.
 
-use crate::data::{Digits, varied, with_margin};
-use crate::layers::Example;
-use crate::model::{Labels, Network};
+use crate::data::{varied, with_margin};
+use crate::model::Network;
 use crate::report::Line;
+use digits::{Digits, Example, Labels};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;

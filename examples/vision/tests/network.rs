@@ -1,8 +1,9 @@
 //! The network on a few random images.
 
+use digits::{Class, Example, Labels};
 use typed_dims::prelude::*;
-use vision::layers::{Channel, Column, Example, Maps, Mode, Row};
-use vision::model::{Class, Labels, Network};
+use vision::layers::{Channel, Column, Maps, Mode, Row};
+use vision::model::Network;
 
 fn images(count: usize) -> (Maps, Labels) {
     let images = rand((Example.of(count), Channel.of(1), Row.of(10), Column.of(10)), 5);
