@@ -81,6 +81,8 @@ struct MatrixBlock<T> {
     target_column: isize,
     rows: usize,
     columns: usize,
+    /// Only transpositions in registers ask.
+    #[cfg(x86_vectors)]
     are_numbers: bool,
 }
 
@@ -125,6 +127,7 @@ impl<T: Copy + 'static> Task for BlockedCopy<'_, T> {
                 target_column: if loops[last] == 1 { 1 } else { result[last] },
                 rows,
                 columns: loops[last],
+                #[cfg(x86_vectors)]
                 are_numbers,
             };
             // SAFETY: rows and columns are loops of the nest: the source's elements are valid, by the contract of `copy`, and
