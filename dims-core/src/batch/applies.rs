@@ -24,7 +24,7 @@ use crate::expr::evaluate::laid_out_in;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::rank::Rank;
-use crate::reduce::{Evaluated, evaluated};
+use crate::reduce::{TensorOf, evaluated};
 use crate::set::list::List;
 use crate::set::remove::Within;
 use crate::set::union::Sort;
@@ -136,12 +136,12 @@ where
     R: Rank,
     D: DimList<Brands: FirstWith<Within<<A::Dims as Dims>::List>>>,
     M: Dims,
-    Evaluated<A>: MappedOne<D, M>,
-    V: Hands<H, <Evaluated<A> as MappedOne<D, M>>::Sealed, Named<T, K, R>>,
+    TensorOf<A>: MappedOne<D, M>,
+    V: Hands<H, <TensorOf<A> as MappedOne<D, M>>::Sealed, Named<T, K, R>>,
 {
     type Way = V::Way;
-    type Held = Evaluated<A>;
-    type Sealed = <Evaluated<A> as MappedOne<D, M>>::Sealed;
+    type Held = TensorOf<A>;
+    type Sealed = <TensorOf<A> as MappedOne<D, M>>::Sealed;
 
     fn hold(self) -> Result<Self::Held, DimError> {
         if V::Way::ONE_BY_ONE { one_after_the_other::<A, K>(self) } else { evaluated(self) }
@@ -171,7 +171,7 @@ where
 /// The argument in memory, one example after the other: the elements of one, whose dims are `K`, are neighbours there.
 ///
 /// Copies, if any, are made here, once. An example is then a part of this memory, and a loop over its elements is one line.
-fn one_after_the_other<A: Computable, K: Dims>(argument: A) -> Result<Evaluated<A>, DimError> {
+fn one_after_the_other<A: Computable, K: Dims>(argument: A) -> Result<TensorOf<A>, DimError> {
     let tensor = argument.into_named();
     let shape = tensor.unified_shape()?;
     let order = examples_outermost(A::Dims::KEYS, K::KEYS, AxisList::in_memory_of::<K, A::Rank>().as_slice());

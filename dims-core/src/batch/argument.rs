@@ -13,7 +13,7 @@ use crate::set::list::List;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll};
 use crate::set::{Bound, Dims, Keys, MAX_DIMS, NoDim, Union};
 use crate::storage::axes::ABSENT;
-use crate::storage::{Owned, View};
+use crate::storage::{Evaluated, View};
 use crate::tensor::{AsTensor, Computable};
 use core::marker::PhantomData;
 use kernels::memory::axes::Axis;
@@ -131,7 +131,7 @@ pub struct HeldArgument<A: AsTensor>(Holding<A>);
 
 enum Holding<A: AsTensor> {
     AsItCame(A::Expr),
-    Computed(Owned<A::Elem, A::Dims, A::Rank>),
+    Computed(Evaluated<A::Elem, A::Dims, A::Rank>),
 }
 
 impl<A: Computable> HeldArgument<A> {

@@ -12,7 +12,7 @@ use crate::run::lines::arranged;
 use crate::set::list::List;
 use crate::set::{Dims, Keys};
 use crate::storage::axes::AxisBlock;
-use crate::storage::{Owned, View};
+use crate::storage::{Evaluated, View};
 use crate::tensor::{AsTensor, Computable, NamedOf};
 use alloc::vec::Vec;
 use kernels::loops::axes::{Order, Sizes};
@@ -279,7 +279,7 @@ macro_rules! tensors {
 }
 
 tensors! {
-    () &'a Named<T, S, R, Owned<T, S, R>>;
+    () &'a Named<T, S, R, Evaluated<T, S, R>>;
     () Named<T, S, R, View<'a, T, S, R>>;
     ('v) &'v Named<T, S, R, View<'a, T, S, R>>;
 }

@@ -13,7 +13,7 @@ use crate::rank::Rank;
 use crate::set::list::List;
 use crate::set::remove::{Left, Missing, Overlap, Removal, RemoveAll, Within};
 use crate::set::{Bound, Dims, FirstWith, Keys, MAX_DIMS, NoDim, Union};
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use kernels::scalar::Element;
@@ -116,12 +116,12 @@ impl<Y: Finish<W, B>, W: Output, B: Dims, const N: usize> Finish<[W; N], B> for 
 pub trait Returns<T>: Sized {
     /// The same elements.
     #[doc(hidden)]
-    fn elements<S: Dims, R: Rank>(owned: Owned<T, S, R>) -> Owned<Self, S, R>;
+    fn elements<S: Dims, R: Rank>(owned: Evaluated<T, S, R>) -> Evaluated<Self, S, R>;
 }
 #[diagnostic::do_not_recommend]
 impl<T> Returns<T> for T {
     #[inline]
-    fn elements<S: Dims, R: Rank>(owned: Owned<T, S, R>) -> Owned<T, S, R> {
+    fn elements<S: Dims, R: Rank>(owned: Evaluated<T, S, R>) -> Evaluated<T, S, R> {
         owned
     }
 }

@@ -13,7 +13,7 @@ use crate::set::remove::Within;
 use crate::set::union::{SetNamed, Sort};
 use crate::set::{Bool, Dims, DimsOf, False, FirstWith, MAX_DIMS, MaybeDim, True, Union};
 use crate::storage::axes::AxisBlock;
-use crate::storage::{Owned, View};
+use crate::storage::{Evaluated, View};
 use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
 
@@ -39,21 +39,21 @@ pub trait Sealable<S: Dims, X: Dims> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T, S: Dims, R: Rank, X: Dims> Sealable<S, X> for Owned<T, S, R> {
+impl<T, S: Dims, R: Rank, X: Dims> Sealable<S, X> for Evaluated<T, S, R> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = Owned<T, X, R>;
+    type Out = Evaluated<T, X, R>;
 
     fn axes(&self) -> (&[Axis], Origin) {
         (self.named().as_slice(), self.origin())
     }
 
-    fn with_dims(self, from: &[usize; MAX_DIMS], sizes: impl Fn(usize) -> usize) -> Owned<T, X, R> {
-        Owned::with_dims(self, from, sizes)
+    fn with_dims(self, from: &[usize; MAX_DIMS], sizes: impl Fn(usize) -> usize) -> Evaluated<T, X, R> {
+        Evaluated::with_dims(self, from, sizes)
     }
 }
 
 #[diagnostic::do_not_recommend]
-impl<'a, T, S: Dims, R: Rank, X: Dims> Sealable<S, X> for &'a Owned<T, S, R> {
+impl<'a, T, S: Dims, R: Rank, X: Dims> Sealable<S, X> for &'a Evaluated<T, S, R> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = View<'a, T, X, R>;
 

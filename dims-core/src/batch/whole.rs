@@ -10,7 +10,7 @@ use crate::dim::DimList;
 use crate::error::DimError;
 use crate::named::Named;
 use crate::rank::Rank;
-use crate::reduce::{Evaluated, evaluated};
+use crate::reduce::{TensorOf, evaluated};
 use crate::set::Dims;
 use crate::tensor::Computable;
 
@@ -42,11 +42,11 @@ where
     A: Computable,
     M: Dims,
     D: DimList,
-    Evaluated<A>: MappedOne<D, M, Sealed = X>,
+    TensorOf<A>: MappedOne<D, M, Sealed = X>,
     X: Fills<P>,
 {
     type Way = X::Way;
-    type Held = Evaluated<A>;
+    type Held = TensorOf<A>;
     type Sealed = X;
 
     fn hold(self) -> Result<Self::Held, DimError> {

@@ -10,7 +10,7 @@ use crate::set::list::NestedPairs;
 use crate::set::remove::{Removal, RemoveAll};
 use crate::set::union::{SetNamed, Sort};
 use crate::set::{Dims, NamedOnce, NoDim};
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
 use alloc::vec::Vec;
 use core::panic::Location;
@@ -105,7 +105,7 @@ impl<T, D: Dimension + NdRank> IntoTensor for Array<T, D> {
             return Err(error);
         }
         let (data, start) = self.into_raw_vec_and_offset();
-        Ok(Named::from_expr(Owned::strided(data, start.unwrap_or(0), axes, [], origin)))
+        Ok(Named::from_expr(Evaluated::strided(data, start.unwrap_or(0), axes, [], origin)))
     }
 }
 
@@ -147,7 +147,7 @@ pub(crate) fn contiguous<T, R, L: AxisDims<R>>(
         axes.reverse();
         sizes.reverse();
     }
-    Ok(Named::from_expr(Owned::in_order(data, &axes, &sizes)))
+    Ok(Named::from_expr(Evaluated::in_order(data, &axes, &sizes)))
 }
 
 /// The elements of a tensor that has the dims `D` and no others, contiguous in their order or (`by_columns`) in the opposite one; and the

@@ -7,11 +7,11 @@ use crate::error::{DimError, list_sizes, unwrap};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::rank::Rank0;
-use crate::reduce::Evaluated;
+use crate::reduce::TensorOf;
 use crate::set::list::List;
 use crate::set::union::Sort;
 use crate::set::{DimKey, Dims, MaybeDim, NoDim, Nothing, True, Union};
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
 use crate::tensor::Computable;
 use crate::types::open::Open;
@@ -219,7 +219,7 @@ fn build<T: Element, D: Written>(sizes: &[(DimKey, usize)], data: Vec<T>) -> Nam
         stride *= *size as isize;
     }
     // (There is one element for each position along the dims as written, the last one fastest.)
-    Named::from_expr(Owned::strided(data, 0, axes, [], None))
+    Named::from_expr(Evaluated::strided(data, 0, axes, [], None))
 }
 
 /// A tensor with the value of `f` at each position, given the indices in the order in which the dims are written.
@@ -449,19 +449,19 @@ pub fn try_linspace<T: Real, D: DimRef + SizedDims + Written<Index = usize>>(
 ///
 /// If operands of the tensor have different sizes for one dim, or the result does not fit into memory.
 #[track_caller]
-pub fn full_like<A: Computable>(tensor: A, value: A::Elem) -> Evaluated<A> {
+pub fn full_like<A: Computable>(tensor: A, value: A::Elem) -> TensorOf<A> {
     unwrap(try_full_like(tensor, value))
 }
 
 /// As [`full_like`], but what sizes decide is an error.
-pub fn try_full_like<A: Computable>(tensor: A, value: A::Elem) -> Result<Evaluated<A>, DimError> {
+pub fn try_full_like<A: Computable>(tensor: A, value: A::Elem) -> Result<TensorOf<A>, DimError> {
     let shape = tensor.into_named().unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let len = shape.volume(order, size_of::<A::Elem>())?;
     let mut data = reserve(len).map_err(|error| shape.name_dims(error.into(), order))?;
     data.resize(len, value);
     let sizes = shape.sizes_in(order);
-    Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
+    Ok(Named::from_expr(Evaluated::laid_out(data, &sizes)))
 }
 
 /// A tensor of the given elements, which lie in the order in which the dims are written, the last one fastest.

@@ -9,9 +9,9 @@ use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::computed;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
-use crate::reduce::{Evaluated, Reductions};
+use crate::reduce::{Reductions, TensorOf};
 use crate::set::{Dims, DimsOf};
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::tensor::{Computable, checked};
 use kernels::memory::destination::Destination;
 #[cfg(feature = "rand")]
@@ -172,12 +172,12 @@ where
 ///
 /// If operands of the tensor have different sizes for one dim, or the result does not fit into memory.
 #[track_caller]
-pub fn rand_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> Evaluated<A> {
+pub fn rand_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> TensorOf<A> {
     unwrap(try_rand_like(tensor, seed))
 }
 
 /// As [`rand_like`], but what sizes decide is an error.
-pub fn try_rand_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> Result<Evaluated<A>, DimError> {
+pub fn try_rand_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> Result<TensorOf<A>, DimError> {
     drawn_like(tensor, |at| uniform(seed, at))
 }
 
@@ -187,17 +187,17 @@ pub fn try_rand_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> Result<
 ///
 /// If operands of the tensor have different sizes for one dim, or the result does not fit into memory.
 #[track_caller]
-pub fn randn_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> Evaluated<A> {
+pub fn randn_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> TensorOf<A> {
     unwrap(try_randn_like(tensor, seed))
 }
 
 /// As [`randn_like`], but what sizes decide is an error.
-pub fn try_randn_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> Result<Evaluated<A>, DimError> {
+pub fn try_randn_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> Result<TensorOf<A>, DimError> {
     drawn_like(tensor, |at| normal(seed, at))
 }
 
 /// The dims and sizes of a tensor, with the elements that are drawn for each position.
-fn drawn_like<A: Computable>(tensor: A, draw: impl Fn(u64) -> A::Elem) -> Result<Evaluated<A>, DimError> {
+fn drawn_like<A: Computable>(tensor: A, draw: impl Fn(u64) -> A::Elem) -> Result<TensorOf<A>, DimError> {
     let shape = tensor.into_named().unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let len = shape.volume(order, size_of::<A::Elem>())?;
@@ -205,7 +205,7 @@ fn drawn_like<A: Computable>(tensor: A, draw: impl Fn(u64) -> A::Elem) -> Result
         .from_fn(|at| draw(at as u64))
         .map_err(|error| shape.name_dims(error.into(), order))?;
     let sizes = shape.sizes_in(order);
-    Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
+    Ok(Named::from_expr(Evaluated::laid_out(data, &sizes)))
 }
 
 /// Draws one index along a dim for each position of the other dims, with probabilities proportional to `e^logits`:
@@ -255,7 +255,7 @@ where
         *value = *value + narrowed(gumbel);
     }
     let sizes = shape.sizes_in(order);
-    let scores: Named<A::Elem, A::Dims, A::Rank> = Named::from_expr(Owned::laid_out(data, &sizes));
+    let scores: Named<A::Elem, A::Dims, A::Rank> = Named::from_expr(Evaluated::laid_out(data, &sizes));
     scores.try_argmax(dim)
 }
 
@@ -299,7 +299,7 @@ pub fn try_bernoulli<A: Computable<Elem: Real>>(
     let data =
         Destination::New(p.len()).from_fn(is_drawn).map_err(|error| shape.name_dims(error.into(), order))?;
     let sizes = shape.sizes_in(order);
-    Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
+    Ok(Named::from_expr(Evaluated::laid_out(data, &sizes)))
 }
 
 /// The indices of a dim in random order, each order with the same probability: `permutation(Example.of(100), seed)`.

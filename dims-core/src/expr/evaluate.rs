@@ -10,7 +10,7 @@ use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
 use crate::set::{Dims, Keys, MAX_DIMS};
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::storage::unchecked::{collect_lowered, collect_memory, copy_few, each_in_line, each_into_line};
 use alloc::vec::Vec;
 use kernels::copy::FEW;
@@ -271,7 +271,7 @@ pub(crate) fn sizes_of(axes: &[Axis], order: &[usize]) -> [usize; MAX_DIMS] {
 /// the expression. (What owns many elements is computed in their place, which is planned.)
 #[inline(always)]
 #[track_caller]
-pub(crate) fn at_once<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Owned<E::Elem, S, R>, E> {
+pub(crate) fn at_once<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Evaluated<E::Elem, S, R>, E> {
     if R::N > 0 || is_active() || const { typed_operands::<S, E>(&AxisList::in_memory(S::KEYS, 0)).is_some() }
     {
         return Err(expr);
@@ -281,7 +281,7 @@ pub(crate) fn at_once<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Owned<E::Ele
     let expr = if const { E::FACTS.owns && E::FACTS.memory.is_some() } {
         let sizes = sizes_of(expr.memory().1, order);
         match expr.into_contiguous::<S>(order) {
-            Ok(data) => return Ok(Owned::laid_out(data, &sizes[..order.len()])),
+            Ok(data) => return Ok(Evaluated::laid_out(data, &sizes[..order.len()])),
             Err(expr) => expr,
         }
     } else {
@@ -292,7 +292,7 @@ pub(crate) fn at_once<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Owned<E::Ele
         // (If memory is short, the plan says for what.)
         && let Ok(data) = line::<AnyStride, _>(&expr, operands, Destination::New(len))
     {
-        return Ok(Owned::laid_out(data, &sizes_of(axes, order)[..order.len()]));
+        return Ok(Evaluated::laid_out(data, &sizes_of(axes, order)[..order.len()]));
     }
     Err(expr)
 }
@@ -303,7 +303,7 @@ pub(crate) fn at_once<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Owned<E::Ele
 pub(crate) fn laid_out<S: Dims, R: Rank, E: Expr>(
     expr: E,
     shape: &Shape,
-) -> Result<Owned<E::Elem, S, R>, DimError> {
+) -> Result<Evaluated<E::Elem, S, R>, DimError> {
     let order = AxisList::in_memory_of::<S, R>().as_slice();
     let data = if const { typed_operands::<S, E>(&AxisList::in_memory(S::KEYS, R::N)).is_some() } {
         let operands = const { typed_operands::<S, E>(&AxisList::in_memory(S::KEYS, R::N)) };
@@ -312,7 +312,7 @@ pub(crate) fn laid_out<S: Dims, R: Rank, E: Expr>(
         evaluate::<S, R, _>(expr, shape, order)?
     };
     let sizes = shape.sizes_in(order);
-    Ok(Owned::laid_out(data, &sizes))
+    Ok(Evaluated::laid_out(data, &sizes))
 }
 
 /// The same in an order of all axes, dims first.
@@ -321,10 +321,10 @@ pub(crate) fn laid_out_in<S: Dims, R: Rank, E: Expr>(
     expr: E,
     shape: &Shape,
     order: &[usize],
-) -> Result<Owned<E::Elem, S, R>, DimError> {
+) -> Result<Evaluated<E::Elem, S, R>, DimError> {
     let data = evaluate::<S, R, _>(expr, shape, order)?;
     let sizes = shape.sizes_in(order);
-    Ok(Owned::in_order(data, order, &sizes))
+    Ok(Evaluated::in_order(data, order, &sizes))
 }
 
 /// The elements of a loop nest, on as many threads as are worthwhile.

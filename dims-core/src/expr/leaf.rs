@@ -16,7 +16,7 @@ use crate::rank::Rank;
 use crate::set::{DimKey, Dims, MAX_DIMS};
 use crate::storage::axes::AxisBlock;
 use crate::storage::unchecked::{InLine, collect_memory, factor, nth, strided};
-use crate::storage::{Owned, View};
+use crate::storage::{Evaluated, View};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::any::Any;
@@ -138,7 +138,7 @@ fn is_alike<'s>(own: &'s [Axis], keys: &[DimKey], like: &mut Option<&'s [Axis]>)
         && *like.get_or_insert(own) == own
 }
 
-impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
+impl<T: Element, S: Dims, R: Rank> Expr for Evaluated<T, S, R> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Open = ();
@@ -242,7 +242,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Owned<T, S, R> {
 
     #[inline(always)]
     fn into_contiguous<U: Dims>(self, order: &[usize]) -> Result<Vec<T>, Self> {
-        Owned::into_contiguous(self, order)
+        Evaluated::into_contiguous(self, order)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::rank::Rank;
 use crate::set::{Dims, SetOf};
 use crate::storage::packed::Packed;
 use crate::storage::unchecked::strided;
-use crate::storage::{Owned, View};
+use crate::storage::{Evaluated, View};
 use alloc::string::String;
 use alloc::vec::Vec;
 use kernels::contract;
@@ -44,7 +44,7 @@ pub trait Packable: Expr {
     }
 }
 
-impl<T: Element, S: Dims> Packable for Owned<T, S> {
+impl<T: Element, S: Dims> Packable for Evaluated<T, S> {
     #[inline(always)]
     fn into_all(self) -> Result<Vec<T>, Self> {
         if self.is_traced() { Err(self) } else { Ok(self.into_vec()) }
@@ -52,7 +52,7 @@ impl<T: Element, S: Dims> Packable for Owned<T, S> {
 
     #[inline(always)]
     fn free<W: Element>(&mut self) -> Option<Freed<W>> {
-        Owned::free(self)
+        Evaluated::free(self)
     }
 }
 

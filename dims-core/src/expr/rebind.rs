@@ -3,7 +3,7 @@
 use crate::expr::index::IndexExprs;
 use crate::rank::Rank0;
 use crate::set::Dims;
-use crate::storage::{Owned, View};
+use crate::storage::{Evaluated, View};
 use kernels::memory::elements::Elements;
 
 /// Elements in memory along dims, any of which can be bound again.
@@ -39,7 +39,7 @@ impl<T, S: Dims, X: IndexExprs> Rebindable<T, S> for View<'_, T, S, Rank0, X> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T, S: Dims> Rebindable<T, S> for Owned<T, S, Rank0> {
+impl<T, S: Dims> Rebindable<T, S> for Evaluated<T, S, Rank0> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Indices<'s>
         = ()

@@ -13,7 +13,7 @@ use crate::set::ordered::SameBrand;
 use crate::set::remove::{Found, RemovalStep, Remove};
 use crate::set::{Bool, Dims, MaybeDim, NoDim, Nothing};
 use crate::size::Size;
-use crate::storage::{Owned, View};
+use crate::storage::{Evaluated, View};
 
 pub use crate::types::open::{NoSize, Open, OpenInEither};
 
@@ -64,7 +64,7 @@ impl<D, T> Gives<D> for Scalar<T> {
     type Found = Nothing;
 }
 
-impl<D: MaybeDim, T, S: Dims<List: Remove<D, Out: RemovalStep>>, R: Rank> Gives<D> for Owned<T, S, R> {
+impl<D: MaybeDim, T, S: Dims<List: Remove<D, Out: RemovalStep>>, R: Rank> Gives<D> for Evaluated<T, S, R> {
     type Found = Found<D, S>;
 }
 

@@ -9,7 +9,7 @@ use crate::plan::shape::volume;
 use crate::rank::Rank0;
 use crate::role::means;
 use crate::set::{DimKey, Dims, MAX_DIMS, Sorted};
-use crate::storage::{Owned, View};
+use crate::storage::{Evaluated, View};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use kernels::loops::axes::{Order, Sizes};
@@ -104,7 +104,7 @@ impl<'f> Entry<'f> {
     /// The tensor of these elements, which are those of the file.
     pub(super) fn of_elements<T: Stored, S: Dims>(&self, data: Vec<T>, order: &[usize]) -> Named<T, S> {
         let (order, sizes) = self.outermost_first(order);
-        Named::from_expr(Owned::in_order(data, &order, &sizes))
+        Named::from_expr(Evaluated::in_order(data, &order, &sizes))
     }
 
     fn viewed<T: Stored, S: Dims>(

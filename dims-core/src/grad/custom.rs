@@ -10,7 +10,7 @@ use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::rank::Rank;
 use crate::set::Dims;
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
 use alloc::string::ToString;
 use alloc::sync::Arc;
@@ -280,7 +280,7 @@ impl FlatFloats {
 }
 
 /// The axes of a tensor, dims first.
-fn axes<T, S: Dims, R: Rank>(tensor: &Owned<T, S, R>) -> SmallVec<[Axis; 8]> {
+fn axes<T, S: Dims, R: Rank>(tensor: &Evaluated<T, S, R>) -> SmallVec<[Axis; 8]> {
     tensor.named().as_slice().iter().chain(tensor.positional().as_slice()).copied().collect()
 }
 
@@ -306,7 +306,7 @@ impl Walk<1> for FlatFloats {
         named.as_mut_slice().copy_from_slice(&still(tensor.expr.named().as_slice()));
         positional.as_mut_slice().copy_from_slice(&still(tensor.expr.positional().as_slice()));
         let one = vec![T::default()];
-        Ok(Named::from_expr(Owned::strided(one, 0, named, positional, None)))
+        Ok(Named::from_expr(Evaluated::strided(one, 0, named, positional, None)))
     }
 }
 
@@ -350,7 +350,7 @@ impl Walk<1> for Filled<'_> {
             }
         };
         self.start += len;
-        Ok(Named::from_expr(Owned::laid_out(buffer, &sizes)))
+        Ok(Named::from_expr(Evaluated::laid_out(buffer, &sizes)))
     }
 }
 

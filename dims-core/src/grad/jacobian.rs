@@ -12,7 +12,7 @@ use crate::restructure::Restructure;
 use crate::restructure::names::NamesFor;
 use crate::set::remove::{Overlap, Within};
 use crate::set::{Dims, DimsOf, FirstWith, NoDim, True, Union};
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use alloc::vec::Vec;
 use kernels::memory::buffer::Buffer;
 use kernels::program::code::DType;
@@ -118,7 +118,7 @@ pub fn try_jacobian<T: Real, S: Dims, O: JacobianOf<S>>(
         DType::of::<T>().ok_or_else(|| crate::expr::record::lost(core::any::type_name::<T>(), Vec::new()))?;
     let data = evaluate(&parts, len, dtype, true)?;
     let data = Buffer::of_held(&data).expect("the derivatives are of the type of the tensor");
-    Ok(Named::from_expr(Owned::in_order(data, &order, &sizes)))
+    Ok(Named::from_expr(Evaluated::in_order(data, &order, &sizes)))
 }
 
 /// All second derivatives of a loss: `out[i, j] = d^2 f / d by[i] d by[j]`. A tensor has a dim once, so the dims `old` of the input, a tuple, have the names `new` along the rows.

@@ -13,7 +13,7 @@ use crate::expr::{Binary, Expr, Unary};
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::Dims;
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -166,7 +166,7 @@ pub trait Parameters: Sized {
                     dims: format!("{} of `{path}`", shape.describe(&order)),
                 })?;
                 data.resize(len, T::default());
-                Ok(Named::from_expr(Owned::in_order(data, &order, &shape.sizes_in(&order))))
+                Ok(Named::from_expr(Evaluated::in_order(data, &order, &shape.sizes_in(&order))))
             }
         }
 

@@ -6,7 +6,7 @@ use crate::grad::parameters::{Parameters, Path, Visitor, Walk, is_learned};
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::Dims;
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -27,7 +27,7 @@ pub(super) struct Elements {
 }
 
 impl Elements {
-    pub(super) fn of<T: Element, S: Dims, R: Rank>(tensor: &Owned<T, S, R>) -> Self {
+    pub(super) fn of<T: Element, S: Dims, R: Rank>(tensor: &Evaluated<T, S, R>) -> Self {
         let axes = || tensor.named().as_slice().iter().chain(tensor.positional().as_slice());
         let strides = axes().map(|axis| if axis.size == 1 { 0 } else { axis.stride });
         let place = StridedPlace::strided(tensor.start() as isize, strides);
@@ -179,7 +179,7 @@ impl<P: Parameters> Drop for InPlace<'_, P> {
 }
 
 /// Whether elements stand at several positions: then each of these has a gradient of its own. (Without elements, all strides are 0.)
-fn repeats<T: Element, S: Dims, R: Rank>(tensor: &Owned<T, S, R>) -> bool {
+fn repeats<T: Element, S: Dims, R: Rank>(tensor: &Evaluated<T, S, R>) -> bool {
     let mut axes = tensor.named().as_slice().iter().chain(tensor.positional().as_slice());
     !tensor.all().is_empty() && axes.any(|axis| axis.size > 1 && axis.stride == 0)
 }
@@ -196,9 +196,9 @@ fn named(path: &Path) -> Option<Box<dyn Display + Send + Sync>> {
 
 /// A copy of a tensor that is a variable, and its node. Of a traced tensor it depends as an identity.
 fn variable<T: Element, S: Dims, R: Rank>(
-    tensor: &Owned<T, S, R>,
+    tensor: &Evaluated<T, S, R>,
     path: &Path,
-) -> Result<(Owned<T, S, R>, Arc<Node>), DimError> {
+) -> Result<(Evaluated<T, S, R>, Arc<Node>), DimError> {
     if repeats(tensor) {
         let shape = Named::<T, S, R, _>::from_expr(tensor).unified_shape()?;
         let dense = laid_out::<S, R, _>(tensor, &shape)?;
@@ -330,6 +330,6 @@ impl<F: Fn(&Arc<Node>) -> bool> Walk<1> for Detached<F> {
 }
 
 /// The same elements, in memory of their own if they are traced.
-pub(super) fn detached<T: Element, S: Dims, R: Rank>(tensor: &Owned<T, S, R>) -> Owned<T, S, R> {
+pub(super) fn detached<T: Element, S: Dims, R: Rank>(tensor: &Evaluated<T, S, R>) -> Evaluated<T, S, R> {
     if tensor.is_traced() { tensor.with_buffer(tensor.all().to_vec().into()) } else { tensor.clone() }
 }

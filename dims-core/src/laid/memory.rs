@@ -11,7 +11,7 @@ use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
 use crate::set::remove::{Found, RemovalStep, Remove};
 use crate::set::{Dims, MaybeDim};
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::storage::axes::{AxisBlock, in_order};
 use crate::storage::unchecked::{collect_memory, strided};
 use crate::storage::view::Leaf;
@@ -80,22 +80,26 @@ pub trait Writable: Memory {
 impl<T: Element> Memory for Vec<T> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
-    type Tensor<S: Dims> = Owned<T, S>;
+    type Tensor<S: Dims> = Evaluated<T, S>;
 
     #[inline]
-    fn store<S: Dims>(self, order: &[usize], sizes: &[usize]) -> Owned<T, S> {
-        Owned::in_order(self, order, sizes)
+    fn store<S: Dims>(self, order: &[usize], sizes: &[usize]) -> Evaluated<T, S> {
+        Evaluated::in_order(self, order, sizes)
     }
 
     #[inline]
-    fn release<S: Dims>(tensor: Owned<T, S>) -> Vec<T> {
+    fn release<S: Dims>(tensor: Evaluated<T, S>) -> Vec<T> {
         tensor.into_vec()
     }
 
     /// (A recorded program may know the memory, which so stays the same.)
     #[inline]
-    fn with_axes<S: Dims, N: Dims>(tensor: Owned<T, S>, order: &[usize], sizes: &[usize]) -> Owned<T, N> {
-        Owned::in_order(tensor.into_buffer(), order, sizes)
+    fn with_axes<S: Dims, N: Dims>(
+        tensor: Evaluated<T, S>,
+        order: &[usize],
+        sizes: &[usize],
+    ) -> Evaluated<T, N> {
+        Evaluated::in_order(tensor.into_buffer(), order, sizes)
     }
 
     #[inline]
@@ -104,12 +108,12 @@ impl<T: Element> Memory for Vec<T> {
     }
 
     #[inline]
-    fn elements<S: Dims>(tensor: &Owned<T, S>) -> &[T] {
+    fn elements<S: Dims>(tensor: &Evaluated<T, S>) -> &[T] {
         tensor.all()
     }
 
     #[inline]
-    fn axes<S: Dims>(tensor: &Owned<T, S>) -> &[Axis] {
+    fn axes<S: Dims>(tensor: &Evaluated<T, S>) -> &[Axis] {
         tensor.named().as_slice()
     }
 }
@@ -117,7 +121,7 @@ impl<T: Element> Memory for Vec<T> {
 #[diagnostic::do_not_recommend]
 impl<T: Element> Writable for Vec<T> {
     #[inline]
-    fn elements_mut<S: Dims>(tensor: &mut Owned<T, S>) -> &mut [T] {
+    fn elements_mut<S: Dims>(tensor: &mut Evaluated<T, S>) -> &mut [T] {
         tensor.all_mut()
     }
 }

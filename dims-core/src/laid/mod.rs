@@ -35,7 +35,7 @@ use crate::plan::axes::AxisList;
 use crate::rank::{Rank, Rank0};
 use crate::set::list::{List, NestedPairs};
 use crate::set::{Dims, DimsOf, SetOf};
-use crate::storage::{Owned, Place};
+use crate::storage::{Evaluated, Place};
 use crate::tensor::Computable;
 use alloc::vec::Vec;
 use kernels::memory::axes::Axis;
@@ -145,7 +145,7 @@ pub trait Lay: Computable<Rank = Rank0> {
         let sizes = shape.sizes_in(order);
         // The set of the dims named is that of the tensor, as none is left.
         let order = const { &order_of::<D, <InOrder<D> as SetOf>::Set>() }.as_slice();
-        Ok(Laid(Named::from_expr(Owned::in_order(data, order, &sizes))))
+        Ok(Laid(Named::from_expr(Evaluated::in_order(data, order, &sizes))))
     }
 }
 

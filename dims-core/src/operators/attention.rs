@@ -15,7 +15,7 @@ use crate::set::list::List;
 use crate::set::ordered::Shares;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll, Twice};
 use crate::set::{Dims, DimsOfBoth, NamedOnce, NoDim, True, Union};
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::storage::unchecked::{attend, lowered_scores};
 use crate::tensor::{AsTensor, Computable};
 use alloc::boxed::Box;
@@ -342,7 +342,7 @@ where
             .map_err(|error| shape.name_dims(error, axes.kept))?;
     let data = ruled_if(compiled::narrowed(data), step);
     let sizes = shape.sizes_in(axes.kept);
-    Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
+    Ok(Named::from_expr(Evaluated::laid_out(data, &sizes)))
 }
 
 /// The step of an attention of which an operand is traced. `U` are all dims.

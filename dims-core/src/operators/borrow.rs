@@ -13,11 +13,11 @@ use crate::restructure::range::{DimRange, within};
 use crate::select::Take;
 use crate::set::{Dims, DimsOf};
 use crate::size::Sliceable;
-use crate::storage::{Owned, Place, View};
+use crate::storage::{Evaluated, Place, View};
 use crate::tensor::Computable;
 use kernels::scalar::Element;
 
-impl<T, S: Dims, R: Rank> Named<T, S, R, Owned<T, S, R>> {
+impl<T, S: Dims, R: Rank> Named<T, S, R, Evaluated<T, S, R>> {
     /// A view of the tensor, which is `Copy`: it can be used any number of times, captured by several closures, and taken from a field of a
     /// borrowed struct. Nothing is copied or computed.
     ///

@@ -16,7 +16,7 @@ use crate::set::remove::{Found, RemovalStep, Remove};
 use crate::set::rename::PartOf;
 use crate::set::{Dims, DimsOf, Keys, NoDim, True, Union};
 use crate::size::Resizable;
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::tensor::{AsTensor, Computable, NamedOf};
 use alloc::string::String;
 use core::marker::PhantomData;
@@ -160,7 +160,7 @@ impl<I: IntoIterator<Item: Computable>> Joinable<Collection> for I {
         layout.volume::<Self::Elem>()?;
         let order = AxisList::in_memory_of::<Self::Dims, Self::Rank>().as_slice();
         let data = evaluate::<Self::Dims, Self::Rank, _>(all.remove(0).expr, &layout.shapes[0], order)?;
-        Ok(Named::from_expr(Owned::of_sizes(data, &layout.sizes)))
+        Ok(Named::from_expr(Evaluated::of_sizes(data, &layout.sizes)))
     }
 }
 
@@ -356,7 +356,7 @@ impl<S: Dims> JoinSizes<S> {
             start += step * if self.new { 1 } else { shape.sizes()[self.along] };
         }
         // (No two parts share a place: each starts behind the one before along the axis on which they lie side by side.)
-        Ok(Named::from_expr(Owned::of_sizes(record::placed(out.finish(), traced), &self.sizes)))
+        Ok(Named::from_expr(Evaluated::of_sizes(record::placed(out.finish(), traced), &self.sizes)))
     }
 }
 

@@ -10,12 +10,12 @@ use crate::expr::{Binary, Expr, Iota, Remap, Scalar, Select, Unary};
 use crate::named::{Named, position};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
-use crate::reduce::{Empty, Evaluated, Reduced, run, sum};
+use crate::reduce::{Empty, Reduced, TensorOf, run, sum};
 use crate::restructure::Remapped;
 use crate::run::lines::along_lines;
 use crate::set::rename::CanGain;
 use crate::set::{Dims, DimsOf, DimsOfBoth, Union};
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked, reference};
 use kernels::ops;
 use kernels::reduce::reducers;
@@ -231,7 +231,7 @@ pub trait LinearAlgebra: Computable {
         let places = data[..].as_mut().into();
         let part = write_into::<Self::Dims, Self::Rank, _>(&tensor.expr, &shape, places, 0, &strides)?;
         let data = record::placed(data, part.into_iter().collect());
-        Ok(Named::from_expr(Owned::of_sizes(data, &sizes)))
+        Ok(Named::from_expr(Evaluated::of_sizes(data, &sizes)))
     }
 
     /// The lower triangle, zeros above it: `out[i, j] = x[i, j]` where `j <= i + offset`. Lazy.
@@ -489,7 +489,7 @@ pub trait LinearAlgebra: Computable {
     ///
     /// Where [`try_normalize`](LinearAlgebra::try_normalize) returns an error.
     #[track_caller]
-    fn normalize<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D, eps: Self::Elem) -> Evaluated<Self>
+    fn normalize<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D, eps: Self::Elem) -> TensorOf<Self>
     where
         Self: Evaluable<Elem: Real>,
     {
@@ -501,7 +501,7 @@ pub trait LinearAlgebra: Computable {
         self,
         dims: D,
         eps: Self::Elem,
-    ) -> Result<Evaluated<Self>, DimError>
+    ) -> Result<TensorOf<Self>, DimError>
     where
         Self: Evaluable<Elem: Real>,
     {

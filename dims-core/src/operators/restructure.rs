@@ -19,7 +19,7 @@ use crate::role::KeepsRole;
 use crate::set::rename::{NotIn, PartOf};
 use crate::set::{Dims, DimsOf, NameFor, Union};
 use crate::size::{Resizable, Sliceable};
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::tensor::{AsTensor, Computable, checked};
 use alloc::vec::Vec;
 use kernels::memory::axes::Axis;
@@ -602,7 +602,7 @@ pub trait Restructure: Computable {
         order.extend(shape.named_len()..shape.sizes().len());
         sizes.extend(shape.positional().iter().copied());
         let data = evaluate::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, &order)?;
-        Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
+        Ok(Named::from_expr(Evaluated::laid_out(data, &sizes)))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::expr::remap::{Along, term};
 use crate::expr::{Binary, Expr, Remap};
 use crate::named::{Named, position};
 use crate::plan::shape::Shape;
-use crate::reduce::{Evaluated, along};
+use crate::reduce::{TensorOf, along};
 use crate::set::{Dims, DimsOf};
 use crate::size::Resizable;
 use crate::tensor::{AsTensor, Evaluable, checked};
@@ -24,7 +24,7 @@ macro_rules! scans {
         ///
         /// Where the `try_` form returns an error.
         #[track_caller]
-        fn $name<$($dim)*>(self, dim: D) -> Evaluated<Self>
+        fn $name<$($dim)*>(self, dim: D) -> TensorOf<Self>
         where
             Self: Evaluable<Elem: $bound>,
         {
@@ -32,7 +32,7 @@ macro_rules! scans {
         }
 
         #[doc = concat!("As [`", stringify!($name), "`](Scans::", stringify!($name), "), but what sizes decide is an error.")]
-        fn $try_name<$($dim)*>(self, dim: D) -> Result<Evaluated<Self>, DimError>
+        fn $try_name<$($dim)*>(self, dim: D) -> Result<TensorOf<Self>, DimError>
         where
             Self: Evaluable<Elem: $bound>,
         {
@@ -72,7 +72,7 @@ pub trait Scans: AsTensor {
     ///
     /// Where [`try_diff`](Scans::try_diff) returns an error.
     #[track_caller]
-    fn diff<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(self, dim: D) -> Evaluated<Self>
+    fn diff<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(self, dim: D) -> TensorOf<Self>
     where
         Self: Evaluable<Elem: Num>,
     {
@@ -83,7 +83,7 @@ pub trait Scans: AsTensor {
     fn try_diff<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dim: D,
-    ) -> Result<Evaluated<Self>, DimError>
+    ) -> Result<TensorOf<Self>, DimError>
     where
         Self: Evaluable<Elem: Num>,
     {

@@ -17,7 +17,7 @@ use crate::reduce::Reductions;
 use crate::set::rename::CanGain;
 use crate::set::{Dims, DimsOf, Union};
 use crate::storage::axes::AxisBlock;
-use crate::storage::{Owned, Place};
+use crate::storage::{Evaluated, Place};
 use crate::tensor::{AsTensor, Computable};
 use alloc::vec::Vec;
 use core::any::TypeId;
@@ -336,7 +336,7 @@ where
     let len = volume(sizes.iter().copied(), size_of::<A::Elem>()).ok_or_else(too_large)?;
     let mut data = reserve(len).map_err(|_| too_large())?;
     data.resize(len, fill);
-    let mut out = Owned::<A::Elem, Y>::of_sizes(data, &sizes);
+    let mut out = Evaluated::<A::Elem, Y>::of_sizes(data, &sizes);
     // Along the loops a place moves as the result's dims do, but stays where it is along those that are scattered.
     let mut axes = V::Axes::filled(Axis::default());
     for (at, (axis, key)) in axes.as_mut_slice().iter_mut().zip(V::KEYS.as_slice()).enumerate() {
@@ -375,5 +375,5 @@ where
     if parts.is_empty() {
         return Ok(Named::from_expr(out));
     }
-    Ok(Named::from_expr(Owned::of_sizes(record::placed(out.into_vec(), parts), &sizes)))
+    Ok(Named::from_expr(Evaluated::of_sizes(record::placed(out.into_vec(), parts), &sizes)))
 }

@@ -8,12 +8,12 @@ use crate::expr::remap::{Along, Changes, term};
 use crate::expr::{Remap, record};
 use crate::named::{Named, position};
 use crate::plan::axes::AxisList;
-use crate::reduce::{Evaluated, evaluated};
+use crate::reduce::{TensorOf, evaluated};
 use crate::restructure::Remapped;
 use crate::set::rename::NotIn;
 use crate::set::{Dims, DimsOf, Union};
 use crate::size::Resizable;
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::storage::unchecked::copy_row;
 use crate::tensor::{AsTensor, Computable};
 use crate::window::{PerDim, Placing, placed, slid};
@@ -48,7 +48,7 @@ fn rearranged<A: Computable>(
     len: impl FnOnce(usize) -> Result<usize, DimError>,
     from: impl Fn(usize, usize) -> Option<usize>,
     fill: A::Elem,
-) -> Result<Evaluated<A>, DimError> {
+) -> Result<TensorOf<A>, DimError> {
     let tensor = tensor.into_named();
     let shape = tensor.unified_shape()?;
     let axis = position(&shape, dim);
@@ -81,7 +81,7 @@ fn rearranged<A: Computable>(
         let moved = sources.iter().enumerate().filter_map(|(at, &source)| Some((at, source?)));
         traced = record::moved(&data, [outer, size, len, inner], moved);
     }
-    Ok(Named::from_expr(Owned::laid_out(record::placed(out.finish(), traced), &sizes)))
+    Ok(Named::from_expr(Evaluated::laid_out(record::placed(out.finish(), traced), &sizes)))
 }
 
 /// Writes `outer` blocks of lines of `inner` elements: the line at a place of a block is the one of `size` at its source, or `fill`.
@@ -231,7 +231,7 @@ pub trait Rearranging: Computable {
     ///
     /// Where [`try_roll`](Rearranging::try_roll) returns an error.
     #[track_caller]
-    fn roll<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D, by: isize) -> Evaluated<Self> {
+    fn roll<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D, by: isize) -> TensorOf<Self> {
         unwrap(self.try_roll(dim, by))
     }
 
@@ -240,7 +240,7 @@ pub trait Rearranging: Computable {
         self,
         dim: D,
         by: isize,
-    ) -> Result<Evaluated<Self>, DimError> {
+    ) -> Result<TensorOf<Self>, DimError> {
         let from = |at: usize, size: usize| {
             let back = by.rem_euclid(size as isize) as usize;
             Some((at + size - back) % size)
@@ -259,7 +259,7 @@ pub trait Rearranging: Computable {
         dim: D,
         by: isize,
         fill: Self::Elem,
-    ) -> Evaluated<Self> {
+    ) -> TensorOf<Self> {
         unwrap(self.try_shift(dim, by, fill))
     }
 
@@ -269,7 +269,7 @@ pub trait Rearranging: Computable {
         dim: D,
         by: isize,
         fill: Self::Elem,
-    ) -> Result<Evaluated<Self>, DimError> {
+    ) -> Result<TensorOf<Self>, DimError> {
         let from = |at: usize, size: usize| {
             (at as isize).checked_sub(by).and_then(|at| usize::try_from(at).ok()).filter(|&at| at < size)
         };
@@ -288,7 +288,7 @@ pub trait Rearranging: Computable {
         before: usize,
         after: usize,
         pad: Pad<Self::Elem>,
-    ) -> Evaluated<Self> {
+    ) -> TensorOf<Self> {
         unwrap(self.try_pad(dims, before, after, pad))
     }
 
@@ -299,7 +299,7 @@ pub trait Rearranging: Computable {
         before: usize,
         after: usize,
         pad: Pad<Self::Elem>,
-    ) -> Result<Evaluated<Self>, DimError> {
+    ) -> Result<TensorOf<Self>, DimError> {
         let tensor = self.into_named();
         let shape = tensor.unified_shape()?;
         let longer = |dim: &'static str, size: usize| {
@@ -355,7 +355,7 @@ pub trait Rearranging: Computable {
         self,
         dim: D,
         times: usize,
-    ) -> Evaluated<Self> {
+    ) -> TensorOf<Self> {
         unwrap(self.try_repeat(dim, times))
     }
 
@@ -364,7 +364,7 @@ pub trait Rearranging: Computable {
         self,
         dim: D,
         times: usize,
-    ) -> Result<Evaluated<Self>, DimError> {
+    ) -> Result<TensorOf<Self>, DimError> {
         let info = dim.info();
         rearranged(
             self,
@@ -385,7 +385,7 @@ pub trait Rearranging: Computable {
         self,
         dim: D,
         times: usize,
-    ) -> Evaluated<Self> {
+    ) -> TensorOf<Self> {
         unwrap(self.try_repeat_interleave(dim, times))
     }
 
@@ -394,7 +394,7 @@ pub trait Rearranging: Computable {
         self,
         dim: D,
         times: usize,
-    ) -> Result<Evaluated<Self>, DimError> {
+    ) -> Result<TensorOf<Self>, DimError> {
         let info = dim.info();
         rearranged(
             self,
@@ -416,7 +416,7 @@ pub trait Rearranging: Computable {
         self,
         dims: D,
         sizes: impl Into<PerDim>,
-    ) -> Evaluated<Self> {
+    ) -> TensorOf<Self> {
         unwrap(self.try_interpolate_nearest(dims, sizes))
     }
 
@@ -425,7 +425,7 @@ pub trait Rearranging: Computable {
         self,
         dims: D,
         sizes: impl Into<PerDim>,
-    ) -> Result<Evaluated<Self>, DimError> {
+    ) -> Result<TensorOf<Self>, DimError> {
         let sizes = sizes.into();
         sizes.check("size", D::KEYS.as_slice().len())?;
         let mut tensor = evaluated(self)?;

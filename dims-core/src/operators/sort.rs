@@ -5,7 +5,7 @@ use crate::error::{DimError, unwrap};
 use crate::expr::record;
 use crate::named::Named;
 use crate::rank::Rank;
-use crate::reduce::{Evaluated, Reduced};
+use crate::reduce::{Reduced, TensorOf};
 use crate::run::lines::{Lines, arranged};
 use crate::set::{Dims, DimsOf};
 use crate::size::Resizable;
@@ -40,7 +40,7 @@ fn directed(descending: bool, order: Ordering) -> Ordering {
 }
 
 #[track_caller]
-fn sort<A, D>(tensor: A, descending: bool) -> Result<Evaluated<A>, DimError>
+fn sort<A, D>(tensor: A, descending: bool) -> Result<TensorOf<A>, DimError>
 where
     A: Computable<Elem: Ordered>,
     D: DimRef,
@@ -64,7 +64,7 @@ where
     arranged(out, &lines.order, &lines.sizes(&[len]))
 }
 
-fn sort_with_indices<A, D>(tensor: A, descending: bool) -> Result<(Evaluated<A>, Positions<A>), DimError>
+fn sort_with_indices<A, D>(tensor: A, descending: bool) -> Result<(TensorOf<A>, Positions<A>), DimError>
 where
     A: Computable<Elem: Ordered>,
     D: DimRef,
@@ -166,7 +166,7 @@ pub trait Sorting: AsTensor {
     ///
     /// Where [`try_sort`](Sorting::try_sort) returns an error.
     #[track_caller]
-    fn sort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Evaluated<Self>
+    fn sort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> TensorOf<Self>
     where
         Self: Evaluable<Elem: Ordered>,
     {
@@ -174,7 +174,7 @@ pub trait Sorting: AsTensor {
     }
 
     /// As [`sort`](Sorting::sort), but what sizes decide is an error.
-    fn try_sort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Result<Evaluated<Self>, DimError>
+    fn try_sort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Result<TensorOf<Self>, DimError>
     where
         Self: Evaluable<Elem: Ordered>,
     {
@@ -187,7 +187,7 @@ pub trait Sorting: AsTensor {
     ///
     /// Where [`try_sort_descending`](Sorting::try_sort_descending) returns an error.
     #[track_caller]
-    fn sort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Evaluated<Self>
+    fn sort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> TensorOf<Self>
     where
         Self: Evaluable<Elem: Ordered>,
     {
@@ -198,7 +198,7 @@ pub trait Sorting: AsTensor {
     fn try_sort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dim: D,
-    ) -> Result<Evaluated<Self>, DimError>
+    ) -> Result<TensorOf<Self>, DimError>
     where
         Self: Evaluable<Elem: Ordered>,
     {
@@ -279,7 +279,7 @@ pub trait Sorting: AsTensor {
     fn sort_with_indices<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dim: D,
-    ) -> (Evaluated<Self>, Positions<Self>)
+    ) -> (TensorOf<Self>, Positions<Self>)
     where
         Self: Evaluable<Elem: Ordered>,
     {
@@ -290,7 +290,7 @@ pub trait Sorting: AsTensor {
     fn try_sort_with_indices<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dim: D,
-    ) -> Result<(Evaluated<Self>, Positions<Self>), DimError>
+    ) -> Result<(TensorOf<Self>, Positions<Self>), DimError>
     where
         Self: Evaluable<Elem: Ordered>,
     {
@@ -317,7 +317,7 @@ pub trait Sorting: AsTensor {
     fn sort_descending_with_indices<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dim: D,
-    ) -> (Evaluated<Self>, Positions<Self>)
+    ) -> (TensorOf<Self>, Positions<Self>)
     where
         Self: Evaluable<Elem: Ordered>,
     {
@@ -328,7 +328,7 @@ pub trait Sorting: AsTensor {
     fn try_sort_descending_with_indices<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dim: D,
-    ) -> Result<(Evaluated<Self>, Positions<Self>), DimError>
+    ) -> Result<(TensorOf<Self>, Positions<Self>), DimError>
     where
         Self: Evaluable<Elem: Ordered>,
     {
@@ -429,7 +429,7 @@ pub trait Sorting: AsTensor {
         self,
         dim: D,
         k: usize,
-    ) -> (Evaluated<Self>, Positions<Self>)
+    ) -> (TensorOf<Self>, Positions<Self>)
     where
         Self: Evaluable<Elem: Ordered>,
     {
@@ -441,7 +441,7 @@ pub trait Sorting: AsTensor {
         self,
         dim: D,
         k: usize,
-    ) -> Result<(Evaluated<Self>, Positions<Self>), DimError>
+    ) -> Result<(TensorOf<Self>, Positions<Self>), DimError>
     where
         Self: Evaluable<Elem: Ordered>,
     {

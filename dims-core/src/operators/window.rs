@@ -15,7 +15,7 @@ use crate::rank::Rank;
 use crate::role::Undenoted;
 use crate::set::{DimKey, Dims, Keys};
 use crate::size::Dyn;
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::storage::axes::OneAxis;
 use alloc::string::String;
 use kernels::memory::allocate::reserve;
@@ -226,7 +226,7 @@ pub(crate) fn placed<S: Dims, R: Rank, E: Expr>(
     fill: E::Elem,
 ) -> Result<Named<E::Elem, S, R>, DimError> {
     let PlacedElements { data, sizes } = place::<S, R, E>(expr, shape, placings, fill)?;
-    Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
+    Ok(Named::from_expr(Evaluated::laid_out(data, &sizes)))
 }
 
 /// The same, seen along the dims that `changes` says, whatever static size the padded dims have.

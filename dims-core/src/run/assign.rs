@@ -19,7 +19,7 @@ use crate::set::{Dims, DimsOf, Union};
 use crate::storage::axes::AxisBlock;
 use crate::storage::source::elements_mut;
 use crate::storage::unchecked::{copy_onto, copy_row, line_mut, update, update_lowered, write_lowered};
-use crate::storage::{Owned, Place};
+use crate::storage::{Evaluated, Place};
 use crate::tensor::{AsTensor, Evaluable, NamedOf, checked};
 use alloc::string::String;
 use kernels::contract::target::spread;
@@ -271,7 +271,7 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
 
 macro_rules! assign_operators {
     ($($trait:ident $method:ident $op:ident [$bound:ident];)*) => {$(
-        impl<T: $bound, S: Dims, R: Rank, B: Operand<T, Expr: Expr<Elem = T>>> core::ops::$trait<B> for Named<T, S, R, Owned<T, S, R>>
+        impl<T: $bound, S: Dims, R: Rank, B: Operand<T, Expr: Expr<Elem = T>>> core::ops::$trait<B> for Named<T, S, R, Evaluated<T, S, R>>
         where
             S: Covers<B::Dims>,
             R: CoversAxes<B::Rank>,

@@ -12,9 +12,9 @@ use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
-use crate::reduce::{Evaluated, along_axes};
+use crate::reduce::{TensorOf, along_axes};
 use crate::set::Dims;
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::tensor::Computable;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -215,7 +215,7 @@ pub(crate) fn beside_lines<U: Dims, S: Dims, D: DimList, E: Expr>(
 pub(crate) fn along_lines<A: Computable, D: DimList, W: LineOp<A::Elem>>(
     tensor: A,
     work: W,
-) -> Result<Evaluated<A>, DimError> {
+) -> Result<TensorOf<A>, DimError> {
     let along = line_axes::<A::Dims, A::Rank, D>();
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     if order.ends_with(along) {
@@ -233,7 +233,7 @@ pub(crate) fn arranged<T: Element, S: Dims, R: Rank>(
     order: &[usize],
     sizes: &[usize],
 ) -> Result<Named<T, S, R>, DimError> {
-    let owned = Owned::<T, S, R>::in_order(data, order, sizes);
+    let owned = Evaluated::<T, S, R>::in_order(data, order, sizes);
     if order == AxisList::in_memory_of::<S, R>().as_slice() {
         return Ok(Named::from_expr(owned));
     }

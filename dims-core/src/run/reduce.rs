@@ -12,7 +12,7 @@ use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::{Dims, DimsOf};
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked};
 use core::marker::PhantomData;
 use kernels::loops::axes::Order;
@@ -28,12 +28,12 @@ pub(crate) use sum::{is_product, product_dims, sum};
 pub type Reduced<U, A, X> = Named<U, X, <A as AsTensor>::Rank>;
 
 /// A tensor with the dims that it had.
-pub type Evaluated<A> = Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A as AsTensor>::Rank>;
+pub type TensorOf<A> = Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A as AsTensor>::Rank>;
 
 /// [`Reductions::try_eval`], where the types need not say that each dim has a size.
 #[inline]
 #[track_caller]
-pub(crate) fn evaluated<A: Computable>(tensor: A) -> Result<Evaluated<A>, DimError> {
+pub(crate) fn evaluated<A: Computable>(tensor: A) -> Result<TensorOf<A>, DimError> {
     match at_once(tensor.into_named().expr) {
         Ok(data) => Ok(Named::from_expr(data)),
         Err(expr) => planned_eval(NamedOf::<A>::from_expr(expr)),
@@ -42,12 +42,12 @@ pub(crate) fn evaluated<A: Computable>(tensor: A) -> Result<Evaluated<A>, DimErr
 
 /// The values of a tensor, traced no more.
 #[track_caller]
-fn detached<A: Computable>(tensor: A) -> Result<Evaluated<A>, DimError> {
+fn detached<A: Computable>(tensor: A) -> Result<TensorOf<A>, DimError> {
     let tensor = tensor.into_named();
     let shape = tensor.unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let data = computed::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
-    Ok(Named::from_expr(Owned::laid_out(data, &shape.sizes_in(order))))
+    Ok(Named::from_expr(Evaluated::laid_out(data, &shape.sizes_in(order))))
 }
 
 /// [`Reductions::try_eval`], planned in full.
@@ -289,7 +289,7 @@ pub trait Reductions: AsTensor {
     ///
     /// Where [`try_softmax`](Reductions::try_softmax) returns an error.
     #[track_caller]
-    fn softmax<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Evaluated<Self>
+    fn softmax<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> TensorOf<Self>
     where
         Self: Evaluable<Elem: Real>,
     {
@@ -298,7 +298,7 @@ pub trait Reductions: AsTensor {
 
     /// As [`softmax`](Reductions::softmax), but what sizes decide is an error.
     #[track_caller]
-    fn try_softmax<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Result<Evaluated<Self>, DimError>
+    fn try_softmax<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Result<TensorOf<Self>, DimError>
     where
         Self: Evaluable<Elem: Real>,
     {
@@ -311,7 +311,7 @@ pub trait Reductions: AsTensor {
     ///
     /// Where [`try_log_softmax`](Reductions::try_log_softmax) returns an error.
     #[track_caller]
-    fn log_softmax<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Evaluated<Self>
+    fn log_softmax<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> TensorOf<Self>
     where
         Self: Evaluable<Elem: Real>,
     {
@@ -320,7 +320,7 @@ pub trait Reductions: AsTensor {
 
     /// As [`log_softmax`](Reductions::log_softmax), but what sizes decide is an error.
     #[track_caller]
-    fn try_log_softmax<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Result<Evaluated<Self>, DimError>
+    fn try_log_softmax<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Result<TensorOf<Self>, DimError>
     where
         Self: Evaluable<Elem: Real>,
     {
@@ -344,7 +344,7 @@ pub trait Reductions: AsTensor {
     #[track_caller]
     #[inline]
     #[rustfmt::skip] // rustc quotes the line
-    fn eval(self) -> Evaluated<Self> where Self: Evaluable {
+    fn eval(self) -> TensorOf<Self> where Self: Evaluable {
         unwrap(self.try_eval())
     }
 
@@ -365,13 +365,13 @@ pub trait Reductions: AsTensor {
     /// If operands have different sizes for one dim, or an index is out of range.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
-    fn detach(self) -> Evaluated<Self> where Self: Evaluable {
+    fn detach(self) -> TensorOf<Self> where Self: Evaluable {
         unwrap(self.try_detach())
     }
 
     /// As [`detach`](Reductions::detach), but what sizes decide is an error.
     #[track_caller]
-    fn try_detach(self) -> Result<Evaluated<Self>, DimError>
+    fn try_detach(self) -> Result<TensorOf<Self>, DimError>
     where
         Self: Evaluable,
     {
@@ -381,7 +381,7 @@ pub trait Reductions: AsTensor {
     /// As [`eval`](Reductions::eval), but what sizes decide is an error.
     #[inline(always)]
     #[track_caller]
-    fn try_eval(self) -> Result<Evaluated<Self>, DimError>
+    fn try_eval(self) -> Result<TensorOf<Self>, DimError>
     where
         Self: Evaluable,
     {
@@ -402,7 +402,7 @@ pub trait Reductions: AsTensor {
     ///
     /// As [`eval`](Reductions::eval).
     #[track_caller]
-    fn eval_in<D: DimsOf<Self::Dims, ()>>(self, dims: D) -> Evaluated<Self>
+    fn eval_in<D: DimsOf<Self::Dims, ()>>(self, dims: D) -> TensorOf<Self>
     where
         Self: Evaluable,
     {
@@ -411,7 +411,7 @@ pub trait Reductions: AsTensor {
 
     /// As [`eval_in`](Reductions::eval_in), but what sizes decide is an error.
     #[track_caller]
-    fn try_eval_in<D: DimsOf<Self::Dims, ()>>(self, dims: D) -> Result<Evaluated<Self>, DimError>
+    fn try_eval_in<D: DimsOf<Self::Dims, ()>>(self, dims: D) -> Result<TensorOf<Self>, DimError>
     where
         Self: Evaluable,
     {

@@ -1,9 +1,9 @@
 //! Memory: who owns the elements of a tensor, and where its axes lie in it.
 
 pub(crate) mod array;
+pub mod evaluated;
 #[cfg(feature = "std")]
 pub mod memory;
-pub mod owned;
 pub mod packed;
 pub mod place;
 pub(crate) mod shared;
@@ -12,6 +12,6 @@ pub(crate) mod unchecked;
 pub mod view;
 
 pub use crate::types::axes;
-pub use owned::Owned;
+pub use evaluated::Evaluated;
 pub use place::Place;
 pub use view::View;

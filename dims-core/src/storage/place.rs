@@ -3,7 +3,7 @@
 use crate::error::Origin;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
 use crate::storage::view::BoundAxes;
 use core::marker::PhantomData;
@@ -22,9 +22,9 @@ pub struct Place<'a, T, S: Dims, R: Rank = Rank0, X = ()> {
     memory: PhantomData<(&'a mut [T], fn() -> S)>,
 }
 
-impl<'a, T: Clone, S: Dims, R: Rank> From<&'a mut Owned<T, S, R>> for Place<'a, T, S, R> {
+impl<'a, T: Clone, S: Dims, R: Rank> From<&'a mut Evaluated<T, S, R>> for Place<'a, T, S, R> {
     /// All elements of a tensor.
-    fn from(owned: &'a mut Owned<T, S, R>) -> Self {
+    fn from(owned: &'a mut Evaluated<T, S, R>) -> Self {
         owned.detach_part();
         let (named, positional, origin) = (*owned.named(), *owned.positional(), owned.origin());
         // SAFETY: the axes of an owned tensor reach its elements alone, and the tensor is borrowed exclusively.
@@ -80,7 +80,7 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
     ///
     /// If the axes, and those that `selected` from by the indices, reach beyond the tensor's elements.
     pub(crate) fn within<Y: Dims, Q: Rank>(
-        owned: &'a mut Owned<T, Y, Q>,
+        owned: &'a mut Evaluated<T, Y, Q>,
         named: S::Axes,
         positional: R::Axes,
         (indices, selected): (X, &[Axis]),

@@ -2,7 +2,7 @@
 //!
 //! The strides stay within the elements for three reasons:
 //!
-//! 1. *Elements come with the axes that reach them.* The types that hold both (`Owned`, `View`, `Place` and the operands of patterns) have private fields. Their values are
+//! 1. *Elements come with the axes that reach them.* The types that hold both (`Evaluated`, `View`, `Place` and the operands of patterns) have private fields. Their values are
 //!    made by functions of `storage`, or by one that asserts that the axes lie within the memory.
 //! 2. *A row has the strides of those axes, at loops of their sizes.* [`Shape`](crate::plan::shape::Shape) is made by unifying the sizes of all operands' axes: a
 //!    size that differs is an error before anything runs. [`Expr::rows`](crate::expr::Expr::rows) writes, for each operand, the stride of each axis at the loop that

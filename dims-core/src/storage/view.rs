@@ -3,7 +3,7 @@
 use crate::error::Origin;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::storage::axes::{AxisBlock, permuted};
 use core::marker::PhantomData;
 use kernels::memory::axes::Axis;
@@ -208,7 +208,7 @@ impl<T, S: Dims, R: Rank> Leaf<T, S, R> for View<'_, T, S, R> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T, S: Dims, R: Rank> Leaf<T, S, R> for Owned<T, S, R> {
+impl<T, S: Dims, R: Rank> Leaf<T, S, R> for Evaluated<T, S, R> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 
     #[inline(always)]

@@ -16,7 +16,7 @@ use crate::named::Named;
 use crate::rank::Rank0;
 use crate::set::ordered::Minus;
 use crate::set::{Dims, SetOf};
-use crate::storage::{Owned, View};
+use crate::storage::{Evaluated, View};
 use crate::tensor::{AsTensor, Computable};
 use core::marker::PhantomData;
 use core::ops::{Add, Div, Mul, Neg, Rem, Sub};
@@ -65,7 +65,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         f: impl FnOnce(Named<T, (Rest<L>,)>) -> Y,
     ) -> Result<Stream<Y::Elem, L, D>, DimError> {
         let order: Order = (0..self.sizes().len()).collect();
-        let tensor = Named::from_expr(Owned::in_order(self.to_vec()?, &order, &self.sizes()));
+        let tensor = Named::from_expr(Evaluated::in_order(self.to_vec()?, &order, &self.sizes()));
         let result = f(tensor).into_named();
         let shape = result.unified_shape()?;
         // (The type says which axes the result has, not how long they are: it may be made of the tensor of another stream.)

@@ -7,7 +7,7 @@ use crate::expr::{Expr, Operand};
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0, RankOf};
 use crate::set::{Dims, DimsOf, SetOf};
-use crate::storage::{Owned, View};
+use crate::storage::{Evaluated, View};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use kernels::scalar::Element;
@@ -48,7 +48,7 @@ pub type TensorView<'a, T, D> = Named<T, <D as SetOf>::Set, Rank0, View<'a, T, <
 /// Where `E` is left out the tensor owns its elements. Bound arrays and the results of elementwise operations
 /// are tensors too, with an `E` that says where their elements come from; they are computed when the tensor is
 /// reduced, ordered, assigned or `eval`uated.
-pub struct Named<T, S: Dims, R: Rank = Rank0, E = Owned<T, S, R>> {
+pub struct Named<T, S: Dims, R: Rank = Rank0, E = Evaluated<T, S, R>> {
     pub(crate) expr: E,
     marker: PhantomData<fn() -> (T, S, R)>,
 }

@@ -7,7 +7,7 @@ use crate::named::Named;
 use crate::plan::shape::volume;
 use crate::rank::Rank0;
 use crate::set::Dims;
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -101,5 +101,5 @@ fn assemble<T: Element, S: Dims, F: Error>(
         )));
     }
     let order: Vec<usize> = (0..sizes.len()).collect();
-    Ok(Named::from_expr(Owned::in_order(elements, &order, &sizes)))
+    Ok(Named::from_expr(Evaluated::in_order(elements, &order, &sizes)))
 }

@@ -1,7 +1,7 @@
 //~ words: missing: `SEAL` | impl AsTensor for Liar
 use typed_dims::prelude::*;
 use typed_dims::rank::Rank0;
-use typed_dims::storage::Owned;
+use typed_dims::storage::Evaluated;
 use typed_dims::tensor::NamedOf;
 
 dims! {
@@ -15,7 +15,7 @@ impl AsTensor for Liar {
     type Elem = f32;
     type Dims = (A,);
     type Rank = Rank0;
-    type Expr = Owned<f32, (A,)>;
+    type Expr = Evaluated<f32, (A,)>;
 
     fn into_named(self) -> NamedOf<Self> {
         self.0

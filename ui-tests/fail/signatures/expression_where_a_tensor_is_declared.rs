@@ -1,4 +1,4 @@
-//~ words: mismatched types | Owned
+//~ words: mismatched types | Evaluated
 use typed_dims::prelude::*;
 
 dims! {

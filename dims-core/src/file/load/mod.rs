@@ -25,7 +25,7 @@ use crate::named::Named;
 use crate::rank::Rank0;
 use crate::role::means;
 use crate::set::{DimKey, Dims, Keys, MAX_DIMS};
-use crate::storage::{Owned, View};
+use crate::storage::{Evaluated, View};
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::marker::PhantomData;
 use smallvec::SmallVec;
@@ -437,7 +437,7 @@ impl<'a, T: Stored, S: Dims> LoadTensor<'a> for Named<T, S> {
     const OWNS: bool = true;
 
     fn from_elements(elements: Vec<T>, order: &[usize], sizes: &[usize]) -> Option<Self> {
-        Some(Named::from_expr(Owned::in_order(elements, order, sizes)))
+        Some(Named::from_expr(Evaluated::in_order(elements, order, sizes)))
     }
 
     fn from_bytes(
@@ -446,7 +446,7 @@ impl<'a, T: Stored, S: Dims> LoadTensor<'a> for Named<T, S> {
         order: &[usize],
         sizes: &[usize],
     ) -> Result<Self, FileError> {
-        Ok(Named::from_expr(Owned::in_order(decoded(bytes, foreign)?, order, sizes)))
+        Ok(Named::from_expr(Evaluated::in_order(decoded(bytes, foreign)?, order, sizes)))
     }
 }
 

@@ -6,8 +6,8 @@ use crate::expr::record;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::random::{RandomStream, unit};
-use crate::reduce::Evaluated;
-use crate::storage::Owned;
+use crate::reduce::TensorOf;
+use crate::storage::Evaluated;
 use crate::tensor::Computable;
 use alloc::vec::Vec;
 use kernels::machine::threads;
@@ -31,7 +31,7 @@ pub trait Dropout: Computable {
     ///
     /// Where [`try_dropout`](Dropout::try_dropout) returns an error.
     #[track_caller]
-    fn dropout(self, p: f64, seed: u64) -> Evaluated<Self>
+    fn dropout(self, p: f64, seed: u64) -> TensorOf<Self>
     where
         Self::Elem: Real,
     {
@@ -39,7 +39,7 @@ pub trait Dropout: Computable {
     }
 
     /// As [`dropout`](Dropout::dropout), but what sizes decide is an error; so is a `p` that is not between 0 and 1.
-    fn try_dropout(self, p: f64, seed: u64) -> Result<Evaluated<Self>, DimError>
+    fn try_dropout(self, p: f64, seed: u64) -> Result<TensorOf<Self>, DimError>
     where
         Self::Elem: Real,
     {
@@ -70,7 +70,7 @@ pub trait Dropout: Computable {
         };
         let data = record::scaled(data, traced, order, factor);
         let sizes = shape.sizes_in(order);
-        Ok(Named::from_expr(Owned::laid_out(data, &sizes)))
+        Ok(Named::from_expr(Evaluated::laid_out(data, &sizes)))
     }
 }
 

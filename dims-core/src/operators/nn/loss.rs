@@ -5,7 +5,7 @@ use crate::error::{DimError, unwrap};
 use crate::expr::{Binary, Operand, Unary};
 use crate::named::Named;
 use crate::rank::Rank;
-use crate::reduce::{Evaluated, log_softmax};
+use crate::reduce::{TensorOf, log_softmax};
 use crate::select::Indices;
 use crate::select::Take;
 use crate::set::remove::{Surplus, Within};
@@ -164,7 +164,7 @@ pub trait Losses: Computable {
         &self,
         classes: C,
         target: I,
-    ) -> ClassLoss<Evaluated<Self>, I, X>
+    ) -> ClassLoss<TensorOf<Self>, I, X>
     where
         Self::Elem: Real,
     {
@@ -176,7 +176,7 @@ pub trait Losses: Computable {
         &self,
         classes: C,
         target: I,
-    ) -> Result<ClassLoss<Evaluated<Self>, I, X>, DimError>
+    ) -> Result<ClassLoss<TensorOf<Self>, I, X>, DimError>
     where
         Self::Elem: Real,
     {

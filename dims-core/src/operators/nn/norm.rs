@@ -8,7 +8,7 @@ use crate::expr::{Binary, Expr, Operand, Scalar, Unary};
 use crate::named::Named;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
-use crate::reduce::Evaluated;
+use crate::reduce::TensorOf;
 use crate::role::{AllPlay, DataChannel};
 use crate::run::lines::{Lines, along_lines, beside_lines};
 use crate::set::remove::{Surplus, Within};
@@ -101,7 +101,7 @@ pub trait Normalization: AsTensor {
     /// Where [`try_layer_norm`](Normalization::try_layer_norm) returns an error.
     #[doc(alias = "instance_norm")]
     #[track_caller]
-    fn layer_norm<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D, eps: Self::Elem) -> Evaluated<Self>
+    fn layer_norm<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D, eps: Self::Elem) -> TensorOf<Self>
     where
         Self: Evaluable<Elem: Real>,
     {
@@ -113,7 +113,7 @@ pub trait Normalization: AsTensor {
         self,
         dims: D,
         eps: Self::Elem,
-    ) -> Result<Evaluated<Self>, DimError>
+    ) -> Result<TensorOf<Self>, DimError>
     where
         Self: Evaluable<Elem: Real>,
     {
@@ -184,7 +184,7 @@ pub trait Normalization: AsTensor {
     ///
     /// Where [`try_rms_norm`](Normalization::try_rms_norm) returns an error.
     #[track_caller]
-    fn rms_norm<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D, eps: Self::Elem) -> Evaluated<Self>
+    fn rms_norm<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D, eps: Self::Elem) -> TensorOf<Self>
     where
         Self: Evaluable<Elem: Real>,
     {
@@ -196,7 +196,7 @@ pub trait Normalization: AsTensor {
         self,
         dims: D,
         eps: Self::Elem,
-    ) -> Result<Evaluated<Self>, DimError>
+    ) -> Result<TensorOf<Self>, DimError>
     where
         Self: Evaluable<Elem: Real>,
     {
@@ -209,7 +209,7 @@ pub trait Normalization: AsTensor {
     ///
     /// Where [`try_group_norm`](Normalization::try_group_norm) returns an error.
     #[track_caller]
-    fn group_norm<C, D, X, Y>(self, channels: C, groups: usize, dims: D, eps: Self::Elem) -> Evaluated<Self>
+    fn group_norm<C, D, X, Y>(self, channels: C, groups: usize, dims: D, eps: Self::Elem) -> TensorOf<Self>
     where
         Self: Evaluable<Elem: Real>,
         C: DimRef + DimsOf<Self::Dims, X>,
@@ -227,7 +227,7 @@ pub trait Normalization: AsTensor {
         groups: usize,
         dims: D,
         eps: Self::Elem,
-    ) -> Result<Evaluated<Self>, DimError>
+    ) -> Result<TensorOf<Self>, DimError>
     where
         Self: Evaluable<Elem: Real>,
         C: DimRef + DimsOf<Self::Dims, X>,

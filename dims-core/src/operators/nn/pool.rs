@@ -10,11 +10,11 @@ use crate::named::{Named, position};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
-use crate::reduce::{Empty, Evaluated, evaluated, fused};
+use crate::reduce::{Empty, TensorOf, evaluated, fused};
 use crate::role::{DataFeature, Plays};
 use crate::set::{Dims, DimsOf};
 use crate::size::Resizable;
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::tensor::Computable;
 use crate::window::{PerDim, Placing, Window, WindowPositions, Windowed, placed_windows, slid};
 use alloc::vec::Vec;
@@ -45,7 +45,7 @@ pub trait Pooling: Computable {
         dims: D,
         size: impl Into<PerDim>,
         steps: &Window,
-    ) -> Evaluated<Self>
+    ) -> TensorOf<Self>
     where
         Self::Elem: Ordered,
     {
@@ -59,7 +59,7 @@ pub trait Pooling: Computable {
         dims: D,
         size: impl Into<PerDim>,
         steps: &Window,
-    ) -> Result<Evaluated<Self>, DimError>
+    ) -> Result<TensorOf<Self>, DimError>
     where
         Self::Elem: Ordered,
     {
@@ -77,7 +77,7 @@ pub trait Pooling: Computable {
         dims: D,
         size: impl Into<PerDim>,
         steps: &Window,
-    ) -> Evaluated<Self>
+    ) -> TensorOf<Self>
     where
         Self::Elem: Analytic,
     {
@@ -90,7 +90,7 @@ pub trait Pooling: Computable {
         dims: D,
         size: impl Into<PerDim>,
         steps: &Window,
-    ) -> Result<Evaluated<Self>, DimError>
+    ) -> Result<TensorOf<Self>, DimError>
     where
         Self::Elem: Analytic,
     {
@@ -120,7 +120,7 @@ pub trait Pooling: Computable {
         dims: D,
         size: impl Into<PerDim>,
         steps: &Window,
-    ) -> Evaluated<Self>
+    ) -> TensorOf<Self>
     where
         Self::Elem: Analytic,
     {
@@ -134,7 +134,7 @@ pub trait Pooling: Computable {
         dims: D,
         size: impl Into<PerDim>,
         steps: &Window,
-    ) -> Result<Evaluated<Self>, DimError>
+    ) -> Result<TensorOf<Self>, DimError>
     where
         Self::Elem: Analytic,
     {
@@ -156,7 +156,7 @@ pub trait Pooling: Computable {
         dims: D,
         size: impl Into<PerDim>,
         steps: &Window,
-    ) -> Evaluated<Self>
+    ) -> TensorOf<Self>
     where
         Self::Elem: Real,
     {
@@ -169,7 +169,7 @@ pub trait Pooling: Computable {
         dims: D,
         size: impl Into<PerDim>,
         steps: &Window,
-    ) -> Result<Evaluated<Self>, DimError>
+    ) -> Result<TensorOf<Self>, DimError>
     where
         Self::Elem: Real,
     {
@@ -187,7 +187,7 @@ pub trait Pooling: Computable {
         self,
         dims: D,
         sizes: impl Into<PerDim>,
-    ) -> Evaluated<Self>
+    ) -> TensorOf<Self>
     where
         Self::Elem: Real,
     {
@@ -199,7 +199,7 @@ pub trait Pooling: Computable {
         self,
         dims: D,
         sizes: impl Into<PerDim>,
-    ) -> Result<Evaluated<Self>, DimError>
+    ) -> Result<TensorOf<Self>, DimError>
     where
         Self::Elem: Real,
     {
@@ -223,7 +223,7 @@ pub trait Pooling: Computable {
         self,
         dims: D,
         sizes: impl Into<PerDim>,
-    ) -> Evaluated<Self>
+    ) -> TensorOf<Self>
     where
         Self::Elem: Ordered,
     {
@@ -235,7 +235,7 @@ pub trait Pooling: Computable {
         self,
         dims: D,
         sizes: impl Into<PerDim>,
-    ) -> Result<Evaluated<Self>, DimError>
+    ) -> Result<TensorOf<Self>, DimError>
     where
         Self::Elem: Ordered,
     {
@@ -303,7 +303,7 @@ fn without_padding<T: Analytic, S: Dims, R: Rank>(
         let own = factors.iter().map(|(scales, inner)| scales[at / inner % scales.len()]);
         own.fold(T::ONE, T::mul)
     };
-    Ok(Named::from_expr(Owned::laid_out(record::scaled(data, traced, order, factor), &sizes)))
+    Ok(Named::from_expr(Evaluated::laid_out(record::scaled(data, traced, order, factor), &sizes)))
 }
 
 /// Whether one of `positions` windows, `stride` apart, holds nothing but the `padding` in front of `own` elements or behind them.
@@ -324,7 +324,7 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
     steps: &Window,
     around: Around<A::Elem>,
     reducer: Q,
-) -> Result<Evaluated<A>, DimError> {
+) -> Result<TensorOf<A>, DimError> {
     const { WindowPositions::fit::<A::Dims>() };
     let tensor = tensor.into_named();
     let shape = tensor.unified_shape()?;
@@ -426,7 +426,7 @@ fn adaptive<A, W, N, C, F, P>(
     dims: &impl DimList,
     sizes: &PerDim,
     work: &Partwise<N, C, F, P>,
-) -> Result<Evaluated<A>, DimError>
+) -> Result<TensorOf<A>, DimError>
 where
     A: Computable,
     W: Copy,
@@ -502,7 +502,7 @@ where
         let (pairs, weights) = shares(&data, &out, [outer, size, len, inner], counts);
         traced = record::weighted(&data, [outer, size, len, inner], &pairs, weights);
     }
-    Ok(Named::from_expr(Owned::laid_out(record::placed(out, traced), &sizes)))
+    Ok(Named::from_expr(Evaluated::laid_out(record::placed(out, traced), &sizes)))
 }
 
 /// Where the part with a number begins and ends, of `len` parts of `size` elements.

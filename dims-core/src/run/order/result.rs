@@ -6,7 +6,7 @@ use crate::expr::record::untraced;
 use crate::named::Named;
 use crate::rank::*;
 use crate::set::Dims;
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::storage::array::array;
 use crate::types::tuples::each_tuple;
 use alloc::vec::Vec;
@@ -104,12 +104,12 @@ macro_rules! left_over {
 
             #[inline]
             fn build(data: Vec<T>, sizes: &[usize]) -> Named<T, Self, R> {
-                Named::from_expr(Owned::laid_out(data, sizes))
+                Named::from_expr(Evaluated::laid_out(data, sizes))
             }
 
             #[inline]
             fn build_recorded(data: Buffer<T>, sizes: &[usize]) -> Result<Named<T, Self, R>, DimError> {
-                Ok(Named::from_expr(Owned::laid_out(data, sizes)))
+                Ok(Named::from_expr(Evaluated::laid_out(data, sizes)))
             }
         }
     };

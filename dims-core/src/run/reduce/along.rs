@@ -8,9 +8,9 @@ use crate::expr::record::{self, traced};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
-use crate::reduce::Evaluated;
+use crate::reduce::TensorOf;
 use crate::set::{Dims, DimsOf};
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::storage::unchecked::{collect_lowered, to_scan};
 use crate::tensor::{Computable, checked};
 use alloc::string::String;
@@ -32,7 +32,7 @@ use kernels::scan::{self, LineOp};
 pub(crate) fn log_softmax<A: Computable<Elem: Real>, D: DimsOf<A::Dims, X>, X: Dims>(
     tensor: A,
     dims: D,
-) -> Result<Evaluated<A>, DimError> {
+) -> Result<TensorOf<A>, DimError> {
     along::<_, D, _>(checked(tensor, &dims)?, scan::Softmax::<true>)
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn log_softmax<A: Computable<Elem: Real>, D: DimsOf<A::Dims, X>, X: D
 /// Elements that the expression owns are worked on where they are, in the order in which they lie; the result else lies as results do, but for
 /// several dims that are no neighbours there: these lie innermost.
 #[track_caller]
-pub(crate) fn along<A, D, W>(tensor: A, work: W) -> Result<Evaluated<A>, DimError>
+pub(crate) fn along<A, D, W>(tensor: A, work: W) -> Result<TensorOf<A>, DimError>
 where
     A: Computable,
     D: DimList,
@@ -67,7 +67,7 @@ pub(crate) fn along_axes<A, W>(
     order: &[usize],
     along: &[usize],
     work: W,
-) -> Result<Evaluated<A>, DimError>
+) -> Result<TensorOf<A>, DimError>
 where
     A: Computable,
     W: LineOp<A::Elem>,
@@ -98,7 +98,7 @@ where
     };
     let data = record::along(data, traced, order, along, work.derivative(), W::NAME)?;
     let sizes: Sizes = order.iter().map(|&axis| sizes[axis]).collect();
-    Ok(Named::from_expr(Owned::in_order(data, order, &sizes)))
+    Ok(Named::from_expr(Evaluated::in_order(data, order, &sizes)))
 }
 
 /// The blocks of a result. A block has the axes of the lines and those behind them, at one position of the axes before them.

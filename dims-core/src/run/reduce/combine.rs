@@ -14,7 +14,7 @@ use crate::rank::Rank;
 use crate::reduce::Reduced;
 use crate::reduce::sum::product_dims;
 use crate::set::Dims;
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::storage::unchecked::{to_reduce, to_reduce_lowered};
 use crate::tensor::{Computable, reference};
 use alloc::vec::Vec;
@@ -204,5 +204,5 @@ pub(super) fn finished<T, S: Dims, R: Rank>(
     sizes: &[usize],
 ) -> Named<T, S, R> {
     let sizes: SmallVec<[usize; 8]> = kept.iter().map(|&axis| sizes[axis]).collect();
-    Named::from_expr(Owned::laid_out(data, &sizes))
+    Named::from_expr(Evaluated::laid_out(data, &sizes))
 }

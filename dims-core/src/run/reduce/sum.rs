@@ -13,7 +13,7 @@ use crate::rank::Rank;
 use crate::reduce::Reduced;
 use crate::reduce::combine::{Empty, ReductionAxes, combined, finished};
 use crate::set::{Dims, Keys, MAX_DIMS};
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::storage::unchecked::{factor, product};
 use crate::tensor::Computable;
 use alloc::string::String;
@@ -56,7 +56,7 @@ where
         if let Some(result) = product(roles, a, b, ReductionAxes::<A::Dims, A::Rank, D>::dims::<A::Expr>) {
             let (data, sizes) = result?;
             let rank = ReductionAxes::<A::Dims, A::Rank, D>::KEPT.as_slice().len();
-            return Ok(Named::from_expr(Owned::laid_out(data, &sizes[..rank])));
+            return Ok(Named::from_expr(Evaluated::laid_out(data, &sizes[..rank])));
         }
     }
     planned_sum::<A::Dims, A::Rank, _, D, X>(expr)
@@ -155,7 +155,7 @@ fn finished_in<T, S: Dims, R: Rank>(
     sizes: &[usize],
 ) -> Named<T, S, R> {
     let (own, sizes) = among_kept(order, sizes);
-    Named::from_expr(Owned::in_order(data, &own, &sizes))
+    Named::from_expr(Evaluated::in_order(data, &own, &sizes))
 }
 
 /// The axes of a result, in the order in which they lie: where each stands among those that are left, and its size.

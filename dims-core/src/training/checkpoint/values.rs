@@ -11,7 +11,7 @@ use crate::grad::parameters::{Path, Visitor, Walk, is_learned};
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::Dims;
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::training::checkpoint::below;
 use crate::training::checkpoint::file::File;
 use alloc::string::{String, ToString};
@@ -249,7 +249,7 @@ fn read<T: Element, S: Dims, R: Rank>(
                     error => vec![Fault::Unreadable { name: name(), why: error.to_string() }],
                 })?;
                 let (order, sizes) = entry.outermost_first(&order);
-                return Ok(Named::from_expr(Owned::in_order(elements, &order, &sizes)));
+                return Ok(Named::from_expr(Evaluated::in_order(elements, &order, &sizes)));
             }
         };
     }

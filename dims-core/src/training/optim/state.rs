@@ -8,7 +8,7 @@ use crate::grad::parameters::{Path, Walk, is_learned};
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::Dims;
-use crate::storage::Owned;
+use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -82,7 +82,7 @@ impl Walk<1> for MomentZeros<'_> {
         for axis in named.as_mut_slice().iter_mut().chain(positional.as_mut_slice()) {
             axis.stride = 0;
         }
-        let zero = Owned::strided(vec![T::default()], 0, named, positional, None);
+        let zero = Evaluated::strided(vec![T::default()], 0, named, positional, None);
         let zero = Named::from_expr(zero);
         if is_learned::<T>() && !is_any(self.frozen, path) { copied(tensor, &zero) } else { Ok(zero) }
     }

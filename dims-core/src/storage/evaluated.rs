@@ -20,7 +20,7 @@ use kernels::trace::Node;
 use smallvec::SmallVec;
 
 /// Elements, with a size and a stride for each dim of the set `S` and for each of the positional axes `R`.
-pub struct Owned<T, S: Dims, R: Rank = Rank0> {
+pub struct Evaluated<T, S: Dims, R: Rank = Rank0> {
     data: Buffer<T>,
     /// Where the element at the origin is; behind others where strides are negative.
     start: usize,
@@ -31,13 +31,13 @@ pub struct Owned<T, S: Dims, R: Rank = Rank0> {
 }
 
 /// Shares the elements, until one of the tensors is changed.
-impl<T: Clone, S: Dims, R: Rank> Clone for Owned<T, S, R> {
+impl<T: Clone, S: Dims, R: Rank> Clone for Evaluated<T, S, R> {
     fn clone(&self) -> Self {
-        Owned { data: self.data.clone(), marker: PhantomData, ..*self }
+        Evaluated { data: self.data.clone(), marker: PhantomData, ..*self }
     }
 }
 
-impl<T, S: Dims, R: Rank> Owned<T, S, R> {
+impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     /// Elements that lie contiguously in the order in which results lie: see [`AxisList::in_memory`]. `sizes` is in that order.
     ///
     /// # Panics
@@ -48,7 +48,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
         Self::in_order(data, AxisList::in_memory_of::<S, R>().as_slice(), sizes)
     }
 
-    /// As [`laid_out`](Owned::laid_out), with the sizes of the dims in the order of the set, then those of the positional axes.
+    /// As [`laid_out`](Evaluated::laid_out), with the sizes of the dims in the order of the set, then those of the positional axes.
     ///
     /// # Panics
     ///
@@ -86,7 +86,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
         }
         assert_eq!(step, data.len(), "the sizes are the shape of the data");
         // (Put together at the end: what is written piece by piece, and moved as a whole, waits in between.)
-        Owned { data, start: 0, named, positional, origin: None, marker: PhantomData }
+        Evaluated { data, start: 0, named, positional, origin: None, marker: PhantomData }
     }
 
     /// Elements with axes anywhere among them; that of the origin is `start`.
@@ -103,7 +103,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     ) -> Self {
         let axes = named.as_slice().iter().chain(positional.as_slice()).map(Axis::parts);
         assert!(is_within(data.len(), start as i128, axes), "the axes reach elements alone");
-        Owned { data: data.into(), start, named, positional, origin, marker: PhantomData }
+        Evaluated { data: data.into(), start, named, positional, origin, marker: PhantomData }
     }
 
     /// The elements, for plans and kernels.
@@ -149,7 +149,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     #[cfg(feature = "std")]
     pub(crate) fn with_buffer(&self, data: Buffer<T>) -> Self {
         assert_eq!(data.len(), self.data.len(), "one element for each that there was");
-        Owned { data, marker: PhantomData, ..*self }
+        Evaluated { data, marker: PhantomData, ..*self }
     }
 
     /// The elements become those of a step of a recorded program, in the same memory unless others share it.
@@ -212,10 +212,14 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     ///
     /// If `from` does not name each axis once.
     #[inline]
-    pub(crate) fn with_dims<X: Dims>(self, from: &[usize], sizes: impl Fn(usize) -> usize) -> Owned<T, X, R> {
+    pub(crate) fn with_dims<X: Dims>(
+        self,
+        from: &[usize],
+        sizes: impl Fn(usize) -> usize,
+    ) -> Evaluated<T, X, R> {
         let named = permuted(self.named.as_slice(), from, sizes);
-        let Owned { data, start, positional, origin, .. } = self;
-        Owned { data, start, named, positional, origin, marker: PhantomData }
+        let Evaluated { data, start, positional, origin, .. } = self;
+        Evaluated { data, start, named, positional, origin, marker: PhantomData }
     }
 
     /// The elements at one position of the last dims: `at`, which says where along each of them. The first dims, `X`, stay.
@@ -225,7 +229,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     /// # Panics
     ///
     /// If the position is none of theirs.
-    pub(crate) fn at_last<X: Dims>(&self, at: &[usize]) -> Owned<T, X, R> {
+    pub(crate) fn at_last<X: Dims>(&self, at: &[usize]) -> Evaluated<T, X, R> {
         let (kept, last) = self.named.as_slice().split_at(X::Axes::LEN);
         assert_eq!(last.len(), at.len(), "a position of all dims that go");
         let mut start = self.start;
@@ -237,7 +241,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
         let mut named = X::Axes::filled(Axis::default());
         named.as_mut_slice().copy_from_slice(kept);
         let (positional, origin) = (self.positional, self.origin);
-        Owned { data: self.data.clone(), start, named, positional, origin, marker: PhantomData }
+        Evaluated { data: self.data.clone(), start, named, positional, origin, marker: PhantomData }
     }
 
     /// Gives the tensor memory of its own, if others have it and the tensor is a part of it that lies in one piece. To be called before elements are
@@ -326,7 +330,7 @@ impl<T, S: Dims, R: Rank> Owned<T, S, R> {
     }
 }
 
-impl<T: Clone + 'static, S: Dims, R: Rank> Owned<T, S, R> {
+impl<T: Clone + 'static, S: Dims, R: Rank> Evaluated<T, S, R> {
     /// The place of all elements, as such of the type `W`, if that is what they are and no other tensor has them.
     #[inline(always)]
     pub(crate) fn free<W: 'static>(&mut self) -> Option<Freed<W>> {
