@@ -295,6 +295,9 @@ pub mod guide {
     #[doc = include_str!("../docs/book/src/batching.md")]
     pub struct Batching;
 
+    #[doc = include_str!("../docs/book/src/gradients.md")]
+    pub struct Gradients;
+
     #[cfg(feature = "safetensors")]
     #[doc = include_str!("../docs/book/src/training.md")]
     pub struct Training;
