@@ -10,6 +10,8 @@ mod mutations;
 mod names;
 mod python;
 mod round_trips;
+#[cfg(unix)]
+mod saving;
 
 use typed_dims::prelude::*;
 

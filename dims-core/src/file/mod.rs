@@ -25,6 +25,17 @@
 //! A file is read with suspicion: one that is cut off, or lies, or claims what it has not, is a [`FileError`]. Nothing is
 //! allocated for what a file merely says; only what is there is read.
 //!
+//! # Saving
+//!
+//! `save` and `save_npz` write a temporary file in the same folder, and put it in the place of the old one when all of it is on disk. If the disk is full, or the
+//! program ends in the middle, the old file is as it was. (A program that is killed can leave a file `.saving-..` behind.)
+//!
+//! * A file that is replaced keeps its mode and, if the system allows it, its owner. Other hard links to the old file keep the old content.
+//! * A symbolic link stays one: the file that it leads to is replaced.
+//! * Pipes, devices and what a process has open (`/dev/stdout`, `/dev/fd/3`) are written directly.
+//! * The program needs permission to write the old file, and to make a file in its folder.
+//! * A mapped file can be replaced: readers see the old content until they map it again. Windows refuses that; the error says so.
+//!
 //! With `memmap`, [`MappedFile`] is a file in the address space: a reader of one yields views that the system reads from disk when they
 //! are looked at.
 
@@ -44,6 +55,8 @@ pub mod npy;
 pub mod npz;
 #[cfg(feature = "safetensors")]
 pub mod safetensors;
+#[cfg(any(feature = "npy", feature = "safetensors"))]
+pub(crate) mod save;
 
 pub use buffer::AlignedBytes;
 pub use element::Stored;

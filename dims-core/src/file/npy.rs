@@ -11,7 +11,7 @@
 
 use super::element::{ElementKind, Stored, encoded};
 use super::names::{read, shortened, written};
-use super::{AlignedBytes, Entry, FileError};
+use super::{AlignedBytes, Entry, FileError, save};
 use crate::plan::shape::volume;
 use crate::rank::Rank0;
 use crate::set::Dims;
@@ -341,7 +341,7 @@ pub(super) fn of_elements(
     Ok(bytes)
 }
 
-/// Writes the tensor to a file.
+/// Writes the tensor to a file. If that fails, a file that was there stays: see [saving](super#saving).
 ///
 /// # Errors
 ///
@@ -351,7 +351,5 @@ pub fn save<A>(path: impl AsRef<Path>, tensor: A) -> Result<(), FileError>
 where
     A: Computable<Rank = Rank0, Elem: Stored>,
 {
-    let path = path.as_ref();
-    let failed = |error| FileError::Io { what: path.display().to_string(), error };
-    std::fs::write(path, to_bytes(tensor)?).map_err(failed)
+    save::save(path.as_ref(), &to_bytes(tensor)?)
 }

@@ -2,7 +2,7 @@
 
 use super::element::{Stored, streamed};
 use super::names::shortened;
-use super::{AlignedBytes, Entry, FileError, npy};
+use super::{AlignedBytes, Entry, FileError, npy, save};
 use crate::convert::{AxisDims, CountOf};
 use crate::named::Named;
 use crate::rank::Rank0;
@@ -223,14 +223,12 @@ impl NpzWriter {
         Ok(self.archive.finish().map_err(|error| invalid(&error))?.into_inner())
     }
 
-    /// Writes the file.
+    /// Writes the file. If that fails, a file that was there stays: see [saving](super#saving).
     ///
     /// # Errors
     ///
     /// As for [`into_bytes`](NpzWriter::into_bytes), and if the file cannot be written.
     pub fn save(self, path: impl AsRef<Path>) -> Result<(), FileError> {
-        let path = path.as_ref();
-        let failed = |error| FileError::Io { what: path.display().to_string(), error };
-        std::fs::write(path, self.into_bytes()?).map_err(failed)
+        save::save(path.as_ref(), &self.into_bytes()?)
     }
 }

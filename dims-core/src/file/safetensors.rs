@@ -4,7 +4,7 @@ use super::element::{ElementKind, Stored, encoded};
 use super::names::{read, shortened, written};
 #[cfg(feature = "npy")]
 use super::npy;
-use super::{AlignedBytes, Entry, FileError};
+use super::{AlignedBytes, Entry, FileError, save};
 use crate::rank::Rank0;
 use crate::set::{DimKey, Dims};
 use crate::tensor::Computable;
@@ -262,14 +262,12 @@ impl SafetensorsWriter {
         serialize(views, Some(self.metadata.clone())).map_err(|error| invalid(&error))
     }
 
-    /// Writes the file.
+    /// Writes the file. If that fails, a file that was there stays: see [saving](super#saving).
     ///
     /// # Errors
     ///
     /// As for [`to_bytes`](SafetensorsWriter::to_bytes), and if the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), FileError> {
-        let path = path.as_ref();
-        let failed = |error| FileError::Io { what: path.display().to_string(), error };
-        std::fs::write(path, self.to_bytes()?).map_err(failed)
+        save::save(path.as_ref(), &self.to_bytes()?)
     }
 }

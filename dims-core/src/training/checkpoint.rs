@@ -56,6 +56,8 @@ mod values;
 
 use crate::file::load::{Fault, LoadError};
 use crate::file::safetensors::SafetensorsWriter;
+#[cfg(feature = "npy")]
+use crate::file::save::save;
 use crate::file::{AlignedBytes, FileError};
 use crate::grad::Parameters;
 use crate::grad::parameters::Path;
@@ -151,7 +153,7 @@ impl Checkpoint {
         self.file.to_bytes()
     }
 
-    /// Writes the file.
+    /// Writes the file. If that fails, a file that was there stays: see [saving](crate::file#saving).
     ///
     /// # Errors
     ///
@@ -170,16 +172,14 @@ impl Checkpoint {
         self.file.to_npz()
     }
 
-    /// Writes such an archive.
+    /// Writes such an archive. If that fails, a file that was there stays: see [saving](crate::file#saving).
     ///
     /// # Errors
     ///
     /// As for [`to_npz`](Checkpoint::to_npz), and if the file cannot be written.
     #[cfg(feature = "npy")]
     pub fn save_npz(&self, path: impl AsRef<std::path::Path>) -> Result<(), FileError> {
-        let path = path.as_ref();
-        let failed = |error| FileError::Io { what: path.display().to_string(), error };
-        std::fs::write(path, self.to_npz()?).map_err(failed)
+        save(path.as_ref(), &self.to_npz()?)
     }
 }
 

@@ -1,0 +1,106 @@
+//! How files are saved: as a whole, or the old one stays.
+
+use super::FileError;
+use alloc::string::ToString;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Error, Write};
+use std::path::{Path, PathBuf};
+use tempfile::{Builder, NamedTempFile};
+
+/// The most symbolic links that a path is followed along, as on Linux.
+const MOST_LINKS: usize = 40;
+
+/// Files that stand for what a process has open: they are written, not replaced, even where that is an ordinary file.
+const OPENED: [&str; 4] = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
+
+/// Writes a file of these bytes. See [the page of the module](super) for what is promised.
+pub(crate) fn save(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    save_with(path, |file| file.write_all(bytes))
+        .map_err(|error| FileError::Io { what: path.display().to_string(), error })
+}
+
+fn save_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let Some(target) = followed(path)? else {
+        return write(&mut File::create(path)?);
+    };
+    let old = match fs::metadata(&target) {
+        Ok(old) if old.is_file() => {
+            // A file that must not be written must not be replaced either.
+            OpenOptions::new().write(true).open(&target)?;
+            Some(old)
+        }
+        // A pipe, or a device. (Of a folder the system says that it is one.)
+        Ok(_) => return write(&mut File::create(&target)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let folder = match target.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut new = temporary(folder)?;
+    if let Some(old) = &old {
+        as_before(new.as_file(), old)?;
+    }
+    write(new.as_file_mut())?;
+    new.as_file().sync_all()?;
+    new.persist(&target).map_err(|refused| of_replacing(refused.error))?;
+    // So that the new name outlasts a power failure, where the file system can promise that.
+    #[cfg(unix)]
+    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    Ok(())
+}
+
+/// What the path leads to along symbolic links; nothing if that is something which a process has open.
+fn followed(path: &Path) -> io::Result<Option<PathBuf>> {
+    let mut path = path.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        if OPENED.iter().any(|opened| path.starts_with(opened)) {
+            return Ok(None);
+        }
+        match fs::read_link(&path) {
+            // (Relative to the folder of the link. An absolute path replaces it.)
+            Ok(next) => path = path.parent().unwrap_or(Path::new("")).join(next),
+            // It is no link, or nothing is there yet.
+            Err(_) => return Ok(Some(path)),
+        }
+    }
+    Err(Error::other("too many symbolic links lead to one another"))
+}
+
+/// An empty file beside the one that it will replace.
+fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = Builder::new();
+    builder.prefix(".saving-");
+    // The mode of a new file, of which the system takes what the process does not allow. (A temporary file is its owner's alone.)
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder)
+}
+
+/// The new file gets the mode of the old one and, where the system lets us, its owner.
+fn as_before(new: &File, old: &Metadata) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        let now = new.metadata()?;
+        if (now.uid(), now.gid()) != (old.uid(), old.gid()) {
+            let _ = fchown(new, Some(old.uid()), Some(old.gid()));
+        }
+    }
+    new.set_permissions(old.permissions())
+}
+
+/// The error of a replacement. On Windows, a file that is mapped or open elsewhere stays, and the system says no more than that access is denied.
+fn of_replacing(error: Error) -> Error {
+    const ACCESS_DENIED: i32 = 5;
+    const SHARING_VIOLATION: i32 = 32;
+    const USER_MAPPED_FILE: i32 = 1224;
+    match error.raw_os_error() {
+        Some(ACCESS_DENIED | SHARING_VIOLATION | USER_MAPPED_FILE) if cfg!(windows) => Error::new(
+            error.kind(),
+            format!("the file cannot be replaced while it is mapped (`MappedFile`) or open: {error}"),
+        ),
+        _ => error,
+    }
+}
