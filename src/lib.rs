@@ -1,13 +1,13 @@
 //! First-class, statically checked tensor dimensions.
 //!
-//! A *dim* is a Rust item. When you bind it to an axis of an array, it becomes part of the tensor's type. Every operation loops over
-//! it, and rustc checks that the tensor has each dim that you name, and that no dim is left over.
+//! Name the axes of arrays with Rust types, called *dims*. Operations match axes by dim, and rustc checks that a tensor has each dim that you name, and that no dim
+//! is left over.
 //!
 //! ```
 //! use typed_dims::prelude::*;
 //!
 //! dims! {
-//!     /// Samples that are looked at together.
+//!     /// Examples that are processed together.
 //!     pub struct Batch;
 //!     pub struct Input;
 //!     pub struct Output = 2;
@@ -19,7 +19,7 @@
 //!     weight: &Tensor<f32, (Input, Output)>,
 //!     bias: &Tensor<f32, (Output,)>,
 //! ) -> Tensor<f32, (Batch, Output)> {
-//!     ((x * weight).sum(Input) + bias).relu().eval()
+//!     (x.contract(weight, Input) + bias).relu().eval()
 //! }
 //!
 //! let x = ndarray::array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]].into_tensor((Batch, Input));
@@ -27,6 +27,8 @@
 //! let out = layer(&x, &weight, &full(Output, 0.5));
 //! assert_eq!(out.order((Batch, Output)), ndarray::array![[1.0, 2.1], [3.4, 4.5]]);
 //! ```
+//!
+//! `contract` multiplies and sums over a dim that both tensors must have. `eval` computes the expression.
 //!
 //! A line does not compile if it forgets a dim, reduces a dim that the tensor does not have, or passes a tensor with other dims:
 //!
@@ -37,42 +39,46 @@
 //!     x: &Tensor<f32, (Batch, Input)>,
 //!     weight: &Tensor<f32, (Input, Output)>,
 //! ) -> Tensor<f32, (Batch, Output)> {
-//!     (x * weight).sum(Batch) // this has the dims (Input, Output)
+//!     (x * weight).sum(Batch) // has the dims (Input, Output)
 //! }
 //! ```
 //!
-//! # Finding one's way
+//! # Where to find what
 //!
-//! * [`dims!`] makes dims, declared ones (`pub struct Batch;`) and local ones (`dims!(i, j);`).
-//! * [`tensor!`] and [`einsum!`] take loops as a paper writes them, and build the expressions below.
-//! * [`At::at`](bind::At::at) binds the axes of an array, a slice or a tensor to dims; [`Binder`](bind::Binder) lists
-//!   what can stand for an axis. [`IntoTensor`](convert::IntoTensor) makes a tensor that owns the elements of an array, without a copy;
-//!   [`create`] makes tensors of constants, ranges and functions.
-//! * [`Elementwise`](elementwise::Elementwise) and the operators build lazy expressions.
-//! * [`Reductions`](reduce::Reductions), [`order`](order::OrderExt::order), `eval` and [assignment](assign) compute them, each in one
-//!   pass or as matrix products.
-//! * [`Restructure`](restructure::Restructure) renames, slices, splits and flattens dims; [`concat`](join::concat) and
-//!   [`stack`](join::stack) join tensors.
-//! * [`Selecting`](select::Selecting) and [`Dynamic`](dynamic::Dynamic) select by value, [`Rearranging`](shift::Rearranging) moves and pads,
-//!   [`Sorting`](sort::Sorting) and [`Scans`](scans::Scans) run along a dim, [`LinearAlgebra`](linalg::LinearAlgebra) has products and
-//!   norms, and [`nn`] has convolutions, pooling, normalisation and losses. `docs/operators.md` lists all operators, with their names
-//!   in PyTorch, JAX and NumPy; with [`custom`] you define operators of your own.
-//! * `#[derive(Parameters)]` makes [`Parameters`](grad::Parameters) of a struct of tensors: their names, elements and zeros at once.
-//!   [`optim`] changes them by their gradient, [`init`] makes their first values, and `checkpoint` (with `safetensors`) saves and loads them.
-//! * [`Stream`](stream::Stream) is a tensor with a data dimension, for hardware that streams one dim.
-//! * [`Tensor`](named::Tensor) is the type to write in signatures, [`Named`](named::Named) the one that messages show.
-//!   A function that takes a tensor with further dims of its caller says `Tensor<f32, (Seq, Rest<B>)>`: see
-//!   [`Rest`].
-//! * [`DimError`](error::DimError) is what the `try_` form of an operation returns; the short form panics with its text.
+//! | to | see |
+//! |---|---|
+//! | declare dims | [`dims!`]: `pub struct Batch;`, or local ones, `dims!(i, j);` |
+//! | name a tensor in a signature | [`Tensor`](named::Tensor). Messages show the sorted type, [`Named`](named::Named) |
+//! | bind the axes of an array | [`At::at`](bind::At::at); [`Binder`](bind::Binder) lists what you can pass for an axis |
+//! | turn an array into a tensor without a copy | [`IntoTensor`](convert::IntoTensor) |
+//! | create tensors | [`create`], [`random`](mod@random) |
+//! | compute element by element | [`Elementwise`](elementwise::Elementwise) and the operators |
+//! | contract, multiply, measure | [`LinearAlgebra`](linalg::LinearAlgebra), such as [`contract`](linalg::LinearAlgebra::contract) |
+//! | reduce, compute an expression now | [`Reductions`](reduce::Reductions), such as `sum` and `eval` |
+//! | get an array, or the number of a tensor without dims | [`order`](order::OrderExt::order), `order(())` |
+//! | rename, slice, split, flatten, join | [`Restructure`](restructure::Restructure), [`concat`](join::concat), [`stack`](join::stack) |
+//! | select by index or value | [`Selecting`](select::Selecting), [`Dynamic`](dynamic::Dynamic) |
+//! | move, pad, sort, scan | [`Rearranging`](shift::Rearranging), [`Sorting`](sort::Sorting), [`Scans`](scans::Scans) |
+//! | write into arrays | [assignment](assign) |
+//! | use convolutions, pooling, normalisation, losses and layers | [`nn`] |
+//! | call a function of one example with many | [`#[batched]`](macro@batched), [`Rest`] |
+//! | differentiate and train | [`grad`], [`Parameters`](grad::Parameters), [`optim`], [`init`], `checkpoint` (with `safetensors`) |
+//! | write as in NumPy, einops or loops | [`einsum!`], [`rearrange!`], [`tensor!`] |
+//! | write an operator | [`custom`] |
+//! | handle errors | the `try_` forms, which return a [`DimError`](error::DimError); the others panic with its text |
+//! | target hardware that streams | [`Stream`](stream::Stream) |
 //!
-//! # When things run, and what they allocate
+//! `docs/operators.md` lists all operators, with their names in PyTorch, JAX and NumPy.
 //!
-//! Operators, elementwise methods, views and comparisons compute nothing by themselves. `((a - b).abs()).sum(k)` is one pass without a
-//! temporary. `(a * b * c).sum((j, k))` is one contraction, which runs as matrix products along the cheapest path.
+//! # When expressions run, and what they allocate
 //!
-//! A result is contiguous. Its axes are in the order that you passed to `order`, or else in the order in which the dims were declared. There is one
-//! exception: if the last dim is one that both factors of a matrix product have, such dims come first, so that each product is contiguous. Softmax and
-//! scans keep that order. The layout never changes the result.
+//! Operators, elementwise methods, views and comparisons build an expression. Reductions, `order`, `eval` and assignment compute it:
+//! `((a - b).abs()).sum(k)` is one pass without a temporary. `(a * b * c).sum((j, k))` is one contraction, which runs as matrix products in the cheapest order.
+//!
+//! [`contract`](linalg::LinearAlgebra::contract) demands the dim in both operands. `(x * w).sum(In)` also compiles if only one of them has `In`, and then sums that one alone.
+//!
+//! A result is contiguous. Its axes are in the order that you passed to `order`, or else in the order in which the dims were declared. In a batched product, shared
+//! dims become outermost if the last dim is shared, so that each product is contiguous; softmax and scans keep that order. The memory order never changes the result.
 //!
 //! [`attention`](attention::attention) fuses the softmax with both products, and works tile by tile:
 //!
@@ -87,8 +93,8 @@
 //!
 //! # The operator library
 //!
-//! Where other libraries take the number of an axis, operators here take a dim. They loop over all other dims of the tensor, so a
-//! convolution of one image is also a convolution of a batch.
+//! Operators take dims instead of axis numbers. They loop over all other dims of the tensor, so a convolution of one image is also a
+//! convolution of a batch.
 //!
 //! ```
 //! use typed_dims::prelude::*;
@@ -122,20 +128,19 @@
 //!
 //! # Features
 //!
-//! * `gemm` (on by default): matrix products run on the crate `gemm`, which measures 15 to 45 % faster than `matrixmultiply` at most
-//!   shapes with AVX-512. It takes longer to build.
-//! * `rayon` (on by default): large results are computed on several threads. What is computed does not depend on how many,
-//!   except for the rounding of matrix products.
-//! * `blas`: matrix products run by a BLAS that the program links and installs: [`blas`].
-//! * `std` (on by default): the standard library. With it kernels are chosen at run time for the processor's instructions, memory is recycled
+//! * `gemm` (on by default): matrix products use the crate `gemm`, which is 15 to 45 % faster than `matrixmultiply` for most shapes with
+//!   AVX-512, and takes longer to build.
+//! * `rayon` (on by default): large results are computed on several threads. Results do not depend on their number, except for the rounding
+//!   of matrix products.
+//! * `blas`: matrix products use a BLAS that the program links and installs: [`blas`].
+//! * `std` (on by default): kernels are chosen at run time for the processor's instructions, large results come from a memory pool
 //!   (`storage::memory`), and there are [`explain`](plan::explain::explain) and [`ledger`](stream::ledger()). `gemm`, `rayon`, `image`, `onnx` and the
-//!   features for files need it. Without it the crate needs `core` and `alloc`: see below.
+//!   features for files need `std`. Without it the crate needs `core` and `alloc`: see below.
 //! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and the like.
 //! * `half`: elements of type `half::f16` and `half::bf16`.
-//! * `image`, `mdarray`, `nalgebra`: images, arrays and matrices of these crates are bound as arrays are, and made from tensors; `candle`: tensors
-//!   of candle become ours and the other way round: [`foreign`].
-//! * `safetensors`, `npy`, `memmap`: tensors in files, with the names of their dims (`file`; npz belongs to `npy`); with the last,
-//!   files are looked at in place. With `safetensors` there is `#[derive(Load)]`: structs of tensors from files of weights.
+//! * `image`, `mdarray`, `nalgebra`, `candle`: conversions from and to the images, arrays, matrices and tensors of these crates: [`foreign`].
+//! * `safetensors`, `npy`: tensors in files, with the names of their dims (`file`; npz belongs to `npy`). `memmap` maps files into memory.
+//!   With `safetensors`, `#[derive(Load)]` loads structs of tensors from files of weights.
 //! * `onnx`: `onnx_dims!`, which makes dims and structs of the inputs and outputs of an ONNX model, and a checker of what the axes in a
 //!   model mean (`onnx`).
 //! * `rand`: `random`, tensors of random elements.
@@ -143,13 +148,13 @@
 //!
 //! # Without the standard library, and on other machines
 //!
-//! With `default-features = false` the crate is `no_std`, and its macros work in `no_std` crates. Everything but files and threads is available,
-//! including errors and allocation failures. Kernels use the instructions that the target guarantees, so `-C target-cpu` matters. Functions of floats
+//! With `default-features = false` the crate is `no_std`, and its macros work in `no_std` crates. Everything except files and threads is available,
+//! including errors and allocation failures. Kernels use the instructions that the target guarantees, so set `-C target-cpu`. Functions of floats
 //! come from the crate `libm`. (ndarray's `array!` needs `alloc::vec` in scope.)
 //!
-//! x86-64 with or without AVX2 and AVX-512, AArch64 (NEON) and WebAssembly (with all features but `candle` and `blas`) are built for each change. On WebAssembly without
-//! threads, `rayon` computes on the calling thread; `-C target-feature=+simd128` makes loops use vectors. A size that does not fit into `usize` is a
-//! [`DimError`](error::DimError), on targets of 32 bits and of 64.
+//! CI builds for x86-64 with and without AVX2 and AVX-512, AArch64 (NEON), and WebAssembly (with all features but `candle` and `blas`). On WebAssembly without
+//! threads, `rayon` computes on the calling thread; add `-C target-feature=+simd128` for vector instructions. A size that does not fit into `usize` is a
+//! [`DimError`](error::DimError), on 32-bit and 64-bit targets.
 
 #![no_std]
 
@@ -183,10 +188,10 @@ pub mod fallible;
 pub mod nn;
 
 pub mod prelude {
-    //! What most programs name: `use typed_dims::prelude::*;`
+    //! What most programs need: `use typed_dims::prelude::*;`
     //!
-    //! Traits that are there for their methods come without their names (`as _`): in a bound or a call by its full name, import
-    //! the trait from its module, such as [`elementwise::Elementwise`](crate::elementwise::Elementwise). The `try_` forms of functions are in
+    //! Traits with methods are imported without their names (`as _`). To write one in a bound, or call it by its full name, import
+    //! it from its module, such as [`elementwise::Elementwise`](crate::elementwise::Elementwise). The `try_` forms of functions are in
     //! [`fallible`](crate::fallible).
 
     pub use crate::assign::OrderInto as _;
@@ -261,7 +266,7 @@ pub mod prelude {
 #[doc = include_str!("../docs/custom-operators.md")]
 pub struct CustomOperators;
 
-/// Those of the page on operators.
+/// The programs of the page on operators.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/operators.md")]
 pub struct Operators;
@@ -271,7 +276,7 @@ pub struct Operators;
 #[doc = include_str!("../README.md")]
 pub struct Readme;
 
-/// Those of the guide.
+/// The programs of the guide.
 #[cfg(doctest)]
 pub mod guide {
     #[doc = include_str!("../docs/book/src/tour.md")]
