@@ -59,8 +59,8 @@ const ZERO: &[&str] = &[
 
 /// Operators without a derivative: the operation that the error names, and why.
 const NONE: &[(&str, &str, &str)] = &[
-    ("map", "map", "a closure; an operation of one's own can have one"),
-    ("zip_map", "zip_map", "a closure; an operation of one's own can have one"),
+    ("map", "map", "a closure; a [custom operator](custom-operators.md) can have one"),
+    ("zip_map", "zip_map", "a closure; a [custom operator](custom-operators.md) can have one"),
 ];
 
 /// Operators of complex numbers.

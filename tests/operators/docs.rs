@@ -27,15 +27,18 @@ fn row(operator: &Operator) -> String {
         Derivative::None { reason, .. } => format!("none: {reason}"),
     };
     let names = operator.names.map(|name| if name.is_empty() { "-".into() } else { format!("`{name}`") });
-    let code =
-        |text: &str| constants(&text.split_whitespace().collect::<Vec<_>>().join(" ")).replace('|', "\\|");
+    let code = |text: &str| text.replace('|', "\\|");
+    // A local dim for a result of unknown size, which the test renames.
+    let local = operator.call.contains("dims!(n)");
+    let out: Vec<&str> =
+        operator.out.iter().map(|dim| if local && *dim == "V" { "n" } else { dim }).collect();
     let errors: Vec<String> = operator.errors.iter().map(|error| format!("\"{}\"", error().1)).collect();
     format!(
         "| `{}` | {} | {} → [{}] | {} | {} | {} | {} | {} | {} | {} |",
-        code(operator.call),
+        code(&shown(operator)),
         operator.doc.trim().replace('|', "\\|"),
         inputs.join(", "),
-        operator.out.join(" "),
+        out.join(" "),
         if operator.refuses { "all".into() } else { set(operator.along) },
         operator.dtypes.join(", ").replace('<', "\\<"), // a page takes `<f64>` for HTML
         slope,
@@ -46,13 +49,39 @@ fn row(operator: &Operator) -> String {
     )
 }
 
+/// The call of an entry as a user writes it.
+fn shown(operator: &Operator) -> String {
+    let call = operator.call.split_whitespace().collect::<Vec<_>>().join(" ");
+    // Each test ends with `order`.
+    if call == "x" {
+        return format!("x.order(({}))", operator.out.join(", "));
+    }
+    let within = |name: &str| call.strip_prefix(name).and_then(|call| call.strip_suffix(')'));
+    // What follows `;` is for the test alone, and so is the value that it makes of both results.
+    let call = match (within("shown!("), within("both!(")) {
+        (Some(call), _) => call.split_once(';').map_or(call, |(call, _)| call),
+        (_, Some(call)) => call,
+        _ => &call,
+    };
+    without_generic_types(&constants(call))
+}
+
+/// A call for elements of `f32`, which a user writes instead of `T`.
+fn without_generic_types(call: &str) -> String {
+    let mut shown =
+        call.replace("::<T", "::<f32").replace("T::INFINITY", "f32::INFINITY").replace("T::default()", "0.0");
+    shown = shown.replace(") as T", ") as f32").replace(": T", "");
+    while let Some((before, after)) = shown.split_once(" as T") {
+        let number = before.rsplit(|c: char| !c.is_ascii_digit() && c != '.').next().expect("a literal");
+        let fraction = if number.contains('.') { "" } else { ".0" };
+        shown = format!("{before}{fraction}{after}");
+    }
+    shown
+}
+
 /// A call with constants as they are written where rustc knows their type: `of(0.5)`, or `of::<T>(0.5)`, is 0.5. (`K.of(2)` gives a dim a size.)
 fn constants(call: &str) -> String {
     let mut shown = call.replace("of::<T>(", "of(");
-    // (The tests see two results as one.)
-    if let Some(both) = call.strip_prefix("both!(").and_then(|call| call.strip_suffix(')')) {
-        shown = both.to_owned();
-    }
     let is_constant = |at: usize, shown: &str| shown[..at].ends_with([' ', '(']);
     while let Some(at) = shown.match_indices("of(").map(|(at, _)| at).find(|&at| is_constant(at, &shown)) {
         let end = at + shown[at..].find(')').expect("a closing bracket");
@@ -65,28 +94,27 @@ fn constants(call: &str) -> String {
 const TYPES: &str = r#"
 ## Element types
 
-Operands of one operation have one element type. Nothing is converted in silence: where types differ, rustc says so, and `cast` converts as Rust's
-`as` does.
+All operands of an operation have the same element type. There are no implicit conversions: rustc reports different types, and `cast` converts like Rust's `as`.
 
-| mixture | result |
+| operands | result |
 |---|---|
 | a tensor of `T` and a tensor of `T`, in arithmetic (`+ - * / %`, `maximum`, `powf`, ..) | `T`; integers wrap around, and panic where they are divided by 0 |
 | a tensor of `T` and a scalar of `T`, on either side | `T`; a literal takes the tensor's type, `x * 2.0`, `1.0 - x`, `ids % 2` |
-| a tensor of `isize` and a dim, `x + i` | `isize`: a dim is the tensor of its indices |
-| tensors of two element types, or a scalar of another type: `f32` and `f64`, `i32` and `f32`, `f32` and `bool`, `f32` and a dim | refused: "cannot be combined with a tensor of `f32`"; write `x.cast::<f64>() + y` |
+| a tensor of `isize` and a dim, `x + i` | `isize`, the type of a dim's indices |
+| tensors of two element types, or a scalar of another type: `f32` and `f64`, `i32` and `f32`, `f32` and `bool`, `f32` and a dim | compile error: "cannot be combined with a tensor of `f32`"; write `x.cast::<f64>() + y` |
 | comparisons of `T` and `T`: `lt le gt ge eq ne`; `is_nan` and the like | `bool` |
 | `& \| ^ !` of `bool`, or of one integer type | the same type |
 | `select` with a condition of `bool`, and `T` and `T` | `T` |
 | `sum`, `prod`, `max`, `min`, `cumsum`, `cumprod`, `sort` of `T` | `T`; sums and products of integers wrap around, those of `f16` and `bf16` are accumulated in `f32` |
-| `scatter_add` of `T` | `T`; those of `f16` and `bf16` are accumulated in `f32`, too, but `add_assign` into an array of them rounds each sum |
-| `mean`, `var`, `std`, `softmax`, norms of layers, losses, of floats | the same type; integers are refused: "cast the tensor first: `.cast::<f32>()`" |
-| `exp`, `sqrt`, `sin`, .. | the same type: floats and complex numbers; integers are refused |
+| `scatter_add` of `T` | `T`; `f16` and `bf16` are accumulated in `f32`, but `add_assign` into an array of them rounds after each addition |
+| `mean`, `var`, `std`, `softmax`, `layer_norm` and the like, losses, of floats | the same type; for integers a compile error: "cast the tensor first: `.cast::<f32>()`" |
+| `exp`, `sqrt`, `sin`, .. | the same type; only for floats and complex numbers |
 | `abs` and `norm` of `Complex<T>` | `T` |
 | `any`, `all` of `bool` | `bool` |
 | `count`, `argmax`, `argmin`, `argsort`, positions of `topk`, `nonzero` | `usize` |
-| an index, in `at`, `take` or `scatter_add`, and targets of `cross_entropy` | any integer type; it does not take part in the result's type |
-| `map`, `zip_map`, and [operations of your own](custom-operators.md) | what they return; they can take two element types |
-| `cast::<U>()` | `U`: `bool` gives 0 and 1, a number gives `true` where it is not 0, a complex number loses its imaginary part |
+| an index, in `at`, `take` or `scatter_add`, and targets of `cross_entropy` | any integer type; it does not affect the type of the result |
+| `map`, `zip_map`, and [custom operators](custom-operators.md) | the type that they return; the operands can have different types |
+| `cast::<U>()` | `U`: `bool` gives 0 and 1, numbers other than 0 give `true`, complex numbers lose their imaginary part |
 
 ```rust
 use typed_dims::prelude::*;
@@ -110,14 +138,14 @@ fn page() -> String {
     let families = families();
     let count: usize = families.iter().map(|family| family.operators.len()).sum();
     let mut page = format!(
-        "# Operators\n\nThis page is written from the entries in `tests/operators/` (`UPDATE=1 cargo test --test operators docs`): {count} \
-         operators, each compared with plain loops there. In the column *dims*, an argument has the dims in its brackets, and the \
-         result those behind the arrow; every operator takes tensors with any further dims as well, different ones for each \
-         argument, and loops over them. *Along* are the dims that it treats specially; where that is *all*, further dims are refused, because how large the result is depends on all \
-         elements. *Element types* are those that the tests run; \
-         operations on single elements of `f16` and `bf16`, with the feature `half`, compute in `f32` and round their result once. \
-         The *derivative* is `zero` where values are constant piece by piece, or no floats; `none` is an error that names the operation, and `yes` has been \
-         compared with differences in `f64`, in reverse and in forward mode and in second order.\n"
+        "# Operators\n\nAll {count} operators, with their names in PyTorch, JAX and NumPy. Search the page for the name that you know.\n\n\
+         | column | meaning |\n|---|---|\n\
+         | dims | the dims of the arguments, and after the arrow those of the result. All operators also accept extra dims, different ones for each argument, and loop over them |\n\
+         | along | the dims that the operator treats specially. *all*: no other dims are allowed, because the size of the result depends on the data |\n\
+         | element types | those that are tested. With the feature `half`, elementwise operations on `f16` and `bf16` compute in `f32` and round once |\n\
+         | derivative | *yes*, *zero* for piecewise constant functions and integers, or *none*: an error that names the operation |\n\n\
+         This page is generated from `tests/operators/` (`UPDATE=1 cargo test --test operators docs`). The tests compare each operator with plain loops, and its derivatives with differences \
+         in `f64`, in reverse and forward mode and in second order.\n"
     );
     page.push_str(TYPES);
     for Family { title, about, operators } in &families {

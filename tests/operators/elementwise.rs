@@ -7,7 +7,7 @@ use crate::table::Family;
 pub fn family() -> Family {
     Family {
         title: "Elementwise",
-        about: "Lazy and fused: they run where the result is reduced, ordered, assigned or evaluated. The result has the dims of the tensor.",
+        about: "Lazy and fused: call `eval` to compute them, or reduce, `order` or assign the result. The result has the dims of the tensor.",
         operators: one::entries(),
     }
 }
@@ -18,8 +18,8 @@ pub fn pairs() -> Family {
     operators.extend(mixed::entries());
     Family {
         title: "Elementwise, on several tensors",
-        about: "Lazy and fused. The result has the dims of all operands: dims of the same name are the same loop, others broadcast. One of the \
-                operands can be a scalar. Both have one element type; `cast` converts.",
+        about: "Lazy and fused. The result has the dims of all operands. An operand is repeated along dims that it lacks. One of the \
+                operands can be a scalar. Both have the same element type; `cast` converts.",
         operators,
     }
 }
@@ -100,22 +100,22 @@ mod one {
         silu [f32 f64 half] (x), x.silu(), x / (1.0 + (-x).exp()), "silu" "nn.silu" "";
         /// `ln(1 + e^x)`
         softplus [f32 f64 f16] (x), x.softplus(), (1.0 + x.exp()).ln(), "softplus" "nn.softplus" "logaddexp(x, 0)";
-        /// The greatest whole number that is not greater
+        /// The greatest whole number `<= x`
         floor [f32 f64 f16] (x), x.floor(), x.floor(), "floor" "lax.floor" "floor";
-        /// The least whole number that is not less
+        /// The least whole number `>= x`
         ceil [f32 f64 f16] (x), x.ceil(), x.ceil(), "ceil" "lax.ceil" "ceil";
         /// The nearest whole number, halves away from 0
         round [f32 f64 f16] (x), x.round(), x.round(), "" "lax.round" "";
         /// The whole part
         trunc [f32 f64 f16] (x), x.trunc(), x.trunc(), "trunc" "numpy.trunc" "trunc";
-        /// What the whole part leaves
+        /// `x - trunc(x)`
         fract [f32 f64 f16] (x), x.fract(), x.fract(), "frac" "" "";
         /// -1, 0 or 1
         signum [f32 i32] (x in Ties), x.signum(), if x > T::default() { 1 as T } else if x < T::default() { 0 as T - 1 as T } else { x }, "sign" "lax.sign" "sign";
-        /// Whether the element is not a number
-        is_nan [f32 f64 f16] (x in Ties), x.ln().is_nan(), x.ln().is_nan(), "isnan" "numpy.isnan" "isnan";
-        /// Whether the element is neither infinite nor not-a-number
-        is_finite [f32 f64 f16] (x in Ties), x.recip().is_finite(), x != 0.0, "isfinite" "lax.is_finite" "isfinite";
+        /// Whether the element is NaN
+        is_nan [f32 f64 f16] (x in Ties), shown!(x.is_nan(); where { let x = x.ln(); }), x.ln().is_nan(), "isnan" "numpy.isnan" "isnan";
+        /// Whether the element is finite
+        is_finite [f32 f64 f16] (x in Ties), shown!(x.is_finite(); where { let x = x.recip(); }), x != 0.0, "isfinite" "lax.is_finite" "isfinite";
         /// `min(max(x, low), high)`
         clamp [f32 i32] (x), x.clamp(0 as T, 2 as T), x.clamp(0 as T, 2 as T), "clamp" "lax.clamp" "clip";
         /// `1 - erf(x)`
@@ -152,25 +152,25 @@ mod one {
         hard_shrink [f32 f64 f16] (x), x.hard_shrink(of(1.0)), if x.abs() <= 1.0 { 0.0 } else { x }, "hardshrink" "" "";
         /// `x` moved towards 0 by `lambda`, or 0
         soft_shrink [f32 f64 f16] (x), x.soft_shrink(of(1.0)), if x.abs() <= 1.0 { 0.0 } else { x - x.signum() }, "softshrink" "" "";
-        /// `x`, or a constant where it is not a number
-        nan_to [f32 f64 f16] (x), x.ln().nan_to(of(7.0)), if x < 0.0 { 7.0 } else { x.ln() }, "nan_to_num" "numpy.nan_to_num" "nan_to_num";
+        /// `x`, or a constant where it is NaN
+        nan_to [f32 f64 f16] (x), shown!(x.nan_to(of(7.0)); where { let x = x.ln(); }), if x < 0.0 { 7.0 } else { x.ln() }, "nan_to_num" "numpy.nan_to_num" "nan_to_num";
         /// `sin(pi x) / (pi x)`, 1 at 0
-        sinc [f32 f64 half] (x in Ties), (x * of::<T>(0.25)).sinc(), if x == 0.0 { 1.0 } else { let a = x * 0.25 * std::f64::consts::PI as T; a.sin() / a }, "sinc" "numpy.sinc" "sinc";
+        sinc [f32 f64 half] (x in Ties), shown!(x.sinc(); where { let x = x * of::<T>(0.25); }), if x == 0.0 { 1.0 } else { let a = x * 0.25 * std::f64::consts::PI as T; a.sin() / a }, "sinc" "numpy.sinc" "sinc";
         /// Radians in degrees
         to_degrees [f32 f64 f16] (x), x.to_degrees(), x.to_degrees(), "rad2deg" "numpy.degrees" "degrees";
         /// Degrees in radians
         to_radians [f32 f64 f16] (x), x.to_radians(), x.to_radians(), "deg2rad" "numpy.radians" "radians";
         /// The nearest whole number, halves to the even one
-        round_ties_even [f32 f64 f16] (x in Ties), (x * of::<T>(0.5)).round_ties_even(), (x * 0.5).round_ties_even(), "round" "numpy.round" "round";
+        round_ties_even [f32 f64 f16] (x in Ties), shown!(x.round_ties_even(); where { let x = x * of::<T>(0.5); }), (x * 0.5).round_ties_even(), "round" "numpy.round" "round";
         /// Whether the element is infinite
-        is_infinite [f32 f64 f16] (x in Ties), x.recip().is_infinite(), x == 0.0, "isinf" "numpy.isinf" "isinf";
+        is_infinite [f32 f64 f16] (x in Ties), shown!(x.is_infinite(); where { let x = x.recip(); }), x == 0.0, "isinf" "numpy.isinf" "isinf";
         /// Whether the sign is negative
         signbit [f32 f64 f16] (x), x.signbit(), x < 0.0, "signbit" "numpy.signbit" "signbit";
         /// The element in another type, as Rust's `as` converts it
         cast [f32 i32 u8] (x), x.cast::<i64>(), x as i64, "to" "lax.convert_element_type" "astype";
         /// `f(x)` for any Rust closure
         map [f32 i32] (x), x.map(|x| x + x), x + x, "func.vmap" "vmap" "vectorize";
-        /// A complex number's exponential
+        /// `e^x` of complex numbers
         exp_complex [Complex64] (x), x.exp(), x.exp(), "exp" "lax.exp" "exp";
     }
 }
@@ -213,10 +213,10 @@ mod two {
         floor_div [i32 i64] (x, y in Nonzero), x.floor_div(y), (f64::from(x as i32) / f64::from(y as i32)).floor() as T, "floor_divide" "numpy.floor_divide" "floor_divide";
         /// `x` with the sign of `y`
         copysign [f32 f64 f16] (x, y), x.copysign(y), x.copysign(y), "copysign" "numpy.copysign" "copysign";
-        /// The greater one, a number rather than not-a-number
-        fmax [f32 f64 f16] (x, y), x.ln().fmax(y), x.ln().max(y), "fmax" "numpy.fmax" "fmax";
-        /// The lesser one, a number rather than not-a-number
-        fmin [f32 f64 f16] (x, y), x.fmin(y.ln()), x.min(y.ln()), "fmin" "numpy.fmin" "fmin";
+        /// The greater one; ignores NaN
+        fmax [f32 f64 f16] (x, y), shown!(x.fmax(y); where { let x = x.ln(); }), x.ln().max(y), "fmax" "numpy.fmax" "fmax";
+        /// The lesser one; ignores NaN
+        fmin [f32 f64 f16] (x, y), shown!(x.fmin(y); where { let y = y.ln(); }), x.min(y.ln()), "fmin" "numpy.fmin" "fmin";
         /// `ln(e^x + e^y)`
         logaddexp [f32 f64 f16] (x, y), x.logaddexp(y), (x.exp() + y.exp()).ln(), "logaddexp" "numpy.logaddexp" "logaddexp";
         /// `x * ln(y)`, 0 where `x` is 0

@@ -11,7 +11,7 @@ use typed_dims::random::{categorical, rand_like, randn_like};
 pub fn family() -> Family {
     Family {
         title: "Factories",
-        about: "A dim comes with its size, `I.of(3)`, unless it has a static one or is a local dim that has been bound. What the prelude leaves out is in `typed_dims::create` (`tri`, `full_like`) and `typed_dims::random` (`rand_like`, `randn_like`, `categorical`).",
+        about: "Pass a dim with its size, `I.of(3)`, unless it has a static size or is a local dim with a known size. `tri` and `full_like` are in `typed_dims::create`; `rand_like`, `randn_like` and `categorical` in `typed_dims::random`. The others are in the prelude.",
         operators: entries(),
     }
 }
@@ -29,15 +29,15 @@ crate::operators! {
         loops: build(&[4, 3], |_| 1 as T),
         along: [], keep: [],
         names: "ones" "numpy.ones" "ones";
-    /// One value
+    /// All elements have one value
     full_of [f32 bool] () -> [I],
         call: full(I.of(3), T::default()),
         loops: build(&[3], |_| T::default()),
         along: [], keep: [],
         names: "full" "numpy.full" "full";
-    /// One value, with the dims of another tensor
+    /// All elements have one value, with the dims and sizes of another tensor
     full_like [f32 i32] (x: T [I J]) -> [J I],
-        call: full_like(x + x, 7 as T),
+        call: shown!(full_like(x, 7 as T); where { let x = x + x; }),
         loops: build(&[x.shape()[1], x.shape()[0]], |_| 7 as T),
         along: [], keep: [],
         names: "full_like" "numpy.full_like" "full_like";
@@ -65,13 +65,13 @@ crate::operators! {
         loops: build(&[5], |at| at[0] as T - 1.0),
         along: [], keep: [],
         names: "linspace" "numpy.linspace" "linspace";
-    /// The value of a function at each position
+    /// `f(position)` for each position
     from_fn_of [f32 i32] () -> [J I],
         call: from_fn((I.of(3), J.of(4)), |(i, j)| (10 * i + j) as T),
         loops: build(&[4, 3], |at| (10 * at[1] + at[0]) as T),
         along: [], keep: [],
         names: "" "numpy.fromfunction" "fromfunction";
-    /// Given elements
+    /// The elements of a `Vec`
     from_vec_of [f32 i32] () -> [J I],
         call: from_vec((I.of(2), J.of(2)), vec![1 as T, 2 as T, 3 as T, 4 as T]),
         loops: build(&[2, 2], |at| (1 + 2 * at[1] + at[0]) as T),
@@ -79,13 +79,13 @@ crate::operators! {
         errors: [typed_dims::create::try_from_vec((I.of(2), J.of(2)), vec![1.0f32])
             => "a tensor with dims `I` = 2, `J` = 2 has 4 elements, but 1 were given"],
         names: "tensor" "numpy.asarray" "array";
-    /// Numbers drawn evenly from 0 to 1, from a seed
+    /// Uniform random numbers from 0 to 1, from a seed
     rand_of [f32 f64] () -> [I J],
         call: rand::<T, _>((I.of(3), J.of(4)), 7),
         loops: build(&[3, 4], |at| loops::unit(7, (4 * at[0] + at[1]) as u64) as T),
         along: [], keep: [],
         names: "rand" "random.uniform" "random.random";
-    /// Numbers with a normal distribution, from a seed
+    /// Normally distributed random numbers, from a seed
     randn_of [f32 f64] () -> [I J],
         call: randn::<T, _>((I.of(3), J.of(4)), 7),
         loops: build(&[3, 4], |at| {
@@ -95,13 +95,13 @@ crate::operators! {
         }),
         along: [], keep: [],
         names: "randn" "random.normal" "random.standard_normal";
-    /// Numbers drawn evenly from 0 to 1, with the dims and sizes of a tensor
+    /// Uniform random numbers from 0 to 1, with the dims and sizes of a tensor
     rand_like_of [f32 f64] (apart x: T [I J]) -> [I J],
         call: rand_like(x, 7),
         loops: build(x.shape(), |at| loops::unit(7, (at[0] * x.shape()[1] + at[1]) as u64) as T),
         along: [], keep: [],
         names: "rand_like" "" "";
-    /// Numbers with a normal distribution, with the dims and sizes of a tensor
+    /// Normally distributed random numbers, with the dims and sizes of a tensor
     randn_like_of [f32 f64] (apart x: T [I J]) -> [I J],
         call: randn_like(x, 7),
         loops: build(x.shape(), |at| {
@@ -111,7 +111,7 @@ crate::operators! {
         }),
         along: [], keep: [],
         names: "randn_like" "" "";
-    /// An index drawn along a dim, with probabilities proportional to `e^x`, from a seed
+    /// A random index along a dim, with probabilities proportional to `e^x`, from a seed
     categorical_of [f32 f64] (apart x: T [I J]) -> [I],
         call: categorical(x, J, 7),
         loops: build(&[x.shape()[0]], |at| {

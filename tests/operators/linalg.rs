@@ -10,7 +10,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Linear algebra",
-        about: "`diagonal`, `tril`, `triu` and products without a sum are lazy; the others run at once, products as contractions.",
+        about: "`diagonal`, `tril`, `triu` and products without a sum are lazy; the others compute at once. `contract` and `dot` require the dim in both operands.",
         operators: entries(),
     }
 }
@@ -106,7 +106,7 @@ crate::operators! {
         errors: [Array2::<f32>::zeros((2, 0)).at((I, J)).try_norm_p(J, f32::INFINITY)
             => "`norm` over dim `J` = 0 has no elements to choose from"],
         names: "linalg.vector_norm(ord=inf)" "numpy.linalg.norm(ord=inf)" "linalg.norm(ord=inf)";
-    /// How many elements are not 0
+    /// The number of elements that are not 0
     norm_zero [f32 f64 f16] (x: T [I J] in Ties) -> [I],
         call: x.norm_p(J, of(0.0)),
         loops: fold(x, 1, |x| x.iter().filter(|x| **x != 0.0).count() as T),

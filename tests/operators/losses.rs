@@ -13,9 +13,8 @@ pub fn family() -> Family {
     operators.extend(classes::entries());
     Family {
         title: "Losses",
-        about: "Lazy: they fuse with what reduces them. None reduces over examples: there is a loss for each prediction, and `.mean(B)` or `.sum(B)` makes one \
-                number of these, in the same pass. The losses of single elements have the dims of the predictions, those of classes all but the classes. \
-                Targets have no dims that the losses lack; they can have fewer.",
+        about: "Lazy. They return a loss for each prediction; reduce them with `.mean(B)` or `.sum(B)`, in the same pass. Losses that compare elements have the dims of the \
+                predictions; losses over classes have all of these but the classes. Targets must not have dims that the result lacks; they can have fewer.",
         operators,
     }
 }
@@ -46,10 +45,10 @@ mod elements {
         mse_loss [f32 i32 f16] (x, y), x.mse_loss(y), (x - y) * (x - y), "nn.functional.mse_loss(reduction='none')" "optax.squared_error";
         /// `|x - y|`: the absolute error
         l1_loss [f32 f64 f16] (x, y), x.l1_loss(y), (x - y).abs(), "nn.functional.l1_loss(reduction='none')" "optax.l1_loss";
-        /// Half the squared error near 0, a line farther away
+        /// Half the squared error near 0, linear farther away
         huber_loss [f32 f64 f16] (x, y), x.huber_loss(y, of(1.5)), { let d = (x - y).abs(); if d <= 1.5 { d * d / 2.0 } else { 1.5 * (d - 0.75) } },
             "nn.functional.huber_loss(reduction='none')" "optax.huber_loss";
-        /// Huber's loss divided by its bound
+        /// `huber_loss` divided by its bound
         smooth_l1_loss [f32 f64 f16] (x, y), x.smooth_l1_loss(y, of(0.5)), { let d = (x - y).abs(); if d < 0.5 { d * d } else { d - 0.25 } },
             "nn.functional.smooth_l1_loss(reduction='none')" "";
         /// `-(y * ln(x) + (1 - y) * ln(1 - x))`

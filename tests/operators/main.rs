@@ -7,6 +7,21 @@
 // Entries are written once for all their element types, and ranges may count from the end.
 #![allow(clippy::useless_conversion, clippy::reversed_empty_ranges)]
 
+/// A call as `docs/operators.md` shows it, with what only its test needs: statements before it, and what becomes of its result.
+macro_rules! shown {
+    ($call:expr; then |$found:ident| $then:expr) => {{
+        let $found = $call;
+        $then
+    }};
+    ($call:expr; where { $($before:tt)* } $(then |$found:ident| $then:expr)?) => {{
+        $($before)*
+        shown!($call $(; then |$found| $then)?)
+    }};
+    ($call:expr) => {
+        $call
+    };
+}
+
 mod check;
 mod derivatives;
 mod docs;

@@ -10,8 +10,8 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Moving and repeating",
-        about: "`flip`, `unfold`, `chunk`, `unbind` and `expand` are views, also of expressions that have not been computed; the others run at \
-                once. Where a dim gets another size, it must not have a static one.",
+        about: "`flip`, `unfold`, `chunk`, `unbind` and `expand` are views, of expressions too; the others compute at \
+                once. A dim whose size changes must not have a static size.",
         operators: entries(),
     }
 }
@@ -21,9 +21,9 @@ fn two_by_four() -> Array2<f32> {
 }
 
 crate::operators! {
-    /// The elements backwards
+    /// The elements in reverse order
     flip [f32 i32 f16] (x: T [I J]) -> [I J],
-        call: (x + x).flip((I, J)),
+        call: shown!(x.flip((I, J)); where { let x = x + x; }),
         loops: build(x.shape(), |at| {
             let x = x[[x.shape()[0] - 1 - at[0], x.shape()[1] - 1 - at[1]]];
             x + x
@@ -36,13 +36,13 @@ crate::operators! {
         loops: build(&[x.shape()[1], x.shape()[2], x.shape()[0]], |at| x[[at[2], (at[0] + 3) % x.shape()[1], at[1]]]),
         along: [J], keep: [],
         names: "roll" "numpy.roll" "roll";
-    /// `out[j] = x[j - by]`, and a constant where there is none
+    /// `out[j] = x[j - by]`, and a constant outside of `x`
     shift [f32 i32 f16] (x: T [I J]) -> [I J],
         call: x.shift(J, 2, of(7.0)),
         loops: lines(x, 1, x.shape()[1], |x| (0..x.len()).map(|j| if j < 2 { 7 as T } else { x[j - 2] }).collect()),
         along: [J], keep: [],
         names: "" "" "";
-    /// A constant around the elements
+    /// Padding with a constant
     pad_constant [f32 i32 f16] (x: T [I J]) -> [J I],
         call: x.pad((I, J), 1, 2, Pad::Constant(of(7.0))),
         loops: build(&[x.shape()[1] + 3, x.shape()[0] + 3], |at| {
@@ -54,7 +54,7 @@ crate::operators! {
         }),
         along: [I J], keep: [],
         names: "nn.functional.pad" "numpy.pad" "pad";
-    /// The elements mirrored at the first and the last
+    /// Padding with the elements mirrored at the first and the last
     pad_reflect [f32 i32 f16] (x: T [I J]) -> [I J],
         call: x.pad(J, 2, 3, Pad::Reflect),
         loops: lines(x, 1, x.shape()[1] + 5, |x| {
@@ -65,7 +65,7 @@ crate::operators! {
         errors: [Array2::<f32>::zeros((2, 0)).at((I, J)).try_pad(J, 1, 1, Pad::Reflect)
             => "nothing to pad dim `J` of size 0 with"],
         names: "nn.functional.pad(mode='reflect')" "numpy.pad(mode='reflect')" "pad(mode='reflect')";
-    /// The first and the last element repeated
+    /// Padding with the first and the last element
     pad_replicate [f32 i32] (x: T [J I]) -> [I J],
         call: x.pad(J, 2, 1, Pad::Replicate),
         loops: lines(x, 0, x.shape()[0] + 3, |x| {
@@ -73,7 +73,7 @@ crate::operators! {
         }).reversed_axes(),
         along: [J], keep: [J],
         names: "nn.functional.pad(mode='replicate')" "numpy.pad(mode='edge')" "pad(mode='edge')";
-    /// The elements from the other end
+    /// Padding with the elements from the other end
     pad_circular [f32 i32] (x: T [I J]) -> [I J],
         call: x.pad((I, J), 1, 2, Pad::Circular),
         loops: build(&[x.shape()[0] + 3, x.shape()[1] + 3], |at| {
@@ -82,7 +82,7 @@ crate::operators! {
         }),
         along: [I J], keep: [I J],
         names: "nn.functional.pad(mode='circular')" "numpy.pad(mode='wrap')" "pad(mode='wrap')";
-    /// The tensor several times, one behind the other
+    /// The tensor several times, one after the other
     repeat [f32 i32] (x: T [I J K]) -> [J I K],
         call: x.repeat(J, 3),
         loops: build(&[3 * x.shape()[1], x.shape()[0], x.shape()[2]], |at| x[[at[1], at[0] % x.shape()[1], at[2]]]),
@@ -94,7 +94,7 @@ crate::operators! {
         loops: build(&[x.shape()[0], 3 * x.shape()[1]], |at| x[[at[0], at[1] / 3]]),
         along: [J], keep: [],
         names: "repeat_interleave" "numpy.repeat" "repeat";
-    /// Other sizes, with the nearest element before: `out[h] = x[floor(h * n / size)]`
+    /// Resizes, with the nearest element: `out[h] = x[floor(h * n / size)]`
     interpolate_nearest [f32 i32] (x: T [C H W]) -> [C H W],
         call: x.interpolate_nearest((H, W), (9, 3)),
         loops: build(&[x.shape()[0], 9, 3], |at| x[[at[0], at[1] * x.shape()[1] / 9, at[2] * x.shape()[2] / 3]]),
@@ -102,26 +102,26 @@ crate::operators! {
         names: "nn.functional.interpolate" "image.resize" "";
     /// Windows: `out[h, p] = x[h * stride + p * dilation]`
     unfold [f32 i32] (x: T [I H]) -> [P I H],
-        call: (x + x).unfold(H, P.of(2), 2, 3),
+        call: shown!(x.unfold(H, P.of(2), 2, 3); where { let x = x + x; }),
         loops: build(&[2, x.shape()[0], 2], |at| { let x = x[[at[1], at[2] * 2 + at[0] * 3]]; x + x }),
         along: [H], keep: [H],
         errors: [two_by_four().at((I, H)).try_unfold(H, P.of(3), 1, 2)
             => "windows along dim `H`: they span 5 elements, and there are 4"],
         names: "unfold" "lax.conv_general_dilated_patches" "lib.stride_tricks.sliding_window_view";
-    /// The dim cut into pieces that are as equal as can be
+    /// A number of pieces of nearly equal sizes along a dim
     chunk [f32 i32] (x: T [I J]) -> [J I],
-        call: concat(J, x.chunk(J, 3).into_iter().rev()),
+        call: shown!(x.chunk(J, 3); then |parts| concat(J, parts.into_iter().rev())),
         loops: build(&[x.shape()[1], x.shape()[0]], |at| x[[at[1], (at[0] + 2) % 4]]),
         along: [J], keep: [J],
         errors: [two_by_four().at((I, J)).try_chunk(J, 0).map(|_| ()) => "dim `J` cannot be cut into 0 pieces"],
         names: "chunk" "numpy.array_split" "array_split";
-    /// The tensors at all positions
+    /// The tensors at all positions along a dim
     unbind [f32 i32] (x: T [I J]) -> [I K],
-        call: stack(K, x.unbind(J).into_iter().rev()),
+        call: shown!(x.unbind(J); then |parts| stack(K, parts.into_iter().rev())),
         loops: build(x.shape(), |at| x[[at[0], x.shape()[1] - 1 - at[1]]]),
         along: [J], keep: [J],
         names: "unbind" "numpy.unstack" "unstack";
-    /// The same at all positions of a new dim
+    /// Repeats the tensor along a new dim, without a copy
     expand [f32 i32] (x: T [I J]) -> [K I J],
         call: x.expand(K.of(2)),
         loops: build(&[2, x.shape()[0], x.shape()[1]], |at| x[[at[1], at[2]]]),

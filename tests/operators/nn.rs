@@ -12,9 +12,9 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Neural networks",
-        about: "A convolution is one contraction over windows that are views; without padding nothing is copied. Pooling is one pass over such \
-                windows. Normalisations take the dims that they run over, so one function has several names elsewhere; scale and bias are factors \
-                and summands as any other. `attention` is with the reductions.",
+        about: "A convolution is one contraction over windows, which are views; without padding nothing is copied. Pooling is one pass over \
+                windows. Normalisations take the dims that they run over, so one function replaces several of other libraries; multiply by a \
+                scale and add a bias as usual. `attention` is with the reductions.",
         operators: entries(),
     }
 }
@@ -81,7 +81,7 @@ crate::operators! {
                 => "dim `C` has size 4",
         ],
         names: "nn.functional.conv1d" "lax.conv_general_dilated" "correlate";
-    /// The same with another padding in front than behind
+    /// The same, with different padding at the two ends
     conv_padding_sides [f32 i32] (x: T [C H], w: T [O C P]) -> [O H],
         call: conv(x, w, C, H, P, &Window::new().padding_sides(2, 1).stride(2)),
         loops: build(&[w.shape()[0], (x.shape()[1] + 3 - w.shape()[2]) / 2 + 1], |at| {
@@ -138,7 +138,7 @@ crate::operators! {
         }),
         along: [C D H W K P Q], keep: [D H W K P Q],
         names: "nn.functional.conv3d" "lax.conv_general_dilated" "scipy.signal.correlate";
-    /// Groups of channels: a dim that both have and that is not summed over
+    /// Groups: a dim that both have, and that is not summed over
     conv_grouped [f32 i32] (x: T [G C H], w: T [G O C P]) -> [G O H],
         call: conv(x, w, C, H, P, &Window::new().padding(1)),
         loops: build(&[x.shape()[0], w.shape()[1], x.shape()[2]], |at| {
@@ -154,7 +154,7 @@ crate::operators! {
         }),
         along: [C H P], keep: [H P],
         names: "nn.functional.conv1d(groups)" "lax.conv_general_dilated(feature_group_count)" "";
-    /// Each channel by itself: nothing is summed over but the window
+    /// Depthwise: each channel separately, only the window is summed over
     conv_depthwise [f32 i32] (x: T [C H], w: T [C P]) -> [H C],
         call: conv(x, w, (), H, P, &Window::new().stride(2)),
         loops: build(&[(x.shape()[1] - 3) / 2 + 1, x.shape()[0]], |at| {
@@ -218,7 +218,7 @@ crate::operators! {
             .permuted_axes(ndarray::IxDyn(&[1, 2, 0])),
         along: [H W], keep: [H W],
         names: "nn.functional.avg_pool2d" "nn.avg_pool" "";
-    /// The mean of those elements of each window that are no padding
+    /// The mean of each window, without the padding
     avg_pool_without_padding [f32 f64] (x: T [C H W]) -> [H W C],
         call: x.avg_pool_without_padding((H, W), (3, 2), &Window::new().stride((1, 2)).padding(1)),
         loops: pooled(x, [3, 2], [1, 2], [1, 1], |window| {
@@ -230,17 +230,17 @@ crate::operators! {
         names: "nn.functional.avg_pool2d(count_include_pad=False)" "nn.avg_pool(count_include_pad=False)" "";
     /// The Euclidean norm of each window
     norm_pool [f32 f64 f16] (x: T [C H W]) -> [C H W],
-        call: (x + x).norm_pool((H, W), 2, &Window::new()),
+        call: shown!(x.norm_pool((H, W), 2, &Window::new()); where { let x = x + x; }),
         loops: pooled(x, [2, 2], [1, 1], [0, 0], |window| 2.0 * window.flatten().map(|x| x * x).sum::<T>().sqrt()),
         along: [H W], keep: [H W],
         names: "nn.functional.lp_pool2d" "" "";
-    /// The means of a given number of parts
+    /// Means over a given number of parts
     adaptive_avg_pool [f32 f64] (x: T [C H W]) -> [C H W],
         call: x.adaptive_avg_pool((H, W), (4, 2)),
         loops: adaptive(x, [4, 2], |part| part.iter().sum::<T>() / part.len() as T),
         along: [H W], keep: [H W],
         names: "nn.functional.adaptive_avg_pool2d" "" "";
-    /// The greatest elements of a given number of parts
+    /// Maxima over a given number of parts
     adaptive_max_pool [f32 i32] (x: T [C H W]) -> [C H W],
         call: x.adaptive_max_pool((H, W), (4, 7)),
         loops: adaptive(x, [4, 7], |part| part.into_iter().reduce(|a, b| if b > a { b } else { a }).expect("an element")),
@@ -297,7 +297,7 @@ crate::operators! {
         along: [C H], keep: [C],
         errors: [image().at((C, H)).try_group_norm(C, 3, H, 1e-3) => "3 groups of dim `C` of size 4"],
         names: "nn.functional.group_norm" "" "";
-    /// `layer_norm` over the batch, with the moments that were used
+    /// `layer_norm` over the batch; also returns the mean and the variance
     batch_norm [f32 f64 f16] (x: T [B C H]) -> [B C H],
         call: x.batch_norm((B, H), of(1e-3)).output,
         loops: build(x.shape(), |at| {
@@ -306,19 +306,16 @@ crate::operators! {
         }),
         along: [B H], keep: [],
         names: "nn.functional.batch_norm(training=True)" "nn.standardize" "";
-    /// The mean and the variance that batch normalisation uses
+    /// The mean and the variance of the batch
     batch_norm_moments [f32 f64] (x: T [B C H]) -> [C],
-        call: {
-            let norm = x.batch_norm((B, H), of(1e-3));
-            norm.mean + norm.var
-        },
+        call: shown!(x.batch_norm((B, H), of(1e-3)); then |norm| norm.mean + norm.var),
         loops: build(&[x.shape()[1]], |at| {
             let (mean, var) = moments(x.index_axis(Axis(1), at[0]).iter());
             (mean + var) as T
         }),
         along: [B H], keep: [B H],
         names: "var_mean" "" "";
-    /// `(x - mean) / sqrt(var + eps)` with a mean and a variance that are given
+    /// `(x - mean) / sqrt(var + eps)` with a given mean and variance
     batch_norm_with [f32 f64] (x: T [B C H], mean: T [C], var: T [C] in Positive) -> [C B H],
         call: x.batch_norm_with(mean, var, of(1e-3)),
         loops: build(&[x.shape()[1], x.shape()[0], x.shape()[2]], |at| {
@@ -326,7 +323,7 @@ crate::operators! {
         }),
         along: [], keep: [],
         names: "nn.functional.batch_norm" "" "";
-    /// Elements left out with a probability, the others times `1 / (1 - p)`; which ones follows from a seed and from their places
+    /// Sets elements to 0 with probability `p`, and multiplies the others by `1 / (1 - p)`. The seed and the positions decide which
     dropout [f32 f64 f16] (apart x: T [I J]) -> [I J],
         call: x.dropout(0.25, 7),
         loops: build(x.shape(), |at| {

@@ -10,7 +10,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Reductions and scans",
-        about: "They run at once, in one pass over the expression. Reductions take one dim or a tuple of them, scans one dim.",
+        about: "They compute at once, in one pass over the expression. Reductions take one dim or a tuple of dims, scans take one dim.",
         operators: entries(),
     }
 }
@@ -38,7 +38,7 @@ fn best<T: Copy>(line: &[T], better: impl Fn(T, T) -> bool) -> usize {
 }
 
 crate::operators! {
-    /// The sum; 0 of nothing. A contraction where the expression is a product
+    /// The sum; 0 if there are no elements. The sum of a product runs as a contraction
     sum [f32 f64 i32 u8 half] (x: T [I J]) -> [I],
         call: x.sum(J),
         loops: fold(x, 1, |x| x.iter().fold(0 as T, |a, b| a + b)),
@@ -52,40 +52,40 @@ crate::operators! {
         }),
         along: [J], keep: [],
         names: "einsum, matmul, bmm" "numpy.einsum" "einsum";
-    /// The product; 1 of nothing
+    /// The product; 1 if there are no elements
     prod [f32 i64 f16] (x: T [I J]) -> [I],
         call: x.prod(J),
         loops: fold(x, 1, |x| x.iter().fold(1 as T, |a, b| a * b)),
         along: [J], keep: [],
         names: "prod" "numpy.prod" "prod";
-    /// The mean; not-a-number of nothing
+    /// The mean; NaN if there are no elements
     mean [f32 f64 half] (x: T [I J]) -> [I],
         call: x.mean(J),
         loops: fold(x, 1, |x| mean(&wide(x)) as T),
         along: [J], keep: [],
         names: "mean" "numpy.mean" "mean";
-    /// The greatest element; not-a-number if there is one
+    /// The greatest element; NaN if any element is NaN
     max [f32 i32 u8 f16] (x: T [I J]) -> [I],
         call: x.max(J),
         loops: fold(x, 1, |x| x[best(x, |a, b| a > b)]),
         along: [J], keep: [J],
         errors: [none().at((I, J)).try_max(J) => "`max` over dim `J` = 0 has no elements to choose from"],
         names: "amax" "numpy.max" "max";
-    /// The least element; not-a-number if there is one
+    /// The least element; NaN if any element is NaN
     min [f32 i32 u8 f16] (x: T [I J]) -> [I],
         call: x.min(J),
         loops: fold(x, 1, |x| x[best(x, |a, b| a < b)]),
         along: [J], keep: [J],
         errors: [none().at((I, J)).try_min(J) => "`min` over dim `J` = 0 has no elements to choose from"],
         names: "amin" "numpy.min" "min";
-    /// The index of the greatest element, of the first if there are several
+    /// The index of the greatest element; of equal ones, the first
     argmax [f32 i32 f16] (x: T [I J] in Ties) -> [I],
         call: x.argmax(J),
         loops: fold(x, 1, |x| best(x, |a, b| a > b)),
         along: [J], keep: [J],
         errors: [none().at((I, J)).try_argmax(J) => "`argmax` over dim `J` = 0 has no elements to choose from"],
         names: "argmax" "numpy.argmax" "argmax";
-    /// The index of the least element, of the first if there are several
+    /// The index of the least element; of equal ones, the first
     argmin [f32 i32 f16] (x: T [I J] in Ties) -> [I],
         call: x.argmin(J),
         loops: fold(x, 1, |x| best(x, |a, b| a < b)),
@@ -134,7 +134,7 @@ crate::operators! {
         loops: fold(x, 1, |x| x.iter().all(|&x| x)),
         along: [J], keep: [],
         names: "all" "numpy.all" "all";
-    /// How many elements are true
+    /// The number of elements that are true
     count [bool] (x: T [I J]) -> [I],
         call: x.count(J),
         loops: fold(x, 1, |x| x.iter().filter(|&&x| x).count()),
@@ -207,7 +207,7 @@ crate::operators! {
         names: "logcumsumexp" "lax.cumlogsumexp" "logaddexp.accumulate";
     /// `out[j] = x[j + 1] - x[j]`
     diff [f32 i32 f16] (x: T [I J]) -> [J I],
-        call: (x + x).diff(J),
+        call: shown!(x.diff(J); where { let x = x + x; }),
         loops: crate::loops::lines(x, 1, x.shape()[1].saturating_sub(1), |x| {
             x.windows(2).map(|x| x[1] + x[1] - x[0] - x[0]).collect()
         }).reversed_axes(),

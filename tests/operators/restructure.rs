@@ -12,7 +12,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Restructuring",
-        about: "All but `flatten`, `concat`, `concat_to` and `stack` are views, also of expressions that have not been computed. `concat_to` is in `typed_dims::join`.",
+        about: "`order`, `flatten`, `concat`, `concat_to` and `stack` compute at once; the others are views, of expressions too. `concat_to` is in `typed_dims::join`.",
         operators: entries(),
     }
 }
@@ -22,13 +22,13 @@ fn two_by_four() -> Array2<f32> {
 }
 
 crate::operators! {
-    /// The elements with the dims as axes in any order; a tuple of dims becomes one axis
+    /// An array with the dims as axes in this order; a tuple of dims becomes one axis
     order [f32 i32 bool f16] (x: T [I J K]) -> [K I J],
         call: x,
         loops: transpose(x, &[2, 0, 1]),
         along: [], keep: [],
         names: "permute" "lax.transpose" "transpose";
-    /// The dim under another name
+    /// The dim renamed
     rename [f32 i32] (x: T [I J]) -> [K I],
         call: x.rename(J, K),
         loops: transpose(x, &[1, 0]),
@@ -50,9 +50,9 @@ crate::operators! {
         errors: [two_by_four().at((I, J)).try_slice(J, 3..5)
             => "the range 3..5 of dim `J` is out of range for an axis of size 4"],
         names: "narrow" "lax.slice_in_dim" "x[.., 1:-1]";
-    /// Elements of a range with a step between them
+    /// Elements of a range, with a step
     slice_step [f32 i32] (x: T [I J]) -> [I J],
-        call: (x + x).slice_step(J, 1.., 2),
+        call: shown!(x.slice_step(J, 1.., 2); where { let x = x + x; }),
         loops: build(&[x.shape()[0], x.shape()[1] / 2], |at| { let x = x[[at[0], 2 * at[1] + 1]]; x + x }),
         along: [J], keep: [J],
         errors: [
@@ -62,21 +62,21 @@ crate::operators! {
                 => "the range 1..5 of dim `J` is out of range for an axis of size 4",
         ],
         names: "x[.., 1::2]" "lax.slice_in_dim(stride)" "x[.., 1::2]";
-    /// Several dims as one, the last one fastest
+    /// Merges dims into one; the last one varies fastest
     flatten [f32 i32] (x: T [I J K]) -> [L J],
         call: x.flatten((K, I), L),
         loops: transpose(x, &[2, 0, 1]).to_shape((x.shape()[2] * x.shape()[0], x.shape()[1])).unwrap().to_owned(),
         along: [K I], keep: [],
         names: "flatten, reshape" "lax.collapse" "reshape";
-    /// A dim as several, the last one fastest
+    /// Splits a dim into several; the last one varies fastest
     unflatten [f32 i32] (x: T [I J]) -> [K L I],
         call: x.unflatten(J, (K, L.of(2))),
         loops: build(&[x.shape()[1] / 2, 2, x.shape()[0]], |at| x[[at[2], 2 * at[0] + at[1]]]),
         along: [J], keep: [J],
         names: "unflatten, view" "lax.reshape" "reshape";
-    /// The dim cut into pieces of given sizes
+    /// Pieces of given sizes along a dim
     split [f32 i32] (x: T [I J]) -> [J I],
-        call: concat(J, (&x.eval()).split(J, &[1, 3]).into_iter().rev()),
+        call: shown!(x.split(J, &[1, 3]); where { let x = &x.eval(); } then |parts| concat(J, parts.into_iter().rev())),
         loops: {
             let swap = |j: usize| if j < 3 { j + 1 } else { 0 };
             build(&[x.shape()[1], x.shape()[0]], |at| x[[at[1], swap(at[0])]])
@@ -85,15 +85,15 @@ crate::operators! {
         errors: [(&two_by_four().at((I, J)).eval()).try_split(J, &[1, 2])
             => "dim `J` of size 4 cannot be split into pieces of sizes [1, 2]"],
         names: "split" "lax.split" "split";
-    /// The dim cut into one piece for each of the given dims
+    /// One piece for each of the given dims
     split_to [f32 i32] (x: T [I J]) -> [L I],
-        call: (&x.eval()).split_to(J, (K.of(1), L)).1.eval(),
+        call: shown!(x.split_to(J, (K.of(1), L)); where { let x = &x.eval(); } then |parts| parts.1.eval()),
         loops: build(&[x.shape()[1] - 1, x.shape()[0]], |at| x[[at[1], at[0] + 1]]),
         along: [J], keep: [J],
         errors: [(&two_by_four().at((I, J)).eval()).try_split_to(J, (K.of(5), L)).map(|pieces| pieces.1)
             => "dim `J` of size 4 cannot be split into `K` = 5, `L`"],
         names: "split" "lax.split" "split";
-    /// The parts one after the other along a dim that they have
+    /// The parts one after the other, along a dim that all have
     concat [f32 i32 f16] (x: T [I J]) -> [J I],
         call: concat(J, [x, x]),
         loops: build(&[2 * x.shape()[1], x.shape()[0]], |at| x[[at[1], at[0] % x.shape()[1]]]),
@@ -101,9 +101,9 @@ crate::operators! {
         errors: [try_concat(J, [two_by_four().at((I, J)), Array2::zeros((3, 4)).at((I, J))])
             => "parts of a concatenation along `J` differ: dims `I` = 2, `J` = 4 and dims `I` = 3, `J` = 4"],
         names: "cat" "lax.concatenate" "concatenate";
-    /// The parts one after the other along a new dim, where each has a dim of its own
+    /// The parts one after the other, along a new dim; each part has another dim there
     concat_to [f32 i32] (x: T [I J]) -> [K I],
-        call: concat_to(K, (J, L), (x, (x + x).rename(J, L))),
+        call: shown!(concat_to(K, (J, L), (x, y)); where { let y = (x + x).rename(J, L); }),
         loops: {
             let size = x.shape()[1];
             build(&[2 * size, x.shape()[0]], |at| {
@@ -115,7 +115,7 @@ crate::operators! {
         errors: [try_concat_to(K, (J, L), (two_by_four().at((I, J)), Array2::zeros((3, 4)).at((I, L))))
             => "parts of a concatenation along `K` differ: dims `I` = 2, `K` = 4 and dims `I` = 3, `K` = 4"],
         names: "cat" "lax.concatenate" "concatenate";
-    /// The parts along a new dim
+    /// The parts, along a new dim
     stack [f32 i32] (x: T [I J]) -> [K I J],
         call: stack(K, [x, x, x]),
         loops: build(&[3, x.shape()[0], x.shape()[1]], |at| x[[at[1], at[2]]]),
@@ -123,12 +123,12 @@ crate::operators! {
         errors: [try_stack(K, [two_by_four().at((I, J)), Array2::zeros((3, 4)).at((I, J))])
             => "parts of a stack along `K` differ: dims `I` = 2, `J` = 4 and dims `I` = 3, `J` = 4"],
         names: "stack" "numpy.stack" "stack";
-    /// A dim used twice: the diagonal
+    /// The diagonal of an array: one dim for two axes
     diagonal [f32 i32] (x: T [I]) -> [I],
-        call: {
+        call: shown!(x.at((I, I)); where {
             let square = from_fn((V.of(x.size(I)), L.of(x.size(I))), |(v, l)| (10 * v + l) as T);
-            x + square.order((V, L)).into_tensor((I, K)).rename(K, J).order((I, J)).at((I, I)).eval()
-        },
+            let (given, x) = (x, square.order((V, L)).into_tensor((I, K)).rename(K, J).order((I, J)));
+        } then |found| given + found.eval()),
         loops: build(x.shape(), |at| x[[at[0]]] + (11 * at[0]) as T),
         along: [I], keep: [],
         names: "diagonal" "numpy.diagonal" "diagonal";

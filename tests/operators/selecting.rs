@@ -12,9 +12,8 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Selecting by value",
-        about: "`take`, `one_hot` and `masked_fill` are lazy and fused; an index that is out of range is an error where its element is read. \
-                The others run at once. What has as many elements as others' values decide has a new local dim of its own, `dims!(n)`, which \
-                gets its size then; it takes no further dims, along which there could be different numbers.",
+        about: "`take`, `one_hot` and `masked_fill` are lazy and fused; an index that is out of range is an error when its element is read. \
+                The others compute at once. When the size of the result depends on the data, pass a new local dim, `dims!(n)`: `nonzero`, `masked_select`, `unique`.",
         operators: entries(),
     }
 }
@@ -32,13 +31,13 @@ crate::operators! {
         errors: [two_by_four().at((I, J)).take(J, ndarray::array![0i32, 4].at(K)).try_eval()
             => "index 4 of dim `J` is out of range for an axis of size 4"],
         names: "index_select" "numpy.take" "take";
-    /// The same where the index has the tensor's dims: `out[i, j] = x[i, ids[i, j]]`
+    /// An index with the dims of the tensor: `out[i, j] = x[i, ids[i, j]]`
     gather [f32 i32 f16] (x: T [I J], ids: usize [I J] in Below("J")) -> [I J],
-        call: (x + x).take(J, ids),
+        call: shown!(x.take(J, ids); where { let x = x + x; }),
         loops: build(x.shape(), |at| { let x = x[[at[0], ids[[at[0], at[1]]]]]; x + x }),
         along: [J], keep: [],
         names: "gather" "numpy.take_along_axis" "take_along_axis";
-    /// One element of each line: `out[i] = x[i, ids[i]]`
+    /// One element for each `i`: `out[i] = x[i, ids[i]]`
     take_each [f32 i32] (x: T [J I], ids: usize [I] in Below("J")) -> [I],
         call: x.take(J, ids),
         loops: build(&[ids.len()], |at| x[[ids[[at[0]]], at[0]]]),
@@ -58,7 +57,7 @@ crate::operators! {
         }),
         along: [V L], keep: [],
         names: "nn.functional.embedding_bag" "" "";
-    /// `out[ids[k], i] += x[k, i]`, on zeros
+    /// `out[ids[k], i] += x[k, i]`, starting from zeros
     scatter_add [f32 i32 half] (x: T [K I], ids: usize [K] in Below("V")) -> [I V],
         call: x.scatter_add(K, V.of(7), ids),
         loops: {
@@ -74,7 +73,7 @@ crate::operators! {
         errors: [two_by_four().at((I, J)).try_scatter_add(J, V.of(2), ndarray::array![0usize, 1, 2, 1].at(J))
             => "index 2 of dim `V` is out of range for an axis of size 2"],
         names: "scatter_add" "ops.segment_sum" "add.at";
-    /// `out[ids[k]] = x[k]`, the last one if there are several, on a constant
+    /// `out[ids[k]] = x[k]`, starting from a constant; for equal `ids`, the last one counts
     scatter [f32 i32 f16] (x: T [K], ids: usize [K I] in Below("V")) -> [I V],
         call: x.scatter(K, V.of(7), ids, of(9.0)),
         loops: {
@@ -102,13 +101,13 @@ crate::operators! {
         },
         along: [K J], keep: [],
         names: "index_add" "x.at[ids].add" "add.at";
-    /// How often each position is among the elements
+    /// How often each index occurs
     bincount [i32] (ids: usize [I K] in Below("V")) -> [I V],
         call: full_like(ids, 1).scatter_add(K, V.of(7), ids),
         loops: build(&[ids.shape()[0], 7], |at| ids.index_axis(Axis(0), at[0]).iter().filter(|&&id| id == at[1]).count()),
         along: [K V], keep: [],
         names: "bincount" "numpy.bincount" "bincount";
-    /// Indices of an axis of 5 elements that count from the end where they are negative
+    /// Indices into an axis of 5 elements; negative ones count from the end
     from_end [i32 i64] (x: T [I J]) -> [I J],
         call: x.from_end(5),
         loops: build(x.shape(), |at| {
@@ -125,15 +124,15 @@ crate::operators! {
         loops: build(&[7, ids.shape()[0], ids.shape()[1]], |at| if ids[[at[1], at[2]]] == at[0] { 1 as T } else { 0 as T }),
         along: [V], keep: [],
         names: "nn.functional.one_hot" "nn.one_hot" "eye[ids]";
-    /// A constant where the mask is true
+    /// `x`, and a constant where the mask is true
     masked_fill [f32 i32 f16] (x: T [I J], mask: bool [J]) -> [I J],
         call: x.masked_fill(mask, of(7.0)),
         loops: build(x.shape(), |at| if mask[[at[1]]] { 7 as T } else { x[[at[0], at[1]]] }),
         along: [], keep: [],
         names: "masked_fill" "numpy.where" "putmask";
-    /// Where the elements are true: positions along a new dim
+    /// The positions of the elements that are true
     nonzero [i32] (alone x: bool [I J]) -> [V],
-        call: { dims!(n); x.nonzero((I, J), n).rename(n, V).eval() },
+        call: shown!(x.nonzero((I, J), n); where { dims!(n); } then |found| found.rename(n, V).eval()),
         loops: {
             let found: Vec<usize> = x.iter().enumerate().filter(|(_, x)| **x).map(|(at, _)| at).collect();
             build(&[found.len()], |at| found[at[0]])
@@ -144,9 +143,9 @@ crate::operators! {
             ndarray::array![true, true, true].at(I).try_nonzero(I, n).map(|_| ())
         } => "dim `n` has 3 elements already; a result of unknown size needs a new dim"],
         names: "nonzero" "numpy.flatnonzero" "flatnonzero";
-    /// The elements where the mask is true, along a new dim
+    /// The elements where the mask is true
     masked_select [f32 i32 f16] (x: T [I K J], mask: bool [I J] @alone) -> [V K],
-        call: { dims!(n); x.masked_select(mask, (I, J), n).rename(n, V).eval() },
+        call: shown!(x.masked_select(mask, (I, J), n); where { dims!(n); } then |found| found.rename(n, V).eval()),
         loops: {
             let found: Vec<usize> = mask.iter().enumerate().filter(|(_, x)| **x).map(|(at, _)| at).collect();
             let width = mask.shape()[1].max(1);
@@ -158,9 +157,9 @@ crate::operators! {
             two_by_four().at((I, J)).try_masked_select(ndarray::array![true, false].at(J), J, n).map(|_| ())
         } => "a mask of dim `J` = 2 for dim `J` = 4"],
         names: "masked_select" "x[mask]" "x[mask]";
-    /// The different elements in ascending order, along a new dim
+    /// The distinct elements in ascending order
     unique [f32 i32 f16] (alone x: T [I J] in Ties) -> [V],
-        call: { dims!(n); x.unique((I, J), n).values.rename(n, V).eval() },
+        call: shown!(x.unique((I, J), n).values; where { dims!(n); } then |found| found.rename(n, V).eval()),
         loops: {
             let mut all: Vec<T> = x.iter().copied().collect();
             all.sort_by(|a, b| a.partial_cmp(b).expect("numbers"));
@@ -169,9 +168,9 @@ crate::operators! {
         },
         along: [], keep: [],
         names: "unique" "numpy.unique" "unique";
-    /// How often each of the different elements is there
+    /// How often each distinct element occurs
     unique_counts [f32 i32 f16] (alone x: T [I J] in Ties) -> [V],
-        call: { dims!(n); x.unique((I, J), n).counts.rename(n, V).eval() },
+        call: shown!(x.unique((I, J), n).counts; where { dims!(n); } then |found| found.rename(n, V).eval()),
         loops: {
             let mut all: Vec<T> = x.iter().copied().collect();
             all.sort_by(|a, b| a.partial_cmp(b).expect("numbers"));
@@ -180,9 +179,9 @@ crate::operators! {
         },
         along: [], keep: [],
         names: "unique(return_counts=True)" "numpy.unique_counts" "unique_counts";
-    /// Which of the different elements each element is
+    /// For each element, its index among the distinct elements
     unique_inverse [f32 i32 f16] (alone x: T [J I] in Ties) -> [I J],
-        call: { dims!(n); x.unique((I, J), n).inverse },
+        call: shown!(x.unique((I, J), n).inverse; where { dims!(n); }),
         loops: {
             let mut all: Vec<T> = x.iter().copied().collect();
             all.sort_by(|a, b| a.partial_cmp(b).expect("numbers"));

@@ -9,7 +9,7 @@ use typed_dims::prelude::*;
 pub fn family() -> Family {
     Family {
         title: "Sorting",
-        about: "They run at once, line by line. Not-a-number is the greatest; equal elements stay in their order.",
+        about: "They compute at once. NaN sorts as the greatest; equal elements keep their order.",
         operators: entries(),
     }
 }
@@ -58,31 +58,31 @@ crate::operators! {
         loops: along(x, 0, |x| sorted(x, true).into_iter().map(|(x, _)| x).collect()),
         along: [J], keep: [],
         names: "sort(descending=True)" "numpy.sort(descending=True)" "";
-    /// The positions that put the elements into ascending order
+    /// The positions that sort the elements in ascending order
     argsort [f32 i32 f16] (x: T [I J] in Ties) -> [J I],
         call: x.argsort(J),
         loops: along(x, 1, |x| sorted(x, false).into_iter().map(|(_, at)| at).collect()).reversed_axes(),
         along: [J], keep: [],
         names: "argsort(stable=True)" "numpy.argsort" "argsort";
-    /// The positions that put the elements into descending order
+    /// The positions that sort the elements in descending order
     argsort_descending [f32 i32 f16] (x: T [J I] in Ties) -> [I J],
         call: x.argsort_descending(J),
         loops: along(x, 0, |x| sorted(x, true).into_iter().map(|(_, at)| at).collect()).reversed_axes(),
         along: [J], keep: [],
         names: "argsort(descending=True, stable=True)" "numpy.argsort(descending=True)" "";
-    /// The elements in ascending order, and where they were
+    /// The elements in ascending order, and their positions
     sort_with_indices [f32 i32] (x: T [I J] in Ties) -> [J I],
         call: both!(x.sort_with_indices(J)),
         loops: along(x, 1, |x| sorted(x, false).into_iter().map(|(x, at)| x as f64 * 100.0 + at as f64).collect()).reversed_axes(),
         along: [J], keep: [],
         names: "sort(stable=True)" "lax.sort_key_val" "";
-    /// The elements in descending order, and where they were
+    /// The elements in descending order, and their positions
     sort_descending_with_indices [f32] (x: T [J I] in Ties) -> [J I],
         call: both!(x.sort_descending_with_indices(J)),
         loops: along(x, 0, |x| sorted(x, true).into_iter().map(|(x, at)| x as f64 * 100.0 + at as f64).collect()),
         along: [J], keep: [],
         names: "sort(descending=True, stable=True)" "" "";
-    /// The greatest element and where it is, of equal ones the first
+    /// The greatest element and its position; of equal ones, the first
     max_with_index [f32 i32] (x: T [I J] in Ties) -> [I],
         call: both!(x.max_with_index(J)),
         loops: fold(x, 1, |x| { let (x, at) = sorted(x, true)[0]; x as f64 * 100.0 + at as f64 }),
@@ -90,7 +90,7 @@ crate::operators! {
         errors: [Array2::<f32>::zeros((2, 0)).at((I, J)).try_max_with_index(J).map(|_| ())
             => "`max_with_index` over dim `J` = 0 has no elements to choose from"],
         names: "max(dim)" "" "";
-    /// The least element and where it is, of equal ones the first
+    /// The least element and its position; of equal ones, the first
     min_with_index [f32] (x: T [J I] in Ties) -> [I],
         call: both!(x.min_with_index(J)),
         loops: fold(x, 0, |x| { let (x, at) = sorted(x, false)[0]; x as f64 * 100.0 + at as f64 }),
@@ -104,7 +104,7 @@ crate::operators! {
         errors: [two_by_four().at((I, J)).try_topk(J, 5).map(|(values, _)| values)
             => "the 5 greatest elements along dim `J` = 4"],
         names: "topk" "lax.top_k" "partition";
-    /// Where the greatest elements are, of equal ones the first
+    /// The positions of the greatest elements; of equal ones, the first
     topk_positions [f32 i32 f16] (x: T [J I] in Ties) -> [J I],
         call: x.topk(J, 3).1,
         loops: lines(x, 0, 3, |x| sorted(x, true).into_iter().take(3).map(|(_, at)| at).collect()),
@@ -118,7 +118,7 @@ crate::operators! {
         errors: [Array2::<f32>::zeros((2, 0)).at((I, J)).try_median(J)
             => "`median` over dim `J` = 0 has no elements to choose from"],
         names: "quantile(0.5)" "numpy.median" "median";
-    /// The point at a share of the order
+    /// The quantile, with linear interpolation
     quantile_of [f32 f64] (x: T [J I]) -> [I],
         call: x.quantile(J, 0.3),
         loops: fold(x, 0, |x| quantile(x, 0.3) as T),
