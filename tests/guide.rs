@@ -113,6 +113,23 @@ fn messages_are_those_of_rustc() {
     }
 }
 
+/// The first message that the tour and the page on errors show.
+#[test]
+fn a_missing_eval_comes_first() {
+    let golden = read(&root().join("ui-tests/fail/signatures/expression_where_a_tensor_is_declared.stderr"));
+    let label =
+        golden.lines().map(unnumbered).find(|line| line.starts_with('^')).expect("a label under the line");
+    for page in ["tour.md", "errors.md"] {
+        let text = read(&root().join("docs/book/src").join(page));
+        let first =
+            text.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a message");
+        assert!(first.lines().map(unnumbered).any(|line| line == label), "{page} begins with\n{first}");
+        for name in ["Evaluated<", "Binary<"] {
+            assert!(golden.contains(name) && text.contains(name), "{page}: {name}");
+        }
+    }
+}
+
 /// A line of a message without the number of the line, and the space around it.
 fn unnumbered(line: &str) -> &str {
     let line = line.trim();
