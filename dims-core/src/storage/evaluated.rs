@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use alloc::{boxed::Box, sync::Arc};
 use core::any::{Any, TypeId};
 use core::marker::PhantomData;
+use kernels::loops::nest::Odometer;
 use kernels::memory::axes::{Axis, is_within};
 use kernels::memory::buffer::Buffer;
 use kernels::memory::elements::Elements;
@@ -244,9 +245,50 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         Evaluated { data: self.data.clone(), start, named, positional, origin, marker: PhantomData }
     }
 
-    /// Gives the tensor memory of its own, if others have it and the tensor is a part of it that lies in one piece. To be called before elements are
-    /// changed: all elements of the memory would be copied then, and not those of the tensor alone.
-    pub(super) fn detach_part(&mut self)
+    /// Makes the tensor ready to be changed: each position has an element of its own from now on, and a part of memory that others have too becomes this tensor's alone.
+    /// (All elements of the memory would be copied otherwise, and not those of the part.)
+    ///
+    /// # Panics
+    ///
+    /// If there is no memory for an element at each position.
+    pub(super) fn prepare_change(&mut self)
+    where
+        T: Clone,
+    {
+        // (What a recorded program knows is not to be changed: whoever does is told so.)
+        if !self.data.is_traced() {
+            self.separate();
+            self.detach_part();
+        }
+    }
+
+    /// One element for each position, where positions along an axis had one in common: a stride of 0.
+    fn separate(&mut self)
+    where
+        T: Clone,
+    {
+        if !self.axes().any(|axis| axis.stride == 0 && axis.size > 1) {
+            return;
+        }
+        let all: SmallVec<[Axis; 8]> = self.axes().collect();
+        let order = AxisList::in_memory_of::<S, R>().as_slice();
+        let axes: SmallVec<[Axis; 8]> = order.iter().map(|&at| all[at]).collect();
+        let sizes: SmallVec<[usize; 8]> = axes.iter().map(|axis| axis.size).collect();
+        let mut data = Vec::new();
+        let len = sizes.iter().try_fold(1usize, |len, &size| len.checked_mul(size));
+        let fits = len.is_some_and(|len| data.try_reserve_exact(len).is_ok());
+        assert!(fits, "there is no memory for an element at each position of a tensor that is changed");
+        let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, axes.len());
+        let mut odometer = Odometer::new(&sizes);
+        while !odometer.is_done() {
+            let offset: isize = at.iter().zip(&axes).map(|(&at, axis)| at as isize * axis.stride).sum();
+            data.push(self.data[self.start.wrapping_add_signed(offset)].clone());
+            odometer.advance(&mut at);
+        }
+        *self = Self { origin: self.origin, ..Self::laid_out(data, &sizes) };
+    }
+
+    fn detach_part(&mut self)
     where
         T: Clone,
     {

@@ -25,7 +25,7 @@ pub struct Place<'a, T, S: Dims, R: Rank = Rank0, X = ()> {
 impl<'a, T: Clone, S: Dims, R: Rank> From<&'a mut Evaluated<T, S, R>> for Place<'a, T, S, R> {
     /// All elements of a tensor.
     fn from(owned: &'a mut Evaluated<T, S, R>) -> Self {
-        owned.detach_part();
+        owned.prepare_change();
         let (named, positional, origin) = (*owned.named(), *owned.positional(), owned.origin());
         // SAFETY: the axes of an owned tensor reach its elements alone, and the tensor is borrowed exclusively.
         unsafe { Place::new(owned.as_mut_ptr(), named, positional, (), origin) }
