@@ -6,7 +6,7 @@ use typed_dims::checkpoint::{Checkpoint, Saved};
 use typed_dims::file::load::LoadError;
 use typed_dims::file::safetensors;
 use typed_dims::grad::value_and_grad;
-use typed_dims::optim::{Adam, Lion, Optimizer, Schedule, Sgd};
+use typed_dims::optim::{Adam, AdamW, Lion, Optimizer, Schedule, Sgd};
 use typed_dims::prelude::*;
 
 dims! {
@@ -128,6 +128,126 @@ fn an_optimizer_without_steps_is_saved_as_such() {
     assert_eq!(
         faults(saved.load_optimizer("other", &mut optimizer, &value)),
         ["`other` cannot be read: the file has no optimizer of this name"]
+    );
+}
+
+/// A parameter that was frozen for a time has taken fewer steps, which its correction depends on.
+#[test]
+fn a_training_with_frozen_parameters_goes_on_bit_for_bit() {
+    let start = |network: &mut Network, optimizer: &mut Adam<Network>| {
+        optimizer.freeze("up");
+        train(network, optimizer, 3);
+        optimizer.unfreeze("up");
+        train(network, optimizer, 1);
+    };
+    let (mut whole, mut one) = (network(5, 1), Adam::new(0.1));
+    start(&mut whole, &mut one);
+    train(&mut whole, &mut one, 2);
+
+    let (mut first, mut one) = (network(5, 1), Adam::new(0.1));
+    start(&mut first, &mut one);
+    let mut checkpoint = Checkpoint::new();
+    checkpoint.put("network", &first).unwrap().put_optimizer("adam", &one).unwrap();
+    let saved = Saved::new(checkpoint.to_bytes().unwrap()).unwrap();
+    assert_eq!(
+        ["adam", "adam.up.weight", "adam.down.0.weight"].map(|name| saved.note(&format!("steps of {name}"))),
+        [Some("4"), Some("1"), None]
+    );
+    let (mut second, mut other) = (network(5, 9), Adam::new(0.1));
+    saved.load("network", &mut second).unwrap();
+    saved.load_optimizer("adam", &mut other, &second).unwrap();
+    let steps = ["up.weight", "up.bias", "down.0.weight"].map(|name| other.state().steps_of(name));
+    assert_eq!((other.steps(), steps), (4, [1, 1, 4]));
+    train(&mut second, &mut other, 2);
+    assert_eq!(bits(&second), bits(&whole));
+}
+
+/// The notes that are put in, and the error that another optimizer has.
+fn refused<O: Optimizer<Network>, L: Optimizer<Network>>(mut saved: O, mut loaded: L) -> Vec<String> {
+    train(&mut network(5, 1), &mut saved, 1);
+    let mut checkpoint = Checkpoint::new();
+    checkpoint.put_optimizer("optimizer", &saved).unwrap();
+    let saved = Saved::new(checkpoint.to_bytes().unwrap()).unwrap();
+    let result = saved.load_optimizer("optimizer", &mut loaded, &network(5, 1));
+    assert_eq!(loaded.steps(), 0);
+    faults(result)
+}
+
+#[test]
+fn the_state_of_another_optimizer_is_refused() {
+    assert_eq!(
+        refused(Adam::new(0.1), Lion::new(0.1)),
+        ["`optimizer` cannot be read: it is the state of `Adam: mean, square`, not of `Lion: mean`"]
+    );
+    assert_eq!(
+        refused(Lion::new(0.1), AdamW::new(0.1)),
+        ["`optimizer` cannot be read: it is the state of `Lion: mean`, not of `AdamW: mean, square`"]
+    );
+    assert_eq!(
+        refused(Sgd::new(0.1).momentum(0.9), Sgd::new(0.1)),
+        ["`optimizer` cannot be read: it is the state of `Sgd: velocity`, not of `Sgd: no moments`"]
+    );
+    // The moments of these two are the same.
+    let mut adam = Adam::new(0.1);
+    train(&mut network(5, 1), &mut adam, 2);
+    let mut checkpoint = Checkpoint::new();
+    checkpoint.put_optimizer("adam", &adam).unwrap();
+    let saved = Saved::new(checkpoint.to_bytes().unwrap()).unwrap();
+    let mut decayed = AdamW::new(0.1);
+    saved.load_optimizer("adam", &mut decayed, &network(5, 1)).unwrap();
+    assert_eq!(decayed.steps(), 2);
+}
+
+/// Files of older versions say neither what the optimizer is nor which parameters were frozen.
+#[test]
+fn the_state_of_an_optimizer_without_its_kind_is_read() {
+    let mut adam = Adam::new(0.1);
+    train(&mut network(5, 1), &mut adam, 2);
+    let moments = adam.state().moments();
+    let saved = |steps: &str| {
+        let mut checkpoint = Checkpoint::new();
+        checkpoint.put("adam.mean", &Learned::of(&moments[0])).unwrap();
+        checkpoint.put("adam.square", &Learned::of(&moments[1])).unwrap();
+        checkpoint.note("steps of adam", steps).unwrap();
+        Saved::new(checkpoint.to_bytes().unwrap()).unwrap()
+    };
+    let mut other = Adam::new(0.1);
+    saved("2").load_optimizer("adam", &mut other, &network(5, 1)).unwrap();
+    assert_eq!((other.steps(), other.state().steps_of("up.bias")), (2, 2));
+    let error = faults(saved("2").load_optimizer("adam", &mut Lion::new(0.1), &network(5, 1)));
+    let expected = "`adam` cannot be read: it is the state of an optimizer with the moment `square`, not of `Lion: mean`";
+    assert_eq!(error, [expected]);
+    // As many steps as there can be, and a number that is none.
+    saved("18446744073709551615").load_optimizer("adam", &mut other, &network(5, 1)).unwrap();
+    train(&mut network(5, 1), &mut other, 2);
+    assert_eq!(other.steps(), u64::MAX);
+    for steps in ["18446744073709551616", "-1", "NaN", ""] {
+        let error = faults(saved(steps).load_optimizer("adam", &mut other, &network(5, 1)));
+        assert_eq!(error, ["`adam` cannot be read: the number of its steps is not a number"]);
+    }
+}
+
+/// The learned tensors of a [`Network`], which have moments in a file.
+#[derive(Parameters)]
+struct Learned {
+    up: Layer<In, Hidden>,
+    down: Vec<Layer<Hidden, Out>>,
+}
+
+impl Learned {
+    fn of(network: &Network) -> Self {
+        Learned { up: network.up.clone(), down: network.down.clone() }
+    }
+}
+
+#[test]
+fn a_parameter_with_more_steps_than_its_optimizer_is_refused() {
+    let mut checkpoint = Checkpoint::new();
+    checkpoint.note("steps of adam", "0").unwrap().note("steps of adam.up.bias", "1").unwrap();
+    let saved = Saved::new(checkpoint.to_bytes().unwrap()).unwrap();
+    assert_eq!(
+        faults(saved.load_optimizer("adam", &mut Adam::new(0.1), &network(5, 1))),
+        ["`adam.up.bias` cannot be read: it has taken more steps than the optimizer"]
     );
 }
 

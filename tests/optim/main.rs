@@ -59,6 +59,90 @@ fn compare<T: Real>(name: &str, kind: &str, most: f64, mut optimizer: impl Optim
     assert_eq!(optimizer.steps(), 100);
 }
 
+type Pair = (Matrix<f64>, Matrix<f64>);
+
+/// As [`compare`], with a second parameter that takes no part in some steps.
+fn compare_frozen(name: &str, mut optimizer: impl Optimizer<Pair>) {
+    let expected = &reference()["frozen"][name];
+    let mut both = (first::<f64>(), first::<f64>());
+    let is_frozen = |step| step <= 3 || (20..70).contains(&step);
+    for step in 1..=100 {
+        let gradient = |p: &Matrix<f64>| (p * 0.3 + matrix::<f64>(|at| noise(at, step))).eval();
+        let gradient = (gradient(&both.0), gradient(&both.1));
+        if is_frozen(step) {
+            optimizer.freeze("1");
+        } else {
+            optimizer.unfreeze("1");
+        }
+        optimizer.step(&mut both, &gradient);
+        if let Some(expected) = expected.get(step.to_string()) {
+            for (p, expected) in [&both.0, &both.1].into_iter().zip(expected.as_array().unwrap()) {
+                for (found, expected) in elements(p).into_iter().zip(numbers(expected)) {
+                    let error = (found - expected).abs();
+                    assert!(error < 1e-12, "{name}, step {step}: {found} instead of {expected}");
+                }
+            }
+        }
+    }
+    assert!(expected.get("100").is_some(), "the reference has {name}");
+    assert_eq!((optimizer.state().steps_of("0"), optimizer.state().steps_of("1")), (100, 47));
+}
+
+/// Each parameter counts its own steps, which decides how Adam corrects its moments.
+#[test]
+fn frozen_parameters_agree_with_pytorch() {
+    compare_frozen("sgd", Sgd::new(0.05));
+    let momentum = Sgd::new(0.05).momentum(0.9).weight_decay(0.02);
+    compare_frozen("momentum", momentum.clone());
+    compare_frozen("nesterov", momentum.nesterov());
+    compare_frozen("adam", Adam::new(0.03));
+    compare_frozen("adam_decay", Adam::new(0.03).betas(0.8, 0.95).epsilon(1e-6).weight_decay(0.1));
+    compare_frozen("adamw", AdamW::new(0.03));
+    compare_frozen("adamw_decay", AdamW::new(0.03).betas(0.8, 0.95).epsilon(1e-6).weight_decay(0.1));
+}
+
+/// Moments of what never changes take no memory, but they are tensors as any other.
+#[test]
+fn each_moment_has_elements_of_its_own() {
+    let mut value = network(3);
+    let gradient = value.map_elements(|_: f32| 1.0);
+    let mut optimizer = Adam::new(0.1);
+    optimizer.freeze("layers.1");
+    optimizer.step(&mut value, &gradient);
+    let moment = &optimizer.state().moments()[0];
+    let mut frozen = moment.layers[1].weight.clone();
+    frozen += 1.0;
+    assert!(frozen.order((Row, Column)).iter().all(|&a| a == 1.0));
+    let mut ids = moment.ids.clone();
+    ids += 1;
+    assert!(ids.order(Token).iter().all(|&a| a == 1));
+    let mut part = moment.layers[1].weight.clone();
+    part.as_place().add_assign(from_fn((Row.of(3), Column.of(4)), |(row, column)| (4 * row + column) as f32));
+    assert_eq!(part.view().order((Row, Column))[[2, 3]], 11.0);
+    let unchanged = moment.layers[1].weight.view().order((Row, Column));
+    assert!(unchanged.iter().all(|&a| a == 0.0));
+}
+
+/// A count that cannot grow stays.
+#[test]
+fn steps_are_counted_up_to_the_largest_number() {
+    fn last<O: Optimizer<Matrix<f32>>>(mut optimizer: O) {
+        let moments = vec![matrix(|_| 0.5); optimizer.moments().len()];
+        optimizer.state_mut().restore(u64::MAX, moments);
+        let mut p = first::<f32>();
+        for _ in 0..2 {
+            optimizer.try_step(&mut p, &matrix(|_| 1.0)).unwrap();
+        }
+        assert_eq!(optimizer.steps(), u64::MAX);
+        assert!(elements(&p).iter().all(|p| p.is_finite()));
+    }
+    last(Sgd::new(0.1));
+    last(Sgd::new(0.1).momentum(0.9));
+    last(Adam::new(Schedule::cosine(0.1, 10).warm_up(5)));
+    last(AdamW::new(Schedule::step(0.1, 1, 0.5)));
+    last(Lion::new(Schedule::one_cycle(0.1, 10)));
+}
+
 /// All optimizers that PyTorch has.
 fn compare_all<T: Real>(kind: &str, most: f64) {
     compare::<T>("sgd", kind, most, Sgd::new(0.05));

@@ -37,6 +37,27 @@ def by_torch(make, dtype):
     return kept
 
 
+def frozen_by_torch(make, dtype):
+    """Two parameters, of which the second has no gradient at first, and for a time later."""
+    first = torch.tensor(FIRST, dtype=torch.float64).to(dtype).reshape(SHAPE)
+    both = [torch.nn.Parameter(first.clone()), torch.nn.Parameter(first.clone())]
+    optimizer = make(both)
+    kept = {}
+    for step in range(1, max(KEPT) + 1):
+        for p in both:
+            p.grad = 0.3 * p.detach() + torch.tensor(noise(step), dtype=torch.float64).to(dtype).reshape(SHAPE)
+        if is_frozen(step):
+            both[1].grad = None
+        optimizer.step()
+        if step in KEPT:
+            kept[step] = [p.detach().double().flatten().tolist() for p in both]
+    return kept
+
+
+def is_frozen(step):
+    return step <= 3 or 20 <= step < 70
+
+
 def by_optax(transform):
     p = jax.numpy.array(FIRST)
     state = transform.init(p)
@@ -104,6 +125,7 @@ reference = {
         "lion_decay": by_optax(optax.lion(0.01, b1=0.8, b2=0.95, weight_decay=0.1)),
     },
     "f32": {name: by_torch(make, torch.float32) for name, make in OPTIMIZERS.items()},
+    "frozen": {name: frozen_by_torch(make, torch.float64) for name, make in OPTIMIZERS.items()},
     "schedules": {name: rates(make, lr) for name, (make, lr) in SCHEDULES.items()},
     "clipped": clipped(),
     "averaged": averaged(),

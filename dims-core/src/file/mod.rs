@@ -64,3 +64,5 @@ pub use entry::Entry;
 pub use error::FileError;
 #[cfg(feature = "memmap")]
 pub use mapped::MappedFile;
+#[cfg(feature = "safetensors")]
+pub(crate) use names::shortened;

@@ -29,8 +29,9 @@
 //! ```
 //!
 //! The file is one of safetensors. The tensor `layers.3.weight` of a value put in as `network` is called `network.layers.3.weight`; the moments of an optimizer are below
-//! their names, as in `optimizer.mean.layers.3.weight`. The metadata has the names of the dims of each tensor, under `dims of` and its name, and the number of steps of each
-//! optimizer. In Python:
+//! their names, as in `optimizer.mean.layers.3.weight`. The metadata has the names of the dims of each tensor, under `dims of` and its name; and for each optimizer its kind and
+//! moments, under `state of` and its name, and the number of its steps, under `steps of` and its name. (A parameter that was frozen for a time has a number of its own,
+//! under `steps of optimizer.layers.3.weight`.) In Python:
 //!
 //! ```text
 //! with safetensors.safe_open("network.safetensors", "np") as file:
@@ -102,7 +103,8 @@ impl Checkpoint {
         Ok(self)
     }
 
-    /// Adds the state of an optimizer, below a name: its moments and the number of its steps.
+    /// Adds the state of an optimizer, below a name: its kind, its moments and the number of its steps. Parameters that were frozen for some of the steps have a number of
+    /// their own.
     ///
     /// # Errors
     ///
@@ -112,7 +114,11 @@ impl Checkpoint {
         name: &str,
         optimizer: &O,
     ) -> Result<&mut Self, FileError> {
+        self.file.note(&state_of(name), &described(optimizer))?;
         self.file.note(&steps_of(name), &optimizer.steps().to_string())?;
+        for (parameter, steps) in optimizer.state().behind() {
+            self.file.note(&steps_of(&below(name, parameter)), &steps.to_string())?;
+        }
         for (moment, value) in optimizer.moments().iter().zip(optimizer.state().moments()) {
             self.put_where(&below(name, moment), value, Which { learned: true, floats: StoredFloats::Same })?;
         }
@@ -236,21 +242,41 @@ impl<B: AsRef<[u8]>> Saved<B> {
     ///
     /// # Errors
     ///
-    /// As for [`load`](Saved::load), and if there is no number of steps under that name.
+    /// As for [`load`](Saved::load); if there is no number of steps under that name; and if the state is that of an optimizer with other moments, such as Adam's for
+    /// [`Lion`](crate::optim::Lion). ([`Adam`](crate::optim::Adam) and [`AdamW`](crate::optim::AdamW) have the same, so one can go on where the other stopped.)
     pub fn load_optimizer<P: Parameters, O: Optimizer<P>>(
         &self,
         name: &str,
         optimizer: &mut O,
         parameters: &P,
     ) -> Result<(), LoadError> {
-        let note = steps_of(name);
-        let missing = |why: &str| {
+        let refused = |name: &str, why: &str| {
             LoadError::new(vec![Fault::Unreadable { name: name.to_string(), why: why.to_string() }])
         };
-        let steps = self.file.note(&note).ok_or_else(|| missing("the file has no optimizer of this name"))?;
-        let steps = steps.parse().map_err(|_| missing("the number of its steps is not a number"))?;
+        let steps = |name: &str| {
+            let steps = self.file.note(&steps_of(name));
+            steps
+                .map(|steps| steps.parse::<u64>())
+                .transpose()
+                .map_err(|_| refused(name, "the number of its steps is not a number"))
+        };
+        let all = steps(name)?.ok_or_else(|| refused(name, "the file has no optimizer of this name"))?;
+        if let Some(why) = self.other_optimizer(name, optimizer) {
+            return Err(refused(name, &why));
+        }
+        let mut behind = Vec::new();
+        for parameter in parameters.names() {
+            let own = below(name, &parameter);
+            match steps(&own)? {
+                Some(taken) if taken > all => {
+                    return Err(refused(&own, "it has taken more steps than the optimizer"));
+                }
+                Some(taken) => behind.push((parameter, taken)),
+                None => {}
+            }
+        }
         let (mut moments, mut faults) = (Vec::new(), Vec::new());
-        if steps > 0 {
+        if all > 0 {
             for moment in optimizer.moments() {
                 match self.read(&below(name, moment), parameters, true) {
                     Ok(value) => moments.push(value),
@@ -261,8 +287,39 @@ impl<B: AsRef<[u8]>> Saved<B> {
         if !faults.is_empty() {
             return Err(LoadError::new(faults));
         }
-        optimizer.state_mut().restore(steps, moments);
+        let state = optimizer.state_mut();
+        state.restore(all, moments);
+        behind.iter().for_each(|(parameter, taken)| state.restore_steps_of(parameter, *taken));
         Ok(())
+    }
+
+    /// Why the state below the name is not that of such an optimizer.
+    fn other_optimizer<P: Parameters, O: Optimizer<P>>(&self, name: &str, optimizer: &O) -> Option<String> {
+        let here = described(optimizer);
+        let moments = |described: &str| described.split_once(": ").map(|(_, moments)| moments.to_string());
+        match self.file.note(&state_of(name)) {
+            Some(there) if moments(there) == moments(&here) => None,
+            Some(there) => {
+                Some(format!("it is the state of `{}`, not of `{here}`", crate::file::shortened(there)))
+            }
+            // A file of an older version does not say what it is. It is some other state if it has moments that the optimizer does not have.
+            None => {
+                let mut others = MOMENTS.iter().filter(|moment| !optimizer.moments().contains(moment));
+                let tensors = self.file.tensors();
+                others
+                    .find(|moment| {
+                        let start = below(name, moment);
+                        tensors.iter().any(|tensor| {
+                            tensor
+                                .strip_prefix(&*start)
+                                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+                        })
+                    })
+                    .map(|moment| {
+                        format!("it is the state of an optimizer with the moment `{moment}`, not of `{here}`")
+                    })
+            }
+        }
     }
 
     fn read<P: Parameters>(&self, name: &str, like: &P, learned: bool) -> Result<P, LoadError> {
@@ -295,6 +352,20 @@ impl<B: AsRef<[u8]>> Saved<B> {
             }
         }
     }
+}
+
+/// The moments of all optimizers.
+const MOMENTS: [&str; 3] = ["mean", "square", "velocity"];
+
+/// The kind of an optimizer and the names of its moments, as files and messages have them.
+fn described<P: Parameters, O: Optimizer<P>>(optimizer: &O) -> String {
+    let moments = optimizer.moments();
+    let moments = if moments.is_empty() { "no moments".to_string() } else { moments.join(", ") };
+    format!("{}: {moments}", optimizer.kind())
+}
+
+fn state_of(optimizer: &str) -> String {
+    format!("state of {optimizer}")
 }
 
 fn steps_of(optimizer: &str) -> String {

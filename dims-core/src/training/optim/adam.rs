@@ -30,23 +30,25 @@ impl MomentSettings {
         gradient: &P,
     ) -> Result<(), DimError> {
         let MomentSettings { betas: (beta1, beta2), epsilon, weight_decay } = *self;
-        let steps = state.steps + 1;
-        let correction = |beta: f64| 1.0 - Float::powf(beta, steps as f64);
-        let formula = Adaptive {
-            step: rate / correction(beta1),
-            new_mean: 1.0 - beta1,
-            old_square: beta2,
-            new_square: 1.0 - beta2,
-            correction: Float::sqrt(correction(beta2)),
-            epsilon,
-            in_gradient: if decoupled { 0.0 } else { weight_decay },
-            kept: if decoupled { 1.0 - rate * weight_decay } else { 1.0 },
-        };
-        let frozen = state.frozen.clone();
-        let [mean, square] = state.moments_for(parameters)?;
-        update(&formula, [parameters, mean, square], [gradient], &frozen)?;
-        state.steps = steps;
-        Ok(())
+        // (One pass unless parameters were frozen for a time: the correction depends on the steps that a parameter has taken.)
+        for missed in state.groups() {
+            let steps = state.steps.saturating_sub(missed).saturating_add(1);
+            let correction = |beta: f64| 1.0 - Float::powf(beta, steps as f64);
+            let formula = Adaptive {
+                step: rate / correction(beta1),
+                new_mean: 1.0 - beta1,
+                old_square: beta2,
+                new_square: 1.0 - beta2,
+                correction: Float::sqrt(correction(beta2)),
+                epsilon,
+                in_gradient: if decoupled { 0.0 } else { weight_decay },
+                kept: if decoupled { 1.0 - rate * weight_decay } else { 1.0 },
+            };
+            let unchanged = state.unchanged(Some(missed));
+            let [mean, square] = state.moments_for(parameters)?;
+            update(&formula, [parameters, mean, square], [gradient], &unchanged)?;
+        }
+        state.count(parameters)
     }
 }
 
@@ -85,14 +87,14 @@ macro_rules! adam {
                 self.moments.step(&mut self.state, rate, $decoupled, parameters, gradient)
             }
 
-            with_state!(|_| &["mean", "square"]);
+            with_state!(stringify!($name), |_| &["mean", "square"]);
         }
     };
 }
 
 adam! {
     /// `m = beta1 * m + (1 - beta1) * g`, `v = beta2 * v + (1 - beta2) * g^2`, then `p -= rate * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)`
-    /// at step `t`, counted from 1, where `g` is the gradient. This is `torch.optim.Adam`.
+    /// at step `t`, counted from 1, where `g` is the gradient. This is `torch.optim.Adam`. A parameter that was frozen counts the steps that it has taken itself.
     ///
     /// (D. P. Kingma, J. Ba, 2015, "Adam: A method for stochastic optimization".)
     Adam, false,

@@ -1,6 +1,6 @@
 //! Gradients that are limited and summed, and averages of parameters.
 
-use super::update::{Copied, compiled, lying_otherwise, number, update};
+use super::update::{Copied, Unchanged, compiled, lying_otherwise, number, update};
 use crate::error::{DimError, unwrap};
 use crate::grad::Parameters;
 use crate::grad::parameters::{Path, Visitor, is_learned, order_in_memory};
@@ -56,7 +56,7 @@ pub fn try_clip_by_global_norm<P: Parameters>(gradient: &mut P, most: f64) -> Re
     // (So that not-a-number is not taken for a small norm.)
     let is_within = norm <= most;
     if !is_within {
-        update(&Scale(most / norm), [gradient], [], &[])?;
+        update(&Scale(most / norm), [gradient], [], &Unchanged::default())?;
     }
     Ok(norm)
 }
@@ -73,7 +73,7 @@ pub fn clip_by_value<P: Parameters>(gradient: &mut P, most: f64) {
 
 /// As [`clip_by_value`], but returns an error where that panics.
 pub fn try_clip_by_value<P: Parameters>(gradient: &mut P, most: f64) -> Result<(), DimError> {
-    update(&Limit(most), [gradient], [], &[])
+    update(&Limit(most), [gradient], [], &Unchanged::default())
 }
 
 /// The mean of the gradients of several batches, for one step.
@@ -128,7 +128,7 @@ impl<P: Parameters> Accumulator<P> {
     /// As [`add`](Accumulator::add), but what differs is an error; then the sum is as before.
     pub fn try_add(&mut self, gradient: P) -> Result<(), DimError> {
         match &mut self.sum {
-            Some(sum) => update(&GradientSum, [sum], [&gradient], &[])?,
+            Some(sum) => update(&GradientSum, [sum], [&gradient], &Unchanged::default())?,
             None => self.sum = Some(gradient),
         }
         self.count += 1;
@@ -144,7 +144,7 @@ impl<P: Parameters> Accumulator<P> {
     pub fn take(&mut self) -> Option<P> {
         let mut sum = self.sum.take()?;
         let count = core::mem::take(&mut self.count);
-        unwrap(update(&Scale(1.0 / count as f64), [&mut sum], [], &[]));
+        unwrap(update(&Scale(1.0 / count as f64), [&mut sum], [], &Unchanged::default()));
         Some(sum)
     }
 }
@@ -186,7 +186,7 @@ impl<P: Parameters> Average<P> {
     /// As [`update`](Average::update), but what differs is an error; then the average is as before.
     pub fn try_update(&mut self, parameters: &P) -> Result<(), DimError> {
         match &mut self.value {
-            Some(value) => update(&Blend(self.decay), [value], [parameters], &[]),
+            Some(value) => update(&Blend(self.decay), [value], [parameters], &Unchanged::default()),
             None => {
                 // (With memory of its own, so that the next step of the parameters copies nothing.)
                 self.value = Some(P::walk([parameters], &mut Path::new(), &mut Copied)?);

@@ -43,14 +43,13 @@ impl<P: Parameters> Optimizer<P> for Lion<P> {
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError> {
         let Lion { betas, weight_decay, .. } = *self;
         let formula = Signs { rate: self.rate(), betas, weight_decay };
-        let frozen = self.state.frozen.clone();
+        let unchanged = self.state.unchanged(None);
         let [mean] = self.state.moments_for(parameters)?;
-        update(&formula, [parameters, mean], [gradient], &frozen)?;
-        self.state.steps += 1;
-        Ok(())
+        update(&formula, [parameters, mean], [gradient], &unchanged)?;
+        self.state.count(parameters)
     }
 
-    with_state!(|_| &["mean"]);
+    with_state!("Lion", |_| &["mean"]);
 }
 
 struct Signs {
@@ -66,7 +65,7 @@ impl Formula<2, 1> for Signs {
     fn apply<F: Real>(&self, [p, mean]: [F; 2], [g]: [F; 1]) -> [F; 2] {
         let mix = |beta: f64| number::<F>(1.0 - beta) * g + number::<F>(beta) * mean;
         let direction = mix(self.betas.0);
-        // (Neither greater nor less are 0 and not-a-number, which stay.)
+        // (0 and NaN are neither greater nor less, and stay.)
         let sign = if direction > F::ZERO {
             F::ONE
         } else if direction < F::ZERO {

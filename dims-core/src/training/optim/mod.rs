@@ -87,10 +87,13 @@ pub trait Optimizer<P: Parameters> {
     /// The state, to change it.
     fn state_mut(&mut self) -> &mut State<P>;
 
+    /// What messages and files call the optimizer: `Adam`.
+    fn kind(&self) -> &'static str;
+
     /// The names of the moments that the state has for each parameter.
     fn moments(&self) -> &'static [&'static str];
 
-    /// How many steps were taken.
+    /// How many steps were taken. (A parameter that was frozen has taken fewer: [`State::steps_of`].)
     fn steps(&self) -> u64 {
         self.state().steps
     }
@@ -108,7 +111,7 @@ pub trait Optimizer<P: Parameters> {
         self.state_mut().schedule = rate.into();
     }
 
-    /// Parameters that stay as they are: one by its name, or all whose names begin with `name` and a dot.
+    /// Parameters that stay as they are: one by its name, or all whose names begin with `name` and a dot. Their moments stay as well, and they count no steps.
     fn freeze(&mut self, name: &str)
     where
         Self: Sized,
@@ -125,9 +128,13 @@ pub trait Optimizer<P: Parameters> {
     }
 }
 
-/// The methods that hand out the state, for an optimizer with the fields `state` and `MOMENTS`.
+/// The methods that hand out the state, for an optimizer of this name with the field `state`.
 macro_rules! with_state {
-    ($moments:expr) => {
+    ($kind:expr, $moments:expr) => {
+        fn kind(&self) -> &'static str {
+            $kind
+        }
+
         fn state(&self) -> &State<P> {
             &self.state
         }

@@ -60,18 +60,17 @@ impl<P: Parameters> Optimizer<P> for Sgd<P> {
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError> {
         let Sgd { momentum, nesterov, weight_decay, .. } = *self;
         let formula = Descent { rate: self.rate(), momentum, nesterov, weight_decay };
-        let frozen = self.state.frozen.clone();
+        let unchanged = self.state.unchanged(None);
         if momentum == 0.0 {
-            update(&formula, [parameters], [gradient], &frozen)?;
+            update(&formula, [parameters], [gradient], &unchanged)?;
         } else {
             let [velocity] = self.state.moments_for(parameters)?;
-            update(&formula, [parameters, velocity], [gradient], &frozen)?;
+            update(&formula, [parameters, velocity], [gradient], &unchanged)?;
         }
-        self.state.steps += 1;
-        Ok(())
+        self.state.count(parameters)
     }
 
-    with_state!(|sgd| if sgd.momentum == 0.0 { &[] } else { &["velocity"] });
+    with_state!("Sgd", |sgd| if sgd.momentum == 0.0 { &[] } else { &["velocity"] });
 }
 
 struct Descent {

@@ -1,17 +1,18 @@
 //! What optimizers keep between steps.
 
 use super::Schedule;
-use super::update::{copied, is_any};
+use super::update::{Unchanged, copied, is_any};
 use crate::error::DimError;
 use crate::grad::Parameters;
-use crate::grad::parameters::{Path, Walk, is_learned};
+use crate::grad::parameters::{Path, Visitor, Walk, is_learned};
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::Dims;
 use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
 use alloc::borrow::ToOwned;
-use alloc::string::String;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use kernels::scalar::Element;
 
@@ -19,6 +20,8 @@ use kernels::scalar::Element;
 #[derive(Clone, Debug)]
 pub struct State<P> {
     pub(super) steps: u64,
+    /// How many of the steps a parameter was frozen for, by its name. Those that took all steps are not here.
+    missed: BTreeMap<String, u64>,
     pub(super) moments: Vec<P>,
     pub(super) schedule: Schedule,
     pub(super) frozen: Vec<String>,
@@ -26,15 +29,39 @@ pub struct State<P> {
 
 impl<P: Parameters> State<P> {
     pub(super) fn new(schedule: Schedule) -> Self {
-        State { steps: 0, moments: Vec::new(), schedule, frozen: Vec::new() }
+        State { steps: 0, missed: BTreeMap::new(), moments: Vec::new(), schedule, frozen: Vec::new() }
     }
 
-    /// How many steps were taken.
+    /// How many steps were taken. (Where a file says that they are 2^64 - 1, they are not counted any further.)
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// The moments; none before the first step.
+    /// How many steps a parameter has taken: all but those for which it was frozen.
+    ///
+    /// ```
+    /// use typed_dims::optim::{Adam, Optimizer};
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Feature; }
+    /// let mut pair = (zeros::<f32, _>(Feature.of(2)), zeros::<f32, _>(Feature.of(2)));
+    /// let gradient = (ones(Feature.of(2)), ones(Feature.of(2)));
+    /// let mut optimizer = Adam::new(0.1);
+    /// optimizer.freeze("1");
+    /// optimizer.step(&mut pair, &gradient);
+    /// assert_eq!((optimizer.state().steps_of("0"), optimizer.state().steps_of("1")), (1, 0));
+    /// ```
+    pub fn steps_of(&self, parameter: &str) -> u64 {
+        self.steps.saturating_sub(self.missed.get(parameter).copied().unwrap_or(0))
+    }
+
+    /// The names and the steps of the parameters that have taken fewer steps than the optimizer.
+    #[cfg(feature = "safetensors")]
+    pub(crate) fn behind(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.missed.keys().map(|name| (name.as_str(), self.steps_of(name)))
+    }
+
+    /// The moments; none before the first step. Of a tensor that never takes a step they are zeros.
     pub fn moments(&self) -> &[P] {
         &self.moments
     }
@@ -48,10 +75,46 @@ impl<P: Parameters> State<P> {
         Ok(self.moments.first_chunk_mut().expect("there are as many now"))
     }
 
-    /// Goes on with other moments, after `steps` steps.
+    /// Goes on with other moments, after `steps` steps, which all parameters have taken.
     pub fn restore(&mut self, steps: u64, moments: Vec<P>) {
         self.steps = steps;
+        self.missed = BTreeMap::new();
         self.moments = moments;
+    }
+
+    /// Sets how many steps a parameter has taken. (More than the optimizer has taken are all of these.)
+    pub fn restore_steps_of(&mut self, parameter: &str, steps: u64) {
+        let missed = self.steps.saturating_sub(steps);
+        if missed > 0 {
+            self.missed.insert(parameter.to_owned(), missed);
+        } else {
+            self.missed.remove(parameter);
+        }
+    }
+
+    /// How many steps the parameters have missed that take the next one: groups of parameters, each of which has its own number.
+    pub(super) fn groups(&self) -> BTreeSet<u64> {
+        core::iter::once(0).chain(self.missed.values().copied()).collect()
+    }
+
+    /// What stays as it is in a step, for one of the groups or for all.
+    pub(super) fn unchanged(&self, group: Option<u64>) -> Unchanged {
+        let missed = group.filter(|_| !self.missed.is_empty()).map(|group| (self.missed.clone(), group));
+        Unchanged { frozen: self.frozen.clone(), missed }
+    }
+
+    /// Counts a step of the parameters that are not frozen.
+    pub(super) fn count(&mut self, parameters: &P) -> Result<(), DimError> {
+        self.steps = self.steps.saturating_add(1);
+        if self.frozen.is_empty() {
+            return Ok(());
+        }
+        P::visit(
+            [],
+            [parameters],
+            &mut Path::new(),
+            &mut Missing { frozen: &self.frozen, missed: &mut self.missed },
+        )
     }
 
     pub(super) fn freeze(&mut self, name: &str) {
@@ -85,5 +148,28 @@ impl Walk<1> for MomentZeros<'_> {
         let zero = Evaluated::strided(vec![T::default()], 0, named, positional, None);
         let zero = Named::from_expr(zero);
         if is_learned::<T>() && !is_any(self.frozen, path) { copied(tensor, &zero) } else { Ok(zero) }
+    }
+}
+
+/// Counts a step that frozen parameters do not take.
+struct Missing<'s> {
+    frozen: &'s [String],
+    missed: &'s mut BTreeMap<String, u64>,
+}
+
+impl Visitor<0, 1> for Missing<'_> {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        _: [&mut Named<T, S, R>; 0],
+        _: [&Named<T, S, R>; 1],
+    ) -> Result<(), DimError> {
+        if is_learned::<T>() && is_any(self.frozen, path) {
+            let missed = self.missed.entry(path.to_string()).or_default();
+            *missed = missed.saturating_add(1);
+        }
+        Ok(())
     }
 }

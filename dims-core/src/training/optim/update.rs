@@ -7,7 +7,9 @@ use crate::grad::parameters::{Path, Visitor, Walk, is_learned, order_in_memory, 
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::Dims;
+use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::any::TypeId;
 use core::array::from_fn;
 use kernels::map::in_place::{Passes, slice_as, slice_as_mut};
@@ -38,18 +40,38 @@ macro_rules! compiled {
 }
 pub(super) use compiled;
 
-/// Changes the learned tensors of the first values by the formula, but for those that are frozen. What differs in its sizes is an error, and nothing is changed then.
+/// Tensors that a step leaves as they are.
+#[derive(Default)]
+pub(super) struct Unchanged {
+    /// The names of parameters, or of parts.
+    pub(super) frozen: Vec<String>,
+    /// All but those that missed so many steps, by their names.
+    pub(super) missed: Option<(BTreeMap<String, u64>, u64)>,
+}
+
+impl Unchanged {
+    fn has(&self, path: &Path) -> bool {
+        is_any(&self.frozen, path)
+            || self
+                .missed
+                .as_ref()
+                .is_some_and(|(missed, group)| missed.get(&path.to_string()).copied().unwrap_or(0) != *group)
+    }
+}
+
+/// Changes the learned tensors of the first values by the formula, but for those that stay. What differs in its sizes is an error, and nothing is changed then.
 pub(super) fn update<P: Parameters, const M: usize, const N: usize>(
     formula: &impl Compiled<M, N>,
     changed: [&mut P; M],
     read: [&P; N],
-    frozen: &[String],
+    unchanged: &Unchanged,
 ) -> Result<(), DimError> {
     let Some(first) = changed.first().map(|value| &**value) else { return Ok(()) };
     let others = changed.iter().skip(1).map(|value| &**value).chain(read);
     for other in others {
         P::visit([], [first, other], &mut Path::new(), &mut SameSizes)?;
     }
+    let frozen = &unchanged.frozen;
     if !frozen.is_empty() {
         let names = first.names();
         if let Some(name) = frozen.iter().find(|frozen| !names.iter().any(|name| is_in(frozen, name))) {
@@ -58,7 +80,7 @@ pub(super) fn update<P: Parameters, const M: usize, const N: usize>(
             });
         }
     }
-    P::visit(changed, read, &mut Path::new(), &mut UpdatePass { formula: formula.passes(), frozen })
+    P::visit(changed, read, &mut Path::new(), &mut UpdatePass { formula: formula.passes(), unchanged })
 }
 
 /// Whether a name is `part`, or begins with it and a dot.
@@ -92,7 +114,7 @@ impl Visitor<0, 2> for SameSizes {
 
 struct UpdatePass<'f, const M: usize, const N: usize> {
     formula: &'f dyn Passes<M, N>,
-    frozen: &'f [String],
+    unchanged: &'f Unchanged,
 }
 
 impl<const M: usize, const N: usize> Visitor<M, N> for UpdatePass<'_, M, N> {
@@ -104,7 +126,7 @@ impl<const M: usize, const N: usize> Visitor<M, N> for UpdatePass<'_, M, N> {
         mut changed: [&mut Named<T, S, R>; M],
         read: [&Named<T, S, R>; N],
     ) -> Result<(), DimError> {
-        if !is_learned::<T>() || is_any(self.frozen, path) {
+        if !is_learned::<T>() || self.unchanged.has(path) {
             return Ok(());
         }
         let Some(first) = changed.first() else { return Ok(()) };
