@@ -886,3 +886,156 @@ mod results {
         assert_eq!(b.order((Batch, Feat)), Array2::<f32>::ones((N, 2)));
     }
 }
+
+/// What draws for the elements of a tensor draws the same numbers, however its function is batched.
+mod drawing {
+    use super::*;
+    use ndarray::{Axis, s};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use typed_dims::grad::grad;
+    use typed_dims::random::{bernoulli, categorical, rand_like, randn_like};
+
+    /// All ways of batching a call, two dims of the caller in front of `Feat`.
+    macro_rules! every_way {
+        ($call:ident -> ($($out:ty)?) [$($order:ident)?], $t:ty, |$x:ident| $body:expr) => {{
+            #[batched]
+            fn written($x: &Tensor<f32, (Seq, Feat)>) -> Tensor<$t, (Seq, $($out)?)> {
+                $body
+            }
+            fn generic<B: Dims>($x: &Tensor<f32, (Seq, Feat, Rest<B>)>) -> Tensor<$t, (Seq, $($out,)? Rest<B>)> {
+                $body
+            }
+            fn one($x: &Tensor<f32, (Seq, Feat)>) -> Tensor<$t, (Seq, $($out)?)> {
+                $body
+            }
+            fn owned($x: Tensor<f32, (Seq, Feat)>) -> Tensor<$t, (Seq, $($out)?)> {
+                let $x = &$x;
+                $body
+            }
+            // Two local dims, which sort anywhere among the others.
+            dims!(m, n);
+            let x = numbers((N, M, 4, 5), 3).mapv(f32::abs);
+            let x = x.at((n, m, Seq, Feat)).eval();
+            let bound = { let $x = &x; $body }.order((n, m, Seq, $($order)?));
+            let same = |way: &str, found: ndarray::ArrayBase<_, _>| assert_eq!(found, bound, "{} by {way}", stringify!($call));
+            same("batched", batched((n, m), &x, |$x| $body).order((n, m, Seq, $($order)?)));
+            same("nested `batched`", batched(n, &x, |x| batched(m, x, |$x| $body)).order((n, m, Seq, $($order)?)));
+            same("an attribute", written(&x).order((n, m, Seq, $($order)?)));
+            same("a rest", generic(&x.view().seal((Seq, Feat)).eval()).unseal().order((n, m, Seq, $($order)?)));
+            same("`vmap` of one call", vmap(generic, (n, m))(&x).order((n, m, Seq, $($order)?)));
+            same("`vmap` in a loop", vmap(one, (n, m))(&x).order((n, m, Seq, $($order)?)));
+            same("`vmap` of an owned example", vmap(owned, (m, n))(&x).order((n, m, Seq, $($order)?)));
+            same("a loop in one call", batched(n, &x, |x| vmap(one, m)(x)).order((n, m, Seq, $($order)?)));
+            same("`map_each`", map_each(&x.view().seal((Seq, Feat)).eval(), |x| one(&x.eval())).unseal().order((n, m, Seq, $($order)?)));
+            // Bound under other names of no meaning to the function, and in another order in memory.
+            let turned = x.view().order((Feat, m, Seq, n)).into_tensor((Feat, m, Seq, n));
+            same("another order in memory", written(turned).order((n, m, Seq, $($order)?)));
+            let declared = x.view().order((n, m, Seq, Feat)).into_tensor((Batch, Group, Seq, Feat));
+            let each = |x: Tensor<f32, (Group, Seq, Feat)>| vmap(one, Group)(x);
+            let (twice, $x) = (vmap(each, Batch)(&declared), &declared);
+            assert_eq!(twice.order((Batch, Group, Seq, $($order)?)), $body.order((Batch, Group, Seq, $($order)?)));
+            // A part has the numbers of its own indices.
+            assert_ne!(bound.index_axis(Axis(0), 0), bound.index_axis(Axis(0), 1));
+            assert_ne!(bound.index_axis(Axis(1), 0), bound.index_axis(Axis(1), 1));
+        }};
+    }
+
+    #[test]
+    fn all_ways_draw_the_same() {
+        every_way!(dropout -> (Feat) [Feat], f32, |x| x.dropout(0.4, 7));
+        every_way!(rand_like -> (Feat) [Feat], f32, |x| rand_like(x, 7));
+        every_way!(randn_like -> (Feat) [Feat], f32, |x| randn_like(x, 7));
+        every_way!(bernoulli -> (Feat) [Feat], bool, |x| bernoulli(x, 7));
+        every_way!(categorical -> () [], usize, |x| categorical(x, Feat, 7));
+    }
+
+    /// What is drawn from dims alone is the same for all examples, in a loop as in one call.
+    #[test]
+    fn what_is_drawn_from_dims_is_drawn_once() {
+        #[batched]
+        fn written(x: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
+            let kept = rand::<f32, _>(Feat.of(64), 3).ge(0.5);
+            select(kept, x + randn::<f32, _>(Feat.of(64), 5), 0.0)
+        }
+        fn one(x: &Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
+            let kept = rand::<f32, _>(Feat.of(64), 3).ge(0.5);
+            select(kept, x + randn::<f32, _>(Feat.of(64), 5), 0.0).eval()
+        }
+        dims!(n = 5);
+        let x = ones::<f32, _>((n, Feat.of(64)));
+        let found = written(&x).order((n, Feat));
+        assert_eq!(vmap(one, n)(&x).order((n, Feat)), found);
+        assert!(found.rows().into_iter().all(|row| row == found.row(0)));
+        assert_ne!(found.slice(s![0, ..32]), found.slice(s![0, 32..]));
+    }
+
+    /// Which example a loop is at is forgotten when it ends, also by a panic.
+    #[test]
+    fn a_call_after_a_loop_draws_as_before() {
+        dims!(n = 5);
+        let x = ones::<f32, _>((n, Feat.of(64)));
+        let one = ones::<f32, _>(Feat.of(64));
+        let before = (&one).dropout(0.5, 7);
+        let drawn = vmap(|x: Tensor<f32, (Feat,)>| x.dropout(0.5, 7), n)(&x);
+        assert_eq!((&one).dropout(0.5, 7), before);
+        let failing = |_: Tensor<f32, (Feat,)>| -> Tensor<f32, (Feat,)> { panic!("in the middle") };
+        assert!(catch_unwind(AssertUnwindSafe(|| vmap(failing, n)(&x))).is_err());
+        assert_eq!((&one).dropout(0.5, 7), before);
+        assert_eq!(vmap(|x: Tensor<f32, (Feat,)>| x.dropout(0.5, 7), n)(&x), drawn);
+    }
+
+    /// The gradient knows the same mask, on several threads as well.
+    #[test]
+    fn gradients_of_a_loop_are_those_of_one_call() {
+        dims!(n);
+        let x = numbers((4, 50_000), 3).into_tensor((n, Feat));
+        let one = |x: Tensor<f32, (Feat,)>| x.dropout(0.5, 7);
+        let in_one = grad(|x| (x.dropout(0.5, 7) * 3.0).sum((n, Feat)), &x).order((n, Feat));
+        let in_a_loop = grad(|x| (vmap(one, n)(x) * 3.0).sum((n, Feat)), &x).order((n, Feat));
+        assert!(in_one == in_a_loop);
+        assert!(in_one.iter().all(|&a| a == 0.0 || a == 6.0) && in_one.iter().any(|&a| a == 0.0));
+    }
+
+    /// Dims of one name are told apart: that of the function, and that of its caller.
+    #[test]
+    fn dims_of_one_name_are_told_apart() {
+        fn one(x: &Tensor<f32, (), U1>) -> Tensor<f32, (), U1> {
+            dims!(n);
+            x.at(n)
+                .dropout(0.5, 7)
+                .order(n)
+                .into_dyn()
+                .into_dimensionality::<ndarray::Ix1>()
+                .unwrap()
+                .at(..)
+                .eval()
+        }
+        dims!(n);
+        let x = Array2::<f32>::ones((20, 20));
+        let found = vmap(one, n)(x.at((n, ..))).at(Feat).order((n, Feat));
+        assert_ne!(found, found.t());
+    }
+
+    /// A parameter that lacks a dim of another argument is repeated along it, and can be changed in each example.
+    #[test]
+    fn a_repeated_argument_is_changed_apart() {
+        #[batched]
+        fn summed(x: &Tensor<f32, (Feat,)>, mut total: Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
+            total += x;
+            total
+        }
+        let x = numbers((3, 4), 1);
+        let total = numbers(4, 2);
+        let expected = &x + &total;
+        assert_eq!(summed(x.at((Batch, Feat)), total.at(Feat)).order((Batch, Feat)), expected);
+        // In memory of its own, too, which has one element for all examples along `n`.
+        dims!(m, n);
+        let (x, total) = (numbers((3, 2, 4), 1), numbers((2, 4), 2));
+        let both = (x.at((n, m, Feat)).eval(), total.at((m, Feat)).eval());
+        let found = batched((n, m), both, |(x, mut total)| {
+            total += x;
+            total
+        });
+        assert_eq!(found.order((n, m, Feat)), &x + &total);
+    }
+}

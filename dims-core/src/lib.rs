@@ -40,6 +40,7 @@ mod run;
 pub use run::{assign, order, reduce};
 
 mod creation;
+pub(crate) use creation::positions;
 pub use creation::{convert, create, init, random};
 
 pub mod batch;

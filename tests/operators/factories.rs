@@ -98,14 +98,15 @@ crate::operators! {
     /// Uniform random numbers from 0 to 1, with the dims and sizes of a tensor
     rand_like_of [f32 f64] (apart x: T [I J]) -> [I J],
         call: rand_like(x, 7),
-        loops: build(x.shape(), |at| loops::unit(7, (at[0] * x.shape()[1] + at[1]) as u64) as T),
+        loops: build(x.shape(), |at| loops::unit(7, loops::draws(&[("I", at[0]), ("J", at[1])])) as T),
         along: [], keep: [],
         names: "rand_like" "" "";
     /// Normally distributed random numbers, with the dims and sizes of a tensor
     randn_like_of [f32 f64] (apart x: T [I J]) -> [I J],
         call: randn_like(x, 7),
         loops: build(x.shape(), |at| {
-            let (n, seed) = (2 * (at[0] * x.shape()[1] + at[1]) as u64, 7 ^ loops::NORMAL);
+            let n = loops::draws(&[("I", at[0]), ("J", at[1])]).wrapping_mul(2);
+            let seed = 7 ^ loops::NORMAL;
             let radius = (-2.0 * (1.0 - loops::unit(seed, n)).ln()).sqrt();
             (radius * (2.0 * std::f64::consts::PI * loops::unit(seed, n + 1)).cos()) as T
         }),
@@ -116,7 +117,7 @@ crate::operators! {
         call: categorical(x, J, 7),
         loops: build(&[x.shape()[0]], |at| {
             let score = |j: usize| {
-                let place = (at[0] * x.shape()[1] + j) as u64;
+                let place = loops::draws(&[("I", at[0]), ("J", j)]);
                 let u = loops::unit(7 ^ loops::CATEGORICAL, place) + 0.5f64.powi(54);
                 x[[at[0], j]] + -(-u.ln()).ln() as T
             };

@@ -84,13 +84,23 @@ pub const CATEGORICAL: u64 = 0x1319_8A2E_0370_7344;
 
 /// The `at`th number of a seed, from 0 to 1: splitmix64, started from a hash of the seed.
 pub fn unit(seed: u64, at: u64) -> f64 {
-    let mix = |z: u64| {
-        let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    };
-    let bits = mix(mix(seed).wrapping_add((at + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+    let bits = mix(mix(seed).wrapping_add(at.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15)));
     (bits >> 11) as f64 / (1u64 << 53) as f64
+}
+
+fn mix(z: u64) -> u64 {
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// The number that the element at these indices along dims draws: a sum over the dims, whose factors are hashes of their names.
+pub fn draws(indices: &[(&str, usize)]) -> u64 {
+    indices.iter().fold(0, |sum, (name, at)| {
+        let fnv = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
+        let factor = mix(name.bytes().fold(0xCBF2_9CE4_8422_2325, fnv)) | 1;
+        sum.wrapping_add(factor.wrapping_mul(*at as u64))
+    })
 }
 
 /// The position that is read in a convolution, if it is not in the padding.

@@ -323,12 +323,12 @@ crate::operators! {
         }),
         along: [], keep: [],
         names: "nn.functional.batch_norm" "" "";
-    /// Sets elements to 0 with probability `p`, and multiplies the others by `1 / (1 - p)`. The seed and the positions decide which
+    /// Sets elements to 0 with probability `p`, and multiplies the others by `1 / (1 - p)`. The seed and the indices decide which
     dropout [f32 f64 f16] (apart x: T [I J]) -> [I J],
         call: x.dropout(0.25, 7),
         loops: build(x.shape(), |at| {
-            let place = at[0] * x.shape()[1] + at[1];
-            if loops::unit(7 ^ loops::DROPOUT, place as u64) < 0.25 { 0.0 } else { x[[at[0], at[1]]] / 0.75 }
+            let place = loops::draws(&[("I", at[0]), ("J", at[1])]);
+            if loops::unit(7 ^ loops::DROPOUT, place) < 0.25 { 0.0 } else { x[[at[0], at[1]]] / 0.75 }
         }),
         along: [], keep: [],
         errors: [image().at((C, H)).try_dropout(1.5, 1) => "dropout with the probability 1.5, which is not between 0 and 1"],

@@ -7,6 +7,7 @@ use crate::expr::{Expr, record};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
+use crate::positions::of_example;
 use crate::rank::Rank;
 use crate::run::lines::arranged;
 use crate::set::list::List;
@@ -33,7 +34,7 @@ use smallvec::SmallVec;
 /// [`explain`](crate::plan::explain::explain) shows it as what it is, a loop of calls.
 ///
 /// `f` sees a view of one example; several tensors with one rest go in as a tuple, and what is the same for all examples need not go
-/// in, but can be borrowed by the closure. The results must be equally large. Dims are sealed by
+/// in, but can be borrowed by the closure. What draws (`dropout`, `rand_like`) draws for each example what it would for all together. The results must be equally large. Dims are sealed by
 /// [`seal`](Named::seal), or in a function with `#[batched]`, where all are:
 ///
 /// ```text
@@ -84,7 +85,8 @@ pub(super) fn looped<B: Dims, Y: Collect<B>>(
     let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, counts.len());
     let mut odometer = Odometer::new(counts);
     while !odometer.is_done() {
-        let (added, own) = aside(|| f(&at).and_then(|result| result.add(&mut results)));
+        let call = || f(&at).and_then(|result| result.add(&mut results));
+        let (added, own) = aside(|| of_example(B::KEYS, &at, call));
         added?;
         calls += 1;
         steps.extend(own);

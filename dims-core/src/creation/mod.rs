@@ -3,4 +3,5 @@
 pub mod convert;
 pub mod create;
 pub mod init;
+pub(crate) mod positions;
 pub mod random;

@@ -1,7 +1,10 @@
 //! Tensors of random elements: from a seed, and by a generator and a distribution of the crate `rand` (`random`, with the feature `rand`).
 //!
 //! The number that a seed gives at a position is a hash of both: it is the same on every machine, whatever the number of threads, and no generator
-//! has to be carried along. The hash is splitmix64: G. L. Steele, D. Lea, C. H. Flood, 2014, "Fast splittable pseudorandom number generators".
+//! has to be carried along. [`rand()`], [`randn`] and [`permutation`] count positions in the order in which dims are written. What draws for the elements of a tensor
+//! ([`rand_like`], [`randn_like`], [`bernoulli`], [`categorical`] and [`dropout`](crate::nn::Dropout::dropout)) takes the names of the dims and the indices along them, so that
+//! every way of batching a function draws the same numbers: bound dims, `#[batched]`, [`batched`](crate::batch::batched), [`vmap`](crate::batch::vmap()) and
+//! [`map_each`](crate::batch::map_each). The hash is splitmix64: G. L. Steele, D. Lea, C. H. Flood, 2014, "Fast splittable pseudorandom number generators".
 
 use crate::create::{SizedDims, Written, each_position, try_from_fn};
 use crate::dim::DimRef;
@@ -9,6 +12,7 @@ use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::computed;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
+use crate::positions::Positions;
 use crate::reduce::{Reductions, TensorOf};
 use crate::set::{Dims, DimsOf};
 use crate::storage::Evaluated;
@@ -41,7 +45,7 @@ fn bits(stream: RandomStream, seed: u64, at: u64) -> u64 {
 }
 
 #[inline(always)]
-fn mixed(z: u64) -> u64 {
+pub(super) fn mixed(z: u64) -> u64 {
     let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)
@@ -115,7 +119,8 @@ fn normal<T: Real>(seed: u64, at: u64) -> T {
 /// The `at`th number of a seed with a normal distribution, of mean 0 and variance 1.
 pub(super) fn deviate(stream: RandomStream, seed: u64, at: u64) -> f64 {
     // G. E. P. Box, M. E. Muller, 1958, "A note on the generation of random normal deviates".
-    let (u, v) = (1.0 - unit(stream, seed, 2 * at), unit(stream, seed, 2 * at + 1));
+    let at = at.wrapping_mul(2);
+    let (u, v) = (1.0 - unit(stream, seed, at), unit(stream, seed, at + 1));
     Float::sqrt(-2.0 * Float::ln(u)) * Float::cos(core::f64::consts::TAU * v)
 }
 
@@ -134,7 +139,7 @@ pub fn split(seed: u64, at: u64) -> u64 {
 
 /// Elements that are drawn from a distribution by a generator of the crate `rand`, in the order in which the dims are written, the last one fastest.
 ///
-/// Any distribution of `rand` or `rand_distr` will do: `random(Batch.of(8), &StandardUniform, &mut rng)`.
+/// Any distribution of `rand` or `rand_distr` will do: `random(Batch.of(8), &StandardUniform, &mut rng)`. In a loop of calls, each call goes on where the generator is.
 ///
 /// # Panics
 ///
@@ -153,7 +158,7 @@ where
 
 /// [`rand()`] with the dims and sizes of another tensor, further dims of the caller (`Rest<B>`) among them.
 ///
-/// The numbers follow from the seed and from the position in the order of the set of dims, so each example of a batch draws its own.
+/// The numbers follow from the seed, the names of the dims and the indices along them, so each example of a batch draws its own, however it is batched.
 ///
 /// ```
 /// use typed_dims::random::randn_like;
@@ -201,8 +206,9 @@ fn drawn_like<A: Computable>(tensor: A, draw: impl Fn(u64) -> A::Elem) -> Result
     let shape = tensor.into_named().unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let len = shape.volume(order, size_of::<A::Elem>())?;
+    let positions = Positions::new(A::Dims::KEYS, &shape, order);
     let data = Destination::New(len)
-        .from_fn(|at| draw(at as u64))
+        .from_fn(|at| draw(positions.at(at)))
         .map_err(|error| shape.name_dims(error.into(), order))?;
     let sizes = shape.sizes_in(order);
     Ok(Named::from_expr(Evaluated::laid_out(data, &sizes)))
@@ -248,12 +254,12 @@ where
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     // (Without a trace: an index has no derivative.)
     let mut data = computed::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
-    for (at, value) in data.iter_mut().enumerate() {
+    Positions::new(A::Dims::KEYS, &shape, order).each(0, &mut data, |value, at| {
         // Half a step above the number that is drawn: neither 0 nor 1, so that both logarithms are finite.
-        let u = unit(RandomStream::Categorical, seed, at as u64) + 0.5 / (1u64 << 53) as f64;
+        let u = unit(RandomStream::Categorical, seed, at) + 0.5 / (1u64 << 53) as f64;
         let gumbel = -Float::ln(-Float::ln(u));
         *value = *value + narrowed(gumbel);
-    }
+    });
     let sizes = shape.sizes_in(order);
     let scores: Named<A::Elem, A::Dims, A::Rank> = Named::from_expr(Evaluated::laid_out(data, &sizes));
     scores.try_argmax(dim)
@@ -261,7 +267,7 @@ where
 
 /// `true` with the probability that the tensor has at each position, else `false`.
 ///
-/// The result follows from the seed and from the position in the order of the set of dims, further dims of the caller (`Rest<B>`) among them.
+/// The result follows from the seed, the names of the dims and the indices along them, further dims of the caller (`Rest<B>`) among them.
 ///
 /// ```
 /// use typed_dims::random::bernoulli;
@@ -295,7 +301,8 @@ pub fn try_bernoulli<A: Computable<Elem: Real>>(
         let what = format!("bernoulli with the probability {p}, which is not between 0 and 1");
         return Err(DimError::Shape { what });
     }
-    let is_drawn = |at: usize| unit(RandomStream::Bernoulli, seed, at as u64) < probability(at);
+    let positions = Positions::new(A::Dims::KEYS, &shape, order);
+    let is_drawn = |at: usize| unit(RandomStream::Bernoulli, seed, positions.at(at)) < probability(at);
     let data =
         Destination::New(p.len()).from_fn(is_drawn).map_err(|error| shape.name_dims(error.into(), order))?;
     let sizes = shape.sizes_in(order);

@@ -5,8 +5,10 @@ use crate::expr::evaluate::computed;
 use crate::expr::record;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
+use crate::positions::Positions;
 use crate::random::{RandomStream, unit};
 use crate::reduce::TensorOf;
+use crate::set::Dims;
 use crate::storage::Evaluated;
 use crate::tensor::Computable;
 use alloc::vec::Vec;
@@ -17,15 +19,18 @@ use kernels::scalar::Real;
 pub trait Dropout: Computable {
     /// Each element times `1 / (1 - p)`, or 0 with the probability `p`. The result is evaluated.
     ///
-    /// Which ones are left out follows from the seed and from where they are, in the order of the set of dims; the same seed leaves out
+    /// Which ones are left out follows from the seed, the names of the dims and the indices along them; the same seed leaves out
     /// the same ones, whatever the number of threads. In inference, leave the call out.
     ///
-    /// Each example of a batch draws apart from the others, as along any dim. Where all are to lack the same ones, let the mask be that of one:
+    /// Each example of a batch draws apart from the others, as along any dim, however the function is batched. Where all are to lack the same ones, draw the mask
+    /// from its dims:
     ///
     /// ```text
-    /// x.dropout(p, seed)                                  PyTorch's vmap(.., randomness="different")
-    /// x * ones(Feat.of(n)).dropout(p, seed)               randomness="same"
+    /// x.dropout(p, seed)                                       PyTorch's vmap(.., randomness="different")
+    /// select(rand(Feat.of(n), seed).ge(p), x / (1.0 - p), 0.0)      randomness="same"
     /// ```
+    ///
+    /// (`ones(Feat.of(n)).dropout(p, seed)` is such a mask where a function runs once for all examples. In a loop of calls it is an example's own: see [`vmap`](crate::batch::vmap()).)
     ///
     /// # Panics
     ///
@@ -55,16 +60,17 @@ pub trait Dropout: Computable {
         // With `p = 1` nothing is kept, so the scale is never used.
         let scale = <<Self::Elem as Real>::Wide as num_traits::NumCast>::from(1.0 / (1.0 - p))
             .expect("a float can be any float, rounded");
+        let positions = Positions::new(Self::Dims::KEYS, &shape, order);
         let each = data.len().div_ceil(threads::parts(data.len())).max(1);
         let parts: Vec<_> = data.chunks_mut(each).enumerate().collect();
         threads::each(parts, |(part, data)| {
-            for (at, value) in data.iter_mut().enumerate() {
-                let dropped = unit(RandomStream::Dropout, seed, (part * each + at) as u64) < p;
+            positions.each(part * each, data, |value, at| {
+                let dropped = unit(RandomStream::Dropout, seed, at) < p;
                 *value = if dropped { num_traits::Zero::zero() } else { Real::narrow(value.widen() * scale) };
-            }
+            });
         });
         // The derivative is the factor of each element.
-        let factor = |at: usize| match unit(RandomStream::Dropout, seed, at as u64) < p {
+        let factor = |at: usize| match unit(RandomStream::Dropout, seed, positions.at(at)) < p {
             true => num_traits::Zero::zero(),
             false => Real::narrow(scale),
         };

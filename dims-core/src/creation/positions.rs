@@ -1,0 +1,135 @@
+//! Which of a seed's numbers an element of a tensor draws.
+//!
+//! The number follows from the names of the dims and the indices along them. So it is the same in whatever order the elements lie in memory, and however a function is
+//! batched: by binding further dims, behind a `Rest`, or by a loop of calls with one example each. In a loop, the indices of the example are those that [`of_example`] has noted.
+
+use crate::plan::shape::Shape;
+use crate::set::{DimKey, Keys};
+use alloc::vec::Vec;
+#[cfg(feature = "std")]
+use core::cell::RefCell;
+use smallvec::SmallVec;
+
+/// The numbers of the elements of a tensor: the index along each axis times a factor of the axis, summed up.
+pub(crate) struct Positions {
+    /// The part that all elements have in common.
+    start: u64,
+    /// The size and the factor of each axis, as the elements lie in memory.
+    axes: SmallVec<[(usize, u64); 8]>,
+}
+
+impl Positions {
+    /// Those of a tensor of this shape, whose dims have these keys, and whose elements lie contiguously in the order of axes.
+    pub(crate) fn new(keys: &Keys, shape: &Shape, order: &[usize]) -> Self {
+        let keys = keys.as_slice();
+        // Axes of one name are counted from the inside: a dim of a function, then one of its caller.
+        let mut seen: SmallVec<[&str; 16]> = SmallVec::new();
+        let mut factor = |name: &'static str| {
+            let before = seen.iter().filter(|&&other| other == name).count();
+            seen.push(name);
+            factor_of(name, before as u64)
+        };
+        let mut factors: SmallVec<[u64; 16]> = SmallVec::from_elem(0, shape.sizes().len());
+        for at in inside_out(keys) {
+            factors[at] = factor(keys[at].name);
+        }
+        for at in keys.len()..factors.len() {
+            factors[at] = factor("");
+        }
+        let mut start = 0u64;
+        each_outer(|name, at| start = start.wrapping_add(factor(name).wrapping_mul(at as u64)));
+        let sizes = shape.sizes();
+        let axes = order.iter().map(|&at| (sizes[at], factors[at])).filter(|&(size, _)| size != 1).collect();
+        Positions { start, axes }
+    }
+
+    /// The number of the element that lies at this position in memory.
+    pub(crate) fn at(&self, mut position: usize) -> u64 {
+        let mut number = self.start;
+        for &(size, factor) in self.axes.iter().rev() {
+            number = number.wrapping_add(factor.wrapping_mul((position % size) as u64));
+            position /= size;
+        }
+        number
+    }
+
+    /// Changes each of some neighbours, which begin at the position `start`, by its number.
+    pub(crate) fn each<T>(&self, start: usize, elements: &mut [T], mut change: impl FnMut(&mut T, u64)) {
+        let (size, factor) = self.axes.last().copied().unwrap_or((1, 0));
+        let mut done = 0;
+        while done < elements.len() {
+            let at = start + done;
+            // (As many as are left on the line.)
+            let len = (size - at % size).min(elements.len() - done);
+            let mut number = self.at(at);
+            for element in &mut elements[done..done + len] {
+                change(element, number);
+                number = number.wrapping_add(factor);
+            }
+            done += len;
+        }
+    }
+}
+
+/// An odd number that follows from the name of an axis, and from how many axes of that name come before.
+fn factor_of(name: &str, before: u64) -> u64 {
+    // G. Fowler, L. C. Noll, K.-P. Vo, 1991: the hash FNV-1a.
+    let hash = name.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
+    });
+    super::random::mixed(hash.wrapping_add(before.wrapping_mul(0x9E37_79B9_7F4A_7C15))) | 1
+}
+
+/// The positions of the keys: first those of dims in the signature at hand, then those behind a `Rest`, and so on.
+fn inside_out(keys: &[DimKey]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..keys.len()).collect();
+    order.sort_by_key(|&at| keys[at].depth);
+    order
+}
+
+#[cfg(feature = "std")]
+std::thread_local! {
+    /// The names of the dims that are looped over, the outermost first, and the index of the example along each.
+    static EXAMPLE: RefCell<Vec<(&'static str, usize)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Calls `f` with one example of many: the one at the index `at` along each of the dims.
+///
+/// (Without the standard library nothing belongs to a thread, so nothing is noted, and all examples draw the same numbers.)
+pub(crate) fn of_example<X>(keys: &Keys, at: &[usize], f: impl FnOnce() -> X) -> X {
+    #[cfg(feature = "std")]
+    let _noted = {
+        let keys = keys.as_slice();
+        let outside_in = inside_out(keys).into_iter().rev();
+        EXAMPLE.with_borrow_mut(|example| {
+            let noted = Noted(example.len());
+            example.extend(outside_in.map(|own| (keys[own].name, at[own])));
+            noted
+        })
+    };
+    #[cfg(not(feature = "std"))]
+    let _ = (keys, at);
+    f()
+}
+
+/// So many dims are looped over once this is dropped.
+#[cfg(feature = "std")]
+struct Noted(usize);
+
+#[cfg(feature = "std")]
+impl Drop for Noted {
+    fn drop(&mut self) {
+        EXAMPLE.with_borrow_mut(|example| example.truncate(self.0));
+    }
+}
+
+/// The dims that are looped over, the innermost first.
+fn each_outer(dim: impl FnMut(&'static str, usize)) {
+    #[cfg(feature = "std")]
+    EXAMPLE.with_borrow(|example| {
+        let mut dim = dim;
+        example.iter().rev().for_each(|&(name, at)| dim(name, at));
+    });
+    #[cfg(not(feature = "std"))]
+    let _ = dim;
+}
