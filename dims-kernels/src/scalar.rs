@@ -103,6 +103,9 @@ pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
     fn erf<I: Isa>(self) -> Self;
     #[doc(hidden)]
     fn gelu<I: Isa>(self) -> Self;
+    /// The part of a standard normal distribution below the value.
+    #[doc(hidden)]
+    fn normal_below<I: Isa>(self) -> Self;
     /// `e^x` for `x <= 0` or not-a-number.
     #[doc(hidden)]
     fn exp_down<I: Isa>(self) -> Self;
@@ -387,6 +390,8 @@ macro_rules! floats {
             fn erf<I: Isa>(self) -> Self { self.erf_in::<I>() }
             #[inline(always)]
             fn gelu<I: Isa>(self) -> Self { self.gelu_in::<I>() }
+            #[inline(always)]
+            fn normal_below<I: Isa>(self) -> Self { self.normal_below_in::<I>() }
             #[inline(always)]
             fn exp_down<I: Isa>(self) -> Self { self.exp_down_in::<I>() }
             #[inline(always)]

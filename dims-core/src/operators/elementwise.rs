@@ -196,7 +196,7 @@ pub trait Elementwise: AsTensor {
         selu Selu [Real];
         /// `x * tanh(softplus(x))`
         mish Mish [Real];
-        /// `min(max(x / 6 + 1/2, 0), 1)`
+        /// `min(max(x + 3, 0), 6) / 6`
         hard_sigmoid HardSigmoid [Real];
         /// `x * hard_sigmoid(x)`
         hard_swish HardSwish [Real];
@@ -312,7 +312,7 @@ pub trait Elementwise: AsTensor {
     }
 
     binary_methods_with! {
-        /// `x + (y - x) * weight`
+        /// `x + (y - x) * weight`; `x` itself for a weight of 0, and `y` for 1.
         lerp Lerp(weight) [Real];
     }
 

@@ -220,6 +220,14 @@ macro_rules! unary_codes {
             NanTo(f64),
             /// The derivative of this order of [`LnGamma`](UnaryOpcode::LnGamma), from 1 on.
             Polygamma(u32),
+            /// The derivative of this order of [`Sinc`](UnaryOpcode::Sinc), from 1 on.
+            SincSlope(u32),
+            /// The derivative of [`Sigmoid`](UnaryOpcode::Sigmoid).
+            SigmoidSlope,
+            /// The part of a standard normal distribution below the operand.
+            NormalBelow,
+            /// `e^(-c a^2)`
+            Bell(f64),
             /// An integer as a position, from the end if it is negative.
             FromEnd(isize),
         }
@@ -249,6 +257,10 @@ macro_rules! unary_codes {
                     UnaryOpcode::SoftShrink(c) => { let op = ops::SoftShrink(constant(c)); each(a, out, |a| op.apply::<I>(a)) }
                     UnaryOpcode::NanTo(c) => { let op = ops::NanTo(constant(c)); each(a, out, |a| op.apply::<I>(a)) }
                     UnaryOpcode::Polygamma(n) => each(a, out, |a| special::polygamma(n, a)),
+                    UnaryOpcode::SincSlope(n) => each(a, out, |a| special::sinc_slope(n, a)),
+                    UnaryOpcode::SigmoidSlope => each(a, out, |a| special::sigmoid_slope::<I, T>(a)),
+                    UnaryOpcode::NormalBelow => each(a, out, |a| Real::normal_below::<I>(a)),
+                    UnaryOpcode::Bell(c) => { let c = constant(c); each(a, out, |a| special::bell::<I, T>(a, c)) }
                     UnaryOpcode::Not | UnaryOpcode::FromEnd(_) $(| UnaryOpcode::$test)* => unreachable!("no operation on floats that yields floats"),
                 }
             }

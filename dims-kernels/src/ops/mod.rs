@@ -241,7 +241,7 @@ unary! {
     /// The inverse hyperbolic cosine.
     Acosh "acosh" [Real] T, |a| special::acosh(a);
     /// The inverse hyperbolic tangent.
-    Atanh "atanh" [Real] T, |a| a.atanh();
+    Atanh "atanh" [Real] T, |a| special::atanh(a);
     /// The error function.
     Erf "erf" [Real] T, |a| Real::erf::<I>(a), long = true;
     /// The greatest whole number that is not greater.
@@ -257,11 +257,11 @@ unary! {
     /// -1, 0 or 1 (and not-a-number for itself).
     Signum "signum" [Ordered] T, |a| signum(a);
     /// `1 / (1 + exp(-a))`
-    Sigmoid "sigmoid" [Real] T, |a| T::one() / (T::one() + Analytic::exp::<I>(-a)), long = true;
+    Sigmoid "sigmoid" [Real] T, |a| special::sigmoid::<I, T>(a), long = true;
     /// `max(a, 0)`
     Relu "relu" [Ordered] T, |a| if a < T::ZERO { T::ZERO } else { a };
     /// `a * sigmoid(a)`
-    Silu "silu" [Real] T, |a| a / (T::one() + Analytic::exp::<I>(-a)), long = true;
+    Silu "silu" [Real] T, |a| special::silu::<I, T>(a), long = true;
     /// `a/2 * (1 + erf(a / sqrt(2)))`, the exact form.
     Gelu "gelu" [Real] T, |a| Real::gelu::<I>(a), long = true;
     /// `ln(1 + exp(a))`
@@ -271,7 +271,7 @@ unary! {
     /// The logarithm of the absolute value of the gamma function.
     LnGamma "ln_gamma" [Real] T, |a| special::ln_gamma(a);
     /// `ln(a / (1 - a))`
-    Logit "logit" [Real] T, |a| Analytic::ln::<I>(a / (T::one() - a)), long = true;
+    Logit "logit" [Real] T, |a| special::logit::<I, T>(a), long = true;
     /// `ln(sigmoid(a))`
     LnSigmoid "ln_sigmoid" [Real] T, |a| -special::softplus::<I, T>(-a), long = true;
     /// `min(max(a, 0), 6)`
@@ -279,15 +279,15 @@ unary! {
     /// `scale * max(a, 0) + scale * alpha * min(e^a - 1, 0)` with the constants of self-normalising networks.
     Selu "selu" [Real] T, |a| special::selu(a);
     /// `a * tanh(softplus(a))`
-    Mish "mish" [Real] T, |a| a * Analytic::tanh::<I>(special::softplus::<I, T>(a)), long = true;
-    /// `min(max(a / 6 + 1/2, 0), 1)`
+    Mish "mish" [Real] T, |a| special::mish::<I, T>(a), long = true;
+    /// `min(max(a + 3, 0), 6) / 6`
     HardSigmoid "hard_sigmoid" [Real] T, |a| special::hard_sigmoid(a);
     /// `a * hard_sigmoid(a)`
-    HardSwish "hard_swish" [Real] T, |a| a * special::hard_sigmoid(a);
+    HardSwish "hard_swish" [Real] T, |a| special::hard_swish(a);
     /// `a / (1 + |a|)`
-    Softsign "softsign" [Real] T, |a| a / (T::one() + num_traits::Float::abs(a));
+    Softsign "softsign" [Real] T, |a| special::softsign(a);
     /// `a - tanh(a)`
-    TanhShrink "tanh_shrink" [Real] T, |a| a - Analytic::tanh::<I>(a), long = true;
+    TanhShrink "tanh_shrink" [Real] T, |a| special::tanh_shrink::<I, T>(a), long = true;
     /// `a/2 * (1 + tanh(sqrt(2/pi) * (a + 0.044715 a^3)))`, the approximation of [`Gelu`] by a hyperbolic tangent.
     GeluTanh "gelu_tanh" [Real] T, |a| special::gelu_tanh::<I, T>(a), long = true;
     /// `sin(pi a) / (pi a)`, 1 at 0.
@@ -432,9 +432,9 @@ binary! {
     /// `-(b * ln(a) + (1 - b) * ln(1 - a))`, each logarithm at least -100.
     Bce "bce_loss" [Real] T, |a, b| special::bce::<I, T>(a, b), long = true;
     /// `Bce` of `sigmoid(a)` and `b`, without loss where that is near 0 or 1.
-    BceWithLogits "bce_with_logits_loss" [Real] T, |a, b| special::softplus::<I, T>(a) - a * b, long = true;
+    BceWithLogits "bce_with_logits_loss" [Real] T, |a, b| special::bce_with_logits::<I, T>(a, b), long = true;
     /// `b * (ln(b) - a)`, 0 where `b` is 0; `a` is a logarithm of probabilities.
-    KlDiv "kl_div_loss" [Real] T, |a, b| special::xlogy::<I, T>(b, b) - a * b, long = true;
+    KlDiv "kl_div_loss" [Real] T, |a, b| special::kl_div::<I, T>(a, b), long = true;
     /// `a < b`
     Lt "lt" [PartialOrder] bool, |a, b| a < b, monotone = true;
     /// `a <= b`
@@ -605,8 +605,8 @@ binary_with! {
     Huber(delta) "huber_loss" [Real], |a, b| special::huber(a - b, delta);
     /// Huber's loss divided by `beta`.
     SmoothL1(beta) "smooth_l1_loss" [Real], |a, b| special::smooth_l1(a - b, beta);
-    /// `a + (b - a) * weight`
-    Lerp(weight) "lerp" [Real], |a, b| a + (b - a) * weight;
+    /// `a + (b - a) * weight`; `a` itself for a weight of 0, and `b` for 1.
+    Lerp(weight) "lerp" [Real], |a, b| special::lerp(a, b, weight);
 }
 
 /// The element in the type in which sums are accumulated.

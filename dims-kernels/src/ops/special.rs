@@ -9,6 +9,132 @@ pub fn softplus<I: Isa, T: Real>(x: T) -> T {
     x.max(T::zero()) + Analytic::exp::<I>(-num_traits::Float::abs(x)).ln_1p()
 }
 
+/// `1 / (1 + e^-x)`; the exponential is the one that cannot overflow.
+#[inline(always)]
+pub fn sigmoid<I: Isa, T: Real>(x: T) -> T {
+    let exp = T::exp_down::<I>(-num_traits::Float::abs(x));
+    (if x < T::zero() { exp } else { T::one() }) / (T::one() + exp)
+}
+
+/// The derivative of [`sigmoid`], `sigmoid(x) * sigmoid(-x)`.
+#[inline(always)]
+pub fn sigmoid_slope<I: Isa, T: Real>(x: T) -> T {
+    let exp = T::exp_down::<I>(-num_traits::Float::abs(x));
+    let sum = T::one() + exp;
+    exp / (sum * sum)
+}
+
+/// `x`, or -1000 for less, so that its product with `e^x` is 0 and has no infinite factor.
+#[inline(always)]
+fn bounded<T: Real>(x: T) -> T {
+    let least = constant(-1000.0);
+    if x < least { least } else { x }
+}
+
+/// `x * sigmoid(x)`
+#[inline(always)]
+pub fn silu<I: Isa, T: Real>(x: T) -> T {
+    bounded(x) * sigmoid::<I, T>(x)
+}
+
+/// `x * tanh(softplus(x))`
+#[inline(always)]
+pub fn mish<I: Isa, T: Real>(x: T) -> T {
+    bounded(x) * Analytic::tanh::<I>(softplus::<I, T>(x))
+}
+
+/// What the rounding of `x * x` to `square` leaves.
+#[inline(always)]
+fn rest_of_square<I: Isa, T: Real>(x: T, square: T) -> T {
+    if I::FUSED {
+        return (-square).add_product::<I>(x, x);
+    }
+    // T. J. Dekker's product of halves.
+    let factor = constant::<T>(if size_of::<T>() == 4 { 4097.0 } else { 134_217_729.0 });
+    let high = factor * x - (factor * x - x);
+    let low = x - high;
+    ((high * high - square) + high * low + high * low) + low * low
+}
+
+/// `e^(-scale * x^2)`, without the error that the rounding of the square would be in the exponential.
+#[inline(always)]
+pub fn bell<I: Isa, T: Real>(x: T, scale: T) -> T {
+    let square = x * x;
+    let rest = rest_of_square::<I, T>(x, square);
+    // (Where the square is infinite, it has no rest.)
+    let rest = if rest.is_nan() { T::zero() } else { rest };
+    let exp = T::exp_down::<I>(-scale * square);
+    exp - exp * (scale * rest)
+}
+
+/// `ln(1 + x)` for `x` from -1 on that are not large, by the vectorised logarithm: W. Kahan's correction of what `1 + x` rounds away.
+#[inline(always)]
+fn ln_of_1_and<I: Isa, T: Real>(x: T) -> T {
+    let sum = T::one() + x;
+    if sum == T::one() { x } else { Analytic::ln::<I>(sum) * (x / (sum - T::one())) }
+}
+
+/// `ln(x / (1 - x))`. From 1/4 to 3/4, where that is `ln(1 + r)` with a small `r`, without loss.
+#[inline(always)]
+pub fn logit<I: Isa, T: Real>(x: T) -> T {
+    let rest = T::one() - x;
+    let near = num_traits::Float::abs(x - constant(0.5)) < constant(0.25);
+    let odds = if near { (x + x - T::one()) / rest } else { x / rest - T::one() };
+    let sum = if near { T::one() + odds } else { x / rest };
+    let ln = Analytic::ln::<I>(sum);
+    if !near {
+        ln
+    } else if sum == T::one() {
+        odds
+    } else {
+        ln * (odds / (sum - T::one()))
+    }
+}
+
+/// `x - tanh(x)`. Near 0, where both are nearly equal, `(x cosh(x) - sinh(x)) / cosh(x)` by the series of both.
+#[inline(always)]
+pub fn tanh_shrink<I: Isa, T: Real>(x: T) -> T {
+    // `2k / (2k + 1)!` and `1 / (2k)!` for `k` from 9 to 1.
+    const DIFFERENCE: [f64; 9] = [
+        1.0 / 6_758_061_133_824_000.0,
+        1.0 / 22_230_464_256_000.0,
+        1.0 / 93_405_312_000.0,
+        1.0 / 518_918_400.0,
+        1.0 / 3_991_680.0,
+        1.0 / 45_360.0,
+        1.0 / 840.0,
+        1.0 / 30.0,
+        1.0 / 3.0,
+    ];
+    const COSH: [f64; 9] = [
+        1.0 / 6_402_373_705_728_000.0,
+        1.0 / 20_922_789_888_000.0,
+        1.0 / 87_178_291_200.0,
+        1.0 / 479_001_600.0,
+        1.0 / 3_628_800.0,
+        1.0 / 40_320.0,
+        1.0 / 720.0,
+        1.0 / 24.0,
+        1.0 / 2.0,
+    ];
+    let square = x * x;
+    let (mut difference, mut cosh) = (T::zero(), T::zero());
+    for (own, other) in DIFFERENCE.into_iter().zip(COSH) {
+        difference = constant::<T>(own).add_product::<I>(difference, square);
+        cosh = constant::<T>(other).add_product::<I>(cosh, square);
+    }
+    let cosh = T::one().add_product::<I>(cosh, square);
+    let near = x * (square * difference / cosh);
+    if num_traits::Float::abs(x) < constant(1.25) { near } else { x - Analytic::tanh::<I>(x) }
+}
+
+/// `x / (1 + |x|)`, also of infinite ones.
+#[inline(always)]
+pub fn softsign<T: Real>(x: T) -> T {
+    let x = x.maximum(-T::max_value()).minimum(T::max_value());
+    x / (T::one() + num_traits::Float::abs(x))
+}
+
 /// A constant in the type that is computed with.
 #[inline(always)]
 fn constant<T: Real>(value: f64) -> T {
@@ -46,25 +172,81 @@ pub fn selu<T: Real>(x: T) -> T {
     if x > T::zero() { scale * x } else { scale * alpha * x.exp_m1() }
 }
 
-/// `min(max(x / 6 + 1/2, 0), 1)`; not-a-number stays.
+/// `min(max(x + 3, 0), 6) / 6`; NaN stays.
 #[inline(always)]
 pub fn hard_sigmoid<T: Real>(x: T) -> T {
-    let raised = x / constant(6.0) + constant(0.5);
-    raised.maximum(T::zero()).minimum(T::one())
+    (x + constant(3.0)).maximum(T::zero()).minimum(constant(6.0)) / constant(6.0)
+}
+
+/// `x * hard_sigmoid(x)`
+#[inline(always)]
+pub fn hard_swish<T: Real>(x: T) -> T {
+    bounded(x) * hard_sigmoid(x)
 }
 
 /// `x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))`
 #[inline(always)]
 pub fn gelu_tanh<I: Isa, T: Real>(x: T) -> T {
-    let inner = constant::<T>(0.797_884_560_802_865_4) * (x + constant::<T>(0.044_715) * x * x * x);
-    constant::<T>(0.5) * x * (T::one() + Analytic::tanh::<I>(inner))
+    // `(1 + tanh(u)) / 2` is `sigmoid(2u)`, which loses nothing where it is small.
+    let x = bounded(x);
+    let inner = constant::<T>(2.0 * 0.797_884_560_802_865_4) * (x + constant::<T>(0.044_715) * x * x * x);
+    x * sigmoid::<I, T>(inner)
 }
 
 /// `sin(pi x) / (pi x)`
 #[inline(always)]
 pub fn sinc<T: Real>(x: T) -> T {
     let angle = x * constant(core::f64::consts::PI);
-    if x == T::zero() { T::one() } else { num_traits::Float::sin(angle) / angle }
+    if x == T::zero() { T::one() } else { sin_pi(x) / angle }
+}
+
+/// `sin(pi x)`, of the nearest whole number's distance, which is exact.
+#[inline(always)]
+fn sin_pi<T: Real>(x: T) -> T {
+    let two = constant::<T>(2.0);
+    let rest = x - two * num_traits::Float::round(x / two);
+    let near = if num_traits::Float::abs(rest) > constant(0.5) {
+        num_traits::Float::signum(rest) - rest
+    } else {
+        rest
+    };
+    num_traits::Float::sin(near * constant(core::f64::consts::PI))
+}
+
+/// The derivative of order `n`, from 1 on, of `sin(pi x) / (pi x)`.
+#[inline(always)]
+pub fn sinc_slope<T: Real>(n: u32, x: T) -> T {
+    in_f64(x, |x| sinc_slope_f64(n, x))
+}
+
+fn sinc_slope_f64(n: u32, x: f64) -> f64 {
+    use core::f64::consts::PI;
+    if !num_traits::Float::is_finite(x) {
+        return f64::NAN;
+    }
+    if num_traits::Float::abs(x) < 1.0 {
+        // The series: (-1)^k pi^2k x^(2k - n) (2k)! / (2k - n)! / (2k + 1)!
+        let first = n.div_ceil(2);
+        let mut sum = 0.0;
+        for k in (first..first + 20).rev() {
+            let power = (2 * k - n) as i32;
+            let factors: f64 = (2 * k - n + 1..=2 * k).map(f64::from).product();
+            let inverse: f64 =
+                (1..=2 * k + 1).map(|at| if at == 1 { 1.0 } else { PI / f64::from(at) }).product();
+            let term = inverse * factors * num_traits::Float::powi(x, power);
+            sum += if k % 2 == 0 { term } else { -term };
+        }
+        return sum;
+    }
+    // From `(x sinc(x))' = cos(pi x)`: `x f_n + n f_(n - 1)` is a derivative of `sin(pi x) / pi`.
+    let (sin, cos) = (sin_pi(x), sin_pi(0.5 - num_traits::Float::abs(x % 2.0)));
+    let (mut slope, mut scale) = (sin / (PI * x), 1.0);
+    for order in 1..=n {
+        let wave = [sin, cos, -sin, -cos][order as usize % 4];
+        slope = (scale * wave - f64::from(order) * slope) / x;
+        scale *= PI;
+    }
+    slope
 }
 
 /// The nearest whole number; halves go to the even one.
@@ -90,13 +272,25 @@ pub fn asinh<T: Real>(x: T) -> T {
     num_traits::Float::asinh(x)
 }
 
-/// The inverse hyperbolic cosine; as [`asinh`].
+/// The inverse hyperbolic cosine; as [`asinh`], and near 1 by the difference to 1.
 #[inline(always)]
 pub fn acosh<T: Real>(x: T) -> T {
     if x > num_traits::Float::recip(T::epsilon()) {
         return num_traits::Float::ln(x) + constant(core::f64::consts::LN_2);
     }
-    num_traits::Float::acosh(x)
+    let above = x - T::one();
+    if above < T::zero() {
+        return T::nan();
+    }
+    (above + num_traits::Float::sqrt(above * (x + T::one()))).ln_1p()
+}
+
+/// The inverse hyperbolic tangent, by that of `|x|`: `ln((1 + x) / (1 - x))` loses nothing where it is large.
+#[inline(always)]
+pub fn atanh<T: Real>(x: T) -> T {
+    let size = num_traits::Float::abs(x);
+    let odds = (size + size) / (T::one() - size);
+    num_traits::Float::copysign(constant::<T>(0.5) * odds.ln_1p(), x)
 }
 
 /// `x` moved towards 0 by `lambda`.
@@ -169,8 +363,38 @@ pub fn heaviside<T: Ordered>(a: T, b: T) -> T {
 /// The cross entropy of two events, `p` predicted and `y` found.
 #[inline(always)]
 pub fn bce<I: Isa, T: Real>(p: T, y: T) -> T {
-    let ln = |x: T| Analytic::ln::<I>(x).maximum(constant(-100.0));
-    -(y * ln(p) + (T::one() - y) * ln(T::one() - p))
+    let least = constant::<T>(-100.0);
+    let (first, second) = (Analytic::ln::<I>(p).maximum(least), ln_of_1_and::<I, T>(-p).maximum(least));
+    -(y * first + (T::one() - y) * second)
+}
+
+/// [`bce`] of `sigmoid(x)`: `ln(1 + e^-|x|)`, and `|x|` for the share of the event that `x` speaks against.
+#[inline(always)]
+pub fn bce_with_logits<I: Isa, T: Real>(x: T, y: T) -> T {
+    let size = num_traits::Float::abs(x);
+    let share = if x > T::zero() { T::one() - y } else { y };
+    let line = if share == T::zero() { T::zero() } else { share * size };
+    T::exp_down::<I>(-size).ln_1p() + line
+}
+
+/// `y * (ln(y) - x)`, and 0 where `y` is 0, even for the logarithm of 0.
+#[inline(always)]
+pub fn kl_div<I: Isa, T: Real>(x: T, y: T) -> T {
+    if y == T::zero() && !x.is_nan() { T::zero() } else { y * (Analytic::ln::<I>(y) - x) }
+}
+
+/// `a + (b - a) * weight` from the nearer end.
+#[inline(always)]
+pub fn lerp<T: Real>(a: T, b: T, weight: T) -> T {
+    if weight == T::zero() {
+        a
+    } else if weight == T::one() {
+        b
+    } else if weight < constant(0.5) {
+        a + (b - a) * weight
+    } else {
+        b - (b - a) * (T::one() - weight)
+    }
 }
 
 /// `d^2 / 2` near 0, a line farther away.

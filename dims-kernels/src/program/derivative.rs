@@ -141,6 +141,10 @@ impl TermBuilder<'_> {
     fn mul(&mut self, a: Register, b: Register) -> Register {
         self.build.binary(BinaryOpcode::Mul, a, b)
     }
+    /// `a * b`, and 0 if one of them is, whatever the other.
+    fn chain(&mut self, a: Register, b: Register) -> Register {
+        self.build.binary(BinaryOpcode::Chain, a, b)
+    }
     fn div(&mut self, a: Register, b: Register) -> Register {
         self.build.binary(BinaryOpcode::Div, a, b)
     }
@@ -218,9 +222,7 @@ fn unary(build: &mut Builder, op: UnaryOpcode, a: Register, y: Register) -> Opti
         }
         UnaryOpcode::Square => t.scaled(a, 2.0),
         UnaryOpcode::Erf | UnaryOpcode::Erfc => {
-            let square = t.square(a);
-            let negative = t.of(UnaryOpcode::Neg, square);
-            let bell = t.of(UnaryOpcode::Exp, negative);
+            let bell = t.of(UnaryOpcode::Bell(1.0), a);
             t.scaled(bell, if op == UnaryOpcode::Erf { FRAC_2_SQRT_PI } else { -FRAC_2_SQRT_PI })
         }
         UnaryOpcode::Floor
@@ -239,18 +241,12 @@ fn unary(build: &mut Builder, op: UnaryOpcode, a: Register, y: Register) -> Opti
             let product = t.mul(a, rest);
             t.of(UnaryOpcode::Recip, product)
         }
-        UnaryOpcode::Sinc => {
-            // (cos(pi a) - sinc(a)) / a; near 0, where these are nearly equal, its series.
-            let angle = t.scaled(a, PI);
-            let cos = t.of(UnaryOpcode::Cos, angle);
-            let difference = t.sub(cos, y);
-            let slope = t.div(difference, a);
-            let square = t.square(a);
-            let cubic = t.scaled(square, PI * PI * PI * PI / 30.0);
-            let factor = t.plus(cubic, -PI * PI / 3.0);
-            let (series, size) = (t.mul(a, factor), t.of(UnaryOpcode::Abs, a));
-            let is_near = t.is_to(BinaryOpcode::Lt, size, 1e-3);
-            t.pick(is_near, series, slope)
+        UnaryOpcode::Sinc => t.of(UnaryOpcode::SincSlope(1), a),
+        UnaryOpcode::SincSlope(order) => t.of(UnaryOpcode::SincSlope(order + 1), a),
+        UnaryOpcode::NormalBelow => normal_density(&mut t, a),
+        UnaryOpcode::Bell(c) => {
+            let factor = t.scaled(a, -2.0 * c);
+            t.chain(y, factor)
         }
         UnaryOpcode::ToDegrees => t.c(180.0 / PI),
         UnaryOpcode::ToRadians => t.c(PI / 180.0),
@@ -275,6 +271,7 @@ fn unary(build: &mut Builder, op: UnaryOpcode, a: Register, y: Register) -> Opti
         | UnaryOpcode::Not
         | UnaryOpcode::FromEnd(_) => return None,
         UnaryOpcode::Sigmoid
+        | UnaryOpcode::SigmoidSlope
         | UnaryOpcode::Relu
         | UnaryOpcode::Relu6
         | UnaryOpcode::Silu
@@ -321,8 +318,7 @@ fn circular(t: &mut TermBuilder<'_>, op: UnaryOpcode, a: Register, y: Register) 
             t.plus(square, 1.0)
         }
         UnaryOpcode::Asin | UnaryOpcode::Acos => {
-            let square = t.square(a);
-            let rest = t.from(1.0, square);
+            let rest = rest_of_square(t, a);
             let slope = t.of(UnaryOpcode::Rsqrt, rest);
             if op == UnaryOpcode::Asin { slope } else { t.of(UnaryOpcode::Neg, slope) }
         }
@@ -333,35 +329,53 @@ fn circular(t: &mut TermBuilder<'_>, op: UnaryOpcode, a: Register, y: Register) 
         }
         UnaryOpcode::Sinh => t.of(UnaryOpcode::Cosh, a),
         UnaryOpcode::Cosh => t.of(UnaryOpcode::Sinh, a),
-        UnaryOpcode::Tanh => {
-            let square = t.square(y);
-            t.from(1.0, square)
-        }
+        UnaryOpcode::Tanh => tanh_slope(t, a),
         UnaryOpcode::Asinh => {
-            let square = t.square(a);
-            let sum = t.plus(square, 1.0);
-            t.of(UnaryOpcode::Rsqrt, sum)
+            let one = t.c(1.0);
+            let length = t.is(BinaryOpcode::Hypot, a, one);
+            t.of(UnaryOpcode::Recip, length)
         }
         UnaryOpcode::Acosh => {
-            let square = t.square(a);
-            let rest = t.plus(square, -1.0);
-            t.of(UnaryOpcode::Rsqrt, rest)
+            // Two roots: the product could overflow.
+            let (below, above) = (t.plus(a, -1.0), t.plus(a, 1.0));
+            let (below, above) = (t.of(UnaryOpcode::Rsqrt, below), t.of(UnaryOpcode::Rsqrt, above));
+            t.mul(below, above)
         }
         UnaryOpcode::Atanh => {
-            let square = t.square(a);
-            let rest = t.from(1.0, square);
+            let rest = rest_of_square(t, a);
             t.of(UnaryOpcode::Recip, rest)
         }
         _ => unreachable!("`unary` has the rules of the others"),
     }
 }
 
+/// `1 - a^2`, without loss near 1 and -1.
+fn rest_of_square(t: &mut TermBuilder<'_>, a: Register) -> Register {
+    let (below, above) = (t.from(1.0, a), t.plus(a, 1.0));
+    t.mul(below, above)
+}
+
+/// `1 - tanh(a)^2`, which is `4 sigmoid(2a) sigmoid(-2a)`.
+fn tanh_slope(t: &mut TermBuilder<'_>, a: Register) -> Register {
+    let twice = t.scaled(a, 2.0);
+    let slope = t.of(UnaryOpcode::SigmoidSlope, twice);
+    t.scaled(slope, 4.0)
+}
+
+/// The density of a standard normal distribution.
+fn normal_density(t: &mut TermBuilder<'_>, a: Register) -> Register {
+    let bell = t.of(UnaryOpcode::Bell(0.5), a);
+    t.scaled(bell, 0.5 * FRAC_2_SQRT_PI * core::f64::consts::FRAC_1_SQRT_2)
+}
+
 /// The same of an activation of a neural network.
 fn activation(t: &mut TermBuilder<'_>, op: UnaryOpcode, a: Register, y: Register) -> Register {
     match op {
-        UnaryOpcode::Sigmoid => {
-            let rest = t.from(1.0, y);
-            t.mul(y, rest)
+        UnaryOpcode::Sigmoid => t.of(UnaryOpcode::SigmoidSlope, a),
+        UnaryOpcode::SigmoidSlope => {
+            let half = t.scaled(a, -0.5);
+            let tanh = t.of(UnaryOpcode::Tanh, half);
+            t.mul(y, tanh)
         }
         UnaryOpcode::Relu => {
             let on = t.is_to(BinaryOpcode::Gt, a, 0.0);
@@ -369,11 +383,10 @@ fn activation(t: &mut TermBuilder<'_>, op: UnaryOpcode, a: Register, y: Register
         }
         UnaryOpcode::Relu6 => inside(t, a, 0.0, 6.0),
         UnaryOpcode::Silu => {
-            // s + a s (1 - s)
-            let s = t.of(UnaryOpcode::Sigmoid, a);
-            let rest = t.from(1.0, s);
-            let slope = t.mul(y, rest);
-            t.add(s, slope)
+            // s + a s'
+            let (s, slope) = (t.of(UnaryOpcode::Sigmoid, a), t.of(UnaryOpcode::SigmoidSlope, a));
+            let weighted = t.chain(slope, a);
+            t.add(s, weighted)
         }
         UnaryOpcode::Gelu => gelu(t, a),
         UnaryOpcode::GeluTanh => gelu_tanh(t, a),
@@ -394,11 +407,10 @@ fn activation(t: &mut TermBuilder<'_>, op: UnaryOpcode, a: Register, y: Register
             // tanh(sp) + a (1 - tanh^2(sp)) sigmoid(a)
             let softplus = t.of(UnaryOpcode::Softplus, a);
             let tanh = t.of(UnaryOpcode::Tanh, softplus);
-            let square = t.square(tanh);
-            let rest = t.from(1.0, square);
+            let rest = tanh_slope(t, softplus);
             let s = t.of(UnaryOpcode::Sigmoid, a);
-            let weighted = t.mul(a, s);
-            let slope = t.mul(rest, weighted);
+            let weighted = t.chain(s, a);
+            let slope = t.chain(rest, weighted);
             t.add(tanh, slope)
         }
         UnaryOpcode::HardSigmoid => {
@@ -406,9 +418,10 @@ fn activation(t: &mut TermBuilder<'_>, op: UnaryOpcode, a: Register, y: Register
             t.scaled(on, 1.0 / 6.0)
         }
         UnaryOpcode::HardSwish => {
-            // 0 below -3, 1 above 3, else a / 3 + 1/2.
-            let third = t.scaled(a, 1.0 / 3.0);
-            let middle = t.plus(third, 0.5);
+            // 0 below -3, 1 above 3, else (2a + 3) / 6.
+            let twice = t.scaled(a, 2.0);
+            let raised = t.plus(twice, 3.0);
+            let middle = t.scaled(raised, 1.0 / 6.0);
             let (above, below) = (t.is_to(BinaryOpcode::Ge, a, 3.0), t.is_to(BinaryOpcode::Le, a, -3.0));
             let (zero, one) = (t.c(0.0), t.c(1.0));
             let low = t.pick(below, zero, middle);
@@ -417,8 +430,8 @@ fn activation(t: &mut TermBuilder<'_>, op: UnaryOpcode, a: Register, y: Register
         UnaryOpcode::Softsign => {
             let size = t.of(UnaryOpcode::Abs, a);
             let sum = t.plus(size, 1.0);
-            let square = t.square(sum);
-            t.of(UnaryOpcode::Recip, square)
+            let share = t.of(UnaryOpcode::Recip, sum);
+            t.square(share)
         }
         UnaryOpcode::TanhShrink => {
             let tanh = t.of(UnaryOpcode::Tanh, a);
@@ -454,37 +467,26 @@ fn activation(t: &mut TermBuilder<'_>, op: UnaryOpcode, a: Register, y: Register
 /// The derivative of GELU.
 fn gelu(t: &mut TermBuilder<'_>, a: Register) -> Register {
     // The distribution function, and `a` times its density.
-    let scaled = t.scaled(a, core::f64::consts::FRAC_1_SQRT_2);
-    let erf = t.of(UnaryOpcode::Erf, scaled);
-    let half = t.scaled(erf, 0.5);
-    let share = t.plus(half, 0.5);
-    let square = t.square(a);
-    let exponent = t.scaled(square, -0.5);
-    let bell = t.of(UnaryOpcode::Exp, exponent);
-    let density = t.scaled(bell, 0.5 * FRAC_2_SQRT_PI * core::f64::consts::FRAC_1_SQRT_2);
-    let slope = t.mul(a, density);
+    let (share, density) = (t.of(UnaryOpcode::NormalBelow, a), normal_density(t, a));
+    let slope = t.chain(density, a);
     t.add(share, slope)
 }
 
 /// The derivative of GELU's approximation by `tanh`.
 fn gelu_tanh(t: &mut TermBuilder<'_>, a: Register) -> Register {
-    // u = c (a + k a^3); (1 + tanh u) / 2 + a / 2 (1 - tanh^2 u) c (1 + 3 k a^2)
+    // With u = 2c (a + k a^3), the value is a s(u), and its derivative s(u) + a s'(u) 2c (1 + 3 k a^2).
     let (c, k) = (0.797_884_560_802_865_4, 0.044_715);
     let square = t.square(a);
     let cubic = t.scaled(square, k);
     let sum = t.plus(cubic, 1.0);
-    let line = t.scaled(a, c);
+    let line = t.scaled(a, 2.0 * c);
     let u = t.mul(line, sum);
-    let tanh = t.of(UnaryOpcode::Tanh, u);
-    let half = t.scaled(tanh, 0.5);
-    let share = t.plus(half, 0.5);
-    let tanh_square = t.square(tanh);
-    let rest = t.from(1.0, tanh_square);
-    let triple = t.scaled(square, 3.0 * k * c * 0.5);
-    let inner = t.plus(triple, c * 0.5);
+    let (s, rest) = (t.of(UnaryOpcode::Sigmoid, u), t.of(UnaryOpcode::SigmoidSlope, u));
+    let triple = t.scaled(square, 6.0 * k * c);
+    let inner = t.plus(triple, 2.0 * c);
     let weighted = t.mul(a, inner);
-    let slope = t.mul(rest, weighted);
-    t.add(share, slope)
+    let slope = t.chain(rest, weighted);
+    t.add(s, slope)
 }
 
 /// 1 strictly between the bounds, else 0.
@@ -560,19 +562,13 @@ fn left(
             let (none, zero) = (t.is(BinaryOpcode::And, base, exponent), t.c(0.0));
             t.pick(none, zero, slope)
         }
-        BinaryOpcode::Atan2 => {
-            let square = squares(t, a, b);
-            t.div(b, square)
-        }
+        BinaryOpcode::Atan2 => slope_of_angle(t, a, b, b),
         BinaryOpcode::Hypot => share_of_length(t, a, y),
         BinaryOpcode::Copysign => {
             let (sign, signs) = (t.of(UnaryOpcode::Signum, a), t.of(UnaryOpcode::Signum, y));
             t.mul(sign, signs)
         }
-        BinaryOpcode::LogAddExp => {
-            let difference = t.sub(a, b);
-            t.of(UnaryOpcode::Sigmoid, difference)
-        }
+        BinaryOpcode::LogAddExp => share_of_exp(t, a, b),
         BinaryOpcode::Xlogy => {
             // ln(b), and 0 where the value is 0 although that is infinite or not-a-number.
             let ln = t.of(UnaryOpcode::Ln, b);
@@ -597,8 +593,12 @@ fn left(
             t.div(difference, divisor)
         }
         BinaryOpcode::BceWithLogits => {
-            let s = t.of(UnaryOpcode::Sigmoid, a);
-            t.sub(s, b)
+            // s(a) - b, as s(a) (1 - b) - s(-a) b, of which neither loses digits.
+            let negative = t.of(UnaryOpcode::Neg, a);
+            let (s, other) = (t.of(UnaryOpcode::Sigmoid, a), t.of(UnaryOpcode::Sigmoid, negative));
+            let rest = t.from(1.0, b);
+            let (first, second) = (t.mul(s, rest), t.mul(other, b));
+            t.sub(first, second)
         }
         BinaryOpcode::KlDiv => t.of(UnaryOpcode::Neg, b),
         BinaryOpcode::Huber(delta) => {
@@ -641,9 +641,10 @@ fn right(
             t.of(UnaryOpcode::Neg, quotient)
         }
         BinaryOpcode::Rem | BinaryOpcode::Remainder => {
-            let quotient = t.div(a, b);
-            let whole =
-                t.of(if op == BinaryOpcode::Rem { UnaryOpcode::Trunc } else { UnaryOpcode::Floor }, quotient);
+            // How often `b` was taken off: the quotient `a / b` could be rounded to another whole number.
+            let taken = t.sub(a, y);
+            let quotient = t.div(taken, b);
+            let whole = t.of(UnaryOpcode::Round, quotient);
             t.of(UnaryOpcode::Neg, whole)
         }
         BinaryOpcode::Maximum => share(t, BinaryOpcode::Gt, b, a),
@@ -659,15 +660,11 @@ fn right(
             t.pick(none, zero, slope)
         }
         BinaryOpcode::Atan2 => {
-            let square = squares(t, a, b);
-            let quotient = t.div(a, square);
-            t.of(UnaryOpcode::Neg, quotient)
+            let slope = slope_of_angle(t, a, b, a);
+            t.of(UnaryOpcode::Neg, slope)
         }
         BinaryOpcode::Hypot => share_of_length(t, b, y),
-        BinaryOpcode::LogAddExp => {
-            let difference = t.sub(b, a);
-            t.of(UnaryOpcode::Sigmoid, difference)
-        }
+        BinaryOpcode::LogAddExp => share_of_exp(t, b, a),
         BinaryOpcode::Xlogy => {
             // a / b, and 0 where both are.
             let (slope, factor, base) =
@@ -688,12 +685,10 @@ fn right(
             t.of(UnaryOpcode::Signum, difference)
         }
         BinaryOpcode::Bce => {
-            // ln(1 - a) - ln(a), each at least -100.
-            let rest = t.from(1.0, a);
-            let (first, second, least) = (t.of(UnaryOpcode::Ln, rest), t.of(UnaryOpcode::Ln, a), t.c(-100.0));
-            let (first, second) =
-                (t.is(BinaryOpcode::Maximum, first, least), t.is(BinaryOpcode::Maximum, second, least));
-            t.sub(first, second)
+            // ln(1 - a) - ln(a), each at least -100, and then the other is 0.
+            let logit = t.of(UnaryOpcode::Logit, a);
+            let bounded = t.of(UnaryOpcode::Clamp(-100.0, 100.0), logit);
+            t.of(UnaryOpcode::Neg, bounded)
         }
         BinaryOpcode::BceWithLogits => t.of(UnaryOpcode::Neg, a),
         BinaryOpcode::KlDiv => {
@@ -723,8 +718,21 @@ fn right(
     })
 }
 
-/// `a^2 + b^2`
-fn squares(t: &mut TermBuilder<'_>, a: Register, b: Register) -> Register {
-    let (a, b) = (t.square(a), t.square(b));
-    t.add(a, b)
+/// `side / (a^2 + b^2)` for one of the two as the side, and 0 at the origin and at infinite points. The squares could overflow, or be 0.
+fn slope_of_angle(t: &mut TermBuilder<'_>, a: Register, b: Register, side: Register) -> Register {
+    let length = t.is(BinaryOpcode::Hypot, a, b);
+    let share = t.div(side, length);
+    let slope = t.div(share, length);
+    let (none, far) = (t.is_to(BinaryOpcode::Eq, length, 0.0), t.of(UnaryOpcode::IsInfinite, length));
+    let (none, zero) = (t.is(BinaryOpcode::Or, none, far), t.c(0.0));
+    t.pick(none, zero, slope)
+}
+
+/// `e^a / (e^a + e^b)`; equal infinities have half each.
+fn share_of_exp(t: &mut TermBuilder<'_>, a: Register, b: Register) -> Register {
+    let (difference, zero) = (t.sub(a, b), t.c(0.0));
+    let (same, infinite) = (t.is(BinaryOpcode::Eq, a, b), t.of(UnaryOpcode::IsInfinite, a));
+    let none = t.is(BinaryOpcode::And, same, infinite);
+    let difference = t.pick(none, zero, difference);
+    t.of(UnaryOpcode::Sigmoid, difference)
 }

@@ -118,7 +118,7 @@ pub trait Losses: Computable {
         /// The binary cross entropy of probabilities `x` and targets `y` from 0 to 1, `-(y * ln(x) + (1 - y) * ln(1 - x))`. Each logarithm is at
         /// least -100, as in PyTorch. From logits, [`bce_with_logits_loss`](Losses::bce_with_logits_loss) is exact.
         bce_loss Bce [Y: Targets<Self::Elem, Self::Dims>] [Real];
-        /// [`bce_loss`](Losses::bce_loss) of `sigmoid(x)`, as `ln(1 + e^x) - x * y`: exact where the sigmoid is near 0 or 1.
+        /// [`bce_loss`](Losses::bce_loss) of `sigmoid(x)`, `ln(1 + e^x) - x * y`, computed so that no digits are lost where the sigmoid is near 0 or 1.
         bce_with_logits_loss BceWithLogits [Y: Targets<Self::Elem, Self::Dims>] [Real];
         /// `y * (ln(y) - x)`, and 0 where `y` is 0, for logarithms of probabilities `x` and probabilities `y`. `.sum(Class)` is the Kullback-Leibler
         /// divergence of the distributions over `Class`: S. Kullback, R. A. Leibler, 1951, "On information and sufficiency".

@@ -20,7 +20,7 @@ fn pulled_back(program: &Program, operand: u32, cotangent: u32) -> Option<Progra
 }
 
 /// The derivative by an operand, for a cotangent of 1; nothing where it is 0 everywhere.
-fn slope(program: &Program, operand: u32) -> Option<Program> {
+pub(super) fn slope(program: &Program, operand: u32) -> Option<Program> {
     let program = pulled_back(program, operand, COTANGENT)?;
     let mut build = Builder::new();
     let result = build
@@ -142,7 +142,8 @@ unary_slopes! {
     Relu6 in -3.0 .. 8.0; Powi(0) in -2.0 .. 2.0; Powi(1) in -2.0 .. 2.0; Powi(2) in -2.0 .. 2.0; Powi(3) in -2.0 .. 2.0;
     Powi(6) in -1.5 .. 1.5; Powi(-1) in 0.5 .. 3.0; Powi(-3) in -3.0 .. -0.8; Clamp(-1.0, 2.0) in -3.0 .. 3.0; LeakyRelu(0.25) in -3.0 .. 3.0;
     Elu(0.5) in -3.0 .. 3.0; Celu(0.5) in -2.0 .. 2.0; HardShrink(1.0) in -3.0 .. 3.0; SoftShrink(1.0) in -3.0 .. 3.0; NanTo(7.0) in -3.0 .. 3.0;
-    Polygamma(1) in 0.6 .. 5.0; Polygamma(2) in 0.7 .. 5.0;
+    Polygamma(1) in 0.6 .. 5.0; Polygamma(2) in 0.7 .. 5.0; SincSlope(1) in -3.0 .. 3.0; SincSlope(2) in -3.0 .. 3.0; SigmoidSlope in -4.0 .. 4.0;
+    NormalBelow in -4.0 .. 4.0; Bell(1.0) in -3.0 .. 3.0; Bell(0.5) in -3.0 .. 3.0;
 }
 
 /// The derivatives of operations on two operands, up to the second order.
@@ -247,6 +248,38 @@ fn at_kinks() {
     two(BinaryOpcode::AbsoluteError, [1.0, 1.0], [0.0, 0.0]);
     two(BinaryOpcode::SmoothL1(0.0), [1.0, 1.0], [0.0, 0.0]);
     two(BinaryOpcode::LogAddExp, [1000.0, 0.0], [1.0, 0.0]);
+    let infinity = f64::INFINITY;
+    two(BinaryOpcode::LogAddExp, [infinity, infinity], [0.5, 0.5]);
+    two(BinaryOpcode::LogAddExp, [-infinity, -infinity], [0.5, 0.5]);
+    two(BinaryOpcode::LogAddExp, [-infinity, 1.0], [0.0, 1.0]);
+    two(BinaryOpcode::Atan2, [0.0, 0.0], [0.0, 0.0]);
+    two(BinaryOpcode::Atan2, [infinity, infinity], [0.0, 0.0]);
+    two(BinaryOpcode::Atan2, [1.0, infinity], [0.0, 0.0]);
+    two(BinaryOpcode::BceWithLogits, [infinity, 1.0], [0.0, -infinity]);
+    two(BinaryOpcode::Lerp(1.0), [infinity, 2.0], [0.0, 1.0]);
+    for op in [
+        UnaryOpcode::Silu,
+        UnaryOpcode::Mish,
+        UnaryOpcode::Gelu,
+        UnaryOpcode::GeluTanh,
+        UnaryOpcode::HardSwish,
+    ] {
+        one(op, -infinity, 0.0);
+        one(op, infinity, 1.0);
+        assert_eq!(value(&unary(op), [-infinity, 0.0]), 0.0, "{op:?}");
+        assert_eq!(value(&unary(op), [infinity, 0.0]), infinity, "{op:?}");
+    }
+    for (op, at, expected) in [
+        (BinaryOpcode::BceWithLogits, [infinity, 1.0], 0.0),
+        (BinaryOpcode::BceWithLogits, [infinity, 0.0], infinity),
+        (BinaryOpcode::BceWithLogits, [-infinity, 0.0], 0.0),
+        (BinaryOpcode::KlDiv, [-infinity, 0.0], 0.0),
+        (BinaryOpcode::LogAddExp, [-infinity, -infinity], -infinity),
+        (BinaryOpcode::Lerp(0.0), [2.0, infinity], 2.0),
+        (BinaryOpcode::Lerp(1.0), [infinity, 2.0], 2.0),
+    ] {
+        assert_eq!(value(&binary(op), at), expected, "{op:?} at {at:?}");
+    }
 }
 
 /// What is smooth where a formula for its derivative is not: the second derivative there, too.

@@ -194,7 +194,8 @@ unary_table! {
     constants: Clamp(-1.0 2.0) LeakyRelu(0.25) Elu(0.5) Celu(0.5) HardShrink(1.0) SoftShrink(1.0) NanTo(7.0);
     tests: IsInfinite Signbit IsNan IsFinite;
     // Of integers, and derivatives alone.
-    others: [UnaryOpcode::Not | UnaryOpcode::FromEnd(_) | UnaryOpcode::Powi(_) | UnaryOpcode::Polygamma(_)]
+    others: [UnaryOpcode::Not | UnaryOpcode::FromEnd(_) | UnaryOpcode::Powi(_) | UnaryOpcode::Polygamma(_) | UnaryOpcode::SincSlope(_)
+        | UnaryOpcode::SigmoidSlope | UnaryOpcode::NormalBelow | UnaryOpcode::Bell(_)]
 }
 
 /// All operations on two elements.

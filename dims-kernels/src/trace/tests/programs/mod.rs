@@ -1,5 +1,6 @@
 //! Programs against the table of operations, and their derivatives against differences.
 
+mod accuracy;
 mod derivatives;
 mod interpreted;
 mod simplified;

@@ -1,0 +1,229 @@
+//! Operations on floats and their first derivatives against numbers of high precision: `accuracy.txt`, which `accuracy.py` writes.
+
+use super::derivatives::slope;
+use super::{held, run, written};
+use crate::ops::code::{BinaryOpcode, DType, UnaryOpcode};
+use crate::program::Program;
+use crate::program::interpreter::ProgramOutput;
+use crate::scalar::{CastTo, Real};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// How many units in the last place a value, or a derivative, may be off.
+const ULPS: [f64; 2] = [4.0, 8.0];
+
+/// Operations that are less accurate, with the reason.
+const WIDER: &[(&str, [f64; 2])] = &[
+    // Near -0.75, -1.28 and 1.46 the derivatives are 0, as differences of two parts.
+    ("Gelu", [10.0, 150.0]),
+    ("Silu", [10.0, 50.0]),
+    ("LnGamma", [4.0, 100.0]),
+    // `e^-u` with a rounded `u` up to 30 is off by as many units, here and with the difference of the operands of the second one.
+    ("GeluTanh", [50.0, 50.0]),
+    ("LogAddExp", [4.0, 30.0]),
+    // The exponent less 1 is rounded.
+    ("Powf", [4.0, 50.0]),
+];
+
+fn unary_named(name: &str) -> Option<UnaryOpcode> {
+    use UnaryOpcode::*;
+    let all = [
+        Neg,
+        Abs,
+        Exp,
+        ExpM1,
+        Ln,
+        Ln1p,
+        Log2,
+        Log10,
+        Exp2,
+        Sqrt,
+        Cbrt,
+        Rsqrt,
+        Recip,
+        Square,
+        Sin,
+        Cos,
+        Tan,
+        Asin,
+        Acos,
+        Atan,
+        Sinh,
+        Cosh,
+        Tanh,
+        Asinh,
+        Acosh,
+        Atanh,
+        Erf,
+        Erfc,
+        Sigmoid,
+        Silu,
+        Gelu,
+        GeluTanh,
+        Softplus,
+        LnSigmoid,
+        LnGamma,
+        Logit,
+        Relu,
+        Relu6,
+        Selu,
+        Mish,
+        HardSigmoid,
+        HardSwish,
+        Softsign,
+        TanhShrink,
+        Sinc,
+        ToDegrees,
+        ToRadians,
+        Fract,
+        Powi(3),
+        Powi(5),
+        Powi(-2),
+        LeakyRelu(0.25),
+        Elu(0.5),
+        Celu(0.5),
+        SoftShrink(1.0),
+    ];
+    all.into_iter().find(|op| format!("{op:?}") == name)
+}
+
+fn binary_named(name: &str) -> Option<BinaryOpcode> {
+    use BinaryOpcode::*;
+    let all = [
+        Div,
+        Rem,
+        Remainder,
+        Powf,
+        Atan2,
+        Hypot,
+        LogAddExp,
+        Xlogy,
+        Bce,
+        BceWithLogits,
+        KlDiv,
+        SquaredError,
+        Huber(1.5),
+        Lerp(0.25),
+        Lerp(0.75),
+        Lerp(1.0),
+    ];
+    all.into_iter().find(|op| format!("{op:?}") == name)
+}
+
+/// The operation of a line, with the number of its operands.
+fn program(name: &str, dtype: DType) -> (Program, usize) {
+    if let Some(op) = unary_named(name) {
+        let program = written(|build| {
+            let a = build.load(0, dtype);
+            build.unary(op, a)
+        });
+        return (program, 1);
+    }
+    let op = binary_named(name).unwrap_or_else(|| panic!("{name} is an operation"));
+    let program = written(|build| {
+        let (a, b) = (build.load(0, dtype), build.load(1, dtype));
+        build.binary(op, a, b)
+    });
+    (program, 2)
+}
+
+/// How many units in the last place a float is off. What is subnormal may be 0.
+fn ulps<T: Real>(found: T, expected: f64) -> f64 {
+    let (exact, least): (f64, f64) = (found.cast(), T::min_positive_value().cast());
+    if expected.abs() < least && exact.abs() <= least {
+        return 0.0;
+    }
+    let greatest: f64 = T::max_value().cast();
+    if exact == expected || expected.abs() > greatest * 0.999_999 && exact.abs() >= greatest * 0.999_999 {
+        return 0.0;
+    }
+    let epsilon: f64 = T::epsilon().cast();
+    let exponent = expected.abs().max(least).log2().floor();
+    let error = (exact - expected).abs() / (exponent.exp2() * epsilon);
+    if error.is_nan() { f64::INFINITY } else { error }
+}
+
+trait ToF64 {
+    fn cast(self) -> f64;
+}
+impl<T: Real> ToF64 for T {
+    fn cast(self) -> f64 {
+        self.to_f64().expect("a float is a float")
+    }
+}
+
+/// The lines of one operation: its operands, and what is expected of the value and of the derivatives.
+struct Lines {
+    name: &'static str,
+    operands: [Vec<f64>; 2],
+    expected: [Vec<f64>; 3],
+}
+
+fn lines(text: &'static str) -> Vec<Lines> {
+    let mut all: Vec<Lines> = Vec::new();
+    for line in text.lines() {
+        let (name, numbers) = line.split_once(' ').expect("a name and numbers");
+        let numbers: Vec<f64> = numbers.split(' ').map(|number| number.parse().expect("a number")).collect();
+        if all.last().is_none_or(|last| last.name != name) {
+            all.push(Lines { name, operands: Default::default(), expected: Default::default() });
+        }
+        let last = all.last_mut().expect("one was pushed");
+        let operands = numbers.len() / 2;
+        for (at, &number) in numbers.iter().enumerate() {
+            let to = if at < operands { &mut last.operands[at] } else { &mut last.expected[at - operands] };
+            to.push(number);
+        }
+    }
+    all
+}
+
+/// The worst lines of an operation, for its value and each derivative: by how much they are off, and where.
+fn worst<T: Real + ProgramOutput>(dtype: DType, lines: &Lines) -> Vec<(f64, String)>
+where
+    f64: CastTo<T>,
+{
+    let (program, operands) = program(lines.name, dtype);
+    let narrow = |x: f64| -> T { x.cast_to() };
+    let fits = |x: f64| ToF64::cast(narrow(x)) == x;
+    let points: Vec<usize> = (0..lines.operands[0].len())
+        .filter(|&at| lines.operands[..operands].iter().all(|operand| fits(operand[at])))
+        .collect();
+    let of = |operand: &Vec<f64>| held(&points.iter().map(|&at| narrow(operand[at])).collect::<Vec<T>>());
+    let inputs: Vec<_> = lines.operands[..operands].iter().map(of).collect();
+    let slopes = (0..operands as u32).map(|operand| slope(&program, operand));
+    let mut all = Vec::new();
+    for (program, expected) in core::iter::once(Some(program.clone())).chain(slopes).zip(&lines.expected) {
+        let zeros = || vec![T::zero(); points.len()];
+        let found = program.map_or_else(zeros, |program| run::<T>(&program, &inputs, points.len()));
+        let mut most = (0.0, String::new());
+        for (&at, found) in points.iter().zip(found) {
+            let error = ulps(found, expected[at]);
+            if error > most.0 {
+                let operands: Vec<f64> = lines.operands[..operands].iter().map(|own| own[at]).collect();
+                most = (error, format!("{found:?} instead of {} at {operands:?}", expected[at]));
+            }
+        }
+        all.push(most);
+    }
+    all
+}
+
+#[test]
+fn operations_lose_no_digits() {
+    let all = lines(include_str!("accuracy.txt"));
+    let mut wrong = String::new();
+    for own in &all {
+        let ulps = WIDER.iter().find(|(name, _)| *name == own.name).map_or(ULPS, |&(_, wider)| wider);
+        let kinds = [("f32", worst::<f32>(DType::F32, own)), ("f64", worst::<f64>(DType::F64, own))];
+        for (kind, worst) in kinds {
+            for (order, (error, place)) in worst.into_iter().enumerate() {
+                if error > ulps[order.min(1)] {
+                    let what = ["the value", "the derivative", "the derivative by the second operand"][order];
+                    wrong += &format!("{} of {kind}: {what} is off by {error:.1} ulp: {place}\n", own.name);
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
