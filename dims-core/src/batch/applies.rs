@@ -47,6 +47,8 @@ pub struct Mixed;
 
 /// How a parameter wants to be called.
 pub trait Way {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The argument is the same for all examples.
     #[doc(hidden)]
     const ALIKE: bool = false;
@@ -62,23 +64,27 @@ pub trait Way {
 }
 
 impl Way for Together {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Or<O: Way> = O::OrTogether;
     type OrTogether = Together;
     type OrOneByOne = Mixed;
 }
 impl Way for OneByOne {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     const ONE_BY_ONE: bool = true;
     type Or<O: Way> = O::OrOneByOne;
     type OrTogether = Mixed;
     type OrOneByOne = OneByOne;
 }
 impl Way for Alike {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     const ALIKE: bool = true;
     type Or<O: Way> = O;
     type OrTogether = Together;
     type OrOneByOne = OneByOne;
 }
 impl Way for Mixed {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Or<O: Way> = Mixed;
     type OrTogether = Mixed;
     type OrOneByOne = Mixed;
@@ -86,15 +92,19 @@ impl Way for Mixed {
 
 /// The ways of all parameters, as nested pairs.
 pub trait Ways {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// What they come to.
     type All: Way;
 }
 
 impl Ways for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type All = Alike;
 }
 
 impl<H: Way, T: Ways> Ways for (H, T) {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type All = H::Or<T::All>;
 }
 
@@ -105,6 +115,8 @@ impl<H: Way, T: Ways> Ways for (H, T) {
     note = "one example has the dims of the argument without the mapped ones, and owns its elements"
 )]
 pub trait Given<P, D, M: Dims>: Sized {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// See [`Way`].
     type Way: Way;
     /// The argument in memory.
@@ -139,6 +151,7 @@ where
     TensorOf<A>: MappedOne<D, M>,
     V: Hands<H, <TensorOf<A> as MappedOne<D, M>>::Sealed, Named<T, K, R>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Way = V::Way;
     type Held = TensorOf<A>;
     type Sealed = <TensorOf<A> as MappedOne<D, M>>::Sealed;
@@ -222,6 +235,7 @@ where
     A: Given<P, D, M>,
     P: ByValue,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Way = A::Way;
     type Held = A::Held;
     type Sealed = Referent<A::Sealed, P>;
@@ -263,12 +277,15 @@ where
 
 /// A parameter that is a tensor, not a reference to one. (With that bound rustc knows which impl of [`Callee`] a function has.)
 pub trait ByValue {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The size of a dim, if it is one of the tensor's.
     #[doc(hidden)]
     fn size_of(&self, id: u64) -> Option<usize>;
 }
 
 impl<T, S: Dims, R: Rank> ByValue for Named<T, S, R> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn size_of(&self, id: u64) -> Option<usize> {
         let at = S::KEYS.as_slice().iter().position(|key| key.id == id)?;
         Some(self.expr.named().as_slice()[at].size)
@@ -277,6 +294,8 @@ impl<T, S: Dims, R: Rank> ByValue for Named<T, S, R> {
 
 /// How a sealed tensor `X` becomes parameters of the type `P`: `Self` says whether it has a mapped dim, `H` whether the parameter has a rest.
 pub trait Hands<H, X, P> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// See [`Way`].
     type Way: Way;
     #[doc(hidden)]
@@ -288,6 +307,7 @@ pub trait Hands<H, X, P> {
 }
 
 impl<X> Hands<True, X, X> for True {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Way = Together;
 
     fn whole(sealed: X) -> X {
@@ -311,6 +331,7 @@ where
     B: Dims,
     X: Dims,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Way = OneByOne;
 
     fn whole(_: Named<T, S, R>) -> Named<T, X, R> {
@@ -327,6 +348,7 @@ where
 }
 
 impl<T: Clone, S: Dims, R: Rank, H> Hands<H, Named<T, S, R>, Named<T, S, R>> for False {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Way = Alike;
 
     fn whole(sealed: Named<T, S, R>) -> Named<T, S, R> {
@@ -351,6 +373,8 @@ const APART: &str = "parameters that see all examples and those that see one are
 )]
 pub trait Callee<P, Y> {
     #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    #[doc(hidden)]
     fn call(&self, params: P) -> Y;
 }
 
@@ -362,6 +386,8 @@ pub trait Callee<P, Y> {
             function takes; and all its parameters for mapped tensors have a `Rest`, or none has"
 )]
 pub trait Maps<D, P, Y, O> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The dims of all tensors.
     type All: Dims;
     #[doc(hidden)]
@@ -374,6 +400,8 @@ pub trait Maps<D, P, Y, O> {
     label = "a tensor, or a tuple of up to 6 tensors, is expected here, without the mapped dims"
 )]
 pub trait Runs<X, P, D, M, Y> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// What it returns to the caller.
     type Out;
     #[doc(hidden)]
@@ -385,6 +413,7 @@ impl<X, P, D, M, Y> Runs<X, P, D, M, Y> for Alike
 where
     Together: Runs<X, P, D, M, Y>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <Together as Runs<X, P, D, M, Y>>::Out;
 
     fn run(tensors: X, dims: &D, function: &impl Callee<P, Y>) -> Result<Self::Out, DimError> {
@@ -402,6 +431,7 @@ where
     A: Given<P, D, M, Way = W>,
     W: Runs<(A,), (P,), D, M, Y, Out = O>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type All = S;
 
     fn try_map(self, dims: &D, function: &impl Callee<(P,), Y>) -> Result<O, DimError> {
@@ -440,6 +470,7 @@ macro_rules! callee {
             Function: Fn($(taken!($way $p)),*) -> Result_,
             $($p: ByValue,)*
         {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             fn call(&self, params: ($(parameter!($way $p),)*)) -> Result_ {
                 self($(passed!($way params.$n)),*)
             }
@@ -474,6 +505,7 @@ macro_rules! tuples {
             NoDim<Result_::Clash>: Apart<Result_::Clash>,
             $($a: Given<$p, Along, Further_>,)*
         {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Out = Result_::Out;
 
             fn run(
@@ -499,6 +531,7 @@ macro_rules! tuples {
             NoDim<Clash>: Apart<Clash>,
             $($a: Given<$p, Along, Further_>,)*
         {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Out = <Result_::All as Unmapped>::Out;
 
             fn run(
@@ -533,6 +566,7 @@ macro_rules! several {
             nested![$(<$a as Given<$p, Along, Further_>>::Way),*]: Ways<All = Way_>,
             Way_: Runs<($($a,)*), ($($p,)*), Along, Further_, Result_, Out = Output>,
         {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type All = All;
 
             fn try_map(self, dims: &Along, function: &impl Callee<($($p,)*), Result_>) -> Result<Output, DimError> {

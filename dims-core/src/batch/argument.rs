@@ -29,6 +29,8 @@ use smallvec::SmallVec;
     note = "an array becomes a tensor when it is bound: `a.at((n, .., ..))` has the further dim `n` and two axes of its own"
 )]
 pub trait Argument<W: Example, Before: Dims, After: Dims>: Computable {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The argument with the dims of `W` and the rest `B`, which stands for `U`.
     #[doc(hidden)]
     fn seal<'h, U: Dims, B: Dims>(held: &'h HeldArgument<Self>, further: &Further<U>) -> Param<'h, W, B>;
@@ -51,6 +53,7 @@ where
             Then<Left<A::Dims, ExampleList<W>>>: Union<Before, Out = After>,
         >,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     #[inline]
     fn seal<'h, U: Dims, B: Dims>(held: &'h HeldArgument<Self>, further: &Further<U>) -> Param<'h, W, B> {
         const { SealedAxes::<A::Dims, W::Dims, U>::fits::<<W::Dims as Dims>::Sealed<B>>() };
@@ -86,9 +89,14 @@ fn raw_view<'a, T: IsElem<W>, W, S: Dims, R: Rank>(
     label = "this has further dims",
     note = "the function takes further dims where its signature says `Rest<B>`"
 )]
-pub trait NoFurther: Dims {}
+pub trait NoFurther: Dims {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 #[diagnostic::do_not_recommend]
-impl NoFurther for () {}
+impl NoFurther for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// The dims of an example as nested pairs.
 type ExampleList<W> = <<W as Example>::Dims as Dims>::List;
@@ -122,9 +130,14 @@ impl<T> IsElem<T> for T {
     message = "this function takes a tensor with positional axes of `{R}`, not of `{Self}`",
     label = "this has those of `{Self}`: bind the axes that are further dims, and leave the others, `a.at((n, .., ..))`"
 )]
-pub trait IsRank<R> {}
+pub trait IsRank<R> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 #[diagnostic::do_not_recommend]
-impl<R: Rank> IsRank<R> for R {}
+impl<R: Rank> IsRank<R> for R {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// An argument in memory: as it came, or computed.
 pub struct HeldArgument<A: AsTensor>(Holding<A>);

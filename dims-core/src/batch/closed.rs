@@ -3,26 +3,31 @@
 use super::seal::EndsInRest;
 use crate::set::list::NestedPairs;
 use crate::set::{Bool, Dims};
+use crate::types::condition::condition;
 
 /// `Rest<B>` stands for the dims of this set.
 ///
 /// Where the set is nothing but a rest itself, `B` is what that one stands for, not one rest more: so a function that calls itself with what it
 /// was given is instantiated once, and not without end.
 #[diagnostic::on_unimplemented(message = "`{Self}` is not the set of dims that `Rest<{B}>` stands for")]
-pub trait Closes<B: Dims>: Dims {}
+pub trait Closes<B: Dims>: Dims {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 impl<U, V, B: Dims> Closes<B> for U
 where
     U: Dims<List: EndsInRest<Visible = V>>,
     V: NestedPairs<IsEmpty: Bool<If<<U::List as EndsInRest>::Behind, U> = B>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// No dim of the result of a batched function is a further dim of its arguments.
-#[diagnostic::on_unimplemented(
-    message = "dimension `{D}` of the result is bound in an argument as a further dim, too",
-    label = "the result would have `{D}` twice: pass what the closure captures as an argument, `batched(.., (a, b), |(a, b)| ..)`, or rename one of them, `.rename({D}, ..)`"
-)]
-pub trait Apart<D> {}
-#[diagnostic::do_not_recommend]
-impl<D> Apart<D> for crate::set::True {}
+condition! {
+    /// No dim of the result of a batched function is a further dim of its arguments.
+    #[diagnostic::on_unimplemented(
+        message = "dimension `{D}` of the result is bound in an argument as a further dim, too",
+        label = "the result would have `{D}` twice: pass what the closure captures as an argument, `batched(.., (a, b), |(a, b)| ..)`, or rename one of them, `.rename({D}, ..)`"
+    )]
+    pub trait Apart<D> for True;
+}

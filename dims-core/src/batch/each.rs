@@ -102,6 +102,8 @@ pub(super) fn looped<B: Dims, Y: Collect<B>>(
     label = "a tensor, or a tuple of up to 6 tensors, is expected here"
 )]
 pub trait Collect<B: Dims>: Sized {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The results so far.
     type Results;
     /// All results, with the rest `B`.
@@ -121,6 +123,7 @@ pub trait Collect<B: Dims>: Sized {
 }
 
 impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Named<T, S, R, E> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Results = Results<T>;
     type All = Named<T, S::Sealed<B>, R>;
 
@@ -217,6 +220,8 @@ fn sizes_of_none(
             borrowed: `&x.eval()`"
 )]
 pub trait Apiece {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The dims behind the rest.
     type Rest: Dims;
     /// One example of each.
@@ -261,6 +266,7 @@ macro_rules! tensors {
             V: Dims,
             B: Dims,
         {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Rest = B;
             type One = Named<T, V, R, View<'a, T, V, R>>;
 
@@ -289,6 +295,7 @@ tensors! {
 macro_rules! tuples {
     ($first:ident 0 $($a:ident $n:tt)*) => {
         impl<$first: Collect<Further>, $($a: Collect<Further>,)* Further: Dims> Collect<Further> for ($first, $($a,)*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Results = ($first::Results, $($a::Results,)*);
             type All = ($first::All, $($a::All,)*);
 
@@ -316,6 +323,7 @@ macro_rules! tuples {
         }
 
         impl<$first: Apiece, $($a: Apiece<Rest = $first::Rest>),*> Apiece for ($first, $($a,)*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Rest = $first::Rest;
             type One = ($first::One, $($a::One,)*);
 

@@ -14,6 +14,8 @@ use kernels::scalar::Element;
     label = "`Tensor<..>` or `&Tensor<..>` is expected here"
 )]
 pub trait Example {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The type of the elements.
     type Elem: Element;
     /// The dims of one example.
@@ -23,12 +25,14 @@ pub trait Example {
 }
 
 impl<T: Element, S: Dims, R: Rank> Example for Named<T, S, R> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Dims = S;
     type Rank = R;
 }
 
 impl<W: Example> Example for &W {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = W::Elem;
     type Dims = W::Dims;
     type Rank = W::Rank;
@@ -72,11 +76,15 @@ impl<T: Example> Spelling<T> {
 
 /// See [`Spelling`].
 pub trait NoTensor {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// Does nothing.
     fn check(&self, (): ()) {}
 }
 
-impl<T: ?Sized> NoTensor for Spelling<T> {}
+impl<T: ?Sized> NoTensor for Spelling<T> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// Nothing is.
 #[diagnostic::on_unimplemented(
@@ -84,7 +92,10 @@ impl<T: ?Sized> NoTensor for Spelling<T> {}
     label = "write `Tensor<..>` or `&Tensor<..>` here",
     note = "`#[batched]` sees how a type is written, and cannot look through an alias"
 )]
-pub trait Spelled<T> {}
+pub trait Spelled<T> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 /// A part of a result that is the same for all examples: a type that is no tensor.
 pub struct Plain<T>(PhantomData<T>);
@@ -95,37 +106,46 @@ pub struct Plain<T>(PhantomData<T>);
     label = "`Tensor<..>`, or a tuple, `Option`, `Result`, `Vec` or array of tensors, is expected here"
 )]
 pub trait Output {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The type with the further dims `B`.
     type In<B: Dims>;
 }
 
 impl<T: Element, S: Dims, R: Rank> Output for Named<T, S, R> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type In<B: Dims> = In<Self, B>;
 }
 
 impl<T> Output for Plain<T> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type In<B: Dims> = T;
 }
 
 impl<W: Output> Output for Option<W> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type In<B: Dims> = Option<W::In<B>>;
 }
 
 impl<W: Output, E> Output for Result<W, E> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type In<B: Dims> = Result<W::In<B>, E>;
 }
 
 impl<W: Output> Output for Vec<W> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type In<B: Dims> = Vec<W::In<B>>;
 }
 
 impl<W: Output, const N: usize> Output for [W; N] {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type In<B: Dims> = [W::In<B>; N];
 }
 
 macro_rules! tuples {
     ($($w:ident)*) => {
         impl<$($w: Output),*> Output for ($($w,)*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type In<X: Dims> = ($($w::In<X>,)*);
         }
     };

@@ -24,6 +24,8 @@ use kernels::scalar::Element;
     label = "this is not the declared result"
 )]
 pub trait Finish<W: Output, B: Dims> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The result in memory, with the rest `B`.
     #[doc(hidden)]
     fn finish(self, batch: &Batch<B>) -> Result<W::In<B>, DimError>;
@@ -42,6 +44,7 @@ where
     S::List: RemoveAll<K::List, S, Out: Removal<Left: List>>,
     NoDim<Missing<S, K::List>>: Bound<Missing<S, K::List>, S, Then<Left<S, K::List>>: NothingBut<B, S>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn finish(self, batch: &Batch<B>) -> Result<In<Named<U, K, Q>, B>, DimError> {
         let mut shape = Shape::new::<K::Sealed<B>, Q>();
         self.expr.unify::<K::Sealed<B>, Q>(&mut shape)?;
@@ -70,12 +73,14 @@ where
     B: Dims,
     Named<T, S, R, &'a E>: Finish<Named<U, K, Q>, B>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn finish(self, batch: &Batch<B>) -> Result<In<Named<U, K, Q>, B>, DimError> {
         Named::<T, S, R, &'a E>::from_expr(&self.expr).finish(batch)
     }
 }
 
 impl<T, B: Dims> Finish<Plain<T>, B> for T {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     #[inline]
     fn finish(self, _: &Batch<B>) -> Result<T, DimError> {
         Ok(self)
@@ -83,24 +88,28 @@ impl<T, B: Dims> Finish<Plain<T>, B> for T {
 }
 
 impl<Y: Finish<W, B>, W: Output, B: Dims> Finish<Option<W>, B> for Option<Y> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn finish(self, batch: &Batch<B>) -> Result<Option<W::In<B>>, DimError> {
         self.map(|value| value.finish(batch)).transpose()
     }
 }
 
 impl<Y: Finish<W, B>, W: Output, B: Dims, E> Finish<Result<W, E>, B> for Result<Y, E> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn finish(self, batch: &Batch<B>) -> Result<Result<W::In<B>, E>, DimError> {
         self.map(|value| value.finish(batch)).map_or_else(|error| Ok(Err(error)), |value| value.map(Ok))
     }
 }
 
 impl<Y: Finish<W, B>, W: Output, B: Dims> Finish<Vec<W>, B> for Vec<Y> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn finish(self, batch: &Batch<B>) -> Result<Vec<W::In<B>>, DimError> {
         self.into_iter().map(|value| value.finish(batch)).collect()
     }
 }
 
 impl<Y: Finish<W, B>, W: Output, B: Dims, const N: usize> Finish<[W; N], B> for [Y; N] {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn finish(self, batch: &Batch<B>) -> Result<[W::In<B>; N], DimError> {
         let values = self.into_iter().map(|value| value.finish(batch)).collect::<Result<Vec<_>, _>>()?;
         Ok(values.try_into().ok().expect("there are as many results as values"))
@@ -114,12 +123,15 @@ impl<Y: Finish<W, B>, W: Output, B: Dims, const N: usize> Finish<[W; N], B> for 
     note = "convert them: `.cast::<{Self}>()`"
 )]
 pub trait Returns<T>: Sized {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The same elements.
     #[doc(hidden)]
     fn elements<S: Dims, R: Rank>(owned: Evaluated<T, S, R>) -> Evaluated<Self, S, R>;
 }
 #[diagnostic::do_not_recommend]
 impl<T> Returns<T> for T {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     #[inline]
     fn elements<S: Dims, R: Rank>(owned: Evaluated<T, S, R>) -> Evaluated<T, S, R> {
         owned
@@ -132,20 +144,32 @@ impl<T> Returns<T> for T {
     label = "the positional axes of this are those of `{R}`",
     note = "`order((i, j))` makes axes of dims, `at((i, j))` dims of axes"
 )]
-pub trait ReturnsAxes<R> {}
+pub trait ReturnsAxes<R> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 #[diagnostic::do_not_recommend]
-impl<R: Rank> ReturnsAxes<R> for R {}
+impl<R: Rank> ReturnsAxes<R> for R {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// No dims are left but the rest.
 #[diagnostic::on_unimplemented(
     message = "the result of this function is declared without `{Self}`, but its body yields a tensor with dims `{S}`",
     label = "dims are left over: reduce them, for example with `.sum(..)`, or declare them"
 )]
-pub trait NothingBut<B, S> {}
+pub trait NothingBut<B, S> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 #[diagnostic::do_not_recommend]
-impl<B, S> NothingBut<B, S> for () {}
+impl<B, S> NothingBut<B, S> for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 #[diagnostic::do_not_recommend]
-impl<B, S> NothingBut<B, S> for (Rest<B>,) {}
+impl<B, S> NothingBut<B, S> for (Rest<B>,) {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// The result `W` of a function that was called with the further dims `U`, to it the rest `B`, is `O` to the caller.
 #[diagnostic::on_unimplemented(
@@ -153,6 +177,8 @@ impl<B, S> NothingBut<B, S> for (Rest<B>,) {}
     label = "`Tensor<..>`, or a tuple, `Option`, `Result`, `Vec` or array of tensors, is expected here"
 )]
 pub trait Opens<U: Dims, B: Dims, O>: Output {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The result with its dims opened. Nothing is copied.
     #[doc(hidden)]
     fn open(inner: Self::In<B>) -> O;
@@ -164,6 +190,7 @@ where
     K::List: FirstWith<Within<U::List>>,
     NoDim<Overlap<K, U>>: Apart<Overlap<K, U>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     #[inline]
     fn open(inner: In<Self, B>) -> Named<T, X, R> {
         Named::from_expr(inner.expr.with_dims(&OpenedAxes::<K, U, X>::FROM, |_| 0))
@@ -181,6 +208,7 @@ impl<K: Dims, U: Dims, X: Dims> OpenedAxes<K, U, X> {
 }
 
 impl<T, U: Dims, B: Dims> Opens<U, B, T> for Plain<T> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     #[inline]
     fn open(inner: T) -> T {
         inner
@@ -188,24 +216,28 @@ impl<T, U: Dims, B: Dims> Opens<U, B, T> for Plain<T> {
 }
 
 impl<W: Opens<U, B, O>, U: Dims, B: Dims, O> Opens<U, B, Option<O>> for Option<W> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn open(inner: Self::In<B>) -> Option<O> {
         inner.map(W::open)
     }
 }
 
 impl<W: Opens<U, B, O>, U: Dims, B: Dims, O, E> Opens<U, B, Result<O, E>> for Result<W, E> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn open(inner: Self::In<B>) -> Result<O, E> {
         inner.map(W::open)
     }
 }
 
 impl<W: Opens<U, B, O>, U: Dims, B: Dims, O> Opens<U, B, Vec<O>> for Vec<W> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn open(inner: Self::In<B>) -> Vec<O> {
         inner.into_iter().map(W::open).collect()
     }
 }
 
 impl<W: Opens<U, B, O>, U: Dims, B: Dims, O, const N: usize> Opens<U, B, [O; N]> for [W; N] {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn open(inner: Self::In<B>) -> [O; N] {
         inner.map(W::open)
     }
@@ -214,12 +246,14 @@ impl<W: Opens<U, B, O>, U: Dims, B: Dims, O, const N: usize> Opens<U, B, [O; N]>
 macro_rules! tuples {
     ($($w:ident $y:ident $o:ident $n:tt)*) => {
         impl<$($y: Finish<$w, Further>, $w: Output,)* Further: Dims> Finish<($($w,)*), Further> for ($($y,)*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             fn finish(self, _batch: &Batch<Further>) -> Result<($($w::In<Further>,)*), DimError> {
                 Ok(($(self.$n.finish(_batch)?,)*))
             }
         }
 
         impl<$($w: Opens<All, Further, $o>, $o,)* All: Dims, Further: Dims> Opens<All, Further, ($($o,)*)> for ($($w,)*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             #[allow(clippy::unused_unit)] // of the empty tuple
             fn open(_inner: Self::In<Further>) -> ($($o,)*) {
                 ($($w::open(_inner.$n),)*)

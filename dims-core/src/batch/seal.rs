@@ -150,6 +150,8 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
 
 /// A set with its rest opened, if it ends in one.
 pub trait Opened: Dims {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The dims.
     type All: Dims;
     /// A dim that is behind the rest as well, or [`Nothing`](crate::set::Nothing).
@@ -166,6 +168,7 @@ where
     B: Dims,
     X: Dims,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type All = X;
     type Clash = V::Found;
     const FROM: &'static [usize; MAX_DIMS] = &OpenedAxes::<V::Tuple, B, X>::FROM;
@@ -173,6 +176,8 @@ where
 
 /// A sorted list whose last element can be a rest.
 pub trait EndsInRest {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The others.
     type Visible;
     /// What the rest stands for; nothing if there is none.
@@ -184,6 +189,7 @@ pub trait EndsInRest {
 }
 
 impl EndsInRest for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Visible = ();
     type Behind = ();
     type Rest = ();
@@ -192,6 +198,7 @@ impl EndsInRest for () {
 
 #[diagnostic::do_not_recommend]
 impl<B: Dims> EndsInRest for (Rest<B>, ()) {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Visible = ();
     type Behind = B;
     type Rest = (Rest<B>,);
@@ -200,6 +207,7 @@ impl<B: Dims> EndsInRest for (Rest<B>, ()) {
 
 #[diagnostic::do_not_recommend]
 impl<H: Brand, T: EndsInRest> EndsInRest for (H, T) {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Visible = (H, T::Visible);
     type Behind = T::Behind;
     type Rest = T::Rest;

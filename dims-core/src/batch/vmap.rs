@@ -109,6 +109,8 @@ pub type Mapper<'f, X, O> = Box<dyn Fn(X) -> O + 'f>;
     note = "an array becomes a tensor when it is bound: `a.at((n, ..))`"
 )]
 pub trait Mapped<D: DimList>: Sized {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The dims of all tensors.
     type All: Dims;
     /// Those that are not sealed.
@@ -125,6 +127,8 @@ pub trait Mapped<D: DimList>: Sized {
     label = "this is an expression that has not been evaluated: call `.eval()` first"
 )]
 pub trait MappedOne<D: DimList, M: Dims>: Sized {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The tensor, sealed.
     type Sealed;
     #[doc(hidden)]
@@ -152,6 +156,7 @@ macro_rules! tensors {
             M: Dims,
             $expr: Sealable<S, <Seen<S, D> as Dims>::Sealed<M>>,
         {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Sealed =
                 Named<T, <Seen<S, D> as Dims>::Sealed<M>, R, <$expr as Sealable<S, <Seen<S, D> as Dims>::Sealed<M>>>::Out>;
 
@@ -181,6 +186,7 @@ macro_rules! tensors {
             // (A parameter: rustc then reports this trait, not that of the choice.)
             V: SealIf<Self, D, M>,
         {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Sealed = V::Sealed;
 
             fn unify(&self, further: &mut Further<M>) -> Result<(), DimError> {
@@ -204,6 +210,7 @@ macro_rules! tensors {
             Self: MappedOne<D, M>,
             S::List: Minus<D::Brands, Out: List<Tuple = O>>,
         {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type All = S;
             type Others = O;
             type Sealed = <Self as MappedOne<D, M>>::Sealed;
@@ -220,6 +227,8 @@ macro_rules! tensors {
 
 /// What becomes of a tensor `A`.
 pub trait SealIf<A, D, M: Dims> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// See [`MappedOne`].
     type Sealed;
     #[doc(hidden)]
@@ -229,6 +238,7 @@ pub trait SealIf<A, D, M: Dims> {
 }
 
 impl<A, D, M: Dims> SealIf<A, D, M> for False {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Sealed = A;
 
     fn unify(_: &A, _: &mut Further<M>) -> Result<(), DimError> {
@@ -286,27 +296,33 @@ pub(super) fn unify_all<M: Dims>(further: &mut Further<M>, dims: &impl DimList) 
     note = "an array becomes a tensor when it is bound: `a.at((n, ..))`"
 )]
 pub trait United {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The dims of all.
     type All: Dims;
 }
 
 #[diagnostic::do_not_recommend]
 impl United for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type All = ();
 }
 
 #[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank, E> United for Named<T, S, R, E> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type All = S;
 }
 
 #[diagnostic::do_not_recommend]
 impl<T, S: Dims, R: Rank, E> United for &Named<T, S, R, E> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type All = S;
 }
 
 #[diagnostic::do_not_recommend]
 impl<H: United<All: Union<T::All>>, T: United> United for (H, T) {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type All = <H::All as Union<T::All>>::Out;
 }
 
@@ -328,6 +344,7 @@ macro_rules! tuples {
             Further_: Dims,
             $($a: MappedOne<Along, Further_>,)*
         {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type All = All;
             type Others = Others;
             type Sealed = ($(<$a as MappedOne<Along, Further_>>::Sealed,)*);
@@ -342,6 +359,7 @@ macro_rules! tuples {
 
         #[diagnostic::do_not_recommend]
         impl<$($a: Unmapped),*> Unmapped for ($($a,)*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Out = ($($a::Out,)*);
             type Clash = first_clash!($($a)*);
 
@@ -358,6 +376,8 @@ macro_rules! tuples {
     label = "a tensor, or a tuple of tensors, is expected here"
 )]
 pub trait Unmapped {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The tensor in memory, without a rest.
     type Out;
     /// The first dim that is behind the rest as well, or [`Nothing`](crate::set::Nothing).
@@ -370,6 +390,7 @@ pub trait Unmapped {
 impl<T: Element, S: Dims + Opened<All = X>, R: Rank, E: Expr<Elem = T>, X: Dims> Unmapped
     for Named<T, S, R, E>
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = Named<T, X, R>;
     type Clash = S::Clash;
 

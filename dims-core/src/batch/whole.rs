@@ -45,6 +45,7 @@ where
     TensorOf<A>: MappedOne<D, M, Sealed = X>,
     X: Fills<P>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Way = X::Way;
     type Held = TensorOf<A>;
     type Sealed = X;
@@ -117,6 +118,7 @@ macro_rules! callees {
         where
             Function: Callee<($($p,)*), Result_>,
         {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             fn call(&self, params: ($(InWhole<$p>,)*)) -> Result_ {
                 self.0.call(($(params.$n.0,)*))
             }

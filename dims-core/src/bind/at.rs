@@ -99,22 +99,27 @@ each_tuple!(binder_lists);
     label = "there must be one binder for each axis; `..` leaves one positional, `Ellipsis` all that are left (not of an `ArrayD`, of which rustc does not know how many)"
 )]
 pub trait HasAxes<Taken, Ellipses> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// How many axes `Ellipsis` stands for.
     type Rest: Rank;
 }
 
 #[diagnostic::do_not_recommend]
 impl<R: Rank> HasAxes<R, Rank0> for R {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Rest = Rank0;
 }
 
 #[diagnostic::do_not_recommend]
 impl<Taken: Rank, E: Rank<IsNone = True>> HasAxes<Taken, E> for RankDyn {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Rest = Rank0;
 }
 
 #[diagnostic::do_not_recommend]
 impl<Taken: Rank, R: Rank<Max<Taken> = R>> HasAxes<Taken, Rank1> for R {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Rest = Taken::TakenFrom<R>;
 }
 
@@ -123,11 +128,18 @@ impl<Taken: Rank, R: Rank<Max<Taken> = R>> HasAxes<Taken, Rank1> for R {
     message = "only one `Ellipsis` can be among the binders of an array",
     label = "which axes each of them stands for would be unclear"
 )]
-pub trait AtMostOneEllipsis {}
+pub trait AtMostOneEllipsis {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 #[diagnostic::do_not_recommend]
-impl AtMostOneEllipsis for Rank0 {}
+impl AtMostOneEllipsis for Rank0 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 #[diagnostic::do_not_recommend]
-impl AtMostOneEllipsis for Rank1 {}
+impl AtMostOneEllipsis for Rank1 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// `Rank0` without an `Ellipsis`, `Rank1` with one or more: more are one mistake, and give one error.
 type AnyEllipsis<N> = <<N as Rank>::Pred as Rank>::TakenFrom<N>;
@@ -139,6 +151,8 @@ type AnyEllipsis<N> = <<N as Rank>::Pred as Rank>::TakenFrom<N>;
     label = "expected one binder for each axis: a dim, `..`, `Ellipsis`, an integer, a range, a tuple of dims, or a tensor of integers"
 )]
 pub trait Binds<R, S: Dims, X: Dims, Q: Rank, I>: BinderList<Reads: Reading<Indices = I>> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// How many axes `Ellipsis` stands for.
     #[doc(hidden)]
     const REST: usize;
@@ -151,6 +165,7 @@ where
     <L::Reads as Reading>::Left: Rank<Plus<R::Rest> = Q>,
     S::List: Merge<L::Dims, Out: List<Tuple = X>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     const REST: usize = <R::Rest as Rank>::N;
 }
 

@@ -129,7 +129,10 @@ impl<T: Rank, L: Rank, E: Rank, X: IndexExprs> Reading for Read<T, L, E, X> {
     message = "`{Self}` cannot be bound to an axis",
     label = "expected a dim, `..`, `Ellipsis`, an integer, a range, a tuple of dims, or a tensor of integers"
 )]
-pub trait Single: Binder {}
+pub trait Single: Binder {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 #[diagnostic::do_not_recommend]
 impl<D: DimRef> Binder for D {
@@ -150,7 +153,9 @@ impl<D: DimRef> Binder for D {
 }
 
 #[diagnostic::do_not_recommend]
-impl<D: DimRef> Single for D {}
+impl<D: DimRef> Single for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 #[diagnostic::do_not_recommend]
 impl Binder for RangeFull {
@@ -170,7 +175,9 @@ impl Binder for RangeFull {
     }
 }
 
-impl Single for RangeFull {}
+impl Single for RangeFull {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 #[diagnostic::do_not_recommend]
 impl Binder for Ellipsis {
@@ -192,7 +199,9 @@ impl Binder for Ellipsis {
     }
 }
 
-impl Single for Ellipsis {}
+impl Single for Ellipsis {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 #[diagnostic::do_not_recommend]
 impl Binder for NewAxis {
@@ -211,7 +220,9 @@ impl Binder for NewAxis {
     }
 }
 
-impl Single for NewAxis {}
+impl Single for NewAxis {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 #[diagnostic::do_not_recommend]
 impl Binder for UnitAxis {
@@ -235,7 +246,9 @@ impl Binder for UnitAxis {
     }
 }
 
-impl Single for UnitAxis {}
+impl Single for UnitAxis {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// Integers with which one element or a range of an axis is picked; negative ones count from the end.
 #[diagnostic::on_unimplemented(
@@ -308,7 +321,9 @@ macro_rules! positions {
             }
         }
 
-        impl Single for $t {}
+        impl Single for $t {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
     )*};
 }
 
@@ -334,7 +349,9 @@ macro_rules! ranges {
             }
         }
 
-        impl<P: Position> Single for $range<P> {}
+        impl<P: Position> Single for $range<P> {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
     )*};
 }
 
@@ -367,7 +384,9 @@ impl<T: IndexInt, S: Dims, E: Expr<Elem = T>> Binder for Named<T, S, Rank0, E> {
     }
 }
 
-impl<T: IndexInt, S: Dims, E: Expr<Elem = T>> Single for Named<T, S, Rank0, E> {}
+impl<T: IndexInt, S: Dims, E: Expr<Elem = T>> Single for Named<T, S, Rank0, E> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 #[diagnostic::do_not_recommend]
 impl<'a, T: IndexInt, S: Dims, E: Expr<Elem = T>> Binder for &'a Named<T, S, Rank0, E> {
@@ -385,7 +404,9 @@ impl<'a, T: IndexInt, S: Dims, E: Expr<Elem = T>> Binder for &'a Named<T, S, Ran
     }
 }
 
-impl<T: IndexInt, S: Dims, E: Expr<Elem = T>> Single for &Named<T, S, Rank0, E> {}
+impl<T: IndexInt, S: Dims, E: Expr<Elem = T>> Single for &Named<T, S, Rank0, E> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// Binds an axis to an index expression: by strides if it is affine and stays within the axis, else element by element.
 #[inline]
@@ -592,4 +613,9 @@ macro_rules! goes {
 
 each_tuple!(lists);
 
-impl<L> Single for Each<L> where Each<L>: Binder {}
+impl<L> Single for Each<L>
+where
+    Each<L>: Binder,
+{
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}

@@ -19,6 +19,8 @@ use ndarray::{Array, Dimension};
 
 /// Dims for all axes of an array, each dim once.
 pub trait AxisDims<R>: DimList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The dims as a set.
     type Set: Dims;
 }
@@ -30,6 +32,7 @@ where
     NoDim<ListedTwice<L>>: NamedOnce<ListedTwice<L>, L>,
     R: HasAxes<CountOf<L>, Rank0>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Set = SetNamed<L>;
 }
 
@@ -164,7 +167,7 @@ where
     D: crate::set::DimsOf<A::Dims, X>,
     X: Dims,
 {
-    let order = crate::plan::axes::AxisList::of(<D as DimList>::KEYS, A::Dims::KEYS);
+    let order = const { &crate::plan::axes::AxisList::of(<D as DimList>::KEYS, A::Dims::KEYS) };
     let tensor = tensor.into_named();
     let shape = tensor.unified_shape()?;
     shape.check_all_given(dims)?;

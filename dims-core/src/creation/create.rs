@@ -10,10 +10,11 @@ use crate::rank::Rank0;
 use crate::reduce::TensorOf;
 use crate::set::list::List;
 use crate::set::union::Sort;
-use crate::set::{DimKey, Dims, MaybeDim, NoDim, Nothing, True, Union};
+use crate::set::{DimKey, Dims, MaybeDim, NoDim, Nothing, Union};
 use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
 use crate::tensor::Computable;
+use crate::types::condition::condition;
 use crate::types::open::Open;
 use crate::types::tuples::{each_tuple, nested};
 use alloc::string::String;
@@ -48,17 +49,25 @@ pub trait Written {
 }
 
 /// Dims with sizes: `Batch.of(2)`, a dim with a static size, or a local dim that has one; and tuples of them.
-pub trait SizedDims: Written {}
-impl<L: Written> SizedDims for L where NoDim<L::Unsized>: HasSize<L::Unsized> {}
+pub trait SizedDims: Written {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+impl<L: Written> SizedDims for L
+where
+    NoDim<L::Unsized>: HasSize<L::Unsized>,
+{
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
-/// Every dim of a list has a size; `D` is the first one that has none, or [`Nothing`].
-#[diagnostic::on_unimplemented(
-    message = "dimension `{D}` has no size",
-    label = "give it a size, `{D}.of(2)`; dims with a static size and local dims have their own"
-)]
-pub trait HasSize<D> {}
-#[diagnostic::do_not_recommend]
-impl<D> HasSize<D> for True {}
+condition! {
+    /// Every dim of a list has a size; `D` is the first one that has none, or [`Nothing`].
+    #[diagnostic::on_unimplemented(
+        message = "dimension `{D}` has no size",
+        label = "give it a size, `{D}.of(2)`; dims with a static size and local dims have their own"
+    )]
+    pub trait HasSize<D> for True;
+}
 
 /// The dim if the value comes without a size, or [`Nothing`].
 type UnsizedOf<D> = <<D as DimRef>::Open as Open>::FirstUnsized;

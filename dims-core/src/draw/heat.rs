@@ -117,11 +117,18 @@ impl<A: Computable<Rank = Rank0, Elem: CastTo<f64>>> Draw for A {}
     label = "two dims go into a picture",
     note = "reduce the others, or pick an index of each: `x.index(Batch, 0)`"
 )]
-pub trait Flat: Dims {}
+pub trait Flat: Dims {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 #[diagnostic::do_not_recommend]
-impl Flat for () {}
+impl Flat for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 #[diagnostic::do_not_recommend]
-impl Flat for (Rest<()>,) {}
+impl Flat for (Rest<()>,) {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// Elements of two dims.
 struct HeatMap {

@@ -115,6 +115,8 @@ pub struct ComputedIndex<E, X> {
 
 /// Indices of a view that become those of a view of it: `X` follow.
 pub trait BeforeIndices<X: IndexExprs>: IndexExprs {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// All indices.
     type Out: IndexExprs;
     #[doc(hidden)]
@@ -122,6 +124,7 @@ pub trait BeforeIndices<X: IndexExprs>: IndexExprs {
 }
 
 impl<X: IndexExprs> BeforeIndices<X> for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = X;
 
     #[inline(always)]
@@ -132,6 +135,7 @@ impl<X: IndexExprs> BeforeIndices<X> for () {
 
 #[diagnostic::do_not_recommend]
 impl<E: Expr<Elem: IndexInt>, Y: BeforeIndices<X>, X: IndexExprs> BeforeIndices<X> for ComputedIndex<E, Y> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = ComputedIndex<E, Y::Out>;
 
     #[inline(always)]

@@ -30,6 +30,8 @@ use kernels::trace::record::Writer;
 
 /// What `Packed` can be: a tensor in memory, owned or borrowed.
 pub trait Packable: Expr {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// All elements as they lie, if they are owned.
     fn into_all(self) -> Result<Vec<Self::Elem>, Self>
     where
@@ -45,6 +47,7 @@ pub trait Packable: Expr {
 }
 
 impl<T: Element, S: Dims> Packable for Evaluated<T, S> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     #[inline(always)]
     fn into_all(self) -> Result<Vec<T>, Self> {
         if self.is_traced() { Err(self) } else { Ok(self.into_vec()) }
@@ -56,8 +59,12 @@ impl<T: Element, S: Dims> Packable for Evaluated<T, S> {
     }
 }
 
-impl<T: Element, S: Dims> Packable for View<'_, T, S> {}
-impl<E: Packable> Packable for &E {}
+impl<T: Element, S: Dims> Packable for View<'_, T, S> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
+impl<E: Packable> Packable for &E {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 impl<E, L: SetOf + Dims> Packed<E, L> {
     /// The axes of the set in the order in which they lie.
@@ -182,5 +189,6 @@ impl<E: Packable, L: SetOf + Dims> Expr for Packed<E, L> {
 }
 
 impl<D, E: Gives<D>, L> Gives<D> for Packed<E, L> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Found = E::Found;
 }

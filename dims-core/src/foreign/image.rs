@@ -66,6 +66,8 @@ impl<P: Channels> IntoTensor for ImageOf<P> {
 )]
 pub trait Lined<T, N>: Sized {
     #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    #[doc(hidden)]
     fn of_lines(
         data: Vec<T>,
         sizes: &[usize],
@@ -82,6 +84,7 @@ macro_rules! lined {
         where
             $pixel<T>: Pixel<Subpixel = T>,
         {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             fn of_lines(data: Vec<T>, sizes: &[usize], names: &[&'static str], origin: Origin) -> Result<Self, DimError> {
                 image_of(data, sizes, names, origin)
             }

@@ -33,7 +33,10 @@ pub trait MdShape: Shape {
     message = "an array of the shape `{Self}` has not an axis for each of the dims",
     label = "as many axes as dims are needed, or `DynRank`"
 )]
-pub trait ShapeOf<N>: MdShape {}
+pub trait ShapeOf<N>: MdShape {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 macro_rules! shapes {
     ($($rank:ident ($($size:ident)*);)*) => {$(
@@ -43,7 +46,9 @@ macro_rules! shapes {
             const FIXED: &'static [Option<usize>] = &[$($size::SIZE),*];
         }
         #[diagnostic::do_not_recommend]
-        impl<$($size: Dim),*> ShapeOf<$rank> for ($($size,)*) {}
+        impl<$($size: Dim),*> ShapeOf<$rank> for ($($size,)*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
     )*};
 }
 
@@ -63,7 +68,9 @@ impl MdShape for DynRank {
     const FIXED: &'static [Option<usize>] = &[];
 }
 #[diagnostic::do_not_recommend]
-impl<N> ShapeOf<N> for DynRank {}
+impl<N> ShapeOf<N> for DynRank {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 impl<T, S: MdShape> IntoTensor for Array<T, S> {
     type Elem = T;

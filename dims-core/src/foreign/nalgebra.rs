@@ -21,11 +21,14 @@ use typenum::{IsEqual, U1};
 
 /// A number of columns as nalgebra's types have it: with exactly one, there is one axis, else there are two.
 pub trait Columns: Dim {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// How many axes there are.
     type Rank: Rank;
 }
 
 impl Columns for Dyn {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Rank = Rank2;
 }
 
@@ -34,6 +37,7 @@ where
     Const<C>: ToTypenum<Typenum: IsEqual<U1, Output: Bool>>,
     <IsOne<C> as Bool>::If<Rank1, Rank2>: Rank,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Rank = <IsOne<C> as Bool>::If<Rank1, Rank2>;
 }
 
@@ -76,6 +80,8 @@ owning! {
 )]
 pub trait Columnar<T, N>: Sized {
     #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    #[doc(hidden)]
     fn of_columns(
         data: Vec<T>,
         sizes: &[usize],
@@ -86,6 +92,7 @@ pub trait Columnar<T, N>: Sized {
 
 #[diagnostic::do_not_recommend]
 impl<T> Columnar<T, Rank2> for DMatrix<T> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn of_columns(data: Vec<T>, sizes: &[usize], _: &[&'static str], _: Origin) -> Result<Self, DimError> {
         Ok(DMatrix::from_vec_storage(VecStorage::new(Dyn(sizes[0]), Dyn(sizes[1]), data)))
     }
@@ -93,6 +100,7 @@ impl<T> Columnar<T, Rank2> for DMatrix<T> {
 
 #[diagnostic::do_not_recommend]
 impl<T> Columnar<T, Rank1> for DVector<T> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn of_columns(data: Vec<T>, sizes: &[usize], _: &[&'static str], _: Origin) -> Result<Self, DimError> {
         Ok(DVector::from_vec_storage(VecStorage::new(Dyn(sizes[0]), Const, data)))
     }
@@ -103,6 +111,7 @@ impl<T, N, const R: usize, const C: usize> Columnar<T, N> for SMatrix<T, R, C>
 where
     Const<C>: Columns<Rank = N>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn of_columns(
         data: Vec<T>,
         sizes: &[usize],

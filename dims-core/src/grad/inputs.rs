@@ -38,6 +38,8 @@ use kernels::scalar::Element;
     note = "an expression is computed first, by `x.eval()`; a number is a tensor without dims, `full((), x)`"
 )]
 pub trait Inputs: Referring<Value: Parameters> + for<'t> Lend<'t> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The values of `&mut` references, which are variables in their own memory as long as this lives.
     #[doc(hidden)]
     type InPlace;
@@ -77,6 +79,7 @@ pub trait Inputs: Referring<Value: Parameters> + for<'t> Lend<'t> {
 
 #[diagnostic::do_not_recommend]
 impl<T: Element, S: Dims, R: Rank> Inputs for Named<T, S, R, View<'_, T, S, R>> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type InPlace = ();
 
     fn variables(self, path: &mut Path, variables: &mut Variables) -> Result<((), Self::Value), DimError> {
@@ -118,18 +121,26 @@ impl<T: Element, S: Dims, R: Rank> Inputs for Named<T, S, R, View<'_, T, S, R>> 
     message = "the loss has the further dims of a batch, `Rest<{B}>`, and `{Self}` has not",
     label = "the gradient of each example is taken by tensors that have `Rest<{B}>`: `&Tensor<f32, (.., Rest<{B}>)>`, or a tuple of such"
 )]
-pub trait OfEach<B> {}
+pub trait OfEach<B> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 #[diagnostic::do_not_recommend]
-impl<B: Dims, T, S: Dims<List: EndsInRest<Rest = (Rest<B>,)>>, R: Rank> OfEach<B> for &Named<T, S, R> {}
+impl<B: Dims, T, S: Dims<List: EndsInRest<Rest = (Rest<B>,)>>, R: Rank> OfEach<B> for &Named<T, S, R> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 #[diagnostic::do_not_recommend]
-impl<B: Dims, T, S: Dims<List: EndsInRest<Rest = (Rest<B>,)>>, R: Rank> OfEach<B> for &mut Named<T, S, R> {}
+impl<B: Dims, T, S: Dims<List: EndsInRest<Rest = (Rest<B>,)>>, R: Rank> OfEach<B> for &mut Named<T, S, R> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 #[diagnostic::do_not_recommend]
 impl<'a, B: Dims, T, S: Dims<List: EndsInRest<Rest = (Rest<B>,)>>, R: Rank> OfEach<B>
     for Named<T, S, R, View<'a, T, S, R>>
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 /// The walks of [`Inputs`], for references.
@@ -155,6 +166,7 @@ macro_rules! walks_of_references {
 
 #[diagnostic::do_not_recommend]
 impl<P: Parameters> Inputs for &P {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type InPlace = ();
 
     fn variables(self, path: &mut Path, variables: &mut Variables) -> Result<((), Self::Value), DimError> {
@@ -166,6 +178,7 @@ impl<P: Parameters> Inputs for &P {
 
 #[diagnostic::do_not_recommend]
 impl<'m, P: Parameters> Inputs for &'m mut P {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type InPlace = InPlace<'m, P>;
 
     fn variables(self, path: &mut Path, variables: &mut Variables) -> Result<(InPlace<'m, P>, P), DimError> {
@@ -180,10 +193,13 @@ impl<'m, P: Parameters> Inputs for &'m mut P {
 macro_rules! tuples {
     ($($p:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
-        impl<Z, $($p: OfEach<Z>),*> OfEach<Z> for ($($p,)*) {}
+        impl<Z, $($p: OfEach<Z>),*> OfEach<Z> for ($($p,)*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
         #[diagnostic::do_not_recommend]
         impl<$($p: Inputs),*> Inputs for ($($p,)*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type InPlace = ($($p::InPlace,)*);
 
             fn variables(

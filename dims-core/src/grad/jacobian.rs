@@ -11,8 +11,9 @@ use crate::reduce::Reductions;
 use crate::restructure::Restructure;
 use crate::restructure::names::NamesFor;
 use crate::set::remove::{Overlap, Within};
-use crate::set::{Dims, DimsOf, FirstWith, NoDim, True, Union};
+use crate::set::{Dims, DimsOf, FirstWith, NoDim, Union};
 use crate::storage::Evaluated;
+use crate::types::condition::condition;
 use alloc::vec::Vec;
 use kernels::memory::buffer::Buffer;
 use kernels::program::code::DType;
@@ -21,27 +22,30 @@ use kernels::trace::{Field, Part, StridedPlace, evaluate, gradients};
 use smallvec::SmallVec;
 
 /// The dims of a Jacobian: those of the output and of the input, which must be others.
-pub trait JacobianOf<S: Dims>: Union<S> {}
+pub trait JacobianOf<S: Dims>: Union<S> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 impl<O: Union<S>, S: Dims> JacobianOf<S> for O
 where
     O::List: FirstWith<Within<S::List>>,
     NoDim<Overlap<O, S>>: OncePerDim<Overlap<O, S>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 /// All of them. (Of any two sets, so that a dim that both have is one error.)
 pub type JacobianDims<O, S> = <O as Union<S>>::Out;
 
-/// No dim is one of the output and of the input.
-#[diagnostic::on_unimplemented(
-    message = "the Jacobian would have the dim `{D}` twice",
-    label = "`{D}` is a dim of the output and of the input: rename it in the output, `y.rename({D}, other)`, or give the rows of a Hessian another name"
-)]
-pub trait OncePerDim<D> {}
-
-#[diagnostic::do_not_recommend]
-impl<D> OncePerDim<D> for True {}
+condition! {
+    /// No dim is one of the output and of the input.
+    #[diagnostic::on_unimplemented(
+        message = "the Jacobian would have the dim `{D}` twice",
+        label = "`{D}` is a dim of the output and of the input: rename it in the output, `y.rename({D}, other)`, or give the rows of a Hessian another name"
+    )]
+    pub trait OncePerDim<D> for True;
+}
 
 /// All derivatives of a tensor by a tensor: `out[o, i] = d f(by)[o] / d by[i]`. The dims of the output and the input must be others.
 ///

@@ -25,10 +25,13 @@ use kernels::trace::Held;
 )]
 pub trait ScalarLoss<P = ()>: LossTensor<Elem: LossElem, Dims: NoneReduced<P>> {
     #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    #[doc(hidden)]
     fn into_loss(self) -> Result<LossInMemory<Self::Elem>, DimError>;
 }
 
 impl<P, L: LossTensor<Elem: LossElem, Dims: NoneReduced<P>>> ScalarLoss<P> for L {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     #[track_caller]
     fn into_loss(self) -> Result<LossInMemory<L::Elem>, DimError> {
         let loss = evaluated(self.tensor())?;
@@ -56,6 +59,8 @@ pub struct LossInMemory<T> {
 
 /// A tensor that a function returns: of any dims and elements, computed or not.
 pub trait LossTensor {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The type of its elements.
     type Elem: Element;
     /// Its dims.
@@ -69,6 +74,7 @@ pub trait LossTensor {
 
 #[diagnostic::do_not_recommend]
 impl<T: Element, S: Dims, E: Expr<Elem = T>> LossTensor for Named<T, S, Rank0, E> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Dims = S;
     type Expr = E;
@@ -84,21 +90,33 @@ impl<T: Element, S: Dims, E: Expr<Elem = T>> LossTensor for Named<T, S, Rank0, E
     label = "a gradient is that of one number: reduce the loss over these dims, for example `.mean({Self})`",
     note = "the further dims of a batch, `Rest<B>`, may stay where `grad` is taken by tensors that have them; for values take `vjp`"
 )]
-pub trait NoneReduced<P = ()> {}
+pub trait NoneReduced<P = ()> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 #[diagnostic::do_not_recommend]
-impl<P> NoneReduced<P> for () {}
+impl<P> NoneReduced<P> for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// The further dims of a batch: examples do not depend on one another, so the gradient of each is part of that of their sum.
 #[diagnostic::do_not_recommend]
-impl<B: Dims, P: OfEach<B>> NoneReduced<P> for (Rest<B>,) {}
+impl<B: Dims, P: OfEach<B>> NoneReduced<P> for (Rest<B>,) {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// The element types of losses: floats.
 #[diagnostic::on_unimplemented(
     message = "a loss of type `{Self}` has no gradient",
     label = "only floats have gradients: cast integers before computing with them, `.cast::<f32>()`; indices, as of `argmax`, and counts have none"
 )]
-pub trait LossElem: Real {}
+pub trait LossElem: Real {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 #[diagnostic::do_not_recommend]
-impl<T: Real> LossElem for T {}
+impl<T: Real> LossElem for T {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}

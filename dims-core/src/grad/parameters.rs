@@ -356,6 +356,8 @@ pub trait Visitor<const M: usize, const N: usize> {
     note = "if it is a struct with tensors to be learned, or has one in it, write `#[derive(Parameters)]` before that struct"
 )]
 pub trait ParameterField: Sized {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// [`Parameters::walk`] of a field of this name.
     fn walk_field<const N: usize, W: Walk<N>>(
         of: [&Self; N],
@@ -376,6 +378,7 @@ pub trait ParameterField: Sized {
 
 #[diagnostic::do_not_recommend]
 impl<P: Parameters> ParameterField for P {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     #[inline]
     fn walk_field<const N: usize, W: Walk<N>>(
         of: [&Self; N],

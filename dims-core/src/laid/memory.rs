@@ -74,6 +74,8 @@ pub trait Memory: Sized {
 )]
 pub trait Writable: Memory {
     #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    #[doc(hidden)]
     fn elements_mut<S: Dims>(tensor: &mut Self::Tensor<S>) -> &mut [Self::Elem];
 }
 
@@ -120,6 +122,7 @@ impl<T: Element> Memory for Vec<T> {
 
 #[diagnostic::do_not_recommend]
 impl<T: Element> Writable for Vec<T> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     #[inline]
     fn elements_mut<S: Dims>(tensor: &mut Evaluated<T, S>) -> &mut [T] {
         tensor.all_mut()
@@ -169,6 +172,7 @@ slices! {
 
 #[diagnostic::do_not_recommend]
 impl<T: Element> Writable for &mut [T] {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     #[inline]
     fn elements_mut<S: Dims>(tensor: &mut Self::Tensor<S>) -> &mut [T] {
         tensor.data
@@ -200,7 +204,9 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Lent<M, S> {
 /// No positional axes.
 const NO_AXES: <Rank0 as Rank>::Axes = [];
 
-impl<T: Element, M: Deref<Target = [T]>, S: Dims> Packable for Lent<M, S> {}
+impl<T: Element, M: Deref<Target = [T]>, S: Dims> Packable for Lent<M, S> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
@@ -286,5 +292,6 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Leaf<T, S, Rank0> for Lent<M, 
 }
 
 impl<D: MaybeDim, M, S: Dims<List: Remove<D, Out: RemovalStep>>> Gives<D> for Lent<M, S> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Found = Found<D, S>;
 }

@@ -154,11 +154,18 @@ pub trait Lay: Computable<Rank = Rank0> {
     message = "the layout `{D}` lacks the dims `{Self}` of the tensor",
     label = "a layout names all dims"
 )]
-pub trait LaidWhole<D>: Dims {}
+pub trait LaidWhole<D>: Dims {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 #[diagnostic::do_not_recommend]
-impl<D> LaidWhole<D> for () {}
+impl<D> LaidWhole<D> for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 #[diagnostic::do_not_recommend]
-impl<D> LaidWhole<D> for (Rest<()>,) {}
+impl<D> LaidWhole<D> for (Rest<()>,) {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 impl<A: Computable<Rank = Rank0>> Lay for A {}
 

@@ -14,7 +14,8 @@ use crate::set::Bool;
 use crate::set::list::{List, NestedPairs};
 use crate::set::ordered::{DividesInto, MergesIn, Minus, NamedTwice, NamesSome, Shares};
 use crate::set::rename::NotYetBound;
-use crate::set::{Bound, Dims, NamedOnce, NoDim, SetOf, True};
+use crate::set::{Bound, Dims, NamedOnce, NoDim, SetOf};
+use crate::types::condition::condition;
 use kernels::scalar::Element;
 
 impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
@@ -99,25 +100,31 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
 pub type Divided<L, W, P> = <DividedList<L, W, P> as List>::Tuple;
 
 /// Dims that lie side by side in the layout `L`, in this order.
-pub trait Neighbours<L>: DimList {}
+pub trait Neighbours<L>: DimList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 impl<P, L> Neighbours<L> for P
 where
     P: DimList<Brands: NestedPairs<IsEmpty: NamesSome<P>>>,
     L: Dims<List: MergesIn<P::Brands, Rest<()>, Holds: SideBySide<P, L>>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The condition that the dims `P` lie side by side in `L`.
-#[diagnostic::on_unimplemented(
-    message = "`{P}` are not neighbours, in this order, in the layout `{L}`",
-    label = "only axes that lie side by side can be flattened without moving elements"
-)]
-pub trait SideBySide<P, L> {}
-#[diagnostic::do_not_recommend]
-impl<P, L> SideBySide<P, L> for True {}
+condition! {
+    /// The condition that the dims `P` lie side by side in `L`.
+    #[diagnostic::on_unimplemented(
+        message = "`{P}` are not neighbours, in this order, in the layout `{L}`",
+        label = "only axes that lie side by side can be flattened without moving elements"
+    )]
+    pub trait SideBySide<P, L> for True;
+}
 
 /// A dim that can be made of the neighbours `P` in the layout `L`: no other axis has its name.
 pub trait UnionOf<P, L>: DimRef {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The order `L` with this dim in their place.
     type Axes: SetOf + Dims;
 }
@@ -129,6 +136,7 @@ where
     <ListOf<L> as Minus<P::Brands>>::Out: Shares<(W::Brand, ())>,
     NoDim<TakenBeside<L, P, (W::Brand, ())>>: NotYetBound<TakenBeside<L, P, (W::Brand, ())>, L>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Axes = <<ListOf<L> as MergesIn<P::Brands, W::Brand>>::Out as List>::Tuple;
 }
 
@@ -136,7 +144,10 @@ where
 type TakenBeside<L, P, B> = <<ListOf<L> as Minus<<P as DimList>::Brands>>::Out as Shares<B>>::Found;
 
 /// Dims, each named once, that no axis of `L` besides `W` is.
-pub trait NewInPlaceOf<W, L>: DimList {}
+pub trait NewInPlaceOf<W, L>: DimList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 impl<P, W, L> NewInPlaceOf<W, L> for P
 where
     P: DimList<Brands: NestedPairs<IsEmpty: NamesSome<P>>>,
@@ -149,17 +160,22 @@ where
     <NoDim<NamedTwice<P>> as Bool>::Implies<NoDim<TakenBeside<L, W, P::Brands>>>:
         NotYetBound<TakenBeside<L, W, P::Brands>, L>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 /// The axes of [`Divided`], as nested pairs.
 type DividedList<L, W, P> = <ListOf<L> as DividesInto<<W as DimRef>::Brand, <P as DimList>::Brands>>::Out;
 
 /// A dim of the layout `L`.
-pub trait AxisOf<L, P>: DimRef {}
+pub trait AxisOf<L, P>: DimRef {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 impl<W, L, P> AxisOf<L, P> for W
 where
     W: DimRef,
     P: DimList,
     L: Dims<List: DividesInto<W::Brand, P::Brands, Holds: Bound<W::Brand, L>>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }

@@ -14,10 +14,11 @@ use crate::set::Bool;
 use crate::set::list::List;
 use crate::set::ordered::Shares;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll, Twice};
-use crate::set::{Dims, DimsOfBoth, NamedOnce, NoDim, True, Union};
+use crate::set::{Dims, DimsOfBoth, NamedOnce, NoDim, Union};
 use crate::storage::Evaluated;
 use crate::storage::unchecked::{attend, lowered_scores};
 use crate::tensor::{AsTensor, Computable};
+use crate::types::condition::condition;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use kernels::attention::{Change, LoweredScores, Work};
@@ -51,9 +52,14 @@ type Weighed<S, V> = <S as Union<<V as AsTensor>::Dims>>::Out;
     message = "a mask with dims `{M}` does not fit scores with dims `{Self}`",
     label = "the mask has dims that the scores do not have"
 )]
-pub trait MaskedBy<M>: Dims {}
+pub trait MaskedBy<M>: Dims {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 #[diagnostic::do_not_recommend]
-impl<S: Dims + Union<M, Out = S>, M: Dims> MaskedBy<M> for S {}
+impl<S: Dims + Union<M, Out = S>, M: Dims> MaskedBy<M> for S {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// Dims, one or a tuple of them, over which an attention runs: keys with the dims `K` and values with the dims `V` have them, and queries with the
 /// dims `Q` do not. `U` are the dims of weights and values together, and `Others` those of `U` that are not named, which rustc infers.
@@ -62,7 +68,10 @@ impl<S: Dims + Union<M, Out = S>, M: Dims> MaskedBy<M> for S {}
     label = "a dim of the keys and values, or a tuple of such dims, is expected here",
     note = "a declared dim is passed by its name, `Batch`; a local one too, after `dims!(i);`"
 )]
-pub trait AttendedDims<Q: Dims, K: Dims, V: Dims, U: Dims, Others: Dims>: DimList {}
+pub trait AttendedDims<Q: Dims, K: Dims, V: Dims, U: Dims, Others: Dims>: DimList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 impl<Q: Dims, K: Dims, V: Dims, U: Dims, Others: Dims, D: DimList> AttendedDims<Q, K, V, U, Others> for D
 where
@@ -76,6 +85,7 @@ where
     NoDim<NotInValues<K, V, D>>: HeldBy<NotInValues<K, V, D>, V>,
     NoDim<InQueries<Q, K, V, U, D>>: NotQueried<InQueries<Q, K, V, U, D>, Q>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 /// The first of the dims `D` that the values lack, if the keys have them all.
@@ -88,28 +98,26 @@ type InQueries<Q, K, V, U, D> =
         NoDim<Twice<U, <D as DimList>::Brands>>,
     > as Bool>::OrNothing<<<Q as Dims>::List as Shares<<D as DimList>::Brands>>::Found>;
 
-/// `D` is one of the dims `S` of the keys or of the values.
-#[diagnostic::on_unimplemented(
-    message = "dimension `{D}` is not bound in the tensor with dims `{S}`",
-    label = "the keys and the values must have `{D}`, over which attention runs"
-)]
-pub trait HeldBy<D, S> {
-    /// `X`, if the condition holds.
-    type Then<X>;
-}
-#[diagnostic::do_not_recommend]
-impl<D, S> HeldBy<D, S> for True {
-    type Then<X> = X;
+condition! {
+    /// `D` is one of the dims `S` of the keys or of the values.
+    #[diagnostic::on_unimplemented(
+        message = "dimension `{D}` is not bound in the tensor with dims `{S}`",
+        label = "the keys and the values must have `{D}`, over which attention runs"
+    )]
+    pub trait HeldBy<D, S> for True {
+        /// `X`, if the condition holds.
+        type Then<X>;
+    }
 }
 
-/// `D` is none of the dims `S` of the queries.
-#[diagnostic::on_unimplemented(
-    message = "dimension `{D}` is bound in the queries with dims `{S}`, too",
-    label = "a query attends to all of `{D}`: rename it in the keys and values, `keys.rename({D}, ..)`"
-)]
-pub trait NotQueried<D, S> {}
-#[diagnostic::do_not_recommend]
-impl<D, S> NotQueried<D, S> for True {}
+condition! {
+    /// `D` is none of the dims `S` of the queries.
+    #[diagnostic::on_unimplemented(
+        message = "dimension `{D}` is bound in the queries with dims `{S}`, too",
+        label = "a query attends to all of `{D}`: rename it in the keys and values, `keys.rename({D}, ..)`"
+    )]
+    pub trait NotQueried<D, S> for True;
+}
 
 /// What changes scores of `T` before their softmax: which of them count, and what is added to them.
 ///

@@ -26,9 +26,14 @@ use kernels::scalar::Ordered;
     message = "dims `{Self}` are left over: how many elements there are may differ along them",
     label = "a result of unknown size needs all dims of the tensor named here"
 )]
-pub trait AllNamed: Dims {}
+pub trait AllNamed: Dims {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 #[diagnostic::do_not_recommend]
-impl AllNamed for () {}
+impl AllNamed for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// The dim gets its size here, so it must not have one yet.
 fn grown<B: Brand>(dim: &Dim<B>, size: usize) -> Result<(), DimError> {

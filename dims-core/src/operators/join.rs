@@ -14,10 +14,11 @@ use crate::restructure::{Remapped, whole};
 use crate::role::KeepsRole;
 use crate::set::remove::{Found, RemovalStep, Remove};
 use crate::set::rename::PartOf;
-use crate::set::{Dims, DimsOf, Keys, NoDim, True, Union};
+use crate::set::{Dims, DimsOf, Keys, NoDim, Union};
 use crate::size::Resizable;
 use crate::storage::Evaluated;
 use crate::tensor::{AsTensor, Computable, NamedOf};
+use crate::types::condition::condition;
 use alloc::string::String;
 use core::marker::PhantomData;
 use kernels::memory::allocate::InParts;
@@ -374,22 +375,26 @@ pub type Stacked<A, D> =
 /// The set `S` with the dim `D`.
 type Gaining<S, D> = <S as Union<(<D as DimRef>::Brand,)>>::Out;
 
-/// The dim to stack along is not in the set `S`; `D` is that dim if it is, or [`Nothing`](crate::set::Nothing).
-#[diagnostic::on_unimplemented(
-    message = "dimension `{D}` is already bound in tensors with dims `{S}`",
-    label = "`stack` takes a new dim; along one that the parts have, `concat` joins them"
-)]
-pub trait Stackable<D, S> {}
-#[diagnostic::do_not_recommend]
-impl<D, S> Stackable<D, S> for True {}
+condition! {
+    /// The dim to stack along is not in the set `S`; `D` is that dim if it is, or [`Nothing`](crate::set::Nothing).
+    #[diagnostic::on_unimplemented(
+        message = "dimension `{D}` is already bound in tensors with dims `{S}`",
+        label = "`stack` takes a new dim; along one that the parts have, `concat` joins them"
+    )]
+    pub trait Stackable<D, S> for True;
+}
 
 /// A dim that the set `S` does not have.
-pub trait NewDim<S: Dims>: DimRef {}
+pub trait NewDim<S: Dims>: DimRef {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 impl<S: Dims, D: DimRef> NewDim<S> for D
 where
     S::List: Remove<D::Brand, Out: RemovalStep>,
     NoDim<Found<D::Brand, S>>: Stackable<Found<D::Brand, S>, S>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 /// The parts along the new dim `dim`, which gets as many elements as there are parts; all sizes must agree. Parts are as for [`concat()`].

@@ -70,10 +70,15 @@ pub type Triangle<'a, O, A, I, J> = Named<
     label = "expected a tensor of `{T}`",
     note = "tensors of different element types do not mix: convert one with `.cast::<{T}>()`"
 )]
-pub trait Operable<T>: Computable<Elem = T> {}
+pub trait Operable<T>: Computable<Elem = T> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 #[diagnostic::do_not_recommend]
-impl<T, A: Computable<Elem = T>> Operable<T> for A {}
+impl<T, A: Computable<Elem = T>> Operable<T> for A {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// Operations on matrices and vectors, whose axes are dims.
 ///

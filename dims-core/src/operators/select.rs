@@ -74,10 +74,15 @@ pub type MaskedFill<A, M> = Named<
     message = "the elements of `{Self}` cannot be indices",
     label = "expected a tensor of integers: floats are converted by `.cast::<usize>()`, an array is bound, `ids.at(i)`"
 )]
-pub trait Indices: Computable<Elem: IndexInt> {}
+pub trait Indices: Computable<Elem: IndexInt> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 #[diagnostic::do_not_recommend]
-impl<A: Computable<Elem: IndexInt>> Indices for A {}
+impl<A: Computable<Elem: IndexInt>> Indices for A {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// Operations that select by the values of a tensor of integers or `bool`s.
 #[expect(clippy::wrong_self_convention, reason = "`from_end` counts from there, and converts nothing")]
@@ -359,7 +364,7 @@ where
     let parts = match traced {
         None => record::PlacedParts::new(),
         Some(_) => {
-            let along = AxisList::of(I::Dims::KEYS, V::KEYS);
+            let along = const { &AxisList::of(I::Dims::KEYS, V::KEYS) };
             let indices = computed::<V, Rank0, _>(&index.expr, &shape, along.as_slice())?;
             let offsets =
                 indices.into_iter().map(|index| index.to_isize().wrapping_mul(target.stride)).collect();

@@ -28,13 +28,30 @@ impl AxisList {
     }
 
     /// Where the dims of `keys` stand among those of `all`.
+    ///
+    /// Plans read elements along these axes, so each may be there once. The types say so, too; here it is checked where it is trusted.
+    ///
+    /// # Panics
+    ///
+    /// If a dim is named twice, or is not among `all`. (In a constant: rustc reports an error.)
     pub const fn of(keys: &Keys, all: &Keys) -> Self {
         let positions = keys.positions_in(all);
         let mut list = Self::EMPTY;
         while list.len < keys.as_slice().len() {
-            list = list.with(positions[list.len]);
+            let axis = positions[list.len];
+            assert!(!list.has(axis), "each dim is named once");
+            list = list.with(axis);
         }
         list
+    }
+
+    /// Whether `axis` is one of these.
+    const fn has(&self, axis: usize) -> bool {
+        let mut i = 0;
+        while i < self.len && self.axes[i] != axis {
+            i += 1;
+        }
+        i < self.len
     }
 
     /// The loop axes of a tensor with the dims of `keys` and `rank` positional axes, as results lie in memory: the dims in the order of
@@ -87,11 +104,7 @@ impl AxisList {
         let mut list = Self::EMPTY;
         let mut i = 0;
         while i < self.len {
-            let mut j = 0;
-            while j < other.len && other.axes[j] != self.axes[i] {
-                j += 1;
-            }
-            if j == other.len {
+            if !other.has(self.axes[i]) {
                 list = list.with(self.axes[i]);
             }
             i += 1;
@@ -186,5 +199,25 @@ impl Layout {
             }
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::set::DimKey;
+    use std::panic::catch_unwind;
+
+    const fn key(id: u64) -> Keys {
+        Keys::one(DimKey { depth: 0, id, name: "dim", fixed: None, roles: &[] })
+    }
+
+    #[test]
+    fn an_axis_is_listed_once() {
+        let (a, b) = (key(1), key(2));
+        let both = a.join(&b);
+        assert_eq!(AxisList::of(&b.join(&a), &both).as_slice(), [1, 0]);
+        let refused = catch_unwind(|| AxisList::of(&a.join(&a), &both)).expect_err("`a` is named twice");
+        assert_eq!(refused.downcast_ref::<&str>(), Some(&"each dim is named once"));
     }
 }

@@ -86,9 +86,14 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
     message = "a tensor with dims `{O}` cannot be assigned to one with dims `{Self}`",
     label = "this has dims that the place does not have; reduce them first, for example with `.sum(..)`"
 )]
-pub trait Covers<O>: Dims {}
+pub trait Covers<O>: Dims {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 #[diagnostic::do_not_recommend]
-impl<S: Dims + Union<O, Out = S>, O: Dims> Covers<O> for S {}
+impl<S: Dims + Union<O, Out = S>, O: Dims> Covers<O> for S {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// The assigned tensor has no more positional axes than the place: the value broadcasts to the place, not the other way round.
 #[diagnostic::on_unimplemented(
@@ -96,9 +101,14 @@ impl<S: Dims + Union<O, Out = S>, O: Dims> Covers<O> for S {}
     label = "the assigned tensor has more positional axes than the place",
     note = "bind or reduce them first"
 )]
-pub trait CoversAxes<O>: Rank {}
+pub trait CoversAxes<O>: Rank {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 #[diagnostic::do_not_recommend]
-impl<R: Rank<Max<O> = R>, O: Rank> CoversAxes<O> for R {}
+impl<R: Rank<Max<O> = R>, O: Rank> CoversAxes<O> for R {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
     /// Runs `place = op(place, value)` over all dims of the place. That a traced value cannot be written there is an error, which calls this `name`.
@@ -297,9 +307,14 @@ assign_operators! {
     message = "the dims `{Self}` are left over",
     label = "name them here, or reduce them first, for example with `.sum(..)`"
 )]
-pub trait NoneLeft: Dims {}
+pub trait NoneLeft: Dims {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 #[diagnostic::do_not_recommend]
-impl NoneLeft for () {}
+impl NoneLeft for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// Writes the elements of a tensor to an existing array.
 pub trait OrderInto: AsTensor {

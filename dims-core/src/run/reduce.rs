@@ -420,7 +420,7 @@ pub trait Reductions: AsTensor {
         tensor.unify(&mut shape)?;
         shape.check_all_given(&dims)?;
         let named = D::KEYS.as_slice().len();
-        let mut order = Order::from_slice(AxisList::of(D::KEYS, Self::Dims::KEYS).as_slice());
+        let mut order = Order::from_slice(const { &AxisList::of(D::KEYS, Self::Dims::KEYS) }.as_slice());
         order.extend(named..named + Self::Rank::N);
         Ok(Named::from_expr(laid_out_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, &order)?))
     }

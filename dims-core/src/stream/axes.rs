@@ -8,8 +8,9 @@ use crate::role::KeepsRole;
 use crate::set::Bool;
 use crate::set::list::List;
 use crate::set::ordered::{DividesInto, NamedTwice, SameBrand, Shares};
-use crate::set::{Dims, NamedOnce, NoDim, True};
+use crate::set::{Dims, NamedOnce, NoDim};
 use crate::size::MaySame;
+use crate::types::condition::condition;
 
 /// Whether the dim `A` is `D`.
 pub(super) type IsData<A, D> = <<A as DimRef>::Brand as SameBrand<D>>::Out;
@@ -18,32 +19,39 @@ pub(super) type IsData<A, D> = <<A as DimRef>::Brand as SameBrand<D>>::Out;
 pub(super) type Replaced<L, A, B> = <<L as Dims>::List as DividesInto<<A as DimRef>::Brand, B>>::Out;
 
 /// One of the axes `L` of a stream.
-pub trait StreamAxis<L>: DimRef {}
-impl<A: DimRef, L: Dims> StreamAxis<L> for A where
-    L::List: DividesInto<A::Brand, (), Holds: IsAxis<A::Brand, L>>
+pub trait StreamAxis<L>: DimRef {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+impl<A: DimRef, L: Dims> StreamAxis<L> for A
+where
+    L::List: DividesInto<A::Brand, (), Holds: IsAxis<A::Brand, L>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The condition that `D` is one of the axes `L` of a stream.
-#[diagnostic::on_unimplemented(
-    message = "dimension `{D}` is not an axis of a stream of `{L}`",
-    label = "`{D}` is not an axis of this stream"
-)]
-pub trait IsAxis<D, L> {}
-#[diagnostic::do_not_recommend]
-impl<D, L> IsAxis<D, L> for True {}
+condition! {
+    /// The condition that `D` is one of the axes `L` of a stream.
+    #[diagnostic::on_unimplemented(
+        message = "dimension `{D}` is not an axis of a stream of `{L}`",
+        label = "`{D}` is not an axis of this stream"
+    )]
+    pub trait IsAxis<D, L> for True;
+}
 
-/// No brand among the new ones is one of the axes `L`; `D` is the first that is, or [`Nothing`](crate::set::Nothing).
-#[diagnostic::on_unimplemented(
-    message = "dimension `{D}` is already an axis of a stream of `{L}`",
-    label = "a dim that is no axis yet is expected here"
-)]
-pub trait NotYetAxis<D, L> {}
-#[diagnostic::do_not_recommend]
-impl<D, L> NotYetAxis<D, L> for True {}
+condition! {
+    /// No brand among the new ones is one of the axes `L`; `D` is the first that is, or [`Nothing`](crate::set::Nothing).
+    #[diagnostic::on_unimplemented(
+        message = "dimension `{D}` is already an axis of a stream of `{L}`",
+        label = "a dim that is no axis yet is expected here"
+    )]
+    pub trait NotYetAxis<D, L> for True;
+}
 
 /// Dims that can stand in the place of the dim `A` among the axes `L`: none of them is one of the others.
 pub trait InPlaceOf<A, L>: DimList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The axes afterwards.
     type Axes: Dims;
 }
@@ -59,6 +67,7 @@ where
     AxisImplies<L, A, <NoDim<NamedTwice<P>> as Bool>::Implies<NoDim<AxisBeside<L, A, P>>>>:
         NotYetAxis<AxisBeside<L, A, P>, L>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Axes = <Replaced<L, A, P::Brands> as List>::Tuple;
 }
 
@@ -71,6 +80,8 @@ type AxisBeside<L, A, P> = <Replaced<L, A, ()> as Shares<<P as DimList>::Brands>
 
 /// A dim that can stand in the place of the dim `A` among the axes `L` of a stream along `D`, as its data dimension if `A` is that.
 pub trait TakesPlaceOf<A, L, D>: DimRef {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The axes afterwards.
     type Axes: Dims;
     /// The data dimension afterwards.
@@ -82,12 +93,16 @@ where
     A: DimRef<Brand: SameBrand<D>>,
     D: Brand,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Axes = <N as InPlaceOf<A, L>>::Axes;
     type Data = <IsData<A, D> as Bool>::Pick<N::Brand, D>;
 }
 
 /// A dim that is no axis of a stream of `L` yet.
-pub trait NoAxisYet<L>: DimRef {}
+pub trait NoAxisYet<L>: DimRef {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 impl<N, L> NoAxisYet<L> for N
 where
     N: DimRef,
@@ -95,11 +110,14 @@ where
     NoDim<<L::List as Shares<(N::Brand, ())>>::Found>:
         NotYetAxis<<L::List as Shares<(N::Brand, ())>>::Found, L>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 /// The axes `L` with a new one beside the dim `A`. That `A` is one of them and the new one is not is asked elsewhere, as rustc works out the
 /// type of a result even where it has reported the mistake.
 pub trait Beside<A, L>: DimRef {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The axes with the new one in front of `A`.
     type Before: Dims;
     /// The axes with the new one behind `A`.
@@ -114,16 +132,27 @@ where
                   + DividesInto<A::Brand, (A::Brand, (N::Brand, ()))>,
     >,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Before = <Replaced<L, A, (N::Brand, (A::Brand, ()))> as List>::Tuple;
     type Behind = <Replaced<L, A, (A::Brand, (N::Brand, ()))> as List>::Tuple;
 }
 
 /// A dim that can have one element.
-pub trait UnitDim: DimRef {}
-impl<N> UnitDim for N where N: DimRef<Brand: Brand<Num: MaySame<typenum::U1, Out: HoldsOne<N::Brand>>>> {}
+pub trait UnitDim: DimRef {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+impl<N> UnitDim for N
+where
+    N: DimRef<Brand: Brand<Num: MaySame<typenum::U1, Out: HoldsOne<N::Brand>>>>,
+{
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// A dim of one element that can stand in the place of the dim `A`, as [`TakesPlaceOf`], and means what that does.
 pub trait KeptAs<A, L, D>: DimRef {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The axes afterwards.
     type Axes: Dims;
     /// The data dimension afterwards.
@@ -135,15 +164,16 @@ where
         + KeepsRole<A>
         + DimRef<Brand: Brand<Num: MaySame<typenum::U1, Out: HoldsOne<N::Brand>>>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Axes = <N as TakesPlaceOf<A, L, D>>::Axes;
     type Data = <N as TakesPlaceOf<A, L, D>>::Data;
 }
 
-/// The condition that `D` can have one element.
-#[diagnostic::on_unimplemented(
-    message = "`{D}` has a static size other than 1, but an axis of one element is meant here",
-    label = "a dim of one element, such as `One = 1`, or one without a static size is expected here"
-)]
-pub trait HoldsOne<D> {}
-#[diagnostic::do_not_recommend]
-impl<D> HoldsOne<D> for True {}
+condition! {
+    /// The condition that `D` can have one element.
+    #[diagnostic::on_unimplemented(
+        message = "`{D}` has a static size other than 1, but an axis of one element is meant here",
+        label = "a dim of one element, such as `One = 1`, or one without a static size is expected here"
+    )]
+    pub trait HoldsOne<D> for True;
+}

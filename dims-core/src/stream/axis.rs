@@ -186,10 +186,14 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
 }
 
 /// A dim that can be another name of the dim `A`: their static sizes do not differ.
-pub trait NameOfAxis<A>: DimRef {}
+pub trait NameOfAxis<A>: DimRef {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 impl<N, A> NameOfAxis<A> for N
 where
     N: DimRef,
     A: DimRef<Brand: Brand<Size: SameSize<<N::Brand as Brand>::Size, A::Brand, N::Brand>>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }

@@ -18,6 +18,7 @@ use crate::set::ordered::{DividesInto, Minus, SameBrand};
 use crate::set::{Dims, False, SetOf, True};
 use crate::storage::View;
 use crate::tensor::AsTensor;
+use crate::types::condition::condition;
 use core::marker::PhantomData;
 use kernels::ops;
 use kernels::scalar::{Element, Num};
@@ -179,6 +180,8 @@ impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
     note = "two streams are contracted with dynamic weights: `x.allow_dynamic_weights().contract(&y, dim)`"
 )]
 pub trait StreamConstant<T>: Multiplier<T> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// [`ConstantOf`] its dims, without dynamic weights.
     type Given;
 }
@@ -213,6 +216,7 @@ macro_rules! constants {
     ($([$($params:tt)*] $constant:ty, $set:ty;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl<$($params)*> StreamConstant<T> for $constant {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Given = ConstantOf<$set, False>;
         }
 
@@ -266,6 +270,8 @@ type OneOwn<W, L> = <OwnDims<W, L> as NestedPairs>::IsOne;
 
 /// A dim of a stream of `L` along `D` that it can be contracted along with `K`: with a constant of `W` for [`ConstantOf<W, _>`](ConstantOf), and so on.
 pub trait ContractedBy<L, D, K>: DimRef {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The axes afterwards.
     type Axes: Dims;
     /// The data dimension afterwards.
@@ -292,6 +298,7 @@ where
     <<InBoth<L, W, J> as Bool>::And<IsData<J, D>> as Bool>::Implies<OneOwn<W, L>>: ReplacesData<W, L>,
     (J::Brand, Replaced<L, J, OwnDims<W, L>>): List,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Axes = <Replaced<L, J, OwnDims<W, L>> as List>::Tuple;
     type Data = <IsData<J, D> as Bool>::Pick<<OwnDims<W, L> as NestedPairs>::OnlyOr<D>, D>;
     type Loops = <(J::Brand, Replaced<L, J, OwnDims<W, L>>) as List>::Tuple;
@@ -311,6 +318,7 @@ where
         DataOfOneSide<J::Brand, D, E>,
     (J::Brand, Replaced<L, J, OwnDims<M, L>>): List,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Axes = <Replaced<L, J, OwnDims<M, L>> as List>::Tuple;
     type Data = <IsData<J, D> as Bool>::Pick<E, D>;
     type Loops = <(J::Brand, Replaced<L, J, OwnDims<M, L>>) as List>::Tuple;
@@ -322,39 +330,39 @@ type InBoth<L, W, J> = <<<L as Dims>::List as DividesInto<<J as DimRef>::Brand, 
     <<W as Dims>::List as DividesInto<<J as DimRef>::Brand, ()>>::Holds,
 >;
 
-/// The condition that a constant of `W` has the dim `J`.
-#[diagnostic::on_unimplemented(
-    message = "a constant of `{W}` does not have the dim `{J}`",
-    label = "what is contracted is a dim of both"
-)]
-pub trait InConstant<J, W> {}
-#[diagnostic::do_not_recommend]
-impl<J, W> InConstant<J, W> for True {}
+condition! {
+    /// The condition that a constant of `W` has the dim `J`.
+    #[diagnostic::on_unimplemented(
+        message = "a constant of `{W}` does not have the dim `{J}`",
+        label = "what is contracted is a dim of both"
+    )]
+    pub trait InConstant<J, W> for True;
+}
 
-/// The condition that the dim `J` is the data dimension `D` of a stream of `L`.
-#[diagnostic::on_unimplemented(
-    message = "`{J}` is not the data dimension of this stream of `{L}`, which is `{D}`",
-    label = "contracting another dim needs dynamic weights",
-    note = "they can take longer and more memory; to have them, write `x.allow_dynamic_weights().contract(..)`"
-)]
-pub trait AlongTheData<J, D, L> {}
-#[diagnostic::do_not_recommend]
-impl<J, D, L> AlongTheData<J, D, L> for True {}
+condition! {
+    /// The condition that the dim `J` is the data dimension `D` of a stream of `L`.
+    #[diagnostic::on_unimplemented(
+        message = "`{J}` is not the data dimension of this stream of `{L}`, which is `{D}`",
+        label = "contracting another dim needs dynamic weights",
+        note = "they can take longer and more memory; to have them, write `x.allow_dynamic_weights().contract(..)`"
+    )]
+    pub trait AlongTheData<J, D, L> for True;
+}
 
-/// The condition that the data dimension is not contracted, or that a constant of `W` has one dim to take its place in `L`.
-#[diagnostic::on_unimplemented(
-    message = "a constant of `{W}` has not exactly one dim that this stream of `{L}` has not",
-    label = "one dim of the constant takes the place of the data dimension"
-)]
-pub trait ReplacesData<W, L> {}
-#[diagnostic::do_not_recommend]
-impl<W, L> ReplacesData<W, L> for True {}
+condition! {
+    /// The condition that the data dimension is not contracted, or that a constant of `W` has one dim to take its place in `L`.
+    #[diagnostic::on_unimplemented(
+        message = "a constant of `{W}` has not exactly one dim that this stream of `{L}` has not",
+        label = "one dim of the constant takes the place of the data dimension"
+    )]
+    pub trait ReplacesData<W, L> for True;
+}
 
-/// The condition that `J` is the data dimension of exactly one of two streams, which are `D` and `E`.
-#[diagnostic::on_unimplemented(
-    message = "`{J}` is to be the data dimension of exactly one of two streams; theirs are `{D}` and `{E}`",
-    label = "two streams are contracted along the data dimension of one of them"
-)]
-pub trait DataOfOneSide<J, D, E> {}
-#[diagnostic::do_not_recommend]
-impl<J, D, E> DataOfOneSide<J, D, E> for True {}
+condition! {
+    /// The condition that `J` is the data dimension of exactly one of two streams, which are `D` and `E`.
+    #[diagnostic::on_unimplemented(
+        message = "`{J}` is to be the data dimension of exactly one of two streams; theirs are `{D}` and `{E}`",
+        label = "two streams are contracted along the data dimension of one of them"
+    )]
+    pub trait DataOfOneSide<J, D, E> for True;
+}

@@ -59,6 +59,7 @@
 //! println!("{ledger}");
 //! ```
 
+use crate::types::condition::condition;
 use alloc::string::String;
 use alloc::vec::Vec;
 use kernels::loops::axes::Order;
@@ -98,7 +99,7 @@ use crate::rank::Rank0;
 use crate::set::Bool;
 use crate::set::list::{List, NestedPairs};
 use crate::set::ordered::{DividesInto, NamedTwice, Shares};
-use crate::set::{Dims, DimsOf, NoDim, SetOf, True};
+use crate::set::{Dims, DimsOf, NoDim, SetOf};
 use crate::show::debugged;
 use crate::storage::View;
 use crate::storage::shared::SharedElements;
@@ -363,7 +364,10 @@ pub trait Streamed: Computable<Rank = Rank0> {
 impl<A: Computable<Rank = Rank0>> Streamed for A {}
 
 /// No dims are left: `O` names all that the tensor has.
-pub trait StreamedWhole<O>: Dims {}
+pub trait StreamedWhole<O>: Dims {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 impl<X, O> StreamedWhole<O> for X
 where
     X: Dims,
@@ -372,19 +376,22 @@ where
     // Where a dim is named twice, that alone is to be said.
     <NoDim<NamedTwice<O>> as Bool>::Implies<<X::List as NestedPairs>::IsEmpty>: NamesAll<X, O>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The condition that the axes `O` are all dims of a tensor: `X`, which are left, are none.
-#[diagnostic::on_unimplemented(
-    message = "the axes `{O}` lack the dims `{X}` of the tensor",
-    label = "a stream names all its axes"
-)]
-pub trait NamesAll<X, O> {}
-#[diagnostic::do_not_recommend]
-impl<X, O> NamesAll<X, O> for True {}
+condition! {
+    /// The condition that the axes `O` are all dims of a tensor: `X`, which are left, are none.
+    #[diagnostic::on_unimplemented(
+        message = "the axes `{O}` lack the dims `{X}` of the tensor",
+        label = "a stream names all its axes"
+    )]
+    pub trait NamesAll<X, O> for True;
+}
 
 /// One of the dims `O`, along which a stream flows.
 pub trait DataOf<O>: DimRef {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The dims as a tuple, in their order.
     type Axes: Dims;
 }
@@ -394,14 +401,15 @@ where
     O: DimList<Brands: List>,
     O::Brands: DividesInto<A::Brand, (), Holds: OneOfAxes<A::Brand, O>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Axes = <O::Brands as List>::Tuple;
 }
 
-/// The condition that `D` is one of the axes `O`.
-#[diagnostic::on_unimplemented(
-    message = "the data dimension `{D}` is not one of the axes `{O}`",
-    label = "a stream flows along one of its axes"
-)]
-pub trait OneOfAxes<D, O> {}
-#[diagnostic::do_not_recommend]
-impl<D, O> OneOfAxes<D, O> for True {}
+condition! {
+    /// The condition that `D` is one of the axes `O`.
+    #[diagnostic::on_unimplemented(
+        message = "the data dimension `{D}` is not one of the axes `{O}`",
+        label = "a stream flows along one of its axes"
+    )]
+    pub trait OneOfAxes<D, O> for True;
+}

@@ -90,9 +90,14 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     label = "this function is not pointwise",
     note = "what it takes besides the stream can be numbers and tensors without dims; what has dims goes through methods of the stream, `x + &bias`"
 )]
-pub trait AllAxes<A> {}
+pub trait AllAxes<A> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 #[diagnostic::do_not_recommend]
-impl<A: Dims> AllAxes<A> for A {}
+impl<A: Dims> AllAxes<A> for A {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// What can stand on the right of a pointwise operation with a stream of `T` with the axes `L` along `D`: a stream like it, or a reference to
 /// one; a single `T`; a constant, which is a tensor whose dims are among the axes. A single value or a constant can stand on the left as well.
@@ -157,9 +162,14 @@ impl<T: Element, L, D> StreamOperand<T, L, D> for T {
 ///
 /// (This is a bound on the axes. In `x * y` of tensors rustc tries the impls of streams before it knows the type of `y`; a bound on axes that are unknown
 /// ends there. A bound on `S` would be followed through all its dims, at each operator of a program without any stream.)
-pub trait AxesFor<S>: Dims {}
+pub trait AxesFor<S>: Dims {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 #[diagnostic::do_not_recommend]
-impl<L: Dims, S: Dims<List: Minus<L::List, Out = ()>>> AxesFor<S> for L {}
+impl<L: Dims, S: Dims<List: Minus<L::List, Out = ()>>> AxesFor<S> for L {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 macro_rules! constants {
     ($([$($params:tt)*] $tensor:ty, $set:ty, $constant:ty;)*) => {$(
@@ -469,6 +479,7 @@ macro_rules! on_the_right {
         impl<$($lifetime)* O: BinaryOp<$t, $t, Out = $t>, S: Dims, E: Expr<Elem = $t>, L: AxesFor<S>, D: Brand>
             LeftOf<O, $t, S, Rank0, $stream> for E
         {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Out = Stream<$t, L, D>;
 
             #[track_caller]

@@ -9,9 +9,10 @@ use crate::error::{DimError, unwrap};
 use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::reduce::{Empty, combined};
+use crate::set::Dims;
 use crate::set::list::List;
 use crate::set::ordered::{DividesInto, SameBrand};
-use crate::set::{Dims, False};
+use crate::types::condition::condition;
 use core::marker::PhantomData;
 use kernels::loops::axes::Sizes;
 use kernels::reduce::Reducer;
@@ -20,6 +21,8 @@ use kernels::scalar::{Analytic, Element, Num, Ordered, Real};
 
 /// A dim of a stream of `L` along `D` that can be reduced away: any but the data dimension.
 pub trait ReducedAway<L, D>: DimRef {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The axes that are left.
     type Left: Dims;
 }
@@ -28,18 +31,19 @@ where
     A: DimRef<Brand: SameBrand<D, Out: NotTheDataDim<D, L>>>,
     L: Dims<List: DividesInto<A::Brand, (), Holds: IsAxis<A::Brand, L>>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Left = <Replaced<L, A, ()> as List>::Tuple;
 }
 
-/// The condition that a dim is not the data dimension `D` of a stream of `L`.
-#[diagnostic::on_unimplemented(
-    message = "`{D}` is the data dimension of this stream of `{L}`, and cannot be reduced away",
-    label = "a reduction along the data dimension keeps it, with one element",
-    note = "name what it becomes: `dims! {{ pub struct One = 1; }}`, and `x.sum_keepdim({D}, One)` instead of `x.sum({D})`"
-)]
-pub trait NotTheDataDim<D, L> {}
-#[diagnostic::do_not_recommend]
-impl<D, L> NotTheDataDim<D, L> for False {}
+condition! {
+    /// The condition that a dim is not the data dimension `D` of a stream of `L`.
+    #[diagnostic::on_unimplemented(
+        message = "`{D}` is the data dimension of this stream of `{L}`, and cannot be reduced away",
+        label = "a reduction along the data dimension keeps it, with one element",
+        note = "name what it becomes: `dims! {{ pub struct One = 1; }}`, and `x.sum_keepdim({D}, One)` instead of `x.sum({D})`"
+    )]
+    pub trait NotTheDataDim<D, L> for False;
+}
 
 macro_rules! reductions {
     ($($(#[$doc:meta])* $name:ident $try_name:ident $keep:ident $try_keep:ident [$($bound:tt)*] $reducer:expr, $empty:expr;)*) => {

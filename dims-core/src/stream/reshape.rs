@@ -18,9 +18,10 @@ use crate::role::{RolesFlatten, RolesKept, RolesUnflatten};
 use crate::set::Bool;
 use crate::set::list::{List, NestedPairs};
 use crate::set::ordered::{DividesInto, MergesIn, Minus, NamedTwice, NamesSome, SameBrand, Shares};
-use crate::set::{Dims, NamedOnce, NoDim, True};
+use crate::set::{Dims, NamedOnce, NoDim};
 use crate::size::{MaySame, ProductOf, VolumeOf};
 use crate::storage::shared::{SharedElements, contiguous};
+use crate::types::condition::condition;
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -236,6 +237,8 @@ fn tuple<P: DimList>() -> String {
 
 /// Dims that an axis `W` of a stream of `L` along `D` can be unflattened into.
 pub trait PartsOfAxis<W, L, D>: DimList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The axes afterwards.
     type Axes: Dims;
     /// The data dimension afterwards.
@@ -248,12 +251,16 @@ where
     D: Brand,
     <P::Brands as NestedPairs>::LastOr<D>: Brand,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Axes = <P as InPlaceOf<W, L>>::Axes;
     type Data = <IsData<W, D> as Bool>::Pick<<P::Brands as NestedPairs>::LastOr<D>, D>;
 }
 
 /// Neighbours among the axes `L` of a stream along `D` that can be flattened: the data dimension is the last of them, or not among them.
-pub trait UnitesIn<L, D>: DimList {}
+pub trait UnitesIn<L, D>: DimList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 impl<P, L, D> UnitesIn<L, D> for P
 where
     P: DimList<Brands: NestedPairs<IsEmpty: NamesSome<P>> + DividesInto<D, (), Behind: NestedPairs>>,
@@ -262,6 +269,7 @@ where
     <Flattening<P, L> as Bool>::Implies<<HasData<P, D> as Bool>::Implies<NoneBehind<P, D>>>:
         StrideStays<P, L, D>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 /// The condition that the dims `P` are neighbours among the axes `L`.
@@ -273,6 +281,8 @@ type NoneBehind<P, D> = <<<P as DimList>::Brands as DividesInto<D, ()>>::Behind 
 
 /// A dim that can be made of the neighbours `P` among the axes `L` of a stream along `D`: no other axis has its name.
 pub trait UnitedOf<P, L, D>: DimRef {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The axes afterwards.
     type Axes: Dims;
     /// The data dimension afterwards.
@@ -287,6 +297,7 @@ where
     <L::List as Minus<P::Brands>>::Out: Shares<(W::Brand, ())>,
     NoDim<TakenName<L, P, W>>: NotYetAxis<TakenName<L, P, W>, L>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Axes = <<L::List as MergesIn<P::Brands, W::Brand>>::Out as List>::Tuple;
     type Data = <HasData<P, D> as Bool>::Pick<W::Brand, D>;
 }
@@ -295,17 +306,19 @@ where
 type TakenName<L, P, W> =
     <<<L as Dims>::List as Minus<<P as DimList>::Brands>>::Out as Shares<(<W as DimRef>::Brand, ())>>::Found;
 
-/// The condition that the stride of the data dimension `D` stays when `P` are flattened.
-#[diagnostic::on_unimplemented(
-    message = "flattening `{P}` would change the stride of the data dimension `{D}` of `{L}`",
-    label = "the data dimension can only be the last of the dims that are flattened: `[a b! c] -> [a (b * c)!]` has the stride c before, 1 after"
-)]
-pub trait StrideStays<P, L, D> {}
-#[diagnostic::do_not_recommend]
-impl<P, L, D> StrideStays<P, L, D> for True {}
+condition! {
+    /// The condition that the stride of the data dimension `D` stays when `P` are flattened.
+    #[diagnostic::on_unimplemented(
+        message = "flattening `{P}` would change the stride of the data dimension `{D}` of `{L}`",
+        label = "the data dimension can only be the last of the dims that are flattened: `[a b! c] -> [a (b * c)!]` has the stride c before, 1 after"
+    )]
+    pub trait StrideStays<P, L, D> for True;
+}
 
 /// Dims that a stream of `L` along `D` can be reshaped to: one of them has the stride that `D` has.
 pub trait ReshapeOf<L, D>: DimList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The axes afterwards.
     type Axes: Dims;
     /// The data dimension afterwards.
@@ -321,6 +334,7 @@ where
     NoDim<NamedTwice<P>>: NamedOnce<NamedTwice<P>, P>,
     P::Brands: WithStride<StaticStride<L, D>, OtherStride<L, D>, D, Holds: KeepsStride<StreamAxes<P>, L, D>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Axes = StreamAxes<P>;
     type Data = <P::Brands as WithStride<StaticStride<L, D>, OtherStride<L, D>, D>>::Data;
 }
@@ -332,21 +346,21 @@ type StaticStride<L, D> = <<<L as Dims>::List as DividesInto<D, ()>>::Behind as 
 /// The dims behind `D` without a static size.
 type OtherStride<L, D> = <<<L as Dims>::List as DividesInto<D, ()>>::Behind as VolumeOf>::Others;
 
-/// The condition that the static sizes of `P` and `L` multiply to the same.
-#[diagnostic::on_unimplemented(
-    message = "`{P}` and `{L}` do not have the same number of elements",
-    label = "a reshape keeps the number of elements"
-)]
-pub trait SameVolume<P, L> {}
-#[diagnostic::do_not_recommend]
-impl<P, L> SameVolume<P, L> for True {}
+condition! {
+    /// The condition that the static sizes of `P` and `L` multiply to the same.
+    #[diagnostic::on_unimplemented(
+        message = "`{P}` and `{L}` do not have the same number of elements",
+        label = "a reshape keeps the number of elements"
+    )]
+    pub trait SameVolume<P, L> for True;
+}
 
-/// The condition that one of the axes `P` has the stride of the data dimension `D` among the axes `L`.
-#[diagnostic::on_unimplemented(
-    message = "no axis of `{P}` has the stride that the data dimension `{D}` has in `{L}`",
-    label = "a reshape keeps the stride of the data dimension: the product of the sizes behind it",
-    note = "of sizes that are not static, rustc knows those of dims that stay; use `flatten` and `unflatten` for others"
-)]
-pub trait KeepsStride<P, L, D> {}
-#[diagnostic::do_not_recommend]
-impl<P, L, D> KeepsStride<P, L, D> for True {}
+condition! {
+    /// The condition that one of the axes `P` has the stride of the data dimension `D` among the axes `L`.
+    #[diagnostic::on_unimplemented(
+        message = "no axis of `{P}` has the stride that the data dimension `{D}` has in `{L}`",
+        label = "a reshape keeps the stride of the data dimension: the product of the sizes behind it",
+        note = "of sizes that are not static, rustc knows those of dims that stay; use `flatten` and `unflatten` for others"
+    )]
+    pub trait KeepsStride<P, L, D> for True;
+}

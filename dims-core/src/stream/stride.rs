@@ -8,12 +8,15 @@ use crate::size::{MaySame, VolumeOf};
 
 /// The first brand of a list whose stride is the product of the static size `S` and the dims `Q`; `D` if there is none.
 pub trait WithStride<S, Q, D> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// [`True`](crate::set::True) or [`False`].
     type Holds: Bool;
     /// The brand.
     type Data: Brand;
 }
 impl<S, Q, D: Brand> WithStride<S, Q, D> for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Holds = False;
     type Data = D;
 }
@@ -24,6 +27,7 @@ where
     T: VolumeOf<Static: MaySame<S>, Others: Minus<Q>> + WithStride<S, Q, D>,
     Q: Minus<T::Others>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Holds = <HasVolume<T, S, Q> as Bool>::Or<T::Holds>;
     type Data = <HasVolume<T, S, Q> as Bool>::Pick<H, T::Data>;
 }

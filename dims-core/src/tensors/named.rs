@@ -193,10 +193,15 @@ impl<T, S: Dims, R: Rank> Named<T, S, R> {
     message = "the dims `{Self}` are left over, and a shape is that of an array",
     label = "name all dims in `order` for an array; `x.size(d)` is the size along one dim"
 )]
-pub trait AllOrdered {}
+pub trait AllOrdered {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 #[diagnostic::do_not_recommend]
-impl AllOrdered for () {}
+impl AllOrdered for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// Where a dim that the types say is bound stands among the loops.
 #[inline]

@@ -7,7 +7,8 @@ use crate::expr::sized::{NoSize, Without};
 use crate::expr::{Expr, Iota};
 use crate::named::Named;
 use crate::rank::{Rank, Rank0};
-use crate::set::{Dims, NoDim, True};
+use crate::set::{Dims, NoDim};
+use crate::types::condition::condition;
 use core::ops::Deref;
 use kernels::scalar::Element;
 
@@ -62,9 +63,14 @@ impl<E> Deref for BorrowedExpr<'_, E> {
     label = "a tensor is expected here",
     note = "an array becomes a tensor when it is bound to dims, `a.at((i, j))`, and a stream, which has operations of its own, by `x.as_tensor()`"
 )]
-pub trait Computable: AsTensor<Elem: Element, Expr: Expr<Elem = <Self as AsTensor>::Elem>> {}
+pub trait Computable: AsTensor<Elem: Element, Expr: Expr<Elem = <Self as AsTensor>::Elem>> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
-impl<A: AsTensor<Elem: Element, Expr: Expr<Elem = <A as AsTensor>::Elem>>> Computable for A {}
+impl<A: AsTensor<Elem: Element, Expr: Expr<Elem = <A as AsTensor>::Elem>>> Computable for A {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// A tensor that can be computed on its own: each of its dims has a size.
 ///
@@ -83,13 +89,17 @@ impl<A: AsTensor<Elem: Element, Expr: Expr<Elem = <A as AsTensor>::Elem>>> Compu
 /// }
 /// assert_eq!(listed(Seq.of(3).cast::<f32>()), ndarray::array![0.0, 1.0, 2.0]);
 /// ```
-pub trait Evaluable: Computable {}
+pub trait Evaluable: Computable {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 impl<A: Computable> Evaluable for A
 where
     OpenOf<A>: Without<A::Expr>,
     NoDim<Unsized<A>>: SizeKnown<Unsized<A>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 /// The declared dims that are values in an expression, whose sizes other operands must have.
@@ -97,15 +107,14 @@ type OpenOf<A> = <<A as AsTensor>::Expr as Expr>::Open;
 /// The first dim for which there is no size, or [`Nothing`](crate::set::Nothing).
 type Unsized<A> = <OpenOf<A> as Without<<A as AsTensor>::Expr>>::First;
 
-/// The condition that a dim has a size.
-#[diagnostic::on_unimplemented(
-    message = "the dim `{D}` has no size here",
-    label = "write `{D}.of(n)`, or combine it with a tensor that has the dim `{D}`"
-)]
-pub trait SizeKnown<D> {}
-
-#[diagnostic::do_not_recommend]
-impl<D> SizeKnown<D> for True {}
+condition! {
+    /// The condition that a dim has a size.
+    #[diagnostic::on_unimplemented(
+        message = "the dim `{D}` has no size here",
+        label = "write `{D}.of(n)`, or combine it with a tensor that has the dim `{D}`"
+    )]
+    pub trait SizeKnown<D> for True;
+}
 
 /// The tensor, once the sizes that come with `dims` are found to be its own: see [`Of`](crate::dim::Of).
 #[inline(always)]

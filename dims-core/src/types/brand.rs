@@ -77,12 +77,16 @@ pub trait AnyDim:
         Key: Digits + CompareKeys<<Self as SetElement>::Key, Out = Equal> + CompareKeys<Last, Out = Less>,
     >
 {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
 }
 
 #[diagnostic::do_not_recommend]
-impl<D> AnyDim for D where
-    D: Declared + SetElement<Key: Digits + CompareKeys<D::Key, Out = Equal> + CompareKeys<Last, Out = Less>>
+impl<D> AnyDim for D
+where
+    D: Declared + SetElement<Key: Digits + CompareKeys<D::Key, Out = Equal> + CompareKeys<Last, Out = Less>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 /// A dim that sorts before the dim `O`: declared before it in the same `dims!`.
@@ -113,20 +117,30 @@ impl<D> AnyDim for D where
     message = "the dim `{Self}` does not sort before the dim `{O}`",
     label = "`{Self}` must be declared before `{O}`, in the same `dims!`"
 )]
-pub trait Before<O: SetElement>: SetElement<Key: CompareKeys<O::Key, Out = Less>> {}
+pub trait Before<O: SetElement>: SetElement<Key: CompareKeys<O::Key, Out = Less>> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 #[diagnostic::do_not_recommend]
-impl<O: SetElement, D: SetElement<Key: CompareKeys<O::Key, Out = Less>>> Before<O> for D {}
+impl<O: SetElement, D: SetElement<Key: CompareKeys<O::Key, Out = Less>>> Before<O> for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// A dim that sorts behind the dim `O`: see [`Before`].
 #[diagnostic::on_unimplemented(
     message = "the dim `{Self}` does not sort behind the dim `{O}`",
     label = "`{Self}` must be declared behind `{O}`, in the same `dims!`"
 )]
-pub trait After<O: SetElement>: SetElement<Key: CompareKeys<O::Key, Out = Greater>> {}
+pub trait After<O: SetElement>: SetElement<Key: CompareKeys<O::Key, Out = Greater>> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 #[diagnostic::do_not_recommend]
-impl<O: SetElement, D: SetElement<Key: CompareKeys<O::Key, Out = Greater>>> After<O> for D {}
+impl<O: SetElement, D: SetElement<Key: CompareKeys<O::Key, Out = Greater>>> After<O> for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// Stands for whatever dims the caller has bound besides those that a signature names.
 ///
@@ -190,22 +204,30 @@ pub struct Greater;
 
 /// Compares two keys, digit by digit.
 pub trait CompareKeys<O> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// [`Less`], [`Equal`] or [`Greater`].
     type Out;
 }
 
 impl CompareKeys<()> for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = Equal;
 }
 
 impl CompareKeys<Last> for Last {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = Equal;
 }
 
 /// The key of a brand, which is less than that of `Rest`.
-pub trait Digits {}
+pub trait Digits {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 impl<K: Digits> CompareKeys<K> for Last {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = Greater;
 }
 
@@ -213,6 +235,7 @@ impl<K: Digits> CompareKeys<K> for Last {
 pub struct Inner;
 
 impl CompareKeys<Inner> for Inner {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = Equal;
 }
 
@@ -310,6 +333,8 @@ pub struct AtPlace<const AT: usize>;
 
 /// A position that a loop can have.
 pub trait HasPlace {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The digits of the position.
     type Key;
 }
@@ -317,6 +342,7 @@ pub trait HasPlace {
 macro_rules! positions {
     ($($at:literal $key:ty,)*) => {$(
         impl HasPlace for AtPlace<$at> {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Key = $key;
         }
     )*};
@@ -371,18 +397,32 @@ pub mod digits {
             $(
                 #[doc(hidden)]
                 pub struct $digit<T>(PhantomData<T>);
-                impl<T: CompareKeys<U>, U> CompareKeys<$digit<U>> for $digit<T> { type Out = T::Out; }
-                impl<T> CompareKeys<Last> for $digit<T> { type Out = Less; }
-                impl<T> Digits for $digit<T> {}
-                impl<T> CompareKeys<Inner> for $digit<T> { type Out = Greater; }
-                impl<T> CompareKeys<$digit<T>> for Inner { type Out = Less; }
+                impl<T: CompareKeys<U>, U> CompareKeys<$digit<U>> for $digit<T> {
+                    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+ type Out = T::Out; }
+                impl<T> CompareKeys<Last> for $digit<T> {
+                    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+ type Out = Less; }
+                impl<T> Digits for $digit<T> {
+                    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
+                impl<T> CompareKeys<Inner> for $digit<T> {
+                    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+ type Out = Greater; }
+                impl<T> CompareKeys<$digit<T>> for Inner {
+                    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+ type Out = Less; }
             )*
             table!(@pairs $($digit)*);
         };
         (@pairs) => {};
         (@pairs $first:ident $($later:ident)*) => {
-            $(impl<T, U> CompareKeys<$later<U>> for $first<T> { type Out = Less; }
-              impl<T, U> CompareKeys<$first<U>> for $later<T> { type Out = Greater; })*
+            $(impl<T, U> CompareKeys<$later<U>> for $first<T> {
+                const SEAL: crate::seal::Seal = crate::seal::SEAL;
+ type Out = Less; }
+              impl<T, U> CompareKeys<$first<U>> for $later<T> {
+                  const SEAL: crate::seal::Seal = crate::seal::SEAL;
+ type Out = Greater; })*
             table!(@pairs $($later)*);
         };
     }

@@ -6,6 +6,49 @@ use crate::role::Undenoted;
 use core::marker::PhantomData;
 use typenum::{B0, B1};
 
+/// Writes conditions: traits with a message, each implemented for [`True`] alone, or for [`False`] alone.
+///
+/// Each is sealed, for plans trust what a condition says: a dim that is named twice would be an axis that is read twice. `type Then<X>;` is `X` where the
+/// condition holds.
+macro_rules! condition {
+    (
+        $(#[$about:meta])*
+        pub trait $name:ident<$($parameter:ident),*> for $holds:ident;
+    ) => {
+        $(#[$about])*
+        pub trait $name<$($parameter),*> {
+            #[doc(hidden)]
+            const SEAL: crate::seal::Seal;
+        }
+        #[diagnostic::do_not_recommend]
+        impl<$($parameter),*> $name<$($parameter),*> for $crate::types::condition::$holds {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+        }
+    };
+    (
+        $(#[$about:meta])*
+        pub trait $name:ident<$($parameter:ident),*> for $holds:ident {
+            $(#[$about_then:meta])*
+            type $then:ident<$x:ident>;
+        }
+    ) => {
+        $(#[$about])*
+        pub trait $name<$($parameter),*> {
+            #[doc(hidden)]
+            const SEAL: crate::seal::Seal;
+            $(#[$about_then])*
+            type $then<$x>;
+        }
+        #[diagnostic::do_not_recommend]
+        impl<$($parameter),*> $name<$($parameter),*> for $crate::types::condition::$holds {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+            type $then<$x> = $x;
+        }
+    };
+}
+
+pub(crate) use condition;
+
 /// It holds.
 #[derive(Debug)]
 pub struct True;
@@ -15,6 +58,8 @@ pub struct False;
 
 /// [`True`] or [`False`]; typenum's bits are booleans too, which combine to these.
 pub trait Bool {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// Whether it is [`True`].
     const VALUE: bool;
     /// `Y` if it is [`True`], else `N`. (Both are computed: a choice of what to compute next takes a trait of its own.)
@@ -38,6 +83,7 @@ pub trait Bool {
 macro_rules! booleans {
     ($($holds:ident $not:ident),*) => {$(
         impl Bool for $holds {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             const VALUE: bool = true;
             type If<Y, N> = Y;
             type Pick<Y: Brand, N: Brand> = Y;
@@ -50,6 +96,7 @@ macro_rules! booleans {
         }
 
         impl Bool for $not {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             const VALUE: bool = false;
             type If<Y, N> = N;
             type Pick<Y: Brand, N: Brand> = N;
@@ -73,6 +120,8 @@ pub struct Nothing;
 /// The traits that carry messages are implemented for [`True`], not for the dim or the set: rustc reports the trait whose `Self` is that of the
 /// method's own bound, and it guesses a parameter of a trait that has only one impl.
 pub trait MaybeDim {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// [`True`] if this is [`Nothing`], else [`False`].
     type IsNothing: Bool;
     /// The dim itself, or else `Next`.
@@ -82,12 +131,14 @@ pub trait MaybeDim {
 }
 
 impl MaybeDim for Nothing {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type IsNothing = True;
     type Or<Next: MaybeDim> = Next;
     type Role = Undenoted;
 }
 
 impl<D: Brand> MaybeDim for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type IsNothing = False;
     type Or<Next: MaybeDim> = D;
     type Role = D::Role;
@@ -95,6 +146,7 @@ impl<D: Brand> MaybeDim for D {
 
 /// A rest that violates the condition.
 impl<B> MaybeDim for Rest<B> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type IsNothing = False;
     type Or<Next: MaybeDim> = Rest<B>;
     type Role = Undenoted;
@@ -106,6 +158,8 @@ pub type NoDim<D> = <D as MaybeDim>::IsNothing;
 /// Tests an element of a list against the condition `C`. Conditions are types: [`Within`](super::set::remove::Within),
 /// [`StaticSize`](super::size::StaticSize), [`OfRole`](super::role::OfRole) and the like.
 pub trait Satisfies<C> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// [`True`] or [`False`].
     type Holds: Bool;
 }
@@ -115,21 +169,26 @@ pub struct Fails<C>(PhantomData<C>);
 
 #[diagnostic::do_not_recommend]
 impl<D: Satisfies<C>, C> Satisfies<Fails<C>> for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Holds = <D::Holds as Bool>::Not;
 }
 
 /// The first element of a list that satisfies the condition `C`.
 pub trait FirstWith<C> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The element, or [`Nothing`].
     type Found: MaybeDim;
 }
 
 #[diagnostic::do_not_recommend]
 impl<C> FirstWith<C> for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Found = Nothing;
 }
 
 #[diagnostic::do_not_recommend]
 impl<H: Satisfies<C> + MaybeDim, T: FirstWith<C>, C> FirstWith<C> for (H, T) {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Found = <<H::Holds as Bool>::OrNothing<H> as MaybeDim>::Or<T::Found>;
 }

@@ -222,6 +222,8 @@ impl<D: Declared> Of<D> {
 
 /// Gives declared dims a size.
 pub trait DimOf: Declared {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The dim with `size` elements.
     ///
     /// # Panics
@@ -235,7 +237,9 @@ pub trait DimOf: Declared {
     }
 }
 
-impl<D: Declared> DimOf for D {}
+impl<D: Declared> DimOf for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// A value that stands for one dim: `i`, `Batch`, or `Batch.of(2)`.
 #[diagnostic::on_unimplemented(

@@ -10,6 +10,8 @@ pub struct NoSize<D, T = ()>(PhantomData<(D, T)>);
 
 /// Dims that wait for a size: `()`, or [`NoSize`].
 pub trait Open {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// These dims and others.
     type And<O: Open>: Open;
     /// The first one that has no static size, or [`Nothing`].
@@ -17,11 +19,13 @@ pub trait Open {
 }
 
 impl Open for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type And<O: Open> = O;
     type FirstUnsized = Nothing;
 }
 
 impl<D: Brand, T: Open> Open for NoSize<D, T> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type And<O: Open> = NoSize<D, T::And<O>>;
     type FirstUnsized =
         <<<<D::Size as Size>::IsStatic as Bool>::Not as Bool>::OrNothing<D> as MaybeDim>::Or<T::FirstUnsized>;

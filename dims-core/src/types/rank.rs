@@ -48,6 +48,8 @@ pub trait Rank: Copy + Default + core::fmt::Debug + Send + Sync + 'static {
     note = "write `U0` to `U26`"
 )]
 pub trait RankOf {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The rank.
     type Rank: Rank;
 }
@@ -73,6 +75,7 @@ macro_rules! ranks {
 
         #[diagnostic::do_not_recommend]
         impl RankOf for typenum::$num {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Rank = $name;
         }
     )*};

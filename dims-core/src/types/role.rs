@@ -52,6 +52,7 @@ use crate::set::list::{List, NestedPairs};
 use crate::set::ordered::Same;
 use crate::set::remove::{RemovalStep, Remove};
 use crate::set::{Bool, Dims, Fails, False, FirstWith, MaybeDim, NoDim, Satisfies, True};
+use crate::types::condition::condition;
 use core::marker::PhantomData;
 
 /// The role of a dim.
@@ -97,73 +98,96 @@ type RoleSteps = (((((((((((((((((((),),),),),),),),),),),),),),),),),),);
 
 /// Steps along the roles that a role refines.
 pub trait RoleWalk {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The role and those that it refines, as nested pairs; cut off where there are no more steps.
     type Path<R: Role>: Names;
     /// [`True`] if the path is not cut off.
     type Ends<R: Role>;
 }
 impl RoleWalk for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Path<R: Role> = ();
     type Ends<R: Role> = False;
 }
 impl<N: RoleWalk> RoleWalk for (N,) {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Path<R: Role> = <R::Kind as OnPath>::Path<R, N>;
     type Ends<R: Role> = <R::Kind as OnPath>::Ends<R, N>;
 }
 
 /// The path of the role `R`, with `N` further steps.
 pub trait OnPath {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// See [`RoleWalk`].
     type Path<R: Role, N: RoleWalk>: Names;
     /// See [`RoleWalk`].
     type Ends<R: Role, N: RoleWalk>;
 }
 impl OnPath for Undenoted {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Path<R: Role, N: RoleWalk> = ();
     type Ends<R: Role, N: RoleWalk> = True;
 }
 /// The kind of role that was declared.
 pub struct IsDeclared;
 impl OnPath for IsDeclared {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Path<R: Role, N: RoleWalk> = (R, N::Path<R::Refined>);
     type Ends<R: Role, N: RoleWalk> = N::Ends<R::Refined>;
 }
 
 /// A role with its path: itself and the roles that it refines, as nested pairs.
 pub trait WithPath: Role {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The path.
     type Path: Names;
 }
 #[diagnostic::do_not_recommend]
 impl<R: Role> WithPath for R {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Path = <RoleSteps as RoleWalk>::Path<R>;
 }
 
 /// A role that the role `R` can refine: this leads to no circle.
-pub trait RefinedBy<R>: Role {}
-impl<F: Role, R: Role> RefinedBy<R> for F where <RoleSteps as RoleWalk>::Ends<R>: EndsSomewhere<R> {}
+pub trait RefinedBy<R>: Role {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+impl<F: Role, R: Role> RefinedBy<R> for F
+where
+    <RoleSteps as RoleWalk>::Ends<R>: EndsSomewhere<R>,
+{
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
-/// The condition that the roles that `R` refines end somewhere.
-#[diagnostic::on_unimplemented(
-    message = "the role `{R}` refines itself, or more than 16 roles one after the other",
-    label = "the roles that `{R}` refines, and those that they refine, do not end"
-)]
-pub trait EndsSomewhere<R> {}
-#[diagnostic::do_not_recommend]
-impl<R> EndsSomewhere<R> for True {}
+condition! {
+    /// The condition that the roles that `R` refines end somewhere.
+    #[diagnostic::on_unimplemented(
+        message = "the role `{R}` refines itself, or more than 16 roles one after the other",
+        label = "the roles that `{R}` refines, and those that they refine, do not end"
+    )]
+    pub trait EndsSomewhere<R> for True;
+}
 
 /// The names on a path of roles.
 pub trait Names: NestedPairs {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// How many there are.
     const COUNT: usize;
     /// The names, and nothing behind them.
     const ALL: &'static [&'static str; MOST_REFINED + 2];
 }
 impl Names for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     const COUNT: usize = 0;
     const ALL: &'static [&'static str; MOST_REFINED + 2] = &[""; MOST_REFINED + 2];
 }
 impl<H: Role, T: Names> Names for (H, T) {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     const COUNT: usize = T::COUNT + 1;
     const ALL: &'static [&'static str; MOST_REFINED + 2] = &prepended(H::NAME, T::ALL);
 }
@@ -238,12 +262,15 @@ pub struct AnyChannel;
 
 /// Whether a path of roles has `E` in it.
 pub trait Refines<E> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// [`True`] or [`False`].
     type Out: Bool;
 }
 
 #[diagnostic::do_not_recommend]
 impl<E: DeclaredRole> Refines<E> for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = False;
 }
 
@@ -254,6 +281,7 @@ where
     T: Refines<E>,
     E: DeclaredRole,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <<<H::Key as CompareKeys<E::Key>>::Out as Same<H, E>>::Out as Bool>::Or<T::Out>;
 }
 
@@ -262,6 +290,7 @@ impl<P> Refines<AnyChannel> for P
 where
     P: Refines<DataChannel> + Refines<FilterInChannel>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <<P as Refines<DataChannel>>::Out as Bool>::Or<<P as Refines<FilterInChannel>>::Out>;
 }
 
@@ -273,12 +302,14 @@ impl<D, E> Satisfies<OfRole<E>> for D
 where
     D: Brand<Role: WithPath<Path: Refines<E>>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Holds = <<PathOf<D> as NestedPairs>::IsEmpty as Bool>::Or<<PathOf<D> as Refines<E>>::Out>;
 }
 
 // What is behind a rest cannot be looked at: it was the caller's to choose.
 #[diagnostic::do_not_recommend]
 impl<B: Dims, E> Satisfies<OfRole<E>> for Rest<B> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Holds = True;
 }
 
@@ -290,21 +321,26 @@ impl<P> Refines<EveryChannel> for P
 where
     P: Refines<AnyChannel> + Refines<FilterOutChannel>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <<P as Refines<AnyChannel>>::Out as Bool>::Or<<P as Refines<FilterOutChannel>>::Out>;
 }
 
 /// The condition on a path of roles, or none, where a dim gets another name whose path is `Q`: does it mean that already?
 pub trait Means<Q> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// [`True`] or [`False`].
     type Out: Bool;
 }
 
 impl<Q> Means<Q> for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = True;
 }
 
 #[diagnostic::do_not_recommend]
 impl<H, T> Means<()> for (H, T) {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = True;
 }
 
@@ -314,6 +350,7 @@ where
     (H, T): Refines<R> + Refines<EveryChannel>,
     (R, ()): Refines<EveryChannel>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <<(H, T) as Refines<R>>::Out as Bool>::Or<ChannelsBoth<(H, T), R>>;
 }
 
@@ -346,7 +383,10 @@ type Renamed<Old, New> = <PathOf<Old> as Means<PathOf<New>>>::Out;
 type Free<D, S> = <<<<S as Dims>::List as Remove<D>>::Out as RemovalStep>::Had as Bool>::Not;
 
 /// A name for the dim `Old` that does not change what it means: see the [table](self). (Where a dim of the set `S` has the name, the error is about that.)
-pub trait KeepsRole<Old, S = ()>: DimRef {}
+pub trait KeepsRole<Old, S = ()>: DimRef {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 impl<New, Old, S: Dims> KeepsRole<Old, S> for New
 where
@@ -356,25 +396,29 @@ where
     <Free<New::Brand, S> as Bool>::Implies<Renamed<Old::Brand, New::Brand>>:
         SameMeaning<Old::Brand, New::Brand, <Old::Brand as Brand>::Role, <New::Brand as Brand>::Role>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The condition that the dim `Old` of the role `R` means what `New` does, which has the role `Q`.
-#[diagnostic::on_unimplemented(
-    message = "dimension `{Old}` has the role `{R}`, which its new name `{New}` would change to `{Q}`",
-    label = "a name of the role `{R}`, or of none, is expected here; `.redefine(old, new)` says that it means something else"
-)]
-pub trait SameMeaning<Old, New, R, Q> {}
-#[diagnostic::do_not_recommend]
-impl<Old, New, R, Q> SameMeaning<Old, New, R, Q> for True {}
+condition! {
+    /// The condition that the dim `Old` of the role `R` means what `New` does, which has the role `Q`.
+    #[diagnostic::on_unimplemented(
+        message = "dimension `{Old}` has the role `{R}`, which its new name `{New}` would change to `{Q}`",
+        label = "a name of the role `{R}`, or of none, is expected here; `.redefine(old, new)` says that it means something else"
+    )]
+    pub trait SameMeaning<Old, New, R, Q> for True;
+}
 
 /// Whether brands of a list, if there are any, mean what the brand `W` does, or `W` what they do.
 pub trait Meanings<W> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// [`True`] if one of them means what `W` does, or there is none.
     type AnyMeans: Bool;
     /// [`True`] if `W` means what one of them does, or there is none.
     type MeantByAny: Bool;
 }
 impl<W> Meanings<W> for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type AnyMeans = True;
     type MeantByAny = True;
 }
@@ -384,6 +428,7 @@ where
     H: Brand<Role: WithPath<Path: Means<PathOf<W>>>>,
     W: Brand<Role: WithPath<Path: Means<PathOf<H>>>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type AnyMeans = Renamed<H, W>;
     type MeantByAny = Renamed<W, H>;
 }
@@ -394,6 +439,7 @@ where
     W: Brand<Role: WithPath<Path: Means<PathOf<H>>>>,
     (G, T): Meanings<W>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type AnyMeans = <Renamed<H, W> as Bool>::Or<<(G, T) as Meanings<W>>::AnyMeans>;
     type MeantByAny = <Renamed<W, H> as Bool>::Or<<(G, T) as Meanings<W>>::MeantByAny>;
 }
@@ -402,7 +448,10 @@ where
 type NamesOf<P> = <<P as DimList>::Brands as List>::Tuple;
 
 /// Dims of which one means what the dim `W` does, into which they are flattened: see the [table](self).
-pub trait RolesFlatten<W>: DimList {}
+pub trait RolesFlatten<W>: DimList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 impl<P, W> RolesFlatten<W> for P
 where
@@ -414,19 +463,23 @@ where
         > + List,
     >,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The condition that one of the dims `P` means what the dim `W` of the role `R` does.
-#[diagnostic::on_unimplemented(
-    message = "`{W}` has the role `{R}`, which none of `{P}` has",
-    label = "one of them is expected to have the role `{R}`, or `{W}` none; `.redefine(old, new)` says that a dim means something else"
-)]
-pub trait FlattenedMeaning<P, W, R> {}
-#[diagnostic::do_not_recommend]
-impl<P, W, R> FlattenedMeaning<P, W, R> for True {}
+condition! {
+    /// The condition that one of the dims `P` means what the dim `W` of the role `R` does.
+    #[diagnostic::on_unimplemented(
+        message = "`{W}` has the role `{R}`, which none of `{P}` has",
+        label = "one of them is expected to have the role `{R}`, or `{W}` none; `.redefine(old, new)` says that a dim means something else"
+    )]
+    pub trait FlattenedMeaning<P, W, R> for True;
+}
 
 /// Dims that the dim `W` is unflattened into, one of which keeps what it means: see the [table](self).
-pub trait RolesUnflatten<W>: DimList {}
+pub trait RolesUnflatten<W>: DimList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 impl<P, W> RolesUnflatten<W> for P
 where
@@ -438,27 +491,32 @@ where
         > + List,
     >,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The condition that one of the dims `P` means what the dim `W` of the role `R` does.
-#[diagnostic::on_unimplemented(
-    message = "`{W}` has the role `{R}`, which none of `{P}` would keep",
-    label = "one of the dims is expected to have the role `{R}`, or none; `.redefine(old, new)` says that a dim means something else"
-)]
-pub trait UnflattenedMeaning<P, W, R> {}
-#[diagnostic::do_not_recommend]
-impl<P, W, R> UnflattenedMeaning<P, W, R> for True {}
+condition! {
+    /// The condition that one of the dims `P` means what the dim `W` of the role `R` does.
+    #[diagnostic::on_unimplemented(
+        message = "`{W}` has the role `{R}`, which none of `{P}` would keep",
+        label = "one of the dims is expected to have the role `{R}`, or none; `.redefine(old, new)` says that a dim means something else"
+    )]
+    pub trait UnflattenedMeaning<P, W, R> for True;
+}
 
 /// The condition on a brand that it means what one of the list `L` does.
 pub struct MeansOneOf<L>(PhantomData<L>);
 
 #[diagnostic::do_not_recommend]
 impl<D, L: Meanings<D>> Satisfies<MeansOneOf<L>> for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Holds = L::AnyMeans;
 }
 
 /// Dims for which a tensor's axes `L` are exchanged: each means what one of those does.
-pub trait RolesKept<L>: DimList {}
+pub trait RolesKept<L>: DimList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 impl<P, L> RolesKept<L> for P
 where
@@ -466,6 +524,7 @@ where
     P: DimList<Brands: FirstWith<Fails<MeansOneOf<L::List>>>>,
     NoDim<Unmeant<P, L>>: FlattenedMeaning<L, Unmeant<P, L>, <Unmeant<P, L> as MaybeDim>::Role>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 /// The first brand of the dims `P` that means what none of the axes `L` does.
@@ -478,36 +537,44 @@ type Unmeant<P, L> = <<P as DimList>::Brands as FirstWith<Fails<MeansOneOf<<L as
     message = "`{Self}` is no dim of the role `{E}`",
     label = "dims of the role `{E}`, or of none, are expected here"
 )]
-pub trait Plays<E>: DimList {}
+pub trait Plays<E>: DimList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 impl<L, E> Plays<E> for L
 where
     L: DimList<Brands: FirstWith<Fails<OfRole<E>>>>,
     NoDim<First<L, E>>: Expected<First<L, E>, <First<L, E> as MaybeDim>::Role, E>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 /// The first dim of a list whose role is not `E`.
 type First<L, E> = <<L as DimList>::Brands as FirstWith<Fails<OfRole<E>>>>::Found;
 
 /// All dims of the set play the role `E`: each has it, or one that refines it, or none.
-pub trait AllPlay<E>: Dims {}
+pub trait AllPlay<E>: Dims {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 impl<S, E> AllPlay<E> for S
 where
     S: Dims<List: FirstWith<Fails<OfRole<E>>>>,
     NoDim<FirstOf<S, E>>: Expected<FirstOf<S, E>, <FirstOf<S, E> as MaybeDim>::Role, E>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 /// The first dim of a set whose role is not `E`.
 type FirstOf<S, E> = <<S as Dims>::List as FirstWith<Fails<OfRole<E>>>>::Found;
 
-/// The dim `D` of the role `R` is one that plays `E`.
-#[diagnostic::on_unimplemented(
-    message = "dimension `{D}` has the role `{R}`, but `{E}` is expected here",
-    label = "this takes dims of the role `{E}`, or of none"
-)]
-pub trait Expected<D, R, E> {}
-#[diagnostic::do_not_recommend]
-impl<D, R, E> Expected<D, R, E> for True {}
+condition! {
+    /// The dim `D` of the role `R` is one that plays `E`.
+    #[diagnostic::on_unimplemented(
+        message = "dimension `{D}` has the role `{R}`, but `{E}` is expected here",
+        label = "this takes dims of the role `{E}`, or of none"
+    )]
+    pub trait Expected<D, R, E> for True;
+}

@@ -7,6 +7,7 @@ use crate::brand::Brand;
 use crate::dim::{DimList, DimRef};
 use crate::set::list::NestedPairs;
 use crate::set::{Bool, False, FirstWith, NoDim, Satisfies, True};
+use crate::types::condition::condition;
 use core::ops::Mul;
 use typenum::{IsEqual, Prod, U1, UInt, UTerm};
 
@@ -46,29 +47,48 @@ impl<const N: usize> Size for Static<N> {
     message = "`{Old}` has the size `{Self}` and `{New}` has the size `{Other}`: one cannot be renamed to the other",
     label = "the static sizes differ"
 )]
-pub trait SameSize<Other, Old, New> {}
+pub trait SameSize<Other, Old, New> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 #[diagnostic::do_not_recommend]
-impl<const N: usize, Old, New> SameSize<Static<N>, Old, New> for Static<N> {}
+impl<const N: usize, Old, New> SameSize<Static<N>, Old, New> for Static<N> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 #[diagnostic::do_not_recommend]
-impl<const N: usize, Old, New> SameSize<Dyn, Old, New> for Static<N> {}
+impl<const N: usize, Old, New> SameSize<Dyn, Old, New> for Static<N> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 #[diagnostic::do_not_recommend]
-impl<O: Size, Old, New> SameSize<O, Old, New> for Dyn {}
+impl<O: Size, Old, New> SameSize<O, Old, New> for Dyn {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// Dims, one or a tuple of them, that can get another size: those without a static one.
 ///
 /// The bound of operations that change a size, such as [`repeat`](crate::shift::Rearranging::repeat). A dim with a static size is renamed first, to one
 /// without.
-pub trait Resizable: DimList {}
-impl<D: DimList<Brands: FirstWith<StaticSize>>> Resizable for D where
-    NoDim<StaticOf<D>>: ChangesSize<StaticOf<D>>
+pub trait Resizable: DimList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+impl<D: DimList<Brands: FirstWith<StaticSize>>> Resizable for D
+where
+    NoDim<StaticOf<D>>: ChangesSize<StaticOf<D>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 /// A dim of which a part can be kept under its own name: one without a static size.
-pub trait Sliceable: DimRef {}
-impl<D: DimRef + DimList<Brands: FirstWith<StaticSize>>> Sliceable for D where
-    NoDim<StaticOf<D>>: Shrinks<StaticOf<D>>
+pub trait Sliceable: DimRef {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+impl<D: DimRef + DimList<Brands: FirstWith<StaticSize>>> Sliceable for D
+where
+    NoDim<StaticOf<D>>: Shrinks<StaticOf<D>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 /// The first of several dims that has a static size, or [`Nothing`](crate::set::Nothing).
@@ -79,66 +99,79 @@ pub struct StaticSize;
 
 #[diagnostic::do_not_recommend]
 impl<D: Brand> Satisfies<StaticSize> for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Holds = <D::Size as Size>::IsStatic;
 }
 
-/// The condition that no dim whose size changes has a static one.
-#[diagnostic::on_unimplemented(
-    message = "`{D}` has a static size, and would get another one here",
-    label = "rename it to a dim without a static size first: `x.rename({D}, ..)`"
-)]
-pub trait ChangesSize<D> {}
-#[diagnostic::do_not_recommend]
-impl<D> ChangesSize<D> for True {}
+condition! {
+    /// The condition that no dim whose size changes has a static one.
+    #[diagnostic::on_unimplemented(
+        message = "`{D}` has a static size, and would get another one here",
+        label = "rename it to a dim without a static size first: `x.rename({D}, ..)`"
+    )]
+    pub trait ChangesSize<D> for True;
+}
 
-/// The condition that a dim that is cut has no static size.
-#[diagnostic::on_unimplemented(
-    message = "`{D}` has a static size, and would get another one here",
-    label = "a part of it is a dim of its own: `x.slice_to({D}, .., Part)`"
-)]
-pub trait Shrinks<D> {}
-#[diagnostic::do_not_recommend]
-impl<D> Shrinks<D> for True {}
+condition! {
+    /// The condition that a dim that is cut has no static size.
+    #[diagnostic::on_unimplemented(
+        message = "`{D}` has a static size, and would get another one here",
+        label = "a part of it is a dim of its own: `x.slice_to({D}, .., Part)`"
+    )]
+    pub trait Shrinks<D> for True;
+}
 
 /// The product of two sizes as typenums; [`Dyn`] if one of them is.
 pub trait Times<O> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The product.
     type Out;
 }
 
 impl<O> Times<O> for Dyn {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = Dyn;
 }
 impl Times<Dyn> for UTerm {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = Dyn;
 }
 impl<U, B> Times<Dyn> for UInt<U, B> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = Dyn;
 }
 impl Times<UTerm> for UTerm {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = UTerm;
 }
 impl<U, B> Times<UTerm> for UInt<U, B> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = UTerm;
 }
 impl<U, B> Times<UInt<U, B>> for UTerm {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = UTerm;
 }
 impl<U1, B1, U2, B2> Times<UInt<U2, B2>> for UInt<U1, B1>
 where
     UInt<U1, B1>: Mul<UInt<U2, B2>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = Prod<Self, UInt<U2, B2>>;
 }
 
 /// The product of the sizes of a list, as far as rustc knows them. (The stride of an axis is that of the list behind it.)
 pub trait VolumeOf {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The product of the static sizes, as a typenum.
     type Static;
     /// The dims without one.
     type Others;
 }
 impl VolumeOf for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Static = U1;
     type Others = ();
 }
@@ -147,6 +180,7 @@ impl<H, T: VolumeOf> VolumeOf for (H, T)
 where
     H: Brand<Num: Times<T::Static>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Static = <IsStatic<H> as Bool>::If<<H::Num as Times<T::Static>>::Out, T::Static>;
     type Others = <IsStatic<H> as Bool>::If<T::Others, (H, T::Others)>;
 }
@@ -160,26 +194,34 @@ pub type ProductOf<L> =
 
 /// Whether two sizes as typenums may be the same; they may if one of them is [`Dyn`].
 pub trait MaySame<O> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// [`True`] or [`False`].
     type Out: Bool;
 }
 
 impl<O> MaySame<O> for Dyn {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = True;
 }
 impl MaySame<Dyn> for UTerm {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = True;
 }
 impl<U, B> MaySame<Dyn> for UInt<U, B> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = True;
 }
 impl MaySame<UTerm> for UTerm {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = True;
 }
 impl<U, B> MaySame<UTerm> for UInt<U, B> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = False;
 }
 impl<U, B> MaySame<UInt<U, B>> for UTerm {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = False;
 }
 impl<U, B, U2, B2> MaySame<UInt<U2, B2>> for UInt<U, B>
@@ -187,6 +229,7 @@ where
     UInt<U, B>: IsEqual<UInt<U2, B2>>,
     typenum::Eq<Self, UInt<U2, B2>>: Bool,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     // (The same as a boolean of ours, for which the traits with messages are implemented.)
     type Out = <typenum::Eq<Self, UInt<U2, B2>> as Bool>::And<True>;
 }

@@ -1,5 +1,5 @@
 //~ words: missing: `SEAL` | impl Rank for Liar
-use typed_dims::rank::{Rank, Rank1, Rank2, RankOf};
+use typed_dims::rank::{Rank, Rank1, Rank2};
 
 /// A number of positional axes which is not the one that it says.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,10 +15,6 @@ impl Rank for Liar {
     type Plus<O: Rank> = O;
     type Max<O: Rank> = O;
     type TakenFrom<O: Rank> = O;
-}
-
-impl RankOf for Liar {
-    type Rank = Liar;
 }
 
 fn main() {}

@@ -363,6 +363,8 @@ const fn covers(groups: &[&Keys], set: &Keys) -> bool {
 
 /// The axes of an array in a file: a tuple with a dim for each, or a tuple of dims for one that is split.
 pub trait FileAxes {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The dims of each axis.
     #[doc(hidden)]
     const GROUPS: &'static [&'static Keys];
@@ -372,6 +374,7 @@ macro_rules! axes {
     ($($d:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
         impl<$($d: DimList),*> FileAxes for ($($d,)*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             const GROUPS: &'static [&'static Keys] = &[$($d::KEYS),*];
         }
     };
@@ -380,11 +383,13 @@ macro_rules! axes {
 crate::types::tuples::each_tuple!(axes);
 
 impl FileAxes for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     const GROUPS: &'static [&'static Keys] = &[];
 }
 
 /// The axes of one list, then those of another.
 impl<A: FileAxes, B: FileAxes> FileAxes for Chained<A, B> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     const GROUPS: &'static [&'static Keys] = {
         let (all, _) = ChainedGroups::<A, B>::GROUPS.split_at(A::GROUPS.len() + B::GROUPS.len());
         all
@@ -411,6 +416,8 @@ impl<A: FileAxes, B: FileAxes> ChainedGroups<A, B> {
 
 /// A tensor that can be a field: one that owns its elements, or one that borrows them from the file.
 pub trait LoadTensor<'a>: Sized {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The type of the elements.
     type Elem: Stored;
     /// The dims.
@@ -432,6 +439,7 @@ pub trait LoadTensor<'a>: Sized {
 }
 
 impl<'a, T: Stored, S: Dims> LoadTensor<'a> for Named<T, S> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Set = S;
     const OWNS: bool = true;
@@ -451,6 +459,7 @@ impl<'a, T: Stored, S: Dims> LoadTensor<'a> for Named<T, S> {
 }
 
 impl<'a, T: Stored, S: Dims> LoadTensor<'a> for Named<T, S, Rank0, View<'a, T, S>> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
     type Set = S;
 
@@ -473,11 +482,14 @@ impl<'a, T: Stored, S: Dims> LoadTensor<'a> for Named<T, S, Rank0, View<'a, T, S
 )]
 pub trait LayOut<'a>: LoadTensor<'a> {
     #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    #[doc(hidden)]
     fn laid_out(self, order: &[usize]) -> Result<Self, DimError>;
 }
 
 #[diagnostic::do_not_recommend]
 impl<'a, T: Stored, S: Dims> LayOut<'a> for Named<T, S> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn laid_out(self, order: &[usize]) -> Result<Self, DimError> {
         let shape = self.unified_shape()?;
         Ok(Named::from_expr(laid_out_in::<S, Rank0, _>(self.expr, &shape, order)?))

@@ -17,13 +17,17 @@ pub struct Other;
 
 /// Holds for nothing. Beside an implementation for all `T: Bound` another one for all `T: Never` makes rustc look at the bounds before it chooses one of
 /// them: what a type without the bound yields is unknown then, and no further error follows from it.
-pub trait Never {}
+pub trait Never {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 /// A condition that passes tensors through: where it holds, and, so that rustc knows no more, where it does not.
 macro_rules! as_it_is {
     ($condition:ident: [$($generic:tt)*] $holds:ty; $($not:ident)+) => {
         #[diagnostic::do_not_recommend]
         impl<$($generic)*> $condition<True> for $holds {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Of<A> = A;
 
             #[inline(always)]
@@ -35,6 +39,7 @@ macro_rules! as_it_is {
         $(
             #[diagnostic::do_not_recommend]
             impl<T: Never> $condition<$not> for T {
+                const SEAL: crate::seal::Seal = crate::seal::SEAL;
                 type Of<A> = A;
 
                 fn of<A>(a: A) -> A {
@@ -58,6 +63,8 @@ pub fn indices<A: AsTensor<Elem: LikeIndex<M>>, M>(a: A) -> <A::Elem as LikeInde
     note = "cast the loop variable first: `i as {Self}`"
 )]
 pub trait LikeIndex<M = True>: Sized {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// What a tensor of them is as indices. (Of others there is none: one mistake is one error.)
     type Indices<A: AsTensor<Elem = Self>>;
     /// Makes the indices.
@@ -66,6 +73,7 @@ pub trait LikeIndex<M = True>: Sized {
 
 #[diagnostic::do_not_recommend]
 impl<T: IndexInt> LikeIndex<True> for T {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Indices<A: AsTensor<Elem = T>> = UnaryOut<Index, A>;
 
     #[inline(always)]
@@ -76,6 +84,7 @@ impl<T: IndexInt> LikeIndex<True> for T {
 
 #[diagnostic::do_not_recommend]
 impl<T: Never> LikeIndex<False> for T {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Indices<A: AsTensor<Elem = T>> = A;
 
     fn indices<A: AsTensor<Elem = T>>(a: A) -> A {
@@ -104,6 +113,8 @@ where
     label = "expected one value; what has elements takes an index for each axis, `a[i, j]`"
 )]
 pub trait Value<M> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The value as a tensor without dims. (What is no value has none: one mistake is one error.)
     type Tensor;
     /// Makes the tensor.
@@ -112,6 +123,7 @@ pub trait Value<M> {
 
 #[diagnostic::do_not_recommend]
 impl<T: Element> Value<True> for T {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Tensor = Named<T, (), Rank0, Scalar<T>>;
 
     #[inline(always)]
@@ -122,6 +134,7 @@ impl<T: Element> Value<True> for T {
 
 #[diagnostic::do_not_recommend]
 impl<T: Never> Value<False> for T {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Tensor = Self;
 
     fn tensor(self) -> Self {
@@ -141,6 +154,8 @@ pub fn scalar<T: Value<M>, M>(value: T) -> T::Tensor {
     label = "integers are needed here: these are elements of type `{Self}`"
 )]
 pub trait Lookup<M> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The tensor of these elements. (Of others there is none: one mistake is one error.)
     type Of<A>;
     /// Yields the tensor.
@@ -161,6 +176,8 @@ pub fn lookup<A: AsTensor<Elem: Lookup<M>>, M>(a: A) -> <A::Elem as Lookup<M>>::
     label = "expected `{T}`: elements of different types do not mix, cast one of them, `a[i] as {T}`"
 )]
 pub trait Comparable<T, M> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The operand itself. (What is none has none: one mistake is one error.)
     type Operand;
     /// Yields the operand.
@@ -169,6 +186,7 @@ pub trait Comparable<T, M> {
 
 #[diagnostic::do_not_recommend]
 impl<T, B: Operand<T>> Comparable<T, True> for B {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Operand = B;
 
     #[inline(always)]
@@ -179,6 +197,7 @@ impl<T, B: Operand<T>> Comparable<T, True> for B {
 
 #[diagnostic::do_not_recommend]
 impl<T, B: Never> Comparable<T, False> for B {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Operand = B;
 
     fn operand(self) -> B {
@@ -198,6 +217,8 @@ pub fn compared<A: AsTensor, B: Comparable<A::Elem, M>, M>(a: A, b: B) -> (A, B:
     label = "expected `bool`: compare the elements, `a[i] > b[i]`"
 )]
 pub trait Condition<M> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The tensor of these elements. (Of others there is none: one mistake is one error.)
     type Of<A>;
     /// Yields the tensor.
@@ -218,6 +239,8 @@ pub fn conditions<A: AsTensor<Elem: Condition<M>>, M>(a: A) -> <A::Elem as Condi
     label = "expected numbers: `count[i](..)` counts conditions, and `(..) as f32` makes numbers of them"
 )]
 pub trait Summand<M> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The tensor of these elements. (Of others there is none: one mistake is one error.)
     type Of<A>;
     /// Yields the tensor.
@@ -238,6 +261,8 @@ pub fn summands<A: AsTensor<Elem: Summand<M>>, M>(a: A) -> <A::Elem as Summand<M
     label = "elements of type `{Self}`; for others cast them: `a[i] as {T}`"
 )]
 pub trait OfType<T, M> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The tensor of these elements. (Of others there is none: one mistake is one error.)
     type Of<A>;
     /// Yields the tensor.
@@ -246,6 +271,7 @@ pub trait OfType<T, M> {
 
 #[diagnostic::do_not_recommend]
 impl<T> OfType<T, True> for T {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Of<A> = A;
 
     #[inline(always)]
@@ -256,6 +282,7 @@ impl<T> OfType<T, True> for T {
 
 #[diagnostic::do_not_recommend]
 impl<T, U: Never> OfType<T, False> for U {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Of<A> = A;
 
     fn typed<A>(a: A) -> A {
@@ -265,6 +292,7 @@ impl<T, U: Never> OfType<T, False> for U {
 
 #[diagnostic::do_not_recommend]
 impl<T, U: Never> OfType<T, Other> for U {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Of<A> = A;
 
     fn typed<A>(a: A) -> A {
@@ -284,6 +312,8 @@ pub fn typed<T, A: AsTensor<Elem: OfType<T, M>>, M>(a: A) -> <A::Elem as OfType<
     label = "expected one value of type `{T}`; what has elements takes an index for each axis, `a[i, j]`"
 )]
 pub trait CombinesWith<T, M> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The value as a tensor without dims. (What is no such value has none: one mistake is one error.)
     type Tensor;
     /// Makes the tensor.
@@ -292,6 +322,7 @@ pub trait CombinesWith<T, M> {
 
 #[diagnostic::do_not_recommend]
 impl<T: Element> CombinesWith<T, True> for T {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Tensor = Named<T, (), Rank0, Scalar<T>>;
 
     #[inline(always)]
@@ -302,6 +333,7 @@ impl<T: Element> CombinesWith<T, True> for T {
 
 #[diagnostic::do_not_recommend]
 impl<T, U: Never> CombinesWith<T, False> for U {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Tensor = Self;
 
     fn tensor(self) -> Self {
@@ -311,6 +343,7 @@ impl<T, U: Never> CombinesWith<T, False> for U {
 
 #[diagnostic::do_not_recommend]
 impl<T, U: Never> CombinesWith<T, Other> for U {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Tensor = Self;
 
     fn tensor(self) -> Self {
@@ -330,6 +363,8 @@ pub fn combined<A: AsTensor, V: CombinesWith<A::Elem, M>, M>(a: A, value: V) -> 
     label = "expected floats or complex numbers: cast the elements first, `(a[i] as f64)`"
 )]
 pub trait Smooth<M> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The tensor of these elements. (Of others there is none: one mistake is one error.)
     type Of<A>;
     /// Yields the tensor.
@@ -350,6 +385,8 @@ pub fn smooth<A: AsTensor<Elem: Smooth<M>>, M>(a: A) -> <A::Elem as Smooth<M>>::
     label = "expected floats: cast the elements first, `(a[i] as f64)`"
 )]
 pub trait Floating<M> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The tensor of these elements. (Of others there is none: one mistake is one error.)
     type Of<A>;
     /// Yields the tensor.
@@ -370,6 +407,8 @@ pub fn floating<A: AsTensor<Elem: Floating<M>>, M>(a: A) -> <A::Elem as Floating
     label = "expected a type of numbers, or `bool`"
 )]
 pub trait Castable<U: ?Sized, M> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// What a tensor of them becomes. (What cannot be cast becomes nothing: one mistake is one error.)
     type Cast<A: AsTensor<Elem = Self>>;
     /// Casts.
@@ -378,6 +417,7 @@ pub trait Castable<U: ?Sized, M> {
 
 #[diagnostic::do_not_recommend]
 impl<T: CastTo<U>, U: Element> Castable<U, True> for T {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Cast<A: AsTensor<Elem = T>> = UnaryOut<Cast<U>, A>;
 
     #[inline(always)]
@@ -388,6 +428,7 @@ impl<T: CastTo<U>, U: Element> Castable<U, True> for T {
 
 #[diagnostic::do_not_recommend]
 impl<T: Never, U: ?Sized> Castable<U, False> for T {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Cast<A: AsTensor<Elem = T>> = A;
 
     fn cast<A: AsTensor<Elem = T>>(a: A) -> A {
@@ -407,6 +448,8 @@ pub fn cast<U: ?Sized, A: AsTensor<Elem: Castable<U, M>>, M>(a: A) -> <A::Elem a
     label = "this yields `{Self}` in each place, where a plain value is expected: a number, a `bool`, what is `Copy` and `Default`"
 )]
 pub trait Yielded<M>: Sized {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// What a function makes of a tensor. (What yields no elements makes nothing: one mistake is one error.)
     type Mapped<A: AsTensor, F: Fn(A::Elem) -> Self>;
     /// Calls the function.
@@ -415,6 +458,7 @@ pub trait Yielded<M>: Sized {
 
 #[diagnostic::do_not_recommend]
 impl<U: Element> Yielded<True> for U {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Mapped<A: AsTensor, F: Fn(A::Elem) -> U> = UnaryOut<Map<F>, A>;
 
     #[inline(always)]
@@ -425,6 +469,7 @@ impl<U: Element> Yielded<True> for U {
 
 #[diagnostic::do_not_recommend]
 impl<U: Never> Yielded<False> for U {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Mapped<A: AsTensor, F: Fn(A::Elem) -> U> = A;
 
     fn mapped<A: AsTensor, F: Fn(A::Elem) -> U>(a: A, _: F) -> A {
@@ -444,6 +489,8 @@ pub fn mapped<A: AsTensor, F: Fn(A::Elem) -> U, U: Yielded<M>, M>(a: A, f: F) ->
     label = "`$` stands before the name of a dim; a value is named without it"
 )]
 pub trait Outer<M> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The dim. (What is no dim has none: one mistake is one error.)
     type Dim: Copy;
     /// Yields the dim.
@@ -452,6 +499,7 @@ pub trait Outer<M> {
 
 #[diagnostic::do_not_recommend]
 impl<D: DimRef> Outer<True> for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dim = D;
 
     #[inline(always)]
@@ -462,6 +510,7 @@ impl<D: DimRef> Outer<True> for D {
 
 #[diagnostic::do_not_recommend]
 impl<D: Never + Copy> Outer<False> for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dim = D;
 
     fn dim(self) -> D {

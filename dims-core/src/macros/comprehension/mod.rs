@@ -41,12 +41,15 @@ pub mod methods {
     note = "cast the loop variable first: `i as {Self}`"
 )]
 pub trait ToIndex {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The nearest `isize`.
     fn to_index(self) -> isize;
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: IndexInt> ToIndex for T {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     #[inline(always)]
     fn to_index(self) -> isize {
         self.to_isize()
@@ -109,9 +112,14 @@ where
     message = "the condition of an `if` is a `bool`, and not of type `{Self}`",
     label = "expected `bool`"
 )]
-pub trait TruthValue: Element {}
+pub trait TruthValue: Element {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 #[diagnostic::do_not_recommend]
-impl TruthValue for bool {}
+impl TruthValue for bool {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// A condition. Other types are refused here, and nowhere else.
 #[inline(always)]
@@ -125,12 +133,15 @@ pub fn condition<A: AsTensor<Elem: TruthValue>>(a: A) -> UnaryOut<Holds, A> {
     label = "expected a range of integers, like `0..n`"
 )]
 pub trait LoopSize {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The first index, and how many there are.
     fn extent(self) -> (isize, usize);
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: ToIndex> LoopSize for Range<T> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn extent(self) -> (isize, usize) {
         let (start, end) = (self.start.to_index(), self.end.to_index());
         (start, if start < end { end.abs_diff(start) } else { 0 })
@@ -139,6 +150,7 @@ impl<T: ToIndex> LoopSize for Range<T> {
 
 #[diagnostic::do_not_recommend]
 impl<T: ToIndex> LoopSize for RangeInclusive<T> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn extent(self) -> (isize, usize) {
         let (start, end) = self.into_inner();
         let (start, end) = (start.to_index(), end.to_index());

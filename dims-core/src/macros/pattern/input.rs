@@ -344,6 +344,8 @@ impl<T: Element> ArrayElements<'_, T> {
     note = "`x.order((i, j))` makes an array of a tensor"
 )]
 pub trait InMemory<'a> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The type of the elements.
     type Elem;
     #[doc(hidden)]
@@ -352,6 +354,7 @@ pub trait InMemory<'a> {
 
 #[diagnostic::do_not_recommend]
 impl<'a, T> InMemory<'a> for ArrayElements<'a, T> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = T;
 
     #[inline]
@@ -368,11 +371,14 @@ impl<'a, T> InMemory<'a> for ArrayElements<'a, T> {
 )]
 pub trait SameElem<T>: Sized {
     #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    #[doc(hidden)]
     fn same(memory: ArrayElements<'_, Self>) -> ArrayElements<'_, T>;
 }
 
 #[diagnostic::do_not_recommend]
 impl<T> SameElem<T> for T {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn same(memory: ArrayElements<'_, T>) -> ArrayElements<'_, T> {
         memory
     }
@@ -454,6 +460,7 @@ macro_rules! pointers {
 
         #[diagnostic::do_not_recommend]
         impl<A: Item> Item for $pointer {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             fn list(items: &[Self]) -> ArrayElements<'_, A::Elem> {
                 ArrayElements::list(ListItems::Own(items.iter().map(|item| lone(&**item)).collect()))
             }
@@ -504,6 +511,8 @@ impl<T: Element, S: Data<Elem = T>, D: crate::bind::source::NdRank<Rank: AnyRank
 )]
 pub trait Item: Input<Dims = ()> {
     #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    #[doc(hidden)]
     fn list(items: &[Self]) -> ArrayElements<'_, Self::Elem>
     where
         Self: Sized;
@@ -511,6 +520,7 @@ pub trait Item: Input<Dims = ()> {
 
 #[diagnostic::do_not_recommend]
 impl<T: Element, S: Data<Elem = T>, D: crate::bind::source::NdRank<Rank: AnyRank>> Item for ArrayBase<S, D> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn list(items: &[Self]) -> ArrayElements<'_, T> {
         let item = |item| {
             let (elements, axes) = elements(item);
@@ -538,6 +548,7 @@ macro_rules! numbers {
 
         #[diagnostic::do_not_recommend]
         impl Item for $t {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             fn list(items: &[Self]) -> ArrayElements<'_, $t> {
                 ArrayElements::new(elements(items))
             }
@@ -555,6 +566,7 @@ impl<X: Nested + Item, const N: usize> Item for [X; N]
 where
     [X; N]: Nested<Elem = <X as Input>::Elem>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn list(items: &[Self]) -> ArrayElements<'_, <X as Input>::Elem> {
         ArrayElements::new(elements_of_nested(items))
     }

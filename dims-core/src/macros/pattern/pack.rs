@@ -76,6 +76,8 @@ impl From<Vec<Vec<usize>>> for PackedShape {
 
 /// The number of axes that two arrays have both, or [`RankDyn`].
 pub trait CommonRank<O>: AnyRank {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The number.
     type Out: AnyRank;
 }
@@ -84,6 +86,7 @@ impl<R: Rank, O: Rank> CommonRank<O> for R
 where
     <SameNumberOfAxes<R, O> as Bool>::If<R, RankDyn>: AnyRank,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <SameNumberOfAxes<R, O> as Bool>::If<R, RankDyn>;
 }
 
@@ -92,9 +95,11 @@ type SameNumberOfAxes<R, O> =
     <<<R as Rank>::TakenFrom<O> as Rank>::Max<<O as Rank>::TakenFrom<R>> as Rank>::IsNone;
 
 impl<R: Rank> CommonRank<RankDyn> for R {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = RankDyn;
 }
 impl<O> CommonRank<O> for RankDyn {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = RankDyn;
 }
 
@@ -141,6 +146,8 @@ impl<N> Taking<N> {
     label = "expected a list: `[x0, x1]`, or a vector or slice of arrays"
 )]
 pub trait ArrayList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// Its arrays.
     type Array;
     #[doc(hidden)]
@@ -151,6 +158,7 @@ macro_rules! array_lists {
     ($(($($params:tt)*) $list:ty;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl<A, $($params)*> ArrayList for $list {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Array = A;
 
             fn arrays(&self) -> &[A] {
@@ -170,6 +178,7 @@ macro_rules! array_list_pointers {
     ($($pointer:ty),*) => {$(
         #[diagnostic::do_not_recommend]
         impl<L: ArrayList + ?Sized> ArrayList for $pointer {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Array = L::Array;
 
             fn arrays(&self) -> &[L::Array] {
@@ -332,6 +341,8 @@ fn copy_part<T: Element>(
 
 /// What `unpack!` yields: as many arrays as were written out, or a vector.
 pub trait Unpacked<A> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The list.
     type Out;
     #[doc(hidden)]
@@ -339,6 +350,7 @@ pub trait Unpacked<A> {
 }
 
 impl<A, const N: usize> Unpacked<A> for Several<N> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = [A; N];
 
     fn list(arrays: Vec<A>) -> [A; N] {
@@ -347,6 +359,7 @@ impl<A, const N: usize> Unpacked<A> for Several<N> {
 }
 
 impl<A> Unpacked<A> for Many {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = Vec<A>;
 
     fn list(arrays: Vec<A>) -> Vec<A> {

@@ -22,9 +22,14 @@ pub struct Parts<'a, T, R> {
     label = "is of `{Self}`, and the first one of `{R}`",
     note = "`pack!` joins arrays of different ranks"
 )]
-pub trait SameRank<R> {}
+pub trait SameRank<R> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 #[diagnostic::do_not_recommend]
-impl<R> SameRank<R> for R {}
+impl<R> SameRank<R> for R {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// A list with its first array.
 #[inline]

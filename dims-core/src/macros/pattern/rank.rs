@@ -53,11 +53,18 @@ impl AnyRank for RankDyn {
     label = "has `{Self}`, where the pattern has `{N}`",
     note = "name each axis of the operand once, or write `...` for those that the pattern leaves alone"
 )]
-pub trait HasExactly<N> {}
+pub trait HasExactly<N> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 #[diagnostic::do_not_recommend]
-impl<R: Rank> HasExactly<R> for R {}
+impl<R: Rank> HasExactly<R> for R {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 #[diagnostic::do_not_recommend]
-impl<R> HasExactly<R> for RankDyn {}
+impl<R> HasExactly<R> for RankDyn {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// The operand has at least as many axes as the pattern names beside its `...`.
 #[diagnostic::on_unimplemented(
@@ -65,15 +72,19 @@ impl<R> HasExactly<R> for RankDyn {}
     label = "has `{Self}`, where the pattern names `{N}`"
 )]
 pub trait HasAtLeast<N> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// How many axes `...` stands for.
     type Rest: AnyRank;
 }
 #[diagnostic::do_not_recommend]
 impl<N: Rank, R: Rank<Max<N> = R>> HasAtLeast<N> for R {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Rest = N::TakenFrom<R>;
 }
 #[diagnostic::do_not_recommend]
 impl<N> HasAtLeast<N> for RankDyn {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Rest = RankDyn;
 }
 
@@ -87,13 +98,17 @@ pub struct Spread<N>(N);
 
 /// The number of axes of a result, by what `...` stands for.
 pub trait OutRank<Rest> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The number.
     type Rank: AnyRank;
 }
 impl<N: AnyRank, Rest> OutRank<Rest> for Fixed<N> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Rank = N;
 }
 impl<N: Rank, Rest: AnyRank> OutRank<Rest> for Spread<N> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Rank = Rest::With<N>;
 }
 
@@ -104,6 +119,8 @@ impl<N: Rank, Rest: AnyRank> OutRank<Rest> for Spread<N> {
     label = "bind the array's axes, or convert it to a static rank first: `a.into_dimensionality::<Ix3>()`"
 )]
 pub trait ResultOf<T, S: Dims>: AnyRank {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The result.
     type Out;
     #[doc(hidden)]
@@ -115,6 +132,7 @@ pub trait ResultOf<T, S: Dims>: AnyRank {
 
 #[diagnostic::do_not_recommend]
 impl<T, R: Rank, S: Dims + OrderResult<T, R>> ResultOf<T, S> for R {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = S::Out;
 
     #[inline]
@@ -131,6 +149,7 @@ impl<T, R: Rank, S: Dims + OrderResult<T, R>> ResultOf<T, S> for R {
 
 #[diagnostic::do_not_recommend]
 impl<T: Element> ResultOf<T, ()> for RankDyn {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = ArrayD<T>;
 
     #[inline]

@@ -73,10 +73,13 @@ reductions! {
 /// What is true or false.
 pub trait Truth: Element {
     #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    #[doc(hidden)]
     fn is_true(self) -> bool;
 }
 
 impl Truth for bool {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     #[inline(always)]
     fn is_true(self) -> bool {
         self

@@ -36,12 +36,15 @@ use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, IxDyn};
     note = "write `impl ScalarOp<{Args}> for {Self}`; an operation on two tensors takes a pair, `ScalarOp<(f32, f32)>`; there is none on three: a third value is a field of the operation, or goes into a second one"
 )]
 pub trait OperatesOn<Args> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The type of the result.
     type Out: Element;
 }
 
 #[diagnostic::do_not_recommend]
 impl<Args, O: ScalarOp<Args>> OperatesOn<Args> for O {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = O::Out;
 }
 
@@ -148,9 +151,14 @@ pub type ArrayOut<O, A> = Named<
     message = "an operation on arrays of `{Self}` cannot be applied to a tensor with positional axes of `{R}`",
     label = "bind the axes that are not the operation's: `x.at((n, ..))`"
 )]
-pub trait AxesOf<R>: Rank {}
+pub trait AxesOf<R>: Rank {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 #[diagnostic::do_not_recommend]
-impl<R: Rank> AxesOf<R> for R {}
+impl<R: Rank> AxesOf<R> for R {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// Users' operators as methods of tensors.
 pub trait ApplyOp: AsTensor {

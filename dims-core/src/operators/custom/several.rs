@@ -273,6 +273,8 @@ pub trait Takes<Args: Arguments> {
 /// What is done with each of several tensors.
 #[doc(hidden)]
 pub trait Visit {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// With one tensor, and elements that belong to it.
     fn visit<T: Element>(&mut self, whole: &WholeTensor<T>, elements: Vec<T>);
 }
@@ -299,7 +301,10 @@ pub trait Tensors {
     message = "an operation on arrays of `{N}` cannot be applied to `{Self}`",
     label = "the operation takes another number of tensors"
 )]
-pub trait WithAxes<N> {}
+pub trait WithAxes<N> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 /// The result of [`apply_arrays`].
 pub type ArraysOut<O, X> = Named<
@@ -411,6 +416,7 @@ mod recorded {
     }
 
     impl Visit for TracedFields {
+        const SEAL: crate::seal::Seal = crate::seal::SEAL;
         fn visit<T: Element>(&mut self, tensor: &WholeTensor<T>, _: Vec<T>) {
             if tensor.data.node().is_some() && DType::of::<T>().is_some_and(DType::is_float) {
                 self.operands.push(whole(&tensor.data));
@@ -425,6 +431,7 @@ mod recorded {
     }
 
     impl Visit for GradientsOfTraced<'_> {
+        const SEAL: crate::seal::Seal = crate::seal::SEAL;
         fn visit<T: Element>(&mut self, tensor: &WholeTensor<T>, elements: Vec<T>) {
             let (Some(node), true) = (tensor.data.node(), DType::of::<T>().is_some_and(DType::is_float))
             else {
@@ -554,7 +561,9 @@ macro_rules! tuples {
         }
 
         #[diagnostic::do_not_recommend]
-        impl<$($a: AsTensor, $n: RankOf<Rank: AxesOf<$a::Rank>>),*> WithAxes<($($n,)*)> for ($($a,)*) {}
+        impl<$($a: AsTensor, $n: RankOf<Rank: AxesOf<$a::Rank>>),*> WithAxes<($($n,)*)> for ($($a,)*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
     };
 }
 

@@ -20,6 +20,8 @@ use kernels::scalar::*;
     note = "to sum over a dim that both have, write `stream.contract(&constant, dim)`"
 )]
 pub trait LeftOf<O, T, S, R, B>: Sized {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The result.
     type Out;
     /// The operation.
@@ -30,6 +32,7 @@ pub trait LeftOf<O, T, S, R, B>: Sized {
 impl<O: BinaryOp<T, T>, T: Element, S: Dims + Union<B::Dims>, R: Rank, E, B: Operand<T>> LeftOf<O, T, S, R, B>
     for E
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = Joined<O, T, S, R, E, B>;
 
     #[inline(always)]

@@ -26,7 +26,10 @@ use smallvec::SmallVec;
     message = "`{Self}` cannot be the dims of windows along `{P}`",
     label = "as many dims as the window slides along are expected here"
 )]
-pub trait WindowOver<P, S>: DimList {}
+pub trait WindowOver<P, S>: DimList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 impl<K, P, S> WindowOver<P, S> for K
 where
     K: DimList<Brands: Sort>,
@@ -36,6 +39,7 @@ where
     <K::Brands as Sort>::Out: FirstWith<Within<S::List>>,
     NoDim<FirstShared<K, S>>: NotYetBound<FirstShared<K, S>, S>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 /// A window has as many dims as it slides along.
@@ -43,9 +47,14 @@ where
     message = "a window that slides along several dims has as many dims itself",
     label = "there are not as many dims as the window slides along"
 )]
-pub trait AsMany<N> {}
+pub trait AsMany<N> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 #[diagnostic::do_not_recommend]
-impl<N> AsMany<N> for N {}
+impl<N> AsMany<N> for N {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// The first of the dims `K` that the set `S` has, or [`Nothing`](crate::set::Nothing).
 type FirstShared<K, S> =

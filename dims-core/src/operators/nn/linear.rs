@@ -9,7 +9,8 @@ use crate::rank::Rank0;
 use crate::reduce::{Reductions, sum};
 use crate::set::list::List;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll};
-use crate::set::{Dims, NoDim, True, Union};
+use crate::set::{Dims, NoDim, Union};
+use crate::types::condition::condition;
 use kernels::ops;
 use kernels::scalar::{Num, Real};
 
@@ -39,6 +40,8 @@ pub struct Linear<I: Dims, O: Dims + Union<I>, T = f32> {
 
 /// The dims of a tensor that has all of `I`, which a map replaces by `O`: then they are `Z`, which rustc infers.
 pub trait MappedBy<I, O, Z>: Dims {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The dims of the tensor and of the weights.
     #[doc(hidden)]
     type All: Dims;
@@ -53,21 +56,20 @@ where
     NoDim<Missing<X, I::Brands>>:
         MapsAlong<Missing<X, I::Brands>, X, Then<<Left<X, I::Brands> as Union<O>>::Out> = Z>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type All = <X as Union<<O as Union<I>>::Out>>::Out;
 }
 
-/// `D` is one of the dims `X` of a tensor that is mapped.
-#[diagnostic::on_unimplemented(
-    message = "dimension `{D}` is not bound in a tensor with dims `{X}`",
-    label = "the linear map sums over `{D}`, which this tensor lacks"
-)]
-pub trait MapsAlong<D, X> {
-    /// `Y`, if the condition holds.
-    type Then<Y>;
-}
-#[diagnostic::do_not_recommend]
-impl<D, X> MapsAlong<D, X> for True {
-    type Then<Y> = Y;
+condition! {
+    /// `D` is one of the dims `X` of a tensor that is mapped.
+    #[diagnostic::on_unimplemented(
+        message = "dimension `{D}` is not bound in a tensor with dims `{X}`",
+        label = "the linear map sums over `{D}`, which this tensor lacks"
+    )]
+    pub trait MapsAlong<D, X> for True {
+        /// `Y`, if the condition holds.
+        type Then<Y>;
+    }
 }
 
 impl<I, O, T> Linear<I, O, T>

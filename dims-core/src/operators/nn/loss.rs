@@ -9,9 +9,10 @@ use crate::reduce::{TensorOf, log_softmax};
 use crate::select::Indices;
 use crate::select::Take;
 use crate::set::remove::{Surplus, Within};
-use crate::set::{Dims, DimsOf, NoDim, True};
+use crate::set::{Dims, DimsOf, NoDim};
 use crate::set::{Fails, FirstWith};
 use crate::tensor::{AsTensor, Computable, reference};
+use crate::types::condition::condition;
 use kernels::ops;
 use kernels::scalar::{Num, Real, Signed};
 
@@ -32,7 +33,10 @@ pub type ClassLoss<A, I, X> = Named<
 >;
 
 /// Targets for predictions of `T` with the dims `S`: a tensor of `T` without other dims, or a number.
-pub trait Targets<T, S: Dims>: Operand<T> {}
+pub trait Targets<T, S: Dims>: Operand<T> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 impl<T, S, Y> Targets<T, S> for Y
 where
@@ -40,6 +44,7 @@ where
     Y: Operand<T, Dims: Dims<List: FirstWith<Fails<Within<S::List>>>>>,
     NoDim<Surplus<Y::Dims, S>>: Targeted<Surplus<Y::Dims, S>, S>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 /// Targets as positions along the dim of the classes, for predictions whose other dims are `X`: a tensor of integers without other dims.
@@ -48,7 +53,10 @@ where
     label = "a tensor of integers is expected here",
     note = "convert them with `.cast::<usize>()`; an array becomes a tensor when it is bound, `ids.at(i)`"
 )]
-pub trait ClassTargets<X: Dims>: Indices {}
+pub trait ClassTargets<X: Dims>: Indices {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 impl<I, X> ClassTargets<X> for I
 where
@@ -56,16 +64,17 @@ where
     X: Dims,
     NoDim<Surplus<I::Dims, X>>: Targeted<Surplus<I::Dims, X>, X>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The condition that the targets have no dim besides those of the losses.
-#[diagnostic::on_unimplemented(
-    message = "dimension `{D}` of the targets is not bound in losses with dims `{X}`",
-    label = "each prediction has one target, so the targets cannot have `{D}`; where this is another name of one of `{X}`: `targets.rename({D}, ..)`"
-)]
-pub trait Targeted<D, X> {}
-#[diagnostic::do_not_recommend]
-impl<D, X> Targeted<D, X> for True {}
+condition! {
+    /// The condition that the targets have no dim besides those of the losses.
+    #[diagnostic::on_unimplemented(
+        message = "dimension `{D}` of the targets is not bound in losses with dims `{X}`",
+        label = "each prediction has one target, so the targets cannot have `{D}`; where this is another name of one of `{X}`: `targets.rename({D}, ..)`"
+    )]
+    pub trait Targeted<D, X> for True;
+}
 
 // The bound of the targets is written in each line, not in the macro, because rustc quotes it from there.
 macro_rules! losses {

@@ -12,9 +12,10 @@ use crate::reduce::TensorOf;
 use crate::role::{AllPlay, DataChannel};
 use crate::run::lines::{Lines, along_lines, beside_lines};
 use crate::set::remove::{Surplus, Within};
-use crate::set::{Dims, DimsOf, NoDim, True, Union};
+use crate::set::{Dims, DimsOf, NoDim, Union};
 use crate::set::{Fails, FirstWith};
 use crate::tensor::{AsTensor, Evaluable, NamedOf, checked};
+use crate::types::condition::condition;
 use alloc::vec::Vec;
 use kernels::ops;
 use kernels::program::code::ReductionKind;
@@ -61,7 +62,10 @@ pub type ScaledAndShifted<A, G, B> = Named<
 >;
 
 /// A gain or a bias for a tensor of `T` with the dims `S`: a tensor whose dims are among these, or a number.
-pub trait Learned<T, S: Dims>: Operand<T> {}
+pub trait Learned<T, S: Dims>: Operand<T> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 impl<T, S, G> Learned<T, S> for G
 where
@@ -69,16 +73,17 @@ where
     G: Operand<T, Dims: Dims<List: FirstWith<Fails<Within<S::List>>>>>,
     NoDim<Surplus<G::Dims, S>>: Covered<Surplus<G::Dims, S>, S>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The condition that a gain or a bias has no dim besides those of the tensor.
-#[diagnostic::on_unimplemented(
-    message = "dimension `{D}` of the gain or the bias is not bound in a tensor with dims `{S}`",
-    label = "the tensor lacks `{D}`; to give it to the result: `x.layer_norm(..) * gain + bias`"
-)]
-pub trait Covered<D, S> {}
-#[diagnostic::do_not_recommend]
-impl<D, S> Covered<D, S> for True {}
+condition! {
+    /// The condition that a gain or a bias has no dim besides those of the tensor.
+    #[diagnostic::on_unimplemented(
+        message = "dimension `{D}` of the gain or the bias is not bound in a tensor with dims `{S}`",
+        label = "the tensor lacks `{D}`; to give it to the result: `x.layer_norm(..) * gain + bias`"
+    )]
+    pub trait Covered<D, S> for True;
+}
 
 /// Normalisations. They run at once, but for [`batch_norm_with`](Normalization::batch_norm_with). A learnt scale and bias are factors and summands as
 /// any other: `x.layer_norm(Feat, 1e-5) * &weight + &bias` fuses with what follows.

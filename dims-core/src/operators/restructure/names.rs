@@ -8,17 +8,18 @@ use crate::set::list::NestedPairs;
 use crate::set::ordered::{NamedTwice, Shares};
 use crate::set::rename::{CanGain, NotYetBound};
 use crate::set::union::{SetNamed, Sort};
-use crate::set::{Dims, NamedOnce, NoDim, True, Union};
+use crate::set::{Dims, NamedOnce, NoDim, Union};
 use crate::size::{MaySame, ProductOf, SameSize, VolumeOf};
+use crate::types::condition::condition;
 
-/// Static sizes that multiply to that of `Whole`; a size that only the run knows is checked there.
-#[diagnostic::on_unimplemented(
-    message = "`{Whole}` has `{Size}` elements, which is not the product of `{Sizes}`",
-    label = "the static sizes do not fit together"
-)]
-pub trait FitsInto<Whole, Size, Sizes> {}
-#[diagnostic::do_not_recommend]
-impl<Whole, Size, Sizes> FitsInto<Whole, Size, Sizes> for True {}
+condition! {
+    /// Static sizes that multiply to that of `Whole`; a size that only the run knows is checked there.
+    #[diagnostic::on_unimplemented(
+        message = "`{Whole}` has `{Size}` elements, which is not the product of `{Sizes}`",
+        label = "the static sizes do not fit together"
+    )]
+    pub trait FitsInto<Whole, Size, Sizes> for True;
+}
 
 /// Whether they agree: the product of the sizes of the dims `L` and the size of `Whole`.
 type ProductAgrees<L, Whole> =
@@ -26,6 +27,8 @@ type ProductAgrees<L, Whole> =
 
 /// Dims that a dim `Whole` can be split into, or flattened from.
 pub trait PartsOf<Whole: DimRef>: DimList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The set of the dims.
     type Set: Dims;
 }
@@ -37,11 +40,14 @@ where
     ProductOf<L::Brands>: MaySame<<Whole::Brand as Brand>::Num>,
     ProductAgrees<L, Whole>: FitsInto<Whole::Brand, <Whole::Brand as Brand>::Size, L::Sizes>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Set = SetNamed<L>;
 }
 
 /// Dims that a tensor with the dims `S` can get beside `X`, those of its dims that stay: each is named once, and is none of these.
 pub trait NewDims<X, S = X>: DimList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The dims of the tensor afterwards.
     type Out: Dims;
 }
@@ -55,12 +61,15 @@ where
     // Where a dim is named twice, that alone is to be said.
     <NoDim<NamedTwice<L>> as Bool>::Implies<NoDim<BoundAlready<X, L>>>: NotYetBound<BoundAlready<X, L>, S>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <X as Union<SetNamed<L>>>::Out;
 }
 
 /// Dims that the dim `Whole` of a tensor can be split into, whose other dims are `X`: they are [`NewDims`], and one of them keeps what `Whole`
 /// means.
 pub trait PartsIn<Whole, X>: DimList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The dims of the tensor afterwards.
     type Out: Dims;
 }
@@ -70,12 +79,15 @@ where
     Whole: DimRef,
     L: PartsOf<Whole> + RolesUnflatten<Whole> + NewDims<X>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <L as NewDims<X>>::Out;
 }
 
 /// Names for the dims `Old` of a tensor with the dims `S`, whose other dims are `X`: they are [`NewDims`], one for each of `Old`, of the same static
 /// size and role.
 pub trait NamesFor<Old, S, X>: DimList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The dims of the tensor afterwards.
     type Out: Dims;
 }
@@ -84,6 +96,7 @@ impl<L, Old, S, X> NamesFor<Old, S, X> for L
 where
     L: NamesEach<Old> + NewDims<X, S>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <L as NewDims<X, S>>::Out;
 }
 
@@ -92,7 +105,10 @@ where
     message = "`{Self}` does not have a name for each of the dims `{Old}`",
     label = "as many dims, at most 6, are expected here as are renamed"
 )]
-pub trait NamesEach<Old>: DimList {}
+pub trait NamesEach<Old>: DimList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 macro_rules! names_each {
     ($($old:ident $new:ident),*) => {
@@ -102,6 +118,7 @@ macro_rules! names_each {
             $($new: KeepsRole<$old>,)*
             $(<$old::Brand as Brand>::Size: SameSize<<$new::Brand as Brand>::Size, $old::Brand, $new::Brand>,)*
         {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
         }
     };
 }
@@ -118,6 +135,8 @@ type BoundAlready<X, L> = <<X as Dims>::List as Shares<<L as DimList>::Brands>>:
 
 /// A dim that the dims `P` of a tensor can be flattened into, whose other dims are `X`: it is none of those, and one of `P` means what it does.
 pub trait WholeIn<P, X>: DimRef {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The dims of the tensor afterwards.
     type Out: Dims;
 }
@@ -128,5 +147,6 @@ where
     P: PartsOf<W> + RolesFlatten<W>,
     X: Union<(W::Brand,)> + CanGain<W::Brand>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <X as Union<(W::Brand,)>>::Out;
 }

@@ -17,9 +17,14 @@ use smallvec::SmallVec;
     message = "the pieces of a tensor look at its elements, but this one is used up by the first of them",
     label = "borrow it: `(&x)`; an expression is run first: `let x = (a * b).eval();`"
 )]
-pub trait Shareable: Copy {}
+pub trait Shareable: Copy {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 #[diagnostic::do_not_recommend]
-impl<A: Copy> Shareable for A {}
+impl<A: Copy> Shareable for A {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// A tuple of 2 to 6 dims that the dim `W` of the tensor `A` can be cut into.
 #[diagnostic::on_unimplemented(

@@ -112,5 +112,6 @@ impl<A: Computable, I: Expr<Elem: IndexInt>> Expr for Take<A, I> {
 impl<D: MaybeDim, A: Computable<Dims: Dims<List: Remove<D, Out: RemovalStep>>>, I: Gives<D>> Gives<D>
     for Take<A, I>
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Found = <Found<D, A::Dims> as MaybeDim>::Or<I::Found>;
 }

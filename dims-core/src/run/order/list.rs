@@ -265,7 +265,10 @@ each_tuple!(lists);
     message = "`{Self}` is not an order of dims",
     label = "expected a dim, or a tuple of dims and of tuples of dims: `(b, (h, h2), w)`; `NewAxis` in it is an axis of size 1"
 )]
-pub trait OrderOf<S: Dims, Rest: Dims>: OrderList {}
+pub trait OrderOf<S: Dims, Rest: Dims>: OrderList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 impl<S, Rest: Dims, L: OrderList> OrderOf<S, Rest> for L
 where
@@ -273,4 +276,5 @@ where
     NoDim<S::Missing>: Bound<S::Missing, S, Then<S::Left> = Rest>,
     NoDim<S::Twice>: NamedOnce<S::Twice, L>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }

@@ -46,6 +46,8 @@ impl<T: kernels::scalar::Element, R: ArrayRank> OrderResult<T, R> for () {
 
 /// What array a tensor without dims is.
 pub trait ArrayRank: Rank {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// An ndarray array; for rank 0 the element itself.
     type Array<T>;
     #[doc(hidden)]
@@ -53,6 +55,7 @@ pub trait ArrayRank: Rank {
 }
 
 impl ArrayRank for Rank0 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Array<T> = T;
 
     #[inline]
@@ -64,6 +67,7 @@ impl ArrayRank for Rank0 {
 macro_rules! arrays {
     ($($rank:ident $n:literal;)*) => {$(
         impl ArrayRank for $rank {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Array<T> = Array<T, <$rank as Rank>::Nd>;
 
             #[inline]
@@ -80,6 +84,7 @@ arrays! { Rank1 1; Rank2 2; Rank3 3; Rank4 4; Rank5 5; Rank6 6; }
 macro_rules! dynamic_arrays {
     ($($rank:ident)*) => {$(
         impl ArrayRank for $rank {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Array<T> = ArrayD<T>;
 
             #[inline]

@@ -48,8 +48,7 @@ where
     W: LineOp<A::Elem>,
 {
     let own = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
-    let listed = AxisList::of(D::KEYS, A::Dims::KEYS);
-    let listed = listed.as_slice();
+    let listed = const { &AxisList::of(D::KEYS, A::Dims::KEYS) }.as_slice();
     let first = own.iter().position(|axis| listed.contains(axis)).unwrap_or(own.len());
     if own[first..].iter().take(listed.len()).all(|axis| listed.contains(axis)) {
         return along_axes(tensor, own, listed, work);

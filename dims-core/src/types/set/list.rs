@@ -10,6 +10,8 @@ use kernels::memory::axes::Axis;
 
 /// Types as nested pairs, in their order.
 pub trait NestedPairs {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// [`True`] if there are none.
     type IsEmpty: Bool;
     /// [`True`] if there is one.
@@ -25,6 +27,7 @@ pub trait NestedPairs {
 }
 
 impl NestedPairs for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type IsEmpty = True;
     type IsOne = False;
     type Count = Rank0;
@@ -35,6 +38,7 @@ impl NestedPairs for () {
 
 #[diagnostic::do_not_recommend]
 impl<H, T: NestedPairs> NestedPairs for (H, T) {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type IsEmpty = False;
     type IsOne = T::IsEmpty;
     type Count = <T::Count as Rank>::Succ;

@@ -21,6 +21,7 @@ pub use shared::DimsOfBoth;
 pub use union::Union;
 
 use crate::types::axes::AxisBlock;
+use crate::types::condition::condition;
 pub use crate::types::condition::{Bool, Fails, False, FirstWith, MaybeDim, NoDim, Nothing, Satisfies, True};
 use list::List;
 use union::Sort;
@@ -58,49 +59,60 @@ pub trait Dims {
     note = "a dim that is a parameter takes `D: AnyDim`, and `D: AnyDim + Before<Next>` if the dim `Next` stands behind it; if `First` stands in front, `where First: Before<D>`"
 )]
 pub trait SetOf {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The sorted tuple.
     type Set: Dims;
 }
 
 #[diagnostic::do_not_recommend]
 impl<D: Dims<List: Sort<Out = Out>>, Out: List> SetOf for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     // (By a parameter, not by projections: those would be errors about `D::List`, in place of one about `D`.)
     type Set = Out::Tuple;
 }
 
 /// A set of dims as a tensor has it: in the order in which the dims were declared, each once. What infers a set from a `Tensor<T, ..>` has
 /// one; what names it by hand might not.
-pub trait Sorted: Dims {}
-impl<S: SetOf<Set: SortedFrom<S>> + Dims> Sorted for S {}
+pub trait Sorted: Dims {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+impl<S: SetOf<Set: SortedFrom<S>> + Dims> Sorted for S {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// The condition that sorting the dims `S` leaves them as they are.
 #[diagnostic::on_unimplemented(
     message = "the dims `{S}` are not in the order of a set, which is `{Self}`",
     label = "dims are expected here in the order in which they were declared, each once, as `Tensor<_, {S}>` has them"
 )]
-pub trait SortedFrom<S> {}
-#[diagnostic::do_not_recommend]
-impl<S> SortedFrom<S> for S {}
-
-/// `D` is one of the dims of the set `S`, or [`Nothing`] that was asked for is missing.
-#[diagnostic::on_unimplemented(
-    message = "dimension `{D}` is not bound in a tensor with dims `{S}`",
-    label = "`{D}` is not a dim of this tensor"
-)]
-pub trait Bound<D, S> {
-    /// `X`, if the condition holds: what depends on it gives no error of its own.
-    type Then<X>;
+pub trait SortedFrom<S> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
 }
 #[diagnostic::do_not_recommend]
-impl<D, S> Bound<D, S> for True {
-    type Then<X> = X;
+impl<S> SortedFrom<S> for S {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// No dim of the list `L` is named twice; `D` is the first one that is, or [`Nothing`].
-#[diagnostic::on_unimplemented(
-    message = "dimension `{D}` is named twice in `{L}`",
-    label = "each dim can be named once here"
-)]
-pub trait NamedOnce<D, L> {}
-#[diagnostic::do_not_recommend]
-impl<D, L> NamedOnce<D, L> for True {}
+condition! {
+    /// `D` is one of the dims of the set `S`, or [`Nothing`] that was asked for is missing.
+    #[diagnostic::on_unimplemented(
+        message = "dimension `{D}` is not bound in a tensor with dims `{S}`",
+        label = "`{D}` is not a dim of this tensor"
+    )]
+    pub trait Bound<D, S> for True {
+        /// `X`, if the condition holds: what depends on it gives no error of its own.
+        type Then<X>;
+    }
+}
+
+condition! {
+    /// No dim of the list `L` is named twice; `D` is the first one that is, or [`Nothing`].
+    #[diagnostic::on_unimplemented(
+        message = "dimension `{D}` is named twice in `{L}`",
+        label = "each dim can be named once here"
+    )]
+    pub trait NamedOnce<D, L> for True;
+}

@@ -6,9 +6,12 @@ use super::list::{List, NestedPairs};
 use super::{Bool, False, MaybeDim, Nothing, True};
 use crate::brand::{Brand, CompareKeys, Equal, Greater, Less, SetElement};
 use crate::dim::DimList;
+use crate::types::condition::condition;
 
 /// Whether an element is the brand `D`.
 pub trait SameBrand<D> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// [`True`] or [`False`].
     type Out: Bool;
 }
@@ -19,34 +22,43 @@ where
     A: SetElement<Key: CompareKeys<D::Key, Out: Same<A, D>>>,
     D: Brand,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <<A::Key as CompareKeys<D::Key>>::Out as Same<A, D>>::Out;
 }
 
 /// Whether `A` and `D`, whose keys compare so, are one.
 pub trait Same<A, D> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// [`True`] or [`False`].
     type Out: Bool;
 }
 // Two dims, or two roles, with one key never pass for one another.
 #[diagnostic::do_not_recommend]
 impl<A> Same<A, A> for Equal {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = True;
 }
 #[diagnostic::do_not_recommend]
 impl<A, D> Same<A, D> for Less {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = False;
 }
 #[diagnostic::do_not_recommend]
 impl<A, D> Same<A, D> for Greater {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = False;
 }
 
 /// The first of the brands `B` that a list has already, or that `B` names twice.
 pub trait Shares<B> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The brand, or [`Nothing`].
     type Found: MaybeDim;
 }
 impl<X> Shares<()> for X {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Found = Nothing;
 }
 #[diagnostic::do_not_recommend]
@@ -56,6 +68,7 @@ where
     X: DividesInto<H, ()>,
     (H, X): Shares<T>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Found = <<<X as DividesInto<H, ()>>::Holds as Bool>::OrNothing<H> as MaybeDim>::Or<
         <(H, X) as Shares<T>>::Found,
     >;
@@ -66,10 +79,13 @@ pub type NamedTwice<P> = <() as Shares<<P as DimList>::Brands>>::Found;
 
 /// A list without the brands of another one.
 pub trait Minus<B> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// What is left.
     type Out: List;
 }
 impl<X: List> Minus<()> for X {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = X;
 }
 #[diagnostic::do_not_recommend]
@@ -77,20 +93,23 @@ impl<X, H, T> Minus<(H, T)> for X
 where
     X: DividesInto<H, (), Out: Minus<T>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <<X as DividesInto<H, ()>>::Out as Minus<T>>::Out;
 }
 
-/// The condition that `P` names at least one dim.
-#[diagnostic::on_unimplemented(
-    message = "no dims are named here",
-    label = "`flatten` and `unflatten` take at least one dim"
-)]
-pub trait NamesSome<P> {}
-#[diagnostic::do_not_recommend]
-impl<P> NamesSome<P> for False {}
+condition! {
+    /// The condition that `P` names at least one dim.
+    #[diagnostic::on_unimplemented(
+        message = "no dims are named here",
+        label = "`flatten` and `unflatten` take at least one dim"
+    )]
+    pub trait NamesSome<P> for False;
+}
 
 /// A list in which the brands `B` are to stand one behind the other.
 pub trait MergesIn<B, W> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The list with `W` in their place.
     type Out: List;
     /// [`True`], or [`False`] if they do not stand so.
@@ -98,6 +117,7 @@ pub trait MergesIn<B, W> {
 }
 
 impl<B, W> MergesIn<B, W> for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = ();
     type Holds = False;
 }
@@ -108,6 +128,7 @@ impl<X, T, W> MergesIn<(), W> for (X, T)
 where
     (X, T): List,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = (X, T);
     type Holds = True;
 }
@@ -119,6 +140,7 @@ where
     T: StartsWith<BT> + MergesIn<(B, BT), W>,
     <X::Out as Bool>::If<(W, T::Rest), (X, <T as MergesIn<(B, BT), W>>::Out)>: List,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <X::Out as Bool>::If<(W, T::Rest), (X, <T as MergesIn<(B, BT), W>>::Out)>;
     type Holds =
         <<X::Out as Bool>::And<<T as StartsWith<BT>>::Holds> as Bool>::Or<<T as MergesIn<(B, BT), W>>::Holds>;
@@ -126,28 +148,35 @@ where
 
 /// A list whose first elements are to be those of `B`.
 pub trait StartsWith<B> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The others.
     type Rest;
     /// [`True`], or [`False`] if they are not.
     type Holds: Bool;
 }
 impl<X> StartsWith<()> for X {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Rest = X;
     type Holds = True;
 }
 #[diagnostic::do_not_recommend]
 impl<B, BT> StartsWith<(B, BT)> for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Rest = ();
     type Holds = False;
 }
 #[diagnostic::do_not_recommend]
 impl<X: SameBrand<B>, T: StartsWith<BT>, B, BT> StartsWith<(B, BT)> for (X, T) {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Rest = T::Rest;
     type Holds = <X::Out as Bool>::And<T::Holds>;
 }
 
 /// A list that is to have the brand `W`.
 pub trait DividesInto<W, B> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The list with the brands `B` in its place.
     type Out: List;
     /// The elements behind it; none if it is not there.
@@ -157,6 +186,7 @@ pub trait DividesInto<W, B> {
 }
 
 impl<W, B> DividesInto<W, B> for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = ();
     type Behind = ();
     type Holds = False;
@@ -170,6 +200,7 @@ where
     B: NestedPairs,
     <X::Out as Bool>::If<B::Then<T>, (X, T::Out)>: List,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <X::Out as Bool>::If<B::Then<T>, (X, T::Out)>;
     type Behind = <X::Out as Bool>::If<T, T::Behind>;
     type Holds = <X::Out as Bool>::Or<T::Holds>;

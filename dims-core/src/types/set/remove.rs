@@ -23,7 +23,10 @@ use core::marker::PhantomData;
     label = "a dim of the tensor, or a tuple of its dims, is expected here",
     note = "a declared dim is passed by its name, `Batch`; a local one too, after `dims!(i);`; positional axes have no numbers: bind the axis to a dim, `a.at((i, ..))`"
 )]
-pub trait DimsOf<S: Dims, Others: Dims>: DimList {}
+pub trait DimsOf<S: Dims, Others: Dims>: DimList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 impl<S, Others: Dims, D: DimList> DimsOf<S, Others> for D
 where
@@ -31,6 +34,7 @@ where
     NoDim<S::Missing>: Bound<S::Missing, S, Then<S::Left> = Others>,
     NoDim<S::Twice>: NamedOnce<S::Twice, D>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 /// A set whose dims are known well enough to take `D`, whose brands are `L`, out of it.
@@ -42,6 +46,8 @@ where
     note = "name it there, and call the others `Rest`: `fn f<B: Dims>(x: &Tensor<f32, (Feat, Rest<B>)>)`; a dim that is a parameter takes `D: AnyDim`"
 )]
 pub trait Loses<D, L, Others>: Dims {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The first dim that the set does not have, or [`Nothing`].
     type Missing: MaybeDim;
     /// The first dim that is named twice, or [`Nothing`].
@@ -55,6 +61,7 @@ impl<S, D, L, Others> Loses<D, L, Others> for S
 where
     S: Dims<List: RemoveAll<L, S, Out: Removal<Left: List>>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Missing = Missing<S, L>;
     type Twice = Twice<S, L>;
     type Left = Left<S, L>;
@@ -72,6 +79,8 @@ pub type Left<S, L> = <<RemovalOf<S, L> as Removal>::Left as List>::Tuple;
 
 /// Removes one brand from a sorted list.
 pub trait Remove<D> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// [`Taken`] or [`Absent`].
     type Out;
 }
@@ -83,6 +92,8 @@ pub struct Absent<D, X>(PhantomData<(D, X)>);
 
 /// What came of removing one brand.
 pub trait RemovalStep {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The list that is left.
     type Left;
     /// [`True`] if the list had the brand.
@@ -94,6 +105,7 @@ pub trait RemovalStep {
 }
 
 impl<X> RemovalStep for Taken<X> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Left = X;
     type Had = True;
     type Missing = Nothing;
@@ -101,6 +113,7 @@ impl<X> RemovalStep for Taken<X> {
 }
 
 impl<D: MaybeDim, X> RemovalStep for Absent<D, X> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Left = X;
     type Had = False;
     type Missing = D;
@@ -112,6 +125,7 @@ pub struct Within<L>(PhantomData<L>);
 
 #[diagnostic::do_not_recommend]
 impl<D, L: Remove<D, Out: RemovalStep>> Satisfies<Within<L>> for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Holds = <L::Out as RemovalStep>::Had;
 }
 
@@ -126,6 +140,7 @@ pub type Overlap<A, B> = <<A as Dims>::List as FirstWith<Within<<B as Dims>::Lis
 
 #[diagnostic::do_not_recommend]
 impl<D> Remove<D> for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = Absent<D, ()>;
 }
 
@@ -135,22 +150,27 @@ where
     D::Key: CompareKeys<H::Key>,
     Compare<D, H>: RemoveStep<D, H, T>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <Compare<D, H> as RemoveStep<D, H, T>>::Out;
 }
 
 /// Stops at the brand, or at an element behind it, or goes on.
 pub trait RemoveStep<D, H, T> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// [`Taken`] or [`Absent`].
     type Out;
 }
 
 #[diagnostic::do_not_recommend]
 impl<D, H, T> RemoveStep<D, H, T> for Less {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = Absent<D, (H, T)>;
 }
 
 #[diagnostic::do_not_recommend]
 impl<D, T> RemoveStep<D, D, T> for Equal {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = Taken<T>;
 }
 
@@ -159,6 +179,7 @@ impl<D, H, T> RemoveStep<D, H, T> for Greater
 where
     T: Remove<D, Out: RemovalStep>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <T::Out as RemovalStep>::Behind<H>;
 }
 
@@ -169,6 +190,8 @@ where
     note = "name it there, and call the others `Rest`: `fn f<B: Dims>(x: &Tensor<f32, (Feat, Rest<B>)>)`; a dim that is a parameter takes `D: AnyDim`"
 )]
 pub trait RemoveAll<L, S> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// [`Removed`].
     type Out;
 }
@@ -178,6 +201,8 @@ pub struct Removed<X, M, W>(PhantomData<(X, M, W)>);
 
 /// The parts of [`Removed`].
 pub trait Removal {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The list that is left.
     type Left;
     /// The first brand that was not there, or [`Nothing`].
@@ -187,6 +212,7 @@ pub trait Removal {
 }
 
 impl<X, M: MaybeDim, W: MaybeDim> Removal for Removed<X, M, W> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Left = X;
     type Missing = M;
     type Twice = W;
@@ -194,6 +220,7 @@ impl<X, M: MaybeDim, W: MaybeDim> Removal for Removed<X, M, W> {
 
 #[diagnostic::do_not_recommend]
 impl<S, X> RemoveAll<(), S> for X {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = Removed<X, Nothing, Nothing>;
 }
 
@@ -202,6 +229,7 @@ pub enum NoList {}
 
 #[diagnostic::do_not_recommend]
 impl<S, X> RemoveAll<NoList, S> for X {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = Removed<X, Nothing, Nothing>;
 }
 
@@ -210,17 +238,21 @@ impl<S, X, H, T> RemoveAll<(H, T), S> for X
 where
     X: Remove<H, Out: AndThen<T, S>>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <X::Out as AndThen<T, S>>::Out;
 }
 
 /// Goes on after a brand was taken; else finds out whether it was named twice or never bound.
 pub trait AndThen<T, S> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// [`Removed`].
     type Out;
 }
 
 #[diagnostic::do_not_recommend]
 impl<X: RemoveAll<T, S>, T, S> AndThen<T, S> for Taken<X> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = X::Out;
 }
 
@@ -232,6 +264,7 @@ where
     S::List: Remove<D, Out: RemovalStep>,
     X: RemoveAll<T, S, Out: Removal>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = Removed<
         <X::Out as Removal>::Left,
         <<<S::List as Remove<D>>::Out as RemovalStep>::Missing as MaybeDim>::Or<<X::Out as Removal>::Missing>,

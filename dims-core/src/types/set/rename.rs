@@ -3,13 +3,16 @@
 use super::list::List;
 use super::remove::{Found, RemovalStep, Remove};
 use super::union::Merge;
-use super::{Bool, Bound, Dims, MaybeDim, NoDim, True};
+use super::{Bool, Bound, Dims, MaybeDim, NoDim};
 use crate::brand::Brand;
 use crate::dim::DimRef;
 use crate::size::SameSize;
+use crate::types::condition::condition;
 
 /// A name for the dim `Old` of the set `S`: `Old` must be bound, the name must not, and their static sizes must not differ.
 pub trait NameFor<Old: DimRef, S: Dims>: DimRef {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The set after renaming.
     type Out: Dims;
 }
@@ -23,11 +26,14 @@ where
     (New::Brand, ()): Merge<WithoutOld<S, Old>, Out: List>,
     <Old::Brand as Brand>::Size: SameSize<<New::Brand as Brand>::Size, Old::Brand, New::Brand>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <<(New::Brand, ()) as Merge<WithoutOld<S, Old>>>::Out as List>::Tuple;
 }
 
 /// A name for a part of the dim `Old` of the set `S`: as [`NameFor`], but of any size.
 pub trait PartOf<Old: DimRef, S: Dims>: DimRef {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The set with the part in the place of the dim.
     type Out: Dims;
 }
@@ -40,6 +46,7 @@ where
     NoDim<OtherThanOld<S, Old, New>>: NotYetBound<OtherThanOld<S, Old, New>, S>,
     (New::Brand, ()): Merge<WithoutOld<S, Old>, Out: List>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <<(New::Brand, ()) as Merge<WithoutOld<S, Old>>>::Out as List>::Tuple;
 }
 
@@ -56,29 +63,37 @@ type OtherThanOld<S, Old, New> =
         <New as DimRef>::Brand,
     >;
 
-/// `D` is not yet a dim of the set.
-#[diagnostic::on_unimplemented(
-    message = "dimension `{D}` is already bound in a tensor with dims `{S}`",
-    label = "this tensor has `{D}` already: choose another name"
-)]
-pub trait NotYetBound<D, S> {}
-#[diagnostic::do_not_recommend]
-impl<D, S> NotYetBound<D, S> for True {}
+condition! {
+    /// `D` is not yet a dim of the set.
+    #[diagnostic::on_unimplemented(
+        message = "dimension `{D}` is already bound in a tensor with dims `{S}`",
+        label = "this tensor has `{D}` already: choose another name"
+    )]
+    pub trait NotYetBound<D, S> for True;
+}
 
 /// A set that `D` can join as a new dim.
-pub trait CanGain<D>: Dims {}
+pub trait CanGain<D>: Dims {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 impl<S: Dims, D: MaybeDim> CanGain<D> for S
 where
     S::List: Remove<D, Out: RemovalStep>,
     NoDim<Found<D, S>>: NotYetBound<Found<D, S>, S>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 /// A dim that the set `S` does not have.
-pub trait NotIn<S>: DimRef {}
+pub trait NotIn<S>: DimRef {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 impl<S: Dims, D: DimRef> NotIn<S> for D
 where
     S::List: Remove<D::Brand, Out: RemovalStep>,
     NoDim<Found<D::Brand, S>>: NotYetBound<Found<D::Brand, S>, S>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }

@@ -3,8 +3,9 @@
 use super::Bool;
 use super::list::List;
 use super::remove::{Left, Missing, Removal, RemoveAll, Twice};
-use super::{Dims, NamedOnce, NoDim, True};
+use super::{Dims, NamedOnce, NoDim};
 use crate::dim::DimList;
+use crate::types::condition::condition;
 
 /// Dims, one or a tuple of them, that a tensor with the dims `A` and one with the dims `B` both have; each is named once. `U` are the dims of
 /// both tensors together, and `Others` those of `U` that are not named, which rustc infers.
@@ -15,7 +16,10 @@ use crate::dim::DimList;
     label = "a dim of both tensors, or a tuple of such dims, is expected here",
     note = "a declared dim is passed by its name, `Batch`; a local one too, after `dims!(i);`"
 )]
-pub trait DimsOfBoth<A: Dims, B: Dims, U: Dims, Others: Dims>: DimList {}
+pub trait DimsOfBoth<A: Dims, B: Dims, U: Dims, Others: Dims>: DimList {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
 
 impl<A: Dims, B: Dims, U: Dims, Others: Dims, D: DimList> DimsOfBoth<A, B, U, Others> for D
 where
@@ -26,21 +30,20 @@ where
     NoDim<Second<A, B, D::Brands>>: Shared<Second<A, B, D::Brands>, B>,
     NoDim<Twice<U, D::Brands>>: NamedOnce<Twice<U, D::Brands>, D>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 /// The first brand of `L` that `B` does not have, if `A` has them all: where both tensors lack dims, one error says so of the first.
 type Second<A, B, L> = <NoDim<Missing<A, L>> as Bool>::OrNothing<Missing<B, L>>;
 
-/// `D` is one of the dims of the operand with the dims `S`, or no dim that was asked for is missing.
-#[diagnostic::on_unimplemented(
-    message = "dimension `{D}` is not bound in the tensor with dims `{S}`",
-    label = "each operand must have `{D}`; only `(x * y).sum({D})` takes it of either one"
-)]
-pub trait Shared<D, S> {
-    /// `X`, if the condition holds.
-    type Then<X>;
-}
-#[diagnostic::do_not_recommend]
-impl<D, S> Shared<D, S> for True {
-    type Then<X> = X;
+condition! {
+    /// `D` is one of the dims of the operand with the dims `S`, or no dim that was asked for is missing.
+    #[diagnostic::on_unimplemented(
+        message = "dimension `{D}` is not bound in the tensor with dims `{S}`",
+        label = "each operand must have `{D}`; only `(x * y).sum({D})` takes it of either one"
+    )]
+    pub trait Shared<D, S> for True {
+        /// `X`, if the condition holds.
+        type Then<X>;
+    }
 }

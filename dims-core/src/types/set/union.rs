@@ -17,6 +17,8 @@ use crate::dim::DimList;
     note = "the same key takes two dims of the same name at the same place of the same file: rename one of them"
 )]
 pub trait Union<O>: Dims {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The united set.
     type Out: Dims;
 }
@@ -26,22 +28,27 @@ impl<S: Dims, O: Dims> Union<O> for S
 where
     S::List: Merge<O::List, Out: List>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <<S::List as Merge<O::List>>::Out as List>::Tuple;
 }
 
 /// Union of sorted lists.
 pub trait Merge<O> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The sorted union.
     type Out;
 }
 
 #[diagnostic::do_not_recommend]
 impl<O> Merge<O> for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = O;
 }
 
 #[diagnostic::do_not_recommend]
 impl<H, T> Merge<()> for (H, T) {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = (H, T);
 }
 
@@ -51,11 +58,14 @@ where
     H1::Key: CompareKeys<H2::Key>,
     Compare<H1, H2>: MergeStep<H1, T1, H2, T2>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <Compare<H1, H2> as MergeStep<H1, T1, H2, T2>>::Out;
 }
 
 /// Takes the lesser head, or one of two equal ones.
 pub trait MergeStep<H1, T1, H2, T2> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The sorted union.
     type Out;
 }
@@ -65,6 +75,7 @@ impl<H1, T1, H2, T2> MergeStep<H1, T1, H2, T2> for Less
 where
     T1: Merge<(H2, T2)>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = (H1, T1::Out);
 }
 
@@ -73,6 +84,7 @@ impl<H1, T1, H2, T2> MergeStep<H1, T1, H2, T2> for Greater
 where
     (H1, T1): Merge<T2>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = (H2, <(H1, T1) as Merge<T2>>::Out);
 }
 
@@ -82,6 +94,7 @@ impl<H, T1, T2> MergeStep<H, T1, H, T2> for Equal
 where
     T1: Merge<T2>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = (H, T1::Out);
 }
 
@@ -91,12 +104,15 @@ where
     label = "a tuple of dims is expected here; a generic dim beside others needs its place among them, `D: AnyDim + Before<Other>`, and `Rest<B>` takes `B: Dims`"
 )]
 pub trait Sort {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// The sorted list.
     type Out: List;
 }
 
 #[diagnostic::do_not_recommend]
 impl Sort for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = ();
 }
 
@@ -105,17 +121,21 @@ impl<H: SetElement, T: Sort> Sort for (H, T)
 where
     (H, ()): Merge<T::Out, Out: List>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = <(H, ()) as Merge<T::Out>>::Out;
 }
 
 /// The union of several sorted lists.
 pub trait MergeAll {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
     /// All their elements, sorted.
     type Out;
 }
 
 #[diagnostic::do_not_recommend]
 impl MergeAll for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = ();
 }
 
@@ -124,6 +144,7 @@ impl<H, T: MergeAll> MergeAll for (H, T)
 where
     H: Merge<T::Out>,
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = H::Out;
 }
 

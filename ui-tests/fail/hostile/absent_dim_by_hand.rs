@@ -1,0 +1,13 @@
+//~ words: missing: `SEAL` | MaybeDim
+use typed_dims::set::{MaybeDim, True};
+
+struct Mine;
+
+/// A dim that violates a condition, and is said to be none.
+impl MaybeDim for Mine {
+    type IsNothing = True;
+    type Or<Next: MaybeDim> = Next;
+    type Role = ();
+}
+
+fn main() {}

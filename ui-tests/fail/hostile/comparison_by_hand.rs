@@ -1,0 +1,12 @@
+//~ words: missing: `SEAL` | CompareKeys
+use typed_dims::brand::CompareKeys;
+
+struct Key;
+struct Mine;
+
+/// Another result than less, equal or greater.
+impl CompareKeys<Key> for Key {
+    type Out = Mine;
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+//~ words: missing: `SEAL` | Example
+use typed_dims::batch::Example;
+use typed_dims::rank::Rank0;
+
+struct Mine;
+
+/// What is no tensor, as an example of a batch.
+impl Example for Mine {
+    type Elem = f32;
+    type Dims = ();
+    type Rank = Rank0;
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+//~ words: missing: `SEAL` | Removal
+use typed_dims::set::Nothing;
+use typed_dims::set::remove::Removal;
+
+struct Mine;
+
+/// A removal that says of no dim that it is missing or named twice.
+impl Removal for Mine {
+    type Left = ();
+    type Missing = Nothing;
+    type Twice = Nothing;
+}
+
+fn main() {}

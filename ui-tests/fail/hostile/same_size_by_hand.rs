@@ -1,0 +1,9 @@
+//~ words: missing: `SEAL` | SameSize
+use typed_dims::size::SameSize;
+
+struct Mine;
+
+/// A size that equals any other one.
+impl<Other, Old, New> SameSize<Other, Old, New> for Mine {}
+
+fn main() {}

@@ -1,0 +1,13 @@
+//~ words: missing: `SEAL` | Shrinks
+use typed_dims::prelude::*;
+use typed_dims::set::False;
+use typed_dims::size::Shrinks;
+
+dims! { struct I = 4; }
+
+/// A dim with a static size, and a part of it of another size.
+impl Shrinks<I> for False {}
+
+fn main() {
+    let _ = ones::<f32, _>(I).slice(I, 1..);
+}

@@ -1,0 +1,11 @@
+//~ words: missing: `SEAL` | MergeStep
+use typed_dims::set::union::MergeStep;
+
+struct Mine;
+
+/// A union that has a dim of both sets twice.
+impl<H, T1, T2> MergeStep<H, T1, H, T2> for Mine {
+    type Out = (H, (H, T2));
+}
+
+fn main() {}
