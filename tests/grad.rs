@@ -1,6 +1,9 @@
 //! Gradients of functions of tensors, compared with numbers that were worked out by hand and with differences.
 
-use typed_dims::grad::{grad, hvp, jvp, value_and_grad, vjp};
+#[path = "support/kinks.rs"]
+mod kinks;
+
+use typed_dims::grad::{grad, hvp, jvp, value_and_grad, value_and_grad_with, vjp};
 use typed_dims::prelude::*;
 
 dims! { struct I; struct J; struct K; }
@@ -91,4 +94,136 @@ fn arrays_are_no_part_of_it() {
     let text =
         "the loss does not depend on the parameter `1`, so there is no gradient by it (at tests/grad.rs:";
     assert!(error.to_string().starts_with(text), "{error}");
+}
+
+type Line = Tensor<f64, (I,)>;
+
+fn line() -> Line {
+    from_vec(I.of(3), vec![0.5, -1.0, 2.0])
+}
+
+/// A parameter that is read has a gradient, also where the value has nothing left of it.
+#[test]
+fn what_is_read_has_a_gradient() {
+    let (w, z) = (line(), line());
+    let beta = 0.0;
+    let (dw, dz) = grad(|(w, z): (&Line, &Line)| (w * w).sum(I) + (z * z).sum(I) * beta, (&w, &z));
+    assert_eq!((dw.order(I), dz.order(I)), ((2.0 * &w).order(I), ndarray::array![0.0, 0.0, 0.0]));
+    let flat: [(&str, fn(&Line) -> Tensor<f64, ()>); 14] = [
+        ("lerp", |x| line().lerp(x, 0.0).sum(I)),
+        ("powi", |x| x.powi(0).sum(I)),
+        ("times 0", |x| (x * 0.0).sum(I)),
+        ("computed times 0", |x| (x.exp().eval() * 0.0).sum(I)),
+        ("floor", |x| x.floor().sum(I)),
+        ("computed floor", |x| x.floor().eval().square().sum(I)),
+        ("a comparison", |x| x.gt(0.0).select(1.0, 2.0).sum(I)),
+        ("a computed comparison", |x| x.gt(0.0).eval().select(1.0, 2.0).sum(I)),
+        ("a count", |x| x.gt(0.0).count(I).cast::<f64>().eval()),
+        ("argmax", |x| x.argmax(I).cast::<f64>().eval()),
+        ("argmax of a result", |x| x.exp().eval().argmax(I).cast::<f64>().eval()),
+        ("argsort", |x| x.argsort(I).cast::<f64>().sum(I)),
+        ("detach", |x| x.detach().sum(I)),
+        ("a third derivative", |x| {
+            let first = |x: &Line| grad(|x| x.square().sum(I), x).sum(I);
+            grad(|x| first(x), x).sum(I)
+        }),
+    ];
+    for (name, f) in flat {
+        assert_eq!(grad(f, &w).order(I), ndarray::array![0.0, 0.0, 0.0], "{name}");
+        assert_eq!(grad(f, &mut w.clone()).order(I), ndarray::array![0.0, 0.0, 0.0], "{name}, in place");
+        assert_eq!(hvp(f, &w, &z).order(I), ndarray::array![0.0, 0.0, 0.0], "{name}, second");
+    }
+}
+
+#[derive(Parameters)]
+struct Table {
+    rows: Tensor<usize, (I,)>,
+    weight: Tensor<f64, (I,)>,
+    used: Tensor<bool, (I,)>,
+}
+
+#[derive(Parameters)]
+struct Indices {
+    rows: Tensor<usize, (I,)>,
+}
+
+/// Integers have gradients of 0 beside floats, and alone none.
+#[test]
+fn integers() {
+    let rows = from_vec(I.of(3), vec![2_usize, 1, 0]);
+    let table = Table { rows: rows.clone(), weight: line(), used: (&rows).gt(0).eval() };
+    let f = |table: &Table| (&table.weight * (&table.rows).cast::<f64>()).sum(I);
+    let gradient = grad(f, &table);
+    assert_eq!(gradient.weight.order(I), ndarray::array![2.0, 1.0, 0.0]);
+    assert_eq!(gradient.rows.order(I), ndarray::array![0, 0, 0]);
+    assert_eq!(gradient.used.order(I), ndarray::array![false, false, false]);
+    let (_, pull) = vjp(f, &table);
+    assert_eq!(pull(&full((), 1.0)).rows.order(I), ndarray::array![0, 0, 0]);
+    let alone = |indices: &Indices| (&indices.rows).cast::<f64>().sum(I);
+    let error = typed_dims::grad::try_grad(alone, &Indices { rows }).err().unwrap().to_string();
+    assert!(
+        error.starts_with("no gradient can be taken by tensors of integers or `bool`s alone (at "),
+        "{error}"
+    );
+}
+
+/// What a call has computed is constant once the call has ended.
+#[test]
+fn results_of_calls_that_have_ended_are_plain() {
+    let x = line();
+    fn assert_plain(mut tensor: Line, expected: &Line) {
+        assert_eq!(tensor.view().order(I), expected.order(I));
+        tensor += &line();
+        assert_eq!(tensor.view().order(I), (expected + &line()).order(I));
+        let again = grad(|x| (x * &tensor).sum(I), &line());
+        assert_eq!(again.order(I), tensor.view().order(I));
+    }
+    // What a function returns beside its loss: its parameter, a result, a view of one.
+    let (_, _, (own, square, last)) = value_and_grad_with(
+        |x: &Line| {
+            let square = x.square().eval();
+            (square.sum(I), (x.clone(), square.clone(), square.index(I, 2).expand(I.of(3)).eval()))
+        },
+        &x,
+    );
+    assert_plain(own, &x);
+    assert_plain(square, &(&x).square().eval());
+    assert_plain(last, &full(I.of(3), 4.0));
+
+    // The pull-back, differentiated by its cotangent.
+    let (_, pull) = vjp(|x| x.powi(3).eval(), &x);
+    let slopes = grad(|dy| (pull(dy) * dy).sum(I), &x);
+    assert_plain(slopes, &(6.0 * &x * (&x).square()).eval());
+    let (value, _) = value_and_grad(|dy| pull(dy).sum(I), &x);
+    assert_eq!(value, (3.0 * (&x).powi(3)).sum(I).order(()));
+    let (_, second) = vjp(|dy| pull(dy), &x);
+    assert_plain(second(&x), &(3.0 * (&x).powi(3)).eval());
+    assert_plain(jvp(|dy| pull(dy), &x, &x).1, &(3.0 * (&x).powi(3)).eval());
+
+    // A pull-back out of an outer call, which it depends on as long as that runs.
+    let mut kept = None;
+    let outer = grad(
+        |x: &Line| {
+            let (_, pull) = vjp(|y: &Line| (y * y * x).eval(), x);
+            let slopes = pull(&ones(I.of(3)));
+            kept = Some(pull);
+            slopes.sum(I)
+        },
+        &x,
+    );
+    // 2 x^2 has the derivative 4 x.
+    assert_plain(outer, &(4.0 * &x).eval());
+    let pull = kept.unwrap();
+    assert_plain(pull(&ones(I.of(3))), &(2.0 * (&x).square()).eval());
+    assert_plain(grad(|dy| pull(dy).sum(I), &x), &(2.0 * (&x).square()).eval());
+}
+
+/// The pull-back borrows neither what the function captured nor its input.
+#[test]
+fn a_pull_back_outlives_its_function() {
+    let pull = {
+        let (factor, x) = (line(), line());
+        vjp(|x| (x * &factor).eval(), &x).1
+    };
+    assert_eq!(pull(&ones(I.of(3))).order(I), line().order(I));
 }

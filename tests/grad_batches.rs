@@ -1,7 +1,7 @@
 //! Gradients composed with batches, loops, threads, and one another.
 
 use std::thread;
-use typed_dims::grad::{checkpoint, grad, jvp, value_and_grad, vjp};
+use typed_dims::grad::{checkpoint, grad, jvp, try_vjp, value_and_grad, vjp};
 use typed_dims::plan::explain::Step;
 use typed_dims::prelude::*;
 
@@ -328,8 +328,8 @@ mod threads {
         check(f, &(w(), x()));
         // A pull-back that another thread calls.
         let (w, x) = (w(), x());
-        let (y, pull) = vjp(|w| (&x * w).sum(Feat).tanh().eval(), &w);
-        let dw = thread::scope(|scope| scope.spawn(|| pull(&y)).join().unwrap());
-        assert_close("pulled elsewhere", &dw, &pull(&y));
+        let (y, pull) = try_vjp(|w| (&x * w).sum(Feat).tanh().eval(), &w).unwrap();
+        let dw = thread::scope(|scope| scope.spawn(|| pull.call(&y)).join().unwrap());
+        assert_close("pulled elsewhere", &dw, &pull.call(&y));
     }
 }

@@ -172,6 +172,11 @@ pub enum DimError {
         /// Where the gradient was taken.
         origin: Origin,
     },
+    /// A gradient is taken by tensors none of which has floats.
+    NoFloats {
+        /// Where the gradient was taken.
+        origin: Origin,
+    },
     /// The sizes of an operation's parts do not fit together.
     Shape {
         /// What was expected, and what was found.
@@ -297,6 +302,11 @@ impl fmt::Display for DimError {
                     OriginSuffix(*origin)
                 )
             }
+            DimError::NoFloats { origin } => write!(
+                f,
+                "no gradient can be taken by tensors of integers or `bool`s alone{}: only floats have gradients",
+                OriginSuffix(*origin)
+            ),
             DimError::Shape { what } => f.write_str(what),
         }
     }

@@ -303,15 +303,18 @@ impl<T: Real> QueryBlocks<'_, T> {
         let inner = values.depth() - 1;
         for row in 0..rows {
             let results = &scratch.results[row * columns..][..columns];
-            let share = if empty { T::ZERO } else { T::ONE / scratch.sums[row] };
+            // The mean over no keys is 0.
+            let none = empty || scratch.sums[row] == T::ZERO;
+            let share = T::ONE / scratch.sums[row];
             let start = base + row as isize * out[query];
             let mut odometer = Odometer::new(&values.sizes[..inner]);
             for results in results.chunks(values.sizes[inner].max(1)) {
                 let first = self.out.wrapping_offset(start + dot(&place, to));
                 let write = |step: isize| {
                     for (column, &result) in results.iter().enumerate() {
+                        let value = if none { T::ZERO } else { result * share };
                         // SAFETY: queries and columns are positions of the result, which nothing else writes.
-                        unsafe { first.wrapping_offset(column as isize * step).write(result * share) };
+                        unsafe { first.wrapping_offset(column as isize * step).write(value) };
                     }
                 };
                 // (Of neighbours the compiler makes vectors.)

@@ -147,7 +147,7 @@ pub fn try_checkpoint<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
             let value = again(&traced);
             let mut pairs = FloatPairs::default();
             Y::walk([&value, cotangent], &mut Path::new(), &mut pairs)?;
-            let mut found = gradients(pairs.0, &variables.nodes, &[], recorded)?;
+            let mut found = gradients(pairs.0, &variables.nodes, &[&variables.call], recorded)?;
             let nodes = variables.nodes.iter();
             let collected = &mut Collected { gradients: &mut found, nodes, refused: None };
             P::walk_value(&traced, &mut Path::new(), collected)
@@ -228,7 +228,7 @@ struct FloatElements(Vec<Elements>);
 
 impl FloatElements {
     fn are_traced(&self) -> bool {
-        self.0.iter().any(|own| own.held.node().is_some())
+        self.0.iter().any(|own| own.held.is_traced())
     }
 }
 

@@ -56,18 +56,19 @@ pub fn try_jvp<P: Inputs, Y: Parameters>(
     // Any cotangent will do: it is a variable of its own.
     let mut cotangents = Variables::default();
     let cotangent = Y::walk([&value.try_zero()?], &mut Path::new(), &mut cotangents)?;
+    let own = [&*variables.call, &*cotangents.call];
     let mut pairs = FloatPairs::default();
     Y::walk([&value, &cotangent], &mut Path::new(), &mut pairs)?;
-    let mut found = gradients(pairs.0, &variables.nodes, &cotangents.nodes, true)?;
+    let mut found = gradients(pairs.0, &variables.nodes, &own, true)?;
     let outputs = towards::<P>(direction, &traced, &mut found, &variables.nodes, None)?;
-    let mut slopes = gradients(outputs, &cotangents.nodes, &variables.nodes, false)?;
+    let mut slopes = gradients(outputs, &cotangents.nodes, &own, false)?;
     let nodes = cotangents.nodes.iter();
     let slope = Y::walk(
         [&cotangent],
         &mut Path::new(),
         &mut Collected { gradients: &mut slopes, nodes, refused: None },
     )?;
-    Ok((shown(&value, &variables.nodes)?, slope))
+    Ok((shown(&value, &variables.call)?, slope))
 }
 
 /// The Hessian of a loss times a direction: `d (gradient of f at by + t * direction) / d t` at `t = 0`.
@@ -107,12 +108,13 @@ pub fn try_hvp<P: Inputs, L: ScalarLoss>(
 ) -> Result<P::Value, DimError> {
     let mut variables = Variables::default();
     let traced = by.walk(&mut Path::new(), &mut variables)?;
+    variables.check()?;
     let LossInMemory { held, one, .. } = f(<P as Lend<'_>>::lend(&traced)).into_loss()?;
     let outputs = vec![(held, one)];
-    let mut found = gradients(outputs, &variables.nodes, &[], true)?;
+    let mut found = gradients(outputs, &variables.nodes, &[&variables.call], true)?;
     let here = Some(Location::caller());
     let outputs = towards::<P>(direction, &traced, &mut found, &variables.nodes, here)?;
-    let mut products = gradients(outputs, &variables.nodes, &[], false)?;
+    let mut products = gradients(outputs, &variables.nodes, &[&variables.call], false)?;
     collected::<P>(&traced, &mut products, &variables.nodes, None)
 }
 

@@ -182,7 +182,7 @@ impl<'m, P: Parameters> Inputs for &'m mut P {
     type InPlace = InPlace<'m, P>;
 
     fn variables(self, path: &mut Path, variables: &mut Variables) -> Result<(InPlace<'m, P>, P), DimError> {
-        let own = InPlace::new(self, path)?;
+        let own = InPlace::new(self, path, variables)?;
         let value = own.variables(path, variables)?;
         Ok((own, value))
     }

@@ -110,7 +110,7 @@ pub fn try_jacobian<T: Real, S: Dims, O: JacobianOf<S>>(
         let mut cotangent = alloc::vec![T::ZERO; to.held.len()];
         cotangent[to.at(row)] = T::ONE;
         let outputs = vec![(to.held.clone(), Buffer::from(cotangent).held())];
-        let mut found = gradients(outputs, &variables.nodes, &[], false)?;
+        let mut found = gradients(outputs, &variables.nodes, &[&variables.call], false)?;
         let Some(gradient) = found.take(&variables.nodes[0]) else { continue };
         let field = Field::held(from.sizes(), &gradient, from.place().clone());
         let all: SmallVec<[usize; 8]> = (0..from.sizes().len()).collect();

@@ -6,11 +6,12 @@ use crate::grad::inputs::Inputs;
 use crate::grad::lent::{Lend, LentOf};
 use crate::grad::loss::{LossInMemory, ScalarLoss};
 use crate::grad::parameters::{Parameters, Path};
-use crate::grad::variables::{Collected, Detached, Elements, FloatPairs, Variables};
+use crate::grad::variables::{Collected, Detached, FloatPairs, Variables};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::panic::Location;
-use kernels::trace::{Gradients, Node, depends_on_others, gradients};
+use kernels::trace::{GradientCall, Gradients, Node, depends_on_others, gradients};
 
 /// The gradient of a loss: `d f / d by`, of the type of `by`.
 ///
@@ -39,7 +40,7 @@ pub fn grad<P: Inputs, L: ScalarLoss<P>>(f: impl for<'t> FnOnce(LentOf<'t, P>) -
 ///
 /// # Errors
 ///
-/// If the loss does not depend on a parameter, or a result does not fit into memory. (An operation without a derivative panics in `f`, unless `f` uses
+/// If the loss does not read a parameter, no parameter has floats, or a result does not fit into memory. (An operation without a derivative panics in `f`, unless `f` uses
 /// the `try_` form.)
 #[track_caller]
 pub fn try_grad<P: Inputs, L: ScalarLoss<P>>(
@@ -116,12 +117,13 @@ pub(super) fn differentiated<P: Inputs, Q, L: ScalarLoss<Q>, X>(
 ) -> Result<(Option<L::Elem>, P::Value, X), DimError> {
     let mut variables = Variables::default();
     let (_in_place, traced) = by.variables(&mut Path::new(), &mut variables)?;
+    variables.check()?;
     // (Dropped before `_in_place`, as all that is declared below it: memory that nothing else shares becomes that of constants again without a copy.)
     let variables = variables;
     let (loss, beside) = f(<P as Lend<'_>>::lend(&traced));
     let LossInMemory { value, held, one } = loss.into_loss()?;
     let outputs = vec![(held, one)];
-    let mut found = gradients(outputs, &variables.nodes, &[], false)?;
+    let mut found = gradients(outputs, &variables.nodes, &[&variables.call], false)?;
     let value = value.filter(|_| !found.depend_on_others);
     let gradient = collected::<P>(&traced, &mut found, &variables.nodes, Some(Location::caller()))?;
     Ok((value, gradient, beside))
@@ -140,8 +142,7 @@ pub(super) fn collected<P: Inputs>(
 /// What [`vjp`] returns beside the value: takes a cotangent of the value back to one of the inputs.
 pub struct Pullback<P: Inputs, Y> {
     traced: P::Value,
-    nodes: Vec<Arc<Node>>,
-    _elements: Vec<Elements>,
+    variables: Variables,
     value: Y,
 }
 
@@ -162,11 +163,21 @@ impl<P: Inputs, Y: Parameters> Pullback<P, Y> {
     ///
     /// If the cotangent has other sizes than the value, or there is no memory.
     pub fn try_call(&self, cotangent: &Y) -> Result<P::Value, DimError> {
-        let mut pairs = FloatPairs::default();
-        Y::walk([&self.value, cotangent], &mut Path::new(), &mut pairs)?;
-        let mut found = gradients(pairs.0, &self.nodes, &[], false)?;
-        collected::<P>(&self.traced, &mut found, &self.nodes, None)
+        pulled::<P, Y>(&self.traced, &self.variables, &self.value, cotangent)
     }
+}
+
+/// A cotangent of the value, taken back to the variables that `traced` is made of.
+fn pulled<P: Inputs, Y: Parameters>(
+    traced: &P::Value,
+    Variables { nodes, call, .. }: &Variables,
+    value: &Y,
+    cotangent: &Y,
+) -> Result<P::Value, DimError> {
+    let mut pairs = FloatPairs::default();
+    Y::walk([value, cotangent], &mut Path::new(), &mut pairs)?;
+    let mut found = gradients(pairs.0, nodes, &[call], false)?;
+    collected::<P>(traced, &mut found, nodes, None)
 }
 
 /// The value of a function, and its pull-back: `dx = pullback(&dy)` with the cotangent `dy`, which has the dims of the value.
@@ -184,16 +195,19 @@ impl<P: Inputs, Y: Parameters> Pullback<P, Y> {
 /// assert_eq!(dx.order(In), ndarray::array![21.0, 43.0]);
 /// ```
 ///
+/// The pull-back can be called after `f` and `by` are gone. For other threads there is that of [`try_vjp`].
+///
 /// # Panics
 ///
 /// Where [`try_vjp`] returns an error.
 #[track_caller]
-pub fn vjp<P: Inputs, Y: Parameters>(
+pub fn vjp<'p, P: Inputs<Value: 'p>, Y: Parameters + 'p>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> Y,
     by: P,
-) -> (Y, impl Fn(&Y) -> P::Value) {
-    let (value, pullback) = unwrap(try_vjp(f, by));
-    (value, move |cotangent: &Y| pullback.call(cotangent))
+) -> (Y, Box<dyn Fn(&Y) -> P::Value + 'p>) {
+    let (shown, Pullback { traced, variables, value }) = unwrap(try_vjp(f, by));
+    let pull = move |cotangent: &Y| unwrap(pulled::<P, Y>(&traced, &variables, &value, cotangent));
+    (shown, Box::new(pull))
 }
 
 /// As [`vjp`], but what sizes decide is an error, also that of the pull-back.
@@ -209,12 +223,12 @@ pub fn try_vjp<P: Inputs, Y: Parameters>(
     let mut variables = Variables::default();
     let traced = by.walk(&mut Path::new(), &mut variables)?;
     let value = f(<P as Lend<'_>>::lend(&traced));
-    let Variables { nodes, elements, .. } = variables;
-    let shown = shown(&value, &nodes)?;
-    Ok((shown, Pullback { traced, nodes, _elements: elements, value }))
+    let shown = shown(&value, &variables.call)?;
+    variables.call.end();
+    Ok((shown, Pullback { traced, variables, value }))
 }
 
 /// The value of a function of variables, as the caller gets it: traced where it depends on what others trace.
-pub(super) fn shown<Y: Parameters>(value: &Y, variables: &[Arc<Node>]) -> Result<Y, DimError> {
-    Y::walk([value], &mut Path::new(), &mut Detached(|node: &Arc<Node>| !depends_on_others(node, variables)))
+pub(super) fn shown<Y: Parameters>(value: &Y, call: &GradientCall) -> Result<Y, DimError> {
+    Y::walk([value], &mut Path::new(), &mut Detached(|node: &Arc<Node>| !depends_on_others(node, &[call])))
 }

@@ -13,11 +13,14 @@ use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Display;
+use core::panic::Location;
 use kernels::memory::allocate::reserve;
 use kernels::memory::buffer::Buffer;
 use kernels::program::code::DType;
 use kernels::scalar::Element;
-use kernels::trace::{Field, Gradients, Held, Node, NodeStep, Part, PerLoop, StridedPlace, evaluate};
+use kernels::trace::{
+    Field, GradientCall, Gradients, Held, Node, NodeStep, Part, PerLoop, StridedPlace, evaluate,
+};
 
 /// One tensor as elements along loops.
 pub(super) struct Elements {
@@ -68,14 +71,34 @@ impl Elements {
     }
 }
 
-/// Makes variables of all floats.
+/// Makes variables of all floats. When this is dropped, their call has ended.
 #[derive(Default)]
 pub struct Variables {
+    pub(super) call: Arc<GradientCall>,
     pub(super) nodes: Vec<Arc<Node>>,
     /// (The tensors, that is: a node by its own does not keep the elements.)
     pub(super) elements: Vec<Elements>,
     /// The number of the first node of variables that are in memory already: see [`InPlace`].
     in_place: Option<u64>,
+    /// Whether there are tensors of other elements.
+    others: bool,
+}
+
+impl Variables {
+    /// An error if there are tensors, but none of floats.
+    #[track_caller]
+    pub(super) fn check(&self) -> Result<(), DimError> {
+        if self.nodes.is_empty() && self.others {
+            return Err(DimError::NoFloats { origin: Some(Location::caller()) });
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Variables {
+    fn drop(&mut self) {
+        self.call.end();
+    }
 }
 
 impl Walk<1> for Variables {
@@ -87,13 +110,14 @@ impl Walk<1> for Variables {
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
         if !is_learned::<T>() {
+            self.others = true;
             return Ok(tensor.clone());
         }
         let marked =
             tensor.expr.buffer().node().filter(|node| self.in_place.is_some_and(|first| node.id >= first));
         let (variable, node) = match marked {
             Some(node) => (tensor.expr.clone(), Arc::clone(node)),
-            None => variable(&tensor.expr, path)?,
+            None => variable(&tensor.expr, path, &self.call)?,
         };
         self.nodes.push(node);
         self.elements.push(Elements::of(&variable));
@@ -102,8 +126,8 @@ impl Walk<1> for Variables {
 }
 
 /// Marks floats as variables in their own memory, where nothing else shares it, nobody traces it, and each element stands at one position.
-#[derive(Default)]
 struct Marking {
+    call: Arc<GradientCall>,
     /// The number of the first variable.
     first: Option<u64>,
 }
@@ -119,7 +143,7 @@ impl Visitor<1, 0> for Marking {
     ) -> Result<(), DimError> {
         let own = &mut tensor.expr;
         if is_learned::<T>() && own.is_unshared() && !repeats(own) {
-            let node = Node::variable(dtype_of::<T>(), own.all().len(), named(path));
+            let node = Node::variable(dtype_of::<T>(), own.all().len(), named(path), &self.call);
             self.first.get_or_insert(node.id);
             own.trace(node);
         }
@@ -153,9 +177,9 @@ pub struct InPlace<'m, P: Parameters> {
 }
 
 impl<'m, P: Parameters> InPlace<'m, P> {
-    pub(super) fn new(value: &'m mut P, path: &mut Path) -> Result<Self, DimError> {
+    pub(super) fn new(value: &'m mut P, path: &mut Path, variables: &Variables) -> Result<Self, DimError> {
         // (Made first, so that all variables are constants again after an error, too.)
-        let mut own = InPlace { value, marking: Marking::default() };
+        let mut own = InPlace { value, marking: Marking { call: Arc::clone(&variables.call), first: None } };
         P::visit([&mut *own.value], [], path, &mut own.marking)?;
         Ok(own)
     }
@@ -198,16 +222,18 @@ fn named(path: &Path) -> Option<Box<dyn Display + Send + Sync>> {
 fn variable<T: Element, S: Dims, R: Rank>(
     tensor: &Evaluated<T, S, R>,
     path: &Path,
+    call: &Arc<GradientCall>,
 ) -> Result<(Evaluated<T, S, R>, Arc<Node>), DimError> {
     if repeats(tensor) {
         let shape = Named::<T, S, R, _>::from_expr(tensor).unified_shape()?;
         let dense = laid_out::<S, R, _>(tensor, &shape)?;
-        return variable(&dense, path);
+        return variable(&dense, path, call);
     }
     let (data, held) = (copied(tensor.all())?, tensor.buffer().held());
-    let node = match held.node() {
-        None => Node::variable(dtype_of::<T>(), data.len(), named(path)),
-        Some(_) => {
+    let node = match held.node().filter(|node| node.is_traced()) {
+        None => Node::variable(dtype_of::<T>(), data.len(), named(path), call),
+        Some(outer) => {
+            outer.note_read();
             let place = StridedPlace::strided(0, [1]);
             let field = Field::held(&[held.len()], &held, place.clone());
             Node::new(dtype_of::<T>(), data.len(), NodeStep::Parts(vec![Part { field, place }]), None)
@@ -227,7 +253,7 @@ fn copied<T: Element>(elements: &[T]) -> Result<Vec<T>, DimError> {
 pub(super) struct Collected<'g> {
     pub(super) gradients: &'g mut Gradients,
     pub(super) nodes: core::slice::Iter<'g, Arc<Node>>,
-    /// Where the gradient is taken, if it is an error that the outputs do not depend on a variable; else the gradient by it is zero.
+    /// Where the gradient is taken, if it is an error that a variable was not read; else the gradient by it is zero.
     pub(super) refused: Origin,
 }
 
@@ -240,16 +266,22 @@ impl Walk<1> for Collected<'_> {
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
         if !is_learned::<T>() {
-            return Ok(tensor.clone());
+            return Ok(Named::from_expr(tensor.expr.with_buffer(zeros(tensor.expr.all().len())?)));
         }
         let node = self.nodes.next().expect("one variable for each tensor");
         let gradient = match self.gradients.take(node) {
             Some(held) => Buffer::of_held(&held).expect("a gradient has the type of its variable"),
-            None if self.refused.is_none() || node.len == 0 => vec![T::default(); node.len].into(),
+            None if self.refused.is_none() || node.is_read() || node.len == 0 => zeros(node.len)?,
             None => return Err(DimError::Unused { parameter: path.to_string(), origin: self.refused }),
         };
         Ok(Named::from_expr(tensor.expr.with_buffer(gradient)))
     }
+}
+
+fn zeros<T: Element>(len: usize) -> Result<Buffer<T>, DimError> {
+    let mut data = reserve(len)?;
+    data.resize(len, T::default());
+    Ok(data.into())
 }
 
 /// The gradients by variables, each with a direction of the variable as the cotangent.
@@ -275,7 +307,7 @@ impl Walk<2> for Directed<'_> {
             let node = self.nodes.next().expect("one variable for each tensor");
             match self.gradients.take(node) {
                 Some(gradient) => self.pairs.push((gradient, direction)),
-                None if self.refused.is_none() || node.len == 0 => {}
+                None if self.refused.is_none() || node.is_read() || node.len == 0 => {}
                 None => return Err(DimError::Unused { parameter: path.to_string(), origin: self.refused }),
             }
         }

@@ -255,7 +255,7 @@ where
 /// `mask` is `true`, a tensor of `bool`, a bias, or a pair of mask and bias ([`Mask`]); the dims are among those of the scores. It stays an
 /// expression: `i.ge(j)` is the causal mask of queries `i` and keys `j`, `slope * (j - i).cast::<f32>()` is the bias of ALiBi, and both are
 /// computed tile by tile; tiles without any key, or with a bias of minus infinity alone, are skipped. A query
-/// that may look at no key at all yields not-a-number, as a softmax of minus infinities does.
+/// that may look at no key at all yields 0, and has gradients of 0. (A softmax of minus infinities alone is NaN.)
 ///
 /// ```
 /// use typed_dims::prelude::*;

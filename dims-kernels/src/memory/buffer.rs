@@ -87,7 +87,7 @@ impl<T> SharedVec<T> {
 impl<T> SharedVec<T> {
     #[cfg(feature = "std")]
     fn is_traced(&self) -> bool {
-        self.mark.is_some()
+        self.mark.as_ref().is_some_and(|mark| mark.is_live())
     }
 
     #[cfg(not(feature = "std"))]
@@ -383,6 +383,23 @@ mod tests {
         assert_eq!(first.as_ptr(), start, "the last one is changed where it is");
         let data = first.into_vec();
         assert_eq!((data.as_ptr(), second.into_vec()), (start, vec![7, 2, 3]));
+    }
+
+    #[cfg(feature = "std")]
+    impl crate::memory::held::Marker for &'static str {
+        fn is_live(&self) -> bool {
+            *self != "ended"
+        }
+    }
+
+    #[test]
+    fn memory_whose_mark_has_ended_can_be_changed() {
+        let mut buffer = Buffer::from(vec![1, 2, 3]);
+        buffer.set_mark(Box::new("ended"));
+        let other = buffer.clone();
+        assert!(!buffer.is_traced() && buffer.mark().is_some());
+        buffer[0] = 7;
+        assert_eq!((&buffer[..], &other[..]), (&[7, 2, 3][..], &[1, 2, 3][..]));
     }
 
     #[test]

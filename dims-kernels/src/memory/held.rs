@@ -4,8 +4,14 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::any::{Any, TypeId};
 
-/// The mark of shared memory: the step of a recorded program that computed the elements. (Its type is defined in a higher layer.)
-pub type Mark = Box<dyn Any + Send + Sync>;
+/// What marks shared memory: the step of a recorded program that computed the elements. (Its type is defined in a higher layer.)
+pub trait Marker: Any + Send + Sync {
+    /// Whether the program is still recorded. If it is not, the elements are constants.
+    fn is_live(&self) -> bool;
+}
+
+/// The mark of shared memory.
+pub type Mark = Box<dyn Marker>;
 
 /// Shared memory, whatever its element type.
 pub trait Held: Send + Sync {

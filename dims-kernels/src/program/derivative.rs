@@ -183,6 +183,11 @@ impl TermBuilder<'_> {
     fn pick(&mut self, cond: Register, a: Register, b: Register) -> Register {
         self.build.select(cond, a, b)
     }
+    /// A slope that is chosen by comparisons with `a`, or `a` where it is NaN: then none of them holds.
+    fn unless_nan(&mut self, a: Register, slope: Register) -> Register {
+        let number = self.is(BinaryOpcode::Eq, a, a);
+        self.pick(number, slope, a)
+    }
     /// One of two constants.
     fn choose(&mut self, cond: Register, a: f64, b: f64) -> Register {
         let (a, b) = (self.c(a), self.c(b));
@@ -378,8 +383,9 @@ fn activation(t: &mut TermBuilder<'_>, op: UnaryOpcode, a: Register, y: Register
             t.mul(y, tanh)
         }
         UnaryOpcode::Relu => {
-            let on = t.is_to(BinaryOpcode::Gt, a, 0.0);
-            t.choose(on, 1.0, 0.0)
+            // (The result is 0 where it is not the operand, and NaN where that is.)
+            let (on, one) = (t.is_to(BinaryOpcode::Gt, a, 0.0), t.c(1.0));
+            t.pick(on, one, y)
         }
         UnaryOpcode::Relu6 => inside(t, a, 0.0, 6.0),
         UnaryOpcode::Silu => {
@@ -439,7 +445,8 @@ fn activation(t: &mut TermBuilder<'_>, op: UnaryOpcode, a: Register, y: Register
         }
         UnaryOpcode::LeakyRelu(slope) => {
             let on = t.is_to(BinaryOpcode::Gt, a, 0.0);
-            t.choose(on, 1.0, slope)
+            let slope = t.choose(on, 1.0, slope);
+            t.unless_nan(a, slope)
         }
         UnaryOpcode::Elu(alpha) => {
             let exp = t.of(UnaryOpcode::Exp, a);
@@ -458,7 +465,8 @@ fn activation(t: &mut TermBuilder<'_>, op: UnaryOpcode, a: Register, y: Register
         UnaryOpcode::HardShrink(lambda) | UnaryOpcode::SoftShrink(lambda) => {
             let size = t.of(UnaryOpcode::Abs, a);
             let on = t.is_to(BinaryOpcode::Gt, size, lambda);
-            t.choose(on, 1.0, 0.0)
+            let slope = t.choose(on, 1.0, 0.0);
+            t.unless_nan(a, slope)
         }
         _ => unreachable!("`unary` has the rules of the others"),
     }
@@ -489,11 +497,12 @@ fn gelu_tanh(t: &mut TermBuilder<'_>, a: Register) -> Register {
     t.add(s, slope)
 }
 
-/// 1 strictly between the bounds, else 0.
+/// 1 strictly between the bounds, else 0; NaN of NaN.
 fn inside(t: &mut TermBuilder<'_>, a: Register, low: f64, high: f64) -> Register {
     let (above, below) = (t.is_to(BinaryOpcode::Gt, a, low), t.is_to(BinaryOpcode::Lt, a, high));
     let on = t.is(BinaryOpcode::And, above, below);
-    t.choose(on, 1.0, 0.0)
+    let slope = t.choose(on, 1.0, 0.0);
+    t.unless_nan(a, slope)
 }
 
 /// The derivatives of an operation on two operands, `y = op(a, b)`, for those of them that are `wanted`; nothing where one is 0 everywhere.
@@ -549,8 +558,14 @@ fn left(
         | BinaryOpcode::Remainder => t.c(1.0),
         BinaryOpcode::Mul | BinaryOpcode::Chain => b,
         BinaryOpcode::Div => t.of(UnaryOpcode::Recip, b),
-        BinaryOpcode::Maximum => share(t, BinaryOpcode::Gt, a, b),
-        BinaryOpcode::Minimum => share(t, BinaryOpcode::Lt, a, b),
+        BinaryOpcode::Maximum => {
+            let share = share(t, BinaryOpcode::Gt, a, b);
+            t.unless_nan(y, share)
+        }
+        BinaryOpcode::Minimum => {
+            let share = share(t, BinaryOpcode::Lt, a, b);
+            t.unless_nan(y, share)
+        }
         BinaryOpcode::Fmax => share_of_numbers(t, BinaryOpcode::Gt, a, b),
         BinaryOpcode::Fmin => share_of_numbers(t, BinaryOpcode::Lt, a, b),
         BinaryOpcode::Powf => {
@@ -647,8 +662,14 @@ fn right(
             let whole = t.of(UnaryOpcode::Round, quotient);
             t.of(UnaryOpcode::Neg, whole)
         }
-        BinaryOpcode::Maximum => share(t, BinaryOpcode::Gt, b, a),
-        BinaryOpcode::Minimum => share(t, BinaryOpcode::Lt, b, a),
+        BinaryOpcode::Maximum => {
+            let share = share(t, BinaryOpcode::Gt, b, a);
+            t.unless_nan(y, share)
+        }
+        BinaryOpcode::Minimum => {
+            let share = share(t, BinaryOpcode::Lt, b, a);
+            t.unless_nan(y, share)
+        }
         BinaryOpcode::Fmax => share_of_numbers(t, BinaryOpcode::Gt, b, a),
         BinaryOpcode::Fmin => share_of_numbers(t, BinaryOpcode::Lt, b, a),
         BinaryOpcode::Powf => {

@@ -158,7 +158,9 @@ impl<T: Real> LineOp<T> for UnitLength<T> {
 
     #[inline(always)]
     fn line<I: Isa>(&self, mut line: Line<'_, T>) {
-        let length = Float::max(length::<I, T>(line.elements()), self.0.widen());
+        let (length, least) = (length::<I, T>(line.elements()), self.0.widen());
+        // (Not by `max`, which takes the number if the other one is NaN.)
+        let length = if length < least { least } else { length };
         line.map(|value| T::narrow(value.widen() / length));
     }
 

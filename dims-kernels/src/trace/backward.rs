@@ -3,7 +3,7 @@
 use crate::error::{Error, Origin};
 use crate::loops::steps::Backward;
 use crate::trace::evaluate::covers;
-use crate::trace::{Field, FieldSource, Held, Node, NodeStep, Part, StridedPlace, evaluate};
+use crate::trace::{Field, FieldSource, GradientCall, Held, Node, NodeStep, Part, StridedPlace, evaluate};
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -25,23 +25,23 @@ impl Gradients {
 
 /// The gradients of outputs, each with its cotangent, by the nodes `by`.
 ///
-/// They are recorded as steps, so that gradients of them can be taken, if that is asked for, if a cotangent is traced, or if the outputs depend on variables beside `by`
-/// and `own`, which are those of the caller.
+/// They are recorded as steps, so that gradients of them can be taken, if that is asked for, if a cotangent is traced, or if the outputs depend on variables of calls
+/// that have not ended, beside `own`, which are those of the caller.
 ///
 /// The outputs are dropped at the start, and each step when its operands have their gradients. So where nothing else holds the program, the values that a step has read are freed
 /// while gradients are computed.
 pub fn gradients(
     outputs: Vec<(Arc<dyn Held>, Arc<dyn Held>)>,
     by: &[Arc<Node>],
-    own: &[Arc<Node>],
+    own: &[&GradientCall],
     always_record: bool,
 ) -> Result<Gradients, Error> {
     let targets: Vec<u64> = by.iter().map(|node| node.id).collect();
     let roots: Vec<Arc<Node>> = outputs.iter().filter_map(|(output, _)| output.node().cloned()).collect();
-    let own: Vec<u64> = own.iter().map(|node| node.id).collect();
-    let between = StepsBetween::of(&roots, &targets, &own);
+    let between = StepsBetween::of(&roots, &targets);
+    let depend_on_others = roots.iter().any(|node| depends_on_others(node, own));
     let recorded =
-        always_record || between.others || outputs.iter().any(|(_, cotangent)| cotangent.node().is_some());
+        always_record || depend_on_others || outputs.iter().any(|(_, cotangent)| cotangent.is_traced());
     // The parts of the gradient of each node, the last step first, and the place of a step that they come from.
     let mut open: BTreeMap<u64, (Arc<Node>, Arc<dyn Held>, Vec<Part>, Origin)> = BTreeMap::new();
     for (output, cotangent) in &outputs {
@@ -99,7 +99,7 @@ pub fn gradients(
             open.insert(node.id, (node, value, vec![part], origin));
         }
     }
-    Ok(Gradients { found, depend_on_others: between.others })
+    Ok(Gradients { found, depend_on_others })
 }
 
 /// The parts that a step adds to the requested gradients of its operands.
@@ -128,10 +128,10 @@ fn pull(
     Ok(pulled)
 }
 
-/// Whether a node depends on variables beside these.
-pub fn depends_on_others(node: &Arc<Node>, own: &[Arc<Node>]) -> bool {
-    let own: Vec<u64> = own.iter().map(|node| node.id).collect();
-    StepsBetween::of(core::slice::from_ref(node), &own, &[]).others
+/// Whether a node depends on variables of calls that have not ended, beside these.
+pub fn depends_on_others(node: &Node, own: &[&GradientCall]) -> bool {
+    let is_own = |call: &GradientCall| own.iter().any(|own| core::ptr::eq(*own, call));
+    node.calls.iter().any(|call| !call.has_ended() && !is_own(call))
 }
 
 /// The names of the variables that steps depend on, in the order in which these were made. Variables without a name are left out.
@@ -171,14 +171,12 @@ fn whole(parts: &[Part], node: &Node) -> Option<Arc<dyn Held>> {
 /// Which steps lie between outputs and the nodes that gradients are taken by.
 struct StepsBetween {
     on_way: BTreeMap<u64, bool>,
-    /// Whether outputs depend on other variables as well.
-    others: bool,
 }
 
 impl StepsBetween {
-    fn of(roots: &[Arc<Node>], targets: &[u64], own: &[u64]) -> Self {
-        let least = targets.iter().chain(own).copied().min().unwrap_or(u64::MAX);
-        let mut between = StepsBetween { on_way: BTreeMap::new(), others: false };
+    fn of(roots: &[Arc<Node>], targets: &[u64]) -> Self {
+        let least = targets.iter().copied().min().unwrap_or(u64::MAX);
+        let mut between = StepsBetween { on_way: BTreeMap::new() };
         // Each step once, after those that it reads.
         let mut open: Vec<(&Arc<Node>, bool)> = roots.iter().map(|node| (node, false)).collect();
         while let Some((node, done)) = open.pop() {
@@ -194,18 +192,13 @@ impl StepsBetween {
             if between.on_way.contains_key(&node.id) {
                 continue;
             }
+            node.note_read();
             between.on_way.insert(node.id, false);
-            let is_own = targets.contains(&node.id) || own.contains(&node.id);
-            let is_variable = matches!(node.step, NodeStep::Variable(_));
-            // A step before all own variables is traced because of others. A variable after them is of a call within the function, which has ended: it is a constant.
-            let of_others = !is_own && node.id < least;
-            // An own variable with operands stands for a tensor that others trace.
-            between.others |= of_others || is_own && !is_variable;
-            if of_others || !is_own && is_variable {
-                continue;
+            // (Steps before all targets depend on none.)
+            if node.id >= least {
+                open.push((node, true));
+                open.extend(node.inputs().into_iter().map(|input| (input, false)));
             }
-            open.push((node, true));
-            open.extend(node.inputs().into_iter().map(|input| (input, false)));
         }
         between
     }

@@ -23,7 +23,7 @@ pub mod rules;
 mod tests;
 mod windows;
 
-pub use crate::memory::held::Held;
+pub use crate::memory::held::{Held, Marker};
 pub use crate::memory::registry::{self, is_active};
 pub use backward::{Gradients, depends_on_others, gradients, names_of_variables};
 pub use evaluate::{evaluate, with_rule};
@@ -36,8 +36,9 @@ use crate::ops::code::DType;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::any::Any;
 use core::fmt::Display;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use smallvec::SmallVec;
 
 impl dyn Held {
@@ -46,9 +47,21 @@ impl dyn Held {
         DType::of_id(self.element())
     }
 
-    /// The step that computed the elements, if a program records it.
+    /// The step that computed the elements, if a program records it, or has recorded it.
     pub fn node(&self) -> Option<&Arc<Node>> {
-        self.mark()?.downcast_ref()
+        let mark: &dyn Any = &**self.mark()?;
+        mark.downcast_ref()
+    }
+
+    /// Whether a program that is still recorded knows the elements.
+    pub fn is_traced(&self) -> bool {
+        self.mark().is_some_and(|mark| mark.is_live())
+    }
+}
+
+impl Marker for Arc<Node> {
+    fn is_live(&self) -> bool {
+        self.is_traced()
     }
 }
 
@@ -59,10 +72,11 @@ impl<T: Send + Sync + 'static> Buffer<T> {
         Buffer::marked(data, Box::new(node))
     }
 
-    /// The step that computed the elements, if a program records it.
+    /// The step that computed the elements, if a program records it, or has recorded it.
     #[inline]
     pub fn node(&self) -> Option<&Arc<Node>> {
-        self.mark()?.downcast_ref()
+        let mark: &dyn Any = &**self.mark()?;
+        mark.downcast_ref()
     }
 }
 
@@ -254,6 +268,26 @@ pub enum NodeStep {
     Rule(Box<dyn Rule>),
 }
 
+impl NodeStep {
+    /// The calls that have not ended, on whose variables the step depends.
+    fn calls(&self) -> Calls {
+        let mut calls = Calls::new();
+        let mut add = |field: &Field| {
+            for call in field.nodes().flat_map(|node| &node.calls) {
+                if !call.has_ended() && !calls.iter().any(|own| Arc::ptr_eq(own, call)) {
+                    calls.push(Arc::clone(call));
+                }
+            }
+        };
+        match self {
+            NodeStep::Variable(_) => {}
+            NodeStep::Parts(parts) => parts.iter().for_each(|part| add(&part.field)),
+            NodeStep::Rule(rule) => rule.operands().into_iter().for_each(add),
+        }
+        calls
+    }
+}
+
 /// A step whose gradient is made of parts.
 pub trait Rule: Send + Sync {
     /// The name of the step.
@@ -296,6 +330,26 @@ pub trait Rule: Send + Sync {
     }
 }
 
+/// A call that takes gradients. What depends on its variables is traced until the call ends.
+#[derive(Debug, Default)]
+pub struct GradientCall {
+    has_ended: AtomicBool,
+}
+
+impl GradientCall {
+    /// What depends on the variables of this call alone is constant from now on.
+    pub fn end(&self) {
+        self.has_ended.store(true, Ordering::Release);
+    }
+
+    fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Acquire)
+    }
+}
+
+/// The calls on whose variables a step depends: one, or one within another.
+type Calls = SmallVec<[Arc<GradientCall>; 1]>;
+
 /// One step of a recorded program.
 pub struct Node {
     /// Later steps have greater numbers.
@@ -308,6 +362,10 @@ pub struct Node {
     pub step: NodeStep,
     /// Where in the user's program.
     pub origin: Origin,
+    /// The calls on whose variables the step depends, but for those that had ended when it was made.
+    calls: Calls,
+    /// Whether anything has read the elements.
+    read: AtomicBool,
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -315,14 +373,40 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 impl Node {
     /// A new step.
     pub fn new(dtype: DType, len: usize, step: NodeStep, origin: Origin) -> Arc<Self> {
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Node { id, dtype, len, step, origin })
+        let calls = step.calls();
+        Node::of_calls(dtype, len, step, origin, calls)
     }
 
-    /// A variable by which gradients are asked for, and its name, if it has one.
-    pub fn variable(dtype: DType, len: usize, name: Option<Box<dyn Display + Send + Sync>>) -> Arc<Self> {
+    fn of_calls(dtype: DType, len: usize, step: NodeStep, origin: Origin, calls: Calls) -> Arc<Self> {
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Node { id, dtype, len, step, origin, calls, read: AtomicBool::new(false) })
+    }
+
+    /// A variable of a call by which gradients are asked for, and its name, if it has one.
+    pub fn variable(
+        dtype: DType,
+        len: usize,
+        name: Option<Box<dyn Display + Send + Sync>>,
+        call: &Arc<GradientCall>,
+    ) -> Arc<Self> {
         link::link();
-        Node::new(dtype, len, NodeStep::Variable(name), None)
+        let calls = core::iter::once(Arc::clone(call)).collect();
+        Node::of_calls(dtype, len, NodeStep::Variable(name), None, calls)
+    }
+
+    /// Whether the step depends on a variable of a call that has not ended.
+    pub fn is_traced(&self) -> bool {
+        self.calls.iter().any(|call| !call.has_ended())
+    }
+
+    /// Notes that something has read the elements.
+    pub fn note_read(&self) {
+        self.read.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether anything has read the elements: then a gradient by them that no step adds to is 0, though the value may have left nothing of them.
+    pub fn is_read(&self) -> bool {
+        self.read.load(Ordering::Relaxed)
     }
 
     /// The nodes that the step reads, as far as gradients go through them.
@@ -368,7 +452,8 @@ impl Drop for Node {
         take(&mut self.step, &mut open);
         while let Some(source) = open.pop() {
             let FieldSource::Memory(held) = source else { continue };
-            let node = held.into_mark().and_then(|mark| mark.downcast::<Arc<Node>>().ok());
+            let mark: Option<Box<dyn Any>> = held.into_mark().map(|mark| mark as _);
+            let node = mark.and_then(|mark| mark.downcast::<Arc<Node>>().ok());
             if let Some(mut node) = node.and_then(|node| Arc::into_inner(*node)) {
                 take(&mut node.step, &mut open);
             }

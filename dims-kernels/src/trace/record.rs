@@ -186,9 +186,13 @@ impl<'w> Writer<'w> {
             return self.opaque(element.name);
         };
         let held = if self.exact { None } else { held.or_else(|| registry::find(start)) };
-        let memory = match held {
+        if let Some(node) = held.as_ref().and_then(|held| held.node()) {
+            node.note_read();
+        }
+        // (A program that holds memory of a call that has ended would keep all steps of that call.)
+        let memory = match held.filter(|held| held.node().is_none() || held.is_traced()) {
             Some(held) => {
-                self.traced |= held.node().is_some();
+                self.traced |= held.is_traced();
                 // (An operand without elements may begin anywhere.)
                 let offset = (start as isize).wrapping_sub(held.start() as isize) / dtype.bytes() as isize;
                 LeafMemory::Shared(held, offset)

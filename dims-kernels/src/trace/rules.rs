@@ -9,12 +9,17 @@ pub use lines::LineRule;
 pub use recurrence::Recurrence;
 
 use crate::error::Error;
+use crate::memory::buffer::Buffer;
 use crate::ops::code::{BinaryOpcode, DType, ReductionKind, UnaryOpcode};
+use crate::program::interpreter::ProgramOutput;
 use crate::program::{Builder, Register};
+use crate::scalar::Real;
+use crate::trace::evaluate::floats;
 use crate::trace::link::linked;
 use crate::trace::{Field, Held, Node, Part, Rule, StridedPlace, evaluate};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use recurrence::recurrence;
 
 type NodeParts = Vec<(Arc<Node>, Part)>;
 
@@ -149,16 +154,30 @@ impl ReductionRule {
                 field.map([&y, &dy, &ties], |build, z, [y, dy, ties]| {
                     let (same, share) =
                         (build.binary(BinaryOpcode::Eq, z, y), build.binary(BinaryOpcode::Div, dy, ties));
-                    let zero = constant(build, z, 0.0);
-                    build.select(same, share, zero)
+                    // Of NaN, which is equal to none of the elements, all slopes are NaN.
+                    let (nan, zero) = (build.unary(UnaryOpcode::IsNan, y), constant(build, z, 0.0));
+                    let slope = build.select(nan, y, zero);
+                    let other = build.binary(BinaryOpcode::Chain, dy, slope);
+                    build.select(same, share, other)
+                })
+            }
+            ReductionKind::LogSumExp if has(&y, f64::INFINITY)? => {
+                // Where the result is infinite, the elements that are share the slope, as equal maxima do.
+                let is_infinite = field.map([], |build, z, []| {
+                    let same = is(build, z, f64::INFINITY);
+                    let (one, zero) = (constant(build, z, 1.0), constant(build, z, 0.0));
+                    build.select(same, one, zero)
+                });
+                let ties = along(sizes, &sum(is_infinite.clone(), kept, *dtype, false)?, kept);
+                field.map([&y, &dy, &is_infinite, &ties], |build, z, [y, dy, own, ties]| {
+                    let share = build.binary(BinaryOpcode::Div, own, ties);
+                    let (infinite, other) = (is(build, y, f64::INFINITY), exp_difference(build, z, y));
+                    let share = build.select(infinite, share, other);
+                    build.binary(BinaryOpcode::Chain, dy, share)
                 })
             }
             ReductionKind::LogSumExp => field.map([&y, &dy], |build, z, [y, dy]| {
-                // (Where the result is infinite, nothing is subtracted: the difference would be not-a-number.)
-                let (finite, zero) = (build.unary(UnaryOpcode::IsFinite, y), constant(build, z, 0.0));
-                let shift = build.select(finite, y, zero);
-                let difference = build.binary(BinaryOpcode::Sub, z, shift);
-                let share = build.unary(UnaryOpcode::Exp, difference);
+                let share = exp_difference(build, z, y);
                 build.binary(BinaryOpcode::Chain, dy, share)
             }),
             ReductionKind::Variance { ddof, root } => {
@@ -180,6 +199,14 @@ impl ReductionRule {
                 let slope = quotient(build, z, y);
                 build.binary(BinaryOpcode::Chain, dy, slope)
             }),
+            // (z / y)^(p - 1). It is smooth at 0, where the sign below has no slope.
+            ReductionKind::NormP(p) if p > 0.0 && p % 2.0 == 0.0 && p < 1e9 => {
+                field.map([&y, &dy], |build, z, [y, dy]| {
+                    let ratio = quotient(build, z, y);
+                    let slope = build.unary(UnaryOpcode::Powi(p as i32 - 1), ratio);
+                    build.binary(BinaryOpcode::Chain, dy, slope)
+                })
+            }
             ReductionKind::NormP(p) => field.map([&y, &dy], |build, z, [y, dy]| {
                 // sign(z) (|z| / y)^(p - 1)
                 let (size, sign) = (build.unary(UnaryOpcode::Abs, z), build.unary(UnaryOpcode::Signum, z));
@@ -189,8 +216,13 @@ impl ReductionRule {
                 let slope = build.binary(BinaryOpcode::Chain, sign, power);
                 build.binary(BinaryOpcode::Chain, dy, slope)
             }),
+            ReductionKind::Prod if recorded && has(field, 0.0)? => {
+                let others = products_of_others(field, kept, &self.reduced, *dtype)?;
+                dy.map([&others], |build, dy, [others]| build.binary(BinaryOpcode::Chain, dy, others))
+            }
             ReductionKind::Prod => {
-                // The product of the others: without zeros that is `y / z`; with one, it is the product of the others at the zero, else 0.
+                // The product of the others: without zeros that is `y / z`; with one, it is the product of the others at the zero, else 0. (With zeros, its slope is
+                // another one: `products_of_others` has that.)
                 let is_zero = field.map([], |build, z, []| {
                     let (zero, one) = (constant(build, z, 0.0), constant(build, z, 1.0));
                     let same = build.binary(BinaryOpcode::Eq, z, zero);
@@ -221,6 +253,62 @@ impl ReductionRule {
         };
         Ok(field.pull(&given))
     }
+}
+
+/// Whether a value is a number.
+fn is(build: &mut Builder, value: Register, number: f64) -> Register {
+    let number = constant(build, value, number);
+    build.binary(BinaryOpcode::Eq, value, number)
+}
+
+/// Whether any element of a field is a number.
+fn has(field: &Field, number: f64) -> Result<bool, Error> {
+    let same = field.map([], |build, value, []| {
+        let same = is(build, value, number);
+        build.cast(DType::Isize, same)
+    });
+    let varies = |axis: &usize| field.operands.iter().any(|own| own.place.varies(*axis));
+    let order: Vec<usize> = (0..field.sizes.len()).filter(varies).collect();
+    Ok(!field.sizes.contains(&0) && super::evaluate::mapped::<isize>(&same, &order)?.contains(&1))
+}
+
+/// `e^(z - y)`: the share of an element in a sum of exponentials with the logarithm `y`. (Where that is minus infinity, so is each `z`, and the difference would be NaN.)
+fn exp_difference(build: &mut Builder, z: Register, y: Register) -> Register {
+    let (none, zero) = (is(build, y, f64::NEG_INFINITY), constant(build, y, 0.0));
+    let shift = build.select(none, zero, y);
+    let difference = build.binary(BinaryOpcode::Sub, z, shift);
+    build.unary(UnaryOpcode::Exp, difference)
+}
+
+/// For each element of a field, the product of the others over some loops: that of those in front of it, times that of those behind it. It is recorded.
+fn products_of_others(
+    field: &Field,
+    kept: &[usize],
+    reduced: &[usize],
+    dtype: DType,
+) -> Result<Field, Error> {
+    fn unit<T: ProgramOutput + Real>(len: usize, at: usize) -> Result<Arc<dyn Held>, Error> {
+        let mut unit = super::evaluate::filled::<T>(len)?;
+        unit[at] = T::ONE;
+        Ok(Buffer::from(unit).held())
+    }
+    // The elements along two loops: from one factor to the next, and from one product to the next.
+    let order: Vec<usize> = reduced.iter().chain(kept).copied().collect();
+    let volume = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
+    let sizes = [volume(reduced), volume(kept)];
+    let whole = StridedPlace::contiguous(&sizes, &[0, 1]);
+    let factors = Field::held(&sizes, &sum(field.clone(), &order, dtype, true)?, whole);
+    let rest = sizes[0] - 1;
+    // From a 1 on, each is the one before, times the factor between the two.
+    let running = |start: usize, factors: Field, backward: bool| {
+        let start = floats!(dtype, unit(sizes[0], start))?;
+        let start = Field::held(&sizes, &start, StridedPlace::strided(0, [1, 0]));
+        let products = recurrence(Some(factors), start, 0, &[0, 1], backward, dtype, true)?;
+        Ok::<_, Error>(along(&field.sizes, &products, &order))
+    };
+    let before = running(0, factors.slice(0, 0, rest), false)?;
+    let behind = running(rest, factors.slice(0, 1, rest), true)?;
+    Ok(before.map([&behind], |build, a, [b]| build.binary(BinaryOpcode::Mul, a, b)))
 }
 
 /// `a / b`, and 0 where `b` is.

@@ -31,7 +31,9 @@ pub(crate) fn scaled<T: Element>(
 /// The elements of a buffer as a part of a result in which they lie from `start` on.
 #[inline]
 pub(crate) fn whole_at<T: Element>(data: &Buffer<T>, start: usize) -> Option<Part> {
-    data.node()?;
+    if !data.is_traced() {
+        return None;
+    }
     let field = Field::held(&[data.len()], &data.held(), StridedPlace::strided(0, [1]));
     Some(Part { field, place: StridedPlace::strided(start as isize, [1]) })
 }
@@ -47,7 +49,7 @@ pub(crate) fn moved<T: Element>(
     sizes: [usize; 4],
     pairs: impl Iterator<Item = (usize, usize)>,
 ) -> PlacedParts {
-    if !is_active() || data.node().is_none() {
+    if !is_active() || !data.is_traced() {
         return PlacedParts::new();
     }
     moved_rows(data, sizes, &pairs.collect::<Vec<_>>())

@@ -129,15 +129,25 @@ fn written_as<'w>(
     rows: &Rows,
     write: &mut dyn FnMut(&mut Writer<'w>) -> Register,
 ) -> Result<Traced, DimError> {
+    let mut writer = Writer::new();
     if dtype.is_some_and(|dtype| !dtype.is_float()) {
+        // (The writer notes which variables are read: the gradient by them is 0.)
+        write(&mut writer);
         return Ok(None);
     }
-    let mut writer = Writer::new();
     let mut value = write(&mut writer);
     if dtype.is_none() {
         value = writer.opaque(name);
     }
     finished(writer.finish(value, sizes, rows))
+}
+
+/// Notes which variables an expression reads that is computed without being recorded: the gradient by them is 0.
+#[inline]
+pub(crate) fn note_read<E: Expr + ?Sized>(expr: &E) {
+    if is_active() {
+        expr.write(&mut Writer::new());
+    }
 }
 
 /// Whether an operand of an expression that yields floats is traced.
@@ -383,7 +393,7 @@ fn lines_node(
 /// The memory of a buffer, if it is traced.
 #[inline]
 pub(crate) fn held_if_traced<T: Element>(buffer: &Buffer<T>) -> Option<Arc<dyn Held>> {
-    if is_active() && buffer.node().is_some() { Some(buffer.held()) } else { None }
+    if is_active() && buffer.is_traced() { Some(buffer.held()) } else { None }
 }
 
 /// The results of work along lines of `len` elements that lie one behind the other in `from`, if that is traced.
@@ -524,7 +534,7 @@ pub(crate) fn untraced_memory(start: *const u8, operation: &'static str) -> Resu
     if !is_active() {
         return Ok(());
     }
-    match registry::find(start) {
+    match registry::find(start).filter(|held| held.is_traced()) {
         Some(held) => Err(lost_from(operation, &held)),
         None => Ok(()),
     }

@@ -89,7 +89,7 @@ mod recorded {
         pub fn result(self, out: Vec<E>) -> Result<Buffer<E>, DimError> {
             let floats = [DType::of::<T>(), DType::of::<E>()];
             let constant = floats.iter().any(|own| own.is_some_and(|own| !own.is_float()));
-            if constant || self.x.node().is_none() {
+            if constant || !self.x.is_traced() {
                 return Ok(out.into());
             }
             // (Programs know no floats but these: whatever else the results are, they may depend on `x`.)

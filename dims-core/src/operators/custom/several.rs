@@ -418,7 +418,7 @@ mod recorded {
     impl Visit for TracedFields {
         const SEAL: crate::seal::Seal = crate::seal::SEAL;
         fn visit<T: Element>(&mut self, tensor: &WholeTensor<T>, _: Vec<T>) {
-            if tensor.data.node().is_some() && DType::of::<T>().is_some_and(DType::is_float) {
+            if tensor.data.is_traced() && DType::of::<T>().is_some_and(DType::is_float) {
                 self.operands.push(whole(&tensor.data));
             }
         }

@@ -533,7 +533,12 @@ fn shares<T: Element>(
             let many: Vec<usize> =
                 (0..inner).map(|at| part.iter().filter(|&&pair| counted(pair, at)).count()).collect();
             for &pair in part {
-                let share = |at: usize| if counted(pair, at) { 1.0 / many[at] as f64 } else { 0.0 };
+                // (Of NaN, which is equal to none of its elements, all shares are NaN.)
+                let share = |at: usize| match many[at] {
+                    0 => f64::NAN,
+                    many if counted(pair, at) => 1.0 / many as f64,
+                    _ => 0.0,
+                };
                 weights.extend((0..inner).map(share));
             }
         }

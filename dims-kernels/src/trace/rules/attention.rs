@@ -138,8 +138,7 @@ impl QueryTile {
         }
     }
 
-    /// The keys from the first to the last that count for any of the queries, if these are not all. (A query for which none counts yields not-a-number, and so do then all
-    /// of its gradients.)
+    /// The keys from the first to the last that count for any of the queries, if these are not all.
     fn keys(&self, over: &[usize]) -> Result<Option<Slice>, Error> {
         let (&[axis], Some(mask)) = (over, &self.mask) else { return Ok(None) };
         let varies = |axis: usize| mask.operands.iter().any(|own| own.place.varies(axis));
@@ -153,7 +152,7 @@ impl QueryTile {
         for line in mapped::<isize>(&counts, &order)?.chunks(mask.sizes[axis]) {
             let counts = |&count: &isize| count != 0;
             let (Some(from), Some(to)) = (line.iter().position(counts), line.iter().rposition(counts)) else {
-                return Ok(None);
+                continue;
             };
             (first, end) = (first.min(from), end.max(to + 1));
         }

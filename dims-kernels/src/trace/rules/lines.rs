@@ -1,7 +1,7 @@
 //! Work along lines: softmax, normalisations and scans.
 
 use super::recurrence::recurrence;
-use super::{NodeParts, along, constant, pull_backs, sum, wide};
+use super::{NodeParts, along, constant, exp_difference, has, is, pull_backs, sum, wide};
 use crate::error::Error;
 use crate::machine::threads;
 use crate::memory::allocate::reserve;
@@ -132,7 +132,7 @@ impl LineRule {
     }
 }
 
-/// The softmax of a field along some loops, which are the last ones of the order.
+/// The softmax of scores along some loops, which are the last ones of the order; 0 where all scores of a line are minus infinity.
 pub(super) fn softmax(
     field: Field,
     order: &[usize],
@@ -145,7 +145,11 @@ pub(super) fn softmax(
         let len = rule.lines.iter().map(|&axis| rule.field.sizes[axis]).product();
         if !data.is_empty() {
             let threads = threads::parts(data.len());
+            let is_masked = |line: &[T]| line.iter().all(|&score| score == T::LOWEST);
+            let masked: Vec<bool> = data.chunks_exact(len).map(is_masked).collect();
             scan::in_place(&mut data, len, 1, threads, scan::Softmax::<false>);
+            let lines = data.chunks_exact_mut(len).zip(masked).filter(|(_, is_masked)| *is_masked);
+            lines.for_each(|(line, _)| line.fill(T::ZERO));
         }
         Ok(stepped(data, is_traced.then_some(rule)))
     }
@@ -333,21 +337,30 @@ impl LineRule {
         let LineRule { field, order, lines, dtype, .. } = self;
         let (sizes, axis) = (&field.sizes[..], lines[0]);
         let rest = sizes[axis] - 1;
-        let share = |build: &mut Builder, x: Register, y: Register| {
-            // (Where the sum is 0, so is each share; the difference of the logarithms would be not-a-number.)
-            let (finite, zero) = (build.unary(UnaryOpcode::IsFinite, y), constant(build, y, 0.0));
-            let shift = build.select(finite, y, zero);
-            let difference = build.binary(BinaryOpcode::Sub, x, shift);
-            build.unary(UnaryOpcode::Exp, difference)
-        };
-        let shares =
-            y.slice(axis, 0, rest).map([&y.slice(axis, 1, rest)], |build, x, [y]| share(build, x, y));
+        let (earlier, later) = (y.slice(axis, 0, rest), y.slice(axis, 1, rest));
+        let mut shares = earlier.map([&later], |build, x, [y]| exp_difference(build, x, y));
+        let mut own = field.map([y], |build, x, [y]| exp_difference(build, x, y));
+        if has(y, f64::INFINITY)? {
+            // Where the sum is infinite, the elements that are share the slope: one of them has `1 / count`, and the `count - 1` before have the rest.
+            let is_infinite = field.map([], |build, x, []| {
+                let same = is(build, x, f64::INFINITY);
+                let (one, zero) = (constant(build, x, 1.0), constant(build, x, 0.0));
+                build.select(same, one, zero)
+            });
+            let count = recurrence(None, is_infinite.clone(), axis, order, false, wide(*dtype), false)?;
+            let count = along(sizes, &count, order);
+            let share = |build: &mut Builder, share: Register, [y, part, count]: [Register; 3]| {
+                let infinite = is(build, y, f64::INFINITY);
+                let ratio = build.binary(BinaryOpcode::Div, part, count);
+                build.select(infinite, ratio, share)
+            };
+            let counts = [&later, &count.slice(axis, 0, rest), &count.slice(axis, 1, rest)];
+            shares = shares.map(counts, share);
+            own = own.map([y, &is_infinite, &count], share);
+        }
         let s = recurrence(Some(shares), dy, axis, order, true, wide(*dtype), recorded)?;
         let s = along(sizes, &s, order);
-        Ok(field.map([y, &s], |build, x, [y, s]| {
-            let share = share(build, x, y);
-            build.binary(BinaryOpcode::Chain, s, share)
-        }))
+        Ok(s.map([&own], |build, s, [own]| build.binary(BinaryOpcode::Chain, s, own)))
     }
 
     /// Running extremes: each cotangent goes to where the element comes from.

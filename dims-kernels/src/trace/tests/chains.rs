@@ -19,7 +19,7 @@ fn on_a_small_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
 }
 
 fn variable() -> Buffer<f32> {
-    Buffer::traced(vec![1.0; 2], Node::variable(DType::F32, 2, None))
+    Buffer::traced(vec![1.0; 2], Node::variable(DType::F32, 2, None, &Arc::default()))
 }
 
 fn read(held: &Arc<dyn Held>) -> Field {

@@ -4,12 +4,13 @@ use crate::memory::buffer::Buffer;
 use crate::ops::code::DType;
 use crate::trace::registry::find;
 use crate::trace::{Node, is_active};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use std::sync::{Barrier, mpsc};
 use std::thread;
 
 fn traced(len: usize) -> Buffer<f64> {
-    Buffer::traced(vec![0.5; len], Node::variable(DType::F64, len, None))
+    Buffer::traced(vec![0.5; len], Node::variable(DType::F64, len, None, &Arc::default()))
 }
 
 fn id_of<T>(element: &T) -> Option<u64> {

@@ -481,7 +481,7 @@ fn places_outside_are_refused() {
 /// What is computed of traced elements is traced if that is asked for, else not.
 #[test]
 fn traces_are_recorded_on_demand() {
-    let node = Node::variable(DType::F64, 3, None);
+    let node = Node::variable(DType::F64, 3, None, &Arc::default());
     let traced = Buffer::traced(vec![1.0f64, 2.0, 3.0], node);
     let part = Part {
         field: Field::held(&[3], &traced.held(), StridedPlace::strided(0, [1])),

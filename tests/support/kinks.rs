@@ -1,0 +1,243 @@
+//! Derivatives at special points: zeros, ties, infinities and NaN.
+
+#[path = "gradients.rs"]
+#[allow(dead_code)]
+mod gradients;
+
+use super::{I, J};
+use gradients::check;
+use ndarray::array;
+use typed_dims::grad::{grad, hessian, hvp, vjp};
+use typed_dims::prelude::*;
+
+dims! { struct I2; struct Query; struct Key; struct Feat; }
+
+type Line = Tensor<f64, (I,)>;
+type X = Tensor<f64, (I, J)>;
+
+const NAN: f64 = f64::NAN;
+const INF: f64 = f64::INFINITY;
+
+fn line<const N: usize>(elements: [f64; N]) -> Line {
+    from_vec(I.of(N), elements.to_vec())
+}
+
+/// The gradient of the sum of a function's elements.
+fn slopes(f: impl Fn(&Line) -> Line, at: &Line) -> Vec<f64> {
+    grad(|x| f(x).sum(I), at).order(I).to_vec()
+}
+
+#[track_caller]
+fn assert_close<S: Dims>(found: &Named<f64, S>, expected: &Named<f64, S>) {
+    gradients::assert_close("the gradient", found, expected);
+}
+
+#[track_caller]
+fn assert_same(found: &[f64], expected: &[f64]) {
+    let same = |(a, b): (&f64, &f64)| a.is_nan() && b.is_nan() || a == b || (a - b).abs() < 1e-12;
+    assert!(
+        found.len() == expected.len() && found.iter().zip(expected).all(same),
+        "{found:?} is not {expected:?}"
+    );
+}
+
+/// Compares the first three derivatives of a function that is smooth at the point with central differences.
+fn smooth(f: &dyn Fn(&X) -> Tensor<f64, ()>, at: &X) {
+    check(|x: &X| f(x), at);
+    check(|x: &X| grad(|x| f(x), x), at);
+}
+
+#[test]
+fn products_with_zeros() {
+    let h = |at: &Line| hessian(|x| x.prod(I), at, (I,), (I2,)).order((I2, I));
+    assert_eq!(h(&line([0.0, 5.0])), array![[0.0, 1.0], [1.0, 0.0]]);
+    assert_eq!(h(&line([0.0, 0.0, 2.0])), array![[0.0, 2.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 0.0]]);
+    assert_eq!(h(&line([3.0])), array![[0.0]]);
+    // The third derivative of `x y z` is 1, also where all are 0.
+    let third = grad(|x| hvp(|x| x.prod(I), x, &line([1.0, 0.0, 0.0])).index(I, 1).eval(), &zeros(I.of(3)));
+    assert_eq!(third.order(I), array![0.0, 0.0, 1.0]);
+    // No zero, one on a line, and several; over one dim and over both.
+    for elements in [
+        vec![1.5, 2.0, 0.5, -1.0, 3.0, 0.7],
+        vec![0.0, 2.0, 0.5, -1.0, 3.0, 0.0],
+        vec![0.0, 2.0, 0.0, 0.0, 0.0, 0.0],
+    ] {
+        let x = from_vec((I.of(2), J.of(3)), elements);
+        smooth(&|x| x.prod(J).sin().sum(I), &x);
+        smooth(&|x| (x + 0.5 * x * x).prod(I).sin().sum(J), &x);
+        smooth(&|x| x.prod((I, J)).sin().eval(), &x);
+        smooth(&|x| x.prod((J, I)).eval(), &x);
+        smooth(&|x| x.cumprod(J).sin().sum((I, J)), &x);
+        smooth(&|x| x.cumprod(I).sin().sum((I, J)), &x);
+    }
+}
+
+/// Functions with a comparison in their derivative that are smooth all the same.
+#[test]
+fn smooth_at_zeros() {
+    let x = from_vec((I.of(2), J.of(3)), vec![0.0, 2.0, 0.5, -1.0, 0.0, 0.7]);
+    let y = from_vec((I.of(2), J.of(3)), vec![0.0, 1.0, 0.5, 1.5, 2.0, -0.3]);
+    smooth(&|x| x.norm(J).sin().sum(I), &x);
+    smooth(&|x| x.norm_p(J, 2.0).sin().sum(I), &x);
+    smooth(&|x| x.norm_p(J, 4.0).sin().sum(I), &x);
+    smooth(&|x| x.norm_p(J, 6.0).sum(I), &x);
+    smooth(&|x| x.cdist(&y, J, 2.0).sum(I), &x);
+    smooth(&|x| x.cdist(&y, J, 4.0).sum(I), &x);
+    smooth(&|x| x.normalize(J, 1e-6).sin().sum((I, J)), &x);
+    smooth(&|x| x.cosine_similarity(&y, J, 1e-6).sum(I), &x);
+    smooth(&|x| x.hypot(1.0).sum((I, J)), &x);
+    smooth(&|x| x.var(J).sin().sum(I), &zeros((I.of(2), J.of(3))));
+    smooth(&|x| x.logsumexp(J).sum(I), &zeros((I.of(2), J.of(3))));
+    smooth(&|x| x.logcumsumexp(J).sin().sum((I, J)), &zeros((I.of(2), J.of(3))));
+    smooth(&|x| x.softmax(J).square().sum((I, J)), &zeros((I.of(2), J.of(3))));
+    smooth(&|x| x.layer_norm(J, 0.1).sin().sum((I, J)), &zeros((I.of(2), J.of(3))));
+    smooth(&|x| x.max(J).sin().sum(I), &x);
+    smooth(&|x| x.sort(J).sin().sum((I, J)), &x);
+    smooth(&|x| (x.powi(4) + x.powf(4.0)).sum((I, J)), &(&x).abs().eval());
+    smooth(&|x| x.sinc().sum((I, J)), &zeros((I.of(2), J.of(3))));
+    for function in [|x: &X| x.gelu().eval(), |x: &X| x.silu().eval(), |x: &X| x.mish().eval()] {
+        smooth(&|x| function(x).sum((I, J)), &x);
+    }
+}
+
+/// The table of kinks in the guide.
+#[test]
+fn kinks_have_the_slopes_of_the_table() {
+    for step in [1e-3, 0.0] {
+        let x = line([0.0, step]);
+        let flat = |f: fn(&Line) -> Line| assert_eq!(slopes(f, &x)[0], 0.0);
+        flat(|x| x.abs().eval());
+        flat(|x| x.relu().eval());
+        flat(|x| x.clamp(0.0, 2.0).eval());
+    }
+    let second = |f: fn(&Line) -> Tensor<f64, ()>| hessian(f, &zeros(I.of(2)), (I,), (I2,)).order((I2, I));
+    // The derivative of a norm at 0 is 0, by convention, and so are all further ones: also those of its square, whose second one is 2.
+    assert_eq!(grad(|x| x.norm(I), &zeros::<f64, _>(I.of(2))).order(I), array![0.0, 0.0]);
+    assert_eq!(second(|x| x.norm(I).square().eval()), array![[0.0, 0.0], [0.0, 0.0]]);
+    assert_eq!(second(|x| x.square().sum(I)), array![[2.0, 0.0], [0.0, 2.0]]);
+}
+
+#[test]
+fn logarithms_of_infinite_sums() {
+    let of = |f: fn(&Line) -> Tensor<f64, ()>, at: &Line| grad(f, at).order(I).to_vec();
+    let total = |x: &Line| x.logsumexp(I).eval();
+    assert_same(&of(total, &line([-5.0, 2.0, INF])), &[0.0, 0.0, 1.0]);
+    assert_same(&of(total, &line([INF, 2.0, INF])), &[0.5, 0.0, 0.5]);
+    assert_same(&of(total, &line([-INF, -INF])), &[0.0, 0.0]);
+    assert_same(&of(total, &line([-INF, 1.0])), &[0.0, 1.0]);
+    assert_same(&of(total, &line([-5.0, NAN, INF])), &[NAN; 3]);
+    // Other lines stay as they are.
+    let x = from_vec((J.of(2), I.of(2)), vec![0.0, 0.0, INF, 1.0]);
+    assert_eq!(grad(|x| x.logsumexp(I).sum(J), &x).order((J, I)), array![[0.5, 0.5], [1.0, 0.0]]);
+    let curved = hvp(|x| x.logsumexp(I).sum(J), &x, &from_vec((J.of(2), I.of(2)), vec![1.0, 0.0, 0.0, 1.0]));
+    assert_eq!(curved.order((J, I)), array![[0.25, -0.25], [0.0, 0.0]]);
+
+    // The last sum alone has the same gradient; of all together each has a part.
+    let last = |x: &Line| x.logcumsumexp(I).index(I, -1).eval();
+    assert_same(&of(last, &line([-5.0, 2.0, INF])), &[0.0, 0.0, 1.0]);
+    assert_same(&of(last, &line([INF, 2.0, INF])), &[0.5, 0.0, 0.5]);
+    assert_same(&of(last, &line([INF, INF, INF])), &[1.0 / 3.0; 3]);
+    assert_same(&of(last, &line([-INF, -INF, 1.0])), &[0.0, 0.0, 1.0]);
+    assert_same(&slopes(|x| x.logcumsumexp(I), &line([0.0, 0.0, INF, 1.0])), &[1.5, 0.5, 2.0, 0.0]);
+    assert_same(&of(last, &line([0.0, NAN, 1.0])), &[NAN; 3]);
+}
+
+/// Where a function has a kink, its slope at NaN is NaN.
+#[test]
+fn slopes_at_nan() {
+    let x = line([NAN, 0.25, -0.5]);
+    let functions: [fn(&Line) -> Line; 14] = [
+        |x| x.relu().eval(),
+        |x| x.relu6().eval(),
+        |x| x.leaky_relu(0.1).eval(),
+        |x| x.elu(1.0).eval(),
+        |x| x.selu().eval(),
+        |x| x.hard_sigmoid().eval(),
+        |x| x.hard_swish().eval(),
+        |x| x.hard_shrink(0.5).eval(),
+        |x| x.soft_shrink(0.5).eval(),
+        |x| x.clamp(0.0, 1.0).eval(),
+        |x| x.abs().eval(),
+        |x| x.maximum(0.1).eval(),
+        |x| x.minimum(0.1).eval(),
+        |x| x.softplus().eval(),
+    ];
+    for (at, f) in functions.into_iter().enumerate() {
+        let found = slopes(f, &x);
+        assert!(found[0].is_nan() && found[1].is_finite() && found[2].is_finite(), "{at}: {found:?}");
+        // Without a cotangent there is no slope.
+        let (_, pull) = vjp(f, &x);
+        assert_eq!(pull(&line([0.0, 1.0, 1.0])).order(I)[0], 0.0, "{at}");
+    }
+    // Both operands.
+    let (da, db) = grad(|(a, b)| a.maximum(b).sum(I), (&line([NAN, 1.0]), &line([2.0, NAN])));
+    assert_same(&[da.order(I).to_vec(), db.order(I).to_vec()].concat(), &[NAN; 4]);
+    // All elements of a line.
+    let lines: [fn(&Line) -> Tensor<f64, ()>; 8] = [
+        |x| x.max(I),
+        |x| x.min(I),
+        |x| x.norm(I),
+        |x| x.norm_p(I, INF),
+        |x| x.norm_p(I, 3.0),
+        |x| x.std(I),
+        |x| x.logsumexp(I),
+        |x| (x.normalize(I, 1e-6) * line([1.0, 2.0, 3.0])).sum(I),
+    ];
+    for (at, f) in lines.into_iter().enumerate() {
+        let found = grad(f, &x).order(I).to_vec();
+        assert!(found.iter().all(|slope| slope.is_nan()), "{at}: {found:?}");
+    }
+    assert!(x.view().normalize(I, 1e-6).order(I).iter().all(|value| value.is_nan()));
+    // The windows of a pool that have it.
+    let pooled = slopes(|x| x.max_pool(I, 2, &Window::new().stride(2)), &line([NAN, 1.0, 2.0, 3.0]));
+    assert_same(&pooled, &[NAN, NAN, 0.0, 1.0]);
+    let pooled = slopes(|x| x.adaptive_max_pool(I, 2), &line([NAN, 1.0, 2.0, 3.0]));
+    assert_same(&pooled, &[NAN, NAN, 0.0, 1.0]);
+    // What moves or chooses elements hands their cotangents on.
+    assert_same(&slopes(|x| x.sort(I).eval(), &x), &[1.0; 3]);
+    assert_same(&slopes(|x| x.cummax(I).eval(), &line([1.0, NAN, 2.0])), &[1.0, 2.0, 0.0]);
+    // Steps have the slope 0.
+    assert_same(&slopes(|x| x.floor().eval(), &x), &[0.0; 3]);
+}
+
+/// A query that may look at no key has the value 0 and gradients of 0, and the others have theirs.
+#[test]
+fn masked_queries() {
+    type Rows<D> = Tensor<f64, (D, Feat)>;
+    let q: Rows<Query> = randn((Query.of(3), Feat.of(2)), 1);
+    let (k, v): (Rows<Key>, Rows<Key>) =
+        (randn((Key.of(4), Feat.of(2)), 2), randn((Key.of(4), Feat.of(2)), 3));
+    let mask = from_fn((Query.of(3), Key.of(4)), |(query, key)| query != 1 && key <= query + 1);
+    let bias = (&mask).select(0.5, -INF).eval();
+    let seen = from_fn((Query.of(2), Key.of(4)), |(query, key)| key <= 2 * query + 1);
+    let of = |q: &Rows<Query>, k: &Rows<Key>, v: &Rows<Key>, mask: &Tensor<bool, (Query, Key)>| {
+        attention(q, k, &v.view().rename(Feat, J), Feat, Key, 1.0, mask)
+    };
+    let value = of(&q, &k, &v, &mask);
+    assert_eq!(value.view().index(Query, 1).order(J), array![0.0, 0.0]);
+    let biased = |(q, k, v): (&Rows<Query>, &Rows<Key>, &Rows<Key>)| {
+        attention(q, k, v.view().rename(Feat, J), Feat, Key, 1.0, &bias)
+    };
+    assert_eq!(biased((&q, &k, &v)).index(Query, 1).order(J), array![0.0, 0.0]);
+    // The gradients are those of the two other queries.
+    let rows = |q: &Rows<Query>| q.view().slice_step(Query, .., 2).eval();
+    let (dq, dk, dv) = grad(|(q, k, v)| of(q, k, v, &mask).sin().sum((Query, J)), (&q, &k, &v));
+    let (eq, ek, ev) = grad(|(q, k, v)| of(q, k, v, &seen).sin().sum((Query, J)), (&rows(&q), &k, &v));
+    assert_eq!(dq.view().index(Query, 1).order(Feat), array![0.0, 0.0]);
+    assert_close(&rows(&dq), &eq);
+    assert_close(&dk, &ek);
+    assert_close(&dv, &ev);
+    let (bq, bk, bv) = grad(|all| biased(all).sin().sum((Query, J)), (&q, &k, &v));
+    assert_close(&bq, &dq);
+    assert_close(&bk, &dk);
+    assert_close(&bv, &dv);
+    // Further derivatives, too.
+    let all = (q, k, v);
+    check(|(q, k, v): &(Rows<Query>, Rows<Key>, Rows<Key>)| of(q, k, v, &mask), &all);
+    check(
+        |(q, k, v): &(Rows<Query>, Rows<Key>, Rows<Key>)| {
+            grad(|(q, k, v)| of(q, k, v, &mask).sin().sum((Query, J)), (q, k, v))
+        },
+        &all,
+    );
+}
