@@ -438,3 +438,17 @@ fn functions_of_rows_that_begin_anywhere() {
         }
     }
 }
+
+#[test]
+fn running_sums_of_many_elements_end_where_their_sum_is() {
+    dims!(i, j);
+    let steps = Array2::from_elem((2, 1_000_000), 5e-4_f32);
+    let x = steps.at((j, i));
+    let (running, sum) = (x.cumsum(i).index(i, 999_999).order(j), x.sum(i).order(j));
+    for (running, sum) in running.iter().zip(&sum) {
+        assert!((running - 500.0).abs() < 1e-3 && (sum - 500.0).abs() < 1e-3, "{running} and {sum}");
+    }
+    let logs = x.logcumsumexp(i).index(i, 999_999).order(j);
+    let exact = 5e-4 + 1e6_f32.ln();
+    assert!(logs.iter().all(|log| (log - exact).abs() < 1e-5), "{logs} instead of {exact}");
+}

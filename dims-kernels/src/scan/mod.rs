@@ -4,6 +4,9 @@ pub(crate) mod line;
 pub mod norm;
 #[cfg(feature = "std")]
 pub(crate) mod pull;
+mod running;
+
+pub use running::{Cumulate, CumulateBest, CumulateLogSumExp, CumulateProduct};
 
 use crate::error::Error;
 use crate::load::strided::Strided;
@@ -15,9 +18,8 @@ use crate::machine::threads::{self, Carried};
 use crate::memory::destination::Destination;
 use crate::memory::elements::Elements;
 use crate::ops::code::LineWork;
-use crate::ops::special::logaddexp;
 use crate::reduce::fold::{LANES, fold, together};
-use crate::scalar::{Element, Num, Ordered, Real};
+use crate::scalar::{Element, Num, Real};
 use crate::scan::line::Line;
 use crate::seal::SEAL;
 use alloc::vec::Vec;
@@ -360,117 +362,6 @@ impl<K: Kernel, W: LineOp<K::Elem>> Task for ReplacingScan<'_, K, W> {
         }
         assert_eq!(done, len, "the loop nest covers the result");
         Ok(())
-    }
-}
-
-/// Each element becomes the combination of all elements up to it, in a wider type if sums have one.
-#[inline(always)]
-fn running<T: Copy, W: Copy>(
-    block: &mut [T],
-    inner: usize,
-    widen: impl Fn(T) -> W,
-    combine: impl Fn(W, W) -> W,
-    narrow: impl Fn(W) -> T,
-) {
-    let (first, rest) = block.split_at_mut(inner.min(block.len()));
-    if let [first] = first {
-        let mut state = widen(*first);
-        for value in rest {
-            state = combine(state, widen(*value));
-            *value = narrow(state);
-        }
-        return;
-    }
-    if rest.is_empty() {
-        return;
-    }
-    let mut states: Vec<W> = first.iter().map(|&value| widen(value)).collect();
-    for row in rest.chunks_exact_mut(inner) {
-        for (value, state) in row.iter_mut().zip(&mut states) {
-            *state = combine(*state, widen(*value));
-            *value = narrow(*state);
-        }
-    }
-}
-
-/// Running sums: each element becomes the sum of those up to it.
-#[derive(Clone, Copy)]
-pub struct Cumulate;
-
-impl<T: Num> LineOp<T> for Cumulate {
-    const NAME: &'static str = "cumsum";
-
-    fn derivative(&self) -> LineWork {
-        LineWork::Cumulate
-    }
-
-    #[inline(always)]
-    fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
-        running(block, inner, T::to_acc, T::Acc::add, T::from_acc);
-    }
-
-    #[inline(always)]
-    fn blocks(self, data: &mut [T], block: usize, inner: usize) {
-        T::cumulate_blocks(SEAL, self, data, block, inner);
-    }
-
-    #[inline(always)]
-    fn collect_memory(self, memory: ScanInput<'_, T>) -> Result<Vec<T>, Error> {
-        T::cumulate_memory(SEAL, self, memory)
-    }
-}
-
-/// Running products.
-#[derive(Clone, Copy)]
-pub struct CumulateProduct;
-
-impl<T: Num> LineOp<T> for CumulateProduct {
-    const NAME: &'static str = "cumprod";
-
-    fn derivative(&self) -> LineWork {
-        LineWork::CumulateProduct
-    }
-
-    #[inline(always)]
-    fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
-        running(block, inner, T::to_acc, T::Acc::mul, T::from_acc);
-    }
-}
-
-/// The greatest (`GREATEST`) or least element so far; not-a-number from the first one on.
-#[derive(Clone, Copy)]
-pub struct CumulateBest<const GREATEST: bool>;
-
-impl<T: Ordered, const GREATEST: bool> LineOp<T> for CumulateBest<GREATEST> {
-    const NAME: &'static str = if GREATEST { "cummax" } else { "cummin" };
-
-    fn derivative(&self) -> LineWork {
-        LineWork::CumulateBest
-    }
-
-    #[inline(always)]
-    fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
-        for at in inner..block.len() {
-            let (last, own) = (block[at - inner], block[at]);
-            block[at] = if GREATEST { last.maximum(own) } else { last.minimum(own) };
-        }
-    }
-}
-
-/// `ln(e^x + ..)` of the elements so far.
-#[derive(Clone, Copy)]
-pub struct CumulateLogSumExp;
-
-impl<T: Real> LineOp<T> for CumulateLogSumExp {
-    const NAME: &'static str = "logcumsumexp";
-
-    fn derivative(&self) -> LineWork {
-        LineWork::CumulateLogSumExp
-    }
-
-    #[inline(always)]
-    fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
-        running(block, inner, T::widen, logaddexp::<I, T::Wide>, T::narrow);
     }
 }
 
