@@ -6,10 +6,9 @@ use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::named::Named;
 use crate::rank::Rank0;
-use crate::set::list::NestedPairs;
-use crate::set::remove::{Removal, RemoveAll};
-use crate::set::union::{SetNamed, Sort};
-use crate::set::{Dims, NamedOnce, NoDim};
+use crate::set::distinct::{OneAxisEach, SortOnce, SortedOnce};
+use crate::set::list::{List, NestedPairs};
+use crate::set::{Dims, NoDim};
 use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
 use alloc::vec::Vec;
@@ -27,20 +26,18 @@ pub trait AxisDims<R>: DimList {
 
 impl<L, R> AxisDims<R> for L
 where
-    L: DimList<Brands: Sort>,
-    <L::Brands as Sort>::Out: RemoveAll<L::Brands, SetNamed<L>, Out: Removal>,
-    NoDim<ListedTwice<L>>: NamedOnce<ListedTwice<L>, L>,
+    L: DimList<Brands: SortOnce>,
+    NoDim<ListedTwice<L>>: OneAxisEach<ListedTwice<L>, L>,
     R: HasAxes<CountOf<L>, Rank0>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Set = SetNamed<L>;
+    type Set = <<SortedList<L> as SortedOnce>::List as List>::Tuple;
 }
 
+/// What comes of sorting the dims `L`.
+type SortedList<L> = <<L as DimList>::Brands as SortOnce>::Out;
 /// The first dim that `L` names twice, or [`Nothing`](crate::set::Nothing).
-type ListedTwice<L> = <<<<L as DimList>::Brands as Sort>::Out as RemoveAll<
-    <L as DimList>::Brands,
-    SetNamed<L>,
->>::Out as Removal>::Twice;
+type ListedTwice<L> = <SortedList<L> as SortedOnce>::Twice;
 
 /// How many dims are listed.
 pub type CountOf<L> = <<L as DimList>::Brands as NestedPairs>::Count;

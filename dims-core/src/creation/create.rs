@@ -8,8 +8,8 @@ use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::rank::Rank0;
 use crate::reduce::TensorOf;
+use crate::set::distinct::{OneAxisEach, SortOnce, SortedOnce};
 use crate::set::list::List;
-use crate::set::union::Sort;
 use crate::set::{DimKey, Dims, MaybeDim, NoDim, Nothing, Union};
 use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
@@ -35,6 +35,10 @@ pub trait Written {
     const SEAL: crate::seal::Seal;
     /// The dims as a set.
     type Set: Dims;
+    /// The dims as they are written.
+    type Names;
+    /// The first dim that is written twice, or [`Nothing`].
+    type Twice: MaybeDim;
     /// The first dim without a size, or [`Nothing`].
     type Unsized: MaybeDim;
     /// How many there are.
@@ -55,6 +59,7 @@ pub trait SizedDims: Written {
 }
 impl<L: Written> SizedDims for L
 where
+    NoDim<L::Twice>: OneAxisEach<L::Twice, L::Names>,
     NoDim<L::Unsized>: HasSize<L::Unsized>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
@@ -76,6 +81,8 @@ type UnsizedOf<D> = <<D as DimRef>::Open as Open>::FirstUnsized;
 impl<D: DimRef> Written for D {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Set = (D::Brand,);
+    type Names = D::Brand;
+    type Twice = Nothing;
     type Unsized = UnsizedOf<D>;
     const COUNT: usize = 1;
     type Index = usize;
@@ -93,6 +100,8 @@ impl<D: DimRef> Written for D {
 impl Written for () {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Set = ();
+    type Names = ();
+    type Twice = Nothing;
     type Unsized = Nothing;
     const COUNT: usize = 0;
     type Index = ();
@@ -107,10 +116,12 @@ macro_rules! sized_lists {
         #[diagnostic::do_not_recommend]
         impl<$($d: DimRef),*> Written for ($($d,)*)
         where
-            nested![$($d::Brand),*]: Sort,
+            nested![$($d::Brand),*]: SortOnce,
         {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
-            type Set = <<nested![$($d::Brand),*] as Sort>::Out as List>::Tuple;
+            type Set = <<<nested![$($d::Brand),*] as SortOnce>::Out as SortedOnce>::List as List>::Tuple;
+            type Names = ($($d::Brand,)*);
+            type Twice = <<nested![$($d::Brand),*] as SortOnce>::Out as SortedOnce>::Twice;
             type Unsized = first_unsized!($($d)*);
             const COUNT: usize = [$($n),*].len();
             type Index = ($(usize_for!($d),)*);
@@ -159,6 +170,9 @@ pub struct Chained<A, B>(pub A, pub B);
 impl<A: Written, B: Written<Set: Union<A::Set>>> Written for Chained<A, B> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Set = <B::Set as Union<A::Set>>::Out;
+    type Names = (A::Names, B::Names);
+    // (One that is in both lists is found by `sizes`: to find it here would take bounds in layers over generic dims.)
+    type Twice = <A::Twice as MaybeDim>::Or<B::Twice>;
     type Unsized = <A::Unsized as MaybeDim>::Or<B::Unsized>;
     const COUNT: usize = A::COUNT + B::COUNT;
     type Index = (A::Index, B::Index);
@@ -175,6 +189,7 @@ impl<A: Written, B: Written<Set: Union<A::Set>>> Written for Chained<A, B> {
 
 /// The dims as written, with their sizes.
 pub(super) fn sizes<D: Written>(dims: &D) -> Result<SmallVec<[(DimKey, usize); 8]>, DimError> {
+    const { assert!(D::COUNT == D::Set::KEYS.as_slice().len(), "a dim is named twice") };
     let mut sizes = SmallVec::new();
     let mut failed = None;
     dims.each(|key, size| match size {

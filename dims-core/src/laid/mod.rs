@@ -33,6 +33,7 @@ use crate::named::Named;
 use crate::order::ArrayRank;
 use crate::plan::axes::AxisList;
 use crate::rank::{Rank, Rank0};
+use crate::set::distinct::{Once, SortOnce};
 use crate::set::list::{List, NestedPairs};
 use crate::set::{Dims, DimsOf, SetOf};
 use crate::storage::{Evaluated, Place};
@@ -93,7 +94,7 @@ pub struct Laid<T: Element, L: SetOf, M: Memory<Elem = T> = Vec<T>>(
 );
 
 /// The dims of a list as a tuple, in the order in which they are written.
-pub type InOrder<D> = <<D as DimList>::Brands as List>::Tuple;
+pub type InOrder<D> = Once<<D as DimList>::Brands>;
 
 /// The dims of a tuple, as nested pairs.
 type ListOf<L> = <L as Dims>::List;
@@ -116,7 +117,7 @@ pub trait Lay: Computable<Rank = Rank0> {
     #[track_caller]
     fn laid<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Laid<Self::Elem, InOrder<D>>
     where
-        <D as DimList>::Brands: List,
+        <D as DimList>::Brands: List + SortOnce,
         InOrder<D>: SetOf,
     {
         unwrap(self.try_laid(dims))
@@ -128,7 +129,7 @@ pub trait Lay: Computable<Rank = Rank0> {
         dims: D,
     ) -> Result<Laid<Self::Elem, InOrder<D>>, DimError>
     where
-        <D as DimList>::Brands: List,
+        <D as DimList>::Brands: List + SortOnce,
         InOrder<D>: SetOf,
     {
         let order = const { &order_of::<D, Self::Dims>() }.as_slice();
@@ -186,7 +187,7 @@ pub trait IntoLaid {
     ///
     /// Where [`try_into_laid`](IntoLaid::try_into_laid) returns an error.
     #[track_caller]
-    fn into_laid<D: AxisDims<Self::Rank, Brands: List>>(self, dims: D) -> LaidIn<Self::Memory, D>
+    fn into_laid<D: AxisDims<Self::Rank, Brands: List + SortOnce>>(self, dims: D) -> LaidIn<Self::Memory, D>
     where
         Self: Sized,
         InOrder<D>: SetOf,
@@ -196,7 +197,7 @@ pub trait IntoLaid {
 
     /// As [`into_laid`](IntoLaid::into_laid), but what sizes decide is an error: sizes that are not those of the elements, and an array
     /// whose elements lie otherwise.
-    fn try_into_laid<D: AxisDims<Self::Rank, Brands: List>>(
+    fn try_into_laid<D: AxisDims<Self::Rank, Brands: List + SortOnce>>(
         self,
         dims: D,
     ) -> Result<LaidIn<Self::Memory, D>, DimError>

@@ -11,7 +11,8 @@ use crate::plan::shape::volume;
 use crate::restructure::names::PartsOf;
 use crate::role::{RolesFlatten, RolesUnflatten};
 use crate::set::Bool;
-use crate::set::list::{List, NestedPairs};
+use crate::set::distinct::{Once, SortOnce};
+use crate::set::list::NestedPairs;
 use crate::set::ordered::{DividesInto, MergesIn, Minus, NamedTwice, NamesSome, Shares};
 use crate::set::rename::NotYetBound;
 use crate::set::{Bound, Dims, NamedOnce, NoDim, SetOf};
@@ -65,7 +66,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         parts: P,
     ) -> Laid<T, Divided<L, W, P>, M>
     where
-        ListOf<L>: DividesInto<W::Brand, P::Brands>,
+        ListOf<L>: DividesInto<W::Brand, P::Brands, Out: SortOnce>,
         Divided<L, W, P>: SetOf + Dims,
     {
         unwrap(self.try_unflatten(whole, parts))
@@ -78,7 +79,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         parts: P,
     ) -> Result<Laid<T, Divided<L, W, P>, M>, DimError>
     where
-        ListOf<L>: DividesInto<W::Brand, P::Brands>,
+        ListOf<L>: DividesInto<W::Brand, P::Brands, Out: SortOnce>,
         Divided<L, W, P>: SetOf + Dims,
     {
         self.0.unified_shape()?.check_given(&whole.info())?;
@@ -97,7 +98,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
 }
 
 /// The order `L` with the dim `W` as several.
-pub type Divided<L, W, P> = <DividedList<L, W, P> as List>::Tuple;
+pub type Divided<L, W, P> = Once<DividedList<L, W, P>>;
 
 /// Dims that lie side by side in the layout `L`, in this order.
 pub trait Neighbours<L>: DimList {
@@ -132,13 +133,17 @@ impl<W, P, L> UnionOf<P, L> for W
 where
     W: DimRef,
     P: PartsOf<W> + RolesFlatten<W>,
-    L: Dims<List: MergesIn<P::Brands, W::Brand, Out: List<Tuple: SetOf>> + Minus<P::Brands>>,
+    L: Dims<List: MergesIn<P::Brands, W::Brand, Out: SortOnce> + Minus<P::Brands>>,
+    Once<Merged<L, P, W>>: SetOf,
     <ListOf<L> as Minus<P::Brands>>::Out: Shares<(W::Brand, ())>,
     NoDim<TakenBeside<L, P, (W::Brand, ())>>: NotYetBound<TakenBeside<L, P, (W::Brand, ())>, L>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Axes = <<ListOf<L> as MergesIn<P::Brands, W::Brand>>::Out as List>::Tuple;
+    type Axes = Once<Merged<L, P, W>>;
 }
+
+/// The order `L` with the dim `W` in the place of `P`.
+type Merged<L, P, W> = <ListOf<L> as MergesIn<<P as DimList>::Brands, <W as DimRef>::Brand>>::Out;
 
 /// The first brand of `B` that an axis of `L` other than those of `P` is, or [`Nothing`](crate::set::Nothing).
 type TakenBeside<L, P, B> = <<ListOf<L> as Minus<<P as DimList>::Brands>>::Out as Shares<B>>::Found;

@@ -6,6 +6,7 @@ use crate::bind::split::sizes_of;
 use crate::convert::AxisDims;
 use crate::error::{DimError, OriginSuffix};
 use crate::set::SetOf;
+use crate::set::distinct::SortOnce;
 use crate::set::list::List;
 use alloc::vec::Vec;
 use core::panic::Location;
@@ -19,7 +20,7 @@ macro_rules! flat {
             type Rank = RankDyn;
 
             #[track_caller]
-            fn try_into_laid<D: AxisDims<RankDyn, Brands: List>>(
+            fn try_into_laid<D: AxisDims<RankDyn, Brands: List + SortOnce>>(
                 self,
                 dims: D,
             ) -> Result<LaidIn<Self, D>, DimError>
@@ -48,7 +49,7 @@ macro_rules! borrowed_vectors {
             type Rank = RankDyn;
 
             #[track_caller]
-            fn try_into_laid<D: AxisDims<RankDyn, Brands: List>>(
+            fn try_into_laid<D: AxisDims<RankDyn, Brands: List + SortOnce>>(
                 self,
                 dims: D,
             ) -> Result<LaidIn<$slice, D>, DimError>
@@ -73,7 +74,7 @@ macro_rules! arrays {
             type Rank = N::Rank;
 
             #[track_caller]
-            fn try_into_laid<D: AxisDims<N::Rank, Brands: List>>(
+            fn try_into_laid<D: AxisDims<N::Rank, Brands: List + SortOnce>>(
                 self,
                 dims: D,
             ) -> Result<LaidIn<$memory, D>, DimError>

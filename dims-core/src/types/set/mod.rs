@@ -6,6 +6,7 @@
 //! The operations never fail: where a dim is missing, they yield that dim in place of [`Nothing`], and the one trait that carries the message
 //! ([`Bound`], [`NamedOnce`]) is implemented for [`True`] alone. So a mistake gives one error, in the user's words, and nothing cascades from it.
 
+pub mod distinct;
 pub mod keys;
 pub mod list;
 pub mod ordered;
@@ -23,8 +24,8 @@ pub use union::Union;
 use crate::types::axes::AxisBlock;
 use crate::types::condition::condition;
 pub use crate::types::condition::{Bool, Fails, False, FirstWith, MaybeDim, NoDim, Nothing, Satisfies, True};
+use distinct::{OneAxisEach, SortOnce, SortedOnce};
 use list::List;
-use union::Sort;
 
 /// A set of dims, as a tuple: `()`, `(Batch,)`, `(Batch, Seq)`, `(Seq, Rest<B>)`.
 ///
@@ -65,11 +66,36 @@ pub trait SetOf {
     type Set: Dims;
 }
 
+impl<D: Sortable> SetOf for D
+where
+    NoDim<Repetition<D>>: OneAxisEach<Repetition<D>, D>,
+{
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Set = <<D::Sorted as SortedOnce>::List as List>::Tuple;
+}
+
+/// The first dim that is named twice in `D`, or [`Nothing`].
+type Repetition<D> = <<D as Sortable>::Sorted as SortedOnce>::Twice;
+
+/// A tuple of dims whose order rustc knows.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a set of dims",
+    label = "a tuple of dims is expected here",
+    note = "a set of one dim is written `(Batch,)`, an empty one `()`; with `Rest<B>` it takes `B: Dims`",
+    note = "a dim that is a parameter takes `D: AnyDim`, and `D: AnyDim + Before<Next>` if the dim `Next` stands behind it; if `First` stands in front, `where First: Before<D>`"
+)]
+pub trait Sortable {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The dims in canonical order.
+    type Sorted: SortedOnce;
+}
+
 #[diagnostic::do_not_recommend]
-impl<D: Dims<List: Sort<Out = Out>>, Out: List> SetOf for D {
+impl<D: Dims<List: SortOnce<Out = Out>>, Out: SortedOnce> Sortable for D {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     // (By a parameter, not by projections: those would be errors about `D::List`, in place of one about `D`.)
-    type Set = Out::Tuple;
+    type Sorted = Out;
 }
 
 /// A set of dims as a tensor has it: in the order in which the dims were declared, each once. What infers a set from a `Tensor<T, ..>` has

@@ -1,0 +1,165 @@
+//! Sorting dims of which each may be named once.
+//!
+//! A dim that is named twice is found by the comparisons that sorting makes, not by others: of two generic dims rustc knows one comparison,
+//! [`Before`](crate::brand::Before), and need not know the reverse one.
+
+use super::list::List;
+use super::union::Merge;
+use super::{False, MaybeDim, Nothing};
+use crate::brand::{Compare, CompareKeys, Equal, Greater, Less, SetElement};
+use crate::types::condition::condition;
+use core::marker::PhantomData;
+
+condition! {
+    /// No dim of `L`, which are the dims of a tensor, is named twice; `D` is the first one that is, or [`Nothing`].
+    #[diagnostic::on_unimplemented(
+        message = "dimension `{D}` is named twice in `{L}`",
+        label = "each dim can be named once here",
+        note = "a tensor has one axis for each dim: declare a second dim for the other axis, `dims! {{ struct Other; }}`, and rename, `x.rename({D}, Other)`"
+    )]
+    pub trait OneAxisEach<D, L> for True;
+}
+
+/// Nothing satisfies it.
+pub trait Unsatisfied<L> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+
+// Never holds. Where a parameter of a function violates the condition itself, rustc reports it twice: once of its type, and once of the part that names the
+// dims. Where what the condition rests on is violated, it reports the type alone.
+#[diagnostic::do_not_recommend]
+impl<D: Unsatisfied<L>, L> OneAxisEach<D, L> for False {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
+
+/// The elements of a list in canonical order.
+#[diagnostic::on_unimplemented(
+    message = "these are not the dims of a set",
+    label = "a tuple of dims is expected here; a generic dim beside others needs its place among them, `D: AnyDim + Before<Other>`, and `Rest<B>` takes `B: Dims`"
+)]
+pub trait SortOnce {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The sorted list. Where an element is there twice, the list ends in [`Repeated`].
+    type Out: SortedOnce;
+}
+
+#[diagnostic::do_not_recommend]
+impl SortOnce for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Out = ();
+}
+
+#[diagnostic::do_not_recommend]
+impl<H: SetElement, T: SortOnce> SortOnce for (H, T)
+where
+    H: Insert<T::Out, Out: SortedOnce>,
+{
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Out = <H as Insert<T::Out>>::Out;
+}
+
+/// The list `L`, or the end of one, whose element `D` was there twice.
+pub struct Repeated<D, L>(PhantomData<(D, L)>);
+
+/// The list `L` as a tuple; `()` if an element is there twice, of which another bound says so.
+pub type Once<L> = <<<L as SortOnce>::Out as SortedOnce>::Given<L> as List>::Tuple;
+
+/// What comes of sorting: a list, which may end in [`Repeated`].
+pub trait SortedOnce {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The element that is there twice, or [`Nothing`].
+    type Twice: MaybeDim;
+    /// The list, which has each element once.
+    type List: List;
+    /// `L` if no element is there twice, else the empty list.
+    type Given<L: List>: List;
+}
+
+impl SortedOnce for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Twice = Nothing;
+    type List = ();
+    type Given<L: List> = L;
+}
+
+// (The other dims are as if it had been named once, so that code which expects them gets no second error.)
+impl<D: MaybeDim, L: List> SortedOnce for Repeated<D, L> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Twice = D;
+    type List = L;
+    type Given<G: List> = ();
+}
+
+#[diagnostic::do_not_recommend]
+impl<H, T: SortedOnce> SortedOnce for (H, T)
+where
+    (H, T::List): List,
+{
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Twice = T::Twice;
+    type List = (H, T::List);
+    type Given<L: List> = T::Given<L>;
+}
+
+/// An element that goes into the sorted list `L`.
+pub trait Insert<L> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The list with the element; one that ends in [`Repeated`] if it was there.
+    type Out;
+}
+
+#[diagnostic::do_not_recommend]
+impl<H> Insert<()> for H {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Out = (H, ());
+}
+
+#[diagnostic::do_not_recommend]
+impl<H, D, L> Insert<Repeated<D, L>> for H
+where
+    (H, ()): Merge<L>,
+{
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Out = Repeated<D, <(H, ()) as Merge<L>>::Out>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<H: SetElement, G: SetElement, T> Insert<(G, T)> for H
+where
+    H::Key: CompareKeys<G::Key>,
+    Compare<H, G>: InsertStep<H, G, T>,
+{
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Out = <Compare<H, G> as InsertStep<H, G, T>>::Out;
+}
+
+/// Puts `H` in front of `G`, or behind it.
+pub trait InsertStep<H, G, T> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The list `(G, T)` with `H`.
+    type Out;
+}
+
+#[diagnostic::do_not_recommend]
+impl<H, G, T> InsertStep<H, G, T> for Less {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Out = (H, (G, T));
+}
+
+#[diagnostic::do_not_recommend]
+impl<H: Insert<T>, G, T> InsertStep<H, G, T> for Greater {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Out = (G, H::Out);
+}
+
+// (Equal keys of two types are refused, as everywhere.)
+#[diagnostic::do_not_recommend]
+impl<H, T> InsertStep<H, H, T> for Equal {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Out = Repeated<H, (H, T)>;
+}
