@@ -1,8 +1,10 @@
 //! How deep the input of a macro is nested. syn reads by recursion, and what it read is walked and dropped by recursion, on rustc's stack,
 //! which a macro cannot enlarge: input that would overflow it is refused before anything is read.
 
-use proc_macro2::{Delimiter, Span, TokenStream, TokenTree, token_stream};
+use proc_macro2::{Delimiter, Punct, Spacing, Span, TokenStream, TokenTree};
+use std::cmp::Reverse;
 use std::iter::Peekable;
+use std::vec;
 
 /// The greatest cost of the tokens around one token. A macro built without optimisation needs about 2 KB of stack for each unit, of the 8 MB that rustc has.
 const MOST: usize = 3000;
@@ -32,44 +34,139 @@ pub fn check(tokens: TokenStream) -> syn::Result<()> {
 
 /// The tokens of one pair of brackets that are yet to be looked at.
 struct Level {
-    tokens: Peekable<token_stream::IntoIter>,
+    tokens: Peekable<vec::IntoIter<TokenTree>>,
     /// The cost of the tokens around the brackets.
     outside: usize,
     /// The same, with that of the tokens before in this expression.
     cost: usize,
     /// Whether an operand stands before.
     operand: bool,
+    /// What is open here without brackets.
+    open: Vec<Open>,
+    /// The positions of `<` and `>` that belong together, the last ones first. Others compare.
+    angles: Vec<usize>,
+    position: usize,
+}
+
+/// What has commas inside that do not end it, and the cost before it.
+enum Open {
+    /// The parameters of a closure, up to the second `|`.
+    Closure(usize),
+    /// The arguments of a type, up to `>`.
+    Angle(usize),
 }
 
 impl Level {
     fn new(tokens: TokenStream, outside: usize) -> Self {
-        Level { tokens: tokens.into_iter().peekable(), outside, cost: outside, operand: false }
+        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+        let angles = angles(&tokens);
+        let tokens = tokens.into_iter().peekable();
+        Level { tokens, outside, cost: outside, operand: false, open: Vec::new(), angles, position: 0 }
     }
+
+    /// The cost around what a comma separates.
+    fn around(&self) -> usize {
+        match self.open.last() {
+            Some(Open::Closure(cost)) => *cost,
+            Some(Open::Angle(cost)) => cost + ANGLE,
+            None => self.outside,
+        }
+    }
+
+    fn next(&mut self) -> Option<TokenTree> {
+        self.position += 1;
+        self.tokens.next()
+    }
+
+    /// Whether the token before this one belongs to a pair of `<` and `>`.
+    fn is_angle(&mut self) -> bool {
+        self.angles.pop_if(|at| *at + 1 == self.position).is_some()
+    }
+
+    fn sign(&mut self, sign: &Punct) {
+        let joins = |next: char, level: &mut Self| {
+            sign.spacing() == Spacing::Joint
+                && matches!(level.tokens.peek(), Some(TokenTree::Punct(then)) if then.as_char() == next)
+        };
+        let operand = self.operand;
+        self.operand = sign.as_char() == '?';
+        match sign.as_char() {
+            ',' => self.cost = self.around(),
+            ';' => {
+                self.open.clear();
+                self.cost = self.outside;
+            }
+            // Behind the pattern of an arm, whose first `|` began no closure.
+            '=' if joins('>', self) => {
+                while let Some(Open::Closure(_)) = self.open.last() {
+                    self.open.pop();
+                }
+                self.cost += SIGN;
+            }
+            '|' if matches!(self.open.last(), Some(Open::Closure(_))) => {
+                self.open.pop();
+                self.cost += SIGN;
+            }
+            '|' if !operand => {
+                self.cost += PREFIX;
+                self.open.push(Open::Closure(self.cost));
+            }
+            // The second half of `||` begins no closure.
+            '|' if joins('|', self) => {
+                self.cost += SIGN;
+                self.next();
+            }
+            '<' if self.is_angle() => {
+                self.open.push(Open::Angle(self.cost));
+                self.cost += ANGLE;
+            }
+            '<' => self.cost += ANGLE,
+            '>' if self.is_angle() => {
+                while let Some(Open::Closure(_)) = self.open.pop() {}
+                self.cost += SIGN;
+            }
+            '>' => self.cost += SIGN,
+            _ => self.cost += if operand { SIGN } else { PREFIX },
+        }
+    }
+}
+
+/// The positions of `<` and `>` that belong together, the last ones first.
+fn angles(tokens: &[TokenTree]) -> Vec<usize> {
+    let (mut unclosed, mut pairs) = (Vec::new(), Vec::new());
+    let mut arrow = false;
+    for (at, token) in tokens.iter().enumerate() {
+        let TokenTree::Punct(sign) = token else {
+            arrow = false;
+            continue;
+        };
+        match sign.as_char() {
+            ';' => unclosed.clear(),
+            '<' => unclosed.push(at),
+            '>' if !arrow => {
+                if let Some(opened) = unclosed.pop() {
+                    pairs.extend([opened, at]);
+                }
+            }
+            _ => {}
+        }
+        arrow = matches!(sign.as_char(), '-' | '=') && sign.spacing() == Spacing::Joint;
+    }
+    pairs.sort_unstable_by_key(|&at| Reverse(at));
+    pairs
 }
 
 /// The first token around which more is nested than can be read. (By a loop: the input may be of any depth.)
 fn deepest(tokens: TokenStream) -> Option<Span> {
     let mut levels = vec![Level::new(tokens, 0)];
     while let Some(level) = levels.last_mut() {
-        let Some(token) = level.tokens.next() else {
+        let Some(token) = level.next() else {
             levels.pop();
             continue;
         };
         let (mut inner, operand) = (None, level.operand);
         match &token {
-            TokenTree::Punct(sign) if matches!(sign.as_char(), ',' | ';') => {
-                (level.cost, level.operand) = (level.outside, false);
-            }
-            TokenTree::Punct(sign) => {
-                level.cost += match sign.as_char() {
-                    '<' => ANGLE,
-                    // Behind the arguments of a type several stand in line.
-                    '>' => SIGN,
-                    _ if operand => SIGN,
-                    _ => PREFIX,
-                };
-                level.operand = sign.as_char() == '?';
-            }
+            TokenTree::Punct(sign) => level.sign(sign),
             TokenTree::Ident(name) => {
                 let word = is_keyword(&name.to_string());
                 level.cost += if word { PREFIX } else { 0 };
@@ -89,6 +186,7 @@ fn deepest(tokens: TokenStream) -> Option<Span> {
                 };
                 if group.delimiter() == Delimiter::Brace && ends() {
                     (level.cost, level.operand) = (level.outside, false);
+                    level.open.clear();
                 }
             }
         }
@@ -127,9 +225,19 @@ mod tests {
 
     #[test]
     fn what_is_nested_too_deep_is_refused() {
-        for (open, inner, close) in
-            [("(", "x", ")"), ("- ", "x", ""), ("Vec<", "u8", ">"), ("f(", "x", ")"), ("{ ", "x", " }")]
-        {
+        for (open, inner, close) in [
+            ("(", "x", ")"),
+            ("- ", "x", ""),
+            ("Vec<", "u8", ">"),
+            ("f(", "x", ")"),
+            ("{ ", "x", " }"),
+            ("|a,| ", "x", ""),
+            ("|(a, b), c,| ", "x", ""),
+            ("move |a: Pair<u8, u8>, b| ", "x", ""),
+            ("|| ", "x", ""),
+            ("Pair<u8, ", "u8", ">"),
+            ("Pair<u8, Fn(u8) -> u8, ", "u8", ", u8>"),
+        ] {
             assert!(is_read(&nested(open, inner, close, 100)), "{open}");
             assert!(!is_read(&nested(open, inner, close, 1000)), "{open}");
             assert!(!is_read(&nested(open, inner, close, 100_000)), "{open}");
@@ -148,6 +256,16 @@ mod tests {
             "fn f<T>(x: T) -> T { x } ",
             "A => {} ",
             "/// a\nfn f() {}\n",
+            "x < y, ",
+            "x > y, ",
+            "a || b, ",
+            "a | b, ",
+            "|a, b| a + b, ",
+            "| A | B => x, ",
+            "A | B => |a| a, ",
+            "a: Pair<u8, u8>, ",
+            "a: Fn(u8) -> u8, ",
+            "let x: Pair<u8, u8> = |a, b| a < b;",
         ] {
             assert!(is_read(&part.repeat(10_000)), "{part}");
         }
