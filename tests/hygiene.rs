@@ -139,6 +139,67 @@ mod bare {
             + f.sum()
     }
 }
+/// (Roles have an attribute that a module without a prelude does not know: it imports them.)
+mod speech {
+    typed_dims::roles! {
+        pub struct Speech;
+    }
+}
+/// Derives, attributes and declarations, where even `derive` has to be imported.
+mod bare_items {
+    #![no_implicit_prelude]
+    #![allow(dead_code)]
+    use super::speech::Speech;
+    use ::core::prelude::v1::derive;
+    use ::typed_dims::einsum_path;
+    use ::typed_dims::grad::grad;
+    use ::typed_dims::prelude::*;
+    dims! {
+        pub struct Gate = 2;
+        pub struct In;
+        pub struct Out: Speech;
+    }
+    #[derive(Parameters)]
+    #[cfg_attr(feature = "safetensors", derive(Load))]
+    pub struct Layer<L, T, D: AnyDim> {
+        #[cfg_attr(feature = "safetensors", load(axes = (D,), layout = (D,)))]
+        pub weight: Tensor<T, (D,)>,
+        pub inner: L,
+        #[cfg_attr(feature = "safetensors", load(default))]
+        #[parameters(constant)]
+        pub count: f32,
+    }
+    #[derive(Parameters)]
+    pub struct Unit;
+    #[batched]
+    pub fn dot(a: &Tensor<f32, (In,)>, b: &Tensor<f32, (In,)>) -> Tensor<f32, ()> {
+        (a * b).sum(In)
+    }
+    #[batched]
+    impl<L, T> Layer<L, T, In> {
+        pub fn times(&self, x: &Tensor<f32, (In,)>) -> Tensor<f32, (In,)> {
+            (x * self.count).eval()
+        }
+    }
+    #[cfg(feature = "onnx")]
+    onnx_dims!("tests/onnx/models/classifier.onnx");
+    pub fn all(a: &Array2<f64>) -> f64 {
+        let layer = Layer { weight: ones::<f32, _>(In.of(2)), inner: Unit, count: 2.0 };
+        let gradient = grad(|layer| dot(&layer.weight, &layer.times(&layer.weight)), &layer);
+        let path = einsum_path!("ij,jk->ik", a, a).steps.len();
+        let r =
+            try_rearrange!(a, i j -> j i).unwrap().len() + try_rearrange_view!(a, i j -> j i).unwrap().len();
+        let n =
+            try_reduce!(a, i j -> i, max).unwrap().len() + try_repeat!(a, i j -> i j k, k = 2).unwrap().len();
+        let (packed, shape) = try_pack!([a], i *).unwrap();
+        let [back] = try_unpack!(packed, shape, i *).unwrap();
+        let s = try_parse_shape!(a, i j).unwrap();
+        let g = try_gather!(a[_ i], [0usize, 1][j] => j i).unwrap();
+        let c = try_einsum!("ik,kj->ij", a, a).unwrap();
+        (path + r + n + back.len() + s.i + g.len() + c.len()) as f64
+            + gradient.weight.sum(In).order(()) as f64
+    }
+}
 mod keywords {
     use typed_dims::prelude::*;
     pub fn all(a: &Array2<f64>) -> usize {
@@ -158,6 +219,7 @@ fn macros_mean_what_is_theirs() {
     let ids = typed_dims::ndarray::array![1, 0];
     assert!((shadowed::all(&a, &ids) - 191.705_487_960_533_94).abs() < 1e-9);
     assert!((bare::all(&a, &ids) - 353.705_487_960_533_9).abs() < 1e-9);
+    assert_eq!(bare_items::all(&a), 41.0);
     assert_eq!(keywords::all(&a), 26);
 }
 

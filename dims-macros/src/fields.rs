@@ -1,8 +1,11 @@
 //! The fields of a struct, for derives.
 
-use proc_macro2::Ident;
+use proc_macro2::{Ident, TokenStream};
 use syn::visit::Visit;
-use syn::{Error, Field, Fields, Generics, Member, Result, Type};
+use syn::{
+    Error, Field, Fields, GenericArgument, Generics, Member, PathArguments, Result, Type, TypeParam,
+    TypeParamBound, WherePredicate, parse_quote,
+};
 
 /// Reads each field with `read`. All mistakes are found before any is reported.
 pub fn each<F>(fields: Fields, mut read: impl FnMut(Member, Field) -> Result<F>) -> Result<Vec<F>> {
@@ -37,10 +40,82 @@ pub fn last_name(ty: &Type) -> Option<&Ident> {
     }
 }
 
-/// Whether the impl for a struct needs a bound on the type of a field: the type depends on the struct's parameters.
+/// The bounds that the impl for a struct needs so that the type of a field implements `of`: on those of its parts that a parameter of the struct decides.
+///
+/// Only parameters that can be layers or elements need one. A tensor over generic dims implements `of` wherever the struct itself is well-formed, and so does a type whose
+/// parameters are all dims. A bound on such a type would name its sorted set, which rustc works out before it knows the struct's own bounds, `where Gate: Before<I>`.
+pub fn bounds(
+    ty: &Type,
+    of: &TokenStream,
+    of_element: &TokenStream,
+    ident: &Ident,
+    generics: &Generics,
+) -> Vec<WherePredicate> {
+    parts(ty)
+        .into_iter()
+        .filter_map(|part| match element(part) {
+            Some(element) => {
+                let is_bound = mentions(element, ident, generics, |_| true);
+                is_bound.then(|| parse_quote!(#element: #of_element))
+            }
+            None => {
+                let is_bound = mentions(part, ident, generics, |param| !is_dim(param, generics));
+                is_bound.then(|| parse_quote!(#part: #of))
+            }
+        })
+        .collect()
+}
+
+/// Whether a type depends on the struct's parameters.
+pub fn is_generic(ty: &Type, ident: &Ident, generics: &Generics) -> bool {
+    mentions(ty, ident, generics, |_| true)
+}
+
+/// The types in tuples, arrays, `Vec`, `Option` and `Box`.
+fn parts(ty: &Type) -> Vec<&Type> {
+    match ty {
+        Type::Tuple(tuple) => tuple.elems.iter().flat_map(parts).collect(),
+        Type::Array(array) => parts(&array.elem),
+        Type::Group(group) => parts(&group.elem),
+        Type::Paren(paren) => parts(&paren.elem),
+        Type::Path(_) if is_named(ty, &["Vec", "Option", "Box"]) => {
+            arguments(ty).into_iter().flat_map(parts).collect()
+        }
+        _ => vec![ty],
+    }
+}
+
+/// The type of the elements, if this is a tensor.
+fn element(ty: &Type) -> Option<&Type> {
+    match arguments(ty)[..] {
+        [element, _, ..] if is_named(ty, &["Tensor", "Named", "TensorView"]) => Some(element),
+        _ => None,
+    }
+}
+
+fn is_named(ty: &Type, names: &[&str]) -> bool {
+    last_name(ty).is_some_and(|name| names.iter().any(|one| name == one))
+}
+
+/// The types in the angle brackets at the end of a path.
+fn arguments(ty: &Type) -> Vec<&Type> {
+    let Type::Path(path) = ty else { return Vec::new() };
+    match path.path.segments.last().map(|last| &last.arguments) {
+        Some(PathArguments::AngleBracketed(list)) => {
+            let types = list.args.iter().filter_map(|argument| match argument {
+                GenericArgument::Type(ty) => Some(ty),
+                _ => None,
+            });
+            types.collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a type names one of these parameters of the struct.
 ///
 /// A type with the struct itself in it, `Vec<Self>`, gets no bound: rustc would need the impl to prove it, and the bound to use the impl.
-pub fn needs_bound(ty: &Type, ident: &Ident, generics: &Generics) -> bool {
+fn mentions(ty: &Type, ident: &Ident, generics: &Generics, is_one: impl Fn(&TypeParam) -> bool) -> bool {
     struct Idents<F>(F);
     impl<F: FnMut(&Ident)> Visit<'_> for Idents<F> {
         fn visit_ident(&mut self, ident: &Ident) {
@@ -49,9 +124,29 @@ pub fn needs_bound(ty: &Type, ident: &Ident, generics: &Generics) -> bool {
     }
     let (mut has_param, mut has_itself) = (false, false);
     Idents(|found: &Ident| {
-        has_param |= generics.type_params().any(|param| param.ident == *found);
+        has_param |= generics.type_params().any(|param| param.ident == *found && is_one(param));
         has_itself |= found == ident || found == "Self";
     })
     .visit_type(ty);
     has_param && !has_itself
+}
+
+/// Whether a parameter is a dim: the struct says so.
+fn is_dim(param: &TypeParam, generics: &Generics) -> bool {
+    const TRAITS: [&str; 5] = ["AnyDim", "DimOf", "Declared", "Before", "After"];
+    let says = |bound: &TypeParamBound| match bound {
+        TypeParamBound::Trait(bound) => {
+            bound.path.segments.last().is_some_and(|last| TRAITS.iter().any(|name| last.ident == name))
+        }
+        _ => false,
+    };
+    let in_clause = |predicate: &WherePredicate| match predicate {
+        WherePredicate::Type(of) => {
+            matches!(&of.bounded_ty, Type::Path(path) if path.path.is_ident(&param.ident))
+                && of.bounds.iter().any(says)
+        }
+        _ => false,
+    };
+    param.bounds.iter().any(says)
+        || generics.where_clause.as_ref().is_some_and(|clause| clause.predicates.iter().any(in_clause))
 }

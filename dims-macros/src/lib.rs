@@ -106,6 +106,8 @@ pub fn dims(input: TokenStream) -> TokenStream {
 /// Declares roles, what dims can mean, besides those of ONNX. A role can refine another: it is accepted where that one is expected. Roles refine
 /// one another in no circle, and at most 16 one after the other.
 ///
+/// In a module with `#![no_implicit_prelude]`, import roles that another module declares: there rustc does not know the attribute `#[diagnostic::..]` that roles have.
+///
 /// ```
 /// use typed_dims::prelude::*;
 /// use typed_dims::set::DimsOf;

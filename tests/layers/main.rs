@@ -5,6 +5,7 @@
 #[path = "../support/gradients.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod gradients;
+mod recipes;
 
 use gradients::{check, noise};
 use ndarray::Dimension;

@@ -241,6 +241,50 @@ pub trait Parameters: Sized {
     }
 }
 
+/// What `#[derive(Parameters)]` implements: a struct, field by field. All of them are [`Parameters`].
+///
+/// (A trait apart, since `#[diagnostic::do_not_recommend]` cannot be in code that a derive writes: a module with `#![no_implicit_prelude]` does not know `diagnostic`. And rustc
+/// lists all implementations of [`Parameters`] that lack it.)
+#[doc(hidden)]
+pub trait DerivedParameters: Sized {
+    /// See [`Parameters::walk`].
+    fn walk<const N: usize, W: Walk<N>>(
+        of: [&Self; N],
+        path: &mut Path,
+        walk: &mut W,
+    ) -> Result<Self, W::Error>;
+
+    /// See [`Parameters::visit`].
+    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
+        changed: [&mut Self; M],
+        read: [&Self; N],
+        path: &mut Path,
+        visit: &mut V,
+    ) -> Result<(), V::Error>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: DerivedParameters> Parameters for P {
+    #[inline]
+    fn walk<const N: usize, W: Walk<N>>(
+        of: [&Self; N],
+        path: &mut Path,
+        walk: &mut W,
+    ) -> Result<Self, W::Error> {
+        <P as DerivedParameters>::walk(of, path, walk)
+    }
+
+    #[inline]
+    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
+        changed: [&mut Self; M],
+        read: [&Self; N],
+        path: &mut Path,
+        visit: &mut V,
+    ) -> Result<(), V::Error> {
+        <P as DerivedParameters>::visit(changed, read, path, visit)
+    }
+}
+
 /// A function over the tensors of a value, or of `N` values of one type at once. (`N` is at least 1.)
 ///
 /// ```

@@ -1,6 +1,6 @@
 //! The struct, and what is to be done with each of its fields.
 
-use crate::fields::{self, last_name, needs_bound};
+use crate::fields::{self, is_generic, last_name};
 use proc_macro2::Ident;
 use syn::spanned::Spanned;
 use syn::{
@@ -55,7 +55,7 @@ impl LoadInput {
 }
 
 fn part(member: Member, field: Field, ident: &Ident, generics: &Generics) -> Result<LoadField> {
-    let options = options(&field, &|axes| needs_bound(axes, ident, generics))?;
+    let options = options(&field, &|axes| is_generic(axes, ident, generics))?;
     let name = options.name.map_or_else(|| fields::name(&member), |name| name.value());
     if let Some(layout) = &options.layout
         && last_name(&field.ty).is_some_and(|name| name == "TensorView")

@@ -1,11 +1,11 @@
 //! The implementation of `Load`.
 
 use super::ast::{How, LoadField, LoadInput};
-use crate::fields::needs_bound;
+use crate::fields::{bounds, is_generic};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{GenericParam, Lifetime, Type, parse_quote};
+use syn::{GenericParam, Lifetime, WherePredicate, parse_quote};
 
 /// Writes it: each field is tried, so that all problems are reported, and then all of them are needed.
 pub fn expand(input: &LoadInput) -> TokenStream {
@@ -20,42 +20,33 @@ pub fn expand(input: &LoadInput) -> TokenStream {
         },
         |own| own.lifetime.clone(),
     );
-    let is_generic = |ty: &Type| needs_bound(ty, ident, generics);
-    let bounds = generics_of_impl.make_where_clause();
-    for part in fields {
-        match &part.how {
+    let mut predicates: Vec<WherePredicate> = Vec::new();
+    for LoadField { ty, how, .. } in fields {
+        let of = match how {
             How::Tensor { axes, layout, .. } => {
-                let ty = &part.ty;
-                for axes in std::iter::once(axes).chain(layout) {
-                    if is_generic(axes) {
-                        bounds.predicates.push(parse_quote!(#axes: ::typed_dims::file::load::FileAxes));
-                    }
-                }
-                if is_generic(ty) {
-                    bounds.predicates.push(match layout {
-                        Some(_) => parse_quote!(#ty: ::typed_dims::file::load::LayOut<#file>),
-                        None => parse_quote!(#ty: ::typed_dims::file::load::LoadTensor<#file>),
-                    });
+                let lists =
+                    std::iter::once(axes).chain(layout).filter(|axes| is_generic(axes, ident, generics));
+                predicates.extend(lists.map(|axes| parse_quote!(#axes: ::typed_dims::file::load::FileAxes)));
+                match layout {
+                    Some(_) => quote!(::typed_dims::file::load::LayOut<#file>),
+                    None => quote!(::typed_dims::file::load::LoadTensor<#file>),
                 }
             }
-            How::Nested { .. } => {
-                if is_generic(&part.ty) {
-                    let ty = &part.ty;
-                    bounds.predicates.push(parse_quote!(#ty: ::typed_dims::file::load::Load<#file>));
-                }
-            }
-            How::Default(_) => {}
-        }
+            How::Nested { .. } => quote!(::typed_dims::file::load::Load<#file>),
+            How::Default(_) => continue,
+        };
+        let of_element = quote!(::typed_dims::file::Stored);
+        predicates.extend(bounds(ty, &of, &of_element, ident, generics));
     }
+    generics_of_impl.make_where_clause().predicates.extend(predicates);
     let names: Vec<Ident> = (0..fields.len()).map(|at| format_ident!("field{at}")).collect();
     let values = fields.iter().map(|part| value(part, &file));
     let members = fields.iter().map(|part| &part.member);
-    let (impl_generics, _, bounds) = generics_of_impl.split_for_impl();
+    let (impl_generics, _, clause) = generics_of_impl.split_for_impl();
     let (_, own_generics, _) = generics.split_for_impl();
     quote! {
         #[automatically_derived]
-        #[diagnostic::do_not_recommend]
-        impl #impl_generics ::typed_dims::file::load::Load<#file> for #ident #own_generics #bounds {
+        impl #impl_generics ::typed_dims::file::load::DerivedLoad<#file> for #ident #own_generics #clause {
             fn load(
                 from: &mut ::typed_dims::file::load::Loader<'_, #file>,
             ) -> ::core::option::Option<Self> {

@@ -1,7 +1,7 @@
 //! The implementation of `Parameters`.
 
 use super::ast::{ParameterField, parts};
-use crate::fields::{name, needs_bound};
+use crate::fields::{bounds, name};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
@@ -23,14 +23,13 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
 
 fn implementation(input: &DeriveInput, parts: &[ParameterField]) -> TokenStream {
     let mut generics = input.generics.clone();
-    let bounds = generics.make_where_clause();
+    let clause = generics.make_where_clause();
     for ParameterField { ty, is_constant, .. } in parts {
-        if needs_bound(ty, &input.ident, &input.generics) {
-            bounds.predicates.push(match is_constant {
-                true => parse_quote!(#ty: ::core::clone::Clone),
-                false => parse_quote!(#ty: ::typed_dims::grad::Parameters),
-            });
-        }
+        let (of, of_element) = match is_constant {
+            true => (quote!(::core::clone::Clone), quote!(::core::clone::Clone)),
+            false => (quote!(::typed_dims::grad::Parameters), quote!(::typed_dims::scalar::Element)),
+        };
+        clause.predicates.extend(bounds(ty, &of, &of_element, &input.ident, &input.generics));
     }
     let ident = &input.ident;
     let members = parts.iter().map(|part| &part.member);
@@ -60,7 +59,6 @@ fn implemented(
         }
 
         #[automatically_derived]
-        #[diagnostic::do_not_recommend]
         impl #lent ::typed_dims::grad::lent::Lend<'parameters_lent> for #ident #own_generics #bounds {
             type Lent = &'parameters_lent Self;
 
@@ -70,8 +68,7 @@ fn implemented(
         }
 
         #[automatically_derived]
-        #[diagnostic::do_not_recommend]
-        impl #impl_generics ::typed_dims::grad::Parameters for #ident #own_generics #bounds {
+        impl #impl_generics ::typed_dims::grad::parameters::DerivedParameters for #ident #own_generics #bounds {
             #[allow(unused_variables)] // of a struct without parameters
             fn walk<const PARAMETERS_OF: usize, ParametersWalk: ::typed_dims::grad::parameters::Walk<PARAMETERS_OF>>(
                 of: [&Self; PARAMETERS_OF],

@@ -142,6 +142,20 @@ pub trait Load<'a>: Sized {
     fn load(from: &mut Loader<'_, 'a>) -> Option<Self>;
 }
 
+/// What `#[derive(Load)]` implements. (A trait apart for the reason that [`DerivedParameters`](crate::grad::parameters::DerivedParameters) is one.)
+#[doc(hidden)]
+pub trait DerivedLoad<'a>: Sized {
+    /// See [`Load::load`].
+    fn load(from: &mut Loader<'_, 'a>) -> Option<Self>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, M: DerivedLoad<'a>> Load<'a> for M {
+    fn load(from: &mut Loader<'_, 'a>) -> Option<Self> {
+        <M as DerivedLoad<'a>>::load(from)
+    }
+}
+
 #[diagnostic::do_not_recommend]
 impl<'a, M: Load<'a>> Load<'a> for Vec<M> {
     fn load(from: &mut Loader<'_, 'a>) -> Option<Self> {

@@ -1,6 +1,6 @@
 //! The types that are made of tensors because their parts are.
 
-use super::{Mismatch, ParameterField, Parameters, Path, Visitor, Walk};
+use super::{DerivedParameters, Mismatch, ParameterField, Parameters, Path, Visitor, Walk};
 use crate::dim::DimList;
 use crate::nn::linear::{Linear, Projection};
 use crate::set::{Dims, Union};
@@ -122,8 +122,8 @@ impl<P: Parameters> Parameters for Option<P> {
     }
 }
 
-#[diagnostic::do_not_recommend]
-impl<P: Parameters> Parameters for Box<P> {
+// (Not of `Parameters`: other crates could derive it for a box, as far as rustc knows.)
+impl<P: Parameters> DerivedParameters for Box<P> {
     fn walk<const N: usize, W: Walk<N>>(
         of: [&Self; N],
         path: &mut Path,
