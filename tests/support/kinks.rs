@@ -241,3 +241,104 @@ fn masked_queries() {
         &all,
     );
 }
+
+type Lines = Tensor<f64, (I, J)>;
+
+/// Lines of which the second one has an element of this value, where a cotangent is 0.
+fn with(value: f64) -> (Lines, Line) {
+    let at = |i: usize, j: usize| 0.1 * (i as f64 + 1.0) + 0.01 * j as f64;
+    let x = from_fn((I.of(3), J.of(64)), |(i, j)| if (i, j) == (1, 5) { value } else { at(i, j) });
+    (x, line([1.0, 0.0, 1.0]))
+}
+
+#[track_caller]
+fn assert_finite<S: Dims>(name: &str, value: f64, gradient: &Named<f64, S>) {
+    let finite = gradient.memory().iter().all(|slope| slope.is_finite());
+    assert!(finite, "{name} of a line with {value}: {:?}", gradient.memory());
+}
+
+/// In the chain rule 0 times anything is 0: what nothing depends on has no gradient, whatever it is, and takes no part in that of others.
+#[test]
+fn nothing_depends_on_nan() {
+    let lines: [(&str, fn(&Lines) -> Lines); 17] = [
+        ("square", |x| x.square().eval()),
+        ("sqrt", |x| x.sqrt().eval()),
+        ("ln", |x| (x * x.ln()).eval()),
+        ("relu", |x| x.relu().eval()),
+        ("maximum", |x| x.maximum(0.2).eval()),
+        ("softmax", |x| x.softmax(J)),
+        ("log_softmax", |x| x.log_softmax(J)),
+        ("layer_norm", |x| x.layer_norm(J, 1e-5)),
+        ("rms_norm", |x| x.rms_norm(J, 1e-5)),
+        ("normalize", |x| x.normalize(J, 1e-5)),
+        ("cumsum", |x| x.cumsum(J)),
+        ("cumprod", |x| x.cumprod(J)),
+        ("logcumsumexp", |x| x.logcumsumexp(J)),
+        ("cummax", |x| x.cummax(J)),
+        ("sort", |x| x.sort(J)),
+        ("pool", |x| x.max_pool(J, 2, &Window::new())),
+        ("adaptive pool", |x| x.adaptive_max_pool(J, 4)),
+    ];
+    let reduced: [(&str, fn(&Lines) -> Line); 13] = [
+        ("sum", |x| x.sum(J)),
+        ("mean", |x| x.mean(J)),
+        ("prod", |x| x.prod(J)),
+        ("max", |x| x.max(J)),
+        ("norm", |x| x.norm(J)),
+        ("norm_p", |x| x.norm_p(J, 3.0)),
+        ("var", |x| x.var(J)),
+        ("std", |x| x.std(J)),
+        ("logsumexp", |x| x.logsumexp(J)),
+        ("a product", |x| (x * x.exp()).sum(J)),
+        ("cross entropy", |x| x.cross_entropy(J, from_vec(I.of(3), vec![1_usize, 2, 3])).eval()),
+        ("cosine", |x| x.cosine_similarity(from_fn(J.of(64), |j| j as f64), J, 1e-6)),
+        ("distance", |x| x.cdist(from_fn(J.of(64), |j| j as f64), J, 2.0)),
+    ];
+    for value in [NAN, INF, 0.0] {
+        let (x, weights) = with(value);
+        for (name, f) in lines {
+            assert_finite(name, value, &grad(|x| (f(x) * &weights).sum((I, J)), &x));
+            // In its steps, as they are for further derivatives.
+            let twice = |x: &Lines| (grad(|x| (f(x) * &weights).sum((I, J)), x) * &weights).sum((I, J));
+            assert_finite(name, value, &grad(twice, &x));
+        }
+        for (name, f) in reduced {
+            assert_finite(name, value, &grad(|x| (f(x) * &weights).sum(I), &x));
+            let twice = |x: &Lines| (grad(|x| (f(x) * &weights).sum(I), x) * &weights).sum((I, J));
+            assert_finite(name, value, &grad(twice, &x));
+        }
+        // Sums of products of a few elements and of many, by each factor.
+        for size in [1, 2, 100] {
+            let z: Tensor<f64, (I2, J)> = from_fn((I2.of(size), J.of(64)), |(i, j)| (i + j) as f64);
+            let loss = |(z, x): (&Tensor<f64, (I2, J)>, &Lines)| ((z * x).sum(J) * &weights).sum((I, I2));
+            let (dz, dx) = grad(loss, (&z, &x));
+            assert_finite("the other factor of a product", value, &dz);
+            assert_finite("a product", value, &dx);
+            // The other products are in the sum.
+            let rest = line([1.0, 0.0, 1.0]) * with(1.0).0;
+            assert_close(&dz, &(rest.sum(I) * ones::<f64, _>(I2.of(size))).eval());
+        }
+        // A factor of which each element has many slopes.
+        let roots = line([0.0, 1.0, 4.0]);
+        let slopes = grad(|x| (x.sqrt() * line([0.0, 1.0, 2.0]) * with(1.0).0).sum((I, J)), &roots);
+        assert_finite("a root", 0.0, &slopes);
+        // Windows.
+        let filter: Tensor<f64, (Key,)> = from_vec(Key.of(2), vec![0.5, 2.0]);
+        let of = |(x, w): (&Lines, &Tensor<f64, (Key,)>)| {
+            (conv(x, w, (), J, Key, &Window::new()) * &weights).sum((I, J))
+        };
+        let (dx, dw) = grad(of, (&x, &filter));
+        assert_finite("conv", value, &dx);
+        assert_finite("the filter of conv", value, &dw);
+        // A query of attention.
+        let keys: Tensor<f64, (Query, J)> = from_fn((Query.of(4), J.of(64)), |(i, j)| 0.01 * (i * j) as f64);
+        let values = (&keys).rename(J, Feat).eval();
+        let of = |(q, k, v): (&Lines, &Tensor<f64, (Query, J)>, &Tensor<f64, (Query, Feat)>)| {
+            (attention(q, k, v, J, Query, 1.0, true) * &weights).sum((I, Feat))
+        };
+        let (dq, dk, dv) = grad(of, (&x, &keys, &values));
+        assert_finite("a query", value, &dq);
+        assert_finite("keys", value, &dk);
+        assert_finite("values", value, &dv);
+    }
+}

@@ -26,7 +26,7 @@ pub(crate) fn needs_input(work: LineWork) -> bool {
     !matches!(work, LineWork::Softmax { .. })
 }
 
-/// Replaces the cotangents of the results by those of the operand.
+/// Replaces the cotangents of the results by those of the operand. Those of a line that are all 0 stay as they are.
 ///
 /// # Panics
 ///
@@ -60,6 +60,10 @@ impl<T: Real> Task for PullBackTask<'_, '_, T> {
             let line = at * len..(at + 1) * len;
             let y = &y[line.clone()];
             let x = if x.is_empty() { x } else { &x[line] };
+            // (0 times anything is 0: a line that nothing depends on has no gradient, whatever its elements are.)
+            if dy.iter().all(|&dy| dy == T::ZERO) {
+                continue;
+            }
             let eps = |eps: f64| <T as NumCast>::from(eps).unwrap_or_else(T::nan);
             match work {
                 LineWork::Softmax { log: false } => {

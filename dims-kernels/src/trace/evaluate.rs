@@ -1,10 +1,7 @@
 //! Running parts: `out[place] += program(operands)`.
 
-use crate::compiled;
-use crate::contract::target::Target;
-use crate::contract::{self, LoopAxes};
 use crate::error::Error;
-use crate::loops::axes::{AxisSet, Order, Sizes, sort_few};
+use crate::loops::axes::{Order, Sizes, sort_few};
 use crate::loops::nest::{Nest, NestParts, Odometer};
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops as StepLoops, Step as Explained, note};
@@ -15,14 +12,15 @@ use crate::memory::axes::Axis;
 use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
 use crate::memory::elements::Elements;
-use crate::ops::code::{DType, Number};
+use crate::ops::code::{BinaryOpcode, DType, Number};
 use crate::program::interpreter::{self, ExtraOutput, Interpreted, ProgramOutput};
 use crate::program::{Instruction, Program, Register};
 use crate::reduce::{ReduceInput, reduce, reducers};
 use crate::scalar::{Num, Real};
 use crate::seal::SEAL;
+use crate::trace::products::contracted;
 use crate::trace::windows::gathered;
-use crate::trace::{Field, FieldOperand, FieldSource, Held, Node, NodeStep, Part, PerLoop, StridedPlace};
+use crate::trace::{Field, FieldOperand, FieldSource, Held, Node, NodeStep, Part, StridedPlace};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
@@ -55,7 +53,7 @@ pub(crate) fn stepped<T: ProgramOutput + Real>(
 }
 
 /// Loops without names, as plans show them.
-const UNNAMED: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+pub(super) const UNNAMED: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
 
 /// The sum of parts over `len` zeros. If it is `recorded` and an operand is traced, so is the result.
 pub fn evaluate(parts: &[Part], len: usize, dtype: DType, recorded: bool) -> Result<Arc<dyn Held>, Error> {
@@ -154,9 +152,9 @@ pub(super) fn covers(place: &StridedPlace, sizes: &[usize], len: usize) -> bool 
 }
 
 /// Elements that lie contiguously in an order of loops.
-struct Dense<T> {
-    data: Vec<T>,
-    order: Order,
+pub(super) struct Dense<T> {
+    pub(super) data: Vec<T>,
+    pub(super) order: Order,
 }
 
 /// The sums of a field over the loops along which the place does not vary. The order has those along which it does, but for loops along which nothing varies.
@@ -185,12 +183,12 @@ impl Field {
         self.map([], |build, register, []| {
             let kind = build.kind(register);
             let by = build.float(by, kind);
-            build.binary(crate::ops::code::BinaryOpcode::Mul, register, by)
+            build.binary(BinaryOpcode::Mul, register, by)
         })
     }
 
     /// The operand, if the field is elements as they are, of the type `T` and without a table.
-    fn plain<T: 'static>(&self) -> Option<(usize, &FieldOperand)> {
+    pub(super) fn plain<T: 'static>(&self) -> Option<(usize, &FieldOperand)> {
         let Instruction::Load(number) = self.program.instruction(self.program.result()) else { return None };
         let operand = &self.operands[number as usize];
         let same = DType::of::<T>() == Some(operand.source.dtype());
@@ -217,11 +215,11 @@ impl Field {
 }
 
 /// The memory that a field reads, kept while it does.
-struct HeldMemories(SmallVec<[Option<Arc<dyn Held>>; 6]>);
+pub(super) struct HeldMemories(SmallVec<[Option<Arc<dyn Held>>; 6]>);
 
 impl HeldMemories {
     /// The memory of all operands, each of whose positions is in it.
-    fn of(field: &Field) -> Self {
+    pub(super) fn of(field: &Field) -> Self {
         let memories = field.operands.iter().map(|own| {
             let FieldSource::Memory(memory) = &own.source else { return None };
             own.place.assert_within(&field.sizes, memory.len());
@@ -246,7 +244,7 @@ impl HeldMemories {
     }
 
     /// The elements of one operand.
-    fn elements<T: 'static>(&self, field: &Field, number: usize) -> Elements<'_, T> {
+    pub(super) fn elements<T: 'static>(&self, field: &Field, number: usize) -> Elements<'_, T> {
         let memory = self.0[number].as_ref().expect("the operand is in memory");
         assert_eq!(memory.dtype(), DType::of::<T>(), "elements are of their type");
         let place = &field.operands[number].place;
@@ -396,93 +394,7 @@ fn summed<T: ProgramOutput + Real>(
     reduce(&nest, &mut NestParts::new(), lower, work, Destination::New(len), count, reducers::Sum)
 }
 
-/// A sum of products as a contraction, if that is worthwhile: factors that are no elements in memory are computed first.
-fn contracted<T: ProgramOutput + Real>(
-    field: &Field,
-    order: &[usize],
-    reduced: &[usize],
-) -> Result<Option<Dense<T>>, Error> {
-    let (factors, scale) = field.program.factors();
-    if factors.len() < 2 {
-        return Ok(None);
-    }
-    let sizes = &field.sizes[..];
-    let fields: SmallVec<[Field; 4]> = factors.into_iter().map(|value| field.with_result(value)).collect();
-    let support = |own: &Field| -> AxisSet {
-        (0..sizes.len())
-            .filter(|&axis| sizes[axis] != 1 && own.operands.iter().any(|own| own.place.varies(axis)))
-            .fold(0, |axes, axis| axes | 1 << axis)
-    };
-    let supports: SmallVec<[AxisSet; 4]> = fields.iter().map(support).collect();
-    // Loops that are neither kept nor reduced have one element, or nothing varies along them.
-    let own: PerLoop<usize> = (0..sizes.len())
-        .map(|axis| if order.contains(&axis) || reduced.contains(&axis) { sizes[axis] } else { 1 })
-        .collect();
-    let in_memory = fields
-        .iter()
-        .enumerate()
-        .fold(0, |bits, (at, own)| bits | u64::from(own.plain::<T>().is_some()) << at);
-    if !contract::is_worthwhile(&supports, &own, order)
-        && !contract::is_matrix_vector::<T>(&supports, in_memory, &own, order)
-    {
-        return Ok(None);
-    }
-    let memories: Vec<HeldMemories> = fields.iter().map(HeldMemories::of).collect();
-    let mut operands: contract::ContractionFactors<'_, T> = SmallVec::new();
-    for (own, memories) in fields.iter().zip(&memories) {
-        operands.push(match own.plain::<T>() {
-            Some((number, operand)) => {
-                let strides = operand
-                    .place
-                    .strides
-                    .iter()
-                    .zip(sizes)
-                    .map(|(&stride, &size)| if size == 1 { 0 } else { stride });
-                // SAFETY: the elements have an axis for each loop of the field, with its size and, if that is not 1, this stride; the contraction is over
-                // these loops.
-                unsafe {
-                    contract::ContractionFactor::borrowed(
-                        memories.elements::<T>(own, number),
-                        strides.collect(),
-                    )
-                }
-            }
-            None => {
-                let support = support(own);
-                let order: Order = (0..sizes.len()).filter(|axis| support >> axis & 1 == 1).collect();
-                contract::ContractionFactor::owned(mapped::<T>(own, &order)?, &order, sizes)
-            }
-        });
-    }
-    let scale = <T as num_traits::NumCast>::from(scale).unwrap_or_else(T::nan);
-    let unnamed = |axis: usize| UNNAMED.get(axis).copied().unwrap_or("..");
-    let name = |axis: usize| field.names.as_ref().map_or_else(|| unnamed(axis), |names| names[axis]);
-    let axes = LoopAxes { sizes: &own, name: &name };
-    let data = compiled::contract(operands, scale, axes, Target::new(order, &own))?;
-    Ok(Some(Dense { data, order: order.into() }))
-}
-
 impl Program {
-    /// The factors that the result is a product of, and the constant factor.
-    pub(super) fn factors(&self) -> (SmallVec<[Register; 4]>, f64) {
-        let (mut factors, mut scale) = (SmallVec::new(), 1.0);
-        let mut open: SmallVec<[Register; 8]> = SmallVec::from_slice(&[self.result()]);
-        while let Some(register) = open.pop() {
-            use crate::ops::code::{BinaryOpcode, UnaryOpcode};
-            match self.instruction(register) {
-                Instruction::Constant(Number::Float(value)) => scale *= value,
-                Instruction::Binary(BinaryOpcode::Mul | BinaryOpcode::Chain, a, b) => open.extend([b, a]),
-                Instruction::Unary(UnaryOpcode::Neg, a) => {
-                    scale = -scale;
-                    open.push(a);
-                }
-                Instruction::Unary(UnaryOpcode::Square, a) => open.extend([a, a]),
-                _ => factors.push(register),
-            }
-        }
-        (factors, scale)
-    }
-
     /// The program in words, for plans.
     pub fn describe(&self) -> alloc::string::String {
         fn words(program: &Program, register: u32, depth: usize) -> alloc::string::String {

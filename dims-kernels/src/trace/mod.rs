@@ -17,6 +17,7 @@ mod backward;
 mod evaluate;
 pub mod field;
 mod link;
+mod products;
 pub mod record;
 pub mod rules;
 #[cfg(test)]

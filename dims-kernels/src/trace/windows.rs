@@ -94,7 +94,7 @@ pub(super) fn gathered<T: ProgramOutput + Real>(part: &Part) -> Result<Option<Pa
     product.names.clone_from(&field.names);
     for factor in &factors {
         let Some(reversed) = reversed::<T>(factor, &windows, &sizes)? else { return Ok(None) };
-        product = product.map([&reversed], |build, a, [b]| build.binary(BinaryOpcode::Mul, a, b));
+        product = product.map([&reversed], |build, a, [b]| build.binary(BinaryOpcode::Chain, a, b));
     }
     let mut place = place.clone();
     windows.iter().for_each(|window| place.strides[window.within] = 0);

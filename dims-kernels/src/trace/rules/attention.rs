@@ -240,20 +240,20 @@ impl Attention {
         let (v, dy) = (tile.operands[2].only(&all), tile.dy.only(&all));
         let share = along(&dy.sizes, &shares, &order);
         let mut parts =
-            v.pull(&share.map([&dy], |build, share, [dy]| build.binary(BinaryOpcode::Mul, share, dy)));
+            v.pull(&share.map([&dy], |build, share, [dy]| build.binary(BinaryOpcode::Chain, share, dy)));
         let slopes = sum(
-            v.map([&dy], |build, v, [dy]| build.binary(BinaryOpcode::Mul, v, dy)),
+            v.map([&dy], |build, v, [dy]| build.binary(BinaryOpcode::Chain, v, dy)),
             &order,
             dtype,
             recorded,
         )?;
         let (share, slope) = (along(sizes, &shares, &order), along(sizes, &slopes, &order));
         let weighed =
-            share.map([&slope], |build, share, [slope]| build.binary(BinaryOpcode::Mul, share, slope));
+            share.map([&slope], |build, share, [slope]| build.binary(BinaryOpcode::Chain, share, slope));
         let total = along(sizes, &sum(weighed, &queries, dtype, recorded)?, &queries);
         let given = share.map([&slope, &total], |build, share, [slope, total]| {
             let difference = build.binary(BinaryOpcode::Sub, slope, total);
-            build.binary(BinaryOpcode::Mul, share, difference)
+            build.binary(BinaryOpcode::Chain, share, difference)
         });
         // (It is read several times.)
         let given = sum(given, &order, dtype, recorded)?;

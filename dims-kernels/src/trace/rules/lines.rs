@@ -121,7 +121,7 @@ impl LineRule {
         let total = along(sizes, &evaluate(&[total], value.len() / len, *dtype, false)?, outer);
         let others = along(sizes, value, order).map([&total], |build, y, [total]| {
             let (share, total) = (build.unary(UnaryOpcode::Exp, y), build.unary(UnaryOpcode::Neg, total));
-            build.binary(BinaryOpcode::Mul, share, total)
+            build.binary(BinaryOpcode::Chain, share, total)
         });
         let mut pulled = field.pull(&others);
         let mut own = part.clone();
@@ -216,7 +216,7 @@ impl Composed<'_> {
     /// `share y dy`
     fn products(&self, share: f64) -> Field {
         self.y.map([self.dy], |build, y, [dy]| {
-            let product = build.binary(BinaryOpcode::Mul, y, dy);
+            let product = build.binary(BinaryOpcode::Chain, y, dy);
             scaled(build, product, share)
         })
     }
@@ -234,7 +234,7 @@ impl Composed<'_> {
         let total = self.total(self.products(1.0))?;
         Ok(self.y.map([self.dy, &total], |build, y, [dy, total]| {
             let difference = build.binary(BinaryOpcode::Sub, dy, total);
-            build.binary(BinaryOpcode::Mul, y, difference)
+            build.binary(BinaryOpcode::Chain, y, difference)
         }))
     }
 
@@ -243,7 +243,7 @@ impl Composed<'_> {
         let total = self.total(self.dy.clone())?;
         Ok(self.y.map([self.dy, &total], |build, y, [dy, total]| {
             let share = build.unary(UnaryOpcode::Exp, y);
-            let share = build.binary(BinaryOpcode::Mul, share, total);
+            let share = build.binary(BinaryOpcode::Chain, share, total);
             build.binary(BinaryOpcode::Sub, dy, share)
         }))
     }
@@ -261,10 +261,10 @@ impl Composed<'_> {
         let part = self.total(self.products(share))?;
         Ok(self.y.map([self.dy, &var, &mean, &part], |build, y, [dy, var, mean, part]| {
             let difference = build.binary(BinaryOpcode::Sub, dy, mean);
-            let part = build.binary(BinaryOpcode::Mul, y, part);
+            let part = build.binary(BinaryOpcode::Chain, y, part);
             let difference = build.binary(BinaryOpcode::Sub, difference, part);
             let factor = root(build, var, eps);
-            build.binary(BinaryOpcode::Mul, difference, factor)
+            build.binary(BinaryOpcode::Chain, difference, factor)
         }))
     }
 
@@ -274,10 +274,10 @@ impl Composed<'_> {
         let mean = self.total(self.squares(share))?;
         let part = self.total(self.products(share))?;
         Ok(self.y.map([self.dy, &mean, &part], |build, y, [dy, mean, part]| {
-            let part = build.binary(BinaryOpcode::Mul, y, part);
+            let part = build.binary(BinaryOpcode::Chain, y, part);
             let difference = build.binary(BinaryOpcode::Sub, dy, part);
             let factor = root(build, mean, eps);
-            build.binary(BinaryOpcode::Mul, difference, factor)
+            build.binary(BinaryOpcode::Chain, difference, factor)
         }))
     }
 
@@ -295,9 +295,10 @@ impl Composed<'_> {
             let length = build.unary(UnaryOpcode::Sqrt, squares);
             let length = build.select(short, eps, length);
             let part = build.select(short, zero, part);
-            let part = build.binary(BinaryOpcode::Mul, y, part);
+            let part = build.binary(BinaryOpcode::Chain, y, part);
             let difference = build.binary(BinaryOpcode::Sub, dy, part);
-            build.binary(BinaryOpcode::Div, difference, length)
+            let factor = build.unary(UnaryOpcode::Recip, length);
+            build.binary(BinaryOpcode::Chain, difference, factor)
         }))
     }
 }

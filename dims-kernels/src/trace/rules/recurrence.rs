@@ -73,6 +73,8 @@ fn computed<T: ProgramOutput + Real>(rule: Recurrence, is_traced: bool) -> Resul
                 for (at, (value, state)) in row.iter_mut().zip(&mut states).enumerate() {
                     let before = match factors {
                         _ if step == 0 => T::Wide::ZERO,
+                        // (0 times anything is 0, as in the chain rule.)
+                        Some(_) if *state == T::Wide::ZERO => T::Wide::ZERO,
                         Some(factors) => factors[at].widen() * *state,
                         None => *state,
                     };
@@ -130,7 +132,7 @@ impl Recurrence {
             let (earlier, later) = if *backward { (1, 0) } else { (0, 1) };
             let rest = |field: &Field, from: usize| field.slice(*axis, from.min(sizes[*axis]), rest);
             let given = rest(&r, earlier)
-                .map([&rest(&s, later)], |build, r, [s]| build.binary(BinaryOpcode::Mul, s, r));
+                .map([&rest(&s, later)], |build, r, [s]| build.binary(BinaryOpcode::Chain, s, r));
             parts.extend(a.pull(&given));
         }
         Ok(parts)

@@ -1,0 +1,185 @@
+//! Sums of products by contractions, in which 0 times anything is 0 where they are those of the chain rule.
+
+use super::evaluate::{Dense, HeldMemories, UNNAMED, filled, mapped};
+use super::{Field, PerLoop};
+use crate::compiled;
+use crate::contract::target::Target;
+use crate::contract::{self, LoopAxes};
+use crate::error::Error;
+use crate::loops::axes::{AxisSet, Order};
+use crate::ops::code::{BinaryOpcode, Number, UnaryOpcode};
+use crate::program::interpreter::ProgramOutput;
+use crate::program::{Builder, Instruction, Program, Register};
+use crate::scalar::Real;
+use alloc::vec::Vec;
+use smallvec::SmallVec;
+
+/// A sum of products as a contraction, if that is worthwhile: factors that are no elements in memory are computed first.
+pub(super) fn contracted<T: ProgramOutput + Real>(
+    field: &Field,
+    order: &[usize],
+    reduced: &[usize],
+) -> Result<Option<Dense<T>>, Error> {
+    let (factors, scale) = field.program.factors();
+    if factors.len() < 2 {
+        return Ok(None);
+    }
+    let fields: SmallVec<[Field; 4]> = factors.into_iter().map(|value| field.with_result(value)).collect();
+    let product = ProductOfFields { field, order, reduced, scale };
+    if !product.is_worthwhile::<T>(&fields) {
+        return Ok(None);
+    }
+    let mut data = product.of::<T>(&fields)?;
+    if field.program.has_chain() && data.iter().any(|value| value.is_nan()) {
+        product.skip_zeros(&fields, &mut data)?;
+    }
+    Ok(Some(Dense { data, order: order.into() }))
+}
+
+/// The loops along which a field varies.
+fn support(field: &Field) -> AxisSet {
+    let varies =
+        |axis: &usize| field.sizes[*axis] != 1 && field.operands.iter().any(|own| own.place.varies(*axis));
+    (0..field.sizes.len()).filter(varies).fold(0, |axes, axis| axes | 1 << axis)
+}
+
+/// The sum of the products of some fields over the loops of one, times a constant.
+struct ProductOfFields<'a> {
+    field: &'a Field,
+    order: &'a [usize],
+    reduced: &'a [usize],
+    scale: f64,
+}
+
+impl ProductOfFields<'_> {
+    /// Makes the sum one in which 0 times anything is 0, as the chain rule takes it, where it is NaN.
+    #[cold]
+    fn skip_zeros<T: ProgramOutput + Real>(&self, fields: &[Field], data: &mut [T]) -> Result<(), Error> {
+        let mapped = |f: &dyn Fn(&mut Builder, Register) -> Register| -> SmallVec<[Field; 4]> {
+            fields.iter().map(|own| own.map([], |build, value, []| f(build, value))).collect()
+        };
+        let number = |build: &mut Builder, like, value| build.float(value, build.kind(like));
+        let finite = mapped(&|build, value| {
+            let (is_finite, zero) = (build.unary(UnaryOpcode::IsFinite, value), number(build, value, 0.0));
+            build.select(is_finite, value, zero)
+        });
+        let is_other = mapped(&|build, value| {
+            let is_finite = build.unary(UnaryOpcode::IsFinite, value);
+            let (zero, one) = (number(build, value, 0.0), number(build, value, 1.0));
+            build.select(is_finite, zero, one)
+        });
+        let counts = mapped(&|build, value| {
+            let (zero, one) = (number(build, value, 0.0), number(build, value, 1.0));
+            let is_zero = build.binary(BinaryOpcode::Eq, value, zero);
+            build.select(is_zero, zero, one)
+        });
+        let sums = self.of::<T>(&finite)?;
+        // How many of the products are not finite, and have no factor of 0.
+        let unscaled = ProductOfFields { scale: 1.0, ..*self };
+        let mut others = filled::<T>(data.len())?;
+        for at in 0..fields.len() {
+            let mut factors = counts.clone();
+            factors[at] = is_other[at].clone();
+            let found = unscaled.of::<T>(&factors)?;
+            others.iter_mut().zip(found).for_each(|(other, found)| *other = *other + found);
+        }
+        for ((value, sum), other) in data.iter_mut().zip(sums).zip(others) {
+            if other == T::ZERO {
+                *value = sum;
+            }
+        }
+        Ok(())
+    }
+
+    /// How often each loop runs. Loops that are neither kept nor reduced have one element, or nothing varies along them.
+    fn sizes(&self) -> PerLoop<usize> {
+        let is_run = |axis: usize| self.order.contains(&axis) || self.reduced.contains(&axis);
+        let sizes = self.field.sizes.iter().enumerate();
+        sizes.map(|(axis, &size)| if is_run(axis) { size } else { 1 }).collect()
+    }
+
+    /// Whether the sum is computed by a contraction.
+    fn is_worthwhile<T: 'static + Real>(&self, fields: &[Field]) -> bool {
+        let supports: SmallVec<[AxisSet; 4]> = fields.iter().map(support).collect();
+        let (sizes, order) = (self.sizes(), self.order);
+        let in_memory = fields
+            .iter()
+            .enumerate()
+            .fold(0, |bits, (at, own)| bits | u64::from(own.plain::<T>().is_some()) << at);
+        contract::is_worthwhile(&supports, &sizes, order)
+            || contract::is_matrix_vector::<T>(&supports, in_memory, &sizes, order)
+    }
+
+    /// The sum, contiguous in the order.
+    fn of<T: ProgramOutput + Real>(&self, fields: &[Field]) -> Result<Vec<T>, Error> {
+        let ProductOfFields { field, order, scale, .. } = *self;
+        let (sizes, own) = (&field.sizes[..], self.sizes());
+        let memories: Vec<HeldMemories> = fields.iter().map(HeldMemories::of).collect();
+        let mut operands: contract::ContractionFactors<'_, T> = SmallVec::new();
+        for (own, memories) in fields.iter().zip(&memories) {
+            operands.push(match own.plain::<T>() {
+                Some((number, operand)) => {
+                    let strides = operand
+                        .place
+                        .strides
+                        .iter()
+                        .zip(sizes)
+                        .map(|(&stride, &size)| if size == 1 { 0 } else { stride });
+                    // SAFETY: the elements have an axis for each loop of the field, with its size and, if that is not 1, this stride; the contraction is over
+                    // these loops.
+                    unsafe {
+                        contract::ContractionFactor::borrowed(
+                            memories.elements::<T>(own, number),
+                            strides.collect(),
+                        )
+                    }
+                }
+                None => {
+                    let support = support(own);
+                    let order: Order = (0..sizes.len()).filter(|axis| support >> axis & 1 == 1).collect();
+                    contract::ContractionFactor::owned(mapped::<T>(own, &order)?, &order, sizes)
+                }
+            });
+        }
+        let scale = <T as num_traits::NumCast>::from(scale).unwrap_or_else(T::nan);
+        let unnamed = |axis: usize| UNNAMED.get(axis).copied().unwrap_or("..");
+        let name = |axis: usize| field.names.as_ref().map_or_else(|| unnamed(axis), |names| names[axis]);
+        let axes = LoopAxes { sizes: &own, name: &name };
+        compiled::contract(operands, scale, axes, Target::new(order, &own))
+    }
+}
+
+impl Program {
+    /// Whether one of the products that the [factors](Program::factors) are of is that of the chain rule, in which 0 times anything is 0.
+    fn has_chain(&self) -> bool {
+        let mut open: SmallVec<[Register; 8]> = SmallVec::from_slice(&[self.result()]);
+        while let Some(register) = open.pop() {
+            match self.instruction(register) {
+                Instruction::Binary(BinaryOpcode::Chain, ..) => return true,
+                Instruction::Binary(BinaryOpcode::Mul, a, b) => open.extend([a, b]),
+                Instruction::Unary(UnaryOpcode::Neg | UnaryOpcode::Square, a) => open.push(a),
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// The factors that the result is a product of, and the constant factor.
+    pub(super) fn factors(&self) -> (SmallVec<[Register; 4]>, f64) {
+        let (mut factors, mut scale) = (SmallVec::new(), 1.0);
+        let mut open: SmallVec<[Register; 8]> = SmallVec::from_slice(&[self.result()]);
+        while let Some(register) = open.pop() {
+            match self.instruction(register) {
+                Instruction::Constant(Number::Float(value)) => scale *= value,
+                Instruction::Binary(BinaryOpcode::Mul | BinaryOpcode::Chain, a, b) => open.extend([b, a]),
+                Instruction::Unary(UnaryOpcode::Neg, a) => {
+                    scale = -scale;
+                    open.push(a);
+                }
+                Instruction::Unary(UnaryOpcode::Square, a) => open.extend([a, a]),
+                _ => factors.push(register),
+            }
+        }
+        (factors, scale)
+    }
+}
