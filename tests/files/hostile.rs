@@ -233,6 +233,8 @@ fn archives_with_other_elements_than_their_headers_say() {
         assert_eq!(error.unwrap().to_string(), "not a valid file: `w` is longer than its header says");
     }
     let mut file = archive(&header("<f4", "1000000000000, 3"), &[0; 24]);
+    assert!(file.get("w").is_err() && file.load_as::<f32, _>("w", (Out, In)).is_err());
+    let mut file = file.unpacking_up_to(u64::MAX);
     assert!(file.get("w").unwrap().get().unwrap().load_as::<f32, _>((Out, In)).is_err());
     let error = file.load_as::<f32, _>("w", (Out, In)).err().unwrap().to_string();
     assert!(error.starts_with("not a valid file: `w`: "), "{error}");
@@ -243,6 +245,117 @@ fn archives_with_other_elements_than_their_headers_say() {
     assert!(file.get("w").is_ok());
     let error = file.load_as::<f32, _>("w", Out).err().unwrap().to_string();
     assert!(error.contains("of type |O in the file, but `f32` was asked for"), "{error}");
+}
+
+/// A compressed file of some kilobytes does not take all memory.
+#[test]
+fn archives_that_unpack_to_too_much() {
+    use typed_dims::checkpoint::Saved;
+    let mut file = npz::NpzWriter::compressed();
+    file.put("w", zeros::<f32, _>((Out.of(100_000_000 / 3), In))).unwrap();
+    let bytes = file.into_bytes().unwrap();
+    assert!(bytes.len() < 1 << 20);
+    let mut file = npz::NpzReader::new(&bytes).unwrap();
+    for error in [
+        file.get("w").err(),
+        file.load::<f32, (Out, In)>("w").err(),
+        file.load_as::<f32, _>("w", (Out, In)).err(),
+    ] {
+        assert_eq!(
+            error.unwrap().to_string(),
+            "not a valid file: `w` unpacks to 399999996 bytes, more than the limit of 268435456: \
+             `NpzReader::unpacking_up_to` sets another one"
+        );
+    }
+    let error = Saved::new(&bytes).err().unwrap().to_string();
+    assert!(error.contains("its tensors unpack to 400000"), "{error}");
+    assert!(error.contains("more than the limit of 268435456"), "{error}");
+    // A program can expect as much; and what is stored as it is takes as much as the file.
+    let mut file = npz::NpzReader::new(&bytes).unwrap().unpacking_up_to(400_000_000);
+    assert_eq!(file.load::<f32, (Out, In)>("w").unwrap().size(Out), 33_333_333);
+    let mut stored = npz::NpzWriter::new();
+    stored.put("w", counted(2)).unwrap();
+    let mut file = npz::NpzReader::new(stored.into_bytes().unwrap()).unwrap().unpacking_up_to(0);
+    assert_eq!(file.load::<f32, (Out, In)>("w").unwrap(), counted(2));
+}
+
+/// Each error says which file it is about, and which tensor.
+#[test]
+fn errors_name_the_file_and_the_tensor() {
+    use typed_dims::checkpoint::{Checkpoint, Saved};
+    use typed_dims::file::load::Weights;
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let shown = |name: &str| path(name).display().to_string();
+
+    npy::save(path("w.npy"), counted(2)).unwrap();
+    let file = npy::NpyReader::open(path("w.npy")).unwrap();
+    let entry = file.get().unwrap();
+    let wrong =
+        "has the axes (Out = 2, In = 3) in the file, but the dims (Out) were asked for: these are 1, not 2";
+    let doubles = "has elements of type <f4 in the file, but `f64` was asked for";
+    assert_eq!(
+        entry.load_as::<f32, _>(Out).unwrap_err().to_string(),
+        format!("{}: tensor `w` {wrong}", shown("w.npy"))
+    );
+    assert_eq!(
+        entry.load::<f64, (Out, In)>().unwrap_err().to_string(),
+        format!("{}: tensor `w` {doubles}", shown("w.npy"))
+    );
+    let error = entry.view::<f64, (Out, In)>().err().unwrap().to_string();
+    assert_eq!(error, format!("{}: tensor `w` {doubles}", shown("w.npy")));
+    let error = entry.load_as::<f32, _>((Out.of(7), In)).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("{}: tensor `w`: dim `Out`", shown("w.npy"))), "{error}");
+    assert!(
+        npy::NpyReader::open(path("none.npy")).err().unwrap().to_string().starts_with(&shown("none.npy"))
+    );
+
+    let mut file = npz::NpzWriter::new();
+    file.put("w", counted(2)).unwrap().put("flag", full(Out.of(3), true)).unwrap();
+    file.save(path("two.npz")).unwrap();
+    let mut file = npz::NpzReader::open(path("two.npz")).unwrap();
+    let there = format!("{}: ", shown("two.npz"));
+    assert_eq!(
+        file.load::<f32, (Out, In)>("v").unwrap_err().to_string(),
+        format!("{there}there is no tensor `v` in the file, which has `flag`, `w`")
+    );
+    assert_eq!(
+        file.load_as::<f32, _>("w", Out).unwrap_err().to_string(),
+        format!("{there}tensor `w` {wrong}")
+    );
+    assert_eq!(
+        file.load::<f64, (Out, In)>("w").unwrap_err().to_string(),
+        format!("{there}tensor `w` {doubles}")
+    );
+    let array = file.get("w").unwrap();
+    let error = array.get().unwrap().load::<f64, (Out, In)>().unwrap_err().to_string();
+    assert_eq!(error, format!("{there}tensor `w` {doubles}"));
+
+    let mut file = safetensors::SafetensorsWriter::new();
+    file.put("w", counted(2)).unwrap().save(path("one.safetensors")).unwrap();
+    let file = safetensors::SafetensorsReader::open(path("one.safetensors")).unwrap();
+    let there = format!("{}: ", shown("one.safetensors"));
+    let error = file.get("v").err().unwrap().to_string();
+    assert_eq!(error, format!("{there}there is no tensor `v` in the file, which has `w`"));
+    let error = file.get("w").unwrap().load_as::<f32, _>(Out).unwrap_err().to_string();
+    assert_eq!(error, format!("{there}tensor `w` {wrong}"));
+
+    let value = counted(2);
+    Checkpoint::new().put("net", &value).unwrap().save(path("saved.safetensors")).unwrap();
+    let saved = Saved::open(path("saved.safetensors")).unwrap();
+    let there = format!("the weights in {} do not fit:", shown("saved.safetensors"));
+    let mut other = counted(5);
+    assert!(saved.load("net", &mut other).unwrap_err().to_string().starts_with(&there));
+    let mut adam = typed_dims::optim::Adam::new(0.1);
+    assert!(saved.load_optimizer("adam", &mut adam, &value).unwrap_err().to_string().starts_with(&there));
+
+    #[derive(Load)]
+    struct Layer {
+        bias: Tensor<f32, (Out,)>,
+    }
+    let file = safetensors::SafetensorsReader::open(path("saved.safetensors")).unwrap();
+    let error = Weights::of(&file).unwrap().load::<Layer>().map(|layer| drop(layer.bias)).unwrap_err();
+    assert!(error.to_string().starts_with(&there), "{error}");
 }
 
 #[test]
@@ -264,11 +377,17 @@ fn messages_say_which_file_and_what_is_there() {
     );
     assert_eq!(
         write("{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}", &[0; 8]),
-        "not a valid file: tensor `npy` with the axes (3) takes 12 bytes, but 8 are there"
+        format!(
+            "not a valid file: {}: tensor `w` with the axes (3) takes 12 bytes, but 8 are there",
+            path.display()
+        )
     );
     assert_eq!(
         write("{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807,)}", &[0; 8]),
-        "not a valid file: tensor `npy` with the axes (9223372036854775807) has too many elements to be counted"
+        format!(
+            "not a valid file: {}: tensor `w` with the axes (9223372036854775807) has too many elements to be counted",
+            path.display()
+        )
     );
     let why = write("{'descr': '<f4', 'fortran_order': 'no', 'shape': (3,)}", &[]);
     assert!(

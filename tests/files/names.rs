@@ -96,7 +96,10 @@ fn files_without_names_want_the_order_of_their_axes() {
     assert!(message(entry.load_as::<f32, _>(Out)).ends_with("these are 1, not 2"));
     dims!(i = 4, j);
     let why = message(entry.load_as::<f32, _>((i, j)));
-    assert!(why.starts_with("dim `i` has size 4") && why.contains("was also given size 2"), "{why}");
+    assert!(
+        why.starts_with("tensor `npy`: dim `i` has size 4") && why.contains("was also given size 2"),
+        "{why}"
+    );
     dims!(i, j);
     entry.load_as::<f32, _>((i, j)).unwrap();
     assert_eq!((i.size(), j.size()), (2, 3));

@@ -136,6 +136,7 @@ pub fn streamed<T: Stored>(
     mut part: impl FnMut(&mut [u8]) -> Result<(), FileError>,
     count: usize,
     foreign: bool,
+    tensor: &str,
 ) -> Result<Vec<T>, FileError> {
     let mut elements = Vec::new();
     // Words, where elements of any type are aligned.
@@ -150,7 +151,7 @@ pub fn streamed<T: Stored>(
         }
         let bytes = &mut bytemuck::cast_slice_mut(&mut window)[..some * size_of::<T>()];
         part(bytes)?;
-        append(&mut elements, bytes, foreign)?;
+        append(&mut elements, bytes, foreign).map_err(|error| error.of_tensor(tensor))?;
     }
     Ok(elements)
 }
@@ -161,7 +162,7 @@ const WINDOW: usize = 1 << 13;
 
 fn reserve<T>(elements: &mut Vec<T>, more: usize) -> Result<(), FileError> {
     let len = elements.len() + more;
-    let short = |_| FileError::Size(DimError::TooLarge { dims: format!("{len} elements") });
+    let short = |_| FileError::from(DimError::TooLarge { dims: format!("{len} elements") });
     elements.try_reserve_exact(more).map_err(short)
 }
 
@@ -177,9 +178,8 @@ fn append<T: Stored>(elements: &mut Vec<T>, bytes: &[u8], foreign: bool) -> Resu
         if foreign {
             one.chunks_exact_mut(T::KIND.part()).for_each(<[u8]>::reverse);
         }
-        let value = bytemuck::checked::try_pod_read_unaligned(&one).map_err(|_| FileError::Format {
-            what: format!("an element is no value of type `{}`", T::NAME),
-        })?;
+        let value = bytemuck::checked::try_pod_read_unaligned(&one)
+            .map_err(|_| FileError::format(format!("an element is no value of type `{}`", T::NAME)))?;
         elements.push(value);
     }
     Ok(())

@@ -13,10 +13,13 @@ use crate::storage::{Evaluated, View};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use kernels::loops::axes::{Order, Sizes};
+use std::path::Path;
 
 /// A tensor as it stands in a file.
 pub struct Entry<'f> {
     pub(super) tensor: String,
+    /// The file, if it was opened by its path.
+    pub(super) path: Option<&'f Path>,
     /// What the elements are, and what the file calls it.
     pub(super) kind: Option<ElementKind>,
     pub(super) called: String,
@@ -47,8 +50,7 @@ impl<'f> Entry<'f> {
     /// [`FileError::Dims`] if the file has no names, others, or an axis whose size is not the static size of its dim;
     /// [`FileError::Elements`] if its elements are of another type.
     pub fn load<T: Stored, S: Sorted>(&self) -> Result<Named<T, S>, FileError> {
-        let order = self.named::<S>()?;
-        self.owned(&order)
+        self.located(self.named::<S>().and_then(|order| self.owned(&order)))
     }
 
     /// The tensor with a dim for each axis, in the order of the file's axes. If the file has names, they must be these.
@@ -60,8 +62,7 @@ impl<'f> Entry<'f> {
     where
         L: AxisDims<CountOf<L>>,
     {
-        let order = self.stated::<L>(&dims)?;
-        self.owned(&order)
+        self.located(self.stated::<L>(&dims).and_then(|order| self.owned(&order)))
     }
 
     /// As [`load`](Entry::load), but the tensor is a view of the file's bytes: nothing is copied.
@@ -71,8 +72,7 @@ impl<'f> Entry<'f> {
     /// As for [`load`](Entry::load), and [`FileError::NotInPlace`] if the elements are not aligned, or their bytes in the order of another
     /// machine.
     pub fn view<T: Stored, S: Sorted>(&self) -> Result<Named<T, S, Rank0, View<'f, T, S>>, FileError> {
-        let order = self.named::<S>()?;
-        self.viewed(&order)
+        self.located(self.named::<S>().and_then(|order| self.viewed(&order)))
     }
 
     /// As [`load_as`](Entry::load_as), but the tensor is a view of the file's bytes: nothing is copied.
@@ -87,8 +87,12 @@ impl<'f> Entry<'f> {
     where
         L: AxisDims<CountOf<L>>,
     {
-        let order = self.stated::<L>(&dims)?;
-        self.viewed(&order)
+        self.located(self.stated::<L>(&dims).and_then(|order| self.viewed(&order)))
+    }
+
+    /// The result, whose error says in which tensor of which file.
+    fn located<X>(&self, result: Result<X, FileError>) -> Result<X, FileError> {
+        result.map_err(|error| error.about(&self.tensor).of(self.path))
     }
 
     fn owned<T: Stored, S: Dims>(&self, order: &[usize]) -> Result<Named<T, S>, FileError> {
@@ -98,7 +102,7 @@ impl<'f> Entry<'f> {
     /// The elements, as they lie in the file.
     pub(crate) fn elements<T: Stored>(&self) -> Result<Vec<T>, FileError> {
         self.check_elements::<T>()?;
-        element::decoded(self.bytes, self.foreign)
+        element::decoded(self.bytes, self.foreign).map_err(|error| error.of_tensor(&self.tensor))
     }
 
     /// The tensor of these elements, which are those of the file.
@@ -112,7 +116,7 @@ impl<'f> Entry<'f> {
         order: &[usize],
     ) -> Result<Named<T, S, Rank0, View<'f, T, S>>, FileError> {
         self.check_elements::<T>()?;
-        let not = |why| FileError::NotInPlace { tensor: self.tensor.clone(), why };
+        let not = |why| FileError::NotInPlace { tensor: self.tensor.clone(), why, path: None };
         let data = element::in_place(self.bytes, self.foreign).map_err(not)?;
         let (order, sizes) = self.outermost_first(order);
         Ok(Named::from_expr(View::in_order(data, &order, &sizes)))
@@ -152,7 +156,7 @@ impl<'f> Entry<'f> {
     pub(super) fn check_kind<T: Stored>(&self) -> Result<(), FileError> {
         if self.kind != Some(T::KIND) {
             let (tensor, file) = (self.tensor.clone(), self.called.clone());
-            return Err(FileError::Elements { tensor, file, wanted: T::NAME });
+            return Err(FileError::Elements { tensor, file, wanted: T::NAME, path: None });
         }
         Ok(())
     }
@@ -169,7 +173,7 @@ impl<'f> Entry<'f> {
             }
             None => format!("tensor `{tensor}` with the axes {axes} has too many elements to be counted"),
         };
-        Err(FileError::Format { what })
+        Err(FileError::format(what))
     }
 
     /// Where each of the file's axes stands in the set `S`, by their names.
@@ -256,7 +260,7 @@ impl<'f> Entry<'f> {
     fn mismatch(&self, keys: &[DimKey], why: String) -> FileError {
         let wanted = keys.iter().map(|key| super::names::one(key.name, key.roles, key.fixed));
         let wanted = format!("({})", wanted.collect::<Vec<_>>().join(", "));
-        FileError::Dims { tensor: self.tensor.clone(), file: self.described(), wanted, why }
+        FileError::Dims { tensor: self.tensor.clone(), file: self.described(), wanted, why, path: None }
     }
 
     /// The axes with their names and sizes.

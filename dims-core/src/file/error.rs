@@ -4,6 +4,7 @@ use crate::error::DimError;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use std::path::{Path, PathBuf};
 
 /// Why a tensor could not be read from a file, or written to one.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub enum FileError {
     Format {
         /// The problem.
         what: String,
+        /// The file, if it was opened by its path.
+        path: Option<PathBuf>,
     },
     /// A file cannot have this: what was to be written is the reason, not a file.
     Unwritable {
@@ -32,6 +35,8 @@ pub enum FileError {
         tensor: String,
         /// Those that there are.
         has: Vec<String>,
+        /// The file, if it was opened by its path.
+        path: Option<PathBuf>,
     },
     /// The elements in the file are of another type.
     Elements {
@@ -41,6 +46,8 @@ pub enum FileError {
         file: String,
         /// The type that was asked for.
         wanted: &'static str,
+        /// The file, if it was opened by its path.
+        path: Option<PathBuf>,
     },
     /// The axes in the file are not the dims that were asked for.
     Dims {
@@ -52,6 +59,8 @@ pub enum FileError {
         wanted: String,
         /// What does not fit.
         why: String,
+        /// The file, if it was opened by its path.
+        path: Option<PathBuf>,
     },
     /// The file's elements cannot be looked at where they are.
     NotInPlace {
@@ -59,47 +68,106 @@ pub enum FileError {
         tensor: String,
         /// Why not.
         why: &'static str,
+        /// The file, if it was opened by its path.
+        path: Option<PathBuf>,
     },
     /// A size does not fit, or there is no memory for the tensor.
-    Size(DimError),
+    Size {
+        /// The tensor, if it is known which one.
+        tensor: Option<String>,
+        /// What does not fit.
+        error: DimError,
+        /// The file, if it was opened by its path.
+        path: Option<PathBuf>,
+    },
 }
 
 impl FileError {
-    /// The same about a file, whose path is said where it is the file that is wrong.
-    pub(crate) fn of(self, path: &std::path::Path) -> Self {
+    /// Bytes that are not such a file.
+    pub(crate) fn format(what: impl Into<String>) -> Self {
+        FileError::Format { what: what.into(), path: None }
+    }
+
+    /// The same about a tensor in a file that was opened by its path. (What is said already stays.)
+    pub(crate) fn of(mut self, file: Option<&Path>) -> Self {
+        match &mut self {
+            FileError::Format { path, .. }
+            | FileError::Missing { path, .. }
+            | FileError::Elements { path, .. }
+            | FileError::Dims { path, .. }
+            | FileError::NotInPlace { path, .. }
+            | FileError::Size { path, .. } => {
+                if path.is_none() {
+                    *path = file.map(Path::to_path_buf);
+                }
+            }
+            FileError::Io { .. } | FileError::Unwritable { .. } => {}
+        }
+        self
+    }
+
+    /// The same about what a file says of a tensor.
+    pub(crate) fn of_tensor(mut self, name: &str) -> Self {
+        if let FileError::Format { what, .. } = &mut self {
+            *what = format!("tensor `{name}`: {what}");
+        }
+        self
+    }
+
+    /// The same about a tensor, where a size is what does not fit.
+    pub(crate) fn about(mut self, name: &str) -> Self {
+        if let FileError::Size { tensor: tensor @ None, .. } = &mut self {
+            *tensor = Some(name.into());
+        }
+        self
+    }
+
+    fn path(&self) -> Option<&Path> {
         match self {
-            FileError::Format { what } => FileError::Format { what: format!("{}: {what}", path.display()) },
-            other => other,
+            FileError::Format { path, .. }
+            | FileError::Missing { path, .. }
+            | FileError::Elements { path, .. }
+            | FileError::Dims { path, .. }
+            | FileError::NotInPlace { path, .. }
+            | FileError::Size { path, .. } => path.as_deref(),
+            FileError::Io { .. } | FileError::Unwritable { .. } => None,
         }
     }
 }
 
 impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if matches!(self, FileError::Format { .. }) {
+            f.write_str("not a valid file: ")?;
+        }
+        if let Some(path) = self.path() {
+            write!(f, "{}: ", path.display())?;
+        }
         match self {
             FileError::Io { what, error } => write!(f, "{what}: {error}"),
-            FileError::Format { what } => write!(f, "not a valid file: {what}"),
+            FileError::Format { what, .. } => f.write_str(what),
             FileError::Unwritable { what } => write!(f, "cannot be written: {what}"),
-            FileError::Missing { tensor, has } => {
+            FileError::Missing { tensor, has, .. } => {
                 write!(f, "there is no tensor `{tensor}` in the file, which has ")?;
                 if has.is_empty() { f.write_str("none") } else { write!(f, "`{}`", has.join("`, `")) }
             }
-            FileError::Elements { tensor, file, wanted } => {
+            FileError::Elements { tensor, file, wanted, .. } => {
                 write!(
                     f,
                     "tensor `{tensor}` has elements of type {file} in the file, but `{wanted}` was asked for"
                 )
             }
-            FileError::Dims { tensor, file, wanted, why } => {
+            FileError::Dims { tensor, file, wanted, why, .. } => {
                 write!(
                     f,
                     "tensor `{tensor}` has the axes {file} in the file, but the dims {wanted} were asked for: {why}"
                 )
             }
-            FileError::NotInPlace { tensor, why } => {
+            FileError::NotInPlace { tensor, why, .. } => {
                 write!(f, "tensor `{tensor}` cannot be looked at in place: {why}; `load` makes a copy")
             }
-            FileError::Size(error) => error.fmt(f),
+            FileError::Size { tensor: Some(tensor), error, .. } => write!(f, "tensor `{tensor}`: {error}"),
+            FileError::Size { tensor: None, error, .. } => error.fmt(f),
         }
     }
 }
@@ -108,7 +176,7 @@ impl core::error::Error for FileError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
             FileError::Io { error, .. } => Some(error),
-            FileError::Size(error) => Some(error),
+            FileError::Size { error, .. } => Some(error),
             _ => None,
         }
     }
@@ -116,6 +184,6 @@ impl core::error::Error for FileError {
 
 impl From<DimError> for FileError {
     fn from(error: DimError) -> Self {
-        FileError::Size(error)
+        FileError::Size { tensor: None, error, path: None }
     }
 }

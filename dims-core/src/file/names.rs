@@ -49,8 +49,7 @@ pub fn one(name: &str, roles: &[impl AsRef<str>], size: Option<usize>) -> String
 
 /// The names that a file has for axes of these sizes.
 pub fn read(text: &str, sizes: &[usize]) -> Result<Vec<AxisName>, FileError> {
-    let invalid =
-        |what: String| FileError::Format { what: format!("the names of dims `{}` {what}", shortened(text)) };
+    let invalid = |what: String| FileError::format(format!("the names of dims `{}` {what}", shortened(text)));
     let mut axes: Vec<AxisName> = Vec::new();
     if text.trim().is_empty() && sizes.is_empty() {
         return Ok(axes);

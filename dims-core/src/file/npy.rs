@@ -19,7 +19,7 @@ use crate::tensor::Computable;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
@@ -33,13 +33,15 @@ const ALIGNED: usize = 64;
 const LONGEST: usize = 1 << 16;
 
 fn invalid(what: impl Into<String>) -> FileError {
-    FileError::Format { what: what.into() }
+    FileError::format(what)
 }
 
 /// A file for reading.
 pub struct NpyReader<B = AlignedBytes> {
     /// What messages call the tensor.
     name: String,
+    /// The file, if it was opened by its path.
+    path: Option<PathBuf>,
     bytes: B,
     header: Header,
     start: usize,
@@ -52,7 +54,11 @@ impl NpyReader {
     ///
     /// If the file cannot be read, or is not a valid one.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
-        Self::new(AlignedBytes::read(&path)?).map_err(|error| error.of(path.as_ref()))
+        let path = path.as_ref();
+        // (The tensor is called as the file is, without its ending.)
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let reader = Self::named(&name, AlignedBytes::read(path)?).map_err(|error| error.of(Some(path)))?;
+        Ok(reader.within(Some(path.into())))
     }
 }
 
@@ -68,7 +74,12 @@ impl<B: AsRef<[u8]>> NpyReader<B> {
 
     pub(super) fn named(name: &str, bytes: B) -> Result<Self, FileError> {
         let (header, start) = Header::read(bytes.as_ref())?;
-        Ok(NpyReader { name: name.into(), bytes, header, start })
+        Ok(NpyReader { name: name.into(), path: None, bytes, header, start })
+    }
+
+    /// The same tensor, of a file that was opened by its path.
+    pub(super) fn within(self, path: Option<PathBuf>) -> Self {
+        NpyReader { path, ..self }
     }
 
     /// How many bytes the elements take, as the header says; none if it says that they are of a type that is not known here, as nobody will
@@ -89,12 +100,17 @@ impl<B: AsRef<[u8]>> NpyReader<B> {
         let (kind, foreign) = kind(descr).map_or((None, false), |(kind, foreign)| (Some(kind), foreign));
         Ok(Entry {
             tensor: self.name.clone(),
+            path: self.path.as_deref(),
             kind,
             called: shortened(descr),
             sizes: sizes.clone(),
             reversed: *reversed,
             foreign,
-            names: names.as_deref().map(|text| read(text, sizes)).transpose()?,
+            names: names
+                .as_deref()
+                .map(|text| read(text, sizes))
+                .transpose()
+                .map_err(|error| error.of_tensor(&self.name).of(self.path.as_deref()))?,
             bytes: &self.bytes.as_ref()[self.start..],
         })
     }

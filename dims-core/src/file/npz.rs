@@ -11,7 +11,7 @@ use crate::tensor::Computable;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use std::io::{Cursor, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use zip::read::ZipFile;
 use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
@@ -22,12 +22,24 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 pub(crate) const TEXT_OF: &str = "text of ";
 
 fn invalid(error: &ZipError) -> FileError {
-    FileError::Format { what: shortened(&error.to_string()) }
+    FileError::format(shortened(&error.to_string()))
 }
 
 /// A file for reading, from which tensors are taken one by one.
+///
+/// A small compressed file can unpack to more than there is memory for. So a compressed tensor may unpack to 256 MiB, or to 100 times its compressed size if that is more;
+/// what unpacks to more is an error, unless [`unpacking_up_to`](NpzReader::unpacking_up_to) allows it.
 pub struct NpzReader<B: AsRef<[u8]> = AlignedBytes> {
     archive: ZipArchive<Cursor<B>>,
+    /// The file, if it was opened by its path.
+    path: Option<PathBuf>,
+    /// How many bytes a compressed tensor may unpack to, if the program says so.
+    most: Option<u64>,
+}
+
+/// How many bytes so many compressed ones may unpack to. (Numbers that were measured or learnt become a few times as many; zeros, a thousand times.)
+fn allowed(compressed: u64) -> u64 {
+    compressed.saturating_mul(100).max(256 << 20)
 }
 
 impl NpzReader {
@@ -37,7 +49,9 @@ impl NpzReader {
     ///
     /// If the file cannot be read, or is not a valid one.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
-        Self::new(AlignedBytes::read(&path)?).map_err(|error| error.of(path.as_ref()))
+        let path = path.as_ref();
+        let reader = Self::new(AlignedBytes::read(path)?).map_err(|error| error.of(Some(path)))?;
+        Ok(NpzReader { path: Some(path.into()), ..reader })
     }
 }
 
@@ -49,7 +63,46 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
     /// If it is not a valid one.
     pub fn new(bytes: B) -> Result<Self, FileError> {
         let archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| invalid(&error))?;
-        Ok(NpzReader { archive })
+        Ok(NpzReader { archive, path: None, most: None })
+    }
+
+    /// Lets a compressed tensor unpack to so many bytes.
+    ///
+    /// ```
+    /// use typed_dims::file::npz::{NpzReader, NpzWriter};
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Feat; }
+    /// let mut file = NpzWriter::compressed();
+    /// file.put("w", zeros::<f32, _>(Feat.of(1000)))?;
+    /// let bytes = file.into_bytes()?;
+    /// let w: Tensor<f32, (Feat,)> = NpzReader::new(&bytes)?.load("w")?;
+    /// assert!(NpzReader::new(&bytes)?.unpacking_up_to(1000).load::<f32, (Feat,)>("w").is_err());
+    /// # Ok::<(), typed_dims::file::FileError>(())
+    /// ```
+    #[must_use]
+    pub fn unpacking_up_to(self, bytes: u64) -> Self {
+        NpzReader { most: Some(bytes), ..self }
+    }
+
+    /// Refuses an archive whose tensors, all unpacked together, take much more memory than the file.
+    #[cfg(feature = "safetensors")]
+    pub(crate) fn check_whole(&mut self) -> Result<(), FileError> {
+        let (mut unpacked, mut packed) = (0u64, 0u64);
+        for at in 0..self.archive.len() {
+            let member = self.archive.by_index_raw(at).map_err(|error| invalid(&error))?;
+            if member.compression() != CompressionMethod::Stored {
+                unpacked = unpacked.saturating_add(member.size());
+                packed = packed.saturating_add(member.compressed_size());
+            }
+        }
+        let most = allowed(packed);
+        if unpacked <= most {
+            return Ok(());
+        }
+        Err(FileError::format(format!(
+            "its tensors unpack to {unpacked} bytes, more than the limit of {most}: take them one by one with `NpzReader`, or store them uncompressed"
+        )))
     }
 
     /// The names of the tensors, sorted.
@@ -67,14 +120,12 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
     ///
     /// As for [`get`](NpzReader::get) and [`Entry::load`].
     pub fn load<T: Stored, S: Sorted>(&mut self, tensor: &str) -> Result<Named<T, S>, FileError> {
-        let mut member = self.member(tensor)?;
-        let head = npy::NpyReader::named(
-            tensor,
-            npy::head(&mut member.file).map_err(|error| member.failed(error))?,
-        )?;
-        let entry = head.get()?;
-        let order = entry.named::<S>()?;
-        Ok(entry.of_elements(member.elements(&head, &entry)?, &order))
+        self.located(tensor, |member| {
+            let head = member.head()?;
+            let entry = head.get()?;
+            let order = entry.named::<S>()?;
+            Ok(entry.of_elements(member.elements(&head, &entry)?, &order))
+        })
     }
 
     /// As [`load`](NpzReader::load), with a dim for each axis, in the order of the file's axes: see [`Entry::load_as`].
@@ -86,14 +137,12 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
     where
         L: AxisDims<CountOf<L>>,
     {
-        let mut member = self.member(tensor)?;
-        let head = npy::NpyReader::named(
-            tensor,
-            npy::head(&mut member.file).map_err(|error| member.failed(error))?,
-        )?;
-        let entry = head.get()?;
-        let order = entry.stated::<L>(&dims)?;
-        Ok(entry.of_elements(member.elements(&head, &entry)?, &order))
+        self.located(tensor, |member| {
+            let head = member.head()?;
+            let entry = head.get()?;
+            let order = entry.stated::<L>(&dims)?;
+            Ok(entry.of_elements(member.elements(&head, &entry)?, &order))
+        })
     }
 
     /// The tensor of that name, unpacked: for views of it, or where the sizes are to be looked at first. Else [`load`](NpzReader::load) takes
@@ -103,22 +152,39 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
     ///
     /// If there is none, or it is not valid, is longer or shorter than its header says, or has not the checksum that the archive says.
     pub fn get(&mut self, tensor: &str) -> Result<npy::NpyReader, FileError> {
-        let mut member = self.member(tensor)?;
-        let mut bytes = npy::head(&mut member.file).map_err(|error| member.failed(error))?;
-        let len = npy::NpyReader::named(tensor, &bytes)?.len()?;
-        bytes.extend_from(member.file.by_ref().take(len as u64)).map_err(|error| member.failed(error))?;
-        let unpacked = npy::NpyReader::named(tensor, bytes)?;
-        member.end()?;
-        Ok(unpacked)
+        let path = self.path.clone();
+        self.located(tensor, |member| {
+            let mut bytes = npy::head(&mut member.file).map_err(|error| member.failed(error))?;
+            let len = member.checked_len(&member.reader(&bytes)?)?;
+            bytes.extend_from(member.file.by_ref().take(len as u64)).map_err(|error| member.failed(error))?;
+            let unpacked = npy::NpyReader::named(tensor, bytes)?;
+            member.end()?;
+            Ok(unpacked.within(path))
+        })
     }
 
-    fn member(&mut self, tensor: &str) -> Result<Member<'_, B>, FileError> {
+    /// What `read` makes of a tensor. An error says in which tensor of which file.
+    fn located<X>(
+        &mut self,
+        tensor: &str,
+        read: impl FnOnce(&mut Member<'_, B>) -> Result<X, FileError>,
+    ) -> Result<X, FileError> {
+        let path = self.path.clone();
+        let located = |error: FileError| error.about(tensor).of(path.as_deref());
         let name = format!("{tensor}.npy");
         if self.archive.index_for_name(&name).is_none() {
-            return Err(FileError::Missing { tensor: tensor.into(), has: self.tensors() });
+            return Err(located(FileError::Missing {
+                tensor: tensor.into(),
+                has: self.tensors(),
+                path: None,
+            }));
         }
-        let file = self.archive.by_name(&name).map_err(|error| invalid(&error))?;
-        Ok(Member { name: tensor.into(), file })
+        let file = self.archive.by_name(&name).map_err(|error| located(invalid(&error).of_tensor(tensor)))?;
+        let most = match file.compression() {
+            CompressionMethod::Stored => None,
+            _ => Some(self.most.unwrap_or_else(|| allowed(file.compressed_size()))),
+        };
+        read(&mut Member { name: tensor.into(), file, most }).map_err(located)
     }
 }
 
@@ -126,22 +192,45 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
 struct Member<'r, B: AsRef<[u8]>> {
     name: String,
     file: ZipFile<'r, Cursor<B>>,
+    /// How many bytes it may unpack to, if it is compressed.
+    most: Option<u64>,
 }
 
 impl<B: AsRef<[u8]>> Member<'_, B> {
     fn failed(&self, error: std::io::Error) -> FileError {
-        FileError::Format { what: shortened(&format!("`{}`: {error}", self.name)) }
+        FileError::format(shortened(&format!("`{}`: {error}", self.name)))
+    }
+
+    /// The tensor whose file begins with these bytes.
+    fn reader<H: AsRef<[u8]>>(&self, head: H) -> Result<npy::NpyReader<H>, FileError> {
+        npy::NpyReader::named(&self.name, head).map_err(|error| error.of_tensor(&self.name))
+    }
+
+    /// The header.
+    fn head(&mut self) -> Result<npy::NpyReader, FileError> {
+        let head = npy::head(&mut self.file).map_err(|error| self.failed(error))?;
+        self.reader(head)
+    }
+
+    /// How many bytes the elements take, if these are not too many to be unpacked.
+    fn checked_len<H: AsRef<[u8]>>(&self, head: &npy::NpyReader<H>) -> Result<usize, FileError> {
+        let len = head.len()?;
+        match self.most {
+            Some(most) if len as u64 > most => Err(FileError::format(format!(
+                "`{}` unpacks to {len} bytes, more than the limit of {most}: `NpzReader::unpacking_up_to` sets another one",
+                self.name
+            ))),
+            _ => Ok(len),
+        }
     }
 
     /// The elements, of which there must be as many as the header says.
     fn elements<T: Stored>(&mut self, head: &npy::NpyReader, entry: &Entry<'_>) -> Result<Vec<T>, FileError> {
         entry.check_kind::<T>()?;
-        let count = head.len()? / size_of::<T>();
-        let elements = streamed(
-            |part| self.file.read_exact(part).map_err(|error| self.failed(error)),
-            count,
-            entry.foreign,
-        )?;
+        let count = self.checked_len(head)? / size_of::<T>();
+        let name = self.name.clone();
+        let part = |part: &mut [u8]| self.file.read_exact(part).map_err(|error| self.failed(error));
+        let elements = streamed(part, count, entry.foreign, &name)?;
         self.end()?;
         Ok(elements)
     }
@@ -150,9 +239,7 @@ impl<B: AsRef<[u8]>> Member<'_, B> {
     fn end(&mut self) -> Result<(), FileError> {
         match self.file.read(&mut [0]) {
             Ok(0) => Ok(()),
-            Ok(_) => {
-                Err(FileError::Format { what: format!("`{}` is longer than its header says", self.name) })
-            }
+            Ok(_) => Err(FileError::format(format!("`{}` is longer than its header says", self.name))),
             Err(error) => Err(self.failed(error)),
         }
     }

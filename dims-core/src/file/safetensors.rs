@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use safetensors::tensor::{Metadata, TensorView};
 use safetensors::{Dtype, SafeTensorError, SafeTensors, serialize};
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Where the names of a tensor's dims are in the metadata.
 fn names_of(tensor: &str) -> String {
@@ -63,7 +63,7 @@ fn kind(dtype: Dtype) -> Option<ElementKind> {
 }
 
 fn invalid(error: &SafeTensorError) -> FileError {
-    FileError::Format { what: shortened(&error.to_string()) }
+    FileError::format(shortened(&error.to_string()))
 }
 
 /// A file for reading: its bytes, and what its header says of them.
@@ -71,6 +71,8 @@ pub struct SafetensorsReader<B = AlignedBytes> {
     bytes: B,
     header: usize,
     metadata: Metadata,
+    /// The file, if it was opened by its path.
+    path: Option<PathBuf>,
 }
 
 impl SafetensorsReader {
@@ -80,7 +82,9 @@ impl SafetensorsReader {
     ///
     /// If the file cannot be read, or is not a valid one.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
-        Self::new(AlignedBytes::read(&path)?).map_err(|error| error.of(path.as_ref()))
+        let path = path.as_ref();
+        let reader = Self::new(AlignedBytes::read(path)?).map_err(|error| error.of(Some(path)))?;
+        Ok(SafetensorsReader { path: Some(path.into()), ..reader })
     }
 }
 
@@ -93,7 +97,12 @@ impl<B: AsRef<[u8]>> SafetensorsReader<B> {
     pub fn new(bytes: B) -> Result<Self, FileError> {
         let (header, metadata) =
             SafeTensors::read_metadata(bytes.as_ref()).map_err(|error| invalid(&error))?;
-        Ok(SafetensorsReader { bytes, header: size_of::<u64>() + header, metadata })
+        Ok(SafetensorsReader { bytes, header: size_of::<u64>() + header, metadata, path: None })
+    }
+
+    /// The file, if it was opened by its path.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
     }
 
     /// The names of the tensors, sorted.
@@ -123,22 +132,28 @@ impl<B: AsRef<[u8]>> SafetensorsReader<B> {
     ///
     /// If there is none, or the names of its dims are not right.
     pub fn get(&self, tensor: &str) -> Result<Entry<'_>, FileError> {
+        let path = self.path.as_deref();
         let Some(info) = self.metadata.info(tensor) else {
-            return Err(FileError::Missing { tensor: tensor.into(), has: self.tensors() });
+            let has = self.tensors();
+            return Err(FileError::Missing { tensor: tensor.into(), has, path: self.path.clone() });
         };
         let (start, end) = info.data_offsets;
         let bytes = self.bytes.as_ref().get(self.header + start..self.header + end);
-        let bytes = bytes
-            .ok_or_else(|| FileError::Format { what: format!("`{tensor}` lies outside of the file") })?;
+        let bytes =
+            bytes.ok_or_else(|| FileError::format(format!("`{tensor}` is outside of the file")).of(path))?;
         let names = self.metadata.metadata().as_ref().and_then(|all| all.get(&names_of(tensor)));
         Ok(Entry {
             tensor: tensor.into(),
+            path,
             kind: kind(info.dtype),
             called: info.dtype.to_string(),
             sizes: info.shape.clone(),
             reversed: false,
             foreign: cfg!(target_endian = "big"),
-            names: names.map(|text| read(text, &info.shape)).transpose()?,
+            names: names
+                .map(|text| read(text, &info.shape))
+                .transpose()
+                .map_err(|error| error.of_tensor(tensor).of(path))?,
             bytes,
         })
     }

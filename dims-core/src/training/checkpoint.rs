@@ -68,6 +68,7 @@ use crate::training::checkpoint::values::{StoredFloats, TensorReader, Which, Wri
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 /// A file to be written.
 #[derive(Default)]
@@ -192,6 +193,8 @@ impl Checkpoint {
 /// A file to be read.
 pub struct Saved<B = AlignedBytes> {
     file: File<B>,
+    /// The file, if it was opened by its path.
+    path: Option<PathBuf>,
     converting: bool,
 }
 
@@ -202,7 +205,9 @@ impl Saved {
     ///
     /// If it cannot be read, or is not a valid one.
     pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self, FileError> {
-        Self::new(AlignedBytes::read(&path)?).map_err(|error| error.of(path.as_ref()))
+        let path = path.as_ref();
+        let saved = Self::new(AlignedBytes::read(path)?).map_err(|error| error.of(Some(path)))?;
+        Ok(Saved { path: Some(path.into()), ..saved })
     }
 }
 
@@ -213,7 +218,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
     ///
     /// If it is not a valid one.
     pub fn new(bytes: B) -> Result<Self, FileError> {
-        Ok(Saved { file: File::new(bytes)?, converting: false })
+        Ok(Saved { file: File::new(bytes)?, path: None, converting: false })
     }
 
     /// Lets [`load`](Saved::load) read floats as floats of another type: each becomes the nearest one. Without this, other types of elements are an error.
@@ -234,7 +239,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
     /// All that does not fit, in one error, and the value stays as it is: tensors that are missing or left over, other types of elements, other dims, and other sizes than
     /// the value has.
     pub fn load<P: Parameters>(&self, name: &str, parameters: &mut P) -> Result<(), LoadError> {
-        *parameters = self.read(name, parameters, false)?;
+        *parameters = self.read(name, parameters, false).map_err(|error| self.located(error))?;
         Ok(())
     }
 
@@ -245,6 +250,20 @@ impl<B: AsRef<[u8]>> Saved<B> {
     /// As for [`load`](Saved::load); if there is no number of steps under that name; and if the state is that of an optimizer with other moments, such as Adam's for
     /// [`Lion`](crate::optim::Lion). ([`Adam`](crate::optim::Adam) and [`AdamW`](crate::optim::AdamW) have the same, so one can go on where the other stopped.)
     pub fn load_optimizer<P: Parameters, O: Optimizer<P>>(
+        &self,
+        name: &str,
+        optimizer: &mut O,
+        parameters: &P,
+    ) -> Result<(), LoadError> {
+        self.read_optimizer(name, optimizer, parameters).map_err(|error| self.located(error))
+    }
+
+    /// The error, which says in which file.
+    fn located(&self, error: LoadError) -> LoadError {
+        error.of(self.path.as_deref())
+    }
+
+    fn read_optimizer<P: Parameters, O: Optimizer<P>>(
         &self,
         name: &str,
         optimizer: &mut O,

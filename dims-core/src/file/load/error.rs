@@ -3,16 +3,24 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use std::path::{Path, PathBuf};
 
 /// Why a struct could not be loaded: everything that does not fit, one line for each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadError {
     faults: Vec<Fault>,
+    /// The file, if it was opened by its path.
+    path: Option<PathBuf>,
 }
 
 impl LoadError {
     pub(crate) fn new(faults: Vec<Fault>) -> Self {
-        LoadError { faults }
+        LoadError { faults, path: None }
+    }
+
+    /// The same about a file that was opened by its path.
+    pub(crate) fn of(self, path: Option<&Path>) -> Self {
+        LoadError { path: path.map(Path::to_path_buf), ..self }
     }
 
     /// All that does not fit: first what fields do not find, in their order, then what is left over, by name.
@@ -128,7 +136,10 @@ impl fmt::Display for Fault {
 
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the weights do not fit:")?;
+        match &self.path {
+            Some(path) => write!(f, "the weights in {} do not fit:", path.display())?,
+            None => f.write_str("the weights do not fit:")?,
+        }
         self.faults.iter().try_for_each(|fault| write!(f, "\n  {fault}"))
     }
 }

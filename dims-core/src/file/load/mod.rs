@@ -29,6 +29,7 @@ use crate::storage::{Evaluated, View};
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::marker::PhantomData;
 use smallvec::SmallVec;
+use std::path::Path;
 
 /// The tensors of a file, by name, and the sizes of dims that are known without it.
 ///
@@ -38,6 +39,8 @@ pub struct Weights<'a> {
     sizes: Vec<Known>,
     ignored: Vec<String>,
     converting: bool,
+    /// The file, if it was opened by its path.
+    path: Option<&'a Path>,
 }
 
 /// The size of a dim, and which array it is from.
@@ -60,6 +63,7 @@ impl<'a> Weights<'a> {
             sizes: Vec::new(),
             ignored: Vec::new(),
             converting: false,
+            path: file.path(),
         })
     }
 
@@ -113,7 +117,7 @@ impl<'a> Weights<'a> {
         }
         match value {
             Some(value) if faults.is_empty() => Ok(value),
-            _ => Err(LoadError::new(faults)),
+            _ => Err(LoadError::new(faults).of(self.path)),
         }
     }
 }
@@ -483,8 +487,11 @@ impl<'a, T: Stored, S: Dims> LoadTensor<'a> for Named<T, S, Rank0, View<'a, T, S
         order: &[usize],
         sizes: &[usize],
     ) -> Result<Self, FileError> {
-        let elements =
-            in_place(bytes, foreign).map_err(|why| FileError::NotInPlace { tensor: String::new(), why })?;
+        let elements = in_place(bytes, foreign).map_err(|why| FileError::NotInPlace {
+            tensor: String::new(),
+            why,
+            path: None,
+        })?;
         Ok(Named::from_expr(View::in_order(elements, order, sizes)))
     }
 }

@@ -19,6 +19,7 @@ impl Archive {
 
     pub(super) fn new<B: AsRef<[u8]>>(bytes: B) -> Result<Self, FileError> {
         let mut archive = npz::NpzReader::new(bytes)?;
+        archive.check_whole()?;
         let (mut tensors, mut notes) = (BTreeMap::new(), BTreeMap::new());
         for name in archive.tensors() {
             let array = archive.get(&name)?;
@@ -26,7 +27,7 @@ impl Archive {
                 Some(note) => {
                     let text = String::from_utf8(array.get()?.elements::<u8>()?);
                     let what = || format!("`{name}` is not UTF-8");
-                    notes.insert(note.to_string(), text.map_err(|_| FileError::Format { what: what() })?);
+                    notes.insert(note.to_string(), text.map_err(|_| FileError::format(what()))?);
                 }
                 None => drop(tensors.insert(name, array)),
             }
@@ -45,7 +46,7 @@ impl Archive {
     pub(super) fn get(&self, tensor: &str) -> Result<Entry<'_>, FileError> {
         match self.tensors.get(tensor) {
             Some(array) => array.get(),
-            None => Err(FileError::Missing { tensor: tensor.into(), has: self.tensors() }),
+            None => Err(FileError::Missing { tensor: tensor.into(), has: self.tensors(), path: None }),
         }
     }
 }
