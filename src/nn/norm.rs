@@ -227,7 +227,7 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
     ///
     /// # Panics
     ///
-    /// If a dim has another size in `x` than in the weight.
+    /// If a dim has another size in `x` than in the weight, or a channel has one value alone, whose variance is 0.
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn train<X, D: DimsOf<X, Z>, Z: LeavesChannels<C> + AllPlay<DataChannel>>(&self, x: &Named<T, X>, dims: D) -> (Named<T, X>, ChannelMoments<C, T>)
@@ -236,7 +236,7 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
     {
         let normal = x.batch_norm(dims, element(self.epsilon));
         let count = x.len() as f64 / normal.mean.len() as f64;
-        let unbiased = element::<T>(count / (count - 1.0).max(1.0));
+        let unbiased = element::<T>(count / (count - 1.0));
         let moments = ChannelMoments {
             mean: normal.mean.detach().same_set(),
             var: normal.var.detach().map_elements(|var: T| var * unbiased).same_set(),
@@ -248,10 +248,15 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
     ///
     /// # Panics
     ///
-    /// If a channel has another size in `batch`.
+    /// If a channel has another size in `batch`, or the momentum is not between 0 and 1.
     #[track_caller]
     pub fn remember(&mut self, batch: &ChannelMoments<C, T>) {
-        let part = element::<T>(self.momentum);
+        let momentum = self.momentum;
+        assert!(
+            (0.0..=1.0).contains(&momentum),
+            "`BatchNorm` with the momentum {momentum}: it is 0 or more, and 1 at most"
+        );
+        let part = element::<T>(momentum);
         let approach = |running: T, batch: T| running + (batch - running) * part;
         self.running_mean = self.running_mean.zip_elements(&batch.mean, approach);
         self.running_var = self.running_var.zip_elements(&batch.var, approach);

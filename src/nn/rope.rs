@@ -50,11 +50,15 @@ where
     ///
     /// # Panics
     ///
-    /// If the number of features is odd, or the angles do not fit into memory.
+    /// If the number of features is odd, if the base is not a number greater than 0, or if the angles do not fit into memory.
     #[track_caller]
     pub fn new(positions: Of<P>, features: Of<F>, base: f64) -> Self {
         let count = features.size();
         assert!(count.is_multiple_of(2), "{count} features cannot be paired");
+        assert!(
+            base > 0.0 && base.is_finite(),
+            "`Rope` with the base {base}: it is a finite number greater than 0"
+        );
         let half = count / 2;
         let angle = |(position, feature): (usize, usize)| {
             position as f64 * Float::powf(base, -((feature % half) as f64) / half as f64)

@@ -427,3 +427,48 @@ fn constructors_draw_from_a_seed() {
     assert_eq!(memory.names(), ["weight_ih", "weight_hh", "bias_ih", "bias_hh"]);
     assert_eq!(memory.count_elements(), 4 * 5 * (3 + 5 + 2));
 }
+
+/// The text of a panic.
+fn panic_of(f: impl FnOnce()) -> String {
+    let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).expect_err("a panic");
+    payload.downcast_ref::<String>().cloned().expect("a text")
+}
+
+#[test]
+fn settings_out_of_their_range_are_refused() {
+    let x = randn::<f64, _>((Batch.of(2), Channel.of(3), Row.of(1), Column.of(1)), 1);
+    let mut layer = BatchNorm::<(Channel,), f64>::new(Channel.of(3));
+    let one = randn::<f64, _>((Batch.of(1), Channel.of(3), Row.of(1), Column.of(1)), 1);
+    assert_eq!(
+        panic_of(|| drop(layer.train(&one, (Batch, Row, Column)))),
+        "`batch_norm` over `Batch`, `Row`, `Column` has one value for each channel, whose variance is 0: it needs more"
+    );
+    let (_, moments) = layer.train(&x, (Batch, Row, Column));
+    layer.momentum = 1.5;
+    assert_eq!(
+        panic_of(|| layer.remember(&moments)),
+        "`BatchNorm` with the momentum 1.5: it is 0 or more, and 1 at most"
+    );
+    layer.epsilon = -1.0;
+    let expected = "`batch_norm` with the epsilon -1.0: it is 0 or more";
+    assert_eq!(panic_of(|| drop(layer.train(&x, (Batch, Row, Column)))), expected);
+    let mut layer = LayerNorm::<(Channel,), f64>::new(Channel.of(3));
+    layer.epsilon = -0.5;
+    assert_eq!(panic_of(|| drop(layer.apply(&x))), "`layer_norm` with the epsilon -0.5: it is 0 or more");
+    let y = zeros::<f64, _>(Channel.of(3));
+    for (found, expected) in [
+        ((&y).try_huber_loss(&y, 0.0).err(), "`huber_loss` with the delta 0.0: it is greater than 0"),
+        ((&y).try_huber_loss(&y, f64::NAN).err(), "`huber_loss` with the delta NaN: it is greater than 0"),
+        ((&y).try_smooth_l1_loss(&y, -1.0).err(), "`smooth_l1_loss` with the beta -1.0: it is 0 or more"),
+        (
+            typed_dims::init::try_truncated_normal::<f64, _>(Channel.of(3), -1.0, 1).err(),
+            "`truncated_normal` with the deviation -1: it is a finite number, 0 or more",
+        ),
+    ] {
+        assert_eq!(found.expect("an error").to_string(), expected);
+    }
+    assert_eq!(
+        panic_of(|| drop(Rope::<Row, Column, f64>::new(Row.of(2), Column.of(2), -1.0))),
+        "`Rope` with the base -1: it is a finite number greater than 0"
+    );
+}

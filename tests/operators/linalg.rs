@@ -143,6 +143,8 @@ crate::operators! {
             (dot(&a, &b) / (dot(&a, &a).sqrt().max(1e-8) * dot(&b, &b).sqrt().max(1e-8))) as T
         }),
         along: [K], keep: [],
+        errors: [Array2::<f32>::zeros((2, 3)).at((I, K)).try_cosine_similarity(Array2::zeros((2, 3)).at((J, K)), K, -1.0)
+            => "`cosine_similarity` with the epsilon -1.0: it is 0 or more"],
         names: "cosine_similarity" "optax.cosine_similarity" "";
     /// Vectors of length 1: `x / max(norm, eps)`
     normalize [f32 f64 f16] (x: T [J I]) -> [I J],
@@ -152,5 +154,6 @@ crate::operators! {
             x.iter().map(|&x| (f64::from(x) / norm) as T).collect()
         }).reversed_axes(),
         along: [J], keep: [],
+        errors: [Array2::<f32>::zeros((2, 3)).at((J, I)).try_normalize(J, -1.0) => "`normalize` with the epsilon -1.0: it is 0 or more"],
         names: "nn.functional.normalize" "" "";
 }

@@ -254,6 +254,7 @@ crate::operators! {
             ((f64::from(x[[at[0], at[1], at[2]]]) - mean) / (var + 1e-3).sqrt()) as T
         }),
         along: [C H], keep: [],
+        errors: [image().at((C, H)).try_layer_norm(C, -1e-3) => "`layer_norm` with the epsilon -0.001: it is 0 or more"],
         names: "nn.functional.layer_norm" "nn.standardize" "";
     /// The same over the dims of an image
     instance_norm [f32 f64 f16] (x: T [H C W]) -> [C H W],
@@ -273,6 +274,7 @@ crate::operators! {
             (normal * f64::from(gain[[at[1]]]) + f64::from(bias[[at[2]]])) as T
         }),
         along: [C H], keep: [],
+        errors: [image().at((C, H)).try_layer_norm_affine(C, f32::NAN, 1.0, 0.0) => "`layer_norm` with the epsilon NaN: it is 0 or more"],
         names: "nn.functional.layer_norm(weight, bias)" "" "";
     /// `x / sqrt(mean of x^2 + eps)` over dims
     rms_norm [f32 f64 f16] (x: T [B C]) -> [C B],
@@ -282,6 +284,7 @@ crate::operators! {
             x.iter().map(|&x| (f64::from(x) / (mean + 1e-3).sqrt()) as T).collect()
         }).reversed_axes(),
         along: [C], keep: [],
+        errors: [image().at((C, H)).try_rms_norm(C, -1.0) => "`rms_norm` with the epsilon -1.0: it is 0 or more"],
         names: "nn.functional.rms_norm" "" "";
     /// `layer_norm` over groups of channels and over dims
     group_norm [f32 f64 f16] (x: T [B C H]) -> [B C H],
@@ -295,7 +298,10 @@ crate::operators! {
             ((f64::from(x[[at[0], at[1], at[2]]]) - mean) / (var + 1e-3).sqrt()) as T
         }),
         along: [C H], keep: [C],
-        errors: [image().at((C, H)).try_group_norm(C, 3, H, 1e-3) => "3 groups of dim `C` of size 4"],
+        errors: [
+            image().at((C, H)).try_group_norm(C, 3, H, 1e-3) => "3 groups of dim `C` of size 4",
+            image().at((C, H)).try_group_norm(C, 2, H, -1.0) => "`group_norm` with the epsilon -1.0: it is 0 or more",
+        ],
         names: "nn.functional.group_norm" "" "";
     /// `layer_norm` over the batch; also returns the mean and the variance
     batch_norm [f32 f64 f16] (x: T [B C H]) -> [B C H],
@@ -305,6 +311,12 @@ crate::operators! {
             ((f64::from(x[[at[0], at[1], at[2]]]) - mean) / (var + 1e-3).sqrt()) as T
         }),
         along: [B H], keep: [],
+        errors: [
+            Array3::<f64>::zeros((1, 4, 1)).at((B, C, H)).try_batch_norm((B, H), 1e-3)
+                => "`batch_norm` over `B`, `H` has one value for each channel, whose variance is 0: it needs more",
+            Array3::<f64>::zeros((2, 4, 1)).at((B, C, H)).try_batch_norm((B, H), -1.0)
+                => "`batch_norm` with the epsilon -1.0: it is 0 or more",
+        ],
         names: "nn.functional.batch_norm(training=True)" "nn.standardize" "";
     /// The mean and the variance of the batch
     batch_norm_moments [f32 f64] (x: T [B C H]) -> [C],

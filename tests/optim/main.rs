@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::f64::consts::TAU;
 use typed_dims::optim::{
     Accumulator, Adam, AdamW, Average, Lion, Optimizer, Schedule, Sgd, clip_by_global_norm, clip_by_value,
-    global_norm,
+    global_norm, try_clip_by_global_norm, try_clip_by_value,
 };
 use typed_dims::prelude::*;
 
@@ -121,6 +121,104 @@ fn each_moment_has_elements_of_its_own() {
     assert_eq!(part.view().order((Row, Column))[[2, 3]], 11.0);
     let unchanged = moment.layers[1].weight.view().order((Row, Column));
     assert!(unchanged.iter().all(|&a| a == 0.0));
+}
+
+/// The text of the error of a step, which changes nothing.
+fn step_refused<O: Optimizer<Matrix<f64>>>(mut optimizer: O) -> String {
+    let mut p = first::<f64>();
+    let error = optimizer.try_step(&mut p, &matrix(|_| 1.0)).expect_err("the settings are refused");
+    assert_eq!((elements(&p), optimizer.steps()), (elements(&first::<f64>()), 0));
+    assert!(optimizer.state().moments().is_empty());
+    error.to_string()
+}
+
+#[test]
+fn settings_out_of_their_range_are_refused() {
+    let rate = "the learning rate";
+    for (found, expected) in [
+        (step_refused(Sgd::new(-0.1)), format!("`Sgd` with {rate} -0.1: it is a finite number, 0 or more")),
+        (
+            step_refused(Adam::new(f64::NAN)),
+            format!("`Adam` with {rate} NaN: it is a finite number, 0 or more"),
+        ),
+        (
+            step_refused(AdamW::new(Schedule::cosine(f64::INFINITY, 9))),
+            format!("`AdamW` with {rate} inf: it is a finite number, 0 or more"),
+        ),
+        (
+            step_refused(Lion::new(Schedule::step(-1.0, 3, 0.5))),
+            format!("`Lion` with {rate} -1: it is a finite number, 0 or more"),
+        ),
+    ] {
+        assert_eq!(found, expected);
+    }
+    for (found, expected) in [
+        (
+            step_refused(Adam::new(0.1).betas(1.0, 0.9)),
+            "`Adam` with the first beta 1: it is 0 or more, and less than 1",
+        ),
+        (
+            step_refused(AdamW::new(0.1).betas(0.9, -0.1)),
+            "`AdamW` with the second beta -0.1: it is 0 or more, and less than 1",
+        ),
+        (
+            step_refused(Lion::new(0.1).betas(0.9, f64::NAN)),
+            "`Lion` with the second beta NaN: it is 0 or more, and less than 1",
+        ),
+        (
+            step_refused(Adam::new(0.1).epsilon(-1e-8)),
+            "`Adam` with the epsilon -0.00000001: it is a finite number, 0 or more",
+        ),
+        (
+            step_refused(AdamW::new(0.1).weight_decay(-0.5)),
+            "`AdamW` with the weight decay -0.5: it is a finite number, 0 or more",
+        ),
+        (
+            step_refused(Lion::new(0.1).weight_decay(f64::INFINITY)),
+            "`Lion` with the weight decay inf: it is a finite number, 0 or more",
+        ),
+        (
+            step_refused(Sgd::new(0.1).momentum(-0.9)),
+            "`Sgd` with the momentum -0.9: it is a finite number, 0 or more",
+        ),
+        (
+            step_refused(Sgd::new(0.1).weight_decay(-0.9)),
+            "`Sgd` with the weight decay -0.9: it is a finite number, 0 or more",
+        ),
+        (
+            step_refused(Sgd::new(0.1).nesterov()),
+            "`Sgd` with `nesterov` has no momentum: set `momentum` to more than 0",
+        ),
+    ] {
+        assert_eq!(found, expected);
+    }
+    // What is at the end of a range is fine.
+    let mut p = first::<f64>();
+    Adam::new(0.0).betas(0.0, 0.0).epsilon(0.0).step(&mut p, &matrix(|_| 1.0));
+    Sgd::new(0.0).momentum(1.0).nesterov().step(&mut p, &matrix(|_| 1.0));
+    assert_eq!(elements(&p), elements(&first::<f64>()));
+}
+
+#[test]
+fn limits_and_shares_out_of_their_range_are_refused() {
+    let mut gradient = matrix::<f32>(|at| at as f64);
+    let before = elements(&gradient);
+    let text = |result: Result<(), DimError>| result.unwrap_err().to_string();
+    assert_eq!(
+        text(try_clip_by_global_norm(&mut gradient, -1.0).map(|_| ())),
+        "`clip_by_global_norm` with the limit -1: it is 0 or more"
+    );
+    assert_eq!(
+        text(try_clip_by_value(&mut gradient, f64::NAN)),
+        "`clip_by_value` with the limit NaN: it is 0 or more"
+    );
+    assert_eq!(elements(&gradient), before);
+    for decay in [-0.1, 1.1, f64::NAN] {
+        let mut average = Average::new(decay);
+        let error = text(average.try_update(&gradient));
+        assert_eq!(error, format!("`Average` with the decay {decay}: it is 0 or more, and 1 at most"));
+        assert!(average.value().is_none());
+    }
 }
 
 /// A count that cannot grow stays.

@@ -148,18 +148,23 @@ by_both! {
 ///
 /// # Panics
 ///
-/// If a dim has two sizes, or the tensor does not fit into memory.
+/// Where [`try_truncated_normal`] returns an error.
 #[track_caller]
 pub fn truncated_normal<T: Real, D: SizedDims>(dims: D, deviation: f64, seed: u64) -> Named<T, D::Set> {
     unwrap(try_truncated_normal(dims, deviation, seed))
 }
 
-/// As [`truncated_normal`], but what sizes decide is an error.
+/// As [`truncated_normal`], but what sizes decide is an error; so is a deviation that is negative, infinite or NaN.
 pub fn try_truncated_normal<T: Real, D: SizedDims>(
     dims: D,
     deviation: f64,
     seed: u64,
 ) -> Result<Named<T, D::Set>, DimError> {
+    if !(deviation >= 0.0 && deviation.is_finite()) {
+        let what =
+            format!("`truncated_normal` with the deviation {deviation}: it is a finite number, 0 or more");
+        return Err(DimError::Shape { what });
+    }
     drawn(dims, |at| {
         // Each try has a seed of its own.
         let mut tries =

@@ -8,6 +8,7 @@ use crate::expr::record;
 use crate::expr::remap::{Along, Changes, term};
 use crate::expr::{Binary, Expr, Iota, Remap, Scalar, Select, Unary};
 use crate::named::{Named, position};
+use crate::nn::norm::check_eps;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::reduce::{Empty, Reduced, TensorOf, run, sum};
@@ -453,7 +454,7 @@ pub trait LinearAlgebra: Computable {
         unwrap(self.try_cosine_similarity(other, dims, eps))
     }
 
-    /// As [`cosine_similarity`](LinearAlgebra::cosine_similarity), but what sizes decide is an error.
+    /// As [`cosine_similarity`](LinearAlgebra::cosine_similarity), but what sizes decide is an error; so is a negative `eps`.
     fn try_cosine_similarity<
         B: Operable<Self::Elem>,
         D: DimsOfBoth<Self::Dims, B::Dims, U, X>,
@@ -468,6 +469,7 @@ pub trait LinearAlgebra: Computable {
     where
         Self: AsTensor<Elem: Real, Dims: Union<B::Dims, Out = U>>,
     {
+        check_eps("cosine_similarity", eps)?;
         let own = self.borrowed();
         let other = other.into_named().expr;
         if record::is_active() {
@@ -501,7 +503,7 @@ pub trait LinearAlgebra: Computable {
         unwrap(self.try_normalize(dims, eps))
     }
 
-    /// As [`normalize`](LinearAlgebra::normalize), but what sizes decide is an error.
+    /// As [`normalize`](LinearAlgebra::normalize), but what sizes decide is an error; so is a negative `eps`.
     fn try_normalize<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dims: D,
@@ -510,6 +512,7 @@ pub trait LinearAlgebra: Computable {
     where
         Self: Evaluable<Elem: Real>,
     {
+        check_eps("normalize", eps)?;
         along_lines::<NamedOf<Self>, D, _>(checked(self, &dims)?, UnitLength(eps))
     }
 }

@@ -136,7 +136,12 @@ pub trait Losses: Computable {
 
     /// `(x - y)^2 / 2` where `|x - y| <= delta`, else `delta * (|x - y| - delta / 2)`: P. J. Huber, 1964, "Robust estimation of a location
     /// parameter".
+    ///
+    /// # Panics
+    ///
+    /// If `delta` is not greater than 0.
     #[inline(always)]
+    #[track_caller]
     fn huber_loss<Y: Targets<Self::Elem, Self::Dims>>(
         self,
         target: Y,
@@ -145,11 +150,33 @@ pub trait Losses: Computable {
     where
         Self::Elem: Real,
     {
-        elementwise(ops::Huber(delta), self, target)
+        unwrap(self.try_huber_loss(target, delta))
+    }
+
+    /// As [`huber_loss`](Losses::huber_loss), but a `delta` that is not greater than 0 is an error.
+    #[inline(always)]
+    fn try_huber_loss<Y: Targets<Self::Elem, Self::Dims>>(
+        self,
+        target: Y,
+        delta: Self::Elem,
+    ) -> Result<Loss<ops::Huber<Self::Elem>, Self, Y>, DimError>
+    where
+        Self::Elem: Real,
+    {
+        if delta > Self::Elem::ZERO {
+            Ok(elementwise(ops::Huber(delta), self, target))
+        } else {
+            Err(unfit("huber_loss", "delta", delta, "it is greater than 0"))
+        }
     }
 
     /// [`huber_loss`](Losses::huber_loss) divided by `beta`; the absolute error where `beta` is 0. R. Girshick, 2015, "Fast R-CNN".
+    ///
+    /// # Panics
+    ///
+    /// If `beta` is negative or NaN.
     #[inline(always)]
+    #[track_caller]
     fn smooth_l1_loss<Y: Targets<Self::Elem, Self::Dims>>(
         self,
         target: Y,
@@ -158,7 +185,24 @@ pub trait Losses: Computable {
     where
         Self::Elem: Real,
     {
-        elementwise(ops::SmoothL1(beta), self, target)
+        unwrap(self.try_smooth_l1_loss(target, beta))
+    }
+
+    /// As [`smooth_l1_loss`](Losses::smooth_l1_loss), but a `beta` that is negative or NaN is an error.
+    #[inline(always)]
+    fn try_smooth_l1_loss<Y: Targets<Self::Elem, Self::Dims>>(
+        self,
+        target: Y,
+        beta: Self::Elem,
+    ) -> Result<Loss<ops::SmoothL1<Self::Elem>, Self, Y>, DimError>
+    where
+        Self::Elem: Real,
+    {
+        if beta >= Self::Elem::ZERO {
+            Ok(elementwise(ops::SmoothL1(beta), self, target))
+        } else {
+            Err(unfit("smooth_l1_loss", "beta", beta, "it is 0 or more"))
+        }
     }
 
     /// `-ln(softmax(x)[target])` for unnormalised `x` along the dim `classes`: `ln(sum over c of e^x[c]) - x[target]`.
@@ -226,3 +270,9 @@ pub trait Losses: Computable {
 }
 
 impl<A: Computable> Losses for A {}
+
+/// The error of a setting that is out of its range.
+#[cold]
+fn unfit<T: Real>(loss: &str, setting: &str, value: T, range: &str) -> DimError {
+    DimError::Shape { what: format!("`{loss}` with the {setting} {value:?}: {range}") }
+}

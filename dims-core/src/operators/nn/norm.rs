@@ -113,7 +113,7 @@ pub trait Normalization: AsTensor {
         unwrap(self.try_layer_norm(dims, eps))
     }
 
-    /// As [`layer_norm`](Normalization::layer_norm), but what sizes decide is an error.
+    /// As [`layer_norm`](Normalization::layer_norm), but what sizes decide is an error; so is a negative `eps`.
     fn try_layer_norm<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dims: D,
@@ -122,6 +122,7 @@ pub trait Normalization: AsTensor {
     where
         Self: Evaluable<Elem: Real>,
     {
+        check_eps("layer_norm", eps)?;
         along_lines::<NamedOf<Self>, D, _>(checked(self, &dims)?, Standardize(eps))
     }
 
@@ -163,7 +164,7 @@ pub trait Normalization: AsTensor {
         unwrap(self.try_layer_norm_affine(dims, eps, gain, bias))
     }
 
-    /// As [`layer_norm_affine`](Normalization::layer_norm_affine), but what sizes decide is an error.
+    /// As [`layer_norm_affine`](Normalization::layer_norm_affine), but what sizes decide is an error; so is a negative `eps`.
     #[allow(clippy::multiple_bound_locations)] // rustc quotes the line of the first ones
     fn try_layer_norm_affine<D, X, G: Learned<Self::Elem, Self::Dims>, B: Learned<Self::Elem, Self::Dims>>(
         self,
@@ -196,7 +197,7 @@ pub trait Normalization: AsTensor {
         unwrap(self.try_rms_norm(dims, eps))
     }
 
-    /// As [`rms_norm`](Normalization::rms_norm), but what sizes decide is an error.
+    /// As [`rms_norm`](Normalization::rms_norm), but what sizes decide is an error; so is a negative `eps`.
     fn try_rms_norm<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dims: D,
@@ -205,6 +206,7 @@ pub trait Normalization: AsTensor {
     where
         Self: Evaluable<Elem: Real>,
     {
+        check_eps("rms_norm", eps)?;
         along_lines::<NamedOf<Self>, D, _>(checked(self, &dims)?, RootMeanSquare(eps))
     }
 
@@ -225,7 +227,7 @@ pub trait Normalization: AsTensor {
         unwrap(self.try_group_norm(channels, groups, dims, eps))
     }
 
-    /// As [`group_norm`](Normalization::group_norm), but what sizes decide is an error; so are groups that do not divide the channels.
+    /// As [`group_norm`](Normalization::group_norm), but what sizes decide is an error; so are a negative `eps`, and groups that do not divide the channels.
     fn try_group_norm<C, D, X, Y>(
         self,
         channels: C,
@@ -240,6 +242,7 @@ pub trait Normalization: AsTensor {
         X: Dims,
         Y: Dims,
     {
+        check_eps("group_norm", eps)?;
         // The channels come first along a line, so that equal parts of it are groups.
         let lines = Lines::recorded::<Self, JoinedKeys<C, D>>(self)?;
         lines.shape.check_given(&channels.info())?;
@@ -271,7 +274,7 @@ pub trait Normalization: AsTensor {
         unwrap(self.try_batch_norm(dims, eps))
     }
 
-    /// As [`batch_norm`](Normalization::batch_norm), but what sizes decide is an error.
+    /// As [`batch_norm`](Normalization::batch_norm), but what sizes decide is an error; so are a negative `eps`, and one value for each channel.
     fn try_batch_norm<D: DimsOf<Self::Dims, X>, X: AllPlay<DataChannel>>(
         self,
         dims: D,
@@ -280,9 +283,18 @@ pub trait Normalization: AsTensor {
     where
         Self: Evaluable<Elem: Real>,
     {
+        check_eps("batch_norm", eps)?;
         let lines = Lines::recorded::<Self, D>(self)?;
         lines.shape.check_all_given(&dims)?;
         let len = lines.len();
+        if len == 1 {
+            let names: Vec<_> = D::KEYS.as_slice().iter().map(|key| key.name).collect();
+            let what = format!(
+                "`batch_norm` over `{}` has one value for each channel, whose variance is 0: it needs more",
+                names.join("`, `")
+            );
+            return Err(DimError::Shape { what });
+        }
         let found = lines.map::<(Self::Elem, Self::Elem)>("moments", 1, |line, out| {
             let (mean, var) = moments(line);
             out[0] = (Real::narrow(mean), Real::narrow(var));
@@ -296,7 +308,8 @@ pub trait Normalization: AsTensor {
         Ok(Normalized { output, mean, var })
     }
 
-    /// `(x - mean) / sqrt(var + eps)`, with a mean and a variance that are given: batch normalisation in inference. Lazy.
+    /// `(x - mean) / sqrt(var + eps)`, with a mean and a variance that are given: batch normalisation in inference. Lazy. Where
+    /// `var + eps` is negative, the result is NaN.
     fn batch_norm_with<M, V>(self, mean: M, var: V, eps: Self::Elem) -> NormalizedBy<Self, M, V>
     where
         Self: Evaluable<Elem: Real>,
@@ -331,6 +344,7 @@ where
     A::Dims: Union<G::Dims, Out: Union<B::Dims>>,
 {
     type All<A, G, B> = <ScaledAndShifted<A, G, B> as AsTensor>::Dims;
+    check_eps("layer_norm", eps)?;
     let tensor = checked(tensor, &dims)?;
     let (gain, bias) = (gain.into_expr(), bias.into_expr());
     let mut shape = Shape::new::<All<A, G, B>, Rank0>();
@@ -355,4 +369,12 @@ where
     let scaled = Binary { op: ops::Mul, a: normal, b: gain };
     let expr = Binary { op: ops::Add, a: scaled, b: bias };
     Ok(Named::from_expr(laid_out::<All<A, G, B>, Rank0, _>(expr, &shape)?))
+}
+
+/// What is added to a variance is no negative number.
+pub(crate) fn check_eps<T: Real>(operation: &str, eps: T) -> Result<(), DimError> {
+    if eps >= T::zero() {
+        return Ok(());
+    }
+    Err(DimError::Shape { what: format!("`{operation}` with the epsilon {eps:?}: it is 0 or more") })
 }

@@ -1,5 +1,6 @@
 //! Adam and AdamW.
 
+use super::settings::{at_least_0, below_1};
 use super::update::{compiled, number, update};
 use super::{Optimizer, Schedule, State, with_state};
 use crate::error::DimError;
@@ -23,6 +24,7 @@ impl MomentSettings {
 
     fn step<P: Parameters>(
         &self,
+        kind: &str,
         state: &mut State<P>,
         rate: f64,
         decoupled: bool,
@@ -30,6 +32,11 @@ impl MomentSettings {
         gradient: &P,
     ) -> Result<(), DimError> {
         let MomentSettings { betas: (beta1, beta2), epsilon, weight_decay } = *self;
+        at_least_0(kind, "learning rate", rate)?;
+        below_1(kind, "first beta", beta1)?;
+        below_1(kind, "second beta", beta2)?;
+        at_least_0(kind, "epsilon", epsilon)?;
+        at_least_0(kind, "weight decay", weight_decay)?;
         // (One pass unless parameters were frozen for a time: the correction depends on the steps that a parameter has taken.)
         for missed in state.groups() {
             let steps = state.steps.saturating_sub(missed).saturating_add(1);
@@ -62,13 +69,13 @@ macro_rules! adam {
         }
 
         impl<P: Parameters> $name<P> {
-            /// Which shares of the means of `g` and of `g^2` stay at each step; 0.9 and 0.999 unless they are set.
+            /// Which shares of the means of `g` and of `g^2` stay at each step; 0.9 and 0.999 unless they are set. Each is 0 or more, and less than 1.
             #[must_use]
             pub fn betas(self, beta1: f64, beta2: f64) -> Self {
                 $name { moments: MomentSettings { betas: (beta1, beta2), ..self.moments }, ..self }
             }
 
-            /// The number added to the denominator; 1e-8 unless it is set.
+            /// The number added to the denominator, 0 or more; 1e-8 unless it is set.
             #[must_use]
             pub fn epsilon(self, epsilon: f64) -> Self {
                 $name { moments: MomentSettings { epsilon, ..self.moments }, ..self }
@@ -84,7 +91,7 @@ macro_rules! adam {
         impl<P: Parameters> Optimizer<P> for $name<P> {
             fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError> {
                 let rate = self.rate();
-                self.moments.step(&mut self.state, rate, $decoupled, parameters, gradient)
+                self.moments.step(stringify!($name), &mut self.state, rate, $decoupled, parameters, gradient)
             }
 
             with_state!(stringify!($name), |_| &["mean", "square"]);
@@ -98,7 +105,7 @@ adam! {
     ///
     /// (D. P. Kingma, J. Ba, 2015, "Adam: A method for stochastic optimization".)
     Adam, false,
-    /// The share of each parameter that is added to its gradient; 0 unless it is set.
+    /// The share of each parameter that is added to its gradient, 0 or more; 0 unless it is set.
 }
 
 adam! {
@@ -106,7 +113,7 @@ adam! {
     ///
     /// (I. Loshchilov, F. Hutter, 2019, "Decoupled weight decay regularization".)
     AdamW, true,
-    /// How much of each parameter goes at each step, times the learning rate; 0.01 unless it is set.
+    /// How much of each parameter goes at each step, times the learning rate: 0 or more, and 0.01 unless it is set.
 }
 
 // (Not in the macro, and in one line: rustc quotes the line if `P` is no parameter.)

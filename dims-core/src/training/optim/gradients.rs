@@ -1,5 +1,6 @@
 //! Gradients that are limited and summed, and averages of parameters.
 
+use super::settings::{limit, up_to_1};
 use super::update::{Copied, Unchanged, compiled, lying_otherwise, number, update};
 use crate::error::{DimError, unwrap};
 use crate::grad::Parameters;
@@ -30,7 +31,7 @@ pub fn try_global_norm<P: Parameters>(of: &P) -> Result<f64, DimError> {
 
 /// Multiplies the gradient by `most / norm` if its [`global_norm`] is larger than `most`, and returns the norm that it had.
 ///
-/// A norm that is infinite or not-a-number makes all elements not-a-number or 0: look at the result before the step.
+/// A norm that is infinite or NaN makes all elements NaN or 0: look at the result before the step.
 ///
 /// ```
 /// use typed_dims::optim::clip_by_global_norm;
@@ -44,16 +45,17 @@ pub fn try_global_norm<P: Parameters>(of: &P) -> Result<f64, DimError> {
 ///
 /// # Panics
 ///
-/// As for [`global_norm`].
+/// As for [`global_norm`], and if `most` is negative or NaN.
 #[track_caller]
 pub fn clip_by_global_norm<P: Parameters>(gradient: &mut P, most: f64) -> f64 {
     unwrap(try_clip_by_global_norm(gradient, most))
 }
 
-/// As [`clip_by_global_norm`], but returns an error where that panics.
+/// As [`clip_by_global_norm`], but returns an error where that panics; nothing is changed then.
 pub fn try_clip_by_global_norm<P: Parameters>(gradient: &mut P, most: f64) -> Result<f64, DimError> {
+    limit("clip_by_global_norm", most)?;
     let norm = try_global_norm(gradient)?;
-    // (So that not-a-number is not taken for a small norm.)
+    // (So that NaN is not taken for a small norm.)
     let is_within = norm <= most;
     if !is_within {
         update(&Scale(most / norm), [gradient], [], &Unchanged::default())?;
@@ -61,11 +63,11 @@ pub fn try_clip_by_global_norm<P: Parameters>(gradient: &mut P, most: f64) -> Re
     Ok(norm)
 }
 
-/// Limits each element of the gradient to `-most ..= most`. Not-a-number stays.
+/// Limits each element of the gradient to `-most ..= most`. NaN stays.
 ///
 /// # Panics
 ///
-/// As for [`global_norm`].
+/// As for [`global_norm`], and if `most` is negative or NaN.
 #[track_caller]
 pub fn clip_by_value<P: Parameters>(gradient: &mut P, most: f64) {
     unwrap(try_clip_by_value(gradient, most));
@@ -73,6 +75,7 @@ pub fn clip_by_value<P: Parameters>(gradient: &mut P, most: f64) {
 
 /// As [`clip_by_value`], but returns an error where that panics.
 pub fn try_clip_by_value<P: Parameters>(gradient: &mut P, most: f64) -> Result<(), DimError> {
+    limit("clip_by_value", most)?;
     update(&Limit(most), [gradient], [], &Unchanged::default())
 }
 
@@ -168,7 +171,7 @@ pub struct Average<P> {
 }
 
 impl<P: Parameters> Average<P> {
-    /// An average that keeps the share `decay` at each update.
+    /// An average that keeps the share `decay`, from 0 to 1, at each update.
     pub fn new(decay: f64) -> Self {
         Average { decay, value: None }
     }
@@ -177,14 +180,15 @@ impl<P: Parameters> Average<P> {
     ///
     /// # Panics
     ///
-    /// If they differ from those before in the length of a `Vec`, in whether an `Option` is `None`, or in the size of a dim.
+    /// If they differ from those before in the length of a `Vec`, in whether an `Option` is `None`, or in the size of a dim; or if the decay is not between 0 and 1.
     #[track_caller]
     pub fn update(&mut self, parameters: &P) {
         unwrap(self.try_update(parameters));
     }
 
-    /// As [`update`](Average::update), but what differs is an error; then the average is as before.
+    /// As [`update`](Average::update), but returns an error where that panics; then the average is as before.
     pub fn try_update(&mut self, parameters: &P) -> Result<(), DimError> {
+        up_to_1("Average", "decay", self.decay)?;
         match &mut self.value {
             Some(value) => update(&Blend(self.decay), [value], [parameters], &Unchanged::default()),
             None => {

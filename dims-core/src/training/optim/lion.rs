@@ -1,5 +1,6 @@
 //! Lion.
 
+use super::settings::{at_least_0, below_1};
 use super::update::{compiled, number, update};
 use super::{Optimizer, Schedule, State, with_state};
 use crate::error::DimError;
@@ -26,13 +27,13 @@ impl<P> Lion<P> {
         Lion { state: State::new(rate.into()), betas: (0.9, 0.99), weight_decay: 0.001 }
     }
 
-    /// Which shares of the mean of `g` stay, for the step and for the next mean; 0.9 and 0.99 unless they are set.
+    /// Which shares of the mean of `g` stay, for the step and for the next mean; 0.9 and 0.99 unless they are set. Each is 0 or more, and less than 1.
     #[must_use]
     pub fn betas(self, beta1: f64, beta2: f64) -> Self {
         Lion { betas: (beta1, beta2), ..self }
     }
 
-    /// How much of each parameter goes at each step, times the learning rate; 0.001 unless it is set.
+    /// How much of each parameter goes at each step, times the learning rate: 0 or more, and 0.001 unless it is set.
     #[must_use]
     pub fn weight_decay(self, weight_decay: f64) -> Self {
         Lion { weight_decay, ..self }
@@ -42,7 +43,12 @@ impl<P> Lion<P> {
 impl<P: Parameters> Optimizer<P> for Lion<P> {
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError> {
         let Lion { betas, weight_decay, .. } = *self;
-        let formula = Signs { rate: self.rate(), betas, weight_decay };
+        let rate = self.rate();
+        at_least_0("Lion", "learning rate", rate)?;
+        below_1("Lion", "first beta", betas.0)?;
+        below_1("Lion", "second beta", betas.1)?;
+        at_least_0("Lion", "weight decay", weight_decay)?;
+        let formula = Signs { rate, betas, weight_decay };
         let unchanged = self.state.unchanged(None);
         let [mean] = self.state.moments_for(parameters)?;
         update(&formula, [parameters, mean], [gradient], &unchanged)?;

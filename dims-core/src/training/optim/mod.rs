@@ -44,6 +44,7 @@ mod adam;
 mod gradients;
 mod lion;
 mod schedule;
+mod settings;
 mod sgd;
 mod state;
 mod update;
@@ -73,12 +74,13 @@ pub trait Optimizer<P: Parameters> {
         unwrap(self.try_step(parameters, gradient));
     }
 
-    /// As [`step`](Optimizer::step), but what sizes decide is an error.
+    /// As [`step`](Optimizer::step), but what settings and sizes decide is an error.
     ///
     /// # Errors
     ///
-    /// If the parameters, the gradient and the state differ in the length of a `Vec`, in whether an `Option` is `None`, or in the size of a dim; if no parameter has
-    /// the name of one that is frozen; or if the state does not fit into memory. Nothing is changed then.
+    /// If a setting of the optimizer is out of its range, the learning rate of this step among them; if the parameters, the gradient and the state differ in the length
+    /// of a `Vec`, in whether an `Option` is `None`, or in the size of a dim; if no parameter has the name of one that is frozen; or if the state does not fit into
+    /// memory. Nothing is changed then.
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError>;
 
     /// The state: moments, and the number of steps.

@@ -5,6 +5,8 @@ use num_traits::Float;
 
 /// The learning rate of each step. A number is one: the same rate at all steps.
 ///
+/// An optimizer refuses a step whose rate is negative, infinite or NaN.
+///
 /// ```
 /// use typed_dims::optim::Schedule;
 ///

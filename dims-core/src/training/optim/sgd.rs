@@ -1,5 +1,6 @@
 //! Stochastic gradient descent.
 
+use super::settings::{at_least_0, error};
 use super::update::{compiled, number, update};
 use super::{Optimizer, Schedule, State, with_state};
 use crate::error::DimError;
@@ -37,19 +38,19 @@ impl<P> Sgd<P> {
         Sgd { state: State::new(rate.into()), momentum: 0.0, nesterov: false, weight_decay: 0.0 }
     }
 
-    /// Which share of the velocity stays at each step; 0 unless it is set.
+    /// Which share of the velocity stays at each step: 0 or more, and 0 unless it is set.
     #[must_use]
     pub fn momentum(self, momentum: f64) -> Self {
         Sgd { momentum, ..self }
     }
 
-    /// Looks ahead along the velocity, after Nesterov.
+    /// Looks ahead along the velocity, after Nesterov. A step without [`momentum`](Sgd::momentum) is an error then.
     #[must_use]
     pub fn nesterov(self) -> Self {
         Sgd { nesterov: true, ..self }
     }
 
-    /// The share of each parameter that is added to its gradient; 0 unless it is set.
+    /// The share of each parameter that is added to its gradient: 0 or more, and 0 unless it is set.
     #[must_use]
     pub fn weight_decay(self, weight_decay: f64) -> Self {
         Sgd { weight_decay, ..self }
@@ -59,7 +60,14 @@ impl<P> Sgd<P> {
 impl<P: Parameters> Optimizer<P> for Sgd<P> {
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError> {
         let Sgd { momentum, nesterov, weight_decay, .. } = *self;
-        let formula = Descent { rate: self.rate(), momentum, nesterov, weight_decay };
+        let rate = self.rate();
+        at_least_0("Sgd", "learning rate", rate)?;
+        at_least_0("Sgd", "momentum", momentum)?;
+        at_least_0("Sgd", "weight decay", weight_decay)?;
+        if nesterov && momentum == 0.0 {
+            return Err(error("`Sgd` with `nesterov` has no momentum: set `momentum` to more than 0".into()));
+        }
+        let formula = Descent { rate, momentum, nesterov, weight_decay };
         let unchanged = self.state.unchanged(None);
         if momentum == 0.0 {
             update(&formula, [parameters], [gradient], &unchanged)?;
