@@ -25,6 +25,18 @@ fn a_heat_map_in_the_terminal_is_darker_where_elements_are_greater() {
     assert_eq!(text, "3 b down, 2 a right, 0 to 1\n??  \n██  \n██▒▒");
 }
 
+/// The digits are those of the elements' type, not those of the nearest `f64`.
+#[test]
+fn numbers_have_the_digits_of_their_type() {
+    dims!(a, b);
+    let single = ndarray::array![[0.1f32, -0.7]];
+    assert!(single.at((a, b)).heat_map(a, b).starts_with("1 a down, 2 b right, -0.7 to 0.1\n"));
+    let svg = single.at((a, b)).to_svg(a, b);
+    assert!(svg.contains("b 0: 0.1<") && svg.contains("b 1: -0.7<"), "{svg}");
+    let double = ndarray::array![[0.1f64, 1.0 / 3.0]];
+    assert!(double.at((a, b)).heat_map(a, b).starts_with("1 a down, 2 b right, 0.1 to 0.3333333333333333\n"));
+}
+
 #[test]
 fn odd_tensors_have_a_heat_map() {
     dims!(i = 0, j = 3, k = 1, l = 130);

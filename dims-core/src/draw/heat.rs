@@ -8,8 +8,9 @@ use crate::error::{DimError, unwrap};
 use crate::rank::Rank0;
 use crate::set::{Dims, DimsOf};
 use crate::tensor::{Computable, reference};
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::any::TypeId;
 use kernels::scalar::CastTo;
 use num_traits::Float;
 
@@ -98,7 +99,8 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
             for j in 0..map.shown(1) {
                 let value = map.at(i, j);
                 let [row, column] = [i * map.step[0], j * map.step[1]];
-                let title = format!("{} {row}, {} {column}: {value}", map.names[0], map.names[1]);
+                let digits = map.digits(value);
+                let title = format!("{} {row}, {} {column}: {digits}", map.names[0], map.names[1]);
                 let place = [left + CELL * j, top + CELL * i, CELL, CELL];
                 svg.rect("cell", place, &colour(map.level(value)), &title);
             }
@@ -139,6 +141,8 @@ struct HeatMap {
     elements: Vec<f64>,
     least: f64,
     greatest: f64,
+    /// Whether the elements are floats of no more digits than `f32` has.
+    is_single: bool,
 }
 
 impl HeatMap {
@@ -156,7 +160,8 @@ impl HeatMap {
         let sizes = [sizes[0], sizes[1]];
         let keys = <D as DimList>::KEYS.as_slice();
         let step = sizes.map(|size| size.div_ceil(most).max(1));
-        Ok(HeatMap { names: [keys[0].name, keys[1].name], sizes, step, elements, least, greatest })
+        let names = [keys[0].name, keys[1].name];
+        Ok(HeatMap { names, sizes, step, elements, least, greatest, is_single: is_single::<A::Elem>() })
     }
 
     fn shown(&self, axis: usize) -> usize {
@@ -180,6 +185,11 @@ impl HeatMap {
         }
     }
 
+    /// An element with the fewest digits that tell it apart from all others of its type.
+    fn digits(&self, value: f64) -> String {
+        if self.is_single { (value as f32).to_string() } else { value.to_string() }
+    }
+
     fn title(&self) -> String {
         let axis = |axis: usize, way: &str| {
             let every = match self.step[axis] {
@@ -189,11 +199,20 @@ impl HeatMap {
             format!("{} {} {way}{every}", self.sizes[axis], self.names[axis])
         };
         let scale = match self.least <= self.greatest {
-            true => format!("{} to {}", self.least, self.greatest),
+            true => format!("{} to {}", self.digits(self.least), self.digits(self.greatest)),
             false => "no finite elements".into(),
         };
         format!("{}, {}, {scale}", axis(0, "down"), axis(1, "right"))
     }
+}
+
+fn is_single<T: 'static>() -> bool {
+    let id = TypeId::of::<T>();
+    #[cfg(feature = "half")]
+    if id == TypeId::of::<half::f16>() || id == TypeId::of::<half::bf16>() {
+        return true;
+    }
+    id == TypeId::of::<f32>()
 }
 
 /// From nearly white over blue to nearly black; each step as far from the last as it looks.
