@@ -5,7 +5,7 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 use std::fmt;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use typed_dims::prelude::*;
 
@@ -23,6 +23,9 @@ pub type Images = Tensor<f32, (Example, Pixel)>;
 /// The digit of each image: an index along [`Class`].
 pub type Labels = Tensor<isize, (Example,)>;
 
+/// The most that a file may unpack to: some 400,000 images. (A small file of zeros could unpack to more than there is memory for.)
+const MOST: u64 = 64 << 20;
+
 /// The greatest value of a pixel in a file.
 const BLACK: u8 = 16;
 
@@ -34,13 +37,13 @@ pub struct Digits {
 }
 
 impl Digits {
-    /// Reads a gzipped file of comma-separated lines: for each image its pixels, 0 to 16, and its class, 0 to 9.
+    /// Reads a gzipped file of comma-separated lines: for each image its pixels, 0 to 16, and its class, 0 to 9. A file that unpacks to more than 64 MiB is an error.
     pub fn read(path: &Path) -> Result<Self, BadFile> {
         let bad = |line, what: String| BadFile { path: path.into(), line, what };
         let file = File::open(path).map_err(|error| bad(None, error.to_string()))?;
         let mut lines = csv::ReaderBuilder::new();
         lines.has_headers(false).flexible(true).quoting(false);
-        let mut reader = lines.from_reader(MultiGzDecoder::new(file));
+        let mut reader = lines.from_reader(Limited { reader: MultiGzDecoder::new(file), left: MOST });
 
         let (mut pixels, mut classes) = (Vec::new(), Vec::new());
         let mut line = 0;
@@ -97,6 +100,23 @@ impl Digits {
         rows.shuffle(rng);
         let second = rows.split_off(self.len() / 2);
         (rows, second)
+    }
+}
+
+/// What a reader yields, up to so many bytes; an error where there are more.
+struct Limited<R> {
+    reader: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Limited<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.reader.read(buffer)?;
+        match self.left.checked_sub(read as u64) {
+            Some(left) => self.left = left,
+            None => return Err(io::Error::other(format!("it unpacks to more than {} MiB", MOST >> 20))),
+        }
+        Ok(read)
     }
 }
 

@@ -71,6 +71,25 @@ fn a_file_that_ends_too_early_is_refused() {
     assert_eq!(what, "not a whole gzip file: it ends too early");
 }
 
+/// Files of some kilobytes that unpack to more than fits.
+#[test]
+fn a_file_that_unpacks_to_too_much_is_refused() {
+    let much = |name: &str, text: &str| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        for _ in 0..(65 << 20) / text.len() {
+            encoder.write_all(text.as_bytes()).unwrap();
+        }
+        file(name, &encoder.finish().unwrap())
+    };
+    let path = much("zeros.csv.gz", &"\0".repeat(1 << 16));
+    assert!(fs::metadata(&path).unwrap().len() < 1 << 20);
+    let message = Digits::read(&path).unwrap_err().to_string();
+    assert!(message.ends_with(": the gzip file cannot be read: it unpacks to more than 64 MiB"), "{message}");
+    let path = much("images.csv.gz", &line("0", "3").repeat(500));
+    let message = Digits::read(&path).unwrap_err().to_string();
+    assert!(message.ends_with(": the gzip file cannot be read: it unpacks to more than 64 MiB"), "{message}");
+}
+
 #[test]
 fn bad_lines_are_refused() {
     let good = line("7", "1");
