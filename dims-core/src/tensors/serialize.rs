@@ -1,12 +1,13 @@
 //! Tensors in the formats of `serde` (feature `serde`): the names and sizes of the dims, and the elements in their order.
 //!
-//! Reading checks names and sizes: a tensor of other dims is an error, not a tensor.
+//! Reading checks names and sizes: a tensor of other dims is an error, not a tensor. The set of dims is sorted, as that of any `Tensor<T, ..>` is; rustc refuses a `Named<T, ..>`
+//! whose dims are not in the order in which they were declared.
 
 use crate::expr::Expr;
 use crate::named::Named;
 use crate::plan::shape::volume;
 use crate::rank::Rank0;
-use crate::set::Dims;
+use crate::set::{Dims, Sorted};
 use crate::storage::Evaluated;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -30,7 +31,7 @@ impl<T: Element + Serialize, S: Dims, E: Expr<Elem = T>> Serialize for Named<T, 
     }
 }
 
-impl<'de, T: Element + Deserialize<'de>, S: Dims> Deserialize<'de> for Named<T, S> {
+impl<'de, T: Element + Deserialize<'de>, S: Sorted> Deserialize<'de> for Named<T, S> {
     fn deserialize<F: Deserializer<'de>>(deserializer: F) -> Result<Self, F::Error> {
         deserializer.deserialize_struct("Tensor", FIELDS, Fields(PhantomData))
     }
