@@ -56,6 +56,11 @@ fn products_with_zeros() {
     // The third derivative of `x y z` is 1, also where all are 0.
     let third = grad(|x| hvp(|x| x.prod(I), x, &line([1.0, 0.0, 0.0])).index(I, 1).eval(), &zeros(I.of(3)));
     assert_eq!(third.order(I), array![0.0, 0.0, 1.0]);
+    // Infinite factors, and finite ones with an infinite product.
+    let slopes = |at: &Line| grad(|x| x.prod(I), at).order(I).to_vec();
+    assert_same(&slopes(&line([INF, 2.0, 3.0])), &[6.0, INF, INF]);
+    assert_same(&slopes(&line([1e200, 1e200, 2.0])), &[2e200, 2e200, INF]);
+    assert_same(&slopes(&line([NAN, 2.0, 3.0])), &[6.0, NAN, NAN]);
     // No zero, one on a line, and several; over one dim and over both.
     for elements in [
         vec![1.5, 2.0, 0.5, -1.0, 3.0, 0.7],

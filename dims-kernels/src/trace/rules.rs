@@ -216,13 +216,13 @@ impl ReductionRule {
                 let slope = build.binary(BinaryOpcode::Chain, sign, power);
                 build.binary(BinaryOpcode::Chain, dy, slope)
             }),
-            ReductionKind::Prod if recorded && has(field, 0.0)? => {
-                let others = products_of_others(field, kept, &self.reduced, *dtype)?;
+            ReductionKind::Prod if recorded && has(field, 0.0)? || has_other(&y)? => {
+                let others = products_of_others(field, kept, &self.reduced, *dtype, recorded)?;
                 dy.map([&others], |build, dy, [others]| build.binary(BinaryOpcode::Chain, dy, others))
             }
             ReductionKind::Prod => {
                 // The product of the others: without zeros that is `y / z`; with one, it is the product of the others at the zero, else 0. (With zeros, its slope is
-                // another one: `products_of_others` has that.)
+                // another one, and of an infinite product nothing is told by a quotient: `products_of_others` has both.)
                 let is_zero = field.map([], |build, z, []| {
                     let (zero, one) = (constant(build, z, 0.0), constant(build, z, 1.0));
                     let same = build.binary(BinaryOpcode::Eq, z, zero);
@@ -263,13 +263,23 @@ fn is(build: &mut Builder, value: Register, number: f64) -> Register {
 
 /// Whether any element of a field is a number.
 fn has(field: &Field, number: f64) -> Result<bool, Error> {
-    let same = field.map([], |build, value, []| {
-        let same = is(build, value, number);
-        build.cast(DType::Isize, same)
-    });
+    any(&field.map([], |build, value, []| is(build, value, number)))
+}
+
+/// Whether any element of a field is infinite or NaN.
+fn has_other(field: &Field) -> Result<bool, Error> {
+    any(&field.map([], |build, value, []| {
+        let finite = build.unary(UnaryOpcode::IsFinite, value);
+        build.unary(UnaryOpcode::Not, finite)
+    }))
+}
+
+/// Whether any element of a field is true.
+fn any(field: &Field) -> Result<bool, Error> {
+    let number = field.map([], |build, value, []| build.cast(DType::Isize, value));
     let varies = |axis: &usize| field.operands.iter().any(|own| own.place.varies(*axis));
     let order: Vec<usize> = (0..field.sizes.len()).filter(varies).collect();
-    Ok(!field.sizes.contains(&0) && super::evaluate::mapped::<isize>(&same, &order)?.contains(&1))
+    Ok(!field.sizes.contains(&0) && super::evaluate::mapped::<isize>(&number, &order)?.contains(&1))
 }
 
 /// `e^(z - y)`: the share of an element in a sum of exponentials with the logarithm `y`. (Where that is minus infinity, so is each `z`, and the difference would be NaN.)
@@ -280,12 +290,13 @@ fn exp_difference(build: &mut Builder, z: Register, y: Register) -> Register {
     build.unary(UnaryOpcode::Exp, difference)
 }
 
-/// For each element of a field, the product of the others over some loops: that of those in front of it, times that of those behind it. It is recorded.
+/// For each element of a field, the product of the others over some loops: that of those in front of it, times that of those behind it.
 fn products_of_others(
     field: &Field,
     kept: &[usize],
     reduced: &[usize],
     dtype: DType,
+    recorded: bool,
 ) -> Result<Field, Error> {
     fn unit<T: ProgramOutput + Real>(len: usize, at: usize) -> Result<Arc<dyn Held>, Error> {
         let mut unit = super::evaluate::filled::<T>(len)?;
@@ -297,13 +308,13 @@ fn products_of_others(
     let volume = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
     let sizes = [volume(reduced), volume(kept)];
     let whole = StridedPlace::contiguous(&sizes, &[0, 1]);
-    let factors = Field::held(&sizes, &sum(field.clone(), &order, dtype, true)?, whole);
+    let factors = Field::held(&sizes, &sum(field.clone(), &order, dtype, recorded)?, whole);
     let rest = sizes[0] - 1;
     // From a 1 on, each is the one before, times the factor between the two.
     let running = |start: usize, factors: Field, backward: bool| {
         let start = floats!(dtype, unit(sizes[0], start))?;
         let start = Field::held(&sizes, &start, StridedPlace::strided(0, [1, 0]));
-        let products = recurrence(Some(factors), start, 0, &[0, 1], backward, dtype, true)?;
+        let products = recurrence(Some(factors), start, 0, &[0, 1], backward, dtype, recorded)?;
         Ok::<_, Error>(along(&field.sizes, &products, &order))
     };
     let before = running(0, factors.slice(0, 0, rest), false)?;
