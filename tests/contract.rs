@@ -559,3 +559,88 @@ mod gradients {
         assert_eq!(all.order((Example, In)), array![[2.0, -2.0], [0.0, 2.0]]);
     }
 }
+
+/// Sums over axes along which nothing varies, of sizes that no loop would ever get through.
+mod still_axes {
+    use super::*;
+    use typed_dims::grad::grad;
+
+    const MANY: usize = 1_000_000;
+
+    dims! { struct I; struct J; struct K; }
+
+    fn scalar(value: f64) -> Tensor<f64, ()> {
+        from_vec((), vec![value])
+    }
+
+    fn line() -> Tensor<f64, (Row,)> {
+        from_vec(Row.of(3), vec![1.0, 2.0, 3.0])
+    }
+
+    #[test]
+    fn of_expanded_scalars() {
+        let (i, j, k) = (I.of(MANY), J.of(MANY), K.of(MANY));
+        let (x, y, z) = (scalar(2.0), scalar(3.0), scalar(0.5));
+        let product = (x.view().expand(i) * y.view().expand(j) * z.view().expand(k)).sum((I, J, K));
+        assert_eq!(product.order(()), 3e18);
+        let pair = (x.view().expand(i) * y.view().expand(j)).sum((I, J));
+        assert_eq!(pair.order(()), 6e12);
+        assert_eq!(x.view().expand(i).expand(j).expand(k).sum((I, J, K)).order(()), 2e18);
+        assert_eq!((x.view().expand(i).expand(j) + y.view().expand(k)).sum((I, J, K)).order(()), 5e18);
+        assert_eq!(x.view().expand(i).expand(j).expand(k).mean((I, J, K)).order(()), 2.0);
+        assert_eq!(x.view().expand(i).expand(j).expand(k).max((I, J, K)).order(()), 2.0);
+        let integers = from_vec((), vec![7_u8]);
+        assert_eq!(
+            integers.expand(I.of(1000)).expand(j).sum((I, J)).order(()),
+            (7_u64 * 1_000_000_000) as u8
+        );
+    }
+
+    #[test]
+    fn of_factors_that_vary_along_others() {
+        let line = line();
+        let (j, k) = (J.of(MANY), K.of(MANY));
+        let y = scalar(3.0);
+        // Kept rows, and axes of which only some factors know.
+        let sums = (line.view() * y.view().expand(j) * scalar(0.5).expand(k)).sum((J, K)).order(Row);
+        assert_eq!(sums, array![1.5e12, 3e12, 4.5e12]);
+        let all = (line.view().expand(j) * line.view().expand(k) * y.view()).sum((Row, J, K)).order(());
+        assert_eq!(all, 42e12);
+        // An axis that is kept, along which nothing varies: each sum is computed once.
+        let x: Tensor<f64, (J,)> = ones(J.of(MANY));
+        let repeated = (y.view().expand(k) * x.view()).sum(J);
+        let repeated: Tensor<f64, (K,)> = repeated;
+        assert_eq!(repeated.max(K).order(()), 3e6);
+        assert_eq!(repeated.min(K).order(()), 3e6);
+        let halves = (line.view().expand(I.of(2)).expand(j) + y.view().expand(K.of(2))).sum((J, Row));
+        assert_eq!(halves.order((I, K)), array![[15e6, 15e6], [15e6, 15e6]]);
+        let wide = (line.view().expand(I.of(2)).expand(j) * 2.0).sum(J).order((I, Row));
+        assert_eq!(wide, array![[2e6, 4e6, 6e6], [2e6, 4e6, 6e6]]);
+    }
+
+    #[test]
+    fn of_broadcast_arrays() {
+        let one = array![2.0];
+        let rows = one.broadcast((MANY, MANY)).unwrap();
+        dims!(i, j, k);
+        let (x, y) = (rows.at((i, j)), rows.at((j, k)));
+        assert_eq!((x * y).sum((i, j, k)).order(()), 4e18);
+        let mut out = Array1::<f64>::zeros(2);
+        let few = one.broadcast((2, MANY)).unwrap();
+        dims!(l);
+        (few.at((l, i)) * rows.at((i, j))).sum_into((i, j), &mut out, l);
+        assert_eq!(out, array![4e12, 4e12]);
+        assert_eq!(einsum!("i j, j k ->", rows, rows), 4e18);
+        assert_eq!(einsum!("l i, i j, j k -> l", few, rows, rows), array![8e18, 8e18]);
+        assert_eq!(einsum!("i j ->", rows), 2e12);
+    }
+
+    #[test]
+    fn their_gradients() {
+        let (i, j, k) = (I.of(MANY), J.of(MANY), K.of(MANY));
+        let (x, y) = (scalar(2.0), scalar(3.0));
+        let slopes =
+            grad(|(x, y)| (x.view().expand(i) * y.view().expand(j)).expand(k).sum((I, J, K)), (&x, &y));
+        assert_eq!((slopes.0.order(()), slopes.1.order(())), (3e18, 2e18));
+    }
+}

@@ -7,3 +7,4 @@ pub(crate) mod axes;
 pub(crate) mod direct;
 pub mod explain;
 pub(crate) mod shape;
+pub(crate) mod still;

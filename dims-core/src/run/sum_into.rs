@@ -11,8 +11,9 @@ use crate::plan::direct::Roles;
 use crate::plan::explain;
 use crate::plan::shape::Shape;
 use crate::plan::shape::misfit;
+use crate::plan::still::Still;
 use crate::rank::Rank;
-use crate::reduce::{is_product, product_dims, reduced_in};
+use crate::reduce::{contracted_but, is_product, product_dims, reduced_in};
 use crate::set::Dims;
 use crate::storage::source::elements_mut;
 use crate::storage::unchecked;
@@ -20,6 +21,7 @@ use core::marker::PhantomData;
 use kernels::compiled;
 use kernels::contract::LoopAxes;
 use kernels::contract::target::spread;
+use kernels::loops::axes::Order;
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::ProductDims;
@@ -112,10 +114,17 @@ where
         return Err(misfit(&axes, kept, &shape));
     }
     let mut target = unchecked::places(places, strides, sizes, kept);
-    if is_product::<S, R, _>(expr, &shape, kept).is_some() {
+    let order = Order::from_slice(target.order());
+    if let Some((_, still)) = is_product::<S, R, _>(expr, &shape, &order) {
         let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
         expr.factors::<S, R>(&shape, &mut factors)?;
-        let axes = LoopAxes { sizes, name: &|axis| explain::name(S::KEYS, axis) };
+        let name = |axis| explain::name(S::KEYS, axis);
+        if let Some(still) = still {
+            let sums = contracted_but(&still, factors, &shape, &order, &name)?;
+            target.take(sums, sizes);
+            return Ok(());
+        }
+        let axes = LoopAxes { sizes, name: &name };
         return compiled::contract(factors.operands, factors.scale, axes, target)
             .map(drop)
             .map_err(|error| shape.name_dims(error.into(), kept));
@@ -123,12 +132,22 @@ where
     let count = shape.volume(reduced, 1)?;
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(&shape, &mut rows);
-    let nest = Nest::reduce(sizes, target.order(), reduced, &rows);
-    if let Some(to) = target.line() {
+    let still = Still::of_rows(&rows, sizes, &order);
+    let (live, len, count) = match &still {
+        Some(still) => (&still.sizes[..], still.volume(kept), still.volume(reduced)),
+        None => (sizes, len, count),
+    };
+    let nest = Nest::reduce(live, &order, reduced, &rows);
+    if still.is_none()
+        && let Some(to) = target.line()
+    {
         return reduced_in::<AnyStride, _, _>(expr, &nest, to, count, Sum).map(drop);
     }
-    let sums = reduced_in::<AnyStride, _, _>(expr, &nest, Destination::New(len), count, Sum)
+    let mut sums = reduced_in::<AnyStride, _, _>(expr, &nest, Destination::New(len), count, Sum)
         .map_err(|error| shape.name_dims(error, kept))?;
+    if let Some(still) = still {
+        sums = still.sums(sums, sizes, &order)?;
+    }
     target.take(sums, sizes);
     Ok(())
 }

@@ -83,6 +83,13 @@ pub trait Reducer<T>: Copy {
     {
         (first..).zip(values).fold(self.start(), |acc, (at, &value)| self.step::<I>(acc, value, at))
     }
+    /// Whether [`repeat`](Reducer::repeat) has the result where each element comes several times.
+    const REPEATS: bool = false;
+    /// The result where each element comes `times` times, by that where it comes once.
+    #[inline(always)]
+    fn repeat(&self, once: Self::Out, _times: usize) -> Self::Out {
+        once
+    }
     /// Which reduction it is, for derivatives.
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Opaque

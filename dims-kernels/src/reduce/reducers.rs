@@ -19,6 +19,11 @@ impl<T: Num> Reducer<T> for Sum {
     const NAME: &'static str = "sum";
     type Acc = T::Acc;
     type Out = T;
+    const REPEATS: bool = true;
+    #[inline(always)]
+    fn repeat(&self, once: T, count: usize) -> T {
+        times(once, count)
+    }
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Sum
     }
@@ -93,6 +98,7 @@ impl<T: Analytic> Reducer<T> for Mean {
     const NAME: &'static str = "mean";
     type Acc = T::Acc;
     type Out = T;
+    const REPEATS: bool = true;
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Mean
     }
@@ -130,6 +136,7 @@ impl<T: Ordered> Reducer<T> for Max {
     const NAME: &'static str = "max";
     type Acc = T;
     type Out = T;
+    const REPEATS: bool = true;
     const ALWAYS_BY_ROWS: bool = true;
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Max
@@ -168,6 +175,7 @@ impl<T: Ordered> Reducer<T> for Min {
     const NAME: &'static str = "min";
     type Acc = T;
     type Out = T;
+    const REPEATS: bool = true;
     const ALWAYS_BY_ROWS: bool = true;
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Min
@@ -540,4 +548,16 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
     fn finish(&self, acc: Self::Acc, _: usize) -> T {
         T::narrow(acc.0 + num_traits::Float::ln(acc.1))
     }
+}
+/// `count * value`, as the sum of so many equal elements.
+pub fn times<T: Num>(value: T, count: usize) -> T {
+    // The number as an element: 1, added up by doubling.
+    let mut number = T::Acc::ZERO;
+    for bit in (0..usize::BITS - count.leading_zeros()).rev() {
+        number = number.add(number);
+        if count >> bit & 1 == 1 {
+            number = number.add(T::Acc::ONE);
+        }
+    }
+    T::from_acc(value.to_acc().mul(number))
 }

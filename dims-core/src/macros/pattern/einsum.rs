@@ -12,23 +12,22 @@ use crate::expr::evaluate::few;
 use crate::expr::record::{self, is_active};
 use crate::plan::direct::ElementsAlong;
 use crate::plan::shape::{Shape, volume};
+use crate::plan::still::Still;
 use crate::set::Dims;
-use crate::storage::unchecked::{self, collect_memory, copy_few, factor, factor_over};
+use crate::storage::unchecked::{self, copy_few, factor, factor_over};
 use alloc::vec::Vec;
 use core::mem::forget;
 use kernels::compiled;
 use kernels::contract::target::Target;
 use kernels::contract::{self, LoopAxes, Supports};
 use kernels::load::Kernel;
-use kernels::loops::axes::{Order, Sizes};
+use kernels::loops::axes::Order;
 use kernels::loops::nest::{Nest, NestParts};
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, ProductDims, Step, note};
 use kernels::machine::threads;
-use kernels::memory::axes::contiguous;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
-use kernels::memory::elements::Elements;
 use kernels::program::code::ReductionKind;
 use kernels::reduce::reducers::Sum;
 use kernels::scalar::Num;
@@ -227,23 +226,13 @@ fn product<T: Num, U: Dims>(
     len: usize,
 ) -> Result<Vec<T>, DimError> {
     let supports = supports::<T, U>(layout, shapes, values)?;
-    let union = supports.iter().fold(0, |union, axes| union | axes);
-    // Along some axes nothing varies. The contraction takes them for axes of one element; then its result is repeated along those that
-    // are kept, and multiplied by the sizes of those that are summed.
-    let varies = |axis: usize| union >> axis & 1 == 1;
-    let live: Sizes = layout
-        .sizes
-        .iter()
-        .enumerate()
-        .map(|(axis, &size)| if varies(axis) || size == 0 { size } else { 1 })
-        .collect();
-    if !contract::is_worthwhile(&supports, &live, kept) {
+    let still = Still::of_supports(&supports, &layout.sizes, kept);
+    let (live, own) =
+        still.as_ref().map_or((&layout.sizes[..], kept), |still| (&still.sizes[..], &still.kept[..]));
+    if !contract::is_worthwhile(&supports, live, own) {
         return fused(layout, values, rows, kept, len);
     }
     let mut factors = Factors { scale: T::ONE, operands: SmallVec::new() };
-    for axis in (0..live.len()).filter(|axis| !kept.contains(axis) && live[*axis] != layout.sizes[*axis]) {
-        factors.scale = factors.scale.mul(whole(layout.sizes[axis]));
-    }
     let mut operand = 0;
     let mut result = Ok(());
     values.factors::<U>(shapes, &mut factors, &mut |before, shape, factors| {
@@ -261,48 +250,16 @@ fn product<T: Num, U: Dims>(
         operand += 1;
     })?;
     result?;
-    let own: Order = kept.iter().copied().filter(|&axis| live[axis] == layout.sizes[axis]).collect();
     let data = compiled::contract(
         factors.operands,
         factors.scale,
-        LoopAxes { sizes: &live, name: &|axis| axis_name(layout.pattern, axis) },
-        Target::new(&own, &live),
+        LoopAxes { sizes: live, name: &|axis| axis_name(layout.pattern, axis) },
+        Target::new(own, live),
     )?;
-    if own.len() == kept.len() {
-        return Ok(data);
+    match still {
+        Some(still) => still.sums(data, &layout.sizes, kept),
+        None => Ok(data),
     }
-    repeat(&data, layout, &own, kept, len)
-}
-
-/// `n` as an element: 1, added up by doubling.
-fn whole<T: Num>(n: usize) -> T {
-    let mut value = T::ZERO;
-    for bit in (0..usize::BITS - n.leading_zeros()).rev() {
-        value = value.add(value);
-        if n >> bit & 1 == 1 {
-            value = value.add(T::ONE);
-        }
-    }
-    value
-}
-
-/// Elements that lie along some axes, repeated along others.
-fn repeat<T: Num>(
-    data: &[T],
-    layout: &PatternLayout,
-    own: &[usize],
-    kept: &[usize],
-    len: usize,
-) -> Result<Vec<T>, DimError> {
-    let mut rows = Rows::new(layout.sizes.len());
-    rows.push().copy_from_slice(&contiguous(own, &layout.sizes));
-    let nest = Nest::map(&layout.sizes, kept, &rows);
-    Ok(collect_memory(
-        Elements::of_slice(data),
-        &nest,
-        Destination::New(len),
-        "repeated along axes of size 1",
-    )?)
 }
 
 /// For each operand the loops along which it varies.
@@ -345,6 +302,11 @@ fn fused<T: Num>(
     let reduced: Order = (0..sizes.len()).filter(|axis| !kept.contains(axis)).collect();
     let count =
         volume(reduced.iter().map(|&axis| sizes[axis]), 1).ok_or_else(|| too_large(layout.pattern, sizes))?;
+    if let Some(still) = Still::of_rows(rows, sizes, kept) {
+        let nest = Nest::reduce(&still.sizes, kept, &reduced, rows);
+        let data = summed(values, &nest, still.volume(kept), still.volume(&reduced))?;
+        return still.sums(data, sizes, kept);
+    }
     let nest = Nest::reduce(sizes, kept, &reduced, rows);
     summed(values, &nest, len, count)
 }

@@ -10,6 +10,7 @@ use crate::plan::axes::{AxisList, Layout};
 use crate::plan::direct::Roles;
 use crate::plan::explain;
 use crate::plan::shape::Shape;
+use crate::plan::still::Still;
 use crate::rank::Rank;
 use crate::reduce::Reduced;
 use crate::reduce::sum::product_dims;
@@ -159,9 +160,24 @@ where
     }
     let mut rows = Rows::new(sizes.len());
     expr.rows::<S, R>(shape, &mut rows);
-    let nest = Nest::reduce(sizes, kept, reduced, &rows);
-    reduced_in::<AnyStride, _, _>(expr, &nest, Destination::New(len), count, reducer)
-        .map_err(|error| shape.name_dims(error, kept))
+    // (A user's closure is called for each position.)
+    let still = if const { Q::REPEATS && E::Kernel::<'_, AnyStride>::PARALLEL } {
+        Still::of_rows(&rows, sizes, kept)
+    } else {
+        None
+    };
+    let (live, len, count) = match &still {
+        Some(still) => (&still.sizes[..], still.volume(kept), still.volume(reduced)),
+        None => (sizes, len, count),
+    };
+    let nest = Nest::reduce(live, kept, reduced, &rows);
+    let mut data = reduced_in::<AnyStride, _, _>(expr, &nest, Destination::New(len), count, reducer)
+        .map_err(|error| shape.name_dims(error, kept))?;
+    if let Some(still) = still {
+        data.iter_mut().for_each(|result| *result = reducer.repeat(*result, still.times()));
+        data = still.repeated(data, sizes, kept)?;
+    }
+    Ok(data)
 }
 
 /// The results of `count` elements each that a nest yields, by a kernel for the known strides.

@@ -9,6 +9,7 @@ use crate::named::Named;
 use crate::plan::direct::{ElementsAlong, Typed};
 use crate::plan::explain;
 use crate::plan::shape::Shape;
+use crate::plan::still::Still;
 use crate::rank::Rank;
 use crate::reduce::Reduced;
 use crate::reduce::combine::{Empty, ReductionAxes, combined, finished};
@@ -86,11 +87,15 @@ where
         return Ok(finished_in(mapped(data, traced, &order), &order, sizes));
     }
     if const { E::FACTS.factors >= 2 }
-        && let Some(supports) = is_product::<S, R, _>(expr, &shape, kept)
+        && let Some((supports, still)) = is_product::<S, R, _>(expr, &shape, kept)
     {
         let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
         expr.factors::<S, R>(&shape, &mut factors)?;
         let name = |axis| explain::name(S::KEYS, axis);
+        if let Some(still) = still {
+            let data = contracted_but(&still, factors, &shape, kept, &name)?;
+            return Ok(finished(mapped(data, traced, kept), kept, sizes));
+        }
         if const { R::N == 0 } {
             let (data, order) = contracted(factors, &supports, &shape, kept, &name)?;
             return Ok(finished_in(mapped(data, traced, &order), &order, sizes));
@@ -124,6 +129,11 @@ fn sum_of_memory<T: Num>(
 ) -> Result<(Vec<T>, Order), DimError> {
     let sizes = shape.sizes();
     let rows = [row(a_axes, &positions[0], sizes.len()), row(b_axes, &positions[1], sizes.len())];
+    let varies = |axis: &usize| rows.iter().any(|row| row[*axis] != 0);
+    let supports = (0..sizes.len()).filter(varies).fold(0, |axes, axis| axes | 1 << axis);
+    let still = Still::of_supports(&[supports], sizes, kept);
+    let (all, whole) = (sizes, kept);
+    let (sizes, kept) = still.as_ref().map_or((sizes, kept), |still| (&still.sizes[..], &still.kept[..]));
     let order = contract::order_of_pair::<T>([&rows[0], &rows[1]], sizes, kept);
     if order.is_none() {
         shape.volume(reduced, 1)?;
@@ -133,11 +143,15 @@ fn sum_of_memory<T: Num>(
     let data = match &order {
         Some(order) => {
             let name = |axis| explain::name(shape.keys(), axis);
+            let order = if still.is_some() { kept } else { &order[..] };
             compiled::contract_pair(operands, LoopAxes { sizes, name: &name }, Target::new(order, sizes))
         }
         None => compiled::sum_of_pair([&operands[0], &operands[1]], sizes, [kept, reduced], describe),
     };
     let data = data.map_err(|error| shape.name_dims(error.into(), kept))?;
+    if let Some(still) = still {
+        return Ok((still.sums(data, all, whole)?, whole.into()));
+    }
     Ok((data, order.unwrap_or_else(|| kept.into())))
 }
 
@@ -186,20 +200,38 @@ fn contracted<T: Num>(
     Ok((data, order))
 }
 
-/// The axes of the factors, if the sum over all axes but `kept` is best run as a contraction.
+/// The sum of a product in the order `kept`, where nothing varies along some axes.
+#[inline(never)]
+#[track_caller]
+pub(crate) fn contracted_but<T: Num>(
+    still: &Still,
+    factors: Factors<'_, T>,
+    shape: &Shape,
+    kept: &[usize],
+    name: &dyn Fn(usize) -> &'static str,
+) -> Result<Vec<T>, DimError> {
+    let (axes, target) = (LoopAxes { sizes: &still.sizes, name }, Target::new(&still.kept, &still.sizes));
+    let data = compiled::contract(factors.operands, factors.scale, axes, target)
+        .map_err(|error| shape.name_dims(error.into(), kept))?;
+    still.sums(data, shape.sizes(), kept)
+}
+
+/// The axes of the factors, if the sum over all axes but `kept` is best run as a contraction, and the axes along which none of them varies.
 #[inline]
 pub(crate) fn is_product<S: Dims, R: Rank, E: Expr<Elem: Num>>(
     expr: &E,
     shape: &Shape,
     kept: &[usize],
-) -> Option<contract::Supports> {
+) -> Option<(contract::Supports, Option<Still>)> {
     if const { E::FACTS.factors < 2 } {
         return None;
     }
     let sizes = shape.sizes();
     let mut supports = contract::Supports::new();
     expr.supports::<S, R>(shape, &mut supports);
+    let still = Still::of_supports(&supports, sizes, kept);
+    let (sizes, kept) = still.as_ref().map_or((sizes, kept), |still| (&still.sizes[..], &still.kept[..]));
     let is_product = contract::is_worthwhile(&supports, sizes, kept)
         || contract::is_matrix_vector::<E::Elem>(&supports, E::FACTS.factors_in_memory, sizes, kept);
-    is_product.then_some(supports)
+    is_product.then_some((supports, still))
 }
