@@ -4,13 +4,14 @@
 pub const MOST_LINES: usize = 15;
 
 /// Messages that are longer, and how many lines they have: rustc explains at length how the closure of a thread came to hold the dim, or proposes `&` and `&mut`
-/// in copies of the line, or shows the struct of the user.
+/// in copies of the line, or shows the struct of the user, or the function of another crate that asks for the bound.
 pub const LONGER: &[(&str, usize)] = &[
     ("fail/scopes/local_dim_in_a_detached_thread", 18),
     ("fail/scopes/local_dim_in_a_thread", 19),
     ("fail/gradients/by_a_moved_struct", 18),
     ("fail/gradients/by_a_moved_tensor", 18),
     ("fail/layers/layer_norm_of_a_dim_that_is_no_tuple", 16),
+    ("fail/load/deserialized_dims_in_no_order_of_a_set", 22),
     ("fail/training/step_of_a_struct_without_the_derive", 17),
 ];
 
