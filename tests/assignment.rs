@@ -7,6 +7,7 @@ dims! {
     struct Row;
     struct Column;
     struct Fixed = 3;
+    struct Feat;
 }
 
 type Matrix = Tensor<f32, (Row, Column)>;
@@ -74,6 +75,31 @@ fn a_traced_tensor_is_not_changed() {
         },
         &matrix(),
     );
+}
+
+/// An example of a loop is a part of traced memory. A copy of it would have no gradient.
+#[test]
+#[should_panic(expected = "cannot be changed in place")]
+fn a_traced_example_is_not_changed() {
+    let doubled = |mut row: Tensor<f32, (Column,)>| {
+        row.slice_mut(Column, ..1).assign(0.0);
+        row * 2.0
+    };
+    grad(|x: &Matrix| vmap(doubled, Row)(x).sum((Row, Column)), &matrix());
+}
+
+/// An argument that lacks a dim of another one is repeated along it, and has an element for each position once it is changed.
+#[test]
+fn parts_of_a_repeated_tensor_are_apart() {
+    let line = from_vec((Column.of(3), Feat.of(3)), (0..9u8).map(f32::from).collect());
+    let found = batched((Row, Column), (matrix(), line), |(x, mut line)| {
+        line.slice_mut(Feat, 1..2).add_assign(x);
+        line
+    });
+    let expected = ndarray::Array3::from_shape_fn((4, 3, 3), |(row, column, at)| {
+        (3 * column + at) as f32 + if at == 1 { (10 * row + column) as f32 } else { 0.0 }
+    });
+    assert_eq!(found.order((Row, Column, Feat)), expected);
 }
 
 #[test]

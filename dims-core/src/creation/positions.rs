@@ -5,20 +5,21 @@
 
 use crate::plan::shape::Shape;
 use crate::set::{DimKey, Keys};
+#[cfg(feature = "std")]
 use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use core::cell::RefCell;
 use smallvec::SmallVec;
 
 /// The numbers of the elements of a tensor: the index along each axis times a factor of the axis, summed up.
-pub(crate) struct Positions {
+pub(crate) struct DrawNumbers {
     /// The part that all elements have in common.
     start: u64,
     /// The size and the factor of each axis, as the elements lie in memory.
     axes: SmallVec<[(usize, u64); 8]>,
 }
 
-impl Positions {
+impl DrawNumbers {
     /// Those of a tensor of this shape, whose dims have these keys, and whose elements lie contiguously in the order of axes.
     pub(crate) fn new(keys: &Keys, shape: &Shape, order: &[usize]) -> Self {
         let keys = keys.as_slice();
@@ -40,7 +41,7 @@ impl Positions {
         each_outer(|name, at| start = start.wrapping_add(factor(name).wrapping_mul(at as u64)));
         let sizes = shape.sizes();
         let axes = order.iter().map(|&at| (sizes[at], factors[at])).filter(|&(size, _)| size != 1).collect();
-        Positions { start, axes }
+        DrawNumbers { start, axes }
     }
 
     /// The number of the element that lies at this position in memory.
@@ -81,8 +82,8 @@ fn factor_of(name: &str, before: u64) -> u64 {
 }
 
 /// The positions of the keys: first those of dims in the signature at hand, then those behind a `Rest`, and so on.
-fn inside_out(keys: &[DimKey]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..keys.len()).collect();
+fn inside_out(keys: &[DimKey]) -> SmallVec<[usize; 16]> {
+    let mut order: SmallVec<[usize; 16]> = (0..keys.len()).collect();
     order.sort_by_key(|&at| keys[at].depth);
     order
 }

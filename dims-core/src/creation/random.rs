@@ -12,7 +12,7 @@ use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::computed;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
-use crate::positions::Positions;
+use crate::positions::DrawNumbers;
 use crate::reduce::{Reductions, TensorOf};
 use crate::set::{Dims, DimsOf};
 use crate::storage::Evaluated;
@@ -206,7 +206,7 @@ fn drawn_like<A: Computable>(tensor: A, draw: impl Fn(u64) -> A::Elem) -> Result
     let shape = tensor.into_named().unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let len = shape.volume(order, size_of::<A::Elem>())?;
-    let positions = Positions::new(A::Dims::KEYS, &shape, order);
+    let positions = DrawNumbers::new(A::Dims::KEYS, &shape, order);
     let data = Destination::New(len)
         .from_fn(|at| draw(positions.at(at)))
         .map_err(|error| shape.name_dims(error.into(), order))?;
@@ -254,7 +254,7 @@ where
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     // (Without a trace: an index has no derivative.)
     let mut data = computed::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
-    Positions::new(A::Dims::KEYS, &shape, order).each(0, &mut data, |value, at| {
+    DrawNumbers::new(A::Dims::KEYS, &shape, order).each(0, &mut data, |value, at| {
         // Half a step above the number that is drawn: neither 0 nor 1, so that both logarithms are finite.
         let u = unit(RandomStream::Categorical, seed, at) + 0.5 / (1u64 << 53) as f64;
         let gumbel = -Float::ln(-Float::ln(u));
@@ -301,7 +301,7 @@ pub fn try_bernoulli<A: Computable<Elem: Real>>(
         let what = format!("bernoulli with the probability {p}, which is not between 0 and 1");
         return Err(DimError::Shape { what });
     }
-    let positions = Positions::new(A::Dims::KEYS, &shape, order);
+    let positions = DrawNumbers::new(A::Dims::KEYS, &shape, order);
     let is_drawn = |at: usize| unit(RandomStream::Bernoulli, seed, positions.at(at)) < probability(at);
     let data =
         Destination::New(p.len()).from_fn(is_drawn).map_err(|error| shape.name_dims(error.into(), order))?;

@@ -5,7 +5,7 @@ use crate::expr::evaluate::computed;
 use crate::expr::record;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
-use crate::positions::Positions;
+use crate::positions::DrawNumbers;
 use crate::random::{RandomStream, unit};
 use crate::reduce::TensorOf;
 use crate::set::Dims;
@@ -60,7 +60,7 @@ pub trait Dropout: Computable {
         // With `p = 1` nothing is kept, so the scale is never used.
         let scale = <<Self::Elem as Real>::Wide as num_traits::NumCast>::from(1.0 / (1.0 - p))
             .expect("a float can be any float, rounded");
-        let positions = Positions::new(Self::Dims::KEYS, &shape, order);
+        let positions = DrawNumbers::new(Self::Dims::KEYS, &shape, order);
         let each = data.len().div_ceil(threads::parts(data.len())).max(1);
         let parts: Vec<_> = data.chunks_mut(each).enumerate().collect();
         threads::each(parts, |(part, data)| {

@@ -11,10 +11,11 @@ use crate::set::Dims;
 use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
 use alloc::borrow::ToOwned;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use kernels::scalar::Element;
+use smallvec::SmallVec;
 
 /// What an optimizer keeps between steps: their number, and moments, each of which has a tensor for every parameter.
 #[derive(Clone, Debug)]
@@ -93,8 +94,12 @@ impl<P: Parameters> State<P> {
     }
 
     /// How many steps the parameters have missed that take the next one: groups of parameters, each of which has its own number.
-    pub(super) fn groups(&self) -> BTreeSet<u64> {
-        core::iter::once(0).chain(self.missed.values().copied()).collect()
+    pub(super) fn groups(&self) -> SmallVec<[u64; 4]> {
+        let mut groups: SmallVec<[u64; 4]> =
+            core::iter::once(0).chain(self.missed.values().copied()).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        groups
     }
 
     /// What stays as it is in a step, for one of the groups or for all.
@@ -113,7 +118,7 @@ impl<P: Parameters> State<P> {
             [],
             [parameters],
             &mut Path::new(),
-            &mut Missing { frozen: &self.frozen, missed: &mut self.missed },
+            &mut SkippedSteps { frozen: &self.frozen, missed: &mut self.missed },
         )
     }
 
@@ -152,12 +157,12 @@ impl Walk<1> for MomentZeros<'_> {
 }
 
 /// Counts a step that frozen parameters do not take.
-struct Missing<'s> {
+struct SkippedSteps<'s> {
     frozen: &'s [String],
     missed: &'s mut BTreeMap<String, u64>,
 }
 
-impl Visitor<0, 1> for Missing<'_> {
+impl Visitor<0, 1> for SkippedSteps<'_> {
     type Error = DimError;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
