@@ -307,6 +307,10 @@ pub mod guide {
     #[doc = include_str!("../docs/book/src/training.md")]
     pub struct Training;
 
+    #[cfg(all(feature = "npy", feature = "safetensors", feature = "memmap"))]
+    #[doc = include_str!("../docs/book/src/files.md")]
+    pub struct Files;
+
     #[doc = include_str!("../docs/book/src/macros.md")]
     pub struct Macros;
 
