@@ -12,6 +12,7 @@ use typed_dims::prelude::*;
 mod gradients;
 
 mod cases;
+mod special;
 
 /// How far a number may be from that of JAX, relative to 1 or to the greater of both.
 const TOLERANCE: f64 = 1e-10;
@@ -24,16 +25,16 @@ impl Reference {
         Reference(serde_json::from_str(include_str!("golden.json")).unwrap())
     }
 
-    /// Computes the numbers anew, if Python has JAX.
-    fn computed() -> Option<Self> {
+    /// Computes the numbers of a script anew, if Python has JAX.
+    fn computed(script: &str) -> Option<Self> {
         let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
         let run = |args: &[&str]| Command::new(&python).args(args).output();
         if !run(&["-c", "import jax"]).is_ok_and(|output| output.status.success()) {
             eprintln!("skipped: {python} has no jax");
             return None;
         }
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/agreement/reference.py");
-        let output = run(&[script]).unwrap();
+        let script = format!("{}/tests/agreement/{script}", env!("CARGO_MANIFEST_DIR"));
+        let output = run(&[&script]).unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         Some(Reference(serde_json::from_slice(&output.stdout).unwrap()))
     }
@@ -104,7 +105,7 @@ fn golden_numbers() {
 
 #[test]
 fn numbers_of_jax() {
-    if let Some(reference) = Reference::computed() {
+    if let Some(reference) = Reference::computed("reference.py") {
         cases::check(&reference);
     }
 }

@@ -433,7 +433,8 @@ fn polygamma_f64(n: u32, x: f64) -> f64 {
         return libm::lgamma(x);
     }
     if x <= 0.0 && Float::floor(x) == x {
-        return f64::NAN;
+        // A pole: for even orders both sides go to infinity.
+        return if n % 2 == 0 { f64::INFINITY } else { f64::NAN };
     }
     // psi(order, x) with `order = n - 1`; psi(order, x + 1) = psi(order, x) + (-1)^order order! / x^(order + 1).
     let order = n as i32 - 1;

@@ -183,10 +183,10 @@ impl TermBuilder<'_> {
     fn pick(&mut self, cond: Register, a: Register, b: Register) -> Register {
         self.build.select(cond, a, b)
     }
-    /// A slope that is chosen by comparisons with `a`, or `a` where it is NaN: then none of them holds.
+    /// A slope that is chosen by comparisons with `a`, or NaN where `a` is NaN: then none of them holds.
     fn unless_nan(&mut self, a: Register, slope: Register) -> Register {
-        let number = self.is(BinaryOpcode::Eq, a, a);
-        self.pick(number, slope, a)
+        let (number, nan) = (self.is(BinaryOpcode::Eq, a, a), self.c(f64::NAN));
+        self.pick(number, slope, nan)
     }
     /// One of two constants.
     fn choose(&mut self, cond: Register, a: f64, b: f64) -> Register {
