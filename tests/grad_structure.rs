@@ -160,6 +160,14 @@ fn joined() {
         |(a, b): &(Tensor<f64, (I, N)>, Tensor<f64, (I, N)>)| (a * concat(I, [b, b]).slice(I, 1..=4)).eval(),
         &(strided(4), strided(4)),
     );
+    dims! { struct Front = 4; struct Back = 4; struct Whole = 8; }
+    check_curved(
+        |x: &Tensor<f64, (I, N)>| {
+            let (front, back) = (x.rename(I, Front), x.rename(I, Back).sin());
+            concat_to(Whole, (Front, Back), (front, back)).eval()
+        },
+        &strided(4),
+    );
     // A constant beside a tensor.
     let constant = randn((I.of(2), N.of(3)), 8);
     check_curved(|x: &Tensor<f64, (I, N)>| concat(I, [&constant, x, &constant]), &strided(4));

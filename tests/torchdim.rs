@@ -580,6 +580,15 @@ fn parts_of_different_types_and_lengths() {
     assert_eq!(concat_to(five, (s, t), parts).order((i, five)), expected);
     let error = try_concat_to(four, (s, t), parts).map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("`four`") && error.contains('5') && error.contains('4'), "{error}");
+    // Static sizes: rustc checks their sum, and that of the whole where one part's size is known to the run alone.
+    dims! { struct Short = 1; struct Long = 4; struct Whole = 5; }
+    let (x, y) = (short.at((i, Short)), long.at((i, Long)));
+    assert_eq!(concat_to(Whole, (Short, Long), (x, y)).order((i, Whole)), expected);
+    assert_eq!(concat_to(Whole, (s, Long), (short.at((i, s)), y)).order((i, Whole)), expected);
+    let error = try_concat_to(Whole, (t, Long), (long.at((i, t)), y)).map(|_| ()).unwrap_err();
+    assert!(matches!(error, DimError::StaticSize { dim: "Whole", fixed: 5, found: 8, .. }), "{error}");
+    let (front, back) = concat_to(Whole, (Short, Long), (x, y)).view().split_to(Whole, (Short, Long));
+    assert_eq!((front.order((i, Short)), back.order((i, Long))), (short.clone(), long.clone()));
     // No elements in one of the parts, and positional axes.
     let none = Array2::<f32>::zeros((2, 0));
     dims!(o, p, all);

@@ -123,8 +123,9 @@ pub trait Given<P, D, M: Dims>: Sized {
     type Held;
     /// The argument with its rest, if it has a mapped dim.
     type Sealed;
+    // (No method: rustc looks for traits with a method of nearly the name of one that is not there, `fold`, and would not end.)
     #[doc(hidden)]
-    fn hold(self) -> Result<Self::Held, DimError>;
+    fn hold(argument: Self) -> Result<Self::Held, DimError>;
     #[doc(hidden)]
     fn unify(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError>;
     #[doc(hidden)]
@@ -156,8 +157,8 @@ where
     type Held = TensorOf<A>;
     type Sealed = <TensorOf<A> as MappedOne<D, M>>::Sealed;
 
-    fn hold(self) -> Result<Self::Held, DimError> {
-        if V::Way::ONE_BY_ONE { one_after_the_other::<A, K>(self) } else { evaluated(self) }
+    fn hold(argument: Self) -> Result<Self::Held, DimError> {
+        if V::Way::ONE_BY_ONE { one_after_the_other::<A, K>(argument) } else { evaluated(argument) }
     }
 
     fn unify(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError> {
@@ -240,8 +241,8 @@ where
     type Held = A::Held;
     type Sealed = Referent<A::Sealed, P>;
 
-    fn hold(self) -> Result<Self::Held, DimError> {
-        A::hold(self)
+    fn hold(argument: Self) -> Result<Self::Held, DimError> {
+        A::hold(argument)
     }
 
     fn unify(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError> {
@@ -390,8 +391,11 @@ pub trait Maps<D, P, Y, O> {
     const SEAL: crate::seal::Seal;
     /// The dims of all tensors.
     type All: Dims;
+    // (No method, as `Given::hold` is none.)
     #[doc(hidden)]
-    fn try_map(self, dims: &D, function: &impl Callee<P, Y>) -> Result<O, DimError>;
+    fn try_map(arguments: Self, dims: &D, function: &impl Callee<P, Y>) -> Result<O, DimError>
+    where
+        Self: Sized;
 }
 
 /// How a function with the parameters `P`, which returns `Y`, runs on the tuple `X`, where `M` are the dims that it does not see.
@@ -434,8 +438,8 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type All = S;
 
-    fn try_map(self, dims: &D, function: &impl Callee<(P,), Y>) -> Result<O, DimError> {
-        W::run((self,), dims, function)
+    fn try_map(argument: Self, dims: &D, function: &impl Callee<(P,), Y>) -> Result<O, DimError> {
+        W::run((argument,), dims, function)
     }
 }
 
@@ -514,7 +518,7 @@ macro_rules! tuples {
                 function: &impl Callee<($($p,)*), Result_>,
             ) -> Result<Self::Out, DimError> {
                 let mut further = Further::<Further_>::new();
-                let held = ($(tensors.$n.hold()?,)*);
+                let held = ($(Given::hold(tensors.$n)?,)*);
                 $($a::unify(&held.$n, &mut further)?;)*
                 unify_all(&mut further, dims)?;
                 function.call(($($a::whole($a::seal(held.$n, &further)),)*)).try_open()
@@ -540,7 +544,7 @@ macro_rules! tuples {
                 function: &impl Callee<($($p,)*), Result_>,
             ) -> Result<Self::Out, DimError> {
                 let mut further = Further::<Further_>::new();
-                let held = ($(tensors.$n.hold()?,)*);
+                let held = ($(Given::hold(tensors.$n)?,)*);
                 $($a::unify(&held.$n, &mut further)?;)*
                 unify_all(&mut further, dims)?;
                 let sealed = ($($a::seal(held.$n, &further),)*);
@@ -569,8 +573,8 @@ macro_rules! several {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type All = All;
 
-            fn try_map(self, dims: &Along, function: &impl Callee<($($p,)*), Result_>) -> Result<Output, DimError> {
-                Way_::run(self, dims, function)
+            fn try_map(arguments: Self, dims: &Along, function: &impl Callee<($($p,)*), Result_>) -> Result<Output, DimError> {
+                Way_::run(arguments, dims, function)
             }
         }
 

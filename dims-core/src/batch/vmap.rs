@@ -96,7 +96,7 @@ where
     D: DimList + 'f,
     S: Dims,
 {
-    Box::new(move |tensors: X| unwrap(tensors.try_map(&dims, &f)))
+    Box::new(move |tensors: X| unwrap(X::try_map(tensors, &dims, &f)))
 }
 
 /// A function of `X`, one tensor or a tuple of them, that yields `O`.

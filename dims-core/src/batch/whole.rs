@@ -50,8 +50,8 @@ where
     type Held = TensorOf<A>;
     type Sealed = X;
 
-    fn hold(self) -> Result<Self::Held, DimError> {
-        evaluated(self)
+    fn hold(argument: Self) -> Result<Self::Held, DimError> {
+        evaluated(argument)
     }
 
     fn unify(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError> {

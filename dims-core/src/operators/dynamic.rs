@@ -217,7 +217,7 @@ pub trait Dynamic: AsTensor {
     }
 }
 
-impl<A: AsTensor> Dynamic for A {}
+impl<A: AsTensor + ?Sized> Dynamic for A {}
 
 /// Where a line is true.
 fn positions(line: &[bool]) -> impl Iterator<Item = usize> {

@@ -377,7 +377,7 @@ pub trait Elementwise: AsTensor {
     }
 }
 
-impl<A: AsTensor> Elementwise for A {}
+impl<A: AsTensor + ?Sized> Elementwise for A {}
 
 /// The result of [`select`].
 pub type Selected<T, C, A, B> = Named<

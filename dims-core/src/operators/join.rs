@@ -1,7 +1,7 @@
 //! Joining tensors: `concat` along a dim that they have, `concat_to` where each has another one, `stack` along a new one.
 
 use crate::assign::write_into;
-use crate::brand::DimInfo;
+use crate::brand::{Brand, DimInfo, KeyOf};
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::evaluate;
@@ -10,15 +10,17 @@ use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::{Shape, volume};
 use crate::rank::Rank;
+use crate::restructure::names::AddsUpTo;
 use crate::restructure::{Remapped, whole};
 use crate::role::KeepsRole;
 use crate::set::remove::{Found, RemovalStep, Remove};
 use crate::set::rename::PartOf;
-use crate::set::{Dims, DimsOf, Keys, NoDim, Union};
-use crate::size::Resizable;
+use crate::set::{Bool, Dims, DimsOf, Keys, NoDim, Union};
+use crate::size::{MaySame, Resizable, TotalOf};
 use crate::storage::Evaluated;
 use crate::tensor::{AsTensor, Computable, NamedOf};
 use crate::types::condition::condition;
+use crate::types::tuples::nested;
 use alloc::string::String;
 use core::marker::PhantomData;
 use kernels::memory::allocate::InParts;
@@ -64,7 +66,7 @@ pub fn try_concat<P: Joinable<M>, D: DimRef + DimsOf<P::Dims, X> + Resizable, X:
 }
 
 /// The parts one after the other along the new dim `whole`, where each has a dim of its own in its place: `parts.0` has `dims.0`, and so on. `whole` gets the
-/// sum of their sizes, and all other dims and sizes agree. As [`concat()`] for local dims of different sizes, and for declared dims that
+/// sum of their sizes, and all other dims and sizes agree. Where the sizes are static, rustc checks the sum. As [`concat()`] for local dims of different sizes, and for declared dims that
 /// have names of their own.
 ///
 /// ```
@@ -187,19 +189,23 @@ macro_rules! tuples {
         }
 
         #[diagnostic::do_not_recommend]
-        impl<New, $first, $first_dim $(, $a, $d)*> PartsAlong<($first_dim, $($d,)*), New> for ($first, $($a,)*)
+        impl<Elem: Element, New, $first, $first_dim $(, $a, $d)*> Parts<($first_dim, $($d,)*), New> for ($first, $($a,)*)
         where
-            $first: Computable,
+            $first: Computable + AsTensor<Elem = Elem>,
             $first_dim: DimRef,
             New: PartOf<$first_dim, $first::Dims> + KeepsRole<$first_dim, $first::Dims>,
             $(
-                $a: Computable + AsTensor<Elem = $first::Elem, Rank = $first::Rank>,
+                $a: Computable + AsTensor<Elem = Elem, Rank = $first::Rank>,
                 $d: DimRef,
                 New: PartOf<$d, $a::Dims, Out = <New as PartOf<$first_dim, $first::Dims>>::Out> + KeepsRole<$d, $a::Dims>,
             )*
+            nested![$first_dim::Brand $(, $d::Brand)*]: TotalOf<Total: MaySame<<New::Brand as Brand>::Num>>,
         {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
-            type Out = Named<$first::Elem, <New as PartOf<$first_dim, $first::Dims>>::Out, $first::Rank>;
+            type Whole = New::Brand;
+            type Sizes = (<$first_dim::Brand as Brand>::Size, $(<$d::Brand as Brand>::Size,)*);
+            type AddsUp = <<nested![$first_dim::Brand $(, $d::Brand)*] as TotalOf>::Total as MaySame<<New::Brand as Brand>::Num>>::Out;
+            type Out = Named<Elem, <New as PartOf<$first_dim, $first::Dims>>::Out, $first::Rank>;
 
             #[allow(non_snake_case, reason = "each part is named as its type")]
             fn joined_along(
@@ -208,11 +214,13 @@ macro_rules! tuples {
                 whole: New,
             ) -> Result<Self::Out, DimError> {
                 let (($first, $($a,)*), ($first_dim, $($d,)*)) = (self, dims);
-                let parts = (
-                    renamed::<_, <New as PartOf<$first_dim, $first::Dims>>::Out>($first, $first_dim, whole)?,
-                    $(renamed::<_, <New as PartOf<$d, $a::Dims>>::Out>($a, $d, whole)?,)*
+                let ($first, $($a,)*) = (
+                    renamed::<_, <New as PartOf<$first_dim, $first::Dims>>::Out, New>($first, $first_dim, whole)?,
+                    $(renamed::<_, <New as PartOf<$d, $a::Dims>>::Out, New>($a, $d, whole)?,)*
                 );
-                Joinable::joined(parts, Side::along(whole.info()))
+                let parts: &[&dyn PartToJoin<Elem>] = &[&$first, $(&$a,)*];
+                let keys = <New as PartOf<$first_dim, $first::Dims>>::Out::KEYS;
+                JoinSizes::of(Side::along(whole.info()), keys, parts)?.fill(parts)
             }
         }
     };
@@ -231,9 +239,15 @@ tuples!(A D0, B D1, C D2, D D3, E D4, F D5, G D6, H D7);
     message = "`{Self}` cannot be joined along the dims `{L}`",
     label = "as many tensors as dims, 2 to 8, are expected here: each with its dim and without the new one, and all with the same element type and other dims"
 )]
-pub trait PartsAlong<L, N>: Sized {
+pub trait Parts<L, N>: Sized {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
+    /// The brand of `N`.
+    type Whole: Brand;
+    /// The sizes of the dims `L`, for messages.
+    type Sizes;
+    /// [`False`](crate::set::False) if all sizes are static, and do not add up.
+    type AddsUp: Bool;
     /// The joined tensor.
     type Out;
 
@@ -242,15 +256,59 @@ pub trait PartsAlong<L, N>: Sized {
     fn joined_along(self, dims: L, whole: N) -> Result<Self::Out, DimError>;
 }
 
-/// The tensor with the dim `old` under the name `new`, whose size may be another one.
-fn renamed<A: Computable, S: Dims>(
+/// [`Parts`] whose static sizes add up to that of `N`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be joined along the dims `{L}`",
+    label = "as many tensors as dims, 2 to 8, are expected here: each with its dim and without the new one, and all with the same element type and other dims"
+)]
+pub trait PartsAlong<L, N>: Parts<L, N> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+impl<L, N, P: Parts<L, N>> PartsAlong<L, N> for P
+where
+    P::AddsUp: AddsUpTo<P::Whole, <P::Whole as Brand>::Size, P::Sizes>,
+{
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
+
+/// The tensor with the dim `old` under the name `new`, whose size is another one.
+fn renamed<A: Computable, S: Dims, N: DimRef>(
     tensor: A,
     old: impl DimRef,
-    new: impl DimRef,
-) -> Result<Remapped<A, S>, DimError> {
+    new: N,
+) -> Result<UnderName<A, S, N>, DimError> {
     let (tensor, old) = (tensor.into_named(), old.info());
     tensor.unified_shape()?.check_given(&old)?;
-    Ok(Named::from_expr(Remap::new(tensor.expr, old.key(), whole(new.info().key()))))
+    let tensor = Named::from_expr(Remap::new(tensor.expr, old.key(), whole(new.info().key())));
+    Ok(UnderName { tensor, name: PhantomData })
+}
+
+/// A part that has the dim `N` of the joined tensor in the place of its own, but not all of its elements: a static size of `N` is not that of the part.
+struct UnderName<A: AsTensor, S: Dims, N> {
+    tensor: Remapped<A, S>,
+    name: PhantomData<N>,
+}
+
+impl<T: Element, A: Computable + AsTensor<Elem = T>, S: Dims, N: DimRef> PartToJoin<T>
+    for UnderName<A, S, N>
+{
+    fn shape(&self) -> Result<Shape, DimError> {
+        let keys = const { &S::KEYS.resized(KeyOf::<N::Brand>::KEY) };
+        let mut shape = Shape::of_keys(keys, <A::Rank as Rank>::N);
+        self.tensor.unify(&mut shape)?;
+        Ok(shape)
+    }
+
+    fn write(
+        &self,
+        shape: &Shape,
+        out: &mut InParts<T>,
+        start: usize,
+        strides: &[isize],
+    ) -> Result<Option<record::Part>, DimError> {
+        self.tensor.write(shape, out, start, strides)
+    }
 }
 
 /// A part of a joined tensor, which has not run yet.

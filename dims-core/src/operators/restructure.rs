@@ -391,7 +391,7 @@ pub trait Restructure: Computable {
 
     /// The tensor cut along the dim `whole` into one piece for each of the dims `parts`, one after the other, which take its place: torchdim's
     /// `x.split(whole, (a, b))`. Sizes that are not known (at most one) are the rest. Pieces are views: of a tensor that owns its elements, call it
-    /// on a reference.
+    /// on a reference. Where the sizes are static, rustc checks their sum.
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -108,4 +108,4 @@ pub trait Scans: AsTensor {
     }
 }
 
-impl<A: AsTensor> Scans for A {}
+impl<A: AsTensor + ?Sized> Scans for A {}

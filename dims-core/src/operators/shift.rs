@@ -197,14 +197,17 @@ pub type Unfolded<A, W> = Remapped<A, <<A as AsTensor>::Dims as Union<(<W as Dim
 /// let twice: Tensor<i32, (Four,)> = x.rename(Two, Any).repeat(Any, 2).rename(Any, Four).eval();
 /// assert_eq!(twice.order(Four), ndarray::array![1, 2, 1, 2]);
 /// ```
-pub trait Rearranging: Computable {
+pub trait Rearranging: AsTensor {
     /// The elements backwards along dims: `out[i] = x[n - 1 - i]`. A view.
     ///
     /// # Panics
     ///
     /// If operands of the tensor have different sizes for one dim.
     #[track_caller]
-    fn flip<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Remapped<Self, Self::Dims> {
+    fn flip<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Remapped<Self, Self::Dims>
+    where
+        Self: Computable,
+    {
         unwrap(self.try_flip(dims))
     }
 
@@ -212,7 +215,10 @@ pub trait Rearranging: Computable {
     fn try_flip<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dims: D,
-    ) -> Result<Remapped<Self, Self::Dims>, DimError> {
+    ) -> Result<Remapped<Self, Self::Dims>, DimError>
+    where
+        Self: Computable,
+    {
         let tensor = self.into_named();
         let shape = tensor.unified_shape()?;
         shape.check_all_given(&dims)?;
@@ -231,7 +237,10 @@ pub trait Rearranging: Computable {
     ///
     /// Where [`try_roll`](Rearranging::try_roll) returns an error.
     #[track_caller]
-    fn roll<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D, by: isize) -> TensorOf<Self> {
+    fn roll<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D, by: isize) -> TensorOf<Self>
+    where
+        Self: Computable,
+    {
         unwrap(self.try_roll(dim, by))
     }
 
@@ -240,7 +249,10 @@ pub trait Rearranging: Computable {
         self,
         dim: D,
         by: isize,
-    ) -> Result<TensorOf<Self>, DimError> {
+    ) -> Result<TensorOf<Self>, DimError>
+    where
+        Self: Computable,
+    {
         let from = |at: usize, size: usize| {
             let back = by.rem_euclid(size as isize) as usize;
             Some((at + size - back) % size)
@@ -259,7 +271,10 @@ pub trait Rearranging: Computable {
         dim: D,
         by: isize,
         fill: Self::Elem,
-    ) -> TensorOf<Self> {
+    ) -> TensorOf<Self>
+    where
+        Self: Computable,
+    {
         unwrap(self.try_shift(dim, by, fill))
     }
 
@@ -269,7 +284,10 @@ pub trait Rearranging: Computable {
         dim: D,
         by: isize,
         fill: Self::Elem,
-    ) -> Result<TensorOf<Self>, DimError> {
+    ) -> Result<TensorOf<Self>, DimError>
+    where
+        Self: Computable,
+    {
         let from = |at: usize, size: usize| {
             (at as isize).checked_sub(by).and_then(|at| usize::try_from(at).ok()).filter(|&at| at < size)
         };
@@ -288,7 +306,10 @@ pub trait Rearranging: Computable {
         before: usize,
         after: usize,
         pad: Pad<Self::Elem>,
-    ) -> TensorOf<Self> {
+    ) -> TensorOf<Self>
+    where
+        Self: Computable,
+    {
         unwrap(self.try_pad(dims, before, after, pad))
     }
 
@@ -299,7 +320,10 @@ pub trait Rearranging: Computable {
         before: usize,
         after: usize,
         pad: Pad<Self::Elem>,
-    ) -> Result<TensorOf<Self>, DimError> {
+    ) -> Result<TensorOf<Self>, DimError>
+    where
+        Self: Computable,
+    {
         let tensor = self.into_named();
         let shape = tensor.unified_shape()?;
         let longer = |dim: &'static str, size: usize| {
@@ -355,7 +379,10 @@ pub trait Rearranging: Computable {
         self,
         dim: D,
         times: usize,
-    ) -> TensorOf<Self> {
+    ) -> TensorOf<Self>
+    where
+        Self: Computable,
+    {
         unwrap(self.try_repeat(dim, times))
     }
 
@@ -364,7 +391,10 @@ pub trait Rearranging: Computable {
         self,
         dim: D,
         times: usize,
-    ) -> Result<TensorOf<Self>, DimError> {
+    ) -> Result<TensorOf<Self>, DimError>
+    where
+        Self: Computable,
+    {
         let info = dim.info();
         rearranged(
             self,
@@ -385,7 +415,10 @@ pub trait Rearranging: Computable {
         self,
         dim: D,
         times: usize,
-    ) -> TensorOf<Self> {
+    ) -> TensorOf<Self>
+    where
+        Self: Computable,
+    {
         unwrap(self.try_repeat_interleave(dim, times))
     }
 
@@ -394,7 +427,10 @@ pub trait Rearranging: Computable {
         self,
         dim: D,
         times: usize,
-    ) -> Result<TensorOf<Self>, DimError> {
+    ) -> Result<TensorOf<Self>, DimError>
+    where
+        Self: Computable,
+    {
         let info = dim.info();
         rearranged(
             self,
@@ -416,7 +452,10 @@ pub trait Rearranging: Computable {
         self,
         dims: D,
         sizes: impl Into<PerDim>,
-    ) -> TensorOf<Self> {
+    ) -> TensorOf<Self>
+    where
+        Self: Computable,
+    {
         unwrap(self.try_interpolate_nearest(dims, sizes))
     }
 
@@ -425,7 +464,10 @@ pub trait Rearranging: Computable {
         self,
         dims: D,
         sizes: impl Into<PerDim>,
-    ) -> Result<TensorOf<Self>, DimError> {
+    ) -> Result<TensorOf<Self>, DimError>
+    where
+        Self: Computable,
+    {
         let sizes = sizes.into();
         sizes.check("size", D::KEYS.as_slice().len())?;
         let mut tensor = evaluated(self)?;
@@ -470,6 +512,7 @@ pub trait Rearranging: Computable {
         dilation: usize,
     ) -> Unfolded<Self, W>
     where
+        Self: Computable,
         Self::Dims: Union<(W::Brand,)>,
     {
         unwrap(self.try_unfold(dim, window, stride, dilation))
@@ -484,6 +527,7 @@ pub trait Rearranging: Computable {
         dilation: usize,
     ) -> Result<Unfolded<Self, W>, DimError>
     where
+        Self: Computable,
         Self::Dims: Union<(W::Brand,)>,
     {
         let tensor = self.into_named();
@@ -496,7 +540,7 @@ pub trait Rearranging: Computable {
     }
 }
 
-impl<A: Computable> Rearranging for A {}
+impl<A: AsTensor + ?Sized> Rearranging for A {}
 
 fn multiplied(dim: DimInfo<'_>, size: usize, times: usize) -> Result<usize, DimError> {
     size.checked_mul(times)

@@ -574,4 +574,4 @@ fn neighbours<T: Real>(lines: &Lines<T>, q: T) -> (Vec<isize>, Option<Vec<isize>
     (low, Some(high))
 }
 
-impl<A: AsTensor> Sorting for A {}
+impl<A: AsTensor + ?Sized> Sorting for A {}

@@ -46,10 +46,12 @@ impl Shape {
     /// Loop axes for the dims `U` and the positional axes `R`, with no size known.
     #[inline]
     pub fn new<U: Dims, R: Rank>() -> Self {
-        Shape::unsized_axes(U::KEYS, R::N)
+        Shape::of_keys(U::KEYS, R::N)
     }
 
-    fn unsized_axes(keys: &'static Keys, positional: usize) -> Self {
+    /// Loop axes for dims with these keys, and so many positional ones, with no size known.
+    #[inline]
+    pub fn of_keys(keys: &'static Keys, positional: usize) -> Self {
         let named = keys.as_slice().len();
         let axes = named + positional;
         if axes > INLINE {
@@ -68,7 +70,7 @@ impl Shape {
     /// Loop axes for the dims `U`, with no size known, and for positional axes of these sizes.
     #[inline]
     pub fn of_axes<U: Dims>(positional: &[usize]) -> Self {
-        let mut shape = Shape::unsized_axes(U::KEYS, positional.len());
+        let mut shape = Shape::of_keys(U::KEYS, positional.len());
         shape.set_positional(positional);
         shape
     }

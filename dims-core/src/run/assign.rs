@@ -486,4 +486,4 @@ pub trait OrderInto: AsTensor {
     }
 }
 
-impl<A: AsTensor> OrderInto for A {}
+impl<A: AsTensor + ?Sized> OrderInto for A {}

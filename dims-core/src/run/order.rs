@@ -74,7 +74,7 @@ pub trait OrderExt: AsTensor {
     }
 }
 
-impl<A: AsTensor> OrderExt for A {}
+impl<A: AsTensor + ?Sized> OrderExt for A {}
 
 /// The elements and sizes of a tensor that owns them and has them in the order asked for; else the tensor.
 #[inline(always)]

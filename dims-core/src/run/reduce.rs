@@ -428,4 +428,4 @@ pub trait Reductions: AsTensor {
     }
 }
 
-impl<A: AsTensor> Reductions for A {}
+impl<A: AsTensor + ?Sized> Reductions for A {}

@@ -8,8 +8,8 @@ use crate::dim::{DimList, DimRef};
 use crate::set::list::NestedPairs;
 use crate::set::{Bool, False, FirstWith, NoDim, Satisfies, True};
 use crate::types::condition::condition;
-use core::ops::Mul;
-use typenum::{IsEqual, Prod, U1, UInt, UTerm};
+use core::ops::{Add, Mul};
+use typenum::{IsEqual, Prod, Sum, U1, UInt, UTerm};
 
 /// The size of a dim that only the run knows.
 #[derive(Clone, Copy, Debug)]
@@ -159,6 +159,66 @@ where
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = Prod<Self, UInt<U2, B2>>;
+}
+
+/// The sum of two sizes as typenums; [`Dyn`] if one of them is.
+pub trait Plus<O> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The sum.
+    type Out;
+}
+
+impl<O> Plus<O> for Dyn {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Out = Dyn;
+}
+impl Plus<Dyn> for UTerm {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Out = Dyn;
+}
+impl<U, B> Plus<Dyn> for UInt<U, B> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Out = Dyn;
+}
+impl Plus<UTerm> for UTerm {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Out = UTerm;
+}
+impl<U, B> Plus<UTerm> for UInt<U, B> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Out = Self;
+}
+impl<U, B> Plus<UInt<U, B>> for UTerm {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Out = UInt<U, B>;
+}
+impl<U1, B1, U2, B2> Plus<UInt<U2, B2>> for UInt<U1, B1>
+where
+    UInt<U1, B1>: Add<UInt<U2, B2>>,
+{
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Out = Sum<Self, UInt<U2, B2>>;
+}
+
+/// The sum of the sizes of a list.
+pub trait TotalOf {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The sum as a typenum; [`Dyn`] if one of the sizes is.
+    type Total;
+}
+impl TotalOf for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Total = UTerm;
+}
+#[diagnostic::do_not_recommend]
+impl<H, T: TotalOf> TotalOf for (H, T)
+where
+    H: Brand<Num: Plus<T::Total>>,
+{
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Total = <H::Num as Plus<T::Total>>::Out;
 }
 
 /// The product of the sizes of a list, as far as rustc knows them. (The stride of an axis is that of the list behind it.)

@@ -1,4 +1,4 @@
-//~ words: is not a dim
+//~ words: `Row` cannot be split into | a tuple of 2 to 6 dims
 use typed_dims::prelude::*;
 
 dims! {

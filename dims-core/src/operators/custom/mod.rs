@@ -207,7 +207,7 @@ pub trait ApplyOp: AsTensor {
     }
 }
 
-impl<A: AsTensor> ApplyOp for A {}
+impl<A: AsTensor + ?Sized> ApplyOp for A {}
 
 #[track_caller]
 fn apply_array<A: Computable, O: ArrayOp<A::Elem>>(tensor: A, op: O) -> Result<ArrayOut<O, A>, DimError> {

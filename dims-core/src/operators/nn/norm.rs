@@ -324,7 +324,7 @@ pub trait Normalization: AsTensor {
     }
 }
 
-impl<A: AsTensor> Normalization for A {}
+impl<A: AsTensor + ?Sized> Normalization for A {}
 
 /// As [`try_layer_norm_affine`](Normalization::try_layer_norm_affine). It does not require that the dims of the gain and of the bias are dims of the tensor.
 #[doc(hidden)]

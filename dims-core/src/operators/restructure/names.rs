@@ -21,6 +21,15 @@ condition! {
     pub trait FitsInto<Whole, Size, Sizes> for True;
 }
 
+condition! {
+    /// Static sizes that add up to that of `Whole`; a size that only the run knows is checked there.
+    #[diagnostic::on_unimplemented(
+        message = "`{Whole}` has `{Size}` elements, which is not the sum of `{Sizes}`",
+        label = "the static sizes do not add up"
+    )]
+    pub trait AddsUpTo<Whole, Size, Sizes> for True;
+}
+
 /// Whether they agree: the product of the sizes of the dims `L` and the size of `Whole`.
 type ProductAgrees<L, Whole> =
     <ProductOf<<L as DimList>::Brands> as MaySame<<<Whole as DimRef>::Brand as Brand>::Num>>::Out;

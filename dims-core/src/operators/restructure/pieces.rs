@@ -1,13 +1,17 @@
 //! Several tensors that look at one: the pieces of `split` and `split_to`.
 
+use super::names::AddsUpTo;
 use super::{Remapped, Restructure};
-use crate::brand::DimInfo;
+use crate::brand::{Brand, DimInfo};
 use crate::dim::DimRef;
 use crate::error::DimError;
 use crate::named::position;
 use crate::role::KeepsRole;
+use crate::set::Bool;
 use crate::set::rename::PartOf;
+use crate::size::{MaySame, TotalOf};
 use crate::tensor::Computable;
+use crate::types::tuples::nested;
 use alloc::vec::Vec;
 use core::ops::Range;
 use smallvec::SmallVec;
@@ -31,9 +35,15 @@ impl<A: Copy> Shareable for A {
     message = "`{W}` cannot be split into `{Self}`",
     label = "a tuple of 2 to 6 dims that the tensor does not have yet is expected here, in the place of `{W}`, which it has"
 )]
-pub trait PiecesOf<W, A>: Sized {
+pub trait Pieces<W, A>: Sized {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
+    /// The brand of `W`.
+    type Whole: Brand;
+    /// The sizes of the pieces, for messages.
+    type Sizes;
+    /// [`False`](crate::set::False) if all sizes are static, and do not add up.
+    type AddsUp: Bool;
     /// The pieces.
     type Out;
 
@@ -42,16 +52,37 @@ pub trait PiecesOf<W, A>: Sized {
     fn cut(self, tensor: A, whole: W) -> Result<Self::Out, DimError>;
 }
 
+/// [`Pieces`] whose static sizes add up to that of `W`.
+#[diagnostic::on_unimplemented(
+    message = "`{W}` cannot be split into `{Self}`",
+    label = "a tuple of 2 to 6 dims that the tensor does not have yet is expected here, in the place of `{W}`, which it has"
+)]
+pub trait PiecesOf<W, A>: Pieces<W, A> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+impl<W, A, P: Pieces<W, A>> PiecesOf<W, A> for P
+where
+    P::AddsUp: AddsUpTo<P::Whole, <P::Whole as Brand>::Size, P::Sizes>,
+{
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
+
 macro_rules! pieces {
     ($($d:ident $n:tt),*) => {
         #[diagnostic::do_not_recommend]
-        impl<W, A, $($d),*> PiecesOf<W, A> for ($($d,)*)
+        impl<W, A, $($d),*> Pieces<W, A> for ($($d,)*)
         where
             W: DimRef,
             A: Computable + Shareable,
             $($d: PartOf<W, A::Dims> + KeepsRole<W, A::Dims>,)*
+            nested![$($d::Brand),*]: TotalOf<Total: MaySame<<W::Brand as Brand>::Num>>,
         {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
+            type Whole = W::Brand;
+            type Sizes = ($(<$d::Brand as Brand>::Size,)*);
+            type AddsUp =
+                <<nested![$($d::Brand),*] as TotalOf>::Total as MaySame<<W::Brand as Brand>::Num>>::Out;
             type Out = ($(Remapped<A, <$d as PartOf<W, A::Dims>>::Out>,)*);
 
             fn cut(self, tensor: A, whole: W) -> Result<Self::Out, DimError> {

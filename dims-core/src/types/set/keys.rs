@@ -68,6 +68,18 @@ impl Keys {
         self
     }
 
+    /// These keys, of which that of one dim says nothing of its size.
+    pub(crate) const fn resized(mut self, key: &DimKey) -> Keys {
+        let mut i = 0;
+        while i < self.len {
+            if self.keys[i].same(key) {
+                self.keys[i].fixed = None;
+            }
+            i += 1;
+        }
+        self
+    }
+
     /// The keys of a set of one dim.
     pub(crate) const fn one(key: DimKey) -> Keys {
         Keys::EMPTY.with(key)
