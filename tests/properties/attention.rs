@@ -20,6 +20,14 @@ fn assert_near(found: &ArrayD<f64>, expected: &ArrayD<f64>, bound: f64) {
     }
 }
 
+/// The softmax of scores; 0 where all of them are minus infinity.
+macro_rules! weights {
+    ($scores:ident, $over:expr) => {{
+        let any = (&$scores).ne(f64::NEG_INFINITY).count($over).gt(0).eval();
+        select(any, $scores.softmax($over), 0.0)
+    }};
+}
+
 /// Small tensors of any layout, with dims of every role: `A` batches, `B` queries, `C` keys, `D` features, `E` and `F` columns of the
 /// values, and others where they are unusual.
 fn small(case: &Case, which: usize) {
@@ -33,7 +41,7 @@ fn small(case: &Case, which: usize) {
             let $mask = case.buffer(&mut random, &[$(stringify!($md)),*], |r| r.below(4) > 0);
             let scores = (bound!($q[$($qd)*]) * bound!($k[$($kd)*])).sum($features) * 0.7;
             let scores = select(bound!($mask[$($md)*]), scores, f64::NEG_INFINITY).eval();
-            let expected = (scores.softmax($over) * bound!($v[$($vd)*])).sum($over);
+            let expected = (weights!(scores, $over) * bound!($v[$($vd)*])).sum($over);
             let found = attention(bound!($q[$($qd)*]), bound!($k[$($kd)*]), bound!($v[$($vd)*]), $features, $over, 0.7,
                 bound!($mask[$($md)*]));
             assert_near(&ordered!(found, [$($out)*]), &ordered!(expected, [$($out)*]), 1e-12);
@@ -69,8 +77,7 @@ fn biased(case: &Case, which: usize) {
         ($how:expr, $bias:expr, $mask:expr) => {{
             let scores = (bound!(q[A B D]) * bound!(k[C D E])).sum(D) * 0.7;
             let scores = select($mask, &scores + $bias, f64::NEG_INFINITY).eval();
-            let weights = (&scores).exp() / (&scores).exp().sum((C, E));
-            let expected = (weights * bound!(v[C E F])).sum((C, E));
+            let expected = (weights!(scores, (C, E)) * bound!(v[C E F])).sum((C, E));
             let found = attention(bound!(q[A B D]), bound!(k[C D E]), bound!(v[C E F]), D, (C, E), 0.7, $how);
             assert_near(&ordered!(found, [A F B]), &ordered!(expected, [A F B]), 1e-11);
         }};
@@ -126,7 +133,7 @@ fn across_tiles(case: &Case, which: usize) {
             let found = attention(q.at((i, d)), k.at((j, d)), v.at((j, e)), d, j, 0.25, $mask).order((i, e));
             let scores = (wq.at((i, d)) * wk.at((j, d))).sum(d) * 0.25;
             let scores = select($mask, scores, f64::NEG_INFINITY).eval();
-            let expected = (scores.softmax(j) * wv.at((j, e))).sum(j).order((i, e));
+            let expected = (weights!(scores, j) * wv.at((j, e))).sum(j).order((i, e));
             // Values are 4 at the most; scores are off by 20 roundings of 80 at the most.
             assert_near(&found.mapv(f64::from).into_dyn(), &expected.into_dyn(), 2e-4);
         }};
@@ -143,7 +150,7 @@ fn across_tiles(case: &Case, which: usize) {
             let found = attention(q.at((i, d)), k.at((j, d)), v.at((j, e)), d, j, 0.25, $how).order((i, e));
             let scores = (wq.at((i, d)) * wk.at((j, d))).sum(d) * 0.25 + $bias.cast::<f64>();
             let scores = select($mask, scores, f64::NEG_INFINITY).eval();
-            let expected = (scores.softmax(j) * wv.at((j, e))).sum(j).order((i, e));
+            let expected = (weights!(scores, j) * wv.at((j, e))).sum(j).order((i, e));
             assert_near(&found.mapv(f64::from).into_dyn(), &expected.into_dyn(), 2e-4);
         }};
     }
