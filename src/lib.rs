@@ -303,6 +303,9 @@ pub mod guide {
     #[doc = include_str!("../docs/book/src/gradients.md")]
     pub struct Gradients;
 
+    #[doc = include_str!("../docs/book/src/special-values.md")]
+    pub struct SpecialValues;
+
     #[cfg(feature = "safetensors")]
     #[doc = include_str!("../docs/book/src/training.md")]
     pub struct Training;
