@@ -165,7 +165,7 @@ pub enum DimError {
         /// The names of the parameters that the tensor depends on, as for [`NoDerivative`](DimError::NoDerivative).
         parameters: String,
     },
-    /// A loss does not depend on a parameter.
+    /// A loss does not read a parameter.
     Unused {
         /// The parameter, as `layers.3.weight`; empty for a single tensor.
         parameter: String,

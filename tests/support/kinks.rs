@@ -118,7 +118,16 @@ fn kinks_have_the_slopes_of_the_table() {
     let second = |f: fn(&Line) -> Tensor<f64, ()>| hessian(f, &zeros(I.of(2)), (I,), (I2,)).order((I2, I));
     // The derivative of a norm at 0 is 0, by convention, and so are all further ones: also those of its square, whose second one is 2.
     assert_eq!(grad(|x| x.norm(I), &zeros::<f64, _>(I.of(2))).order(I), array![0.0, 0.0]);
-    assert_eq!(second(|x| x.norm(I).square().eval()), array![[0.0, 0.0], [0.0, 0.0]]);
+    let squares: [fn(&Line) -> Tensor<f64, ()>; 5] = [
+        |x| x.norm(I).square().eval(),
+        |x| x.cdist(&zeros::<f64, _>(I.of(2)), I, 2.0).square().eval(),
+        |x| x.std(I).square().eval(),
+        |x| x.hypot(0.0).square().sum(I),
+        |x| x.abs().square().sum(I),
+    ];
+    for (at, f) in squares.into_iter().enumerate() {
+        assert_eq!(second(f), array![[0.0, 0.0], [0.0, 0.0]], "{at}");
+    }
     assert_eq!(second(|x| x.square().sum(I)), array![[2.0, 0.0], [0.0, 2.0]]);
 }
 
@@ -245,6 +254,30 @@ fn masked_queries() {
         },
         &all,
     );
+}
+
+/// The same where queries come in several tiles, of which one has no key.
+#[test]
+fn masked_tiles() {
+    type Rows<D> = Tensor<f64, (D, Feat)>;
+    let q: Rows<Query> = randn((Query.of(200), Feat.of(3)), 1);
+    let (k, v): (Rows<Key>, Rows<Key>) =
+        (randn((Key.of(200), Feat.of(3)), 2), randn((Key.of(200), Feat.of(3)), 3));
+    let allowed = |query: usize, key: usize| query / 64 != 1 && query != 150 && key <= query;
+    let mask = from_fn((Query.of(200), Key.of(200)), |(query, key)| allowed(query, key));
+    let fused = |(q, k, v): (&Rows<Query>, &Rows<Key>, &Rows<Key>)| {
+        attention(q, k, v.view().rename(Feat, J), Feat, Key, 1.0, &mask).sin().sum((Query, J))
+    };
+    let written_out = |(q, k, v): (&Rows<Query>, &Rows<Key>, &Rows<Key>)| {
+        let exp = (&mask).select((q * k).sum(Feat).exp(), 0.0).eval();
+        let total = (&exp).sum(Key);
+        let total = (&total).eq(0.0).select(1.0, &total).eval();
+        ((exp / total) * v.view().rename(Feat, J)).sum(Key).sin().sum((Query, J))
+    };
+    let (found, expected) = (grad(fused, (&q, &k, &v)), grad(written_out, (&q, &k, &v)));
+    assert_close(&found.0, &expected.0);
+    assert_close(&found.1, &expected.1);
+    assert_close(&found.2, &expected.2);
 }
 
 type Lines = Tensor<f64, (I, J)>;

@@ -73,7 +73,7 @@ pub fn try_value_and_grad<P: Inputs, L: ScalarLoss>(
     Ok((value, gradient))
 }
 
-/// The loss, its gradient, and what the function returns beside it.
+/// The loss, its gradient, and what the function returns beside it. Tensors beside the loss are constant after the call.
 ///
 /// ```
 /// use typed_dims::grad::value_and_grad_with;
