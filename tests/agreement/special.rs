@@ -308,7 +308,10 @@ const DIFFERENCES: &[(&str, &str)] = &[
         "two:bce_with_logits_loss",
         "of infinite logits and targets; higher derivatives of a target that is none",
     ),
-    ("line:prod", "the derivative by an infinite element is NaN, as in PyTorch"),
+    (
+        "line:prod",
+        "further derivatives of a product that is infinite, or 0 since it is too small for a float",
+    ),
     (
         "two:logaddexp",
         "equal infinities have half each; JAX takes +inf for 0, and equal large operands for one",
