@@ -1,56 +1,51 @@
 //! `if` and `while` by the values of a tensor: code for one example runs once for all of them, so all of them take the same branch.
 //!
-//! Types are not known here. The search is for comparisons that cannot be of numbers: those of a parameter that is a tensor.
+//! Types are not known here. The search is for what cannot be one number or one `bool`: a parameter that is a tensor, what methods of tensors
+//! make of it, and names that are given to these alone.
 
+use super::names::{Local, Names};
 use crate::pattern::errors::Errors;
 use proc_macro2::Span;
 use std::collections::HashSet;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{BinOp, Block, Expr, PatIdent, UnOp};
+use syn::{BinOp, Block, Expr, Pat, Type, UnOp};
 
-/// Methods that make truth values of a tensor.
-const CONDITIONS: [&str; 10] = ["lt", "le", "gt", "ge", "eq", "ne", "is_nan", "is_finite", "any", "all"];
-
-/// Methods that make a tensor of a tensor.
-const VALUES: [&str; 18] = [
-    "sum",
-    "prod",
-    "mean",
-    "var",
-    "std",
-    "max",
-    "min",
-    "norm",
-    "logsumexp",
-    "index",
-    "at",
-    "abs",
-    "exp",
-    "ln",
-    "sqrt",
-    "eval",
-    "view",
-    "clone",
+/// Methods of tensors that make a tensor, whatever its elements are.
+#[rustfmt::skip]
+const VALUES: [&str; 66] = [
+    "lt", "le", "gt", "ge", "eq", "ne", "is_nan", "is_finite", "is_infinite", "any", "all", "not",
+    "sum", "prod", "mean", "var", "std", "max", "min", "argmax", "argmin", "norm", "logsumexp", "dot", "contract", "trace",
+    "order", "eval", "view", "clone", "detach", "cast", "at", "index", "slice", "rename", "flatten", "unflatten", "take",
+    "abs", "sign", "square", "exp", "ln", "sqrt", "powi", "powf", "sin", "cos", "tanh", "sigmoid", "relu", "floor", "ceil", "round",
+    "clamp", "maximum", "minimum", "nan_to", "select", "masked_fill", "softmax", "log_softmax", "cumsum", "flip", "diff",
 ];
 
-/// Refuses conditions on the tensors of these names.
-pub fn check(block: &Block, tensors: HashSet<String>, errors: &mut Errors) {
-    let mut bound = BoundNames(HashSet::new());
-    bound.visit_block(block);
-    // A name that is given to something else may be a number.
-    let tensors = tensors.difference(&bound.0).cloned().collect();
-    Conditions { tensors, errors }.visit_block(block);
-}
-
-/// The names that a body gives.
-struct BoundNames(HashSet<String>);
-
-impl Visit<'_> for BoundNames {
-    fn visit_pat_ident(&mut self, pat: &PatIdent) {
-        self.0.insert(pat.ident.to_string());
-        visit::visit_pat_ident(self, pat);
+/// Refuses conditions on tensors: on those of these names, and on what is computed from them. `others` are the other parameters.
+pub fn check(
+    block: &Block,
+    names: &Names<'_>,
+    tensors: &HashSet<String>,
+    others: &HashSet<String>,
+    errors: &mut Errors,
+) {
+    let mut search = Conditions { tensors: tensors.clone(), errors };
+    search.tensors.extend(names.locals.iter().map(|local| local.name()));
+    // A name that is given to something else, too, may be a number.
+    search.tensors.retain(|name| !names.patterns.contains(name) && !others.contains(name));
+    loop {
+        let is_value = |local: &&Local<'_>| {
+            local.init.is_some_and(|init| search.value(init).is_some()) && local.number().is_none()
+        };
+        let numbers: Vec<String> =
+            names.locals.iter().filter(|local| !is_value(local)).map(Local::name).collect();
+        let before = search.tensors.len();
+        search.tensors.retain(|name| !numbers.contains(name));
+        if search.tensors.len() == before {
+            break;
+        }
     }
+    search.visit_block(block);
 }
 
 struct Conditions<'e> {
@@ -60,9 +55,11 @@ struct Conditions<'e> {
 
 impl Visit<'_> for Conditions<'_> {
     fn visit_expr_if(&mut self, choice: &syn::ExprIf) {
-        if let Some((place, name)) = self.condition(&choice.cond) {
+        if let Some((place, name, compares)) = self.condition(&choice.cond) {
+            let with =
+                if compares { format!(", with `{name}.gt(0.0)` for `{name} > 0.0`") } else { String::new() };
             let what = format!(
-                "`if` runs once for all examples, and cannot choose by the values of `{name}`: `condition.select(a, b)` chooses for each, with `{name}.gt(0.0)` for `{name} > 0.0`"
+                "`if` runs once for all examples, and cannot choose by the values of `{name}`: `condition.select(a, b)` chooses for each{with}"
             );
             self.errors.span(place, what);
         }
@@ -70,7 +67,7 @@ impl Visit<'_> for Conditions<'_> {
     }
 
     fn visit_expr_while(&mut self, choice: &syn::ExprWhile) {
-        if let Some((place, name)) = self.condition(&choice.cond) {
+        if let Some((place, name, _)) = self.condition(&choice.cond) {
             let what = format!(
                 "`while` runs as often for all examples, and cannot end by the values of `{name}`: write a loop over a range, with `condition.select(a, b)` in it"
             );
@@ -78,29 +75,41 @@ impl Visit<'_> for Conditions<'_> {
         }
         visit::visit_expr_while(self, choice);
     }
+
+    /// `let missing: bool = x.is_nan().any(Feat).order(());`
+    fn visit_local(&mut self, local: &syn::Local) {
+        if let (Pat::Type(pat), Some(init)) = (&local.pat, &local.init)
+            && let Some(number) = number(&pat.ty)
+            && let Some(name) = self.value(&init.expr)
+        {
+            let instead = match number.as_str() {
+                "bool" => "`condition.select(a, b)` chooses for each",
+                _ => "leave out the type to compute with the tensor",
+            };
+            let what = format!(
+                "one `{number}` cannot stand for all examples, which have other values of `{name}`: {instead}"
+            );
+            self.errors.span(pat.ty.span(), what);
+        }
+        visit::visit_local(self, local);
+    }
 }
 
 impl Conditions<'_> {
-    /// Where a condition is one on a tensor, and on which.
-    fn condition(&self, condition: &Expr) -> Option<(Span, String)> {
+    /// Where a condition is one on a tensor, on which, and whether an operator compares it.
+    fn condition(&self, condition: &Expr) -> Option<(Span, String, bool)> {
         match condition {
             Expr::Paren(inner) => self.condition(&inner.expr),
             Expr::Unary(unary) if matches!(unary.op, UnOp::Not(_)) => self.condition(&unary.expr),
             Expr::Binary(both) if matches!(both.op, BinOp::And(_) | BinOp::Or(_)) => {
                 self.condition(&both.left).or_else(|| self.condition(&both.right))
             }
-            Expr::Binary(both) => {
-                let compares = matches!(
-                    both.op,
-                    BinOp::Lt(_) | BinOp::Le(_) | BinOp::Gt(_) | BinOp::Ge(_) | BinOp::Eq(_) | BinOp::Ne(_)
-                );
+            Expr::Binary(both) if compares(&both.op) => {
                 let name = self.value(&both.left).or_else(|| self.value(&both.right));
-                name.filter(|_| compares).map(|name| (both.op.span(), name))
+                name.map(|name| (both.op.span(), name, true))
             }
-            Expr::MethodCall(call) if CONDITIONS.iter().any(|name| call.method == name) => {
-                self.value(&call.receiver).map(|name| (call.method.span(), name))
-            }
-            _ => None,
+            Expr::MethodCall(call) => self.value(condition).map(|name| (call.method.span(), name, false)),
+            _ => self.value(condition).map(|name| (condition.span(), name, false)),
         }
     }
 
@@ -110,7 +119,9 @@ impl Conditions<'_> {
             Expr::Paren(inner) => self.value(&inner.expr),
             Expr::Reference(reference) => self.value(&reference.expr),
             Expr::Unary(unary) => self.value(&unary.expr),
-            Expr::Binary(both) => self.value(&both.left).or_else(|| self.value(&both.right)),
+            Expr::Binary(both) if !compares(&both.op) => {
+                self.value(&both.left).or_else(|| self.value(&both.right))
+            }
             Expr::MethodCall(call) if VALUES.iter().any(|name| call.method == name) => {
                 self.value(&call.receiver)
             }
@@ -120,4 +131,16 @@ impl Conditions<'_> {
             _ => None,
         }
     }
+}
+
+fn compares(op: &BinOp) -> bool {
+    matches!(op, BinOp::Lt(_) | BinOp::Le(_) | BinOp::Gt(_) | BinOp::Ge(_) | BinOp::Eq(_) | BinOp::Ne(_))
+}
+
+/// The name of a type of numbers or truth values.
+pub fn number(ty: &Type) -> Option<String> {
+    const NUMBERS: [&str; 13] =
+        ["bool", "f32", "f64", "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize"];
+    let Type::Path(path) = ty else { return None };
+    path.path.get_ident().map(ToString::to_string).filter(|name| NUMBERS.contains(&name.as_str()))
 }

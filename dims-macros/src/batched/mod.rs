@@ -4,8 +4,10 @@
 //! result. What they have to do with each other is in `typed_dims_core::batch`; here are only names and bounds.
 
 mod ast;
+mod changes;
 mod choices;
 mod expand;
+mod names;
 mod valid;
 
 use crate::pattern::errors::Errors;

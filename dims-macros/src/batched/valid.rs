@@ -1,13 +1,15 @@
 //! What a batched function must be, and what is known of its parameters and its result.
 
 use super::ast::Function;
+use super::names::Names;
 use crate::pattern::errors::Errors;
 use proc_macro2::{Ident, Span};
 use quote::ToTokens;
+use std::collections::{HashMap, HashSet};
 use syn::spanned::Spanned;
 use syn::{
-    FnArg, GenericArgument, GenericParam, Pat, PatIdent, PathArguments, PathSegment, Receiver, ReturnType,
-    Signature, Type, TypePath, TypeReference,
+    Block, FnArg, GenericArgument, GenericParam, Pat, PatIdent, PathArguments, PathSegment, Receiver,
+    ReturnType, Signature, Type, TypePath, TypeReference,
 };
 
 /// A function that can be batched.
@@ -118,19 +120,35 @@ pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
         errors.span(ty.span(), what);
     }
     if let (true, Some(block)) = (errors.is_empty(), &function.block) {
-        let tensors =
-            params.iter().filter(|param| matches!(param.tensor, Some((_, Some(_))))).filter_map(|param| {
-                match &param.pat {
-                    Pat::Ident(pat) => Some(pat.ident.to_string()),
-                    _ => None,
-                }
-            });
-        super::choices::check(block, tensors.collect(), errors);
+        check_body(block, &params, errors);
     }
     if !errors.is_empty() {
         return None;
     }
     Some(Batched { receiver, params, results, tuple, rows, function })
+}
+
+/// Refuses what the body cannot do with tensors that have further dims.
+fn check_body(block: &Block, params: &[Param], errors: &mut Errors) {
+    let (mut tensors, mut views, mut others) = (HashSet::new(), HashMap::new(), HashSet::new());
+    for param in params {
+        match (&param.pat, &param.tensor) {
+            (Pat::Ident(pat), Some((_, Some(_)))) => {
+                tensors.insert(pat.ident.to_string());
+                if pat.mutability.is_none() {
+                    let owned = match &param.ty {
+                        Type::Reference(reference) => &reference.elem,
+                        ty => ty,
+                    };
+                    views.insert(pat.ident.to_string(), shown(owned));
+                }
+            }
+            (pat, _) => others.extend(Names::in_pattern(pat)),
+        }
+    }
+    let names = Names::of(block);
+    super::choices::check(block, &names, &tensors, &others, errors);
+    super::changes::check(block, &names, &views, errors);
 }
 
 /// The tensor type that has the elements and axes of an array type of ndarray's, by its name.

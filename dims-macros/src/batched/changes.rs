@@ -1,0 +1,88 @@
+//! Parameters that a body wants to change: it sees views of them, which cannot be.
+
+use super::names::Names;
+use crate::pattern::errors::Errors;
+use std::collections::HashMap;
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+use syn::{BinOp, Block, Expr, Ident};
+
+/// Refuses `a *= 2.0` and `let mut a = a.clone()` for parameters that are tensors without `mut`; these are their types for one example.
+pub fn check(block: &Block, names: &Names<'_>, params: &HashMap<String, String>, errors: &mut Errors) {
+    for local in names.locals.iter().filter(|local| local.pat.mutability.is_some()) {
+        let Some((name, clones)) = local.init.and_then(copied) else { continue };
+        let itself = usize::from(*name == local.pat.ident);
+        let (Some(ty), true) = (params.get(&name.to_string()), names.count(name) == itself) else { continue };
+        let what = if clones { "`clone` copies the view" } else { "`mut` does not change that" };
+        let new = &local.pat.ident;
+        let what = format!(
+            "`{name}` is a view of the caller's tensor here, and {what}: write `let mut {new} = {name}.eval();`, or the parameter `mut {name}: {ty}`"
+        );
+        errors.span(local.init.map_or_else(|| new.span(), Spanned::span), what);
+    }
+    Changes { names, params, errors }.visit_block(block);
+}
+
+/// The name that an expression is, or is a clone of.
+fn copied(expr: &Expr) -> Option<(&Ident, bool)> {
+    match expr {
+        Expr::Path(path) => Some((path.path.get_ident()?, false)),
+        Expr::Paren(inner) => copied(&inner.expr),
+        Expr::MethodCall(call) if call.method == "clone" || call.method == "to_owned" => {
+            copied(&call.receiver).map(|(name, _)| (name, true))
+        }
+        _ => None,
+    }
+}
+
+struct Changes<'e> {
+    names: &'e Names<'e>,
+    params: &'e HashMap<String, String>,
+    errors: &'e mut Errors,
+}
+
+impl Changes<'_> {
+    fn change(&mut self, place: &Expr) {
+        if let Expr::Path(path) = place
+            && let Some(name) = path.path.get_ident()
+            && let Some(ty) = self.params.get(&name.to_string())
+            && self.names.count(name) == 0
+        {
+            let what = format!(
+                "`{name}` is a view of the caller's tensor here, and cannot be changed: write the parameter `mut {name}: {ty}`"
+            );
+            self.errors.span(place.span(), what);
+        }
+    }
+}
+
+impl Visit<'_> for Changes<'_> {
+    fn visit_expr_binary(&mut self, both: &syn::ExprBinary) {
+        if is_assignment(&both.op) {
+            self.change(&both.left);
+        }
+        visit::visit_expr_binary(self, both);
+    }
+
+    fn visit_expr_assign(&mut self, assign: &syn::ExprAssign) {
+        self.change(&assign.left);
+        visit::visit_expr_assign(self, assign);
+    }
+}
+
+fn is_assignment(op: &BinOp) -> bool {
+    use BinOp::{
+        AddAssign, BitAndAssign, BitOrAssign, BitXorAssign, DivAssign, MulAssign, RemAssign, SubAssign,
+    };
+    matches!(
+        op,
+        AddAssign(_)
+            | SubAssign(_)
+            | MulAssign(_)
+            | DivAssign(_)
+            | RemAssign(_)
+            | BitAndAssign(_)
+            | BitOrAssign(_)
+            | BitXorAssign(_)
+    )
+}

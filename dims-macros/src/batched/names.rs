@@ -1,0 +1,72 @@
+//! The names that the body of a function gives.
+
+use std::collections::HashSet;
+use syn::visit::{self, Visit};
+use syn::{Block, Expr, Ident, Pat, PatIdent, Type};
+
+/// The names of a body: those of `let name = value;`, and those of all other patterns.
+#[derive(Default)]
+pub struct Names<'b> {
+    pub locals: Vec<Local<'b>>,
+    pub patterns: HashSet<String>,
+}
+
+/// `let name: ty = init;`
+pub struct Local<'b> {
+    pub pat: &'b PatIdent,
+    pub ty: Option<&'b Type>,
+    pub init: Option<&'b Expr>,
+}
+
+impl<'b> Names<'b> {
+    pub fn of(block: &'b Block) -> Names<'b> {
+        let mut names = Names::default();
+        names.visit_block(block);
+        names
+    }
+
+    pub fn in_pattern(pat: &Pat) -> HashSet<String> {
+        let mut names = Names::default();
+        names.visit_pat(pat);
+        names.patterns
+    }
+
+    /// How often the body gives a name.
+    pub fn count(&self, name: &Ident) -> usize {
+        let locals = self.locals.iter().filter(|local| local.pat.ident == *name).count();
+        locals + usize::from(self.patterns.contains(&name.to_string()))
+    }
+}
+
+impl Local<'_> {
+    pub fn name(&self) -> String {
+        self.pat.ident.to_string()
+    }
+
+    /// The type, if that is a number or `bool`.
+    pub fn number(&self) -> Option<String> {
+        self.ty.and_then(super::choices::number)
+    }
+}
+
+impl<'b> Visit<'b> for Names<'b> {
+    fn visit_local(&mut self, local: &'b syn::Local) {
+        let (pat, ty) = match &local.pat {
+            Pat::Type(pat) => (&*pat.pat, Some(&*pat.ty)),
+            pat => (pat, None),
+        };
+        let Pat::Ident(pat) = pat else { return visit::visit_local(self, local) };
+        if pat.subpat.is_some() {
+            return visit::visit_local(self, local);
+        }
+        self.locals.push(Local { pat, ty, init: local.init.as_ref().map(|init| &*init.expr) });
+        if let Some(init) = &local.init {
+            visit::visit_local_init(self, init);
+        }
+    }
+
+    fn visit_pat_ident(&mut self, pat: &'b PatIdent) {
+        self.patterns.insert(pat.ident.to_string());
+        visit::visit_pat_ident(self, pat);
+    }
+}
