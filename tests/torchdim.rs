@@ -587,7 +587,8 @@ fn parts_of_different_types_and_lengths() {
     assert_eq!(concat_to(Whole, (s, Long), (short.at((i, s)), y)).order((i, Whole)), expected);
     let error = try_concat_to(Whole, (t, Long), (long.at((i, t)), y)).map(|_| ()).unwrap_err();
     assert!(matches!(error, DimError::StaticSize { dim: "Whole", fixed: 5, found: 8, .. }), "{error}");
-    let (front, back) = concat_to(Whole, (Short, Long), (x, y)).view().split_to(Whole, (Short, Long));
+    let all = concat_to(Whole, (Short, Long), (x, y));
+    let (front, back) = (&all).split_to(Whole, (Short, Long));
     assert_eq!((front.order((i, Short)), back.order((i, Long))), (short.clone(), long.clone()));
     // No elements in one of the parts, and positional axes.
     let none = Array2::<f32>::zeros((2, 0));

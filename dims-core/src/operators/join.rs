@@ -189,7 +189,7 @@ macro_rules! tuples {
         }
 
         #[diagnostic::do_not_recommend]
-        impl<Elem: Element, New, $first, $first_dim $(, $a, $d)*> Parts<($first_dim, $($d,)*), New> for ($first, $($a,)*)
+        impl<Elem: Element, New, $first, $first_dim $(, $a, $d)*> PartsBeside<($first_dim, $($d,)*), New> for ($first, $($a,)*)
         where
             $first: Computable + AsTensor<Elem = Elem>,
             $first_dim: DimRef,
@@ -239,7 +239,7 @@ tuples!(A D0, B D1, C D2, D D3, E D4, F D5, G D6, H D7);
     message = "`{Self}` cannot be joined along the dims `{L}`",
     label = "as many tensors as dims, 2 to 8, are expected here: each with its dim and without the new one, and all with the same element type and other dims"
 )]
-pub trait Parts<L, N>: Sized {
+pub trait PartsBeside<L, N>: Sized {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
     /// The brand of `N`.
@@ -256,16 +256,16 @@ pub trait Parts<L, N>: Sized {
     fn joined_along(self, dims: L, whole: N) -> Result<Self::Out, DimError>;
 }
 
-/// [`Parts`] whose static sizes add up to that of `N`.
+/// [`PartsBeside`] whose static sizes add up to that of `N`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be joined along the dims `{L}`",
     label = "as many tensors as dims, 2 to 8, are expected here: each with its dim and without the new one, and all with the same element type and other dims"
 )]
-pub trait PartsAlong<L, N>: Parts<L, N> {
+pub trait PartsAlong<L, N>: PartsBeside<L, N> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
 }
-impl<L, N, P: Parts<L, N>> PartsAlong<L, N> for P
+impl<L, N, P: PartsBeside<L, N>> PartsAlong<L, N> for P
 where
     P::AddsUp: AddsUpTo<P::Whole, <P::Whole as Brand>::Size, P::Sizes>,
 {
