@@ -134,16 +134,16 @@ where
     W: DimRef,
     P: PartsOf<W> + RolesFlatten<W>,
     L: Dims<List: MergesIn<P::Brands, W::Brand, Out: SortOnce> + Minus<P::Brands>>,
-    Once<Merged<L, P, W>>: SetOf,
+    Once<Flattened<L, P, W>>: SetOf,
     <ListOf<L> as Minus<P::Brands>>::Out: Shares<(W::Brand, ())>,
     NoDim<TakenBeside<L, P, (W::Brand, ())>>: NotYetBound<TakenBeside<L, P, (W::Brand, ())>, L>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Axes = Once<Merged<L, P, W>>;
+    type Axes = Once<Flattened<L, P, W>>;
 }
 
 /// The order `L` with the dim `W` in the place of `P`.
-type Merged<L, P, W> = <ListOf<L> as MergesIn<<P as DimList>::Brands, <W as DimRef>::Brand>>::Out;
+type Flattened<L, P, W> = <ListOf<L> as MergesIn<<P as DimList>::Brands, <W as DimRef>::Brand>>::Out;
 
 /// The first brand of `B` that an axis of `L` other than those of `P` is, or [`Nothing`](crate::set::Nothing).
 type TakenBeside<L, P, B> = <<ListOf<L> as Minus<<P as DimList>::Brands>>::Out as Shares<B>>::Found;
