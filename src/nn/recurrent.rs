@@ -148,15 +148,18 @@ where
     {
         let all = project::<(I,), GatesOf<LstmGate, N>, T, X, Z>(x, &self.weight_ih);
         let made = |at: usize| all.view().index(time, at);
-        let mut state = state.unwrap_or_else(|| {
-            let like = made(0).index(LstmGate, 0).rename(N::default(), H::default()).eval();
-            LstmState { hidden: like.zero(), cell: like.zero() }
-        });
-        let steps = (0..all.size(time)).map(|at| {
+        let mut state = match state {
+            Some(state) => state,
+            None => {
+                let like = made(0).index(LstmGate, 0).rename(N::default(), H::default()).eval();
+                LstmState { hidden: like.zero(), cell: like.zero() }
+            }
+        };
+        let mut shown = Vec::new();
+        for at in 0..all.size(time) {
             state = self.next(made(at).eval(), &state);
-            state.hidden.clone()
-        });
-        let shown: Vec<_> = steps.collect();
+            shown.push(state.hidden.clone());
+        }
         (stack(time, shown), state)
     }
 }
@@ -285,13 +288,15 @@ where
         let all = project::<(I,), GatesOf<GruGate, N>, T, X, Z>(x, &self.weight_ih);
         let all = (all + &self.bias_ih).eval();
         let made = |at: usize| all.view().index(time, at);
-        let mut hidden = hidden
-            .unwrap_or_else(|| made(0).index(GruGate, 0).rename(N::default(), H::default()).eval().zero());
-        let steps = (0..all.size(time)).map(|at| {
+        let mut hidden = match hidden {
+            Some(hidden) => hidden,
+            None => made(0).index(GruGate, 0).rename(N::default(), H::default()).eval().zero(),
+        };
+        let mut shown = Vec::new();
+        for at in 0..all.size(time) {
             hidden = self.next(&made(at).eval(), &hidden);
-            hidden.clone()
-        });
-        let shown: Vec<_> = steps.collect();
+            shown.push(hidden.clone());
+        }
         (stack(time, shown), hidden)
     }
 }

@@ -393,6 +393,7 @@ pub trait Maps<D, P, Y, O> {
     type All: Dims;
     // (No method, as `Given::hold` is none.)
     #[doc(hidden)]
+    #[track_caller]
     fn try_map(arguments: Self, dims: &D, function: &impl Callee<P, Y>) -> Result<O, DimError>
     where
         Self: Sized;
@@ -438,6 +439,7 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type All = S;
 
+    #[track_caller]
     fn try_map(argument: Self, dims: &D, function: &impl Callee<(P,), Y>) -> Result<O, DimError> {
         W::run((argument,), dims, function)
     }
@@ -573,6 +575,7 @@ macro_rules! several {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type All = All;
 
+            #[track_caller]
             fn try_map(arguments: Self, dims: &Along, function: &impl Callee<($($p,)*), Result_>) -> Result<Output, DimError> {
                 Way_::run(arguments, dims, function)
             }

@@ -150,6 +150,7 @@ enum Holding<A: AsTensor> {
 impl<A: Computable> HeldArgument<A> {
     /// Computes the argument, if it is not in memory.
     #[inline]
+    #[track_caller]
     pub fn new(argument: A) -> Result<Self, DimError> {
         let tensor = argument.into_named();
         if tensor.expr.in_memory::<A::Dims>().is_some() {

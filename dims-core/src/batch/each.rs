@@ -61,6 +61,7 @@ pub fn map_each<X: Apiece, Y: Computable>(
 ///
 /// Whatever `f` returns first; if its results differ in size, or the tensors along the dims behind their rest; if there are no examples, and
 /// so no result that says how large its dims are: those of the tensors are as large there, and static sizes are known.
+#[track_caller]
 pub fn try_map_each<X: Apiece, Y: Computable>(
     tensors: X,
     mut f: impl FnMut(X::One) -> Result<Y, DimError>,
@@ -73,6 +74,7 @@ pub fn try_map_each<X: Apiece, Y: Computable>(
 }
 
 /// Calls `f` for each position of dims with the sizes `counts`, and collects the results. `size` says how large a dim of the examples is.
+#[track_caller]
 pub(super) fn looped<B: Dims, Y: Collect<B>>(
     function: &'static str,
     counts: &[usize],
@@ -136,6 +138,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
         Results { data: Vec::new(), traced: record::PlacedParts::new(), sizes: None }
     }
 
+    #[track_caller]
     fn add(self, results: &mut Results<T>) -> Result<(), DimError> {
         let shape = self.unified_shape()?;
         let order = AxisList::in_memory_of::<S, R>().as_slice();
@@ -162,6 +165,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
         size_of_val(&results.data[..])
     }
 
+    #[track_caller]
     fn finish(
         results: Results<T>,
         counts: &[usize],

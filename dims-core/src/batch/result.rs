@@ -45,6 +45,7 @@ where
     NoDim<Missing<S, K::List>>: Bound<Missing<S, K::List>, S, Then<Left<S, K::List>>: NothingBut<B, S>>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    #[track_caller]
     fn finish(self, batch: &Batch<B>) -> Result<In<Named<U, K, Q>, B>, DimError> {
         let mut shape = Shape::new::<K::Sealed<B>, Q>();
         self.expr.unify::<K::Sealed<B>, Q>(&mut shape)?;
@@ -110,6 +111,7 @@ impl<Y: Finish<W, B>, W: Output, B: Dims> Finish<Vec<W>, B> for Vec<Y> {
 
 impl<Y: Finish<W, B>, W: Output, B: Dims, const N: usize> Finish<[W; N], B> for [Y; N] {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    #[track_caller]
     fn finish(self, batch: &Batch<B>) -> Result<[W::In<B>; N], DimError> {
         let values = self.into_iter().map(|value| value.finish(batch)).collect::<Result<Vec<_>, _>>()?;
         Ok(values.try_into().ok().expect("there are as many results as values"))

@@ -88,6 +88,7 @@ where
 /// `f` panics. A loop of calls also does if the results of single examples differ in size, or if there is no example, so that nothing says how
 /// large results are: dims of the tensors are as large as there, and static sizes are known.
 #[allow(clippy::multiple_bound_locations)] // rustc quotes the line of a bound that does not hold: for `D` that of `DimsOf`
+#[track_caller]
 pub fn vmap<'f, F: Callee<P, Y> + 'f, D: DimsOf<X::All, S>, X: Maps<D, P, Y, O>, P, Y, S, O>(
     f: F,
     dims: D,
@@ -363,6 +364,7 @@ macro_rules! tuples {
             type Out = ($($a::Out,)*);
             type Clash = first_clash!($($a)*);
 
+            #[track_caller]
             fn try_open(self) -> Result<Self::Out, DimError> {
                 Ok(($(self.$n.try_open()?,)*))
             }
@@ -383,6 +385,7 @@ pub trait Unmapped {
     /// The first dim that is behind the rest as well, or [`Nothing`](crate::set::Nothing).
     type Clash: MaybeDim;
     #[doc(hidden)]
+    #[track_caller]
     fn try_open(self) -> Result<Self::Out, DimError>;
 }
 
@@ -394,6 +397,7 @@ impl<T: Element, S: Dims + Opened<All = X>, R: Rank, E: Expr<Elem = T>, X: Dims>
     type Out = Named<T, X, R>;
     type Clash = S::Clash;
 
+    #[track_caller]
     fn try_open(self) -> Result<Self::Out, DimError> {
         let mut shape = Shape::new::<S, R>();
         self.unify(&mut shape)?;

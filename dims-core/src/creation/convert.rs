@@ -75,6 +75,7 @@ pub trait IntoTensor {
     }
 
     /// As [`into_tensor`](IntoTensor::into_tensor), but what sizes decide is an error.
+    #[track_caller]
     fn try_into_tensor<L: AxisDims<Self::Rank>>(self, dims: L)
     -> Result<Named<Self::Elem, L::Set>, DimError>;
 }
@@ -125,6 +126,7 @@ impl<T> IntoTensor for Vec<T> {
 ///
 /// If `sizes` is not the shape of `data`.
 #[cfg(any(feature = "candle", feature = "image", feature = "mdarray", feature = "nalgebra"))]
+#[track_caller]
 pub(crate) fn contiguous<T, R, L: AxisDims<R>>(
     data: Vec<T>,
     sizes: &[usize],

@@ -19,6 +19,7 @@ use crate::types::open::Open;
 use crate::types::tuples::{each_tuple, nested};
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::panic::Location;
 use kernels::memory::allocate::reserve;
 use kernels::memory::axes::Axis;
 use kernels::scalar::{CastTo, Element, Num, Real};
@@ -231,6 +232,7 @@ fn describe(sizes: &[(DimKey, usize)]) -> String {
 }
 
 /// A tensor of elements in the order in which its dims are written.
+#[track_caller]
 fn build<T: Element, D: Written>(sizes: &[(DimKey, usize)], data: Vec<T>) -> Named<T, D::Set, Rank0> {
     let mut axes = <D::Set as Dims>::Axes::filled(Axis::default());
     let mut stride = 1;
@@ -243,7 +245,7 @@ fn build<T: Element, D: Written>(sizes: &[(DimKey, usize)], data: Vec<T>) -> Nam
         stride *= *size as isize;
     }
     // (There is one element for each position along the dims as written, the last one fastest.)
-    Named::from_expr(Evaluated::strided(data, 0, axes, [], None))
+    Named::from_expr(Evaluated::strided(data, 0, axes, [], Some(Location::caller())))
 }
 
 /// A tensor with the value of `f` at each position, given the indices in the order in which the dims are written.
@@ -265,6 +267,7 @@ pub fn from_fn<T: Element, D: SizedDims>(dims: D, f: impl FnMut(D::Index) -> T) 
 }
 
 /// As [`from_fn`], but what sizes decide is an error.
+#[track_caller]
 pub fn try_from_fn<T: Element, D: SizedDims>(
     dims: D,
     f: impl FnMut(D::Index) -> T,
@@ -273,6 +276,7 @@ pub fn try_from_fn<T: Element, D: SizedDims>(
 }
 
 /// As [`try_from_fn`]; that a dim has no size is an error.
+#[track_caller]
 pub(super) fn each_position<T: Element, D: Written>(
     dims: &D,
     mut f: impl FnMut(D::Index) -> T,
@@ -300,6 +304,7 @@ pub fn full<T: Element, D: SizedDims>(dims: D, value: T) -> Named<T, D::Set> {
 }
 
 /// As [`full`], but what sizes decide is an error.
+#[track_caller]
 pub fn try_full<T: Element, D: SizedDims>(dims: D, value: T) -> Result<Named<T, D::Set>, DimError> {
     let sizes = sizes(&dims)?;
     let (mut data, len) = memory(&sizes)?;
@@ -326,6 +331,7 @@ pub fn zeros<T: Num, D: SizedDims>(dims: D) -> Named<T, D::Set> {
 }
 
 /// As [`zeros`], but what sizes decide is an error.
+#[track_caller]
 pub fn try_zeros<T: Num, D: SizedDims>(dims: D) -> Result<Named<T, D::Set>, DimError> {
     try_full(dims, T::ZERO)
 }
@@ -341,6 +347,7 @@ pub fn ones<T: Num, D: SizedDims>(dims: D) -> Named<T, D::Set> {
 }
 
 /// As [`ones`], but what sizes decide is an error.
+#[track_caller]
 pub fn try_ones<T: Num, D: SizedDims>(dims: D) -> Result<Named<T, D::Set>, DimError> {
     try_full(dims, T::ONE)
 }
@@ -359,6 +366,7 @@ where
 }
 
 /// As [`eye`], but what sizes decide is an error.
+#[track_caller]
 pub fn try_eye<T: Num, A: DimRef, B: DimRef>(
     rows: A,
     columns: B,
@@ -387,6 +395,7 @@ where
 }
 
 /// As [`tri`], but what sizes decide is an error.
+#[track_caller]
 pub fn try_tri<T: Num, A: DimRef, B: DimRef>(
     rows: A,
     columns: B,
@@ -414,6 +423,7 @@ where
 }
 
 /// As [`arange`], but what sizes decide is an error.
+#[track_caller]
 pub fn try_arange<T: Num, D: SizedDims + Written<Index = usize>>(
     dim: D,
     start: T,
@@ -443,6 +453,7 @@ pub fn linspace<T: Real, D: DimRef + SizedDims + Written<Index = usize>>(
 }
 
 /// As [`linspace`], but what sizes decide is an error.
+#[track_caller]
 pub fn try_linspace<T: Real, D: DimRef + SizedDims + Written<Index = usize>>(
     dim: D,
     start: T,
@@ -478,6 +489,7 @@ pub fn full_like<A: Computable>(tensor: A, value: A::Elem) -> TensorOf<A> {
 }
 
 /// As [`full_like`], but what sizes decide is an error.
+#[track_caller]
 pub fn try_full_like<A: Computable>(tensor: A, value: A::Elem) -> Result<TensorOf<A>, DimError> {
     let shape = tensor.into_named().unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
@@ -507,6 +519,7 @@ pub fn from_vec<T: Element, D: SizedDims>(dims: D, data: Vec<T>) -> Named<T, D::
 }
 
 /// As [`from_vec`], but what sizes decide is an error.
+#[track_caller]
 pub fn try_from_vec<T: Element, D: SizedDims>(dims: D, data: Vec<T>) -> Result<Named<T, D::Set>, DimError> {
     let sizes = sizes(&dims)?;
     let expected = volume::<T>(&sizes)?;

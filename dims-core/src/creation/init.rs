@@ -44,16 +44,19 @@ fn fan<D: SizedDims, F: DimList>(dims: &D, _: &F) -> Result<f64, DimError> {
 }
 
 /// Numbers with a normal distribution of mean 0.
+#[track_caller]
 fn normal<T: Real, D: Written>(dims: D, deviation: f64, seed: u64) -> Result<Named<T, D::Set>, DimError> {
     drawn(dims, |at| narrowed(deviation * deviate(RandomStream::Normal, seed, at)))
 }
 
 /// Numbers that are drawn evenly between `-most` and `most`.
+#[track_caller]
 fn uniform<T: Real, D: SizedDims>(dims: D, most: f64, seed: u64) -> Result<Named<T, D::Set>, DimError> {
     drawn(dims, |at| narrowed(most * (2.0 * unit(RandomStream::Uniform, seed, at) - 1.0)))
 }
 
 /// The weights of a map from the dims `inputs` to the dims `outputs`, as [`lecun_normal`] makes them: the fan-in is the product of the sizes of `inputs`.
+#[track_caller]
 pub(crate) fn of_map<T: Real, A: Written, B: Written<Set: Union<A::Set>>>(
     inputs: A,
     outputs: B,
@@ -77,6 +80,7 @@ macro_rules! by_fan_in {
         }
 
         #[doc = concat!("As [`", stringify!($name), "`], but what sizes decide is an error.")]
+        #[track_caller]
         pub fn $try_name<$($bounds)*>(dims: D, fan_in: F, seed: u64) -> Result<Named<T, D::Set>, DimError> {
             let scale = Float::sqrt($gain / fan(&dims, &fan_in)?);
             $draw(dims, scale, seed)
@@ -112,6 +116,7 @@ macro_rules! by_both {
         }
 
         #[doc = concat!("As [`", stringify!($name), "`], but what sizes decide is an error.")]
+        #[track_caller]
         pub fn $try_name<$($bounds)*>(
             dims: D,
             fan_in: I,
@@ -155,6 +160,7 @@ pub fn truncated_normal<T: Real, D: SizedDims>(dims: D, deviation: f64, seed: u6
 }
 
 /// As [`truncated_normal`], but what sizes decide is an error; so is a deviation that is negative, infinite or NaN.
+#[track_caller]
 pub fn try_truncated_normal<T: Real, D: SizedDims>(
     dims: D,
     deviation: f64,
@@ -199,6 +205,7 @@ pub fn orthogonal<T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims
 }
 
 /// As [`orthogonal`], but what sizes decide is an error.
+#[track_caller]
 pub fn try_orthogonal<T, D, F, X>(dims: D, _: F, seed: u64) -> Result<Named<T, D::Set>, DimError>
 where
     T: Real,

@@ -74,11 +74,13 @@ pub fn rand<T: Real, D: SizedDims>(dims: D, seed: u64) -> Named<T, D::Set> {
 }
 
 /// As [`rand()`], but what sizes decide is an error.
+#[track_caller]
 pub fn try_rand<T: Real, D: SizedDims>(dims: D, seed: u64) -> Result<Named<T, D::Set>, DimError> {
     drawn(dims, |at| uniform(seed, at))
 }
 
 /// A tensor of numbers that are drawn one after the other, in the order in which the dims are written.
+#[track_caller]
 pub(super) fn drawn<T: Real, D: Written>(
     dims: D,
     draw: impl Fn(u64) -> T,
@@ -107,6 +109,7 @@ pub fn randn<T: Real, D: SizedDims>(dims: D, seed: u64) -> Named<T, D::Set> {
 }
 
 /// As [`randn`], but what sizes decide is an error.
+#[track_caller]
 pub fn try_randn<T: Real, D: SizedDims>(dims: D, seed: u64) -> Result<Named<T, D::Set>, DimError> {
     drawn(dims, |at| normal(seed, at))
 }
@@ -182,6 +185,7 @@ pub fn rand_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> TensorOf<A>
 }
 
 /// As [`rand_like`], but what sizes decide is an error.
+#[track_caller]
 pub fn try_rand_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> Result<TensorOf<A>, DimError> {
     drawn_like(tensor, |at| uniform(seed, at))
 }
@@ -197,11 +201,13 @@ pub fn randn_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> TensorOf<A
 }
 
 /// As [`randn_like`], but what sizes decide is an error.
+#[track_caller]
 pub fn try_randn_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> Result<TensorOf<A>, DimError> {
     drawn_like(tensor, |at| normal(seed, at))
 }
 
 /// The dims and sizes of a tensor, with the elements that are drawn for each position.
+#[track_caller]
 fn drawn_like<A: Computable>(tensor: A, draw: impl Fn(u64) -> A::Elem) -> Result<TensorOf<A>, DimError> {
     let shape = tensor.into_named().unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
@@ -243,6 +249,7 @@ where
 }
 
 /// As [`categorical`], but what sizes decide is an error; so are no elements to draw from.
+#[track_caller]
 pub fn try_categorical<A, D, X>(logits: A, dim: D, seed: u64) -> Result<Named<usize, X, A::Rank>, DimError>
 where
     A: Computable<Elem: Real>,
@@ -287,6 +294,7 @@ pub fn bernoulli<A: Computable<Elem: Real>>(p: A, seed: u64) -> Named<bool, A::D
 }
 
 /// As [`bernoulli`], but what sizes decide is an error; so is a probability that is not between 0 and 1.
+#[track_caller]
 pub fn try_bernoulli<A: Computable<Elem: Real>>(
     p: A,
     seed: u64,
@@ -333,6 +341,7 @@ pub fn permutation<D: SizedDims + Written<Index = usize>>(dim: D, seed: u64) -> 
 }
 
 /// As [`permutation`], but what sizes decide is an error.
+#[track_caller]
 pub fn try_permutation<D>(dim: D, seed: u64) -> Result<Named<usize, D::Set>, DimError>
 where
     D: SizedDims + Written<Index = usize>,

@@ -108,7 +108,7 @@ impl<'f> Entry<'f> {
     /// The tensor of these elements, which are those of the file.
     pub(super) fn of_elements<T: Stored, S: Dims>(&self, data: Vec<T>, order: &[usize]) -> Named<T, S> {
         let (order, sizes) = self.outermost_first(order);
-        Named::from_expr(Evaluated::in_order(data, &order, &sizes))
+        Named::from_expr(Evaluated::in_order(data, &order, &sizes).with_origin(None))
     }
 
     fn viewed<T: Stored, S: Dims>(

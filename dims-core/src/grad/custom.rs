@@ -350,7 +350,7 @@ impl Walk<1> for Filled<'_> {
             }
         };
         self.start += len;
-        Ok(Named::from_expr(Evaluated::laid_out(buffer, &sizes)))
+        Ok(Named::from_expr(Evaluated::laid_out(buffer, &sizes).with_origin(tensor.expr.origin())))
     }
 }
 

@@ -149,6 +149,7 @@ pub trait Parameters: Sized {
     }
 
     /// As [`zero`](Parameters::zero), but what does not fit into memory is an error.
+    #[track_caller]
     fn try_zero(&self) -> Result<Self, DimError> {
         struct Zeros;
         impl Walk<1> for Zeros {
@@ -166,7 +167,8 @@ pub trait Parameters: Sized {
                     dims: format!("{} of `{path}`", shape.describe(&order)),
                 })?;
                 data.resize(len, T::default());
-                Ok(Named::from_expr(Evaluated::in_order(data, &order, &shape.sizes_in(&order))))
+                let zeros = Evaluated::in_order(data, &order, &shape.sizes_in(&order));
+                Ok(Named::from_expr(zeros.with_origin(tensor.expr.origin())))
             }
         }
 
@@ -184,6 +186,7 @@ pub trait Parameters: Sized {
     }
 
     /// As [`map_elements`](Parameters::map_elements), but returns an error where that panics.
+    #[track_caller]
     fn try_map_elements<T: Real, F: Fn(T) -> T>(&self, f: F) -> Result<Self, DimError> {
         struct Each<T, F>(F, PhantomData<fn(T)>);
         impl<T: Real, F: Fn(T) -> T> Walk<1> for Each<T, F> {
@@ -217,6 +220,7 @@ pub trait Parameters: Sized {
     }
 
     /// As [`zip_elements`](Parameters::zip_elements), but returns an error where that panics.
+    #[track_caller]
     fn try_zip_elements<T: Real, F: Fn(T, T) -> T>(&self, other: &Self, f: F) -> Result<Self, DimError> {
         struct Pairs<T, F>(F, PhantomData<fn(T)>);
         impl<T: Real, F: Fn(T, T) -> T> Walk<2> for Pairs<T, F> {
@@ -514,7 +518,8 @@ fn like<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>>(
     expr: E,
 ) -> Result<Named<T, S, R>, DimError> {
     let shape = tensor.unified_shape()?;
-    Ok(Named::from_expr(laid_out_in::<S, R, _>(expr, &shape, &order_in_memory(tensor))?))
+    let result = laid_out_in::<S, R, _>(expr, &shape, &order_in_memory(tensor))?;
+    Ok(Named::from_expr(result.with_origin(tensor.expr.origin())))
 }
 
 /// Sums over all tensors.

@@ -162,6 +162,7 @@ impl<P: Inputs, Y: Parameters> Pullback<P, Y> {
     /// # Errors
     ///
     /// If the cotangent has other sizes than the value, or there is no memory.
+    #[track_caller]
     pub fn try_call(&self, cotangent: &Y) -> Result<P::Value, DimError> {
         pulled::<P, Y>(&self.traced, &self.variables, &self.value, cotangent)
     }

@@ -85,6 +85,7 @@ impl<T: Element> Memory for Vec<T> {
     type Tensor<S: Dims> = Evaluated<T, S>;
 
     #[inline]
+    #[track_caller]
     fn store<S: Dims>(self, order: &[usize], sizes: &[usize]) -> Evaluated<T, S> {
         Evaluated::in_order(self, order, sizes)
     }
@@ -96,6 +97,7 @@ impl<T: Element> Memory for Vec<T> {
 
     /// (A recorded program may know the memory, which so stays the same.)
     #[inline]
+    #[track_caller]
     fn with_axes<S: Dims, N: Dims>(
         tensor: Evaluated<T, S>,
         order: &[usize],

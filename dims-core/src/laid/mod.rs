@@ -124,6 +124,7 @@ pub trait Lay: Computable<Rank = Rank0> {
     }
 
     /// As [`laid`](Lay::laid), but what sizes decide is an error.
+    #[track_caller]
     fn try_laid<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(
         self,
         dims: D,
@@ -197,6 +198,7 @@ pub trait IntoLaid {
 
     /// As [`into_laid`](IntoLaid::into_laid), but what sizes decide is an error: sizes that are not those of the elements, and an array
     /// whose elements lie otherwise.
+    #[track_caller]
     fn try_into_laid<D: AxisDims<Self::Rank, Brands: List + SortOnce>>(
         self,
         dims: D,
@@ -210,6 +212,7 @@ pub type LaidIn<M, D> = Laid<<M as Memory>::Elem, InOrder<D>, M>;
 
 impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     /// Elements that lie in this `order` of the axes of the set, which have these `sizes` in the same order.
+    #[track_caller]
     fn of(memory: M, order: &[usize], sizes: &[usize]) -> Self {
         Laid(Named::from_expr(memory.store(order, sizes)))
     }

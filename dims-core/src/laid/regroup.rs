@@ -32,6 +32,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     }
 
     /// As [`flatten`](Laid::flatten), but what sizes decide is an error.
+    #[track_caller]
     pub fn try_flatten<P: Neighbours<L>, W: UnionOf<P, L>>(
         self,
         parts: P,
@@ -73,6 +74,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     }
 
     /// As [`unflatten`](Laid::unflatten), but what sizes decide is an error.
+    #[track_caller]
     pub fn try_unflatten<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesUnflatten<W>>(
         self,
         whole: W,
@@ -91,6 +93,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     }
 
     /// The same elements with other axes, in the order in which they lie.
+    #[track_caller]
     fn with_axes<N: SetOf + Dims>(self, sizes: &[usize]) -> Laid<T, N, M> {
         let order = const { &AxisList::of(N::KEYS, <N::Set as Dims>::KEYS) }.as_slice();
         Laid(Named::from_expr(M::with_axes::<L::Set, N::Set>(self.0.expr, order, sizes)))

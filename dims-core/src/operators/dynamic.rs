@@ -36,6 +36,7 @@ impl AllNamed for () {
 }
 
 /// The dim gets its size here, so it must not have one yet.
+#[track_caller]
 fn grown<B: Brand>(dim: &Dim<B>, size: usize) -> Result<(), DimError> {
     if let Some(size) = dim.try_size() {
         let what = format!(
@@ -82,6 +83,7 @@ pub trait Dynamic: AsTensor {
     }
 
     /// As [`nonzero`](Dynamic::nonzero), but what sizes decide is an error; so is a dim `n` that has a size already.
+    #[track_caller]
     fn try_nonzero<D, X, B>(self, dims: D, n: &Dim<B>) -> Result<Named<usize, (B,)>, DimError>
     where
         Self: Evaluable<Elem = bool, Rank = Rank0>,
@@ -119,6 +121,7 @@ pub trait Dynamic: AsTensor {
     }
 
     /// As [`masked_select`](Dynamic::masked_select), but what sizes decide is an error; so is a dim `n` that has a size already.
+    #[track_caller]
     fn try_masked_select<M, D, X, Y, Z, B>(
         self,
         mask: M,
@@ -178,6 +181,7 @@ pub trait Dynamic: AsTensor {
     }
 
     /// As [`unique`](Dynamic::unique), but what sizes decide is an error; so is a dim `n` that has a size already.
+    #[track_caller]
     fn try_unique<D, X, B>(self, dims: D, n: &Dim<B>) -> Result<Unique<Self::Elem, B, Self::Dims>, DimError>
     where
         Self: Evaluable<Elem: Ordered, Rank = Rank0>,

@@ -58,6 +58,7 @@ pub fn concat<P: Joinable<M>, D: DimRef + DimsOf<P::Dims, X> + Resizable, X: Dim
 }
 
 /// As [`concat()`], but what sizes decide is an error; so is having no parts.
+#[track_caller]
 pub fn try_concat<P: Joinable<M>, D: DimRef + DimsOf<P::Dims, X> + Resizable, X: Dims, M>(
     dim: D,
     parts: P,
@@ -88,6 +89,7 @@ pub fn concat_to<N: DimRef, L, P: PartsAlong<L, N>>(whole: N, dims: L, parts: P)
 }
 
 /// As [`concat_to`], but what sizes decide is an error.
+#[track_caller]
 pub fn try_concat_to<N: DimRef, L, P: PartsAlong<L, N>>(
     whole: N,
     dims: L,
@@ -148,6 +150,7 @@ impl<I: IntoIterator<Item: Computable>> Joinable<Collection> for I {
     type Dims = <I::Item as AsTensor>::Dims;
     type Rank = <I::Item as AsTensor>::Rank;
 
+    #[track_caller]
     fn joined<S: Dims>(self, side: Side<'_, S>) -> Result<Named<Self::Elem, S, Self::Rank>, DimError> {
         let mut all: SmallVec<[NamedOf<I::Item>; 4]> = self.into_iter().map(AsTensor::into_named).collect();
         let layout = {
@@ -180,6 +183,7 @@ macro_rules! tuples {
             type Rank = $first::Rank;
 
             #[allow(non_snake_case, reason = "each part is named as its type")]
+            #[track_caller]
             fn joined<Joined: Dims>(self, side: Side<'_, Joined>) -> Result<Named<Self::Elem, Joined, Self::Rank>, DimError> {
                 let ($first, $($a,)*) = self;
                 let ($first, $($a,)*) = ($first.into_named(), $($a.into_named(),)*);
@@ -208,6 +212,7 @@ macro_rules! tuples {
             type Out = Named<Elem, <New as PartOf<$first_dim, $first::Dims>>::Out, $first::Rank>;
 
             #[allow(non_snake_case, reason = "each part is named as its type")]
+            #[track_caller]
             fn joined_along(
                 self,
                 dims: ($first_dim, $($d,)*),
@@ -400,6 +405,7 @@ impl<S: Dims> JoinSizes<S> {
     }
 
     /// The joined tensor: each part runs into its place.
+    #[track_caller]
     fn fill<T: Element, R: Rank>(&self, parts: &[&dyn PartToJoin<T>]) -> Result<Named<T, S, R>, DimError> {
         let order = AxisList::in_memory_of::<S, R>().as_slice();
         let mut out = InParts::of(self.volume::<T>()?).map_err(|_| self.too_large())?;
@@ -483,6 +489,7 @@ where
 }
 
 /// As [`stack`], but what sizes decide is an error; so is having no parts.
+#[track_caller]
 pub fn try_stack<P: Joinable<M>, D: NewDim<P::Dims>, M>(
     dim: D,
     parts: P,

@@ -18,6 +18,7 @@ use crate::set::rename::CanGain;
 use crate::set::{Dims, DimsOf, DimsOfBoth, Union};
 use crate::storage::Evaluated;
 use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked, reference};
+use core::panic::Location;
 use kernels::ops;
 use kernels::reduce::reducers;
 use kernels::scalar::{Magnitude, Num, Real};
@@ -104,6 +105,7 @@ pub trait LinearAlgebra: Computable {
     }
 
     /// As [`diagonal`](LinearAlgebra::diagonal), but what sizes decide is an error; so is an offset that leaves the matrix.
+    #[track_caller]
     fn try_diagonal<I, J, X, Y>(
         self,
         rows: I,
@@ -129,7 +131,7 @@ pub trait LinearAlgebra: Computable {
             return Err(DimError::Shape { what });
         }
         let len = (height - down).min(width - right);
-        rows.resized().unify(len, None)?;
+        rows.resized().unify(len, Some(Location::caller()))?;
         let along = |offset, inner| {
             let terms = term(rows.key(), 1, Some(len));
             Along { offset, inner: Some(inner), terms }
@@ -158,6 +160,7 @@ pub trait LinearAlgebra: Computable {
     }
 
     /// As [`trace`](LinearAlgebra::trace), but what sizes decide is an error.
+    #[track_caller]
     fn try_trace<I, J, X, Y>(&self, rows: I, columns: J) -> Result<Reduced<Self::Elem, Self, Y>, DimError>
     where
         Self::Elem: Num,
@@ -192,6 +195,7 @@ pub trait LinearAlgebra: Computable {
     }
 
     /// As [`diag_embed`](LinearAlgebra::diag_embed), but what sizes decide is an error.
+    #[track_caller]
     fn try_diag_embed<I, J, X, Y>(
         self,
         rows: I,
@@ -209,7 +213,7 @@ pub trait LinearAlgebra: Computable {
         let shape = tensor.unified_shape()?;
         shape.check_given(&rows.info())?;
         let size = shape.size(position(&shape, rows.info()));
-        columns.info().unify(size, None)?;
+        columns.info().unify(size, Some(Location::caller()))?;
         let (old, new) = (Self::Dims::KEYS.as_slice(), Y::KEYS.as_slice());
         let own = |key: &crate::set::DimKey| shape.position(key);
         let mut sizes: SmallVec<[usize; 8]> =
@@ -241,6 +245,7 @@ pub trait LinearAlgebra: Computable {
     }
 
     /// The lower triangle, zeros above it: `out[i, j] = x[i, j]` where `j <= i + offset`. Lazy.
+    #[track_caller]
     fn tril<'a, I, J, X, Y>(self, rows: I, columns: J, offset: isize) -> Triangle<'a, ops::Le, Self, I, J>
     where
         Self::Elem: Num,
@@ -253,6 +258,7 @@ pub trait LinearAlgebra: Computable {
     }
 
     /// The upper triangle, zeros below it: `out[i, j] = x[i, j]` where `j >= i + offset`. Lazy.
+    #[track_caller]
     fn triu<'a, I, J, X, Y>(self, rows: I, columns: J, offset: isize) -> Triangle<'a, ops::Ge, Self, I, J>
     where
         Self::Elem: Num,
@@ -296,6 +302,7 @@ pub trait LinearAlgebra: Computable {
     }
 
     /// As [`contract`](LinearAlgebra::contract), but what sizes decide is an error.
+    #[track_caller]
     fn try_contract<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
         &self,
         other: B,
@@ -328,6 +335,7 @@ pub trait LinearAlgebra: Computable {
     }
 
     /// As [`dot`](LinearAlgebra::dot), but what sizes decide is an error.
+    #[track_caller]
     fn try_dot<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
         &self,
         other: B,
@@ -388,6 +396,7 @@ pub trait LinearAlgebra: Computable {
     }
 
     /// As [`norm_p`](LinearAlgebra::norm_p), but what sizes decide is an error; so is an infinite `p` where there is no element.
+    #[track_caller]
     fn try_norm_p<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,
         dims: D,
@@ -419,6 +428,7 @@ pub trait LinearAlgebra: Computable {
     }
 
     /// As [`cdist`](LinearAlgebra::cdist), but what sizes decide is an error.
+    #[track_caller]
     fn try_cdist<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
         &self,
         other: B,
@@ -455,6 +465,7 @@ pub trait LinearAlgebra: Computable {
     }
 
     /// As [`cosine_similarity`](LinearAlgebra::cosine_similarity), but what sizes decide is an error; so is a negative `eps`.
+    #[track_caller]
     fn try_cosine_similarity<
         B: Operable<Self::Elem>,
         D: DimsOfBoth<Self::Dims, B::Dims, U, X>,
@@ -504,6 +515,7 @@ pub trait LinearAlgebra: Computable {
     }
 
     /// As [`normalize`](LinearAlgebra::normalize), but what sizes decide is an error; so is a negative `eps`.
+    #[track_caller]
     fn try_normalize<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dims: D,
@@ -544,6 +556,7 @@ where
     Ok(Named::from_expr(laid_out::<X, JointRank<A, B>, _>(cosine, &shape)?))
 }
 
+#[track_caller]
 fn triangle<'a, O, E, I, J, T>(
     op: O,
     expr: E,
@@ -565,6 +578,7 @@ where
 /// A tensor with other elements.
 type With<A, T, E> = Named<T, <A as AsTensor>::Dims, <A as AsTensor>::Rank, E>;
 
+#[track_caller]
 fn p_norm<A, D, X>(tensor: A, p: A::Elem) -> Result<Reduced<A::Elem, A, X>, DimError>
 where
     A: Computable<Elem: Real>,

@@ -83,6 +83,7 @@ pub trait Restructure: Computable {
     }
 
     /// As [`rename`](Restructure::rename), but what sizes decide is an error.
+    #[track_caller]
     fn try_rename<Old: DimRef, New: NameFor<Old, Self::Dims> + KeepsRole<Old, Self::Dims>>(
         self,
         old: Old,
@@ -123,6 +124,7 @@ pub trait Restructure: Computable {
     }
 
     /// As [`redefine`](Restructure::redefine), but what sizes decide is an error.
+    #[track_caller]
     fn try_redefine<Old: DimRef, New: NameFor<Old, Self::Dims>>(
         self,
         old: Old,
@@ -164,6 +166,7 @@ pub trait Restructure: Computable {
     }
 
     /// As [`rename_all`](Restructure::rename_all), but what sizes decide is an error.
+    #[track_caller]
     fn try_rename_all<Old: DimsOf<Self::Dims, X>, X: Dims, New: NamesFor<Old, Self::Dims, X>>(
         self,
         old: Old,
@@ -252,6 +255,7 @@ pub trait Restructure: Computable {
     }
 
     /// As [`slice`](Restructure::slice), but what sizes decide is an error.
+    #[track_caller]
     fn try_slice<D: Sliceable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
         self,
         dim: D,
@@ -286,6 +290,7 @@ pub trait Restructure: Computable {
     }
 
     /// As [`slice_step`](Restructure::slice_step), but what sizes decide is an error; so is a step of 0.
+    #[track_caller]
     fn try_slice_step<D: Sliceable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
         self,
         dim: D,
@@ -321,6 +326,7 @@ pub trait Restructure: Computable {
     }
 
     /// As [`slice_to`](Restructure::slice_to), but what sizes decide is an error.
+    #[track_caller]
     fn try_slice_to<D: DimRef, P: DimRange, N: PartOf<D, Self::Dims> + KeepsRole<D, Self::Dims>>(
         self,
         dim: D,
@@ -359,6 +365,7 @@ pub trait Restructure: Computable {
     }
 
     /// As [`split`](Restructure::split), but what sizes decide is an error.
+    #[track_caller]
     fn try_split<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dim: D,
@@ -415,6 +422,7 @@ pub trait Restructure: Computable {
     }
 
     /// As [`split_to`](Restructure::split_to), but what sizes decide is an error.
+    #[track_caller]
     fn try_split_to<W: DimRef, P: PiecesOf<W, Self>>(self, whole: W, parts: P) -> Result<P::Out, DimError>
     where
         Self: Shareable,
@@ -442,6 +450,7 @@ pub trait Restructure: Computable {
     }
 
     /// As [`chunk`](Restructure::chunk), but what sizes decide is an error.
+    #[track_caller]
     fn try_chunk<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dim: D,
@@ -526,6 +535,7 @@ pub trait Restructure: Computable {
     }
 
     /// As [`unflatten`](Restructure::unflatten), but what sizes decide is an error.
+    #[track_caller]
     fn try_unflatten<W: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: PartsIn<W, X>>(
         self,
         whole: W,

@@ -44,6 +44,7 @@ where
 
 /// As [`scan`], but what sizes decide is an error, `step` can fail; having no step at all is an error, as nothing then says what a step
 /// yields.
+#[track_caller]
 pub fn try_scan<A, D: Plays<DataTime>, X, S, Y>(
     x: A,
     time: D,

@@ -11,6 +11,7 @@ use crate::reduce::{TensorOf, along};
 use crate::set::{Dims, DimsOf};
 use crate::size::Resizable;
 use crate::tensor::{AsTensor, Evaluable, checked};
+use core::panic::Location;
 use kernels::ops;
 use kernels::scalar::{Num, Ordered, Real};
 use kernels::scan;
@@ -32,6 +33,7 @@ macro_rules! scans {
         }
 
         #[doc = concat!("As [`", stringify!($name), "`](Scans::", stringify!($name), "), but what sizes decide is an error.")]
+        #[track_caller]
         fn $try_name<$($dim)*>(self, dim: D) -> Result<TensorOf<Self>, DimError>
         where
             Self: Evaluable<Elem: $bound>,
@@ -80,6 +82,7 @@ pub trait Scans: AsTensor {
     }
 
     /// As [`diff`](Scans::diff), but what sizes decide is an error.
+    #[track_caller]
     fn try_diff<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dim: D,
@@ -92,7 +95,7 @@ pub trait Scans: AsTensor {
         let info = dim.info();
         let size = shape.size(position(&shape, info));
         let len = size.saturating_sub(1);
-        info.resized().unify(len, None)?;
+        info.resized().unify(len, Some(Location::caller()))?;
         let from = |offset| {
             let terms = term(info.key(), 1, Some(len));
             Along { offset, inner: Some(size), terms }

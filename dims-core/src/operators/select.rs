@@ -113,6 +113,7 @@ pub trait Selecting: Computable {
     }
 
     /// As [`take`](Selecting::take), but what sizes decide is an error.
+    #[track_caller]
     fn try_take<D: DimRef + DimsOf<Self::Dims, X>, X: Dims + Union<I::Dims>, I: Indices>(
         self,
         dim: D,
@@ -153,6 +154,7 @@ pub trait Selecting: Computable {
     }
 
     /// As [`from_end`](Selecting::from_end), but a dim without a size is an error.
+    #[track_caller]
     fn try_from_end<N: Extent>(self, size: N) -> Result<FromEnd<Self>, DimError>
     where
         Self: Indices,
@@ -192,6 +194,7 @@ pub trait Selecting: Computable {
     }
 
     /// As [`scatter_add`](Selecting::scatter_add), but what sizes decide is an error; so is an index that is out of range.
+    #[track_caller]
     fn try_scatter_add<D, J, I, V, X, Y>(
         self,
         dims: D,
@@ -245,6 +248,7 @@ pub trait Selecting: Computable {
     }
 
     /// As [`scatter`](Selecting::scatter), but what sizes decide is an error; so is an index that is out of range.
+    #[track_caller]
     fn try_scatter<D, J, I, V, X, Y>(
         self,
         dims: D,
@@ -304,6 +308,7 @@ impl<V: Dims, D: DimList> Scattered<V, D> {
 
 /// Runs `out[.., index] = op(out[.., index], x)` over the dims `V` of the tensor and of the index, on a tensor of `fill` with the dims
 /// `Y`: those of `V` without `D`, and `into`. Whether the last element of a place stays is what `op` does: others are added.
+#[track_caller]
 fn scatter<A, D, J, I, V, Y, O>(
     tensor: A,
     dims: &D,

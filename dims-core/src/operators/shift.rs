@@ -18,6 +18,7 @@ use crate::storage::unchecked::copy_row;
 use crate::tensor::{AsTensor, Computable};
 use crate::window::{PerDim, Placing, placed, slid};
 use alloc::vec::Vec;
+use core::panic::Location;
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Step, note};
@@ -42,6 +43,7 @@ pub enum Pad<T> {
 /// Puts other elements along a dim, which gets `len` of them: the one at `at` is the old one at `from(at)`, or `fill`.
 ///
 /// The elements are computed if they are not in memory, and copied block by block.
+#[track_caller]
 fn rearranged<A: Computable>(
     tensor: A,
     dim: DimInfo<'_>,
@@ -168,6 +170,7 @@ fn runs(sources: &[Option<usize>]) -> Option<SmallVec<[SourceRun; 4]>> {
 }
 
 /// Where the element `at` places behind the first one of `size` comes from, in a padded line.
+#[track_caller]
 fn padded<T>(at: isize, size: usize, pad: &Pad<T>) -> Option<usize> {
     let last = size as isize - 1;
     match pad {
@@ -212,6 +215,7 @@ pub trait Rearranging: AsTensor {
     }
 
     /// As [`flip`](Rearranging::flip), but what sizes decide is an error.
+    #[track_caller]
     fn try_flip<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dims: D,
@@ -245,6 +249,7 @@ pub trait Rearranging: AsTensor {
     }
 
     /// As [`roll`](Rearranging::roll), but what sizes decide is an error.
+    #[track_caller]
     fn try_roll<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dim: D,
@@ -279,6 +284,7 @@ pub trait Rearranging: AsTensor {
     }
 
     /// As [`shift`](Rearranging::shift), but what sizes decide is an error.
+    #[track_caller]
     fn try_shift<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dim: D,
@@ -314,6 +320,7 @@ pub trait Rearranging: AsTensor {
     }
 
     /// As [`pad`](Rearranging::pad), but what sizes decide is an error; so is padding without a constant where there is no element.
+    #[track_caller]
     fn try_pad<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dims: D,
@@ -366,7 +373,9 @@ pub trait Rearranging: AsTensor {
                 Err(error) => failed = Some(error),
             }
         });
-        failed.map_or(Ok(padded_dims), Err)
+        // (Within the closure the caller is this file.)
+        let origin = Some(Location::caller());
+        failed.map_or_else(|| Ok(Named::from_expr(padded_dims.expr.with_origin(origin))), Err)
     }
 
     /// The tensor `times` times along a dim, one behind the other: `out[i] = x[i mod n]`, as NumPy's `tile`.
@@ -387,6 +396,7 @@ pub trait Rearranging: AsTensor {
     }
 
     /// As [`repeat`](Rearranging::repeat), but what sizes decide is an error.
+    #[track_caller]
     fn try_repeat<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dim: D,
@@ -423,6 +433,7 @@ pub trait Rearranging: AsTensor {
     }
 
     /// As [`repeat_interleave`](Rearranging::repeat_interleave), but what sizes decide is an error.
+    #[track_caller]
     fn try_repeat_interleave<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dim: D,
@@ -460,6 +471,7 @@ pub trait Rearranging: AsTensor {
     }
 
     /// As [`interpolate_nearest`](Rearranging::interpolate_nearest), but what sizes decide is an error; so is having no element.
+    #[track_caller]
     fn try_interpolate_nearest<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dims: D,
@@ -490,7 +502,8 @@ pub trait Rearranging: AsTensor {
                 Err(error) => failed = Some(error),
             }
         });
-        failed.map_or(Ok(tensor), Err)
+        let origin = Some(Location::caller());
+        failed.map_or_else(|| Ok(Named::from_expr(tensor.expr.with_origin(origin))), Err)
     }
 
     /// Windows along a dim: `out[i, w] = x[i * stride + w * dilation]`, where `window` is a new dim with its size, and the dim has as
@@ -519,6 +532,7 @@ pub trait Rearranging: AsTensor {
     }
 
     /// As [`unfold`](Rearranging::unfold), but what sizes decide is an error; so are windows that are longer than the dim.
+    #[track_caller]
     fn try_unfold<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims, W: NotIn<Self::Dims>>(
         self,
         dim: D,

@@ -12,6 +12,7 @@ use crate::size::Resizable;
 use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked, reference};
 use alloc::vec::Vec;
 use core::cmp::Ordering;
+use core::panic::Location;
 use kernels::memory::buffer::Buffer;
 use kernels::scalar::{Num, Ordered, Real};
 
@@ -53,6 +54,7 @@ where
     lines.in_place("sort", len, |line| line.sort_by(|a, b| directed(descending, ascending(a, b))))
 }
 
+#[track_caller]
 fn argsort<A, D>(tensor: A, descending: bool) -> Result<Positions<A>, DimError>
 where
     A: Computable<Elem: Ordered>,
@@ -64,6 +66,7 @@ where
     arranged(out, &lines.order, &lines.sizes(&[len]))
 }
 
+#[track_caller]
 fn sort_with_indices<A, D>(tensor: A, descending: bool) -> Result<(TensorOf<A>, Positions<A>), DimError>
 where
     A: Computable<Elem: Ordered>,
@@ -107,6 +110,7 @@ fn ascending_nan_first<T: Ordered>(a: &T, b: &T) -> Ordering {
 }
 
 /// The first element of each line in an order, and where it is.
+#[track_caller]
 fn first_with_index<A, D, X>(
     tensor: A,
     order: impl Fn(&A::Elem, &A::Elem) -> Ordering + Send + Sync,
@@ -174,6 +178,7 @@ pub trait Sorting: AsTensor {
     }
 
     /// As [`sort`](Sorting::sort), but what sizes decide is an error.
+    #[track_caller]
     fn try_sort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Result<TensorOf<Self>, DimError>
     where
         Self: Evaluable<Elem: Ordered>,
@@ -195,6 +200,7 @@ pub trait Sorting: AsTensor {
     }
 
     /// As [`sort_descending`](Sorting::sort_descending), but what sizes decide is an error.
+    #[track_caller]
     fn try_sort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dim: D,
@@ -224,6 +230,7 @@ pub trait Sorting: AsTensor {
     }
 
     /// As [`argsort`](Sorting::argsort), but what sizes decide is an error.
+    #[track_caller]
     fn try_argsort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         &self,
         dim: D,
@@ -249,6 +256,7 @@ pub trait Sorting: AsTensor {
     }
 
     /// As [`argsort_descending`](Sorting::argsort_descending), but what sizes decide is an error.
+    #[track_caller]
     fn try_argsort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         &self,
         dim: D,
@@ -287,6 +295,7 @@ pub trait Sorting: AsTensor {
     }
 
     /// As [`sort_with_indices`](Sorting::sort_with_indices), but what sizes decide is an error.
+    #[track_caller]
     fn try_sort_with_indices<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dim: D,
@@ -325,6 +334,7 @@ pub trait Sorting: AsTensor {
     }
 
     /// As [`sort_descending_with_indices`](Sorting::sort_descending_with_indices), but what sizes decide is an error.
+    #[track_caller]
     fn try_sort_descending_with_indices<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dim: D,
@@ -361,6 +371,7 @@ pub trait Sorting: AsTensor {
     }
 
     /// As [`max_with_index`](Sorting::max_with_index), but what sizes decide is an error; so is having no elements.
+    #[track_caller]
     fn try_max_with_index<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,
         dims: D,
@@ -402,6 +413,7 @@ pub trait Sorting: AsTensor {
     }
 
     /// As [`min_with_index`](Sorting::min_with_index), but what sizes decide is an error; so is having no elements.
+    #[track_caller]
     fn try_min_with_index<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,
         dims: D,
@@ -437,6 +449,7 @@ pub trait Sorting: AsTensor {
     }
 
     /// As [`topk`](Sorting::topk), but what sizes decide is an error; so are fewer than `k` elements.
+    #[track_caller]
     fn try_topk<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dim: D,
@@ -451,7 +464,7 @@ pub trait Sorting: AsTensor {
             let what = format!("the {k} greatest elements along {}", lines.describe());
             return Err(DimError::Shape { what });
         }
-        dim.info().resized().unify(k, None)?;
+        dim.info().resized().unify(k, Some(Location::caller()))?;
         let found = lines.map::<(Self::Elem, usize)>("topk", k, |line, out| {
             let order = |a: &usize, b: &usize| ascending(&line[*b], &line[*a]).then(a.cmp(b));
             let mut all: Vec<usize> = (0..line.len()).collect();
@@ -483,6 +496,7 @@ pub trait Sorting: AsTensor {
     }
 
     /// As [`median`](Sorting::median), but what sizes decide is an error; so is having no elements.
+    #[track_caller]
     fn try_median<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,
         dims: D,
@@ -514,6 +528,7 @@ pub trait Sorting: AsTensor {
 
     /// As [`quantile`](Sorting::quantile), but what sizes decide is an error; so are having no elements, and a `q` that is not between 0
     /// and 1.
+    #[track_caller]
     fn try_quantile<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,
         dims: D,
@@ -531,6 +546,7 @@ pub trait Sorting: AsTensor {
     }
 }
 
+#[track_caller]
 fn quantile<A, D, X>(tensor: A, q: A::Elem, op: &'static str) -> Result<Reduced<A::Elem, A, X>, DimError>
 where
     A: Computable<Elem: Real>,

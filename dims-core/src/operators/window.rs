@@ -219,6 +219,7 @@ fn place<S: Dims, R: Rank, E: Expr>(
 }
 
 /// A tensor of `fill` in which the elements of an expression are placed; its operands are unified.
+#[track_caller]
 pub(crate) fn placed<S: Dims, R: Rank, E: Expr>(
     expr: &E,
     shape: &Shape,

@@ -88,6 +88,7 @@ impl<T: Element> Lines<T> {
 
     /// Works on each piece of `len` elements in place, and puts the result into order. Pieces are lines, or equal parts of them. (Nothing records the work: the
     /// elements must not be traced.)
+    #[track_caller]
     pub(crate) fn in_place<S: Dims, R: Rank>(
         self,
         name: &'static str,

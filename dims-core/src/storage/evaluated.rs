@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use alloc::{boxed::Box, sync::Arc};
 use core::any::{Any, TypeId};
 use core::marker::PhantomData;
+use core::panic::Location;
 use kernels::loops::nest::Odometer;
 use kernels::memory::axes::{Axis, is_within};
 use kernels::memory::buffer::Buffer;
@@ -41,10 +42,14 @@ impl<T: Clone, S: Dims, R: Rank> Clone for Evaluated<T, S, R> {
 impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     /// Elements that lie contiguously in the order in which results lie: see [`AxisList::in_memory`]. `sizes` is in that order.
     ///
+    /// The sizes come from the caller, for messages: from the line of the user's program, if all functions between are `#[track_caller]`. Where they cannot be, see
+    /// [`with_origin`](Evaluated::with_origin).
+    ///
     /// # Panics
     ///
     /// If `sizes` is not the shape of `data`.
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn laid_out(data: impl Into<Buffer<T>>, sizes: &[usize]) -> Self {
         Self::in_order(data, AxisList::in_memory_of::<S, R>().as_slice(), sizes)
     }
@@ -54,6 +59,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     /// # Panics
     ///
     /// If `sizes` is not the shape of `data`.
+    #[track_caller]
     pub(crate) fn of_sizes(data: impl Into<Buffer<T>>, sizes: &[usize]) -> Self {
         let order = AxisList::in_memory_of::<S, R>().as_slice();
         assert_eq!(order.len(), sizes.len(), "one size for each axis");
@@ -67,6 +73,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     ///
     /// If `order` does not name each axis once, or `sizes` is not the shape of `data`.
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn in_order(data: impl Into<Buffer<T>>, order: &[usize], sizes: &[usize]) -> Self {
         let data = data.into();
         assert_eq!(order.len(), sizes.len(), "one size for each axis");
@@ -87,7 +94,14 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         }
         assert_eq!(step, data.len(), "the sizes are the shape of the data");
         // (Put together at the end: what is written piece by piece, and moved as a whole, waits in between.)
-        Evaluated { data, start: 0, named, positional, origin: None, marker: PhantomData }
+        let origin = Some(Location::caller());
+        Evaluated { data, start: 0, named, positional, origin, marker: PhantomData }
+    }
+
+    /// The same elements, with sizes from elsewhere: those of another tensor, or of a file (`None`).
+    #[inline(always)]
+    pub(crate) fn with_origin(self, origin: Origin) -> Self {
+        Evaluated { origin, ..self }
     }
 
     /// Elements with axes anywhere among them; that of the origin is `start`.

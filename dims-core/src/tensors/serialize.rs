@@ -102,5 +102,5 @@ fn assemble<T: Element, S: Dims, F: Error>(
         )));
     }
     let order: Vec<usize> = (0..sizes.len()).collect();
-    Ok(Named::from_expr(Evaluated::in_order(elements, &order, &sizes)))
+    Ok(Named::from_expr(Evaluated::in_order(elements, &order, &sizes).with_origin(None)))
 }

@@ -463,7 +463,7 @@ impl<'a, T: Stored, S: Dims> LoadTensor<'a> for Named<T, S> {
     const OWNS: bool = true;
 
     fn from_elements(elements: Vec<T>, order: &[usize], sizes: &[usize]) -> Option<Self> {
-        Some(Named::from_expr(Evaluated::in_order(elements, order, sizes)))
+        Some(Named::from_expr(Evaluated::in_order(elements, order, sizes).with_origin(None)))
     }
 
     fn from_bytes(
@@ -472,7 +472,8 @@ impl<'a, T: Stored, S: Dims> LoadTensor<'a> for Named<T, S> {
         order: &[usize],
         sizes: &[usize],
     ) -> Result<Self, FileError> {
-        Ok(Named::from_expr(Evaluated::in_order(decoded(bytes, foreign)?, order, sizes)))
+        let elements = decoded(bytes, foreign)?;
+        Ok(Named::from_expr(Evaluated::in_order(elements, order, sizes).with_origin(None)))
     }
 }
 

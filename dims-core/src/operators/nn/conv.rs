@@ -118,6 +118,7 @@ macro_rules! convolutions {
 
         $(#[$try_doc])*
         #[allow(clippy::too_many_arguments)]
+        #[track_caller]
         pub fn $try_name<$($bounds)*>(
             x: A,
             weight: W,
@@ -180,6 +181,7 @@ convolutions! {
     conv_transpose try_conv_transpose transpose (extra: usize) [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOfBoth<A::Dims, W::Dims, U, V> + Plays<AnyChannel>, P: DimsOf<A::Dims, S> + Plays<DataFeature>, K: WindowOver<P, A::Dims> + DimsOf<V, X> + Plays<FilterSpatial>, S: Dims, U: Dims, V: Dims, X: Dims];
 }
 
+#[track_caller]
 fn convolve<A, W, C, P, K, U, X>(
     x: A,
     weight: W,
@@ -232,6 +234,7 @@ fn widened(slide: &Slide<'_>, before: usize, after: usize, step: usize) -> Resul
 }
 
 /// Windows times the weight, summed over `D`: `X` of the dims `U` are left.
+#[track_caller]
 fn multiplied<E, F, D, U, X>(windows: E, weight: F) -> Result<Named<E::Elem, X>, DimError>
 where
     E: Expr<Elem: Num>,
@@ -244,6 +247,7 @@ where
     sum::<Named<E::Elem, U, Rank0, Binary<ops::Mul, E, F>>, D, X>(&product)
 }
 
+#[track_caller]
 fn transpose<A, W, C, P, K, U, X>(
     x: A,
     weight: W,

@@ -44,6 +44,7 @@ pub trait Dropout: Computable {
     }
 
     /// As [`dropout`](Dropout::dropout), but what sizes decide is an error; so is a `p` that is not between 0 and 1.
+    #[track_caller]
     fn try_dropout(self, p: f64, seed: u64) -> Result<TensorOf<Self>, DimError>
     where
         Self::Elem: Real,

@@ -225,6 +225,7 @@ pub trait Losses: Computable {
     }
 
     /// As [`cross_entropy`](Losses::cross_entropy), but what sizes decide is an error.
+    #[track_caller]
     fn try_cross_entropy<C: DimRef + DimsOf<Self::Dims, X>, X: Dims, I: ClassTargets<X>>(
         &self,
         classes: C,
@@ -256,6 +257,7 @@ pub trait Losses: Computable {
     }
 
     /// As [`nll_loss`](Losses::nll_loss), but what sizes decide is an error.
+    #[track_caller]
     fn try_nll_loss<C: DimRef + DimsOf<Self::Dims, X>, X: Dims, I: ClassTargets<X>>(
         self,
         classes: C,

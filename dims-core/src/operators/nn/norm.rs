@@ -114,6 +114,7 @@ pub trait Normalization: AsTensor {
     }
 
     /// As [`layer_norm`](Normalization::layer_norm), but what sizes decide is an error; so is a negative `eps`.
+    #[track_caller]
     fn try_layer_norm<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dims: D,
@@ -166,6 +167,7 @@ pub trait Normalization: AsTensor {
 
     /// As [`layer_norm_affine`](Normalization::layer_norm_affine), but what sizes decide is an error; so is a negative `eps`.
     #[allow(clippy::multiple_bound_locations)] // rustc quotes the line of the first ones
+    #[track_caller]
     fn try_layer_norm_affine<D, X, G: Learned<Self::Elem, Self::Dims>, B: Learned<Self::Elem, Self::Dims>>(
         self,
         dims: D,
@@ -198,6 +200,7 @@ pub trait Normalization: AsTensor {
     }
 
     /// As [`rms_norm`](Normalization::rms_norm), but what sizes decide is an error; so is a negative `eps`.
+    #[track_caller]
     fn try_rms_norm<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dims: D,
@@ -228,6 +231,7 @@ pub trait Normalization: AsTensor {
     }
 
     /// As [`group_norm`](Normalization::group_norm), but what sizes decide is an error; so are a negative `eps`, and groups that do not divide the channels.
+    #[track_caller]
     fn try_group_norm<C, D, X, Y>(
         self,
         channels: C,
@@ -275,6 +279,7 @@ pub trait Normalization: AsTensor {
     }
 
     /// As [`batch_norm`](Normalization::batch_norm), but what sizes decide is an error; so are a negative `eps`, and one value for each channel.
+    #[track_caller]
     fn try_batch_norm<D: DimsOf<Self::Dims, X>, X: AllPlay<DataChannel>>(
         self,
         dims: D,
@@ -328,6 +333,7 @@ impl<A: AsTensor + ?Sized> Normalization for A {}
 
 /// As [`try_layer_norm_affine`](Normalization::try_layer_norm_affine). It does not require that the dims of the gain and of the bias are dims of the tensor.
 #[doc(hidden)]
+#[track_caller]
 pub fn scaled_and_shifted<A, D, X, G, B>(
     tensor: A,
     dims: D,

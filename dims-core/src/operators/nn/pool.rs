@@ -18,6 +18,7 @@ use crate::storage::Evaluated;
 use crate::tensor::Computable;
 use crate::window::{PerDim, Placing, Window, WindowPositions, Windowed, placed_windows, slid};
 use alloc::vec::Vec;
+use core::panic::Location;
 use kernels::loops::steps::{Step, note};
 use kernels::reduce::Reducer;
 use kernels::reduce::reducers;
@@ -54,6 +55,7 @@ pub trait Pooling: Computable {
 
     /// As [`max_pool`](Pooling::max_pool), but what sizes decide is an error; so is a window that is longer than what it slides along, and one
     /// that holds nothing but padding, which has no greatest element.
+    #[track_caller]
     fn try_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
@@ -85,6 +87,7 @@ pub trait Pooling: Computable {
     }
 
     /// As [`avg_pool`](Pooling::avg_pool), but what sizes decide is an error; so is a window that is longer than what it slides along.
+    #[track_caller]
     fn try_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
@@ -129,6 +132,7 @@ pub trait Pooling: Computable {
 
     /// As [`avg_pool_without_padding`](Pooling::avg_pool_without_padding), but what sizes decide is an error; so are a window that is longer than
     /// the elements along which it slides, and one that holds padding alone.
+    #[track_caller]
     fn try_avg_pool_without_padding<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
@@ -164,6 +168,7 @@ pub trait Pooling: Computable {
     }
 
     /// As [`norm_pool`](Pooling::norm_pool), but what sizes decide is an error; so is a window that is longer than what it slides along.
+    #[track_caller]
     fn try_norm_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
@@ -195,6 +200,7 @@ pub trait Pooling: Computable {
     }
 
     /// As [`adaptive_avg_pool`](Pooling::adaptive_avg_pool), but what sizes decide is an error; so is having no element.
+    #[track_caller]
     fn try_adaptive_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature> + Resizable, X: Dims>(
         self,
         dims: D,
@@ -231,6 +237,7 @@ pub trait Pooling: Computable {
     }
 
     /// As [`adaptive_max_pool`](Pooling::adaptive_max_pool), but what sizes decide is an error; so is having no element.
+    #[track_caller]
     fn try_adaptive_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature> + Resizable, X: Dims>(
         self,
         dims: D,
@@ -261,6 +268,7 @@ enum Around<T> {
 }
 
 /// Means of windows whose padding counted, as those of their elements alone. `own` are the sizes before.
+#[track_caller]
 fn without_padding<T: Analytic, S: Dims, R: Rank>(
     means: Named<T, S, R>,
     own: &Shape,
@@ -317,6 +325,7 @@ fn misses(own: usize, padding: usize, positions: usize, stride: usize, dilation:
     })
 }
 
+#[track_caller]
 fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
     tensor: A,
     dims: &impl DimList,
@@ -396,6 +405,7 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
 }
 
 /// Reduces windows over the dims `S`.
+#[track_caller]
 fn reduced<S, R, E, Q>(windows: E, reducer: Q) -> Result<Named<E::Elem, S, R>, DimError>
 where
     S: Dims,
@@ -421,6 +431,7 @@ struct Partwise<N, C, F, P> {
 }
 
 /// Combines parts of each dim, one dim after the other.
+#[track_caller]
 fn adaptive<A, W, N, C, F, P>(
     tensor: A,
     dims: &impl DimList,
@@ -445,6 +456,7 @@ where
     Ok(tensor)
 }
 
+#[track_caller]
 fn parts<T, S, R, W, N, C, F, P>(
     tensor: Named<T, S, R>,
     dim: DimInfo<'_>,
@@ -465,7 +477,7 @@ where
     let shape = tensor.unified_shape()?;
     let axis = position(&shape, dim);
     let size = shape.size(axis);
-    dim.unify(len, None)?;
+    dim.unify(len, Some(Location::caller()))?;
     let order = AxisList::in_memory_of::<S, R>().as_slice();
     let at = order.iter().position(|&own| own == axis).expect("the dim is one of the axes");
     let data = evaluate::<S, R, _>(tensor.expr, &shape, order)?;

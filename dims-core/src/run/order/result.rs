@@ -33,6 +33,7 @@ impl<T: kernels::scalar::Element, R: ArrayRank> OrderResult<T, R> for () {
     type Out = R::Array<T>;
 
     #[inline]
+    #[track_caller]
     fn build(data: Vec<T>, sizes: &[usize]) -> R::Array<T> {
         R::array(data, sizes)
     }
@@ -71,6 +72,7 @@ macro_rules! arrays {
             type Array<T> = Array<T, <$rank as Rank>::Nd>;
 
             #[inline]
+            #[track_caller]
             fn array<T>(data: Vec<T>, sizes: &[usize]) -> Self::Array<T> {
                 let sizes: [usize; $n] = sizes.try_into().expect("one size for each axis");
                 array(Dim(sizes), data)
@@ -88,6 +90,7 @@ macro_rules! dynamic_arrays {
             type Array<T> = ArrayD<T>;
 
             #[inline]
+            #[track_caller]
             fn array<T>(data: Vec<T>, sizes: &[usize]) -> ArrayD<T> {
                 array(IxDyn(sizes), data)
             }
@@ -108,11 +111,13 @@ macro_rules! left_over {
             type Out = Named<T, Self, R>;
 
             #[inline]
+            #[track_caller]
             fn build(data: Vec<T>, sizes: &[usize]) -> Named<T, Self, R> {
                 Named::from_expr(Evaluated::laid_out(data, sizes))
             }
 
             #[inline]
+            #[track_caller]
             fn build_recorded(data: Buffer<T>, sizes: &[usize]) -> Result<Named<T, Self, R>, DimError> {
                 Ok(Named::from_expr(Evaluated::laid_out(data, sizes)))
             }

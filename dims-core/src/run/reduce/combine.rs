@@ -214,6 +214,7 @@ pub(crate) fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Elemen
 }
 
 #[inline]
+#[track_caller]
 pub(super) fn finished<T, S: Dims, R: Rank>(
     data: impl Into<Buffer<T>>,
     kept: &[usize],

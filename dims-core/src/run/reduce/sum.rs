@@ -163,6 +163,7 @@ fn row(axes: &[Axis], positions: &[usize; MAX_DIMS], loops: usize) -> SmallVec<[
 }
 
 /// As [`finished`], for elements that lie in another order of the axes that are left. All axes are dims.
+#[track_caller]
 fn finished_in<T, S: Dims, R: Rank>(
     data: impl Into<Buffer<T>>,
     order: &[usize],

@@ -249,7 +249,7 @@ fn read<T: Element, S: Dims, R: Rank>(
                     error => vec![Fault::Unreadable { name: name(), why: error.to_string() }],
                 })?;
                 let (order, sizes) = entry.outermost_first(&order);
-                return Ok(Named::from_expr(Evaluated::in_order(elements, &order, &sizes)));
+                return Ok(Named::from_expr(Evaluated::in_order(elements, &order, &sizes).with_origin(None)));
             }
         };
     }
