@@ -152,7 +152,7 @@ mod products {
     }
 
     #[test]
-    #[should_panic(expected = "dim `Batch` has size 3, but was also given size 4")]
+    #[should_panic(expected = "dim `Batch` has size 3")]
     fn sizes_of_declared_further_dims_must_agree() {
         #[batched]
         fn add(a: Tensor<f32, (Feat,)>, b: Tensor<f32, (Feat,)>) -> Tensor<f32, (Feat,)> {
@@ -703,7 +703,7 @@ mod in_place {
     }
 
     #[test]
-    #[should_panic(expected = "dim `Batch` has size 3, but was also given size 2")]
+    #[should_panic(expected = "dim `Batch` has size 3 (at tests/batching.rs:")]
     fn sizes_must_agree() {
         let (x, y) = (ones::<f32, _>((Batch.of(3), Feat.of(2))), ones::<f32, _>((Batch.of(2), Feat.of(2))));
         let _ = batched(Batch, (&x, &y), |(x, y)| x + y);

@@ -198,7 +198,7 @@ impl<B: Brand> fmt::Debug for Dim<B> {
 /// let x = ones::<f32, _>((Batch.of(2), Feat.of(3)));
 /// assert_eq!((&x).sum(Feat.of(3)).order(Batch.of(2)), ndarray::array![3.0, 3.0]);
 /// let error = (&x).try_sum(Feat.of(7)).unwrap_err();
-/// assert!(error.to_string().starts_with("dim `Feat` has size 3, but was also given size 7 (at "));
+/// assert!(matches!(error, DimError::SizeConflict { first: 3, second: 7, .. }));
 /// assert_eq!((&x).slice(Feat.of(2), 1..).size(Feat), 2);
 /// ```
 #[derive(Clone, Copy, Debug)]
