@@ -54,53 +54,54 @@ where
     Named::from_expr(Binary { op, a: a.into_named().expr, b: b.into_expr() })
 }
 
+// `self` is written in each line, not in the macros: where a tensor is used after it was moved, rustc quotes the line that has the word.
 macro_rules! unary_methods {
-    ($($(#[$doc:meta])* $method:ident $op:ident [$bound:ident];)*) => {$(
+    ($($(#[$doc:meta])* $method:ident($this:ident) $op:ident [$bound:ident];)*) => {$(
         $(#[$doc])*
         #[allow(clippy::wrong_self_convention)] // `is_nan` takes its tensor, as every operation here does
         #[inline(always)]
-        fn $method(self) -> UnaryOut<ops::$op, Self>
+        fn $method($this) -> UnaryOut<ops::$op, Self>
         where
             Self::Elem: $bound,
         {
-            unary(ops::$op, self)
+            unary(ops::$op, $this)
         }
     )*};
 }
 
 macro_rules! binary_methods {
-    ($($(#[$doc:meta])* $method:ident $op:ident [$($operand:tt)*] [$bound:path];)*) => {$(
+    ($($(#[$doc:meta])* $method:ident($this:ident, other) $op:ident [$($operand:tt)*] [$bound:path];)*) => {$(
         $(#[$doc])*
         #[inline(always)]
-        fn $method<$($operand)*>(self, other: B) -> BinaryOut<ops::$op, Self, B>
+        fn $method<$($operand)*>($this, other: B) -> BinaryOut<ops::$op, Self, B>
         where
             Self::Elem: $bound,
             Self::Dims: Union<B::Dims>,
         {
-            binary(ops::$op, self, other)
+            binary(ops::$op, $this, other)
         }
     )*};
 }
 
 macro_rules! unary_methods_with {
-    ($($(#[$doc:meta])* $method:ident $op:ident($c:ident) [$bound:ident];)*) => {$(
+    ($($(#[$doc:meta])* $method:ident($this:ident) $op:ident($c:ident) [$bound:ident];)*) => {$(
         $(#[$doc])*
         #[inline(always)]
-        fn $method(self, $c: Self::Elem) -> UnaryOut<ops::$op<Self::Elem>, Self>
+        fn $method($this, $c: Self::Elem) -> UnaryOut<ops::$op<Self::Elem>, Self>
         where
             Self::Elem: $bound,
         {
-            unary(ops::$op($c), self)
+            unary(ops::$op($c), $this)
         }
     )*};
 }
 
 macro_rules! binary_methods_with {
-    ($($(#[$doc:meta])* $method:ident $op:ident($c:ident) [$bound:path];)*) => {$(
+    ($($(#[$doc:meta])* $method:ident($this:ident, other) $op:ident($c:ident) [$bound:path];)*) => {$(
         $(#[$doc])*
         #[inline(always)]
         fn $method<B: Operand<Self::Elem>>(
-            self,
+            $this,
             other: B,
             $c: Self::Elem,
         ) -> BinaryOut<ops::$op<Self::Elem>, Self, B>
@@ -108,7 +109,7 @@ macro_rules! binary_methods_with {
             Self::Elem: $bound,
             Self::Dims: Union<B::Dims>,
         {
-            binary(ops::$op($c), self, other)
+            binary(ops::$op($c), $this, other)
         }
     )*};
 }
@@ -121,161 +122,161 @@ macro_rules! binary_methods_with {
 pub trait Elementwise: AsTensor {
     unary_methods! {
         /// `|x|`, for complex numbers the real magnitude. The least integer wraps around to itself.
-        abs Abs [Magnitude];
+        abs(self) Abs [Magnitude];
         /// `e^x`
-        exp Exp [Analytic];
+        exp(self) Exp [Analytic];
         /// `e^x - 1`, exact near 0.
-        exp_m1 ExpM1 [Real];
+        exp_m1(self) ExpM1 [Real];
         /// `2^x`
-        exp2 Exp2 [Real];
+        exp2(self) Exp2 [Real];
         /// The natural logarithm.
-        ln Ln [Analytic];
+        ln(self) Ln [Analytic];
         /// `ln(1 + x)`, exact near 0.
-        ln_1p Ln1p [Real];
+        ln_1p(self) Ln1p [Real];
         /// The logarithm to base 2.
-        log2 Log2 [Real];
+        log2(self) Log2 [Real];
         /// The logarithm to base 10.
-        log10 Log10 [Real];
+        log10(self) Log10 [Real];
         /// The square root.
-        sqrt Sqrt [Analytic];
+        sqrt(self) Sqrt [Analytic];
         /// The cube root.
-        cbrt Cbrt [Real];
+        cbrt(self) Cbrt [Real];
         /// `1 / sqrt(x)`
-        rsqrt Rsqrt [Analytic];
+        rsqrt(self) Rsqrt [Analytic];
         /// `1 / x`
-        recip Recip [Analytic];
+        recip(self) Recip [Analytic];
         /// `x * x`
-        square Square [Num];
+        square(self) Square [Num];
         /// The sine of an angle in radians.
-        sin Sin [Analytic];
+        sin(self) Sin [Analytic];
         /// The cosine of an angle in radians.
-        cos Cos [Analytic];
+        cos(self) Cos [Analytic];
         /// The tangent of an angle in radians.
-        tan Tan [Analytic];
+        tan(self) Tan [Analytic];
         /// The inverse sine, in radians.
-        asin Asin [Real];
+        asin(self) Asin [Real];
         /// The inverse cosine, in radians.
-        acos Acos [Real];
+        acos(self) Acos [Real];
         /// The inverse tangent, in radians.
-        atan Atan [Real];
+        atan(self) Atan [Real];
         /// The hyperbolic sine.
-        sinh Sinh [Analytic];
+        sinh(self) Sinh [Analytic];
         /// The hyperbolic cosine.
-        cosh Cosh [Analytic];
+        cosh(self) Cosh [Analytic];
         /// The hyperbolic tangent.
-        tanh Tanh [Analytic];
+        tanh(self) Tanh [Analytic];
         /// The inverse hyperbolic sine.
-        asinh Asinh [Real];
+        asinh(self) Asinh [Real];
         /// The inverse hyperbolic cosine.
-        acosh Acosh [Real];
+        acosh(self) Acosh [Real];
         /// The inverse hyperbolic tangent.
-        atanh Atanh [Real];
+        atanh(self) Atanh [Real];
         /// The error function.
-        erf Erf [Real];
+        erf(self) Erf [Real];
         /// `1 / (1 + e^-x)`
-        sigmoid Sigmoid [Real];
+        sigmoid(self) Sigmoid [Real];
         /// `max(x, 0)`
-        relu Relu [Ordered];
+        relu(self) Relu [Ordered];
         /// `x / 2 * (1 + erf(x / sqrt 2))`, the exact form.
-        gelu Gelu [Real];
+        gelu(self) Gelu [Real];
         /// `x * sigmoid(x)`
-        silu Silu [Real];
+        silu(self) Silu [Real];
         /// `ln(1 + e^x)`
-        softplus Softplus [Real];
+        softplus(self) Softplus [Real];
         /// `1 - erf(x)`, exact where that is small.
-        erfc Erfc [Real];
+        erfc(self) Erfc [Real];
         /// The logarithm of the absolute value of the gamma function.
-        ln_gamma LnGamma [Real];
+        ln_gamma(self) LnGamma [Real];
         /// `ln(x / (1 - x))`, the inverse of `sigmoid`.
-        logit Logit [Real];
+        logit(self) Logit [Real];
         /// `ln(sigmoid(x))`, exact where that is small.
-        ln_sigmoid LnSigmoid [Real];
+        ln_sigmoid(self) LnSigmoid [Real];
         /// `min(max(x, 0), 6)`
-        relu6 Relu6 [Ordered];
+        relu6(self) Relu6 [Ordered];
         /// `1.0507 * x`, or `1.7581 * (e^x - 1)` where that is negative: the scaled exponential linear unit.
-        selu Selu [Real];
+        selu(self) Selu [Real];
         /// `x * tanh(softplus(x))`
-        mish Mish [Real];
+        mish(self) Mish [Real];
         /// `min(max(x + 3, 0), 6) / 6`
-        hard_sigmoid HardSigmoid [Real];
+        hard_sigmoid(self) HardSigmoid [Real];
         /// `x * hard_sigmoid(x)`
-        hard_swish HardSwish [Real];
+        hard_swish(self) HardSwish [Real];
         /// `x / (1 + |x|)`
-        softsign Softsign [Real];
+        softsign(self) Softsign [Real];
         /// `x - tanh(x)`
-        tanh_shrink TanhShrink [Real];
+        tanh_shrink(self) TanhShrink [Real];
         /// The approximation of [`gelu`](Elementwise::gelu) by a hyperbolic tangent.
-        gelu_tanh GeluTanh [Real];
+        gelu_tanh(self) GeluTanh [Real];
         /// `sin(pi x) / (pi x)`, 1 at 0.
-        sinc Sinc [Real];
+        sinc(self) Sinc [Real];
         /// An angle in radians, in degrees.
-        to_degrees ToDegrees [Real];
+        to_degrees(self) ToDegrees [Real];
         /// An angle in degrees, in radians.
-        to_radians ToRadians [Real];
+        to_radians(self) ToRadians [Real];
         /// The greatest whole number that is not greater.
-        floor Floor [Real];
+        floor(self) Floor [Real];
         /// The least whole number that is not less.
-        ceil Ceil [Real];
+        ceil(self) Ceil [Real];
         /// The nearest whole number; halves go away from 0.
-        round Round [Real];
+        round(self) Round [Real];
         /// The nearest whole number; halves go to the even one.
-        round_ties_even RoundTiesEven [Real];
+        round_ties_even(self) RoundTiesEven [Real];
         /// The whole part.
-        trunc Trunc [Real];
+        trunc(self) Trunc [Real];
         /// What the whole part leaves.
-        fract Fract [Real];
+        fract(self) Fract [Real];
         /// -1, 0 or 1; not-a-number for itself.
-        signum Signum [Ordered];
+        signum(self) Signum [Ordered];
         /// Whether the element is not a number.
-        is_nan IsNan [Ordered];
+        is_nan(self) IsNan [Ordered];
         /// Whether the element is neither infinite nor not-a-number.
-        is_finite IsFinite [Real];
+        is_finite(self) IsFinite [Real];
         /// Whether the element is infinite.
-        is_infinite IsInfinite [Real];
+        is_infinite(self) IsInfinite [Real];
         /// Whether the sign is negative, that of -0 too.
-        signbit Signbit [Real];
+        signbit(self) Signbit [Real];
     }
 
     // (What operands are stands here, and not in the macro: rustc quotes it.)
     binary_methods! {
         /// The greater one; not-a-number if one of them is.
-        maximum Maximum [B: Operand<Self::Elem>] [Ordered];
+        maximum(self, other) Maximum [B: Operand<Self::Elem>] [Ordered];
         /// The lesser one; not-a-number if one of them is.
-        minimum Minimum [B: Operand<Self::Elem>] [Ordered];
+        minimum(self, other) Minimum [B: Operand<Self::Elem>] [Ordered];
         /// `x^y`
-        powf Powf [B: Operand<Self::Elem>] [Real];
+        powf(self, other) Powf [B: Operand<Self::Elem>] [Real];
         /// The angle of the point `(y, x)`, in radians: `y.atan2(x)`.
-        atan2 Atan2 [B: Operand<Self::Elem>] [Real];
+        atan2(self, other) Atan2 [B: Operand<Self::Elem>] [Real];
         /// `sqrt(x * x + y * y)`, without overflow in between.
-        hypot Hypot [B: Operand<Self::Elem>] [Real];
+        hypot(self, other) Hypot [B: Operand<Self::Elem>] [Real];
         /// The remainder with the sign of `y`, `x - y * floor(x / y)`, where `%` has that of `x`.
-        remainder Remainder [B: Operand<Self::Elem>] [Ordered];
+        remainder(self, other) Remainder [B: Operand<Self::Elem>] [Ordered];
         /// `x / y` of integers, rounded down, where `/` rounds towards 0.
-        floor_div FloorDiv [B: Operand<Self::Elem>] [Integer];
+        floor_div(self, other) FloorDiv [B: Operand<Self::Elem>] [Integer];
         /// `x` with the sign of `y`.
-        copysign Copysign [B: Operand<Self::Elem>] [Real];
+        copysign(self, other) Copysign [B: Operand<Self::Elem>] [Real];
         /// The greater one; of a number and not-a-number, the number.
-        fmax Fmax [B: Operand<Self::Elem>] [Ordered];
+        fmax(self, other) Fmax [B: Operand<Self::Elem>] [Ordered];
         /// The lesser one; of a number and not-a-number, the number.
-        fmin Fmin [B: Operand<Self::Elem>] [Ordered];
+        fmin(self, other) Fmin [B: Operand<Self::Elem>] [Ordered];
         /// `ln(e^x + e^y)`, without overflow.
-        logaddexp LogAddExp [B: Operand<Self::Elem>] [Real];
+        logaddexp(self, other) LogAddExp [B: Operand<Self::Elem>] [Real];
         /// `x * ln(y)`, and 0 where `x` is 0.
-        xlogy Xlogy [B: Operand<Self::Elem>] [Real];
+        xlogy(self, other) Xlogy [B: Operand<Self::Elem>] [Real];
         /// 0 where `x` is negative, `y` where it is 0, else 1.
-        heaviside Heaviside [B: Operand<Self::Elem>] [Ordered];
+        heaviside(self, other) Heaviside [B: Operand<Self::Elem>] [Ordered];
         /// `x < y`
-        lt Lt [B: Operand<Self::Elem>] [ops::PartialOrder];
+        lt(self, other) Lt [B: Operand<Self::Elem>] [ops::PartialOrder];
         /// `x <= y`
-        le Le [B: Operand<Self::Elem>] [ops::PartialOrder];
+        le(self, other) Le [B: Operand<Self::Elem>] [ops::PartialOrder];
         /// `x > y`
-        gt Gt [B: Operand<Self::Elem>] [ops::PartialOrder];
+        gt(self, other) Gt [B: Operand<Self::Elem>] [ops::PartialOrder];
         /// `x >= y`
-        ge Ge [B: Operand<Self::Elem>] [ops::PartialOrder];
+        ge(self, other) Ge [B: Operand<Self::Elem>] [ops::PartialOrder];
         /// `x == y`
-        eq Eq [B: Operand<Self::Elem>] [ops::Equality];
+        eq(self, other) Eq [B: Operand<Self::Elem>] [ops::Equality];
         /// `x != y`
-        ne Ne [B: Operand<Self::Elem>] [ops::Equality];
+        ne(self, other) Ne [B: Operand<Self::Elem>] [ops::Equality];
     }
 
     /// `x^n` for a whole `n`.
@@ -298,22 +299,22 @@ pub trait Elementwise: AsTensor {
 
     unary_methods_with! {
         /// `x`, or `slope * x` where that is negative.
-        leaky_relu LeakyRelu(slope) [Ordered];
+        leaky_relu(self) LeakyRelu(slope) [Ordered];
         /// `x`, or `alpha * (e^x - 1)` where that is negative.
-        elu Elu(alpha) [Real];
+        elu(self) Elu(alpha) [Real];
         /// `x`, or `alpha * (e^(x / alpha) - 1)` where that is negative.
-        celu Celu(alpha) [Real];
+        celu(self) Celu(alpha) [Real];
         /// `x`, or 0 where `|x| <= lambda`.
-        hard_shrink HardShrink(lambda) [Real];
+        hard_shrink(self) HardShrink(lambda) [Real];
         /// `x` moved towards 0 by `lambda`, or 0 where that would pass it.
-        soft_shrink SoftShrink(lambda) [Real];
+        soft_shrink(self) SoftShrink(lambda) [Real];
         /// `x`, or `value` where `x` is not a number.
-        nan_to NanTo(value) [Real];
+        nan_to(self) NanTo(value) [Real];
     }
 
     binary_methods_with! {
         /// `x + (y - x) * weight`; `x` itself for a weight of 0, and `y` for 1.
-        lerp Lerp(weight) [Real];
+        lerp(self, other) Lerp(weight) [Real];
     }
 
     /// Each element in another type, as Rust's `as` converts it.

@@ -16,29 +16,29 @@ use kernels::ops;
 use kernels::scalar::{Num, Ordered, Real};
 use kernels::scan;
 
-// The bound of the dim is written in each line, not in the macro, because rustc quotes it from there.
+// The bound of the dim and `self` are written in each line, not in the macro, because rustc quotes them from there.
 macro_rules! scans {
-    ($($(#[$doc:meta])* $name:ident $try_name:ident [$($dim:tt)*] [$bound:ident] $work:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident $try_name:ident($this:ident, dim) [$($dim:tt)*] [$bound:ident] $work:expr;)*) => {$(
         $(#[$doc])*
         ///
         /// # Panics
         ///
         /// Where the `try_` form returns an error.
         #[track_caller]
-        fn $name<$($dim)*>(self, dim: D) -> TensorOf<Self>
+        fn $name<$($dim)*>($this, dim: D) -> TensorOf<Self>
         where
             Self: Evaluable<Elem: $bound>,
         {
-            unwrap(self.$try_name(dim))
+            unwrap($this.$try_name(dim))
         }
 
         #[doc = concat!("As [`", stringify!($name), "`](Scans::", stringify!($name), "), but what sizes decide is an error.")]
         #[track_caller]
-        fn $try_name<$($dim)*>(self, dim: D) -> Result<TensorOf<Self>, DimError>
+        fn $try_name<$($dim)*>($this, dim: D) -> Result<TensorOf<Self>, DimError>
         where
             Self: Evaluable<Elem: $bound>,
         {
-            along::<_, D, _>(checked(self, &dim)?, $work)
+            along::<_, D, _>(checked($this, &dim)?, $work)
         }
     )*};
 }
@@ -57,15 +57,15 @@ macro_rules! scans {
 pub trait Scans: AsTensor {
     scans! {
         /// The running sum along a dim: `out[i] = x[0] + .. + x[i]`.
-        cumsum try_cumsum [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Num] scan::Cumulate;
+        cumsum try_cumsum(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Num] scan::Cumulate;
         /// The running product along a dim: `out[i] = x[0] * .. * x[i]`.
-        cumprod try_cumprod [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Num] scan::CumulateProduct;
+        cumprod try_cumprod(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Num] scan::CumulateProduct;
         /// The greatest element so far: `out[i] = max(x[0], .., x[i])`; not-a-number from the first one on.
-        cummax try_cummax [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Ordered] scan::CumulateBest::<true>;
+        cummax try_cummax(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Ordered] scan::CumulateBest::<true>;
         /// The least element so far: `out[i] = min(x[0], .., x[i])`; not-a-number from the first one on.
-        cummin try_cummin [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Ordered] scan::CumulateBest::<false>;
+        cummin try_cummin(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Ordered] scan::CumulateBest::<false>;
         /// `out[i] = ln(e^x[0] + .. + e^x[i])`, without overflow.
-        logcumsumexp try_logcumsumexp [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Real] scan::CumulateLogSumExp;
+        logcumsumexp try_logcumsumexp(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Real] scan::CumulateLogSumExp;
     }
 
     /// The differences of neighbours along a dim, `out[i] = x[i + 1] - x[i]`: one element less, none of none.

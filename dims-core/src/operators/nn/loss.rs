@@ -76,16 +76,16 @@ condition! {
     pub trait Targeted<D, X> for True;
 }
 
-// The bound of the targets is written in each line, not in the macro, because rustc quotes it from there.
+// The bound of the targets and `self` are written in each line, not in the macro, because rustc quotes them from there.
 macro_rules! losses {
-    ($($(#[$doc:meta])* $method:ident $op:ident [$($target:tt)*] [$bound:ident];)*) => {$(
+    ($($(#[$doc:meta])* $method:ident($this:ident, target) $op:ident [$($target:tt)*] [$bound:ident];)*) => {$(
         $(#[$doc])*
         #[inline(always)]
-        fn $method<$($target)*>(self, target: Y) -> Loss<ops::$op, Self, Y>
+        fn $method<$($target)*>($this, target: Y) -> Loss<ops::$op, Self, Y>
         where
             Self::Elem: $bound,
         {
-            elementwise(ops::$op, self, target)
+            elementwise(ops::$op, $this, target)
         }
     )*};
 }
@@ -121,17 +121,17 @@ fn elementwise<O, A: AsTensor, Y: Operand<A::Elem>>(op: O, predictions: A, targe
 pub trait Losses: Computable {
     losses! {
         /// The squared error, `(x - y)^2`.
-        mse_loss SquaredError [Y: Targets<Self::Elem, Self::Dims>] [Num];
+        mse_loss(self, target) SquaredError [Y: Targets<Self::Elem, Self::Dims>] [Num];
         /// The absolute error, `|x - y|`.
-        l1_loss AbsoluteError [Y: Targets<Self::Elem, Self::Dims>] [Real];
+        l1_loss(self, target) AbsoluteError [Y: Targets<Self::Elem, Self::Dims>] [Real];
         /// The binary cross entropy of probabilities `x` and targets `y` from 0 to 1, `-(y * ln(x) + (1 - y) * ln(1 - x))`. Each logarithm is at
         /// least -100, as in PyTorch. From logits, [`bce_with_logits_loss`](Losses::bce_with_logits_loss) is exact.
-        bce_loss Bce [Y: Targets<Self::Elem, Self::Dims>] [Real];
+        bce_loss(self, target) Bce [Y: Targets<Self::Elem, Self::Dims>] [Real];
         /// [`bce_loss`](Losses::bce_loss) of `sigmoid(x)`, `ln(1 + e^x) - x * y`, computed so that no digits are lost where the sigmoid is near 0 or 1.
-        bce_with_logits_loss BceWithLogits [Y: Targets<Self::Elem, Self::Dims>] [Real];
+        bce_with_logits_loss(self, target) BceWithLogits [Y: Targets<Self::Elem, Self::Dims>] [Real];
         /// `y * (ln(y) - x)`, and 0 where `y` is 0, for logarithms of probabilities `x` and probabilities `y`. `.sum(Class)` is the Kullback-Leibler
         /// divergence of the distributions over `Class`: S. Kullback, R. A. Leibler, 1951, "On information and sufficiency".
-        kl_div_loss KlDiv [Y: Targets<Self::Elem, Self::Dims>] [Real];
+        kl_div_loss(self, target) KlDiv [Y: Targets<Self::Elem, Self::Dims>] [Real];
     }
 
     /// `(x - y)^2 / 2` where `|x - y| <= delta`, else `delta * (|x - y| - delta / 2)`: P. J. Huber, 1964, "Robust estimation of a location
