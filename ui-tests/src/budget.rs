@@ -64,8 +64,10 @@ pub fn complaints(case: &str, message: &str) -> Vec<String> {
     if message.lines().any(|line| line.starts_with("warning")) {
         complaints.push("a warning beside the error".to_owned());
     }
+    // (A program that implements a trait of the machinery names it itself.)
+    let names_it_itself = case.starts_with("fail/hostile/");
     for internal in INTERNALS {
-        if message.contains(internal) {
+        if message.contains(internal) && !names_it_itself {
             complaints.push(format!("speaks of `{internal}`"));
         }
     }
