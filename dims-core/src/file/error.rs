@@ -1,10 +1,11 @@
 //! Errors of files.
 
 use crate::error::DimError;
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Why a tensor could not be read from a file, or written to one.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub enum FileError {
         /// The problem.
         what: String,
         /// The file, if it was opened by its path.
-        path: Option<PathBuf>,
+        path: Option<Box<Path>>,
     },
     /// A file cannot have this: what was to be written is the reason, not a file.
     Unwritable {
@@ -36,7 +37,7 @@ pub enum FileError {
         /// Those that there are.
         has: Vec<String>,
         /// The file, if it was opened by its path.
-        path: Option<PathBuf>,
+        path: Option<Box<Path>>,
     },
     /// The elements in the file are of another type.
     Elements {
@@ -47,7 +48,7 @@ pub enum FileError {
         /// The type that was asked for.
         wanted: &'static str,
         /// The file, if it was opened by its path.
-        path: Option<PathBuf>,
+        path: Option<Box<Path>>,
     },
     /// The axes in the file are not the dims that were asked for.
     Dims {
@@ -60,7 +61,7 @@ pub enum FileError {
         /// What does not fit.
         why: String,
         /// The file, if it was opened by its path.
-        path: Option<PathBuf>,
+        path: Option<Box<Path>>,
     },
     /// The file's elements cannot be looked at where they are.
     NotInPlace {
@@ -69,16 +70,16 @@ pub enum FileError {
         /// Why not.
         why: &'static str,
         /// The file, if it was opened by its path.
-        path: Option<PathBuf>,
+        path: Option<Box<Path>>,
     },
     /// A size does not fit, or there is no memory for the tensor.
     Size {
         /// The tensor, if it is known which one.
         tensor: Option<String>,
         /// What does not fit.
-        error: DimError,
+        error: Box<DimError>,
         /// The file, if it was opened by its path.
-        path: Option<PathBuf>,
+        path: Option<Box<Path>>,
     },
 }
 
@@ -98,7 +99,7 @@ impl FileError {
             | FileError::NotInPlace { path, .. }
             | FileError::Size { path, .. } => {
                 if path.is_none() {
-                    *path = file.map(Path::to_path_buf);
+                    *path = file.map(Box::from);
                 }
             }
             FileError::Io { .. } | FileError::Unwritable { .. } => {}
@@ -176,7 +177,7 @@ impl core::error::Error for FileError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
             FileError::Io { error, .. } => Some(error),
-            FileError::Size { error, .. } => Some(error),
+            FileError::Size { error, .. } => Some(&**error),
             _ => None,
         }
     }
@@ -184,6 +185,6 @@ impl core::error::Error for FileError {
 
 impl From<DimError> for FileError {
     fn from(error: DimError) -> Self {
-        FileError::Size { tensor: None, error, path: None }
+        FileError::Size { tensor: None, error: Box::new(error), path: None }
     }
 }

@@ -135,7 +135,7 @@ impl<B: AsRef<[u8]>> SafetensorsReader<B> {
         let path = self.path.as_deref();
         let Some(info) = self.metadata.info(tensor) else {
             let has = self.tensors();
-            return Err(FileError::Missing { tensor: tensor.into(), has, path: self.path.clone() });
+            return Err(FileError::Missing { tensor: tensor.into(), has, path: None }.of(path));
         };
         let (start, end) = info.data_offsets;
         let bytes = self.bytes.as_ref().get(self.header + start..self.header + end);
