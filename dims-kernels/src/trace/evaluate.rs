@@ -463,42 +463,6 @@ fn add_at<T: Num>(out: &mut [T], place: &StridedPlace, sizes: &[usize], data: &[
     }
 }
 
-/// The products of a field over some loops, contiguous in an order of the others.
-pub(crate) fn product(
-    field: &Field,
-    order: &[usize],
-    reduced: &[usize],
-    dtype: DType,
-) -> Result<Arc<dyn Held>, Error> {
-    fn of<T: ProgramOutput + Real>(
-        field: &Field,
-        order: &[usize],
-        reduced: &[usize],
-    ) -> Result<Arc<dyn Held>, Error> {
-        let volume = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
-        let (len, count) = (volume(order), volume(reduced));
-        // (The factors are written down first, so that no loop is compiled that multiplies the values of programs: products are rare.)
-        let varies = |axis: usize| field.operands.iter().any(|own| own.place.varies(axis));
-        let all: Order = (0..field.sizes.len()).filter(|&axis| varies(axis)).collect();
-        let factors = mapped::<T>(field, &all)?;
-        let mut rows = Rows::new(field.sizes.len());
-        rows.push().copy_from_slice(&StridedPlace::contiguous(&field.sizes, &all).strides);
-        let nest = Nest::reduce(&field.sizes, order, reduced, &rows);
-        let work = len.saturating_mul(count);
-        note(|| Explained::Reduce {
-            reduction: "prod",
-            expression: "tensor".into(),
-            loops: StepLoops::new::<T>(&nest, len, threads::parts(work)),
-            count,
-        });
-        // SAFETY: each position of the loops is one of the factors, which lie contiguously in the order of the loops that they vary along.
-        let memory = unsafe { ReduceInput::new(Elements::of_slice(&factors), &nest, work, count) };
-        let data = T::prod_memory(SEAL, memory, Destination::New(len))?;
-        Ok(Buffer::from(data).held())
-    }
-    floats!(dtype, of(field, order, reduced))
-}
-
 /// Elements that a rule computed, as a step of the program.
 pub fn with_rule(
     held: Arc<dyn Held>,

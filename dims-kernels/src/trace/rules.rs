@@ -216,39 +216,15 @@ impl ReductionRule {
                 let slope = build.binary(BinaryOpcode::Chain, sign, power);
                 build.binary(BinaryOpcode::Chain, dy, slope)
             }),
-            ReductionKind::Prod if recorded && has(field, 0.0)? || has_other(&y)? => {
+            ReductionKind::Prod if has(&y, 0.0)? || has_other(&y)? => {
                 let others = products_of_others(field, kept, &self.reduced, *dtype, recorded)?;
                 dy.map([&others], |build, dy, [others]| build.binary(BinaryOpcode::Chain, dy, others))
             }
-            ReductionKind::Prod => {
-                // The product of the others: without zeros that is `y / z`; with one, it is the product of the others at the zero, else 0. (With zeros, its slope is
-                // another one, and of an infinite product nothing is told by a quotient: `products_of_others` has both.)
-                let is_zero = field.map([], |build, z, []| {
-                    let (zero, one) = (constant(build, z, 0.0), constant(build, z, 1.0));
-                    let same = build.binary(BinaryOpcode::Eq, z, zero);
-                    build.select(same, one, zero)
-                });
-                let zeros = along(sizes, &sum(is_zero, kept, *dtype, false)?, kept);
-                let others = field.map([], |build, z, []| {
-                    let (zero, one) = (constant(build, z, 0.0), constant(build, z, 1.0));
-                    let same = build.binary(BinaryOpcode::Eq, z, zero);
-                    build.select(same, one, z)
-                });
-                let others = along(sizes, &product(others, kept, &self.reduced, *dtype, recorded)?, kept);
-                field.map([&dy, &zeros, &others], |build, z, [dy, zeros, others]| {
-                    let (zero, one) = (constant(build, z, 0.0), constant(build, z, 1.0));
-                    let (none, single) = (
-                        build.binary(BinaryOpcode::Eq, zeros, zero),
-                        build.binary(BinaryOpcode::Eq, zeros, one),
-                    );
-                    let at_zero = build.binary(BinaryOpcode::Eq, z, zero);
-                    let quotient = build.binary(BinaryOpcode::Div, others, z);
-                    let only = build.binary(BinaryOpcode::And, single, at_zero);
-                    let with_one = build.select(only, others, zero);
-                    let slope = build.select(none, quotient, with_one);
-                    build.binary(BinaryOpcode::Chain, dy, slope)
-                })
-            }
+            // The product of the others: no factor is 0.
+            ReductionKind::Prod => field.map([&y, &dy], |build, z, [y, dy]| {
+                let others = build.binary(BinaryOpcode::Div, y, z);
+                build.binary(BinaryOpcode::Chain, dy, others)
+            }),
             ReductionKind::Opaque => unreachable!("what has no derivative is not recorded"),
         };
         Ok(field.pull(&given))
@@ -327,26 +303,4 @@ fn quotient(build: &mut Builder, a: Register, b: Register) -> Register {
     let zero = constant(build, a, 0.0);
     let (none, quotient) = (build.binary(BinaryOpcode::Eq, b, zero), build.binary(BinaryOpcode::Div, a, b));
     build.select(none, zero, quotient)
-}
-
-/// The products of a field over some loops.
-fn product(
-    field: Field,
-    kept: &[usize],
-    reduced: &[usize],
-    dtype: DType,
-    recorded: bool,
-) -> Result<Arc<dyn Held>, Error> {
-    let data = super::evaluate::product(&field, kept, reduced, dtype)?;
-    if !recorded || field.nodes().next().is_none() {
-        return Ok(data);
-    }
-    let rule = ReductionRule {
-        field,
-        kept: kept.to_vec(),
-        reduced: reduced.to_vec(),
-        reduction: ReductionKind::Prod,
-        dtype,
-    };
-    super::evaluate::with_rule(data, rule)
 }
