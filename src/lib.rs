@@ -248,7 +248,7 @@ pub mod prelude {
     pub use crate::stream::{Stream, Streamed as _};
     pub use crate::tensor::AsTensor;
     pub use crate::window::Window;
-    pub use ndarray::{self, Array, Array1, Array2, Array3, Array4, ArrayD, NewAxis};
+    pub use ndarray::{self, Array, Array1, Array2, Array3, Array4, ArrayD, Axis, IxDyn, NewAxis, array, s};
     #[cfg(feature = "safetensors")]
     pub use typed_dims_macros::Load;
     #[cfg(feature = "onnx")]
@@ -270,6 +270,11 @@ pub struct CustomOperators;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/operators.md")]
 pub struct Operators;
+
+/// The programs of the page on einops.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/einops.md")]
+pub struct EinopsTutorial;
 
 /// The README's programs, as tests.
 #[cfg(doctest)]
