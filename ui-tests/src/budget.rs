@@ -14,6 +14,7 @@ pub const LONGER: &[(&str, usize)] = &[
     ("fail/load/deserialized_dims_in_no_order_of_a_set", 22),
     ("fail/training/step_of_a_struct_without_the_derive", 17),
     ("fail/operators/field_moved_by_a_method", 21),
+    ("fail/operators/tensor_used_after_a_method", 19),
 ];
 
 /// Names of the machinery, of which no message may speak.

@@ -12,9 +12,10 @@ use crate::dim::DimList;
 /// ```
 #[diagnostic::on_unimplemented(
     message = "the dims `{Self}` and `{O}` cannot be united",
-    label = "each has a `Rest` of its own, or two different dims here have the same key",
+    label = "they have two different `Rest<..>`, or a set or a dim here is generic and lacks a bound",
+    note = "a function over any set `S` takes `S: Union<S, Out = S>` where tensors of that set are combined; a generic dim `D` takes `D: AnyDim`, with `Before` and `After`",
     note = "where a closure runs under another one, pass what it captures as an argument: `batched(m, (x, y), |(x, y)| ..)`",
-    note = "the same key takes two dims of the same name at the same place of the same file: rename one of them"
+    note = "two dims of one name, declared at the same position of the same file, cannot be told apart: rename one of them"
 )]
 pub trait Union<O>: Dims {
     #[doc(hidden)]
