@@ -54,10 +54,10 @@ impl SortOnce for () {
 #[diagnostic::do_not_recommend]
 impl<H: SetElement, T: SortOnce> SortOnce for (H, T)
 where
-    H: Insert<T::Out, Out: SortedOnce>,
+    T::Out: Insert<H, Out: SortedOnce>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = <H as Insert<T::Out>>::Out;
+    type Out = <T::Out as Insert<H>>::Out;
 }
 
 /// The list `L`, or the end of one, whose element `D` was there twice.
@@ -104,8 +104,8 @@ where
     type Given<L: List> = T::Given<L>;
 }
 
-/// An element that goes into the sorted list `L`.
-pub trait Insert<L> {
+/// A sorted list into which the element `H` goes. (The list is `Self`, as rustc infers nothing by an impl for an element that it has yet to infer.)
+pub trait Insert<H> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
     /// The list with the element; one that ends in [`Repeated`] if it was there.
@@ -113,13 +113,13 @@ pub trait Insert<L> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<H> Insert<()> for H {
+impl<H> Insert<H> for () {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = (H, ());
 }
 
 #[diagnostic::do_not_recommend]
-impl<H, D, L> Insert<Repeated<D, L>> for H
+impl<H, D, L> Insert<H> for Repeated<D, L>
 where
     (H, ()): Merge<L>,
 {
@@ -128,7 +128,7 @@ where
 }
 
 #[diagnostic::do_not_recommend]
-impl<H: SetElement, G: SetElement, T> Insert<(G, T)> for H
+impl<H: SetElement, G: SetElement, T> Insert<H> for (G, T)
 where
     H::Key: CompareKeys<G::Key>,
     Compare<H, G>: InsertStep<H, G, T>,
@@ -152,9 +152,9 @@ impl<H, G, T> InsertStep<H, G, T> for Less {
 }
 
 #[diagnostic::do_not_recommend]
-impl<H: Insert<T>, G, T> InsertStep<H, G, T> for Greater {
+impl<H, G, T: Insert<H>> InsertStep<H, G, T> for Greater {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = (G, H::Out);
+    type Out = (G, T::Out);
 }
 
 // (Equal keys of two types are refused, as everywhere.)
