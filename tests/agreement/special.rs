@@ -308,10 +308,7 @@ const DIFFERENCES: &[(&str, &str)] = &[
         "two:bce_with_logits_loss",
         "of infinite logits and targets; higher derivatives of a target that is none",
     ),
-    (
-        "line:prod",
-        "further derivatives of a product that is infinite, or 0 since it is too small for a float",
-    ),
+    ("line:prod", "second derivatives of infinite products: the finite factors are added up first"),
     (
         "two:logaddexp",
         "equal infinities have half each; JAX takes +inf for 0, and equal large operands for one",
