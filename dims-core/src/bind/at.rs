@@ -96,7 +96,7 @@ each_tuple!(binder_lists);
 /// Whether an array has as many axes as are bound.
 #[diagnostic::on_unimplemented(
     message = "an array of `{Self}` cannot be bound by binders for `{Taken}`",
-    label = "there must be one binder for each axis; `..` leaves one positional, `Ellipsis` all that are left (not of an `ArrayD`, of which rustc does not know how many)"
+    label = "expected one binder for each axis; `..` leaves one axis positional, `Ellipsis` all remaining ones (not of an `ArrayD`, whose rank is dynamic)"
 )]
 pub trait HasAxes<Taken, Ellipses> {
     #[doc(hidden)]
@@ -125,8 +125,8 @@ impl<Taken: Rank, R: Rank<Max<Taken> = R>> HasAxes<Taken, Rank1> for R {
 
 /// `Ellipsis` can be used once.
 #[diagnostic::on_unimplemented(
-    message = "only one `Ellipsis` can be among the binders of an array",
-    label = "which axes each of them stands for would be unclear"
+    message = "the binders of an array can have only one `Ellipsis`",
+    label = "which axes each of them leaves would be unclear"
 )]
 pub trait AtMostOneEllipsis {
     #[doc(hidden)]

@@ -29,7 +29,7 @@ use smallvec::SmallVec;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a list of dims with sizes",
     label = "expected dims with sizes",
-    note = "give a dim a size with `Batch.of(2)`; dims with a static size and local dims have their own"
+    note = "give a dim a size with `Batch.of(2)`; local dims and dims with a static size need none"
 )]
 pub trait Written {
     #[doc(hidden)]
@@ -70,7 +70,7 @@ condition! {
     /// Every dim of a list has a size; `D` is the first one that has none, or [`Nothing`].
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` has no size",
-        label = "give it a size, `{D}.of(2)`; dims with a static size and local dims have their own"
+        label = "give it a size, `{D}.of(2)`; local dims and dims with a static size need none"
     )]
     pub trait HasSize<D> for True;
 }

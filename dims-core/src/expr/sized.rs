@@ -28,7 +28,7 @@ pub trait Gives<D> {
 /// The first of the open dims for which the expression `E` has no size.
 #[diagnostic::on_unimplemented(
     message = "rustc does not know whether all dims of this tensor have a size",
-    label = "where the tensor is a parameter of the function, its bound is `Evaluable`"
+    label = "if the tensor is a parameter of the function, bound it by `Evaluable`"
 )]
 pub trait Without<E> {
     #[doc(hidden)]

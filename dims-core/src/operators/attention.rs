@@ -66,7 +66,7 @@ impl<S: Dims + Union<M, Out = S>, M: Dims> MaskedBy<M> for S {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a dim",
     label = "a dim of the keys and values, or a tuple of such dims, is expected here",
-    note = "a declared dim is passed by its name, `Batch`; a local one too, after `dims!(i);`"
+    note = "pass a dim by its name: `Batch` if it is declared, `i` after `dims!(i);`"
 )]
 pub trait AttendedDims<Q: Dims, K: Dims, V: Dims, U: Dims, Others: Dims>: DimList {
     #[doc(hidden)]

@@ -84,7 +84,7 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
 /// The assigned tensor has no dims besides those of the place; scatters into computed places may have more.
 #[diagnostic::on_unimplemented(
     message = "a tensor with dims `{O}` cannot be assigned to one with dims `{Self}`",
-    label = "this has dims that the place does not have; reduce them first, for example with `.sum(..)`"
+    label = "this has dims that the target lacks; reduce them first, for example with `.sum(..)`"
 )]
 pub trait Covers<O>: Dims {
     #[doc(hidden)]
@@ -98,7 +98,7 @@ impl<S: Dims + Union<O, Out = S>, O: Dims> Covers<O> for S {
 /// The assigned tensor has no more positional axes than the place: the value broadcasts to the place, not the other way round.
 #[diagnostic::on_unimplemented(
     message = "a tensor of `{O}` cannot be assigned to one of `{Self}`",
-    label = "the assigned tensor has more positional axes than the place",
+    label = "the assigned tensor has more positional axes than the target",
     note = "bind or reduce them first"
 )]
 pub trait CoversAxes<O>: Rank {

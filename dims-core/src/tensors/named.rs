@@ -190,8 +190,8 @@ impl<T, S: Dims, R: Rank> Named<T, S, R> {
 
 /// No dims: all axes are positional.
 #[diagnostic::on_unimplemented(
-    message = "the dims `{Self}` are left over, and a shape is that of an array",
-    label = "name all dims in `order` for an array; `x.size(d)` is the size along one dim"
+    message = "the dims `{Self}` are left over: only an array has a shape",
+    label = "for an array, name all dims in `order`; for the size of one dim: `x.size(d)`"
 )]
 pub trait AllOrdered {
     #[doc(hidden)]

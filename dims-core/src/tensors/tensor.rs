@@ -16,7 +16,7 @@ use kernels::scalar::Element;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor",
     label = "a tensor is expected here",
-    note = "an array becomes a tensor when it is bound to dims, `a.at((i, j))`, and a stream, which has operations of its own, by `x.as_tensor()`"
+    note = "bind an array to dims to make it a tensor, `a.at((i, j))`; convert a stream with `x.as_tensor()`"
 )]
 pub trait AsTensor: Sized {
     #[doc(hidden)]
@@ -61,7 +61,7 @@ impl<E> Deref for BorrowedExpr<'_, E> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor",
     label = "a tensor is expected here",
-    note = "an array becomes a tensor when it is bound to dims, `a.at((i, j))`, and a stream, which has operations of its own, by `x.as_tensor()`"
+    note = "bind an array to dims to make it a tensor, `a.at((i, j))`; convert a stream with `x.as_tensor()`"
 )]
 pub trait Computable: AsTensor<Elem: Element, Expr: Expr<Elem = <Self as AsTensor>::Elem>> {
     #[doc(hidden)]

@@ -68,7 +68,7 @@ pub trait Declared: Brand + Copy + Default + 'static {}
 /// The dim as a value is `D::default()`. A call names the dim, since rustc does not infer it through the sorted set of `Tensor`. Of two generic dims in one tensor rustc must also know the order: see [`Before`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a declared dim",
-    label = "a dim that `dims! {{ pub struct Batch; }}` declares is expected here"
+    label = "expected a dim declared with `dims! {{ pub struct Batch; }}`"
 )]
 pub trait AnyDim:
     Declared
@@ -129,8 +129,8 @@ impl<O: SetElement, D: SetElement<Key: CompareKeys<O::Key, Out = Less>>> Before<
 
 /// A dim that sorts behind the dim `O`: see [`Before`].
 #[diagnostic::on_unimplemented(
-    message = "the dim `{Self}` does not sort behind the dim `{O}`",
-    label = "`{Self}` must be declared behind `{O}`, in the same `dims!`"
+    message = "the dim `{Self}` does not sort after the dim `{O}`",
+    label = "`{Self}` must be declared after `{O}`, in the same `dims!`"
 )]
 pub trait After<O: SetElement>: SetElement<Key: CompareKeys<O::Key, Out = Greater>> {
     #[doc(hidden)]

@@ -103,7 +103,7 @@ pub struct LocalDim<B> {
 /// The condition that the local dim `B` can be used from another thread: there is none.
 #[diagnostic::on_unimplemented(
     message = "the local dim `{B}` stays in its thread",
-    label = "another thread cannot use it: call `dims!` in there, or declare the dim, `dims! {{ struct Batch; }}`"
+    label = "call `dims!` in the other thread, or declare the dim: `dims! {{ struct Batch; }}`"
 )]
 pub trait InAnyThread<B> {
     #[doc(hidden)]
@@ -245,7 +245,7 @@ impl<D: Declared> DimOf for D {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a dim",
     label = "a dim is expected here",
-    note = "a declared dim is passed by its name, `Batch`; a local one too, after `dims!(i);`"
+    note = "pass a dim by its name: `Batch` if it is declared, `i` after `dims!(i);`"
 )]
 pub trait DimRef: Copy {
     #[doc(hidden)]

@@ -59,8 +59,7 @@ use core::marker::PhantomData;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a role",
     label = "a role is expected here",
-    note = "roles are `DataBatch`, `DataChannel`, .., and what `roles! {{ pub struct Pixel: DataFeature; }}` declares; a size is \
-            written behind `=`"
+    note = "roles are `DataBatch`, `DataChannel`, .., and those of `roles! {{ pub struct Pixel: DataFeature; }}`; write a size after `=`"
 )]
 pub trait Role: Sized + 'static {
     /// Its name, and the names of the roles that it refines, from the nearest on. Those of ONNX are written as there: `DATA_CHANNEL`.
@@ -166,8 +165,8 @@ where
 condition! {
     /// The condition that the roles that `R` refines end somewhere.
     #[diagnostic::on_unimplemented(
-        message = "the role `{R}` refines itself, or more than 16 roles one after the other",
-        label = "the roles that `{R}` refines, and those that they refine, do not end"
+        message = "the role `{R}` refines itself, or its chain of roles is longer than 16",
+        label = "the chain of roles that starts at `{R}` does not end"
     )]
     pub trait EndsSomewhere<R> for True;
 }
@@ -402,8 +401,8 @@ where
 condition! {
     /// The condition that the dim `Old` of the role `R` means what `New` does, which has the role `Q`.
     #[diagnostic::on_unimplemented(
-        message = "dimension `{Old}` has the role `{R}`, which its new name `{New}` would change to `{Q}`",
-        label = "a name of the role `{R}`, or of none, is expected here; `.redefine(old, new)` says that it means something else"
+        message = "dimension `{Old}` has the role `{R}`, but its new name `{New}` has the role `{Q}`",
+        label = "expected a dim with the role `{R}` or without a role; to change the meaning: `.redefine(old, new)`"
     )]
     pub trait SameMeaning<Old, New, R, Q> for True;
 }
@@ -470,7 +469,7 @@ condition! {
     /// The condition that one of the dims `P` means what the dim `W` of the role `R` does.
     #[diagnostic::on_unimplemented(
         message = "`{W}` has the role `{R}`, which none of `{P}` has",
-        label = "one of them is expected to have the role `{R}`, or `{W}` none; `.redefine(old, new)` says that a dim means something else"
+        label = "one of them must have the role `{R}`, or `{W}` no role; to change the meaning: `.redefine(old, new)`"
     )]
     pub trait FlattenedMeaning<P, W, R> for True;
 }
@@ -498,7 +497,7 @@ condition! {
     /// The condition that one of the dims `P` means what the dim `W` of the role `R` does.
     #[diagnostic::on_unimplemented(
         message = "`{W}` has the role `{R}`, which none of `{P}` would keep",
-        label = "one of the dims is expected to have the role `{R}`, or none; `.redefine(old, new)` says that a dim means something else"
+        label = "one of the dims must have the role `{R}` or no role; to change the meaning: `.redefine(old, new)`"
     )]
     pub trait UnflattenedMeaning<P, W, R> for True;
 }
@@ -534,8 +533,8 @@ type Unmeant<P, L> = <<P as DimList>::Brands as FirstWith<Fails<MeansOneOf<<L as
 ///
 /// A function of one's own can ask for it: `fn blur<D: Plays<Pixel> + DimsOf<..>, ..>`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no dim of the role `{E}`",
-    label = "dims of the role `{E}`, or of none, are expected here"
+    message = "`{Self}` lacks the role `{E}`",
+    label = "expected dims with the role `{E}` or without a role"
 )]
 pub trait Plays<E>: DimList {
     #[doc(hidden)]
@@ -574,7 +573,7 @@ condition! {
     /// The dim `D` of the role `R` is one that plays `E`.
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` has the role `{R}`, but `{E}` is expected here",
-        label = "this takes dims of the role `{E}`, or of none"
+        label = "expected the role `{E}`, or no role"
     )]
     pub trait Expected<D, R, E> for True;
 }

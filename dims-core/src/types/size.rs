@@ -106,7 +106,7 @@ impl<D: Brand> Satisfies<StaticSize> for D {
 condition! {
     /// The condition that no dim whose size changes has a static one.
     #[diagnostic::on_unimplemented(
-        message = "`{D}` has a static size, and would get another one here",
+        message = "`{D}` has a static size, which this would change",
         label = "rename it to a dim without a static size first: `x.rename({D}, ..)`"
     )]
     pub trait ChangesSize<D> for True;
@@ -115,8 +115,8 @@ condition! {
 condition! {
     /// The condition that a dim that is cut has no static size.
     #[diagnostic::on_unimplemented(
-        message = "`{D}` has a static size, and would get another one here",
-        label = "a part of it is a dim of its own: `x.slice_to({D}, .., Part)`"
+        message = "`{D}` has a static size, which this would change",
+        label = "give the part its own dim: `x.slice_to({D}, .., Part)`"
     )]
     pub trait Shrinks<D> for True;
 }

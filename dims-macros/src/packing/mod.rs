@@ -186,7 +186,7 @@ fn check(words: &Words, form: &Form, errors: &mut Errors) -> ValidPacking {
                 side.push(name.clone());
                 continue;
             }
-            AxisKind::Star if star => "`*` stands twice: which axes each of them stands for would be unclear",
+            AxisKind::Star if star => "`*` stands twice: which axes each of them leaves would be unclear",
             AxisKind::Star => {
                 star = true;
                 continue;

@@ -1,4 +1,4 @@
-//~ words: Rest | pass what it captures as an argument
+//~ words: Rest | pass captured tensors as arguments
 use typed_dims::prelude::*;
 
 dims! {

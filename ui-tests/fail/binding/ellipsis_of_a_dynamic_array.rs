@@ -1,4 +1,4 @@
-//~ words: not of an `ArrayD`, of which rustc does not know how many
+//~ words: not of an `ArrayD`, whose rank is dynamic
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: (In, Out) | in the order in which they were declared
+//~ words: (In, Out) | in order of declaration
 use typed_dims::file::{FileError, safetensors};
 use typed_dims::prelude::*;
 

@@ -1,4 +1,4 @@
-//~ words: `{integer}` is no dim of the role | DataTime`
+//~ words: `{integer}` lacks the role | DataTime`
 //! A role is asked of dims.
 
 use typed_dims::prelude::*;

@@ -36,7 +36,7 @@ impl<D: Unsatisfied<L>, L> OneAxisEach<D, L> for False {
 /// The elements of a list in canonical order.
 #[diagnostic::on_unimplemented(
     message = "these are not the dims of a set",
-    label = "a tuple of dims is expected here; a generic dim beside others needs its place among them, `D: AnyDim + Before<Other>`, and `Rest<B>` takes `B: Dims`"
+    label = "expected a tuple of dims; a generic dim among others needs an order, `D: AnyDim + Before<Other>`, and `Rest<B>` needs `B: Dims`"
 )]
 pub trait SortOnce {
     #[doc(hidden)]

@@ -33,7 +33,7 @@ use list::List;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a set of dims",
     label = "a tuple of dims is expected here",
-    note = "a set of one dim is written `(Batch,)`, an empty one `()`; with `Rest<B>` it takes `B: Dims`"
+    note = "write a set of one dim as `(Batch,)`, an empty set as `()`; `Rest<B>` needs `B: Dims`"
 )]
 pub trait Dims {
     #[doc(hidden)]
@@ -56,8 +56,8 @@ pub trait Dims {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a set of dims",
     label = "a tuple of dims is expected here",
-    note = "a set of one dim is written `(Batch,)`, an empty one `()`; with `Rest<B>` it takes `B: Dims`",
-    note = "a dim that is a parameter takes `D: AnyDim`, and `D: AnyDim + Before<Next>` if the dim `Next` stands behind it; if `First` stands in front, `where First: Before<D>`"
+    note = "write a set of one dim as `(Batch,)`, an empty set as `()`; `Rest<B>` needs `B: Dims`",
+    note = "a generic dim needs `D: AnyDim`; if the dim `Next` comes after it, `D: AnyDim + Before<Next>`; if `First` comes before it, `where First: Before<D>`"
 )]
 pub trait SetOf {
     #[doc(hidden)]
@@ -81,8 +81,8 @@ type Repetition<D> = <<D as Sortable>::Sorted as SortedOnce>::Twice;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a set of dims",
     label = "a tuple of dims is expected here",
-    note = "a set of one dim is written `(Batch,)`, an empty one `()`; with `Rest<B>` it takes `B: Dims`",
-    note = "a dim that is a parameter takes `D: AnyDim`, and `D: AnyDim + Before<Next>` if the dim `Next` stands behind it; if `First` stands in front, `where First: Before<D>`"
+    note = "write a set of one dim as `(Batch,)`, an empty set as `()`; `Rest<B>` needs `B: Dims`",
+    note = "a generic dim needs `D: AnyDim`; if the dim `Next` comes after it, `D: AnyDim + Before<Next>`; if `First` comes before it, `where First: Before<D>`"
 )]
 pub trait Sortable {
     #[doc(hidden)]
@@ -110,8 +110,8 @@ impl<S: SetOf<Set: SortedFrom<S>> + Dims> Sorted for S {
 
 /// The condition that sorting the dims `S` leaves them as they are.
 #[diagnostic::on_unimplemented(
-    message = "the dims `{S}` are not in the order of a set, which is `{Self}`",
-    label = "dims are expected here in the order in which they were declared, each once, as `Tensor<_, {S}>` has them"
+    message = "the dims `{S}` are not in order of declaration: `{Self}`",
+    label = "expected each dim once, in order of declaration, as in `Tensor<_, {S}>`"
 )]
 pub trait SortedFrom<S> {
     #[doc(hidden)]

@@ -21,7 +21,7 @@ use core::marker::PhantomData;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a dim",
     label = "a dim of the tensor, or a tuple of its dims, is expected here",
-    note = "a declared dim is passed by its name, `Batch`; a local one too, after `dims!(i);`; positional axes have no numbers: bind the axis to a dim, `a.at((i, ..))`"
+    note = "pass a dim by its name: `Batch` if it is declared, `i` after `dims!(i);`; positional axes have no numbers: bind the axis to a dim, `a.at((i, ..))`"
 )]
 pub trait DimsOf<S: Dims, Others: Dims>: DimList {
     #[doc(hidden)]
@@ -41,9 +41,9 @@ where
 ///
 /// (`Others` decides nothing. While rustc has yet to infer it, it does not propose this trait as a bound of the user's function.)
 #[diagnostic::on_unimplemented(
-    message = "a tensor with any dims `{Self}` need not have `{D}`",
+    message = "a tensor with any dims `{Self}` may lack `{D}`",
     label = "the signature does not say that the tensor has this dim",
-    note = "name it there, and call the others `Rest`: `fn f<B: Dims>(x: &Tensor<f32, (Feat, Rest<B>)>)`; a dim that is a parameter takes `D: AnyDim`"
+    note = "name it there, and the others `Rest`: `fn f<B: Dims>(x: &Tensor<f32, (Feat, Rest<B>)>)`; a generic dim needs `D: AnyDim`"
 )]
 pub trait Loses<D, L, Others>: Dims {
     #[doc(hidden)]
@@ -185,9 +185,9 @@ where
 
 /// Removes each brand of the list `L` from a sorted list that was that of the set `S` at first.
 #[diagnostic::on_unimplemented(
-    message = "a tensor with any dims `{S}` need not have the dims `{L}`",
+    message = "a tensor with any dims `{S}` may lack the dims `{L}`",
     label = "the signature does not say that the tensor has this dim",
-    note = "name it there, and call the others `Rest`: `fn f<B: Dims>(x: &Tensor<f32, (Feat, Rest<B>)>)`; a dim that is a parameter takes `D: AnyDim`"
+    note = "name it there, and the others `Rest`: `fn f<B: Dims>(x: &Tensor<f32, (Feat, Rest<B>)>)`; a generic dim needs `D: AnyDim`"
 )]
 pub trait RemoveAll<L, S> {
     #[doc(hidden)]

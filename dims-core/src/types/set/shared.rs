@@ -14,7 +14,7 @@ use crate::types::condition::condition;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a dim",
     label = "a dim of both tensors, or a tuple of such dims, is expected here",
-    note = "a declared dim is passed by its name, `Batch`; a local one too, after `dims!(i);`"
+    note = "pass a dim by its name: `Batch` if it is declared, `i` after `dims!(i);`"
 )]
 pub trait DimsOfBoth<A: Dims, B: Dims, U: Dims, Others: Dims>: DimList {
     #[doc(hidden)]
@@ -40,7 +40,7 @@ condition! {
     /// `D` is one of the dims of the operand with the dims `S`, or no dim that was asked for is missing.
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` is not bound in the tensor with dims `{S}`",
-        label = "each operand must have `{D}`; only `(x * y).sum({D})` takes it of either one"
+        label = "each operand must have `{D}`; if only one has it: `(x * y).sum({D})`"
     )]
     pub trait Shared<D, S> for True {
         /// `X`, if the condition holds.

@@ -13,8 +13,8 @@ use crate::dim::DimList;
 #[diagnostic::on_unimplemented(
     message = "the dims `{Self}` and `{O}` cannot be united",
     label = "they have two different `Rest<..>`, or a set or a dim here is generic and lacks a bound",
-    note = "a function over any set `S` takes `S: Union<S, Out = S>` where tensors of that set are combined; a generic dim `D` takes `D: AnyDim`, with `Before` and `After`",
-    note = "where a closure runs under another one, pass what it captures as an argument: `batched(m, (x, y), |(x, y)| ..)`",
+    note = "to combine tensors over any set `S`, write `S: Union<S, Out = S>`; a generic dim `D` needs `D: AnyDim`, with `Before` and `After`",
+    note = "in a nested closure, pass captured tensors as arguments: `batched(m, (x, y), |(x, y)| ..)`",
     note = "two dims of one name, declared at the same position of the same file, cannot be told apart: rename one of them"
 )]
 pub trait Union<O>: Dims {
@@ -102,7 +102,7 @@ where
 /// The elements of a list in canonical order.
 #[diagnostic::on_unimplemented(
     message = "these are not the dims of a set",
-    label = "a tuple of dims is expected here; a generic dim beside others needs its place among them, `D: AnyDim + Before<Other>`, and `Rest<B>` takes `B: Dims`"
+    label = "expected a tuple of dims; a generic dim among others needs an order, `D: AnyDim + Before<Other>`, and `Rest<B>` needs `B: Dims`"
 )]
 pub trait Sort {
     #[doc(hidden)]
