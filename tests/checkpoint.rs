@@ -303,7 +303,7 @@ fn all_that_does_not_fit_is_listed_and_nothing_changes() {
             "`network.up.weight` has size 3 for dim `In`, which has size 4",
             "`network.up.weight` has size 5 for dim `Hidden`, which has size 6",
             "`network.down.0` is missing: expected f32 (Hidden = 5, Out = 2)",
-            "`network.ids` has elements of type U64, not i32",
+            "`network.ids` has elements of type u64, not i32",
             "`network.mask` has the axes (Token = 4), but its field the axes (Hidden = 4)",
             "`network.down.0.weight` of sizes [5, 2] is not used by any field",
             "`network.up.bias` of sizes [5] is not used by any field",
@@ -357,7 +357,7 @@ fn half_precision_is_written_and_read() {
     let mut second = network(5, 2);
     assert_eq!(
         faults(saved.load("network", &mut second))[0],
-        "`network.up.weight` has elements of type F16, not f32"
+        "`network.up.weight` has elements of type f16, not f32"
     );
     let saved = saved.converting_floats();
     saved.load("network", &mut second).unwrap();

@@ -293,7 +293,7 @@ fn errors_name_the_file_and_the_tensor() {
     let entry = file.get().unwrap();
     let wrong =
         "has the axes (Out = 2, In = 3) in the file, but the dims (Out) were asked for: these are 1, not 2";
-    let doubles = "has elements of type <f4 in the file, but `f64` was asked for";
+    let doubles = "has elements of type f32 in the file, but `f64` was asked for: load it as `f32`, and convert it by `.cast::<f64>()`";
     assert_eq!(
         entry.load_as::<f32, _>(Out).unwrap_err().to_string(),
         format!("{}: tensor `w` {wrong}", shown("w.npy"))

@@ -174,7 +174,7 @@ fn elements_and_static_sizes_are_compared() {
     assert_eq!(
         error.to_string(),
         "the weights do not fit:
-  `a` has elements of type F32, not f64
+  `a` has elements of type f32, not f64
   `b` has size 4 for dim `In`, which has size 3"
     );
 }
@@ -245,8 +245,8 @@ fn floats_are_converted_where_that_is_asked_for() {
     assert_eq!(
         error.to_string(),
         "the weights do not fit:
-  `a` has elements of type F32, not f64
-  `same` has elements of type F32, not i32"
+  `a` has elements of type f32, not f64
+  `same` has elements of type f32, not i32"
     );
 }
 

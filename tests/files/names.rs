@@ -79,7 +79,7 @@ fn static_sizes_and_element_types_are_checked() {
     assert!(why.ends_with("`Out` has the static size 7, but 2 elements there"), "{why}");
     assert_eq!(
         message(file.get("w").unwrap().load::<f64, (super::Out, In)>()),
-        "tensor `w` has elements of type F32 in the file, but `f64` was asked for"
+        "tensor `w` has elements of type f32 in the file, but `f64` was asked for: load it as `f32`, and convert it by `.cast::<f64>()`"
     );
 }
 

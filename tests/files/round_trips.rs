@@ -163,3 +163,59 @@ fn orders_of_bytes_and_of_axes() {
     let back = file.get().unwrap().load_as::<f32, _>((Out, In)).unwrap();
     assert_eq!(back.order((Out, In)), counted(2).order((Out, In)));
 }
+
+#[test]
+fn axes_in_another_order() {
+    let w = counted(2);
+    let columns_first = w.view().order((In, Out));
+    let entry = |file: &npy::NpyReader<Vec<u8>>| {
+        let entry = file.get().unwrap();
+        assert_eq!((entry.sizes(), entry.names()), (&[3, 2][..], Some(vec!["In", "Out"])));
+        assert_eq!(entry.load::<f32, <(Out, In) as SetOf>::Set>().unwrap(), w);
+        assert_eq!(entry.array::<f32>().unwrap(), columns_first.clone().into_dyn());
+    };
+    entry(&npy::NpyReader::new(npy::to_bytes_as(&w, (In, Out)).unwrap()).unwrap());
+    let mut file = npz::NpzWriter::new();
+    file.put_as("w", &w * 1.0, (In, Out)).unwrap();
+    let mut file = npz::NpzReader::new(file.into_bytes().unwrap()).unwrap();
+    assert_eq!(file.load_as::<f32, _>("w", (In, Out)).unwrap(), w);
+    let mut file = safetensors::SafetensorsWriter::new();
+    file.put_as("w", &w, (In, Out)).unwrap();
+    let file = safetensors::SafetensorsReader::new(file.to_bytes().unwrap()).unwrap();
+    let found = file.get("w").unwrap();
+    assert_eq!(found.sizes(), [3, 2]);
+    assert_eq!(found.load::<f32, <(Out, In) as SetOf>::Set>().unwrap(), w);
+
+    let error = npy::to_bytes_as(&w, (In, Out.of(7))).unwrap_err().to_string();
+    assert!(error.contains("`Out`") && error.contains('7'), "{error}");
+}
+
+#[test]
+fn arrays_have_no_names() {
+    let a = ndarray::Array3::from_shape_fn((2, 3, 4), |(i, j, k)| (i * 12 + j * 4 + k) as i32);
+    let turned = a.view().permuted_axes([2, 0, 1]);
+    let mut numpy = npz::NpzWriter::compressed();
+    numpy.put_array("a", &a).unwrap().put_array("turned", &turned).unwrap();
+    numpy.put_array("number", &ndarray::arr0(7i32)).unwrap();
+    let mut numpy = npz::NpzReader::new(numpy.into_bytes().unwrap()).unwrap();
+    let mut other = safetensors::SafetensorsWriter::new();
+    other.put_array("a", &a).unwrap().put_array("turned", &turned).unwrap();
+    other.put_array("number", &ndarray::arr0(7i32)).unwrap();
+    let other = safetensors::SafetensorsReader::new(other.to_bytes().unwrap()).unwrap();
+    for (name, expected) in [
+        ("a", a.clone().into_dyn()),
+        ("turned", turned.to_owned().into_dyn()),
+        ("number", ndarray::arr0(7i32).into_dyn()),
+    ] {
+        let file = numpy.get(name).unwrap();
+        for entry in [file.get().unwrap(), other.get(name).unwrap()] {
+            assert_eq!(entry.names(), None);
+            assert_eq!(entry.array::<i32>().unwrap(), expected);
+            let error = entry.array::<f32>().unwrap_err().to_string();
+            assert!(
+                error.ends_with("of type i32 in the file, but `f32` was asked for: load it as `i32`, and convert it by `.cast::<f32>()`"),
+                "{error}"
+            );
+        }
+    }
+}

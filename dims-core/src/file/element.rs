@@ -37,6 +37,27 @@ impl ElementKind {
         }
     }
 
+    /// The type of such elements.
+    pub fn name(self) -> &'static str {
+        match self {
+            ElementKind::Bool => "bool",
+            ElementKind::Unsigned(1) => "u8",
+            ElementKind::Unsigned(2) => "u16",
+            ElementKind::Unsigned(4) => "u32",
+            ElementKind::Unsigned(_) => "u64",
+            ElementKind::Signed(1) => "i8",
+            ElementKind::Signed(2) => "i16",
+            ElementKind::Signed(4) => "i32",
+            ElementKind::Signed(_) => "i64",
+            ElementKind::Float(2) => "f16",
+            ElementKind::Float(4) => "f32",
+            ElementKind::Float(_) => "f64",
+            ElementKind::Brain => "bf16",
+            ElementKind::Complex(8) => "Complex<f32>",
+            ElementKind::Complex(_) => "Complex<f64>",
+        }
+    }
+
     /// Bytes whose order is that of the machine that wrote them.
     fn part(self) -> usize {
         match self {

@@ -13,6 +13,7 @@ use crate::storage::{Evaluated, View};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use kernels::loops::axes::{Order, Sizes};
+use ndarray::{ArrayD, IxDyn, ShapeBuilder};
 use std::path::Path;
 
 /// A tensor as it stands in a file.
@@ -63,6 +64,31 @@ impl<'f> Entry<'f> {
         L: AxisDims<CountOf<L>>,
     {
         self.located(self.stated::<L>(&dims).and_then(|order| self.owned(&order)))
+    }
+
+    /// The tensor as an array, whatever its rank and the names of its axes.
+    ///
+    /// ```
+    /// use typed_dims::file::safetensors::{SafetensorsReader, SafetensorsWriter};
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Row; struct Column; }
+    /// let bytes = SafetensorsWriter::new().put("x", ones::<f32, _>((Row.of(2), Column.of(3))))?.to_bytes()?;
+    /// let x: ArrayD<f32> = SafetensorsReader::new(bytes)?.get("x")?.array()?;
+    /// assert_eq!(x.shape(), [2, 3]);
+    /// # Ok::<(), typed_dims::file::FileError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`FileError::Elements`] if its elements are of another type.
+    pub fn array<T: Stored>(&self) -> Result<ArrayD<T>, FileError> {
+        let shape = IxDyn(&self.sizes).set_f(self.reversed);
+        let array = self.elements().and_then(|elements| {
+            ArrayD::from_shape_vec(shape, elements)
+                .map_err(|error| FileError::format(error.to_string()).of_tensor(&self.tensor))
+        });
+        self.located(array)
     }
 
     /// As [`load`](Entry::load), but the tensor is a view of the file's bytes: nothing is copied.
@@ -155,7 +181,8 @@ impl<'f> Entry<'f> {
     /// The elements are of the type `T`.
     pub(super) fn check_kind<T: Stored>(&self) -> Result<(), FileError> {
         if self.kind != Some(T::KIND) {
-            let (tensor, file) = (self.tensor.clone(), self.called.clone());
+            let file = self.kind.map_or_else(|| self.called.clone(), |kind| kind.name().into());
+            let tensor = self.tensor.clone();
             return Err(FileError::Elements { tensor, file, wanted: T::NAME, path: None });
         }
         Ok(())

@@ -136,6 +136,10 @@ impl FileError {
     }
 }
 
+/// The types of elements between which `cast` converts.
+const NUMBERS: [&str; 14] =
+    ["bool", "u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize", "f32", "f64", "f16"];
+
 impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if matches!(self, FileError::Format { .. }) {
@@ -156,7 +160,13 @@ impl fmt::Display for FileError {
                 write!(
                     f,
                     "tensor `{tensor}` has elements of type {file} in the file, but `{wanted}` was asked for"
-                )
+                )?;
+                match &file[..] {
+                    real if NUMBERS.contains(&real) && NUMBERS.contains(wanted) => {
+                        write!(f, ": load it as `{real}`, and convert it by `.cast::<{wanted}>()`")
+                    }
+                    _ => Ok(()),
+                }
             }
             FileError::Dims { tensor, file, wanted, why, .. } => {
                 write!(

@@ -20,6 +20,9 @@
 //! let w: Tensor<f32, (Out, In)> = file.get("w")?.view()?.eval(); // `view` copies nothing
 //! ```
 //!
+//! The axes in a file are the dims in the order in which they were declared. To choose another order, name the dims: `npy::save_as("x.npy", &x, (Column, Row))`, and `put_as`. Arrays are written
+//! without names by `save_array` and `put_array`, and [`Entry::array`] reads any tensor as an `ArrayD`.
+//!
 //! A struct of tensors is loaded as a whole with `#[derive(Load)]`: see [`load`].
 //!
 //! A file is read with suspicion: one that is cut off, or lies, or claims what it has not, is a [`FileError`]. Nothing is
@@ -40,6 +43,8 @@
 //! are looked at.
 
 mod buffer;
+#[cfg(any(feature = "npy", feature = "safetensors"))]
+mod contents;
 mod element;
 mod entry;
 mod error;
@@ -59,6 +64,8 @@ pub mod safetensors;
 pub(crate) mod save;
 
 pub use buffer::AlignedBytes;
+#[cfg(any(feature = "npy", feature = "safetensors"))]
+pub use contents::Storable;
 pub use element::Stored;
 pub use entry::Entry;
 pub use error::FileError;

@@ -9,15 +9,16 @@
 //! The comment is ours: numpy skips it. What is read here is that dictionary and nothing else of Python, by hand, because a parser of all
 //! literals goes as deep as a file nests its brackets.
 
-use super::element::{ElementKind, Stored, encoded};
-use super::names::{read, shortened, written};
+use super::contents::{Contents, Storable};
+use super::element::{ElementKind, Stored};
+use super::names::{read, shortened};
 use super::{AlignedBytes, Entry, FileError, save};
+use crate::assign::NoneLeft;
 use crate::plan::shape::volume;
-use crate::rank::Rank0;
-use crate::set::Dims;
-use crate::tensor::Computable;
+use crate::set::DimsOf;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use ndarray::{ArrayBase, Data, Dimension};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -309,28 +310,41 @@ fn descr(kind: ElementKind) -> Option<String> {
     Some(format!("{order}{letter}{}", kind.bytes()))
 }
 
-/// The tensor as the bytes of a file, computed if it is an expression. Its axes are its dims in the order in which they were declared.
+/// The tensor as the bytes of a file, computed if it is an expression. Its axes are its dims in the order in which they were declared;
+/// [`to_bytes_as`] takes another order.
 ///
 /// # Errors
 ///
 /// If two of its dims have one name, if numpy does not have its elements (`bf16`), or if its sizes do not fit together.
 #[track_caller]
-pub fn to_bytes<A>(tensor: A) -> Result<Vec<u8>, FileError>
+pub fn to_bytes<A: Storable>(tensor: A) -> Result<Vec<u8>, FileError> {
+    of_contents(&Contents::tensor(tensor, "npy")?)
+}
+
+/// As [`to_bytes`], with the axes in the order of `dims`, which are all that the tensor has.
+///
+/// # Errors
+///
+/// As for [`to_bytes`], and if a size that comes with a dim is not that of the tensor.
+#[track_caller]
+pub fn to_bytes_as<A, L, X>(tensor: A, dims: L) -> Result<Vec<u8>, FileError>
 where
-    A: Computable<Rank = Rank0, Elem: Stored>,
+    A: Storable,
+    L: DimsOf<A::Dims, X>,
+    X: NoneLeft,
 {
-    let names = written(A::Dims::KEYS.as_slice().iter())?;
-    let tensor = tensor.into_named();
-    let shape = tensor.unified_shape()?;
-    let order: Vec<usize> = (0..shape.sizes().len()).collect();
-    let data = crate::expr::evaluate::evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order, "npy")?;
-    of_elements(A::Elem::KIND, &names, shape.sizes(), &encoded(&data))
+    of_contents(&Contents::ordered(tensor, &dims, "npy")?)
+}
+
+/// What a tensor or an array is as a file.
+pub(super) fn of_contents<T: Stored>(contents: &Contents<T>) -> Result<Vec<u8>, FileError> {
+    of_elements(T::KIND, contents.names()?.as_deref(), &contents.sizes, &contents.bytes())
 }
 
 /// The bytes of a file whose elements, the last axis fastest, are these bytes.
 pub(super) fn of_elements(
     kind: ElementKind,
-    names: &str,
+    names: Option<&str>,
     sizes: &[usize],
     elements: &[u8],
 ) -> Result<Vec<u8>, FileError> {
@@ -339,8 +353,10 @@ pub(super) fn of_elements(
     let rank = sizes.len();
     let sizes: String = sizes.iter().map(|size| format!("{size}, ")).collect();
     let sizes = if rank == 1 { sizes.trim_end().into() } else { sizes.trim_end_matches(", ").to_string() };
-    let mut text =
-        format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({sizes}), }}  {COMMENT} {names}");
+    let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({sizes}), }}");
+    if let Some(names) = names {
+        text.push_str(&format!("  {COMMENT} {names}"));
+    }
     // The second version has room for longer headers, which the names of many dims may take; names need not be ASCII, which is the third's.
     let version = if !text.is_ascii() { 3 } else { 1 + u8::from(text.len() + ALIGNED > u16::MAX.into()) };
     let before = MAGIC.len() + if version == 1 { 4 } else { 6 };
@@ -359,13 +375,65 @@ pub(super) fn of_elements(
 
 /// Writes the tensor to a file. If that fails, a file that was there stays: see [saving](super#saving).
 ///
+/// The axes are the dims in the order in which they were declared; [`save_as`] takes another order.
+///
 /// # Errors
 ///
 /// As for [`to_bytes`], and if the file cannot be written.
 #[track_caller]
-pub fn save<A>(path: impl AsRef<Path>, tensor: A) -> Result<(), FileError>
-where
-    A: Computable<Rank = Rank0, Elem: Stored>,
-{
+pub fn save<A: Storable>(path: impl AsRef<Path>, tensor: A) -> Result<(), FileError> {
     save::save(path.as_ref(), &to_bytes(tensor)?)
+}
+
+/// As [`save`], with the axes in the order of `dims`, which are all that the tensor has.
+///
+/// ```
+/// use typed_dims::file::npy::{self, NpyReader};
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Row; struct Column; }
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("x.npy");
+/// let x = ones::<f32, _>((Row.of(2), Column.of(3)));
+/// npy::save_as(&path, &x, (Column, Row))?;
+/// assert_eq!(NpyReader::open(&path)?.get()?.sizes(), [3, 2]);
+/// # Ok::<(), typed_dims::file::FileError>(())
+/// ```
+///
+/// # Errors
+///
+/// As for [`to_bytes_as`], and if the file cannot be written.
+#[track_caller]
+pub fn save_as<A, L, X>(path: impl AsRef<Path>, tensor: A, dims: L) -> Result<(), FileError>
+where
+    A: Storable,
+    L: DimsOf<A::Dims, X>,
+    X: NoneLeft,
+{
+    save::save(path.as_ref(), &to_bytes_as(tensor, dims)?)
+}
+
+/// Writes an array of any rank to a file, without names of dims. [`Entry::array`] reads it, and [`Entry::load_as`] as a tensor.
+///
+/// ```
+/// use typed_dims::file::npy::{self, NpyReader};
+/// use typed_dims::prelude::*;
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("a.npy");
+/// npy::save_array(&path, &array![[1.0, 2.0], [3.0, 4.0]])?;
+/// let a: ArrayD<f64> = NpyReader::open(&path)?.get()?.array()?;
+/// assert_eq!(a, array![[1.0, 2.0], [3.0, 4.0]].into_dyn());
+/// # Ok::<(), typed_dims::file::FileError>(())
+/// ```
+///
+/// # Errors
+///
+/// If numpy does not have the elements (`bf16`), or the file cannot be written.
+pub fn save_array<S, D>(path: impl AsRef<Path>, array: &ArrayBase<S, D>) -> Result<(), FileError>
+where
+    S: Data<Elem: Stored>,
+    D: Dimension,
+{
+    save::save(path.as_ref(), &of_contents(&Contents::array(array))?)
 }

@@ -1,15 +1,16 @@
 //! Files of numpy's with many tensors, `.npz`: an archive of the crate `zip`, whose members are [`npy`] files.
 
+use super::contents::{Contents, Storable};
 use super::element::{Stored, streamed};
 use super::names::shortened;
 use super::{AlignedBytes, Entry, FileError, npy, save};
+use crate::assign::NoneLeft;
 use crate::convert::{AxisDims, CountOf};
 use crate::named::Named;
-use crate::rank::Rank0;
-use crate::set::Sorted;
-use crate::tensor::Computable;
+use crate::set::{DimsOf, Sorted};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use ndarray::{ArrayBase, Data, Dimension};
 use std::io::{Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 use zip::read::ZipFile;
@@ -274,17 +275,45 @@ impl NpzWriter {
         NpzWriter { archive: ZipWriter::new(Cursor::default()), tensors: Vec::new(), options }
     }
 
-    /// Adds a tensor, computed if it is an expression.
+    /// Adds a tensor, computed if it is an expression. Its axes are its dims in the order in which they were declared;
+    /// [`put_as`](NpzWriter::put_as) takes another order.
     ///
     /// # Errors
     ///
     /// If there is a tensor of that name already, and as for [`npy::to_bytes`].
     #[track_caller]
-    pub fn put<A>(&mut self, name: &str, tensor: A) -> Result<&mut Self, FileError>
+    pub fn put<A: Storable>(&mut self, name: &str, tensor: A) -> Result<&mut Self, FileError> {
+        self.put_file(name, &npy::of_contents(&Contents::tensor(tensor, "NpzWriter::put")?)?)?;
+        Ok(self)
+    }
+
+    /// As [`put`](NpzWriter::put), with the axes in the order of `dims`, which are all that the tensor has.
+    ///
+    /// # Errors
+    ///
+    /// As for [`put`](NpzWriter::put), and if a size that comes with a dim is not that of the tensor.
+    #[track_caller]
+    pub fn put_as<A, L, X>(&mut self, name: &str, tensor: A, dims: L) -> Result<&mut Self, FileError>
     where
-        A: Computable<Rank = Rank0, Elem: Stored>,
+        A: Storable,
+        L: DimsOf<A::Dims, X>,
+        X: NoneLeft,
     {
-        self.put_file(name, &npy::to_bytes(tensor)?)?;
+        self.put_file(name, &npy::of_contents(&Contents::ordered(tensor, &dims, "NpzWriter::put")?)?)?;
+        Ok(self)
+    }
+
+    /// Adds an array of any rank, without names of dims. [`Entry::array`] reads it, and [`Entry::load_as`] as a tensor.
+    ///
+    /// # Errors
+    ///
+    /// If there is a tensor of that name already, or the format does not have the elements.
+    pub fn put_array<S, D>(&mut self, name: &str, array: &ArrayBase<S, D>) -> Result<&mut Self, FileError>
+    where
+        S: Data<Elem: Stored>,
+        D: Dimension,
+    {
+        self.put_file(name, &npy::of_contents(&Contents::array(array))?)?;
         Ok(self)
     }
 

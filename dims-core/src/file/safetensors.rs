@@ -1,17 +1,18 @@
 //! Files of [safetensors](https://github.com/huggingface/safetensors), by the crate of that name.
 
+use super::contents::{Contents, Storable};
 use super::element::{ElementKind, Stored, encoded};
 use super::names::{read, shortened, written};
 #[cfg(feature = "npy")]
 use super::npy;
 use super::{AlignedBytes, Entry, FileError, save};
-use crate::rank::Rank0;
-use crate::set::{DimKey, Dims};
-use crate::tensor::Computable;
+use crate::assign::NoneLeft;
+use crate::set::{DimKey, DimsOf};
 #[cfg(feature = "npy")]
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use ndarray::{ArrayBase, Data, Dimension};
 use safetensors::tensor::{Metadata, TensorView};
 use safetensors::{Dtype, SafeTensorError, SafeTensors, serialize};
 use std::collections::HashMap;
@@ -178,28 +179,51 @@ impl SafetensorsWriter {
         Self::default()
     }
 
-    /// Adds a tensor, computed if it is an expression. Its axes are its dims in the order in which they were declared.
+    /// Adds a tensor, computed if it is an expression. Its axes are its dims in the order in which they were declared;
+    /// [`put_as`](SafetensorsWriter::put_as) takes another order.
     ///
     /// # Errors
     ///
     /// If there is a tensor of that name already, if two of its dims have one name, if the format does not have the elements (complex
     /// numbers of `f64`), or if its sizes do not fit together.
     #[track_caller]
-    pub fn put<A>(&mut self, name: &str, tensor: A) -> Result<&mut Self, FileError>
-    where
-        A: Computable<Rank = Rank0, Elem: Stored>,
-    {
-        let tensor = tensor.into_named();
-        let shape = tensor.unified_shape()?;
-        let order: Vec<usize> = (0..shape.sizes().len()).collect();
-        let data = crate::expr::evaluate::evaluate_in::<A::Dims, A::Rank, _>(
-            tensor.expr,
-            &shape,
-            &order,
-            "SafetensorsWriter::put",
-        )?;
-        self.put_elements(name, A::Dims::KEYS.as_slice(), shape.sizes(), &data)?;
+    pub fn put<A: Storable>(&mut self, name: &str, tensor: A) -> Result<&mut Self, FileError> {
+        self.put_contents(name, &Contents::tensor(tensor, "SafetensorsWriter::put")?)?;
         Ok(self)
+    }
+
+    /// As [`put`](SafetensorsWriter::put), with the axes in the order of `dims`, which are all that the tensor has.
+    ///
+    /// # Errors
+    ///
+    /// As for [`put`](SafetensorsWriter::put), and if a size that comes with a dim is not that of the tensor.
+    #[track_caller]
+    pub fn put_as<A, L, X>(&mut self, name: &str, tensor: A, dims: L) -> Result<&mut Self, FileError>
+    where
+        A: Storable,
+        L: DimsOf<A::Dims, X>,
+        X: NoneLeft,
+    {
+        self.put_contents(name, &Contents::ordered(tensor, &dims, "SafetensorsWriter::put")?)?;
+        Ok(self)
+    }
+
+    /// Adds an array of any rank, without names of dims. [`Entry::array`] reads it, and [`Entry::load_as`] as a tensor.
+    ///
+    /// # Errors
+    ///
+    /// If there is a tensor of that name already, or the format does not have the elements.
+    pub fn put_array<S, D>(&mut self, name: &str, array: &ArrayBase<S, D>) -> Result<&mut Self, FileError>
+    where
+        S: Data<Elem: Stored>,
+        D: Dimension,
+    {
+        self.put_contents(name, &Contents::array(array))?;
+        Ok(self)
+    }
+
+    fn put_contents<T: Stored>(&mut self, name: &str, contents: &Contents<T>) -> Result<(), FileError> {
+        self.put_named(name, contents.names()?, &contents.sizes, &contents.elements)
     }
 
     /// Adds the elements of a tensor with these dims and sizes, the last dim fastest.
@@ -207,6 +231,16 @@ impl SafetensorsWriter {
         &mut self,
         name: &str,
         keys: &[DimKey],
+        sizes: &[usize],
+        data: &[T],
+    ) -> Result<(), FileError> {
+        self.put_named(name, Some(written(keys.iter())?), sizes, data)
+    }
+
+    fn put_named<T: Stored>(
+        &mut self,
+        name: &str,
+        names: Option<String>,
         sizes: &[usize],
         data: &[T],
     ) -> Result<(), FileError> {
@@ -222,8 +256,9 @@ impl SafetensorsWriter {
         if self.metadata.contains_key(&names_of(name)) {
             return Err(invalid(format!("`{}` is in the metadata already", names_of(name))));
         }
-        let names = written(keys.iter())?;
-        self.metadata.insert(names_of(name), names);
+        if let Some(names) = names {
+            self.metadata.insert(names_of(name), names);
+        }
         self.tensors.push((name.into(), dtype, sizes.to_vec(), encoded(data)));
         Ok(())
     }
@@ -252,12 +287,13 @@ impl SafetensorsWriter {
         let mut notes: BTreeMap<&str, &str> =
             self.metadata.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
         for (name, dtype, sizes, bytes) in &self.tensors {
-            let names = notes.remove(names_of(name).as_str()).unwrap_or_default();
+            let names = notes.remove(names_of(name).as_str());
             let kind = kind(*dtype).expect("the type was made of a kind");
             archive.put_file(name, &npy::of_elements(kind, names, sizes, bytes)?)?;
         }
         for (name, text) in notes {
-            let bytes = npy::of_elements(ElementKind::Unsigned(1), "Byte", &[text.len()], text.as_bytes())?;
+            let bytes =
+                npy::of_elements(ElementKind::Unsigned(1), Some("Byte"), &[text.len()], text.as_bytes())?;
             archive.put_file(&format!("{}{name}", super::npz::TEXT_OF), &bytes)?;
         }
         archive.into_bytes()

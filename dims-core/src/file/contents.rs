@@ -1,0 +1,89 @@
+//! What is written to files: tensors, in an order of their dims, and arrays.
+
+use super::FileError;
+use super::element::{Stored, encoded};
+use crate::plan::shape::Shape;
+use crate::rank::Rank0;
+use crate::set::{DimKey, Dims, DimsOf, MAX_DIMS};
+use crate::tensor::Computable;
+use alloc::vec::Vec;
+use ndarray::{ArrayBase, Data, Dimension};
+
+/// A tensor that can be in a file: its elements are numbers or `bool`, and each of its axes is a dim. Expressions are computed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a tensor that can be in a file",
+    label = "expected a tensor of numbers or `bool` without positional axes",
+    note = "an array becomes a tensor by `array.into_tensor((Row, Column))`; `save_array` and `put_array` write it without names of dims"
+)]
+pub trait Storable: Computable<Rank = Rank0, Elem: Stored> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+
+#[diagnostic::do_not_recommend]
+impl<A: Computable<Rank = Rank0, Elem: Stored>> Storable for A {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
+
+/// What a file has of a tensor or an array.
+pub(super) struct Contents<T> {
+    /// The dims in the order of the axes, if these have names.
+    pub keys: Option<Vec<DimKey>>,
+    pub sizes: Vec<usize>,
+    /// The elements, those of the last axis side by side.
+    pub elements: Vec<T>,
+}
+
+impl<T: Stored> Contents<T> {
+    /// A tensor, its axes in the order in which the dims were declared.
+    #[track_caller]
+    pub fn tensor<A: Storable<Elem = T>>(tensor: A, operation: &'static str) -> Result<Self, FileError> {
+        let keys = A::Dims::KEYS.as_slice();
+        let order: Vec<usize> = (0..keys.len()).collect();
+        Self::computed(tensor, keys, &order, |_| Ok(()), operation)
+    }
+
+    /// A tensor, its axes in the order of these dims.
+    #[track_caller]
+    pub fn ordered<A, L, X>(tensor: A, dims: &L, operation: &'static str) -> Result<Self, FileError>
+    where
+        A: Storable<Elem = T>,
+        L: DimsOf<A::Dims, X>,
+        X: Dims,
+    {
+        let keys = L::KEYS.as_slice();
+        let order: [usize; MAX_DIMS] = L::KEYS.positions_in(A::Dims::KEYS);
+        let check = |shape: &Shape| Ok(shape.check_all_given(dims)?);
+        Self::computed(tensor, keys, &order[..keys.len()], check, operation)
+    }
+
+    #[track_caller]
+    fn computed<A: Storable<Elem = T>>(
+        tensor: A,
+        keys: &[DimKey],
+        order: &[usize],
+        check: impl FnOnce(&Shape) -> Result<(), FileError>,
+        operation: &'static str,
+    ) -> Result<Self, FileError> {
+        let tensor = tensor.into_named();
+        let shape = tensor.unified_shape()?;
+        check(&shape)?;
+        let elements =
+            crate::expr::evaluate::evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, order, operation)?;
+        Ok(Contents { keys: Some(keys.to_vec()), sizes: shape.sizes_in(order).to_vec(), elements })
+    }
+
+    /// An array, whose axes have no names.
+    pub fn array<S: Data<Elem = T>, D: Dimension>(array: &ArrayBase<S, D>) -> Self {
+        Contents { keys: None, sizes: array.shape().to_vec(), elements: array.iter().copied().collect() }
+    }
+
+    /// The names of the dims, as a file has them.
+    pub fn names(&self) -> Result<Option<alloc::string::String>, FileError> {
+        self.keys.as_ref().map(|keys| super::names::written(keys.iter())).transpose()
+    }
+
+    pub fn bytes(&self) -> Vec<u8> {
+        encoded(&self.elements)
+    }
+}
