@@ -257,8 +257,8 @@ mod variants {
         assert_fails!(
             a.at(Row).try_unflatten(Row, (i, k)),
             a.at(Row).unflatten(Row, (i, k)),
-            DimError::Split { .. },
-            "an axis of size 6 cannot be split into `(i = 4, k)`: the known sizes do not divide it"
+            DimError::Split { dim: Some("Row"), .. },
+            "dim `Row` of size 6 cannot be split into `(i = 4, k)`: the known sizes do not divide it"
         );
         dims!(big = usize::MAX / 2, bigger = usize::MAX / 2);
         assert!(matches!(a.try_at(((big, bigger),)), Err(DimError::Split { .. })));

@@ -66,6 +66,8 @@ pub enum DimError {
     },
     /// An axis cannot be split into the dims of a group.
     Split {
+        /// The dim that was split, if the axis has a name.
+        dim: Option<&'static str>,
         /// The group as written, with the sizes that are known.
         group: String,
         /// The size of the axis.
@@ -241,12 +243,12 @@ impl fmt::Display for DimError {
             DimError::RangeOutOfBounds { what, start, end, size } => {
                 write!(f, "the range {start}..{end} of {what} is out of range for an axis of size {size}")
             }
-            DimError::Split { group, size, why, origin } => {
-                write!(
-                    f,
-                    "an axis of size {size} cannot be split into {group}: {why}{}",
-                    OriginSuffix(*origin)
-                )
+            DimError::Split { dim, group, size, why, origin } => {
+                match dim {
+                    Some(dim) => write!(f, "dim `{dim}`")?,
+                    None => f.write_str("an axis")?,
+                }
+                write!(f, " of size {size} cannot be split into {group}: {why}{}", OriginSuffix(*origin))
             }
             DimError::Rank { found, bound } => {
                 write!(f, "the array has {found} axes, but {bound} were bound")

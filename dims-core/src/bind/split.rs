@@ -41,6 +41,21 @@ pub(crate) fn sizes_of<L: DimList>(
     unified.map(|()| sizes)
 }
 
+/// As [`sizes_of`], for the parts of a dim, which an error names.
+pub(crate) fn sizes_within<L: DimList>(
+    whole: &'static str,
+    parts: &L,
+    size: usize,
+    origin: Origin,
+) -> Result<SmallVec<[usize; 8]>, DimError> {
+    sizes_of(parts, size, origin).map_err(|error| match error {
+        DimError::Split { group, size, why, origin, .. } => {
+            DimError::Split { dim: Some(whole), group, size, why, origin }
+        }
+        error => error,
+    })
+}
+
 /// The sizes of the dims of a group that an axis of `size` elements is split into.
 fn sizes(dims: &[DimInfo<'_>], size: usize, origin: Origin) -> Result<SmallVec<[usize; 6]>, DimError> {
     let known: SmallVec<[(Option<usize>, &str); 6]> = dims.iter().map(|dim| (dim.size(), dim.name)).collect();
@@ -56,7 +71,7 @@ fn solve(dims: &[(Option<usize>, &str)], size: usize, origin: Origin) -> Result<
             None => name.to_string(),
         };
         let parts: Vec<_> = dims.iter().map(part).collect();
-        Err(DimError::Split { group: format!("`({})`", parts.join(", ")), size, why, origin })
+        Err(DimError::Split { dim: None, group: format!("`({})`", parts.join(", ")), size, why, origin })
     };
     let mut known: usize = 1;
     let mut open = 0;

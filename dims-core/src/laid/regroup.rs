@@ -1,7 +1,7 @@
 //! Neighbours among the axes of a layout as one dim, and one dim as several neighbours: the type proves that nothing moves.
 
 use super::{Laid, ListOf, Memory};
-use crate::bind::split::sizes_of;
+use crate::bind::split::sizes_within;
 use crate::brand::Rest;
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, list_sizes, unwrap};
@@ -87,7 +87,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
         self.0.unified_shape()?.check_given(&whole.info())?;
         let mut sizes = self.sizes();
         let at = L::KEYS.position(&whole.info().key()).expect("the dim is an axis of the tensor");
-        let own = sizes_of(&parts, sizes[at], None)?;
+        let own = sizes_within(whole.info().name, &parts, sizes[at], None)?;
         sizes.splice(at..=at, own);
         Ok(self.with_axes(&sizes))
     }

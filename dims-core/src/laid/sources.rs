@@ -146,7 +146,7 @@ impl NotSo {
 #[cold]
 fn not_so_many(error: DimError) -> DimError {
     match error {
-        DimError::Split { group, size, why, origin } => {
+        DimError::Split { group, size, why, origin, .. } => {
             let place = OriginSuffix(origin);
             DimError::Shape { what: format!("{size} elements cannot be laid out as {group}: {why}{place}") }
         }

@@ -546,7 +546,7 @@ pub trait Restructure: Computable {
         let info = whole.info();
         shape.check_given(&info)?;
         let (size, origin) = shape.known(position(&shape, info));
-        let sizes = crate::bind::split::sizes_of(&parts, size, origin)?;
+        let sizes = crate::bind::split::sizes_within(info.name, &parts, size, origin)?;
         let mut step = 1;
         let mut terms = SmallVec::new();
         for (&key, &size) in P::KEYS.as_slice().iter().zip(&sizes).rev() {

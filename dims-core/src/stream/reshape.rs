@@ -7,7 +7,7 @@ use super::Stream;
 use super::axes::{InPlaceOf, IsData, NotYetAxis};
 use super::ledger::{CostClass, StreamShape};
 use super::stride::WithStride;
-use crate::bind::split::sizes_of;
+use crate::bind::split::sizes_within;
 use crate::brand::{Brand, DimInfo, Rest};
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
@@ -68,7 +68,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         self.check_given(&whole)?;
         let at = Self::position(whole);
         let mut sizes: Sizes = self.data.sizes().collect();
-        let own = sizes_of(&parts, sizes[at], None)?;
+        let own = sizes_within(whole.info().name, &parts, sizes[at], None)?;
         sizes.remove(at);
         sizes.insert_many(at, own);
         self.reshaped(&sizes, || format!("unflatten({}, {})", whole.info().name, tuple::<P>()))

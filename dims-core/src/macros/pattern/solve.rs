@@ -239,6 +239,6 @@ impl Solver<'_> {
             Slot::Sum(groups) => groups.iter().map(terms).collect::<Vec<_>>().join(" + "),
             slot => terms(&slot.group(0)),
         };
-        DimError::Split { group: format!("`({group})`"), size, why, origin: None }
+        DimError::Split { dim: None, group: format!("`({group})`"), size, why, origin: None }
     }
 }
