@@ -4,7 +4,6 @@ use ndarray::{Array1, arr0, array};
 use std::collections::HashSet;
 use std::sync::Mutex;
 use std::thread::ThreadId;
-use typed_dims::fallible::try_from_vec;
 use typed_dims::prelude::*;
 
 dims! {
@@ -18,15 +17,6 @@ fn panic_text<T>(f: impl FnOnce() -> T) -> String {
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
     let payload = result.err().expect("the call panics");
     payload.downcast_ref::<String>().expect("a panic with a text").clone()
-}
-
-#[test]
-fn a_dim_with_two_sizes_in_one_constructor_is_an_error() {
-    let error = try_from_vec((Left.of(5), Left.of(2)), vec![0; 10]).unwrap_err();
-    assert_eq!(error.to_string(), "dim `Left` has size 5, but was also given size 2");
-    assert!(panic_text(|| eye::<f32, _, _>(Left.of(5), Left.of(2))).contains("`Left`"));
-    // With one size it is the diagonal.
-    assert_eq!(from_vec((Left.of(2), Left.of(2)), vec![1, 2, 3, 4]).order(Left), array![1, 4]);
 }
 
 #[test]
