@@ -9,7 +9,7 @@ use num_traits::Float;
 
 /// What a tensor can hold: any plain value.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a type of elements",
+    message = "`{Self}` is not an element type",
     label = "plain values are needed here, such as numbers and `bool`s",
     note = "where the type is a parameter, write `T: Num`, or `T: Real` for floats"
 )]

@@ -38,7 +38,7 @@ use crate::set::Sorted;
 /// The tuple as a value is `D::default()`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tuple of declared dims in the order of their declaration",
-    label = "the dims of a layer are expected here; those of a layer along one dim are `(Width,)`"
+    label = "expected the dims of a layer; for a layer along one dim, write `(Width,)`"
 )]
 pub trait LayerDims: Sorted + DimList + Default + Copy {}
 

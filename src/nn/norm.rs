@@ -184,8 +184,8 @@ const MOMENTUM: f64 = 0.1;
 
 /// The dims that a tensor is not normalised over are the channels `C` of the layer.
 #[diagnostic::on_unimplemented(
-    message = "the dims `{Self}` are not normalised over, and the channels of the layer are `{C}`",
-    label = "name all dims of the tensor here but the channels"
+    message = "the dims `{Self}` would remain, but the channels of the layer are `{C}`",
+    label = "name all dims of the tensor except the channels"
 )]
 pub trait LeavesChannels<C>: Dims {}
 #[diagnostic::do_not_recommend]

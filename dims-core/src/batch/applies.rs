@@ -110,8 +110,8 @@ impl<H: Way, T: Ways> Ways for (H, T) {
 
 /// An argument for a parameter of the type `P` of a mapped function; it does not see the dims `M`.
 #[diagnostic::on_unimplemented(
-    message = "this function takes `{P}`, which one example of `{Self}` is not",
-    label = "the parameter has another type than one example",
+    message = "this function takes `{P}`, not one example of `{Self}`",
+    label = "the parameter's type is not that of one example",
     note = "one example has the dims of the argument without the mapped ones, and owns its elements"
 )]
 pub trait Given<P, D, M: Dims>: Sized {
@@ -370,7 +370,7 @@ const APART: &str = "parameters that see all examples and those that see one are
 /// A function whose parameters are those of the tuple `P`, and which returns `Y`.
 #[diagnostic::on_unimplemented(
     message = "this is not a function of up to 6 tensors",
-    label = "a function of `Tensor<..>` or `&Tensor<..>` is expected; one of arrays has no place for further axes"
+    label = "expected a function of `Tensor<..>` or `&Tensor<..>`; functions of arrays cannot take further axes"
 )]
 pub trait Callee<P, Y> {
     #[doc(hidden)]
@@ -381,10 +381,9 @@ pub trait Callee<P, Y> {
 
 /// A tensor or a tuple of them that a function with the parameters `P` can be mapped over, which returns `Y`; the caller gets `O`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` are not arguments of a mapped function of `{P}`",
+    message = "`{Self}` cannot be passed to a mapped function of `{P}`",
     label = "this function takes other tensors",
-    note = "an array becomes a tensor when it is bound, `a.at((n, ..))`, and several tensors go in as a tuple; one example of each must be what the \
-            function takes; and all its parameters for mapped tensors have a `Rest`, or none has"
+    note = "bind an array to make it a tensor, `a.at((n, ..))`; pass several tensors as a tuple; one example of each must have the parameter's type; all parameters for mapped tensors have a `Rest`, or none"
 )]
 pub trait Maps<D, P, Y, O> {
     #[doc(hidden)]
@@ -401,7 +400,7 @@ pub trait Maps<D, P, Y, O> {
 
 /// How a function with the parameters `P`, which returns `Y`, runs on the tuple `X`, where `M` are the dims that it does not see.
 #[diagnostic::on_unimplemented(
-    message = "a function that is mapped cannot return `{Y}`",
+    message = "a mapped function cannot return `{Y}`",
     label = "a tensor, or a tuple of up to 6 tensors, is expected here, without the mapped dims"
 )]
 pub trait Runs<X, P, D, M, Y> {

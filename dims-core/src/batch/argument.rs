@@ -26,7 +26,7 @@ use smallvec::SmallVec;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tensor",
     label = "a tensor is expected here",
-    note = "an array becomes a tensor when it is bound: `a.at((n, .., ..))` has the further dim `n` and two axes of its own"
+    note = "bind an array to make it a tensor: `a.at((n, .., ..))` has the further dim `n` and two positional axes"
 )]
 pub trait Argument<W: Example, Before: Dims, After: Dims>: Computable {
     #[doc(hidden)]
@@ -128,7 +128,7 @@ impl<T> IsElem<T> for T {
 /// The argument has as many positional axes as the function was written for.
 #[diagnostic::on_unimplemented(
     message = "this function takes a tensor with positional axes of `{R}`, not of `{Self}`",
-    label = "this has those of `{Self}`: bind the axes that are further dims, and leave the others, `a.at((n, .., ..))`"
+    label = "this has `{Self}`: bind the axes that are further dims, and leave the others, `a.at((n, .., ..))`"
 )]
 pub trait IsRank<R> {
     #[doc(hidden)]

@@ -26,8 +26,8 @@ where
 condition! {
     /// No dim of the result of a batched function is a further dim of its arguments.
     #[diagnostic::on_unimplemented(
-        message = "dimension `{D}` of the result is bound in an argument as a further dim, too",
-        label = "the result would have `{D}` twice: pass what the closure captures as an argument, `batched(.., (a, b), |(a, b)| ..)`, or rename one of them, `.rename({D}, ..)`"
+        message = "dimension `{D}` of the result is also a further dim of an argument",
+        label = "the result would have `{D}` twice: pass captured tensors as arguments, `batched(.., (a, b), |(a, b)| ..)`, or rename one dim, `.rename({D}, ..)`"
     )]
     pub trait Apart<D> for True;
 }

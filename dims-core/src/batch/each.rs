@@ -218,10 +218,9 @@ fn sizes_of_none(
 
 /// A tensor in memory with a rest, or several with the same one, as a tuple: what [`map_each`] takes apart.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be taken apart into examples",
-    label = "a tensor in memory that has a `Rest`, or a tuple of up to 6 such, is expected here",
-    note = "`x.seal((Seq, Feat))` leaves these dims to the function, and puts all others behind `Rest`; an expression is evaluated first, and \
-            borrowed: `&x.eval()`"
+    message = "`{Self}` cannot be split into examples",
+    label = "expected a tensor in memory with a `Rest`, or a tuple of up to 6 of them",
+    note = "`x.seal((Seq, Feat))` keeps these dims for the function, and packs all others into `Rest`; evaluate and borrow an expression: `&x.eval()`"
 )]
 pub trait Apiece {
     #[doc(hidden)]

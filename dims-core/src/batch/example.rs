@@ -88,7 +88,7 @@ impl<T: ?Sized> NoTensor for Spelling<T> {
 
 /// Nothing is.
 #[diagnostic::on_unimplemented(
-    message = "this parameter of a batched function is a tensor by another name, `{T}`",
+    message = "this parameter of a batched function is an alias of the tensor `{T}`",
     label = "write `Tensor<..>` or `&Tensor<..>` here",
     note = "`#[batched]` sees how a type is written, and cannot look through an alias"
 )]

@@ -120,7 +120,7 @@ impl<Y: Finish<W, B>, W: Output, B: Dims, const N: usize> Finish<[W; N], B> for 
 
 /// The elements that are declared are those of the body's value. (Which are a parameter, so that rustc can infer them.)
 #[diagnostic::on_unimplemented(
-    message = "this function is declared with a result of `{Self}`, but its body yields elements of `{T}`",
+    message = "this function declares a result of `{Self}`, but its body yields elements of `{T}`",
     label = "these elements are `{T}`",
     note = "convert them: `.cast::<{Self}>()`"
 )]
@@ -142,9 +142,9 @@ impl<T> Returns<T> for T {
 
 /// As many positional axes are declared as the body's value has.
 #[diagnostic::on_unimplemented(
-    message = "this function is declared with a result with positional axes of `{Self}`, but its body yields those of `{R}`",
-    label = "the positional axes of this are those of `{R}`",
-    note = "`order((i, j))` makes axes of dims, `at((i, j))` dims of axes"
+    message = "this function declares a result with positional axes of `{Self}`, but its body yields `{R}`",
+    label = "this has positional axes of `{R}`",
+    note = "`order((i, j))` turns dims into axes, `at((i, j))` axes into dims"
 )]
 pub trait ReturnsAxes<R> {
     #[doc(hidden)]
@@ -157,7 +157,7 @@ impl<R: Rank> ReturnsAxes<R> for R {
 
 /// No dims are left but the rest.
 #[diagnostic::on_unimplemented(
-    message = "the result of this function is declared without `{Self}`, but its body yields a tensor with dims `{S}`",
+    message = "this function declares a result without `{Self}`, but its body yields a tensor with dims `{S}`",
     label = "dims are left over: reduce them, for example with `.sum(..)`, or declare them"
 )]
 pub trait NothingBut<B, S> {

@@ -374,7 +374,7 @@ macro_rules! tuples {
 
 /// What a mapped function returns: a tensor or an expression, or a tuple of such.
 #[diagnostic::on_unimplemented(
-    message = "a function that is mapped cannot return `{Self}`",
+    message = "a mapped function cannot return `{Self}`",
     label = "a tensor, or a tuple of tensors, is expected here"
 )]
 pub trait Unmapped {

@@ -77,10 +77,9 @@ where
 
 /// A sealed tensor is the parameter `P` of a [`Whole`] function, or `P` is a reference to it.
 #[diagnostic::on_unimplemented(
-    message = "the function in `whole` takes `{P}`, and is called with `{Self}`",
-    label = "the parameter has another type than all examples together",
-    note = "in `whole`, a parameter is generic over its set, `fn f<S: Dims>(x: &Named<f32, S>)`, or has a `Rest`; a function of one example is \
-            mapped as it is, `vmap(f, n)`"
+    message = "the function in `whole` takes `{P}`, but is called with `{Self}`",
+    label = "the parameter's type is not that of all examples together",
+    note = "in `whole`, a parameter is generic over its set, `fn f<S: Dims>(x: &Named<f32, S>)`, or has a `Rest`; map a function of one example without `whole`: `vmap(f, n)`"
 )]
 pub trait Fills<P> {
     #[doc(hidden)]

@@ -116,7 +116,7 @@ impl<A: Computable<Rank = Rank0, Elem: CastTo<f64>>> Draw for A {}
 /// No dims are left beside the two of a picture.
 #[diagnostic::on_unimplemented(
     message = "a picture has two dims, but the tensor also has `{Self}`",
-    label = "two dims go into a picture",
+    label = "expected two dims",
     note = "reduce the others, or pick an index of each: `x.index(Batch, 0)`"
 )]
 pub trait Flat: Dims {

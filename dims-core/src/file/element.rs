@@ -69,8 +69,8 @@ impl ElementKind {
 
 /// A type whose elements can be in files: numbers and `bool`.
 #[diagnostic::on_unimplemented(
-    message = "tensors of `{Self}` cannot be in a file",
-    label = "elements of a file are numbers or `bool`; half precisions need the feature `half`"
+    message = "files cannot store tensors of `{Self}`",
+    label = "files store numbers and `bool`s; half precisions need the feature `half`"
 )]
 pub trait Stored: Element + CheckedBitPattern + NoUninit {
     #[doc(hidden)]

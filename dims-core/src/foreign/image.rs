@@ -61,8 +61,8 @@ impl<P: Channels> IntoTensor for ImageOf<P> {
 
 /// What a tensor with so many dims can become: `GrayImage` and the like of two, `RgbImage`, `RgbaImage` and the like of three.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` has not an axis for each of the dims",
-    label = "an image in colours has the axes lines, columns and channels, a grey one has the first two"
+    message = "`{Self}` must have one axis for each dim",
+    label = "an image in colours has the axes lines, columns and channels; a grey one, the first two"
 )]
 pub trait Lined<T, N>: Sized {
     #[doc(hidden)]

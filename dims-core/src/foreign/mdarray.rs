@@ -30,7 +30,7 @@ pub trait MdShape: Shape {
 
 /// What a tensor with `N` dims can become: an array of so many axes.
 #[diagnostic::on_unimplemented(
-    message = "an array of the shape `{Self}` has not an axis for each of the dims",
+    message = "an array of the shape `{Self}` must have one axis for each dim",
     label = "as many axes as dims are needed, or `DynRank`"
 )]
 pub trait ShapeOf<N>: MdShape {

@@ -75,7 +75,7 @@ owning! {
 
 /// What a tensor with so many dims can become: `DMatrix` and `SMatrix` of two, `DVector` and `SVector` of one.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` has not an axis for each of the dims",
+    message = "`{Self}` must have one axis for each dim",
     label = "a vector has one axis, a matrix has two"
 )]
 pub trait Columnar<T, N>: Sized {

@@ -33,9 +33,9 @@ use kernels::scalar::Element;
 /// assert_eq!((loss, w.order(In)), (5.0, ndarray::array![0.5, -1.0]));
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "no derivative can be taken by `{Self}`",
-    label = "expected a reference to a tensor that owns its elements, or to a struct with `#[derive(Parameters)]`, or a tuple of such references: `&w`, `(&w, &b)`",
-    note = "an expression is computed first, by `x.eval()`; a number is a tensor without dims, `full((), x)`"
+    message = "no derivative with respect to `{Self}`",
+    label = "expected a reference to an owned tensor, to a struct with `#[derive(Parameters)]`, or a tuple of such references: `&w`, `(&w, &b)`",
+    note = "compute an expression first, `x.eval()`; a number is a tensor without dims, `full((), x)`"
 )]
 pub trait Inputs: Referring<Value: Parameters> + for<'t> Lend<'t> {
     #[doc(hidden)]
@@ -118,8 +118,8 @@ impl<T: Element, S: Dims, R: Rank> Inputs for Named<T, S, R, View<'_, T, S, R>> 
 
 /// Tensors of each example: all of them have the rest `B`.
 #[diagnostic::on_unimplemented(
-    message = "the loss has the further dims of a batch, `Rest<{B}>`, and `{Self}` has not",
-    label = "the gradient of each example is taken by tensors that have `Rest<{B}>`: `&Tensor<f32, (.., Rest<{B}>)>`, or a tuple of such"
+    message = "the loss has the further dims `Rest<{B}>`, but `{Self}` lacks them",
+    label = "for the gradient of each example, pass a tensor with `Rest<{B}>`: `&Tensor<f32, (.., Rest<{B}>)>`, or a tuple of them"
 )]
 pub trait OfEach<B> {
     #[doc(hidden)]

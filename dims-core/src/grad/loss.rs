@@ -20,8 +20,8 @@ use kernels::trace::Held;
 /// further dims of a batch, the loss can have these as well: then it is one float for each example, and so is the gradient.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a loss",
-    label = "the function must return a tensor of one float, as `.sum(..)` or `.mean(..)` over all dims does",
-    note = "a number, as `order(())` yields, carries no gradient: return the tensor itself"
+    label = "the function must return a tensor of one float, such as `.sum(..)` or `.mean(..)` over all dims",
+    note = "a number from `order(())` carries no gradient: return the tensor itself"
 )]
 pub trait ScalarLoss<P = ()>: LossTensor<Elem: LossElem, Dims: NoneReduced<P>> {
     #[doc(hidden)]
@@ -87,8 +87,8 @@ impl<T: Element, S: Dims, E: Expr<Elem = T>> LossTensor for Named<T, S, Rank0, E
 /// No dims: the loss is reduced. By [`OfEach`] example also `Rest<B>`.
 #[diagnostic::on_unimplemented(
     message = "the loss has the dims `{Self}` left",
-    label = "a gradient is that of one number: reduce the loss over these dims, for example `.mean({Self})`",
-    note = "the further dims of a batch, `Rest<B>`, may stay where `grad` is taken by tensors that have them; for values take `vjp`"
+    label = "the loss must be one number: reduce it over these dims, for example `.mean({Self})`",
+    note = "the further dims of a batch, `Rest<B>`, may stay if the inputs of `grad` have them; for the values, use `vjp`"
 )]
 pub trait NoneReduced<P = ()> {
     #[doc(hidden)]

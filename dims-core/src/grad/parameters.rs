@@ -61,7 +61,7 @@ use smallvec::SmallVec;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not made of tensors",
     label = "a tensor that owns its elements is expected here, or a struct with `#[derive(Parameters)]`",
-    note = "an expression is computed first, by `x.eval()`"
+    note = "compute an expression first: `x.eval()`"
 )]
 pub trait Parameters: Sized {
     /// Calls `walk` with each tensor of the values `of`, and makes a value of the results. The constants are clones of those in the first value.
@@ -401,7 +401,7 @@ pub trait Visitor<const M: usize, const N: usize> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a parameter: mark the field `#[parameters(constant)]`",
     label = "this is not made of tensors",
-    note = "if it is a struct with tensors to be learned, or has one in it, write `#[derive(Parameters)]` before that struct"
+    note = "if it is or contains a struct with tensors to be learned, write `#[derive(Parameters)]` before that struct"
 )]
 pub trait ParameterField: Sized {
     #[doc(hidden)]

@@ -29,7 +29,7 @@ use kernels::scalar::{Element, Num};
 
 /// Elements one behind the other: `Vec<T>`, `&[T]` or `&mut [T]`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not memory that a `Laid` can have its elements in",
+    message = "a `Laid` cannot have its elements in `{Self}`",
     label = "expected `Vec<T>`, `&[T]` or `&mut [T]`"
 )]
 pub trait Memory: Sized {

@@ -120,7 +120,7 @@ condition! {
     /// The condition that the dims `P` lie side by side in `L`.
     #[diagnostic::on_unimplemented(
         message = "`{P}` are not neighbours, in this order, in the layout `{L}`",
-        label = "only axes that lie side by side can be flattened without moving elements"
+        label = "only adjacent axes can be flattened without moving elements"
     )]
     pub trait SideBySide<P, L> for True;
 }

@@ -113,7 +113,7 @@ condition! {
 condition! {
     /// `D` is none of the dims `S` of the queries.
     #[diagnostic::on_unimplemented(
-        message = "dimension `{D}` is bound in the queries with dims `{S}`, too",
+        message = "dimension `{D}` is also bound in the queries with dims `{S}`",
         label = "a query attends to all of `{D}`: rename it in the keys and values, `keys.rename({D}, ..)`"
     )]
     pub trait NotQueried<D, S> for True;

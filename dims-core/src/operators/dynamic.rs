@@ -23,8 +23,8 @@ use kernels::scalar::Ordered;
 
 /// All dims of the tensor are named here; `Self` are those that are left.
 #[diagnostic::on_unimplemented(
-    message = "dims `{Self}` are left over: how many elements there are may differ along them",
-    label = "a result of unknown size needs all dims of the tensor named here"
+    message = "dims `{Self}` are left over: the size of the result may differ along them",
+    label = "name all dims of the tensor: the data decides the result's size"
 )]
 pub trait AllNamed: Dims {
     #[doc(hidden)]

@@ -102,7 +102,7 @@ pub fn try_concat_to<N: DimRef, L, P: PartsAlong<L, N>>(
 /// axes. (`M` says which of both, and is inferred.)
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be joined",
-    label = "a collection of tensors, or a tuple of 2 to 8 tensors with the same element type and dims, is expected here"
+    label = "expected a collection of tensors, or a tuple of 2 to 8 tensors with the same element type and dims"
 )]
 pub trait Joinable<M>: Sized {
     #[doc(hidden)]
@@ -242,7 +242,7 @@ tuples!(A D0, B D1, C D2, D D3, E D4, F D5, G D6, H D7);
 /// A tuple of 2 to 8 tensors, each of which has the dim of the tuple `L` that stands in its place, and is joined along `N` there.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be joined along the dims `{L}`",
-    label = "as many tensors as dims, 2 to 8, are expected here: each with its dim and without the new one, and all with the same element type and other dims"
+    label = "expected 2 to 8 tensors, one for each dim: each has its dim, but not the new one; the element type and all other dims are the same"
 )]
 pub trait PartsBeside<L, N>: Sized {
     #[doc(hidden)]
@@ -264,7 +264,7 @@ pub trait PartsBeside<L, N>: Sized {
 /// [`PartsBeside`] whose static sizes add up to that of `N`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be joined along the dims `{L}`",
-    label = "as many tensors as dims, 2 to 8, are expected here: each with its dim and without the new one, and all with the same element type and other dims"
+    label = "expected 2 to 8 tensors, one for each dim: each has its dim, but not the new one; the element type and all other dims are the same"
 )]
 pub trait PartsAlong<L, N>: PartsBeside<L, N> {
     #[doc(hidden)]
@@ -443,7 +443,7 @@ condition! {
     /// The dim to stack along is not in the set `S`; `D` is that dim if it is, or [`Nothing`](crate::set::Nothing).
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` is already bound in tensors with dims `{S}`",
-        label = "`stack` takes a new dim; along one that the parts have, `concat` joins them"
+        label = "`stack` takes a new dim; to join along a dim of the parts, use `concat`"
     )]
     pub trait Stackable<D, S> for True;
 }

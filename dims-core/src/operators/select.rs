@@ -72,7 +72,7 @@ pub type MaskedFill<A, M> = Named<
 /// A tensor of integers, each of which selects an element of a dim.
 #[diagnostic::on_unimplemented(
     message = "the elements of `{Self}` cannot be indices",
-    label = "expected a tensor of integers: floats are converted by `.cast::<usize>()`, an array is bound, `ids.at(i)`"
+    label = "expected a tensor of integers: convert floats with `.cast::<usize>()`, bind an array: `ids.at(i)`"
 )]
 pub trait Indices: Computable<Elem: IndexInt> {
     #[doc(hidden)]

@@ -43,7 +43,7 @@ condition! {
     /// No brand among the new ones is one of the axes `L`; `D` is the first that is, or [`Nothing`](crate::set::Nothing).
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` is already an axis of a stream of `{L}`",
-        label = "a dim that is no axis yet is expected here"
+        label = "expected a dim that is not an axis yet"
     )]
     pub trait NotYetAxis<D, L> for True;
 }
@@ -172,8 +172,8 @@ where
 condition! {
     /// The condition that `D` can have one element.
     #[diagnostic::on_unimplemented(
-        message = "`{D}` has a static size other than 1, but an axis of one element is meant here",
-        label = "a dim of one element, such as `One = 1`, or one without a static size is expected here"
+        message = "`{D}` has a static size other than 1, but this axis has one element",
+        label = "expected a dim of size 1, such as `One = 1`, or one without a static size"
     )]
     pub trait HoldsOne<D> for True;
 }

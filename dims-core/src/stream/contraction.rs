@@ -175,9 +175,9 @@ impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
 
 /// A compile-time constant: a tensor, which has no data dimension. A stream is none.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no constant of `{T}`",
+    message = "`{Self}` is not a constant of `{T}`",
     label = "a tensor of `{T}` is expected here: weights, or another constant",
-    note = "two streams are contracted with dynamic weights: `x.allow_dynamic_weights().contract(&y, dim)`"
+    note = "contract two streams with dynamic weights: `x.allow_dynamic_weights().contract(&y, dim)`"
 )]
 pub trait StreamConstant<T>: Multiplier<T> {
     #[doc(hidden)]
@@ -334,7 +334,7 @@ condition! {
     /// The condition that a constant of `W` has the dim `J`.
     #[diagnostic::on_unimplemented(
         message = "a constant of `{W}` does not have the dim `{J}`",
-        label = "what is contracted is a dim of both"
+        label = "the contracted dim must be in both"
     )]
     pub trait InConstant<J, W> for True;
 }
@@ -344,7 +344,7 @@ condition! {
     #[diagnostic::on_unimplemented(
         message = "`{J}` is not the data dimension of this stream of `{L}`, which is `{D}`",
         label = "contracting another dim needs dynamic weights",
-        note = "they can take longer and more memory; to have them, write `x.allow_dynamic_weights().contract(..)`"
+        note = "they can take more time and memory; to use them: `x.allow_dynamic_weights().contract(..)`"
     )]
     pub trait AlongTheData<J, D, L> for True;
 }
@@ -352,8 +352,8 @@ condition! {
 condition! {
     /// The condition that the data dimension is not contracted, or that a constant of `W` has one dim to take its place in `L`.
     #[diagnostic::on_unimplemented(
-        message = "a constant of `{W}` has not exactly one dim that this stream of `{L}` has not",
-        label = "one dim of the constant takes the place of the data dimension"
+        message = "exactly one dim of the constant, `{W}`, must be new to the stream, `{L}`",
+        label = "one dim of the constant replaces the data dimension"
     )]
     pub trait ReplacesData<W, L> for True;
 }
@@ -361,8 +361,8 @@ condition! {
 condition! {
     /// The condition that `J` is the data dimension of exactly one of two streams, which are `D` and `E`.
     #[diagnostic::on_unimplemented(
-        message = "`{J}` is to be the data dimension of exactly one of two streams; theirs are `{D}` and `{E}`",
-        label = "two streams are contracted along the data dimension of one of them"
+        message = "`{J}` must be the data dimension of exactly one stream: those of the two are `{D}` and `{E}`",
+        label = "contract two streams along the data dimension of one of them"
     )]
     pub trait DataOfOneSide<J, D, E> for True;
 }

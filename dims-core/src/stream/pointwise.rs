@@ -88,7 +88,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
 #[diagnostic::on_unimplemented(
     message = "a pointwise function keeps the axes of the stream, `{A}`, but this one yields a tensor with dims `{Self}`",
     label = "this function is not pointwise",
-    note = "what it takes besides the stream can be numbers and tensors without dims; what has dims goes through methods of the stream, `x + &bias`"
+    note = "its other operands must be numbers or tensors without dims; combine tensors with dims by methods of the stream, `x + &bias`"
 )]
 pub trait AllAxes<A> {
     #[doc(hidden)]

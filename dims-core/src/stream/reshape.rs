@@ -360,7 +360,7 @@ condition! {
     #[diagnostic::on_unimplemented(
         message = "no axis of `{P}` has the stride that the data dimension `{D}` has in `{L}`",
         label = "a reshape keeps the stride of the data dimension: the product of the sizes behind it",
-        note = "of sizes that are not static, rustc knows those of dims that stay; use `flatten` and `unflatten` for others"
+        note = "of dims without a static size, rustc compares only those that stay; use `flatten` and `unflatten` for others"
     )]
     pub trait KeepsStride<P, L, D> for True;
 }

@@ -1,4 +1,4 @@
-//~ words: another name | Tensor<..>
+//~ words: an alias | Tensor<..>
 use typed_dims::prelude::*;
 
 dims! {

@@ -1,4 +1,4 @@
-//~ words: Batch | twice | pass what the closure captures as an argument
+//~ words: Batch | twice | pass captured tensors as arguments
 use typed_dims::prelude::*;
 
 dims! {

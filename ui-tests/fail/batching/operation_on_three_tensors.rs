@@ -1,4 +1,4 @@
-//~ words: (f32, f32) | none on three
+//~ words: (f32, f32) | make a third value a field
 use typed_dims::prelude::*;
 
 dims! {

@@ -1,4 +1,4 @@
-//~ words: `Rest`, or none has
+//~ words: `Rest`, or none
 use typed_dims::prelude::*;
 
 dims! {

@@ -1,4 +1,4 @@
-//~ words: derivative can be taken by | .eval()
+//~ words: derivative with respect to | .eval()
 use typed_dims::grad::grad;
 use typed_dims::prelude::*;
 

@@ -1,4 +1,4 @@
-//~ words: derivative can be taken by `Model` | &model
+//~ words: derivative with respect to `Model` | &model
 use typed_dims::grad::grad;
 use typed_dims::prelude::*;
 

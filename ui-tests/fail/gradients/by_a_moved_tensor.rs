@@ -1,4 +1,4 @@
-//~ words: derivative can be taken by | &weight
+//~ words: derivative with respect to | &weight
 use typed_dims::grad::grad;
 use typed_dims::prelude::*;
 

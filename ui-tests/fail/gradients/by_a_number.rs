@@ -1,4 +1,4 @@
-//~ words: derivative can be taken by `&f32` | full((), x)
+//~ words: derivative with respect to `&f32` | full((), x)
 use typed_dims::grad::grad;
 use typed_dims::prelude::*;
 

@@ -1,4 +1,4 @@
-//~ words: derivative can be taken by `&Model` | #[derive(Parameters)]
+//~ words: derivative with respect to `&Model` | #[derive(Parameters)]
 use typed_dims::grad::value_and_grad;
 use typed_dims::prelude::*;
 

@@ -1,4 +1,4 @@
-//~ words: derivative can be taken by | (&w, &b)
+//~ words: derivative with respect to | (&w, &b)
 use typed_dims::grad::grad;
 use typed_dims::prelude::*;
 

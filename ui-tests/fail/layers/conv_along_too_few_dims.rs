@@ -1,4 +1,4 @@
-//~ words: several dims
+//~ words: a window needs one dim for each dim
 use typed_dims::nn::conv::Conv;
 use typed_dims::prelude::*;
 

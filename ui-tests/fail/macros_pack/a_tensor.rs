@@ -1,4 +1,4 @@
-//~ words: a tensor has no place here
+//~ words: a tensor's elements may not be computed yet
 use typed_dims::prelude::*;
 
 fn main() {

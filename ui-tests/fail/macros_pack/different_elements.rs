@@ -1,4 +1,4 @@
-//~ words: the arrays of a list have elements of one type | f32 | f64
+//~ words: the arrays of a list need elements of one type | f32 | f64
 use typed_dims::prelude::*;
 
 fn main() {

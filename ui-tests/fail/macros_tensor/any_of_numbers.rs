@@ -1,4 +1,4 @@
-//~ words: look at conditions
+//~ words: take conditions
 use typed_dims::prelude::*;
 
 fn main() {

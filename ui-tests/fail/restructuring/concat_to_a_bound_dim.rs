@@ -1,4 +1,4 @@
-//~ words: cannot be joined | without the new one
+//~ words: cannot be joined | but not the new one
 use typed_dims::{join::concat_to, prelude::*};
 
 dims! {

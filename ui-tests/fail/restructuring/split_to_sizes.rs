@@ -1,4 +1,4 @@
-//~ words: `Row` cannot be split into | a tuple of 2 to 6 dims
+//~ words: `Row` cannot be split into | a tuple of 2 to 6 new dims
 use typed_dims::prelude::*;
 
 dims! {

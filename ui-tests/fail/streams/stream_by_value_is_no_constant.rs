@@ -1,4 +1,4 @@
-//~ words: no constant of `f32`
+//~ words: not a constant of `f32`
 use typed_dims::prelude::*;
 
 dims! {

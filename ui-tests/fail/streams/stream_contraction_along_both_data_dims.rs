@@ -1,4 +1,4 @@
-//~ words: `J` is to be the data dimension of exactly one | `J` and `J`
+//~ words: `J` must be the data dimension of exactly one | `J` and `J`
 //! `[i j!] @ [j! k]`: both flow along what is contracted.
 
 use typed_dims::prelude::*;

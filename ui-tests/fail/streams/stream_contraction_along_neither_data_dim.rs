@@ -1,4 +1,4 @@
-//~ words: `J` is to be the data dimension of exactly one | `I` and `K`
+//~ words: `J` must be the data dimension of exactly one | `I` and `K`
 //! `[i! j] @ [j k!]`: neither flows along what is contracted.
 
 use typed_dims::prelude::*;

@@ -1,4 +1,4 @@
-//~ words: is no constant | allow_dynamic_weights
+//~ words: is not a constant | allow_dynamic_weights
 //! `[i! j] @ [j! k]` without dynamic weights.
 
 use typed_dims::prelude::*;

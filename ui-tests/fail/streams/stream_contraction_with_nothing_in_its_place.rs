@@ -1,4 +1,4 @@
-//~ words: `(J,)` has not exactly one dim | (B, J)
+//~ words: exactly one dim of the constant, `(J,)` | (B, J)
 //! A vector has no dim that could be the data dimension of the result.
 
 use typed_dims::prelude::*;

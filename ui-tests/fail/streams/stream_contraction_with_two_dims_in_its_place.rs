@@ -1,4 +1,4 @@
-//~ words: `(H, I, J)` has not exactly one dim
+//~ words: exactly one dim of the constant, `(H, I, J)`
 //! Which of two dims would the result flow along?
 
 use typed_dims::prelude::*;

@@ -500,7 +500,7 @@ impl<'a, T: Stored, S: Dims> LoadTensor<'a> for Named<T, S, Rank0, View<'a, T, S
 /// A tensor that can be a field with a layout of its own: one that owns its elements.
 #[diagnostic::on_unimplemented(
     message = "only a `Tensor` can have a `layout`",
-    label = "this borrows its elements, which lie as they do in the file"
+    label = "this borrows its elements, in the layout of the file"
 )]
 pub trait LayOut<'a>: LoadTensor<'a> {
     #[doc(hidden)]

@@ -109,8 +109,8 @@ where
 
 /// A captured value combined with elements.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a single value, which elements are combined with",
-    label = "expected one value; what has elements takes an index for each axis, `a[i, j]`"
+    message = "elements combine only with single values, not with `{Self}`",
+    label = "expected one value; an array needs an index for each axis, `a[i, j]`"
 )]
 pub trait Value<M> {
     #[doc(hidden)]
@@ -213,7 +213,7 @@ pub fn compared<A: AsTensor, B: Comparable<A::Elem, M>, M>(a: A, b: B) -> (A, B:
 
 /// Elements that are conditions.
 #[diagnostic::on_unimplemented(
-    message = "`any`, `all` and `count` look at conditions, and not at elements of type `{Self}`",
+    message = "`any`, `all` and `count` take conditions, not elements of type `{Self}`",
     label = "expected `bool`: compare the elements, `a[i] > b[i]`"
 )]
 pub trait Condition<M> {
@@ -235,8 +235,8 @@ pub fn conditions<A: AsTensor<Elem: Condition<M>>, M>(a: A) -> <A::Elem as Condi
 
 /// Elements that reductions combine.
 #[diagnostic::on_unimplemented(
-    message = "`sum`, `mean` and the like combine numbers, and not elements of type `{Self}`",
-    label = "expected numbers: `count[i](..)` counts conditions, and `(..) as f32` makes numbers of them"
+    message = "`sum`, `mean` and the like combine numbers, not elements of type `{Self}`",
+    label = "expected numbers: `count[i](..)` counts conditions, `(..) as f32` turns them into numbers"
 )]
 pub trait Summand<M> {
     #[doc(hidden)]
@@ -257,8 +257,8 @@ pub fn summands<A: AsTensor<Elem: Summand<M>>, M>(a: A) -> <A::Elem as Summand<M
 
 /// Elements of the type `T` that a `let` says.
 #[diagnostic::on_unimplemented(
-    message = "the elements are of type `{Self}`, and not of type `{T}` as `let` says",
-    label = "elements of type `{Self}`; for others cast them: `a[i] as {T}`"
+    message = "the elements are of type `{Self}`, but `let` says `{T}`",
+    label = "these are of type `{Self}`; cast them: `a[i] as {T}`"
 )]
 pub trait OfType<T, M> {
     #[doc(hidden)]
@@ -309,7 +309,7 @@ pub fn typed<T, A: AsTensor<Elem: OfType<T, M>>, M>(a: A) -> <A::Elem as OfType<
 /// A captured value combined with elements of the type `T`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be combined with elements of type `{T}`",
-    label = "expected one value of type `{T}`; what has elements takes an index for each axis, `a[i, j]`"
+    label = "expected one value of type `{T}`; an array needs an index for each axis, `a[i, j]`"
 )]
 pub trait CombinesWith<T, M> {
     #[doc(hidden)]
@@ -381,7 +381,7 @@ pub fn smooth<A: AsTensor<Elem: Smooth<M>>, M>(a: A) -> <A::Elem as Smooth<M>>::
 
 /// Elements that are floats.
 #[diagnostic::on_unimplemented(
-    message = "elements of type `{Self}` are no floats",
+    message = "elements of type `{Self}` are not floats",
     label = "expected floats: cast the elements first, `(a[i] as f64)`"
 )]
 pub trait Floating<M> {
@@ -444,8 +444,8 @@ pub fn cast<U: ?Sized, A: AsTensor<Elem: Castable<U, M>>, M>(a: A) -> <A::Elem a
 
 /// What code that is called for each element yields.
 #[diagnostic::on_unimplemented(
-    message = "an array of the type `{Self}` cannot be computed",
-    label = "this yields `{Self}` in each place, where a plain value is expected: a number, a `bool`, what is `Copy` and `Default`"
+    message = "an array of `{Self}` cannot be computed",
+    label = "each element is `{Self}`; expected a number, a `bool` or another type that is `Copy` and `Default`"
 )]
 pub trait Yielded<M>: Sized {
     #[doc(hidden)]
@@ -486,7 +486,7 @@ pub fn mapped<A: AsTensor, F: Fn(A::Elem) -> U, U: Yielded<M>, M>(a: A, f: F) ->
 /// A dim of the surrounding scope.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a dim",
-    label = "`$` stands before the name of a dim; a value is named without it"
+    label = "write `$` before the name of a dim only, not of a value"
 )]
 pub trait Outer<M> {
     #[doc(hidden)]

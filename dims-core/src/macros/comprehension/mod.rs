@@ -109,7 +109,7 @@ where
 
 /// The elements of a condition.
 #[diagnostic::on_unimplemented(
-    message = "the condition of an `if` is a `bool`, and not of type `{Self}`",
+    message = "the condition of an `if` must be a `bool`, not `{Self}`",
     label = "expected `bool`"
 )]
 pub trait TruthValue: Element {

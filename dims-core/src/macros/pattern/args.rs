@@ -95,8 +95,8 @@ pub struct End;
 
 /// All operands, as nested pairs.
 #[diagnostic::on_unimplemented(
-    message = "the operands of a pattern have elements of one type, which here is `{T}`",
-    label = "the elements of the first operand are `{T}`, and those of another are not",
+    message = "all operands of a pattern need elements of one type, here `{T}`",
+    label = "the first operand has elements of type `{T}`, another one does not",
     note = "convert an array with `a.mapv(|x| x as f64)`, a tensor with `x.cast::<f64>()`"
 )]
 pub trait Args<T: Element> {

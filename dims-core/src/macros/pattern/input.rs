@@ -339,7 +339,7 @@ impl<T: Element> ArrayElements<'_, T> {
 
 /// Elements in memory, which are all that lists, views and `pack!` take.
 #[diagnostic::on_unimplemented(
-    message = "a tensor has no place here: its elements may be yet to be computed",
+    message = "expected an array: a tensor's elements may not be computed yet",
     label = "expected an array",
     note = "`x.order((i, j))` makes an array of a tensor"
 )]
@@ -365,8 +365,8 @@ impl<'a, T> InMemory<'a> for ArrayElements<'a, T> {
 
 /// Arrays that are put into one have elements of one type.
 #[diagnostic::on_unimplemented(
-    message = "the arrays of a list have elements of one type: those of the first are `{T}`, and these are `{Self}`",
-    label = "elements of the type `{Self}`, and those of the first array are `{T}`",
+    message = "the arrays of a list need elements of one type: the first has `{T}`, this one `{Self}`",
+    label = "elements of type `{Self}`, but the first array has `{T}`",
     note = "convert an array with `a.mapv(|x| x as f64)`"
 )]
 pub trait SameElem<T>: Sized {

@@ -18,8 +18,8 @@ pub struct Parts<'a, T, R> {
 
 /// An array has the rank of the others in its list.
 #[diagnostic::on_unimplemented(
-    message = "the arrays of a list are of one rank: the first one is of `{R}`, and this one of `{Self}`",
-    label = "is of `{Self}`, and the first one of `{R}`",
+    message = "the arrays of a list need the same rank: the first has `{R}`, this one `{Self}`",
+    label = "has `{Self}`, the first one `{R}`",
     note = "`pack!` joins arrays of different ranks"
 )]
 pub trait SameRank<R> {

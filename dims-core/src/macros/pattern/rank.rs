@@ -51,7 +51,7 @@ impl AnyRank for RankDyn {
 #[diagnostic::on_unimplemented(
     message = "the pattern names the axes of `{N}`, but this operand has `{Self}`",
     label = "has `{Self}`, where the pattern has `{N}`",
-    note = "name each axis of the operand once, or write `...` for those that the pattern leaves alone"
+    note = "name each axis of the operand once, or write `...` for those that stay as they are"
 )]
 pub trait HasExactly<N> {
     #[doc(hidden)]
@@ -115,7 +115,7 @@ impl<N: Rank, Rest: AnyRank> OutRank<Rest> for Spread<N> {
 /// What a result with the dims `S` and `Self` positional axes is: an ndarray array, or its one element, where there are no dims;
 /// else a tensor.
 #[diagnostic::on_unimplemented(
-    message = "a tensor with dims `{S}` cannot have a number of further axes that only the run knows",
+    message = "a tensor with dims `{S}` cannot have a dynamic number of further axes",
     label = "bind the array's axes, or convert it to a static rank first: `a.into_dimensionality::<Ix3>()`"
 )]
 pub trait ResultOf<T, S: Dims>: AnyRank {

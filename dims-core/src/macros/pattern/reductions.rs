@@ -8,9 +8,9 @@ use kernels::scalar::{Analytic, Element, Magnitude, Num, Ordered, Real};
 
 /// A reduction of elements of the type `T`.
 #[diagnostic::on_unimplemented(
-    message = "there is no `{Self}` of elements of the type `{T}`",
-    label = "not for elements of the type `{T}`",
-    note = "`mean`, `var`, `std`, `norm` and `logsumexp` need floats: cast the array first, `a.mapv(|x| x as f64)`; `any`, `all` and `count` need `bool`s, all others numbers, and `max` and `min` such as have an order"
+    message = "there is no `{Self}` of elements of type `{T}`",
+    label = "not for elements of type `{T}`",
+    note = "`mean`, `var`, `std`, `norm` and `logsumexp` need floats: cast the array first, `a.mapv(|x| x as f64)`; `any`, `all` and `count` need `bool`s, `max` and `min` ordered numbers, and all others numbers"
 )]
 pub trait Reduction<T> {
     #[doc(hidden)]

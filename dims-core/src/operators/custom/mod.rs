@@ -33,7 +33,7 @@ use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, IxDyn};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an operation on `{Args}`",
     label = "no such operation for elements of this type",
-    note = "write `impl ScalarOp<{Args}> for {Self}`; an operation on two tensors takes a pair, `ScalarOp<(f32, f32)>`; there is none on three: a third value is a field of the operation, or goes into a second one"
+    note = "write `impl ScalarOp<{Args}> for {Self}`; an operation on two tensors takes a pair, `ScalarOp<(f32, f32)>`; make a third value a field of the operation, or apply a second operation to it"
 )]
 pub trait OperatesOn<Args> {
     #[doc(hidden)]
@@ -149,7 +149,7 @@ pub type ArrayOut<O, A> = Named<
 /// An operation takes as many axes as a tensor has positional ones.
 #[diagnostic::on_unimplemented(
     message = "an operation on arrays of `{Self}` cannot be applied to a tensor with positional axes of `{R}`",
-    label = "bind the axes that are not the operation's: `x.at((n, ..))`"
+    label = "bind the axes that the operation lacks: `x.at((n, ..))`"
 )]
 pub trait AxesOf<R>: Rank {
     #[doc(hidden)]

@@ -24,7 +24,7 @@ use smallvec::SmallVec;
 /// none of `S`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the dims of windows along `{P}`",
-    label = "as many dims as the window slides along are expected here"
+    label = "expected one dim for each dim that the window slides along"
 )]
 pub trait WindowOver<P, S>: DimList {
     #[doc(hidden)]
@@ -44,8 +44,8 @@ where
 
 /// A window has as many dims as it slides along.
 #[diagnostic::on_unimplemented(
-    message = "a window that slides along several dims has as many dims itself",
-    label = "there are not as many dims as the window slides along"
+    message = "a window needs one dim for each dim that it slides along",
+    label = "expected as many dims as the window slides along"
 )]
 pub trait AsMany<N> {
     #[doc(hidden)]

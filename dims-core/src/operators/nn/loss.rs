@@ -71,7 +71,7 @@ condition! {
     /// The condition that the targets have no dim besides those of the losses.
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` of the targets is not bound in losses with dims `{X}`",
-        label = "each prediction has one target, so the targets cannot have `{D}`; where this is another name of one of `{X}`: `targets.rename({D}, ..)`"
+        label = "each prediction has one target, so the targets cannot have `{D}`; if it is another name of one of `{X}`: `targets.rename({D}, ..)`"
     )]
     pub trait Targeted<D, X> for True;
 }

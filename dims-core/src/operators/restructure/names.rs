@@ -112,7 +112,7 @@ where
 /// As many dims as the tuple `Old` has, each a name for the one in its place: of the same static size and role.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not have a name for each of the dims `{Old}`",
-    label = "as many dims, at most 6, are expected here as are renamed"
+    label = "expected as many dims as are renamed, at most 6"
 )]
 pub trait NamesEach<Old>: DimList {
     #[doc(hidden)]

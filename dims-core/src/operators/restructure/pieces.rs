@@ -18,8 +18,8 @@ use smallvec::SmallVec;
 
 /// What can be looked at by several tensors at once: references to tensors, views, and expressions of these.
 #[diagnostic::on_unimplemented(
-    message = "the pieces of a tensor look at its elements, but this one is used up by the first of them",
-    label = "borrow it: `(&x)`; an expression is run first: `let x = (a * b).eval();`"
+    message = "all pieces of a tensor borrow its elements, but the first one would consume this tensor",
+    label = "borrow it: `(&x)`; evaluate an expression first: `let x = (a * b).eval();`"
 )]
 pub trait Shareable: Copy {
     #[doc(hidden)]
@@ -33,7 +33,7 @@ impl<A: Copy> Shareable for A {
 /// A tuple of 2 to 6 dims that the dim `W` of the tensor `A` can be cut into.
 #[diagnostic::on_unimplemented(
     message = "`{W}` cannot be split into `{Self}`",
-    label = "a tuple of 2 to 6 dims that the tensor does not have yet is expected here, in the place of `{W}`, which it has"
+    label = "expected a tuple of 2 to 6 new dims to replace `{W}`, which must be a dim of the tensor"
 )]
 pub trait Pieces<W, A>: Sized {
     #[doc(hidden)]
@@ -55,7 +55,7 @@ pub trait Pieces<W, A>: Sized {
 /// [`Pieces`] whose static sizes add up to that of `W`.
 #[diagnostic::on_unimplemented(
     message = "`{W}` cannot be split into `{Self}`",
-    label = "a tuple of 2 to 6 dims that the tensor does not have yet is expected here, in the place of `{W}`, which it has"
+    label = "expected a tuple of 2 to 6 new dims to replace `{W}`, which must be a dim of the tensor"
 )]
 pub trait PiecesOf<W, A>: Pieces<W, A> {
     #[doc(hidden)]
