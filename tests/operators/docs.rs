@@ -138,7 +138,7 @@ fn page() -> String {
     let families = families();
     let count: usize = families.iter().map(|family| family.operators.len()).sum();
     let mut page = format!(
-        "# Operators\n\nAll {count} operators, with their names in PyTorch, JAX and NumPy. Search the page for the name that you know.\n\n\
+        "# Operators\n\nAll {count} operators, with their names in PyTorch, JAX and NumPy. Search the page for the name that you know. The prelude has all methods, and all functions except those whose section names their module.\n\n\
          | column | meaning |\n|---|---|\n\
          | dims | the dims of the arguments, and after the arrow those of the result. All operators also accept extra dims, different ones for each argument, and loop over them |\n\
          | along | the dims that the operator treats specially. *all*: no other dims are allowed, because the size of the result depends on the data |\n\
