@@ -172,6 +172,15 @@ pub use mdarray;
 pub use nalgebra;
 pub use ndarray;
 pub use typed_dims_core::*;
+// (By name as well: where a feature is missing, rustc then names it.)
+#[cfg(feature = "blas")]
+pub use typed_dims_core::blas;
+#[cfg(feature = "safetensors")]
+pub use typed_dims_core::checkpoint;
+#[cfg(any(feature = "safetensors", feature = "npy"))]
+pub use typed_dims_core::file;
+#[cfg(any(feature = "candle", feature = "image", feature = "mdarray", feature = "nalgebra"))]
+pub use typed_dims_core::foreign;
 #[cfg(feature = "safetensors")]
 pub use typed_dims_macros::Load;
 #[cfg(feature = "onnx")]
