@@ -370,7 +370,8 @@ const APART: &str = "parameters that see all examples and those that see one are
 /// A function whose parameters are those of the tuple `P`, and which returns `Y`.
 #[diagnostic::on_unimplemented(
     message = "this is not a function of up to 6 tensors",
-    label = "expected a function of `Tensor<..>` or `&Tensor<..>`; functions of arrays cannot take further axes"
+    label = "expected a function of `Tensor<..>` or `&Tensor<..>`, one parameter for each tensor; not of arrays, and not of a tuple",
+    note = "a closure names the types: `|x: &Tensor<f32, (Seq,)>, y: &Tensor<f32, (Seq,)>| ..`; `batched` takes a closure of one tuple, `|(x, y)| ..`"
 )]
 pub trait Callee<P, Y> {
     #[doc(hidden)]
