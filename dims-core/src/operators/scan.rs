@@ -23,6 +23,23 @@ use alloc::vec::Vec;
 /// network returns its state twice. Both are computed at each step; the loop over time is one of calls, further dims are batched as
 /// everywhere.
 ///
+/// The state can have any type: a tensor, a tuple of tensors, a struct. A step yields one tensor or expression.
+///
+/// ```
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Time; struct Feat; }
+/// let x = from_fn((Time.of(3), Feat.of(2)), |(t, f)| (t + 10 * f) as f64);
+/// let start = (zeros::<f64, _>(Feat.of(2)), 0.0);
+/// let ((sum, steps), means) = scan(&x, Time, start, |(sum, steps), x| {
+///     let (sum, steps) = ((sum + x).eval(), steps + 1.0);
+///     let mean = (&sum / steps).eval();
+///     ((sum, steps), mean)
+/// });
+/// assert_eq!((sum.order(Feat), steps), (array![3.0, 33.0], 3.0));
+/// assert_eq!(means.order((Time, Feat)), array![[0.0, 10.0], [0.5, 10.5], [1.0, 11.0]]);
+/// ```
+///
 /// # Panics
 ///
 /// Where [`try_scan`] returns an error.
