@@ -22,7 +22,7 @@ const CELL: usize = 16;
 
 /// Tensors of two dims as pictures: one dim downwards, the other one to the right, the greater the darker.
 ///
-/// The scale goes from the least finite element to the greatest. What is not a number is `??`, or red.
+/// The scale goes from the least finite element to the greatest. NaN is `??` in the terminal, and red in a picture.
 pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     /// A heat map of characters for the terminal, two to an element, in five shades.
     ///
