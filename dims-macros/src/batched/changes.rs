@@ -1,6 +1,6 @@
 //! Parameters that a body wants to change: it sees views of them, which cannot be.
 
-use super::names::Names;
+use super::names::BodyNames;
 use crate::pattern::errors::Errors;
 use std::collections::HashMap;
 use syn::spanned::Spanned;
@@ -8,7 +8,7 @@ use syn::visit::{self, Visit};
 use syn::{BinOp, Block, Expr, Ident};
 
 /// Refuses `a *= 2.0` and `let mut a = a.clone()` for parameters that are tensors without `mut`; these are their types for one example.
-pub fn check(block: &Block, names: &Names<'_>, params: &HashMap<String, String>, errors: &mut Errors) {
+pub fn check(block: &Block, names: &BodyNames<'_>, params: &HashMap<String, String>, errors: &mut Errors) {
     for local in names.locals.iter().filter(|local| local.pat.mutability.is_some()) {
         let Some((name, clones)) = local.init.and_then(copied) else { continue };
         let itself = usize::from(*name == local.pat.ident);
@@ -36,7 +36,7 @@ fn copied(expr: &Expr) -> Option<(&Ident, bool)> {
 }
 
 struct Changes<'e> {
-    names: &'e Names<'e>,
+    names: &'e BodyNames<'e>,
     params: &'e HashMap<String, String>,
     errors: &'e mut Errors,
 }

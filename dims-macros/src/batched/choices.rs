@@ -3,7 +3,7 @@
 //! Types are not known here. The search is for what cannot be one number or one `bool`: a parameter that is a tensor, what methods of tensors
 //! make of it, and names that are given to these alone.
 
-use super::names::{Local, Names};
+use super::names::{BodyNames, LetBinding};
 use crate::pattern::errors::Errors;
 use proc_macro2::Span;
 use std::collections::HashSet;
@@ -24,7 +24,7 @@ const VALUES: [&str; 66] = [
 /// Refuses conditions on tensors: on those of these names, and on what is computed from them. `others` are the other parameters.
 pub fn check(
     block: &Block,
-    names: &Names<'_>,
+    names: &BodyNames<'_>,
     tensors: &HashSet<String>,
     others: &HashSet<String>,
     errors: &mut Errors,
@@ -34,11 +34,11 @@ pub fn check(
     // A name that is given to something else, too, may be a number.
     search.tensors.retain(|name| !names.patterns.contains(name) && !others.contains(name));
     loop {
-        let is_value = |local: &&Local<'_>| {
+        let is_value = |local: &&LetBinding<'_>| {
             local.init.is_some_and(|init| search.value(init).is_some()) && local.number().is_none()
         };
         let numbers: Vec<String> =
-            names.locals.iter().filter(|local| !is_value(local)).map(Local::name).collect();
+            names.locals.iter().filter(|local| !is_value(local)).map(LetBinding::name).collect();
         let before = search.tensors.len();
         search.tensors.retain(|name| !numbers.contains(name));
         if search.tensors.len() == before {

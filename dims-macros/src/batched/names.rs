@@ -6,27 +6,27 @@ use syn::{Block, Expr, Ident, Pat, PatIdent, Type};
 
 /// The names of a body: those of `let name = value;`, and those of all other patterns.
 #[derive(Default)]
-pub struct Names<'b> {
-    pub locals: Vec<Local<'b>>,
+pub struct BodyNames<'b> {
+    pub locals: Vec<LetBinding<'b>>,
     pub patterns: HashSet<String>,
 }
 
 /// `let name: ty = init;`
-pub struct Local<'b> {
+pub struct LetBinding<'b> {
     pub pat: &'b PatIdent,
     pub ty: Option<&'b Type>,
     pub init: Option<&'b Expr>,
 }
 
-impl<'b> Names<'b> {
-    pub fn of(block: &'b Block) -> Names<'b> {
-        let mut names = Names::default();
+impl<'b> BodyNames<'b> {
+    pub fn of(block: &'b Block) -> BodyNames<'b> {
+        let mut names = BodyNames::default();
         names.visit_block(block);
         names
     }
 
     pub fn in_pattern(pat: &Pat) -> HashSet<String> {
-        let mut names = Names::default();
+        let mut names = BodyNames::default();
         names.visit_pat(pat);
         names.patterns
     }
@@ -38,7 +38,7 @@ impl<'b> Names<'b> {
     }
 }
 
-impl Local<'_> {
+impl LetBinding<'_> {
     pub fn name(&self) -> String {
         self.pat.ident.to_string()
     }
@@ -49,7 +49,7 @@ impl Local<'_> {
     }
 }
 
-impl<'b> Visit<'b> for Names<'b> {
+impl<'b> Visit<'b> for BodyNames<'b> {
     fn visit_local(&mut self, local: &'b syn::Local) {
         let (pat, ty) = match &local.pat {
             Pat::Type(pat) => (&*pat.pat, Some(&*pat.ty)),
@@ -59,7 +59,7 @@ impl<'b> Visit<'b> for Names<'b> {
         if pat.subpat.is_some() {
             return visit::visit_local(self, local);
         }
-        self.locals.push(Local { pat, ty, init: local.init.as_ref().map(|init| &*init.expr) });
+        self.locals.push(LetBinding { pat, ty, init: local.init.as_ref().map(|init| &*init.expr) });
         if let Some(init) = &local.init {
             visit::visit_local_init(self, init);
         }

@@ -1,7 +1,7 @@
 //! What a batched function must be, and what is known of its parameters and its result.
 
 use super::ast::Function;
-use super::names::Names;
+use super::names::BodyNames;
 use crate::pattern::errors::Errors;
 use proc_macro2::{Ident, Span};
 use quote::ToTokens;
@@ -143,10 +143,10 @@ fn check_body(block: &Block, params: &[Param], errors: &mut Errors) {
                     views.insert(pat.ident.to_string(), shown(owned));
                 }
             }
-            (pat, _) => others.extend(Names::in_pattern(pat)),
+            (pat, _) => others.extend(BodyNames::in_pattern(pat)),
         }
     }
-    let names = Names::of(block);
+    let names = BodyNames::of(block);
     super::choices::check(block, &names, &tensors, &others, errors);
     super::changes::check(block, &names, &views, errors);
 }
