@@ -146,7 +146,7 @@ where
     let mut sums = reduced_in::<AnyStride, _, _>(expr, &nest, Destination::New(len), count, Sum)
         .map_err(|error| shape.name_dims(error, kept))?;
     if let Some(still) = still {
-        sums = still.sums(sums, sizes, &order)?;
+        sums = still.sums(sums, sizes, &order).map_err(|error| shape.name_dims(error, &order))?;
     }
     target.take(sums, sizes);
     Ok(())

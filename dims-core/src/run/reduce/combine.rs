@@ -175,7 +175,7 @@ where
         .map_err(|error| shape.name_dims(error, kept))?;
     if let Some(still) = still {
         data.iter_mut().for_each(|result| *result = reducer.repeat(*result, still.times()));
-        data = still.repeated(data, sizes, kept)?;
+        data = still.repeated(data, sizes, kept).map_err(|error| shape.name_dims(error, kept))?;
     }
     Ok(data)
 }

@@ -150,7 +150,8 @@ fn sum_of_memory<T: Num>(
     };
     let data = data.map_err(|error| shape.name_dims(error.into(), kept))?;
     if let Some(still) = still {
-        return Ok((still.sums(data, all, whole)?, whole.into()));
+        let data = still.sums(data, all, whole).map_err(|error| shape.name_dims(error, whole))?;
+        return Ok((data, whole.into()));
     }
     Ok((data, order.unwrap_or_else(|| kept.into())))
 }
@@ -214,7 +215,7 @@ pub(crate) fn contracted_but<T: Num>(
     let (axes, target) = (LoopAxes { sizes: &still.sizes, name }, Target::new(&still.kept, &still.sizes));
     let data = compiled::contract(factors.operands, factors.scale, axes, target)
         .map_err(|error| shape.name_dims(error.into(), kept))?;
-    still.sums(data, shape.sizes(), kept)
+    still.sums(data, shape.sizes(), kept).map_err(|error| shape.name_dims(error, kept))
 }
 
 /// The axes of the factors, if the sum over all axes but `kept` is best run as a contraction, and the axes along which none of them varies.
