@@ -181,8 +181,17 @@ impl<T, S: Dims, R: Rank> Named<T, S, R> {
     /// # dims! { struct Batch; struct Feat; }
     /// let x: Tensor<f32, (Batch,)> = ones::<f32, _>((Batch.of(1), Feat.of(2))).same_set();
     /// ```
+    ///
+    /// The dims of `Named` are in the order in which they were declared:
+    ///
+    /// ```compile_fail
+    /// # use typed_dims::prelude::*;
+    /// # dims! { struct Batch; struct Feat; }
+    /// let x: Named<f32, (Feat, Batch)> = ones::<f32, _>((Batch.of(1), Feat.of(2))).same_set();
+    /// ```
     pub fn same_set<X: Dims>(self) -> Named<T, X, R> {
-        const { assert!(S::KEYS.has(X::KEYS) && X::KEYS.has(S::KEYS), "these are two different sets of dims") }
+        // (The axes stay where they are.)
+        const { assert!(S::KEYS.is_same(X::KEYS), "these are two different sets of dims, or one in another order") }
         let axes: SmallVec<[usize; 8]> = (0..S::KEYS.as_slice().len()).collect();
         Named::from_expr(self.expr.with_dims(&axes, |_| 1))
     }

@@ -283,6 +283,12 @@ impl<'a> Loader<'_, 'a> {
         groups: &[&Keys],
         entry: &Entry<'_>,
     ) -> Option<(SmallVec<[usize; 8]>, SmallVec<[usize; 8]>)> {
+        const {
+            assert!(
+                S::KEYS.is_sorted(),
+                "the dims of this field are not in the order of a set: write `Tensor`, not `Named`"
+            )
+        };
         let found = entry.sizes();
         let axes =
             || Fault::Axes { name: self.name.clone(), expected: described(groups), found: entry.described() };

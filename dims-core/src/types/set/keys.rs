@@ -167,6 +167,19 @@ impl Keys {
         i == others.len
     }
 
+    /// Whether the keys are in the order of a set, that in which the dims were declared. (`dims!` gives each dim a number that grows with its key.)
+    pub(crate) const fn is_sorted(&self) -> bool {
+        let mut i = 1;
+        while i < self.len {
+            let (before, key) = (&self.keys[i - 1], &self.keys[i]);
+            if before.depth > key.depth || before.depth == key.depth && before.id >= key.id {
+                return false;
+            }
+            i += 1;
+        }
+        true
+    }
+
     /// Where `key` stands, if it is there.
     #[cfg_attr(not(debug_assertions), inline)]
     pub const fn position(&self, key: &DimKey) -> Option<usize> {
@@ -205,6 +218,15 @@ mod tests {
         ] {
             let refused = catch_unwind(|| keys.checked(axes)).expect_err("the set is none");
             assert_eq!(refused.downcast_ref::<&str>(), Some(&why));
+        }
+    }
+
+    #[test]
+    fn a_set_is_in_the_order_of_its_keys() {
+        let (a, b) = (key(1), key(2));
+        assert!(a.join(&b).is_sorted() && b.join(&a.behind_rest()).is_sorted() && Keys::EMPTY.is_sorted());
+        for keys in [b.join(&a), a.join(&a), a.behind_rest().join(&b)] {
+            assert!(!keys.is_sorted());
         }
     }
 

@@ -104,7 +104,11 @@ pub trait Sorted: Dims {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
 }
-impl<S: SetOf<Set: SortedFrom<S>> + Dims> Sorted for S {
+impl<S: Sortable + SetOf + Dims> Sorted for S
+where
+    // (Where a dim is named twice, that alone is to be said.)
+    <NoDim<Repetition<S>> as Bool>::If<<S as SetOf>::Set, S>: SortedFrom<S>,
+{
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
