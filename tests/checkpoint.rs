@@ -150,7 +150,8 @@ fn a_training_with_frozen_parameters_goes_on_bit_for_bit() {
     checkpoint.put("network", &first).unwrap().put_optimizer("adam", &one).unwrap();
     let saved = Saved::new(checkpoint.to_bytes().unwrap()).unwrap();
     assert_eq!(
-        ["adam", "adam.up.weight", "adam.down.0.weight"].map(|name| saved.note(&format!("steps of {name}"))),
+        ["of adam", "in adam of up.weight", "in adam of down.0.weight"]
+            .map(|name| saved.note(&format!("steps {name}"))),
         [Some("4"), Some("1"), None]
     );
     let (mut second, mut other) = (network(5, 9), Adam::new(0.1));
@@ -160,6 +161,31 @@ fn a_training_with_frozen_parameters_goes_on_bit_for_bit() {
     assert_eq!((other.steps(), steps), (4, [1, 1, 4]));
     train(&mut second, &mut other, 2);
     assert_eq!(bits(&second), bits(&whole));
+}
+
+/// A tensor as a whole has the name `""`, and another optimizer may have the name of a part: each number of steps is apart from the others.
+#[test]
+fn numbers_of_steps_are_apart() {
+    let of = |size| ones::<f32, _>(In.of(size));
+    let (mut tensor, mut alone) = (of(2), Adam::new(0.1));
+    alone.step(&mut tensor, &of(2));
+    alone.freeze("");
+    alone.step(&mut tensor, &of(2));
+    let (mut pair, mut both, mut second) = ((of(2), of(3)), Adam::new(0.1), Adam::new(0.1));
+    both.step(&mut pair, &(of(2), of(3)));
+    both.freeze("0");
+    both.step(&mut pair, &(of(2), of(3)));
+    (0..5).for_each(|_| second.step(&mut pair.1, &of(3)));
+
+    let mut checkpoint = Checkpoint::new();
+    checkpoint.put_optimizer("alone", &alone).unwrap().put_optimizer("both", &both).unwrap();
+    checkpoint.put_optimizer("both.1", &second).unwrap();
+    let saved = Saved::new(checkpoint.to_bytes().unwrap()).unwrap();
+    let (mut alone, mut both) = (Adam::new(0.1), Adam::new(0.1));
+    saved.load_optimizer("alone", &mut alone, &tensor).unwrap();
+    saved.load_optimizer("both", &mut both, &pair).unwrap();
+    assert_eq!((alone.steps(), alone.state().steps_of("")), (2, 1));
+    assert_eq!((both.state().steps_of("0"), both.state().steps_of("1")), (1, 2));
 }
 
 /// The notes that are put in, and the error that another optimizer has.
@@ -243,7 +269,7 @@ impl Learned {
 #[test]
 fn a_parameter_with_more_steps_than_its_optimizer_is_refused() {
     let mut checkpoint = Checkpoint::new();
-    checkpoint.note("steps of adam", "0").unwrap().note("steps of adam.up.bias", "1").unwrap();
+    checkpoint.note("steps of adam", "0").unwrap().note("steps in adam of up.bias", "1").unwrap();
     let saved = Saved::new(checkpoint.to_bytes().unwrap()).unwrap();
     assert_eq!(
         faults(saved.load_optimizer("adam", &mut Adam::new(0.1), &network(5, 1))),

@@ -30,8 +30,8 @@
 //!
 //! The file is one of safetensors. The tensor `layers.3.weight` of a value put in as `network` is called `network.layers.3.weight`; the moments of an optimizer are below
 //! their names, as in `optimizer.mean.layers.3.weight`. The metadata has the names of the dims of each tensor, under `dims of` and its name; and for each optimizer its kind and
-//! moments, under `state of` and its name, and the number of its steps, under `steps of` and its name. (A parameter that was frozen for a time has a number of its own,
-//! under `steps of optimizer.layers.3.weight`.) In Python:
+//! moments, under `state of` and its name, and the number of its steps, under `steps of` and its name. (For a parameter that was frozen for a time, the number of its steps is
+//! under `steps in optimizer of layers.3.weight`.) In Python:
 //!
 //! ```text
 //! with safetensors.safe_open("network.safetensors", "np") as file:
@@ -118,7 +118,7 @@ impl Checkpoint {
         self.file.note(&state_of(name), &described(optimizer))?;
         self.file.note(&steps_of(name), &optimizer.steps().to_string())?;
         for (parameter, steps) in optimizer.state().behind() {
-            self.file.note(&steps_of(&below(name, parameter)), &steps.to_string())?;
+            self.file.note(&steps_in(name, parameter), &steps.to_string())?;
         }
         for (moment, value) in optimizer.moments().iter().zip(optimizer.state().moments()) {
             self.put_where(&below(name, moment), value, Which { learned: true, floats: StoredFloats::Same })?;
@@ -272,21 +272,22 @@ impl<B: AsRef<[u8]>> Saved<B> {
         let refused = |name: &str, why: &str| {
             LoadError::new(vec![Fault::Unreadable { name: name.to_string(), why: why.to_string() }])
         };
-        let steps = |name: &str| {
-            let steps = self.file.note(&steps_of(name));
+        let steps = |note: &str, name: &str| {
+            let steps = self.file.note(note);
             steps
                 .map(|steps| steps.parse::<u64>())
                 .transpose()
                 .map_err(|_| refused(name, "the number of its steps is not a number"))
         };
-        let all = steps(name)?.ok_or_else(|| refused(name, "the file has no optimizer of this name"))?;
+        let all = steps(&steps_of(name), name)?
+            .ok_or_else(|| refused(name, "the file has no optimizer of this name"))?;
         if let Some(why) = self.other_optimizer(name, optimizer) {
             return Err(refused(name, &why));
         }
         let mut behind = Vec::new();
         for parameter in parameters.names() {
             let own = below(name, &parameter);
-            match steps(&own)? {
+            match steps(&steps_in(name, &parameter), &own)? {
                 Some(taken) if taken > all => {
                     return Err(refused(&own, "it has taken more steps than the optimizer"));
                 }
@@ -389,6 +390,11 @@ fn state_of(optimizer: &str) -> String {
 
 fn steps_of(optimizer: &str) -> String {
     format!("steps of {optimizer}")
+}
+
+/// (It differs from the number of all steps, whatever the names: a tensor that is a whole value has the name `""`, and another optimizer can have the name of a part.)
+fn steps_in(optimizer: &str, parameter: &str) -> String {
+    format!("steps in {optimizer} of {parameter}")
 }
 
 /// The name of a part below another name. Either can be empty.
