@@ -77,6 +77,23 @@ fn products_with_zeros() {
     }
 }
 
+/// A factor that is small, but not 0: the second derivatives are products of the others, not differences of large numbers.
+#[test]
+fn products_with_small_factors() {
+    for small in [1e-3_f32, 1e-6, 1e-10, 1e-23] {
+        let x: Tensor<f32, (I,)> = from_vec(I.of(3), vec![small, 2.0, 3.0]);
+        let found = hessian(|x| x.prod(I), &x, (I,), (I2,)).order((I2, I));
+        assert_eq!(found, array![[0.0, 3.0, 2.0], [3.0, 0.0, small], [2.0, small, 0.0]], "{small}");
+    }
+    // Through a function of the factors, and in the third derivative.
+    let x = line([1e-200, 0.5, 1.5]);
+    let expected = [0.0, 0.5_f64.cos() * 1.5_f64.sin(), 0.5_f64.sin() * 1.5_f64.cos()];
+    let of = |x: &Line| hvp(|x| x.sin().eval().prod(I), x, &line([1.0, 0.0, 0.0]));
+    assert_same(&of(&x).order(I).to_vec(), &expected);
+    let third = grad(|x| of(x).index(I, 1).eval(), &x).order(I).to_vec();
+    assert_same(&third, &[0.0, -0.5_f64.sin() * 1.5_f64.sin(), 0.5_f64.cos() * 1.5_f64.cos()]);
+}
+
 /// Functions with a comparison in their derivative that are smooth all the same.
 #[test]
 fn smooth_at_zeros() {

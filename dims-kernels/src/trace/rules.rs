@@ -216,7 +216,8 @@ impl ReductionRule {
                 let slope = build.binary(BinaryOpcode::Chain, sign, power);
                 build.binary(BinaryOpcode::Chain, dy, slope)
             }),
-            ReductionKind::Prod if has(&y, 0.0)? || has_other(&y)? => {
+            // (By the product as a whole, further derivatives would be differences of large numbers where a factor is small.)
+            ReductionKind::Prod if recorded || has(&y, 0.0)? || has_other(&y)? => {
                 let others = products_of_others(field, kept, &self.reduced, *dtype, recorded)?;
                 dy.map([&others], |build, dy, [others]| build.binary(BinaryOpcode::Chain, dy, others))
             }
