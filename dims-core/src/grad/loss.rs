@@ -87,8 +87,9 @@ impl<T: Element, S: Dims, E: Expr<Elem = T>> LossTensor for Named<T, S, Rank0, E
 /// No dims: the loss is reduced. By [`OfEach`] example also `Rest<B>`.
 #[diagnostic::on_unimplemented(
     message = "the loss has the dims `{Self}` left",
-    label = "the loss must be one number: reduce it over these dims, for example `.mean({Self})`",
-    note = "the further dims of a batch, `Rest<B>`, may stay if the inputs of `grad` have them; for the values, use `vjp`"
+    label = "the loss must be one number: reduce it over these dims, for example by `.mean(..)`",
+    note = "only `grad` by tensors with `Rest<B>` takes a loss with `Rest<B>`; for a struct, take the gradient by its tensors, or write a struct with \
+            fields `Tensor<f32, (.., Rest<B>)>`; for the losses as well, take `vjp`: see \"Per-example gradients\" in the guide"
 )]
 pub trait NoneReduced<P = ()> {
     #[doc(hidden)]

@@ -1,4 +1,4 @@
-//~ words: the further dims of a batch | Rest<B>
+//~ words: only `grad` by tensors with | Rest<B>
 use typed_dims::grad::grad;
 use typed_dims::prelude::*;
 
