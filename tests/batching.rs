@@ -843,7 +843,7 @@ mod arrays {
         assert!(sizes.contains("`Batch`") && sizes.contains('2') && sizes.contains('3'), "{sizes}");
         let none = values.slice(ndarray::s![..0, ..]);
         let result = try_apply_arrays((none.at((Batch, ..)), arr0(0usize).at(()), arr0(1u8).at(())), Pick);
-        assert!(result.unwrap_err().to_string().contains("without any example"));
+        assert!(result.unwrap_err().to_string().contains("without examples"));
         // With a rule there is a result.
         let (a, b) = (Array3::<f32>::zeros((0, 4, 5)), Array1::<f32>::zeros(5));
         dims!(n);

@@ -391,7 +391,7 @@ fn what_sizes_decide_of_joined_arrays_is_an_error() {
     let error = try_rearrange!(x, h (w1 + w2) -> h w1, h w2, w1 = 7).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "an axis of size 5 cannot be split into `(w1 = 7 + w2)`: the known sizes are more than it has"
+        "an axis of size 5 cannot be split into `(w1 = 7 + w2)`: the known sizes exceed it"
     );
     let error = try_rearrange!(x, h (w1 + w2) -> h w1, h w2, w1 = 1, w2 = 2).unwrap_err();
     assert!(error.to_string().contains("the sum of the sizes differs"), "{error}");

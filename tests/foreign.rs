@@ -272,7 +272,7 @@ mod candle {
         let refused = |error: Result<(), DimError>| error.expect_err("refused").to_string();
         assert_eq!(
             refused(theirs.try_to_tensor::<f64, _>((Batch, Feat)).map(|_| ())),
-            "a candle tensor of `f32` does not become one of `f64`: convert it first, with `to_dtype`"
+            "a candle tensor of `f32` is not one of `f64`: convert it first with `to_dtype`"
         );
         let error = theirs.try_to_tensor::<f32, _>(Batch).map(|_| ()).expect_err("two axes");
         assert!(matches!(error, DimError::Rank { found: 2, bound: 1 }), "{error}");

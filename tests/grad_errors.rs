@@ -188,11 +188,9 @@ fn a_parameter_that_is_not_used() {
     };
     let (text, line) = panic_of(|| grad(loss, &model()));
     assert_eq!(line, line!() - 1);
-    let expected =
-        "the loss does not depend on the parameter `layers.1.bias`, so there is no gradient by it (at ";
+    let expected = "the loss does not depend on the parameter `layers.1.bias`, so it has no gradient (at ";
     assert!(text.starts_with(expected), "{text}");
-    let remedy =
-        "use it, mark its field `#[parameters(constant)]`, or take the gradient by `vjp`, which is 0 there";
+    let remedy = "use it, mark its field `#[parameters(constant)]`, or call `vjp`, whose gradient is 0 there";
     assert!(text.ends_with(remedy), "{text}");
     // Only through the detached tensor.
     let through =
@@ -203,9 +201,9 @@ fn a_parameter_that_is_not_used() {
     let (text, _) = panic_of(|| value_and_grad(|(x, _)| x.sum((I, J)), (&x(), &x())));
     assert!(text.contains("the parameter `1`"), "{text}");
     let (text, _) = panic_of(|| grad(|_| full((), 1.0), &x()));
-    assert!(text.starts_with("the loss does not depend on the parameter, so there"), "{text}");
+    assert!(text.starts_with("the loss does not depend on the parameter, so it has"), "{text}");
     let (text, _) = panic_of(|| hvp(|_: &X| full((), 1.0), &x(), &x()));
-    assert!(text.starts_with("the loss does not depend on the parameter, so there"), "{text}");
+    assert!(text.starts_with("the loss does not depend on the parameter, so it has"), "{text}");
     // Of a value, it is 0.
     let model = model();
     let (_, pull) = vjp(loss, &model);
@@ -225,7 +223,7 @@ fn parameters_that_an_operation_depends_on() {
     let (text, line) = panic_of(|| grad(lost, &model()));
     assert_eq!(line, line!() - 4);
     assert!(text.starts_with("no gradient can be taken through `order` (at "), "{text}");
-    assert!(text.contains("), which depends on `layers.0.weight`: compute with tensors"), "{text}");
+    assert!(text.contains("), which depends on `layers.0.weight`: use operations"), "{text}");
     // All of them, through whatever lies between.
     let both = |model: &Model| {
         let product = scores(&model.layers[0]) * scores(&model.layers[1]) * model.scale.as_ref().unwrap();
@@ -239,9 +237,9 @@ fn parameters_that_an_operation_depends_on() {
     let (text, _) = panic_of(|| {
         grad(|(x, y): (&X, &X)| (x * y).order((I, J)).into_tensor((I, J)).sum((I, J)), (&x(), &x()))
     });
-    assert!(text.contains("), which depends on `0` and `1`: compute"), "{text}");
+    assert!(text.contains("), which depends on `0` and `1`: use operations"), "{text}");
     let (text, _) = panic_of(|| grad(|x: &X| x.order((I, J)).into_tensor((I, J)).sum((I, J)), &x()));
-    assert!(text.contains("): compute with tensors"), "{text}");
+    assert!(text.contains("): use operations"), "{text}");
 }
 
 #[test]

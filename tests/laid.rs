@@ -406,7 +406,7 @@ fn arrays_and_views_of_ndarray_are_laid_without_a_copy() {
     let error = array.t().try_into_laid((C, W, H)).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the elements of an array of shape [3, 4, 2] do not lie in the order (C, W, H); `.at((C, W, H)).laid((C, W, H))` copies them"
+        "the elements of an array of shape [3, 4, 2] are not stored in the order (C, W, H); `.at((C, W, H)).laid((C, W, H))` copies them"
     );
     assert!(array.slice(typed_dims::ndarray::s![..1, .., ..]).try_into_laid((H, W, C)).is_ok());
     assert!(array.view().into_dyn().try_into_laid((H, W, C)).is_ok());

@@ -435,7 +435,7 @@ mod edges {
             one.at(H).try_max_pool(H, 2, &apart).expect_err("places 0 and 3, and the element is at 2");
         assert_eq!(
             error.to_string(),
-            "windows along dim `H` = 1: one of 2, 3 apart, holds nothing but the padding 2"
+            "windows along dim `H` = 1: one of 2, 3 apart, has only padding (2) in it"
         );
         assert!(none.at(H).try_max_pool(H, 2, &Window::new().padding(1)).is_err());
         // Every window that is there against its elements.

@@ -88,10 +88,7 @@ fn windows_along_two_dims_one_after_the_other_are_views() {
     let windows = tall.lookup(Token, Left + Width.of(2));
     assert_eq!(windows.sum((Lag, Width)).order((Start, Left)), sums);
     let error = windows.try_lookup(Start, 1).map(|_| ()).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "dim `Start` is in an index that is computed: `eval` the tensor before it is bound anew"
-    );
+    assert_eq!(error, "dim `Start` is in a computed index: `eval` the tensor before you bind it again");
 
     // A dim beside an index that is computed.
     let ids = from_vec(Lag.of(2), vec![3, 0]);

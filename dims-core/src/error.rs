@@ -276,7 +276,7 @@ impl fmt::Display for DimError {
             }
             DimError::NoDerivative { operation, origin, parameters } => write!(
                 f,
-                "no gradient can be taken through `{operation}`{}{}: compute with tensors and operators that have a derivative, or write `x.detach()` for its operand if no gradient is wanted",
+                "no gradient can be taken through `{operation}`{}{}: use operations that have a derivative, or write `x.detach()` for its operand if no gradient is wanted",
                 OriginSuffix(*origin),
                 ParametersSuffix(parameters)
             ),
@@ -288,7 +288,7 @@ impl fmt::Display for DimError {
             ),
             DimError::NotAnInput { operation, origin, parameters } => write!(
                 f,
-                "`{operation}`{} uses a tensor that a gradient is taken through and that is none of its inputs{}: add it to them, or write `x.detach()` if no gradient by it is wanted",
+                "`{operation}`{} uses a traced tensor that is not one of its inputs{}: add it to them, or write `x.detach()` if no gradient by it is wanted",
                 OriginSuffix(*origin),
                 ParametersSuffix(parameters)
             ),
@@ -299,14 +299,13 @@ impl fmt::Display for DimError {
                 };
                 write!(
                     f,
-                    "the loss does not depend on {name}, so there is no gradient by it{}: use it{constant}, or take the gradient by \
-                     `vjp`, which is 0 there",
+                    "the loss does not depend on {name}, so it has no gradient{}: use it{constant}, or call `vjp`, whose gradient is 0 there",
                     OriginSuffix(*origin)
                 )
             }
             DimError::NoFloats { origin } => write!(
                 f,
-                "no gradient can be taken by tensors of integers or `bool`s alone{}: only floats have gradients",
+                "all inputs of the gradient are integers or `bool`s{}: only floats have gradients",
                 OriginSuffix(*origin)
             ),
             DimError::Shape { what } => f.write_str(what),

@@ -32,7 +32,7 @@ impl Parse for RolesInput {
                 ));
             }
             if roles.len() == MOST_ROLES {
-                let what = format!("one `roles!` can declare {MOST_ROLES} roles at the most");
+                let what = format!("one `roles!` can declare at most {MOST_ROLES} roles");
                 return Err(Error::new(role.name.span(), what));
             }
             roles.push(role);

@@ -254,7 +254,7 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
         let momentum = self.momentum;
         assert!(
             (0.0..=1.0).contains(&momentum),
-            "`BatchNorm` with the momentum {momentum}: it is 0 or more, and 1 at most"
+            "`BatchNorm` with the momentum {momentum}: it must be between 0 and 1"
         );
         let part = element::<T>(momentum);
         let approach = |running: T, batch: T| running + (batch - running) * part;

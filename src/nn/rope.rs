@@ -57,7 +57,7 @@ where
         assert!(count.is_multiple_of(2), "{count} features cannot be paired");
         assert!(
             base > 0.0 && base.is_finite(),
-            "`Rope` with the base {base}: it is a finite number greater than 0"
+            "`Rope` with the base {base}: it must be finite and greater than 0"
         );
         let half = count / 2;
         let angle = |(position, feature): (usize, usize)| {

@@ -191,12 +191,7 @@ fn a_bool_that_is_none() {
     let file = npy::NpyReader::new(bytes).unwrap();
     let entry = file.get().unwrap();
     assert!(
-        entry
-            .load::<bool, (Out,)>()
-            .err()
-            .unwrap()
-            .to_string()
-            .contains("an element is no value of type `bool`")
+        entry.load::<bool, (Out,)>().err().unwrap().to_string().contains("an element is not a valid `bool`")
     );
     assert!(
         entry
@@ -204,7 +199,7 @@ fn a_bool_that_is_none() {
             .err()
             .unwrap()
             .to_string()
-            .contains("an element is no value of its type")
+            .contains("an element is not valid for its type")
     );
 }
 
@@ -263,8 +258,7 @@ fn archives_that_unpack_to_too_much() {
     ] {
         assert_eq!(
             error.unwrap().to_string(),
-            "not a valid file: `w` unpacks to 399999996 bytes, more than the limit of 268435456: \
-             `NpzReader::unpacking_up_to` sets another one"
+            "not a valid file: `w` unpacks to 399999996 bytes, more than the limit of 268435456: raise it with `NpzReader::unpacking_up_to`"
         );
     }
     let error = Saved::new(&bytes).err().unwrap().to_string();
@@ -292,7 +286,7 @@ fn errors_name_the_file_and_the_tensor() {
     let file = npy::NpyReader::open(path("w.npy")).unwrap();
     let entry = file.get().unwrap();
     let wrong =
-        "has the axes (Out = 2, In = 3) in the file, but the dims (Out) were asked for: these are 1, not 2";
+        "has the axes (Out = 2, In = 3) in the file, but the dims (Out) were asked for: there are 1 dims, but 2 axes";
     let doubles = "has elements of type f32 in the file, but `f64` was asked for: load it as `f32`, and convert it by `.cast::<f64>()`";
     assert_eq!(
         entry.load_as::<f32, _>(Out).unwrap_err().to_string(),

@@ -48,8 +48,7 @@ fn names_are_checked() {
     );
     assert_eq!(
         message(w.load_as::<f32, _>((In, Out))),
-        "tensor `w` has the axes (Out = 2, In = 3) in the file, but the dims (In = 3, Out) were asked for: `In` has the static size 3, but 2 \
-         elements there"
+        "tensor `w` has the axes (Out = 2, In = 3) in the file, but the dims (In = 3, Out) were asked for: `In` has the static size 3, but size 2 in the file"
     );
     assert_eq!(
         message(w.load_as::<f32, _>((elsewhere::In, elsewhere::Out))),
@@ -76,7 +75,7 @@ fn static_sizes_and_element_types_are_checked() {
     dims! { pub struct Out = 7; }
     let file = file();
     let why = message(file.get("w").unwrap().load::<f32, (Out, In)>());
-    assert!(why.ends_with("`Out` has the static size 7, but 2 elements there"), "{why}");
+    assert!(why.ends_with("`Out` has the static size 7, but size 2 in the file"), "{why}");
     assert_eq!(
         message(file.get("w").unwrap().load::<f64, (super::Out, In)>()),
         "tensor `w` has elements of type f32 in the file, but `f64` was asked for: load it as `f32`, and convert it by `.cast::<f64>()`"
@@ -93,7 +92,7 @@ fn files_without_names_want_the_order_of_their_axes() {
          order: `load_as` or `view_as`"
     );
     assert_eq!(entry.load_as::<f32, _>((Out, In)).unwrap().order((Out, In)), counted(2).order((Out, In)));
-    assert!(message(entry.load_as::<f32, _>(Out)).ends_with("these are 1, not 2"));
+    assert!(message(entry.load_as::<f32, _>(Out)).ends_with("there are 1 dims, but 2 axes"));
     dims!(i = 4, j);
     let why = message(entry.load_as::<f32, _>((i, j)));
     assert!(
@@ -131,14 +130,14 @@ fn roles_are_checked() {
     assert_eq!(
         why,
         "tensor `npy` has the axes (Row: Pixel/DATA_FEATURE = 3, Channel: DATA_CHANNEL = 2) in the file, but the dims (Row: DATA_TIME, \
-         Channel) were asked for: `Row` has the role Pixel there, which does not mean DATA_TIME"
+         Channel) were asked for: `Row` has the role Pixel in the file, which is not DATA_TIME"
     );
     assert_eq!(message(entry.load_as::<f32, _>((others::Row, others::Channel))), why);
     // As where a dim gets another name: a role is no finer one, and channels of data and of filters are the same.
     let bytes = npy::to_bytes(ones::<f32, _>((coarser::Row.of(3), coarser::Channel.of(2)))).unwrap();
     let file = npy::NpyReader::new(bytes).unwrap();
     let why = message(file.get().unwrap().load::<f32, (denoted::Row, denoted::Channel)>());
-    assert!(why.ends_with("`Row` has the role DATA_FEATURE there, which does not mean Pixel"), "{why}");
+    assert!(why.ends_with("`Row` has the role DATA_FEATURE in the file, which is not Pixel"), "{why}");
     mod filter {
         use typed_dims::prelude::*;
         use typed_dims::role::FilterInChannel;

@@ -447,28 +447,37 @@ fn settings_out_of_their_range_are_refused() {
     layer.momentum = 1.5;
     assert_eq!(
         panic_of(|| layer.remember(&moments)),
-        "`BatchNorm` with the momentum 1.5: it is 0 or more, and 1 at most"
+        "`BatchNorm` with the momentum 1.5: it must be between 0 and 1"
     );
     layer.epsilon = -1.0;
-    let expected = "`batch_norm` with the epsilon -1.0: it is 0 or more";
+    let expected = "`batch_norm` with the epsilon -1.0: it must be 0 or more";
     assert_eq!(panic_of(|| drop(layer.train(&x, (Batch, Row, Column)))), expected);
     let mut layer = LayerNorm::<(Channel,), f64>::new(Channel.of(3));
     layer.epsilon = -0.5;
-    assert_eq!(panic_of(|| drop(layer.apply(&x))), "`layer_norm` with the epsilon -0.5: it is 0 or more");
+    assert_eq!(
+        panic_of(|| drop(layer.apply(&x))),
+        "`layer_norm` with the epsilon -0.5: it must be 0 or more"
+    );
     let y = zeros::<f64, _>(Channel.of(3));
     for (found, expected) in [
-        ((&y).try_huber_loss(&y, 0.0).err(), "`huber_loss` with the delta 0.0: it is greater than 0"),
-        ((&y).try_huber_loss(&y, f64::NAN).err(), "`huber_loss` with the delta NaN: it is greater than 0"),
-        ((&y).try_smooth_l1_loss(&y, -1.0).err(), "`smooth_l1_loss` with the beta -1.0: it is 0 or more"),
+        ((&y).try_huber_loss(&y, 0.0).err(), "`huber_loss` with the delta 0.0: it must be greater than 0"),
+        (
+            (&y).try_huber_loss(&y, f64::NAN).err(),
+            "`huber_loss` with the delta NaN: it must be greater than 0",
+        ),
+        (
+            (&y).try_smooth_l1_loss(&y, -1.0).err(),
+            "`smooth_l1_loss` with the beta -1.0: it must be 0 or more",
+        ),
         (
             typed_dims::init::try_truncated_normal::<f64, _>(Channel.of(3), -1.0, 1).err(),
-            "`truncated_normal` with the deviation -1: it is a finite number, 0 or more",
+            "`truncated_normal` with the deviation -1: it must be finite and 0 or more",
         ),
     ] {
         assert_eq!(found.expect("an error").to_string(), expected);
     }
     assert_eq!(
         panic_of(|| drop(Rope::<Row, Column, f64>::new(Row.of(2), Column.of(2), -1.0))),
-        "`Rope` with the base -1: it is a finite number greater than 0"
+        "`Rope` with the base -1: it must be finite and greater than 0"
     );
 }

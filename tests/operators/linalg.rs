@@ -26,7 +26,7 @@ crate::operators! {
         loops: build(&[x.shape()[2], x.shape()[0].min(x.shape()[1] - 1)], |at| x[[at[1], at[1] + 1, at[0]]]),
         along: [I J], keep: [J],
         errors: [Array2::<f32>::zeros((2, 4)).at((I, J)).try_diagonal(I, J, 5)
-            => "the diagonal 5 of a matrix of dims `I` = 2, `J` = 4"],
+            => "there is no diagonal 5 in a matrix of dims `I` = 2, `J` = 4"],
         names: "diagonal" "numpy.diagonal" "diagonal";
     /// `sum over i of x[i, i]`
     trace [f32 i32 f16] (x: T [I K J]) -> [K],
@@ -144,7 +144,7 @@ crate::operators! {
         }),
         along: [K], keep: [],
         errors: [Array2::<f32>::zeros((2, 3)).at((I, K)).try_cosine_similarity(Array2::zeros((2, 3)).at((J, K)), K, -1.0)
-            => "`cosine_similarity` with the epsilon -1.0: it is 0 or more"],
+            => "`cosine_similarity` with the epsilon -1.0: it must be 0 or more"],
         names: "cosine_similarity" "optax.cosine_similarity" "";
     /// Vectors of length 1: `x / max(norm, eps)`
     normalize [f32 f64 f16] (x: T [J I]) -> [I J],
@@ -154,6 +154,6 @@ crate::operators! {
             x.iter().map(|&x| (f64::from(x) / norm) as T).collect()
         }).reversed_axes(),
         along: [J], keep: [],
-        errors: [Array2::<f32>::zeros((2, 3)).at((J, I)).try_normalize(J, -1.0) => "`normalize` with the epsilon -1.0: it is 0 or more"],
+        errors: [Array2::<f32>::zeros((2, 3)).at((J, I)).try_normalize(J, -1.0) => "`normalize` with the epsilon -1.0: it must be 0 or more"],
         names: "nn.functional.normalize" "" "";
 }

@@ -63,7 +63,7 @@ crate::operators! {
         }),
         along: [J], keep: [J],
         errors: [Array2::<f32>::zeros((2, 0)).at((I, J)).try_pad(J, 1, 1, Pad::Reflect)
-            => "nothing to pad dim `J` of size 0 with"],
+            => "no elements to pad dim `J` of size 0 with"],
         names: "nn.functional.pad(mode='reflect')" "numpy.pad(mode='reflect')" "pad(mode='reflect')";
     /// Padding with the first and the last element
     pad_replicate [f32 i32] (x: T [J I]) -> [I J],
@@ -106,7 +106,7 @@ crate::operators! {
         loops: build(&[2, x.shape()[0], 2], |at| { let x = x[[at[1], at[2] * 2 + at[0] * 3]]; x + x }),
         along: [H], keep: [H],
         errors: [two_by_four().at((I, H)).try_unfold(H, P.of(3), 1, 2)
-            => "windows along dim `H`: they span 5 elements, and there are 4"],
+            => "windows along dim `H`: they span 5 elements, but there are 4"],
         names: "unfold" "lax.conv_general_dilated_patches" "lib.stride_tricks.sliding_window_view";
     /// A number of pieces of nearly equal sizes along a dim
     chunk [f32 i32] (x: T [I J]) -> [J I],

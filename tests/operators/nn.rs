@@ -74,9 +74,9 @@ crate::operators! {
         along: [C H P], keep: [H P],
         errors: [
             try_conv(image().at((C, H)), Array2::<f32>::zeros((4, 3)).at((C, P)), C, H, P, &Window::new())
-                => "windows along dim `H`: they span 3 elements, and there are 2",
+                => "windows along dim `H`: they span 3 elements, but there are 2",
             try_conv(image().at((C, H)), Array2::<f32>::zeros((4, 2)).at((C, P)), C, H, P, &Window::new().stride(0))
-                => "windows along dim `H`: of 2 elements, with stride 0 and dilation 1; each must be 1 at least",
+                => "windows along dim `H`: size 2, stride 0 and dilation 1 must each be at least 1",
             try_conv(image().at((C, H)), Array2::<f32>::zeros((3, 2)).at((C, P)), C, H, P, &Window::new())
                 => "dim `C` has size 4",
         ],
@@ -178,7 +178,7 @@ crate::operators! {
         },
         along: [C H P], keep: [H P],
         errors: [try_conv_transpose(image().at((C, H)), Array2::<f32>::zeros((4, 2)).at((C, P)), C, H, P, &Window::new().padding(2), 0)
-            => "a transposed convolution along dim `H`: the padding leaves nothing"],
+            => "a transposed convolution along dim `H`: the padding leaves no elements"],
         names: "nn.functional.conv_transpose1d" "lax.conv_transpose" "convolve";
     /// The same along two dims
     conv_transpose2d [f32] (x: T [C H W], w: T [C O P Q]) -> [O H W],
@@ -254,7 +254,7 @@ crate::operators! {
             ((f64::from(x[[at[0], at[1], at[2]]]) - mean) / (var + 1e-3).sqrt()) as T
         }),
         along: [C H], keep: [],
-        errors: [image().at((C, H)).try_layer_norm(C, -1e-3) => "`layer_norm` with the epsilon -0.001: it is 0 or more"],
+        errors: [image().at((C, H)).try_layer_norm(C, -1e-3) => "`layer_norm` with the epsilon -0.001: it must be 0 or more"],
         names: "nn.functional.layer_norm" "nn.standardize" "";
     /// The same over the dims of an image
     instance_norm [f32 f64 f16] (x: T [H C W]) -> [C H W],
@@ -274,7 +274,7 @@ crate::operators! {
             (normal * f64::from(gain[[at[1]]]) + f64::from(bias[[at[2]]])) as T
         }),
         along: [C H], keep: [],
-        errors: [image().at((C, H)).try_layer_norm_affine(C, f32::NAN, 1.0, 0.0) => "`layer_norm` with the epsilon NaN: it is 0 or more"],
+        errors: [image().at((C, H)).try_layer_norm_affine(C, f32::NAN, 1.0, 0.0) => "`layer_norm` with the epsilon NaN: it must be 0 or more"],
         names: "nn.functional.layer_norm(weight, bias)" "" "";
     /// `x / sqrt(mean of x^2 + eps)` over dims
     rms_norm [f32 f64 f16] (x: T [B C]) -> [C B],
@@ -284,7 +284,7 @@ crate::operators! {
             x.iter().map(|&x| (f64::from(x) / (mean + 1e-3).sqrt()) as T).collect()
         }).reversed_axes(),
         along: [C], keep: [],
-        errors: [image().at((C, H)).try_rms_norm(C, -1.0) => "`rms_norm` with the epsilon -1.0: it is 0 or more"],
+        errors: [image().at((C, H)).try_rms_norm(C, -1.0) => "`rms_norm` with the epsilon -1.0: it must be 0 or more"],
         names: "nn.functional.rms_norm" "" "";
     /// `layer_norm` over groups of channels and over dims
     group_norm [f32 f64 f16] (x: T [B C H]) -> [B C H],
@@ -300,7 +300,7 @@ crate::operators! {
         along: [C H], keep: [C],
         errors: [
             image().at((C, H)).try_group_norm(C, 3, H, 1e-3) => "3 groups of dim `C` of size 4",
-            image().at((C, H)).try_group_norm(C, 2, H, -1.0) => "`group_norm` with the epsilon -1.0: it is 0 or more",
+            image().at((C, H)).try_group_norm(C, 2, H, -1.0) => "`group_norm` with the epsilon -1.0: it must be 0 or more",
         ],
         names: "nn.functional.group_norm" "" "";
     /// `layer_norm` over the batch; also returns the mean and the variance
@@ -315,7 +315,7 @@ crate::operators! {
             Array3::<f64>::zeros((1, 4, 1)).at((B, C, H)).try_batch_norm((B, H), 1e-3)
                 => "`batch_norm` over `B`, `H` has one value for each channel, whose variance is 0: it needs more",
             Array3::<f64>::zeros((2, 4, 1)).at((B, C, H)).try_batch_norm((B, H), -1.0)
-                => "`batch_norm` with the epsilon -1.0: it is 0 or more",
+                => "`batch_norm` with the epsilon -1.0: it must be 0 or more",
         ],
         names: "nn.functional.batch_norm(training=True)" "nn.standardize" "";
     /// The mean and the variance of the batch
@@ -343,6 +343,6 @@ crate::operators! {
             if loops::unit(7 ^ loops::DROPOUT, place) < 0.25 { 0.0 } else { x[[at[0], at[1]]] / 0.75 }
         }),
         along: [], keep: [],
-        errors: [image().at((C, H)).try_dropout(1.5, 1) => "dropout with the probability 1.5, which is not between 0 and 1"],
+        errors: [image().at((C, H)).try_dropout(1.5, 1) => "dropout with the probability 1.5; it must be between 0 and 1"],
         names: "nn.functional.dropout" "" "";
 }

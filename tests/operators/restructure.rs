@@ -57,7 +57,7 @@ crate::operators! {
         along: [J], keep: [J],
         errors: [
             two_by_four().at((I, J)).try_slice_step(J, .., 0)
-                => "a slice of dim `J` with a step of 0; it must be 1 at least",
+                => "a slice of dim `J` with a step of 0; it must be at least 1",
             two_by_four().at((I, J)).try_slice_step(J, 1..5, 2)
                 => "the range 1..5 of dim `J` is out of range for an axis of size 4",
         ],

@@ -155,7 +155,7 @@ crate::operators! {
         errors: [{
             dims!(n);
             two_by_four().at((I, J)).try_masked_select(ndarray::array![true, false].at(J), J, n).map(|_| ())
-        } => "a mask of dim `J` = 2 for dim `J` = 4"],
+        } => "a mask of dim `J` = 2 does not fit dim `J` = 4"],
         names: "masked_select" "x[mask]" "x[mask]";
     /// The distinct elements in ascending order
     unique [f32 i32 f16] (alone x: T [I J] in Ties) -> [V],

@@ -102,7 +102,7 @@ crate::operators! {
         loops: lines(x, 1, 2, |x| sorted(x, true).into_iter().take(2).map(|(x, _)| x).collect()),
         along: [J], keep: [J],
         errors: [two_by_four().at((I, J)).try_topk(J, 5).map(|(values, _)| values)
-            => "the 5 greatest elements along dim `J` = 4"],
+            => "there are no 5 greatest elements along dim `J` = 4"],
         names: "topk" "lax.top_k" "partition";
     /// The positions of the greatest elements; of equal ones, the first
     topk_positions [f32 i32 f16] (x: T [J I] in Ties) -> [J I],
@@ -123,6 +123,6 @@ crate::operators! {
         call: x.quantile(J, 0.3),
         loops: fold(x, 0, |x| quantile(x, 0.3) as T),
         along: [J], keep: [J],
-        errors: [two_by_four().at((I, J)).try_quantile(J, 1.5) => "a quantile of 1.5, which is not between 0 and 1"],
+        errors: [two_by_four().at((I, J)).try_quantile(J, 1.5) => "a quantile of 1.5; it must be between 0 and 1"],
         names: "quantile" "numpy.quantile" "quantile";
 }

@@ -136,18 +136,18 @@ fn step_refused<O: Optimizer<Matrix<f64>>>(mut optimizer: O) -> String {
 fn settings_out_of_their_range_are_refused() {
     let rate = "the learning rate";
     for (found, expected) in [
-        (step_refused(Sgd::new(-0.1)), format!("`Sgd` with {rate} -0.1: it is a finite number, 0 or more")),
+        (step_refused(Sgd::new(-0.1)), format!("`Sgd` with {rate} -0.1: it must be finite and 0 or more")),
         (
             step_refused(Adam::new(f64::NAN)),
-            format!("`Adam` with {rate} NaN: it is a finite number, 0 or more"),
+            format!("`Adam` with {rate} NaN: it must be finite and 0 or more"),
         ),
         (
             step_refused(AdamW::new(Schedule::cosine(f64::INFINITY, 9))),
-            format!("`AdamW` with {rate} inf: it is a finite number, 0 or more"),
+            format!("`AdamW` with {rate} inf: it must be finite and 0 or more"),
         ),
         (
             step_refused(Lion::new(Schedule::step(-1.0, 3, 0.5))),
-            format!("`Lion` with {rate} -1: it is a finite number, 0 or more"),
+            format!("`Lion` with {rate} -1: it must be finite and 0 or more"),
         ),
     ] {
         assert_eq!(found, expected);
@@ -155,35 +155,35 @@ fn settings_out_of_their_range_are_refused() {
     for (found, expected) in [
         (
             step_refused(Adam::new(0.1).betas(1.0, 0.9)),
-            "`Adam` with the first beta 1: it is 0 or more, and less than 1",
+            "`Adam` with the first beta 1: it must be 0 or more, and less than 1",
         ),
         (
             step_refused(AdamW::new(0.1).betas(0.9, -0.1)),
-            "`AdamW` with the second beta -0.1: it is 0 or more, and less than 1",
+            "`AdamW` with the second beta -0.1: it must be 0 or more, and less than 1",
         ),
         (
             step_refused(Lion::new(0.1).betas(0.9, f64::NAN)),
-            "`Lion` with the second beta NaN: it is 0 or more, and less than 1",
+            "`Lion` with the second beta NaN: it must be 0 or more, and less than 1",
         ),
         (
             step_refused(Adam::new(0.1).epsilon(-1e-8)),
-            "`Adam` with the epsilon -0.00000001: it is a finite number, 0 or more",
+            "`Adam` with the epsilon -0.00000001: it must be finite and 0 or more",
         ),
         (
             step_refused(AdamW::new(0.1).weight_decay(-0.5)),
-            "`AdamW` with the weight decay -0.5: it is a finite number, 0 or more",
+            "`AdamW` with the weight decay -0.5: it must be finite and 0 or more",
         ),
         (
             step_refused(Lion::new(0.1).weight_decay(f64::INFINITY)),
-            "`Lion` with the weight decay inf: it is a finite number, 0 or more",
+            "`Lion` with the weight decay inf: it must be finite and 0 or more",
         ),
         (
             step_refused(Sgd::new(0.1).momentum(-0.9)),
-            "`Sgd` with the momentum -0.9: it is a finite number, 0 or more",
+            "`Sgd` with the momentum -0.9: it must be finite and 0 or more",
         ),
         (
             step_refused(Sgd::new(0.1).weight_decay(-0.9)),
-            "`Sgd` with the weight decay -0.9: it is a finite number, 0 or more",
+            "`Sgd` with the weight decay -0.9: it must be finite and 0 or more",
         ),
         (
             step_refused(Sgd::new(0.1).nesterov()),
@@ -206,17 +206,17 @@ fn limits_and_shares_out_of_their_range_are_refused() {
     let text = |result: Result<(), DimError>| result.unwrap_err().to_string();
     assert_eq!(
         text(try_clip_by_global_norm(&mut gradient, -1.0).map(|_| ())),
-        "`clip_by_global_norm` with the limit -1: it is 0 or more"
+        "`clip_by_global_norm` with the limit -1: it must be 0 or more"
     );
     assert_eq!(
         text(try_clip_by_value(&mut gradient, f64::NAN)),
-        "`clip_by_value` with the limit NaN: it is 0 or more"
+        "`clip_by_value` with the limit NaN: it must be 0 or more"
     );
     assert_eq!(elements(&gradient), before);
     for decay in [-0.1, 1.1, f64::NAN] {
         let mut average = Average::new(decay);
         let error = text(average.try_update(&gradient));
-        assert_eq!(error, format!("`Average` with the decay {decay}: it is 0 or more, and 1 at most"));
+        assert_eq!(error, format!("`Average` with the decay {decay}: it must be between 0 and 1"));
         assert!(average.value().is_none());
     }
 }
@@ -455,7 +455,7 @@ fn parts_are_frozen_by_name() {
     );
     optimizer.freeze("layers.7");
     let error = optimizer.try_step(&mut value, &gradient).unwrap_err();
-    assert_eq!(error.to_string(), "no parameter has the name `layers.7`, which is frozen");
+    assert_eq!(error.to_string(), "cannot freeze `layers.7`: no parameter has this name");
 }
 
 #[test]

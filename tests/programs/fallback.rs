@@ -108,5 +108,5 @@ fn without_examples_sizes_come_from_the_tensors() {
     assert_eq!(same.shape(), [0, 2, 4]);
     let error = try_map_each(&x.clone().seal(Seq), |_| Ok(ones::<f32, _>(Feat.of(2))));
     let what = error.err().unwrap().to_string();
-    assert_eq!(what, "there are no examples, so nothing says how large `Feat` is");
+    assert_eq!(what, "there are no examples, so the size of `Feat` is unknown");
 }

@@ -107,11 +107,11 @@ fn sizes_are_checked() {
     let reshaped = |result: Result<(), DimError>| result.unwrap_err().to_string();
     assert_eq!(
         reshaped(x.try_reshape((A, N.of(2), NB, C)).map(drop)),
-        "[A=2 B!=3 C=4] cannot be reshaped to [A=2 N=2 NB C=4]: the known sizes do not divide its elements"
+        "[A=2 B!=3 C=4] cannot be reshaped to [A=2 N=2 NB C=4]: the known sizes do not divide its number of elements"
     );
     assert_eq!(
         reshaped(x.try_reshape((N, NB, C)).map(drop)),
-        "[A=2 B!=3 C=4] cannot be reshaped to [N NB C=4]: the size of one dim can be found, but more are unknown"
+        "[A=2 B!=3 C=4] cannot be reshaped to [N NB C=4]: only one size can be inferred, but more are unknown"
     );
     assert_eq!(
         reshaped(x.try_reshape((AB.of(5), C)).map(drop)),

@@ -203,13 +203,13 @@ fn sizes_of_none(
     size: &dyn Fn(u64) -> Option<usize>,
 ) -> Result<SmallVec<[usize; 8]>, DimError> {
     if rank > 0 {
-        let what = "there are no examples, so nothing says how large the positional axes of a result are";
+        let what = "there are no examples, so the sizes of a result's positional axes are unknown";
         return Err(DimError::Shape { what: what.into() });
     }
     let size = |key: &crate::set::DimKey| {
         let known = key.fixed.or_else(|| size(key.id));
         known.ok_or_else(|| {
-            let what = format!("there are no examples, so nothing says how large `{}` is", key.name);
+            let what = format!("there are no examples, so the size of `{}` is unknown", key.name);
             DimError::Shape { what }
         })
     };

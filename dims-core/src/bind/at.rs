@@ -387,7 +387,7 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
         let key = dim.info().key();
         if indices.computes_with(&key) {
             let what = format!(
-                "dim `{}` is in an index that is computed: `eval` the tensor before it is bound anew",
+                "dim `{}` is in a computed index: `eval` the tensor before you bind it again",
                 key.name
             );
             return Err(DimError::Shape { what });

@@ -111,7 +111,7 @@ impl<'b> Binding<'b> {
 #[cold]
 fn too_far(key: &DimKey, first: isize, second: isize) -> DimError {
     let what = format!(
-        "dim `{}` moves along axes whose strides, {first} and {second}, add up to more than can be counted",
+        "dim `{}` moves along axes whose strides, {first} and {second}, have too large a sum",
         key.name
     );
     DimError::Shape { what }

@@ -87,9 +87,9 @@ fn solve(dims: &[(Option<usize>, &str)], size: usize, origin: Origin) -> Result<
     match open {
         0 if known != size => fail("the product of the sizes differs"),
         0 => Ok(0),
-        1 if known == 0 => fail("the other sizes multiply to 0, so that of the unknown dim cannot be found"),
+        1 if known == 0 => fail("the other sizes multiply to 0, so the unknown one cannot be found"),
         1 if !size.is_multiple_of(known) => fail("the known sizes do not divide it"),
         1 => Ok(size / known),
-        _ => fail("the size of one dim can be found, but more are unknown"),
+        _ => fail("only one size can be inferred, but more are unknown"),
     }
 }

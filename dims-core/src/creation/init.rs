@@ -168,7 +168,7 @@ pub fn try_truncated_normal<T: Real, D: SizedDims>(
 ) -> Result<Named<T, D::Set>, DimError> {
     if !(deviation >= 0.0 && deviation.is_finite()) {
         let what =
-            format!("`truncated_normal` with the deviation {deviation}: it is a finite number, 0 or more");
+            format!("`truncated_normal` with the deviation {deviation}: it must be finite and 0 or more");
         return Err(DimError::Shape { what });
     }
     drawn(dims, |at| {

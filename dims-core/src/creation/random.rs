@@ -306,7 +306,7 @@ pub fn try_bernoulli<A: Computable<Elem: Real>>(
     let p = computed::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
     let probability = |at: usize| num_traits::NumCast::from(p[at]).unwrap_or(f64::NAN);
     if let Some(p) = (0..p.len()).map(probability).find(|p| !(0.0..=1.0).contains(p)) {
-        let what = format!("bernoulli with the probability {p}, which is not between 0 and 1");
+        let what = format!("bernoulli with the probability {p}; it must be between 0 and 1");
         return Err(DimError::Shape { what });
     }
     let positions = DrawNumbers::new(A::Dims::KEYS, &shape, order);

@@ -135,10 +135,10 @@ pub fn encoded<T: Stored>(elements: &[T]) -> Vec<u8> {
 /// The elements where they are, if they can be looked at there.
 pub fn in_place<T: Stored>(bytes: &[u8], foreign: bool) -> Result<&[T], &'static str> {
     if foreign && T::KIND.part() > 1 {
-        return Err("its bytes are in the order of another machine");
+        return Err("its byte order is not this machine's");
     }
     bytemuck::checked::try_cast_slice(bytes).map_err(|error| match error {
-        bytemuck::checked::CheckedCastError::InvalidBitPattern => "an element is no value of its type",
+        bytemuck::checked::CheckedCastError::InvalidBitPattern => "an element is not valid for its type",
         _ => "its elements are not aligned in memory",
     })
 }
@@ -200,7 +200,7 @@ fn append<T: Stored>(elements: &mut Vec<T>, bytes: &[u8], foreign: bool) -> Resu
             one.chunks_exact_mut(T::KIND.part()).for_each(<[u8]>::reverse);
         }
         let value = bytemuck::checked::try_pod_read_unaligned(&one)
-            .map_err(|_| FileError::format(format!("an element is no value of type `{}`", T::NAME)))?;
+            .map_err(|_| FileError::format(format!("an element is not a valid `{}`", T::NAME)))?;
         elements.push(value);
     }
     Ok(())

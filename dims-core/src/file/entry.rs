@@ -235,7 +235,9 @@ impl<'f> Entry<'f> {
     {
         let keys = L::KEYS.as_slice();
         if keys.len() != self.sizes.len() {
-            return Err(self.mismatch(keys, format!("these are {}, not {}", keys.len(), self.sizes.len())));
+            return Err(
+                self.mismatch(keys, format!("there are {} dims, but {} axes", keys.len(), self.sizes.len()))
+            );
         }
         for (key, &size) in keys.iter().zip(&self.sizes) {
             self.check_static(keys, key, size)?;
@@ -264,7 +266,7 @@ impl<'f> Entry<'f> {
     fn check_static(&self, keys: &[DimKey], key: &DimKey, size: usize) -> Result<(), FileError> {
         match key.fixed {
             Some(fixed) if fixed != size => {
-                let why = format!("`{}` has the static size {fixed}, but {size} elements there", key.name);
+                let why = format!("`{}` has the static size {fixed}, but size {size} in the file", key.name);
                 Err(self.mismatch(keys, why))
             }
             _ => Ok(()),
@@ -276,7 +278,7 @@ impl<'f> Entry<'f> {
         match (axis.roles.first(), key.roles.first()) {
             (Some(there), Some(here)) if !means(&axis.roles, key.roles) => {
                 let there = super::names::shortened(there);
-                let why = format!("`{}` has the role {there} there, which does not mean {here}", key.name);
+                let why = format!("`{}` has the role {there} in the file, which is not {here}", key.name);
                 Err(self.mismatch(keys, why))
             }
             _ => Ok(()),

@@ -175,7 +175,7 @@ impl fmt::Display for FileError {
                 )
             }
             FileError::NotInPlace { tensor, why, .. } => {
-                write!(f, "tensor `{tensor}` cannot be looked at in place: {why}; `load` makes a copy")
+                write!(f, "tensor `{tensor}` cannot be viewed in place: {why}; `load` makes a copy")
             }
             FileError::Size { tensor: Some(tensor), error, .. } => write!(f, "tensor `{tensor}`: {error}"),
             FileError::Size { tensor: None, error, .. } => error.fmt(f),

@@ -59,7 +59,7 @@ pub fn read(text: &str, sizes: &[usize]) -> Result<Vec<AxisName>, FileError> {
             None => (part, None),
             Some((name, size)) => match size.trim().parse() {
                 Ok(size) => (name, Some(size)),
-                Err(_) => return Err(invalid(format!("have no number behind `{}=`", shortened(name)))),
+                Err(_) => return Err(invalid(format!("have no number after `{}=`", shortened(name)))),
             },
         };
         let (name, roles) = match name.split_once(':') {
@@ -68,7 +68,7 @@ pub fn read(text: &str, sizes: &[usize]) -> Result<Vec<AxisName>, FileError> {
         };
         let name = name.trim();
         if name.is_empty() || axes.iter().any(|axis| axis.name == name) {
-            return Err(invalid("are not names, each of its own".into()));
+            return Err(invalid("must not be empty or repeat".into()));
         }
         let Some(&size) = sizes.get(axes.len()) else {
             return Err(invalid(format!("are too many: there are {} axes", sizes.len())));

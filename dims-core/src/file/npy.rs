@@ -88,7 +88,7 @@ impl<B: AsRef<[u8]>> NpyReader<B> {
     pub(super) fn len(&self) -> Result<usize, FileError> {
         let bytes = kind(&self.header.descr).map_or(0, |(kind, _)| kind.bytes());
         let len = volume(self.header.sizes.iter().copied(), bytes).map(|elements| elements * bytes);
-        len.ok_or_else(|| invalid(format!("`{}` has sizes that cannot be multiplied", self.name)))
+        len.ok_or_else(|| invalid(format!("the product of the sizes of `{}` is too large", self.name)))
     }
 
     /// The tensor.
@@ -154,7 +154,7 @@ impl Header {
     fn read(bytes: &[u8]) -> Result<(Self, usize), FileError> {
         let cut = || invalid("the file ends before its header does");
         let version =
-            bytes.strip_prefix(MAGIC).ok_or_else(|| invalid("it does not start as files of numpy's do"))?;
+            bytes.strip_prefix(MAGIC).ok_or_else(|| invalid("it does not start like a `.npy` file"))?;
         let (len, start) = match *version.get(..6).ok_or_else(cut)? {
             [1, 0, a, b, ..] => (usize::from(u16::from_le_bytes([a, b])), MAGIC.len() + 4),
             [2 | 3, 0, a, b, c, d] => (u32::from_le_bytes([a, b, c, d]) as usize, MAGIC.len() + 6),
@@ -165,7 +165,7 @@ impl Header {
             return Err(invalid(format!("a header of {len} bytes is too long")));
         }
         let text = bytes.get(start..start + len).ok_or_else(cut)?;
-        let text = core::str::from_utf8(text).map_err(|_| invalid("the header is no text"))?;
+        let text = core::str::from_utf8(text).map_err(|_| invalid("the header is not text"))?;
         Ok((Self::parse(text)?, start + len))
     }
 

@@ -218,7 +218,7 @@ impl<B: AsRef<[u8]>> Member<'_, B> {
         let len = head.len()?;
         match self.most {
             Some(most) if len as u64 > most => Err(FileError::format(format!(
-                "`{}` unpacks to {len} bytes, more than the limit of {most}: `NpzReader::unpacking_up_to` sets another one",
+                "`{}` unpacks to {len} bytes, more than the limit of {most}: raise it with `NpzReader::unpacking_up_to`",
                 self.name
             ))),
             _ => Ok(len),

@@ -65,7 +65,7 @@ fn followed(path: &Path) -> io::Result<Option<PathBuf>> {
             Err(_) => return Ok(Some(path)),
         }
     }
-    Err(Error::other("too many symbolic links lead to one another"))
+    Err(Error::other("there are too many levels of symbolic links"))
 }
 
 /// An empty file beside the one that it will replace.

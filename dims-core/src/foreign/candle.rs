@@ -65,7 +65,7 @@ impl ToTensor for Tensor {
         if self.dtype() != T::DTYPE {
             let (found, expected) = (self.dtype().as_str(), T::DTYPE.as_str());
             let what = format!(
-                "a candle tensor of `{found}` does not become one of `{expected}`: convert it first, with `to_dtype`"
+                "a candle tensor of `{found}` is not one of `{expected}`: convert it first with `to_dtype`"
             );
             return Err(DimError::Shape { what });
         }

@@ -131,8 +131,8 @@ impl NotSo {
     fn error(self, names: &[&str], sizes: &[usize]) -> DimError {
         let names = names.join(", ");
         let why = match self {
-            NotSo::InOrder => format!("do not lie in the order ({names})"),
-            NotSo::Alone => "are part of a vector that has others as well".into(),
+            NotSo::InOrder => format!("are not stored in the order ({names})"),
+            NotSo::Alone => "are only part of their vector".into(),
         };
         DimError::Shape {
             what: format!(

@@ -145,7 +145,7 @@ pub trait Dynamic: AsTensor {
             |at: usize| mask.shape.size(mask.order[at]),
         );
         if !(0..mask.order.len()).all(|at| size(at) == of_mask(at)) {
-            let what = format!("a mask of {} for {}", mask.describe(), lines.describe());
+            let what = format!("a mask of {} does not fit {}", mask.describe(), lines.describe());
             return Err(DimError::Shape { what });
         }
         let found: Vec<usize> = positions(&mask.data).collect();

@@ -125,7 +125,7 @@ pub trait LinearAlgebra: Computable {
         let (down, right) = (offset.min(0).unsigned_abs(), offset.max(0).unsigned_abs());
         if down > height || right > width {
             let what = format!(
-                "the diagonal {offset} of a matrix of dims `{}` = {height}, `{}` = {width}",
+                "there is no diagonal {offset} in a matrix of dims `{}` = {height}, `{}` = {width}",
                 rows.name, columns.name
             );
             return Err(DimError::Shape { what });

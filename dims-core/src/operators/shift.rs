@@ -362,7 +362,7 @@ pub trait Rearranging: AsTensor {
             }
             let len = |size: usize| match size {
                 0 if before > 0 || after > 0 => {
-                    let what = format!("nothing to pad dim `{}` of size 0 with", dim.name);
+                    let what = format!("no elements to pad dim `{}` of size 0 with", dim.name);
                     Err(DimError::Shape { what })
                 }
                 size => longer(dim.name, size),
@@ -492,7 +492,7 @@ pub trait Rearranging: AsTensor {
             }
             let len = |size: usize| match size {
                 0 if wanted > 0 => Err(DimError::Shape {
-                    what: format!("nothing to interpolate along dim `{}` of size 0", dim.name),
+                    what: format!("no elements to interpolate along dim `{}` of size 0", dim.name),
                 }),
                 _ => Ok(wanted),
             };

@@ -461,7 +461,7 @@ pub trait Sorting: AsTensor {
         let lines = Lines::recorded::<Self, D>(self)?;
         let len = lines.len();
         if k > len {
-            let what = format!("the {k} greatest elements along {}", lines.describe());
+            let what = format!("there are no {k} greatest elements along {}", lines.describe());
             return Err(DimError::Shape { what });
         }
         dim.info().resized().unify(k, Some(Location::caller()))?;
@@ -538,9 +538,7 @@ pub trait Sorting: AsTensor {
         Self: Evaluable<Elem: Real>,
     {
         if !(num_traits::Zero::zero()..=num_traits::One::one()).contains(&q) {
-            return Err(DimError::Shape {
-                what: format!("a quantile of {q:?}, which is not between 0 and 1"),
-            });
+            return Err(DimError::Shape { what: format!("a quantile of {q:?}; it must be between 0 and 1") });
         }
         quantile::<_, D, X>(reference::<Self>(&*read_checked(self, &dims)?), q, "quantile")
     }

@@ -149,15 +149,13 @@ pub(crate) fn slid(
     let fail =
         |why: String| Err(DimError::Shape { what: format!("windows along dim `{}`: {why}", dim.name) });
     if stride == 0 || dilation == 0 || len == 0 {
-        return fail(format!(
-            "of {len} elements, with stride {stride} and dilation {dilation}; each must be 1 at least"
-        ));
+        return fail(format!("size {len}, stride {stride} and dilation {dilation} must each be at least 1"));
     }
     let Some(span) = (len - 1).checked_mul(dilation).and_then(|span| span.checked_add(1)) else {
-        return fail("their span cannot be counted".into());
+        return fail("their span is too large".into());
     };
     if span > size {
-        return fail(format!("they span {span} elements, and there are {size}"));
+        return fail(format!("they span {span} elements, but there are {size}"));
     }
     let positions = (size - span) / stride + 1;
     dim.resized().unify(positions, None)?;

@@ -71,7 +71,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         // (The type says which axes the result has, not how long they are: it may be made of the tensor of another stream.)
         if shape.sizes() != &self.sizes()[..] {
             let what = format!(
-                "a pointwise function yields sizes {:?} of a stream of sizes {:?}",
+                "a pointwise function yields sizes {:?} for a stream of sizes {:?}",
                 shape.sizes(),
                 &self.sizes()[..]
             );

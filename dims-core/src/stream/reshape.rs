@@ -174,19 +174,20 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
                 what: format!("{} cannot be reshaped to [{}]: {why}", self.shape(), to.join(" ")),
             }
         };
-        let elements =
-            volume(own.iter().copied(), 1).ok_or_else(|| refused("its elements cannot be counted"))?;
+        let elements = volume(own.iter().copied(), 1).ok_or_else(|| refused("it has too many elements"))?;
         let others = volume(known.iter().copied().flatten(), 1)
-            .ok_or_else(|| refused("the sizes cannot be multiplied"))?;
+            .ok_or_else(|| refused("the product of the sizes is too large"))?;
         let left = match known.iter().filter(|size| size.is_none()).count() {
             0 if others == elements => 0,
             0 => return Err(refused("the numbers of elements differ")),
             1 if others == 0 => {
                 return Err(refused("the other sizes multiply to 0, so the unknown one cannot be found"));
             }
-            1 if elements % others != 0 => return Err(refused("the known sizes do not divide its elements")),
+            1 if elements % others != 0 => {
+                return Err(refused("the known sizes do not divide its number of elements"));
+            }
             1 => elements / others,
-            _ => return Err(refused("the size of one dim can be found, but more are unknown")),
+            _ => return Err(refused("only one size can be inferred, but more are unknown")),
         };
         let sizes: Sizes = known.iter().map(|size| size.unwrap_or(left)).collect();
         let (mut at, mut unified) = (0, Ok(()));

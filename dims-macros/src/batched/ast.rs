@@ -51,7 +51,7 @@ impl Parse for BatchedInput {
     }
 }
 
-const EXPECTED: &str = "`#[batched]` stands on a function, a method, a trait or an `impl`";
+const EXPECTED: &str = "`#[batched]` is for functions, methods, traits and `impl`s";
 
 impl Parse for Function {
     fn parse(input: ParseStream<'_>) -> Result<Self> {

@@ -17,7 +17,7 @@ use proc_macro2::{TokenStream, TokenTree};
 /// Expands the attribute.
 pub fn expand(attribute: TokenStream, item: TokenStream) -> TokenStream {
     if let Some(token) = attribute.into_iter().next() {
-        return failed(&syn::Error::new(token.span(), "`#[batched]` takes nothing in parentheses"), &item);
+        return failed(&syn::Error::new(token.span(), "`#[batched]` takes no arguments"), &item);
     }
     let input = match syn::parse2::<BatchedInput>(item.clone()) {
         Ok(input) => input,

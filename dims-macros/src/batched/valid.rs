@@ -98,8 +98,7 @@ pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
         errors.span(sig.ident.span(), what);
     }
     if let Some(row) = rows.iter().enumerate().find(|(at, _)| explicit && !in_params(&params, *at)) {
-        let what =
-            format!("no parameter has `Rest<{0}>`, so nothing says which dims `{0}` stands for", row.1.name);
+        let what = format!("no parameter has `Rest<{0}>`, so the dims of `{0}` are unknown", row.1.name);
         errors.span(row.1.name.span(), what);
     }
     let (results, tuple) = match &sig.output {
@@ -114,7 +113,7 @@ pub fn check(function: Function, errors: &mut Errors) -> Option<Batched> {
         && let Some(tensor) = as_tensor(ty)
     {
         let what = format!(
-            "a batched function returns tensors, and `{}` is an array, which has no place for further dims: write `{tensor}`",
+            "a batched function returns tensors, and `{}` is an array, which cannot have further dims: write `{tensor}`",
             shown(ty)
         );
         errors.span(ty.span(), what);
@@ -225,7 +224,7 @@ fn param(pat: &Pat, ty: &Type, named: &[Ident], errors: &mut Errors) -> Param {
             Some(path) => Some(one_example(path, named)),
             None => {
                 if mentions_tensor(ty) {
-                    let what = "a batched function takes each tensor as a parameter of its own";
+                    let what = "a batched function takes each tensor as a separate parameter";
                     errors.span(ty.span(), what);
                 }
                 None
@@ -247,7 +246,7 @@ fn output(ty: &Type, named: &[Ident], errors: &mut Errors) -> Output {
     if let Type::Reference(_) = ty
         && mentions_tensor(ty)
     {
-        errors.span(ty.span(), "a batched function returns a tensor of its own, not a reference to one");
+        errors.span(ty.span(), "a batched function returns an owned tensor, not a reference to one");
     }
     let mut row = if named.is_empty() { Some(0) } else { None };
     let example = replaced(ty, named, &mut row);

@@ -46,9 +46,9 @@ pub fn parse(input: TokenStream, notation: LoopNotation) -> Result<Comprehension
         [] => return Err(Error::new(proc_macro2::Span::call_site(), expected(notation))),
         [first, ..] => {
             let what = match notation {
-                LoopNotation::Tensor => "the loops stand in brackets: `tensor!([i, j] => a[i, j] + b[j])`",
+                LoopNotation::Tensor => "write the loops in brackets: `tensor!([i, j] => a[i, j] + b[j])`",
                 LoopNotation::Einsum => {
-                    "the indices of the result stand in brackets: `einsum!(a[i, k] * b[k, j] => [i, j])`"
+                    "write the indices of the result in brackets: `einsum!(a[i, k] * b[k, j] => [i, j])`"
                 }
             };
             return Err(Error::new(first.span(), what));
@@ -67,7 +67,7 @@ pub fn parse(input: TokenStream, notation: LoopNotation) -> Result<Comprehension
     let body = parse_body.parse2(wrap(body.into_iter().collect())).map_err(|error| {
         // syn has no place for what is missing at the end.
         let at_end = error.to_string().starts_with("unexpected end of input");
-        if at_end { Error::new(end, "expected an expression behind this") } else { error }
+        if at_end { Error::new(end, "expected an expression after this") } else { error }
     })?;
     Ok(ComprehensionCall { axes, body })
 }
@@ -97,7 +97,7 @@ fn without_arrow(tokens: &[TokenTree], notation: LoopNotation) -> Error {
         (LoopNotation::Tensor, [loops, next, ..]) if brackets(loops) => {
             return Error::new(
                 next.span(),
-                "expected `=>` behind the loops: `tensor!([i, j] => a[i, j] + b[j])`",
+                "expected `=>` after the loops: `tensor!([i, j] => a[i, j] + b[j])`",
             );
         }
         (LoopNotation::Einsum, [.., equal, result]) if brackets(result) && is(equal, '=') => ("=", equal),
@@ -110,11 +110,11 @@ fn without_arrow(tokens: &[TokenTree], notation: LoopNotation) -> Error {
             if tokens.windows(2).any(|pair| is(&pair[0], '-') && is(&pair[1], '>'))
                 && !tokens.iter().any(brackets) =>
         {
-            let what = "a pattern of letters stands in a string: `einsum!(\"ik,kj->ij\", a, b)`";
+            let what = "write a pattern of letters in a string: `einsum!(\"ik,kj->ij\", a, b)`";
             return Error::new(first.span(), what);
         }
         (LoopNotation::Einsum, [first, rest @ ..]) if rest.iter().any(|token| is(token, ',')) => {
-            let what = "a pattern is a string literal: `einsum!(\"ik,kj->ij\", a, b)`; without, the indices stand at the operands: `einsum!(a[i, k] * b[k, j] => [i, j])`";
+            let what = "a pattern is a string literal: `einsum!(\"ik,kj->ij\", a, b)`; without it, write indices at the operands: `einsum!(a[i, k] * b[k, j] => [i, j])`";
             return Error::new(first.span(), what);
         }
         (LoopNotation::Einsum, [.., last]) => return Error::new(last.span(), expected(notation)),

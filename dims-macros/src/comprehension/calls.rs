@@ -146,7 +146,7 @@ impl Checker {
         if REDUCTIONS.contains(&name.as_str()) && loops && !["max", "min"].contains(&name.as_str()) {
             let args = &call.args;
             let message = format!(
-                "a reduction stands before what it reduces: `{name}[{}](..)`",
+                "a reduction comes before its operand: `{name}[{}](..)`",
                 compact(&quote!(#args).to_string())
             );
             return self.error(Error::new(call.method.span(), message));

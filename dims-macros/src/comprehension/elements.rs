@@ -30,7 +30,7 @@ impl Checker {
                 Some(Err(error)) => return self.error(error),
                 // Behind braces there may be anything, so that brackets there were left as they are.
                 None => {
-                    let what = "an operand with braces is written in parentheses: `({ a })[i]`";
+                    let what = "write an operand with braces in parentheses: `({ a })[i]`";
                     return self.error(Error::new(brackets.index.span(), what));
                 }
             }
@@ -54,11 +54,11 @@ impl Checker {
             Expr::Tuple(tuple) => {
                 return self.error(Error::new_spanned(
                     tuple,
-                    "an index for each axis is written without parentheses: `a[i, j]`",
+                    "write an index for each axis without parentheses: `a[i, j]`",
                 ));
             }
             Expr::Array(array) => {
-                let message = "an index for each axis is written without brackets of its own: `a[i, j]`";
+                let message = "write all indices in one pair of brackets: `a[i, j]`";
                 return self.error(Error::new(array.bracket_token.span.join(), message));
             }
             _ => {}

@@ -68,7 +68,7 @@ pub fn steps(program: &Program) -> Result<Vec<Step>> {
         }
         let why = match (among, single) {
             (Some(text), _) if !reported.insert(text) => continue,
-            (Some(text), _) => format!("`{text}` leaves open how far each of its loops goes"),
+            (Some(text), _) => format!("`{text}` does not tell the size of each loop"),
             (None, Some(text)) => format!("it cannot be told from `{text}`"),
             (None, None) => {
                 nowhere.push(&one.name);
@@ -83,11 +83,11 @@ pub fn steps(program: &Program) -> Result<Vec<Step>> {
     if let [first, ..] = nowhere[..] {
         let names: Vec<String> = nowhere.iter().map(|name| name.unraw().to_string()).collect();
         let what = match &names[..] {
-            [one] => format!(
-                "the loop `{one}` has no size: it is no index of anything; give it a range, `{one} in 0..n`"
-            ),
+            [one] => {
+                format!("the loop `{one}` has no size: it indexes no array; give it a range, `{one} in 0..n`")
+            }
             [one, ..] => format!(
-                "the loops {} have no sizes: they are indices of nothing; give each a range, `{one} in 0..n`",
+                "the loops {} have no sizes: they index no array; give each a range, `{one} in 0..n`",
                 list(&names)
             ),
             [] => unreachable!("there is one"),

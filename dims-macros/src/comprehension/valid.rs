@@ -152,10 +152,8 @@ impl Checker {
             .len()
             >= MOST_LOOPS
         {
-            self.mistakes.at(
-                &name,
-                format!("a comprehension can have {MOST_LOOPS} loops of different names at the most"),
-            );
+            self.mistakes
+                .at(&name, format!("a comprehension can have at most {MOST_LOOPS} loops of different names"));
         }
         self.scope.push((name.unraw().to_string(), Meaning::Loop(id)));
         self.loops.push(Loop { name, outer: false, range });
@@ -247,7 +245,7 @@ impl Checker {
                 Node::Rust(self.rust_but(expr, "a closure", &bound))
             }
             Expr::Assign(assign) => self.error(Error::new(assign.eq_token.span(), "a comprehension has no assignments: `==` compares, `let` gives a name")),
-            Expr::Range(range) => self.error(Error::new_spanned(range.limits, "a range can stand in a list of loops, as in `[i in 0..n]`, but is no element")),
+            Expr::Range(range) => self.error(Error::new_spanned(range.limits, "a range can be in a list of loops, as in `[i in 0..n]`, but not an element")),
             Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_) => {
                 self.error(Error::new_spanned(unwrap(quote!(#expr)), "a comprehension has no statements that loop: its loops are those of the list and of reductions, `sum[k](..)`"))
             }
@@ -314,7 +312,7 @@ impl Checker {
             Stmt::Local(stmt) => {
                 self.lets += 1;
                 if self.lets > MOST_LETS {
-                    let message = format!("a comprehension can have {MOST_LETS} `let`s at the most");
+                    let message = format!("a comprehension can have at most {MOST_LETS} `let`s");
                     return self.error(Error::new(stmt.let_token.span, message));
                 }
                 let (pat, ty) = match &stmt.pat {

@@ -86,7 +86,9 @@ impl Parse for Declared {
         let role = role(input)?;
         let size = size(input)?;
         if size.is_some() && input.peek(Token![:]) {
-            return Err(input.error("a role stands before the size: `pub struct Channel: DataChannel = 64;`"));
+            return Err(
+                input.error("write the role before the size: `pub struct Channel: DataChannel = 64;`")
+            );
         }
         if !input.peek(Token![;]) {
             return Err(input.error("expected `;`, or `=` and a size: `pub struct Heads = 12;`"));
@@ -142,9 +144,7 @@ fn role(input: ParseStream<'_>) -> Result<Option<Path>> {
     if input.peek(Token![:]) && !input.peek(Token![::]) {
         input.parse::<Token![:]>()?;
         if !input.peek(Ident::peek_any) {
-            return Err(
-                input.error("a role is expected here, such as `DataChannel`; a size is written `= 64`")
-            );
+            return Err(input.error("expected a role, such as `DataChannel`; write a size as `= 64`"));
         }
         Ok(Some(input.call(Path::parse_mod_style)?))
     } else {
@@ -168,7 +168,7 @@ fn check<'a>(names: impl Iterator<Item = &'a Ident>) -> Result<()> {
     for (position, name) in names.enumerate() {
         let too_many = position == MOST;
         let message = if too_many {
-            format!("one `dims!` can make {MOST} dims at the most")
+            format!("one `dims!` can make at most {MOST} dims")
         } else if seen.insert(name.to_string(), ()).is_some() {
             format!("the dim `{name}` is declared twice")
         } else {

@@ -28,7 +28,7 @@ pub fn check(call: &EinsumCall, notation: Notation, errors: &mut Errors) -> Vali
         && well_formed
         && is_of_letters(&left, right.as_ref().map(|(right, _)| &right[..]));
     if letters {
-        let what = "behind its operands a pattern has whole names, with spaces between them; where each letter is an index, it comes first";
+        let what = "after its operands, a pattern has whole names with spaces between them; a pattern of letters comes first";
         let example = "`einsum!(\"ik,kj->ij\", a, b)`";
         errors.at(words, &left[0].place, format!("{what}: {example}"));
     }
@@ -63,10 +63,10 @@ pub fn check(call: &EinsumCall, notation: Notation, errors: &mut Errors) -> Vali
             }
             let known = table.entries.len();
             let rules = Rules {
-                numbers: Some("a new axis of a result has nothing to be filled with: use `repeat!`"),
+                numbers: Some("einsums cannot fill a new axis of the result: use `repeat!`"),
                 dots_in_groups: None,
                 twice: Some(
-                    "stands in the result twice; once is enough, and a diagonal matrix is none of an einsum's results",
+                    "is in the result twice; once is enough: an einsum cannot make a diagonal matrix",
                 ),
                 ..rules
             };

@@ -102,7 +102,7 @@ fn axes(tokens: TokenStream, end: Span, errors: &mut Errors) -> Words {
             let words = lex::tokens(tokens, Notation::Coordinates, end, errors);
             for dim in &words.outer {
                 let what = format!(
-                    "a dim has no place in `gather!`: give the size of the axis, `{dim} = {dim}.size()`"
+                    "a dim cannot be in `gather!`: give the size of the axis, `{dim} = {dim}.size()`"
                 );
                 errors.span(dim.span(), what);
             }
@@ -126,7 +126,7 @@ struct ValidGather {
 fn check(call: &GatherCall, errors: &mut Errors) -> ValidGather {
     let mut table = Table::default();
     let rules = Rules {
-        numbers: Some("an axis of a number has no place in `gather!`: give it a name"),
+        numbers: Some("an axis of a number cannot be in `gather!`: give it a name"),
         dots_in_groups: Some("`...` stands for whole axes: it cannot be a part of a group"),
         sums: Some("`gather!` joins no arrays: use `rearrange!`"),
         ..Rules::USUAL
@@ -157,8 +157,7 @@ fn check(call: &GatherCall, errors: &mut Errors) -> ValidGather {
     }
     check_positions(call, gathered.len(), &coordinates, errors);
     let from_dots = arrays[0].contains(&Slot::Rest);
-    let right =
-        Rules { twice: Some("stands twice in the result: each of its axes has a name of its own"), ..rules };
+    let right = Rules { twice: Some("is named twice in the result: each axis needs its own name"), ..rules };
     let output = check_result(&call.output, &right, from_dots, &mut table, errors);
     let given = given(&call.sizes, &table, errors);
     ValidGather { table, arrays, gathered, coordinates, output, given }
@@ -201,7 +200,7 @@ fn check_index(numbered: &Numbered, table: &Table, words: &Words, errors: &mut E
         errors.at(
             words,
             place,
-            "an array of positions has one axis of coordinates at the most, and not in a group",
+            "an array of positions has at most one axis of coordinates, and not in a group",
         );
     }
     own.first().and_then(|(axis, _)| count(table, (*axis)?))
@@ -237,7 +236,7 @@ fn check_result(
     let known = table.entries.len();
     let output = number(&array, rules, table, words, errors);
     for (_, place) in coordinates_of(&output, table) {
-        errors.at(words, place, "the coordinates of a position are no axis of the result");
+        errors.at(words, place, "the coordinates of a position cannot be in the result");
     }
     if !well_formed {
         return output.slots;
@@ -261,7 +260,7 @@ fn check_result(
         if let Some(axis) = axis.filter(|&axis| axis >= known && is_named(axis)) {
             let name = table.entries[axis].name.clone();
             let hint = hint(&name, table.names().filter(|own| *own != name));
-            errors.at(words, place, format!("the axis `{name}` of the result is one of no array{hint}"));
+            errors.at(words, place, format!("the axis `{name}` of the result is in no array{hint}"));
         }
     }
     for axis in (0..known).filter(|&axis| is_named(axis) && count(table, axis).is_none()) {

@@ -46,7 +46,7 @@ impl LoadInput {
     /// Reads a struct; all mistakes are found before any is reported.
     pub fn new(input: DeriveInput) -> Result<Self> {
         let Data::Struct(data) = input.data else {
-            return Err(Error::new(input.ident.span(), "`#[derive(Load)]` stands on a struct"));
+            return Err(Error::new(input.ident.span(), "`#[derive(Load)]` is for structs"));
         };
         let fields =
             fields::each(data.fields, |member, field| part(member, field, &input.ident, &input.generics))?;
@@ -60,7 +60,7 @@ fn part(member: Member, field: Field, ident: &Ident, generics: &Generics) -> Res
     if let Some(layout) = &options.layout
         && last_name(&field.ty).is_some_and(|name| name == "TensorView")
     {
-        let message = "a `TensorView` borrows its elements, which lie as they do in the file: only a `Tensor` can have a layout";
+        let message = "a `TensorView` borrows its elements, in the layout of the file: only a `Tensor` can have a layout";
         return Err(Error::new(layout.span(), message));
     }
     if let Some(value) = options.default {
@@ -136,7 +136,7 @@ fn written_axes(ty: &Type) -> Result<Written> {
     match types[..] {
         [_, dims @ Type::Tuple(_)] => Ok(Written::Dims(Box::new(dims.clone()))),
         [_, dims] => {
-            let message = "the order of the axes in the file is not written here: add `#[load(axes = (..))]`";
+            let message = "the order of the axes in the file is missing: add `#[load(axes = (..))]`";
             Err(Error::new(dims.span(), message))
         }
         [_, _, rank] => Err(Error::new(

@@ -330,7 +330,7 @@ impl Resolver<'_> {
             }
             if let Some(twice) = dims.iter().position(|other| other.shown() == naming.shown()) {
                 let what = format!(
-                    "axes {twice} and {at} of `{}` are both `{}`, and a tensor has a dim once: name one of them, `{}`",
+                    "axes {twice} and {at} of `{}` are both `{}`, but a tensor has a dim once: name one of them, `{}`",
                     tensor.name,
                     naming.shown(),
                     example(tensor, &axes, twice),

@@ -88,7 +88,7 @@ fn is_open(size: &Expr) -> bool {
 fn check_sizes(operand: &Expr, errors: &mut Errors) {
     let sizes = listed_sizes(operand).into_iter().flatten().flat_map(|part| &part.elems);
     for second in sizes.filter(|size| is_open(size)).skip(1) {
-        errors.span(second.span(), "`-1` is the size that the others leave, and can stand once");
+        errors.span(second.span(), "`-1` is the size that the others leave: use it only once");
     }
 }
 
@@ -179,22 +179,22 @@ fn check(words: &Words, form: &Form, errors: &mut Errors) -> ValidPacking {
                     errors.at(
                         words,
                         place,
-                        format!("the axis `{name}` stands twice: each axis has a name of its own"),
+                        format!("the axis `{name}` is named twice: each axis needs its own name"),
                     );
                 }
                 let side = if star { &mut valid.after } else { &mut valid.before };
                 side.push(name.clone());
                 continue;
             }
-            AxisKind::Star if star => "`*` stands twice: which axes each of them leaves would be unclear",
+            AxisKind::Star if star => "`*` occurs twice: which axes each of them leaves would be unclear",
             AxisKind::Star => {
                 star = true;
                 continue;
             }
-            AxisKind::Dots => "`...` has no place beside `*`, which stands for any number of axes",
-            AxisKind::Under => "`_` has no place here: the axes around `*` have names",
-            AxisKind::Number(_) => "a number has no place here: the axes around `*` have names",
-            AxisKind::Group(_) => "a group has no place here: `rearrange!` the arrays first",
+            AxisKind::Dots => "`...` cannot be used with `*`, which is any number of axes",
+            AxisKind::Under => "`_` is not allowed here: the axes around `*` need names",
+            AxisKind::Number(_) => "a number is not allowed here: the axes around `*` need names",
+            AxisKind::Group(_) => "a group is not allowed here: `rearrange!` the arrays first",
         };
         errors.at(words, place, what);
     }

@@ -22,16 +22,14 @@ pub fn parts(input: &DeriveInput) -> Result<Vec<ParameterField>> {
             data.enum_token.span,
             "an enum has no fixed parameters: make it a struct, with an `Option` for each part that can be missing",
         )),
-        Data::Union(data) => {
-            Err(Error::new(data.union_token.span, "`#[derive(Parameters)]` stands on a struct"))
-        }
+        Data::Union(data) => Err(Error::new(data.union_token.span, "`#[derive(Parameters)]` is for structs")),
     }
 }
 
 /// The attribute is for fields.
 fn misplaced(attrs: &[Attribute]) -> Result<()> {
     match attrs.iter().find(|attr| attr.path().is_ident("parameters")) {
-        Some(attr) => Err(Error::new(attr.span(), "`#[parameters(constant)]` stands on a field")),
+        Some(attr) => Err(Error::new(attr.span(), "`#[parameters(constant)]` is for fields")),
         None => Ok(()),
     }
 }

@@ -93,9 +93,7 @@ impl Rules {
     pub const USUAL: Rules = Rules {
         numbers: None,
         dots_in_groups: None,
-        under: Some(
-            "`_` stands for an axis that a pattern only matches: here it would get lost, so give it a name",
-        ),
+        under: Some("`_` is an axis that a pattern only matches: here it would be lost, so give it a name"),
         star: Some(
             "`*` stands for the axes that `pack!` and `unpack!` join; here, `...` stands for any number of axes, and `(h w)` puts axes together",
         ),
@@ -228,7 +226,7 @@ impl Numberer<'_> {
 
     fn dots(&mut self, place: &Place) {
         if self.places.iter().any(|(axis, _)| axis.is_none()) {
-            self.errors.at(self.words, place, "`...` can stand for axes of an array once");
+            self.errors.at(self.words, place, "an array can have only one `...`");
         }
         self.places.push((None, place.clone()));
     }
@@ -249,11 +247,7 @@ impl Numberer<'_> {
             }
             AxisKind::Number(1) => return None,
             AxisKind::Number(0) => {
-                self.errors.at(
-                    self.words,
-                    place,
-                    "an axis of a pattern has at least one element: `0` is none",
-                );
+                self.errors.at(self.words, place, "an axis of a pattern has at least one element, not `0`");
                 return None;
             }
             AxisKind::Number(number) => {
@@ -339,10 +333,10 @@ pub fn solvable(
         distinct.dedup();
         let place = input.places.iter().find(|(own, _)| *own == Some(last)).map(|(_, place)| place);
         let what = if distinct.len() == 1 {
-            format!("the size of `{0}` cannot be found, as it is there twice: give it, `{0} = 2`", names[0])
+            format!("the size of `{0}` cannot be found, as it occurs twice: give it, `{0} = 2`", names[0])
         } else {
             format!(
-                "the sizes of {} are unknown, and one array axis tells only one of them: give the others, `{} = 2`",
+                "the sizes of {} are unknown, and only one can be inferred: give the others, `{} = 2`",
                 super::near::list(&distinct),
                 table.entries[last].name
             )

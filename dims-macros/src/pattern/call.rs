@@ -155,7 +155,7 @@ fn bare(input: ParseStream<'_>, form: &Form, errors: &mut Errors) -> Result<(Wor
             }
             None => {
                 let span = tokens.last().map_or_else(Span::call_site, TokenTree::span);
-                errors.span(span, format!("expected a reduction behind the pattern: `{}`", form.example));
+                errors.span(span, format!("expected a reduction after the pattern: `{}`", form.example));
             }
         }
     }
@@ -177,14 +177,13 @@ fn op_named(tokens: TokenStream, span: Span) -> Op {
 /// `, max` behind a string.
 fn reduction(input: ParseStream<'_>, form: &Form, errors: &mut Errors) -> Result<Option<Op>> {
     if !input.peek(Token![,]) || size_follows(input) {
-        let what = format!("expected a reduction behind the pattern: `{}`", form.example);
+        let what = format!("expected a reduction after the pattern: `{}`", form.example);
         errors.span(if input.is_empty() { Span::call_site() } else { input.span() }, what);
         return Ok(None);
     }
     input.parse::<Token![,]>()?;
     if input.is_empty() {
-        errors
-            .span(Span::call_site(), format!("expected a reduction behind the pattern: `{}`", form.example));
+        errors.span(Span::call_site(), format!("expected a reduction after the pattern: `{}`", form.example));
         return Ok(None);
     }
     if input.peek(Token![|]) || input.peek(Token![||]) || input.peek(Token![move]) {

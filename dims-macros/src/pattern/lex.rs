@@ -172,7 +172,7 @@ fn read(tokens: TokenStream, notation: Notation, words: &mut Words, errors: &mut
                         continue;
                     }
                     _ => {
-                        errors.at(words, &place, "expected the name of a dim behind `$`: `$n`");
+                        errors.at(words, &place, "expected the name of a dim after `$`: `$n`");
                         continue;
                     }
                 },
@@ -321,7 +321,7 @@ pub fn string(literal: &LitStr, notation: Notation, errors: &mut Errors) -> Word
     {
         let name: String = chars[start..end].iter().collect();
         let what = format!(
-            "here each letter of `{name}` would be an axis: a pattern of names comes behind its operands, `einsum!(a, b, \"row inner, inner col -> row col\")`"
+            "here each letter of `{name}` would be an axis: a pattern of names comes after its operands, `einsum!(a, b, \"row inner, inner col -> row col\")`"
         );
         errors.at(&words, &place(start, end), what);
     }

@@ -55,7 +55,7 @@ pub fn parse(words: &Words, errors: &mut Errors) -> Sides {
         ("arrays", MOST_ARRAYS, count(&|word| *word == Word::Comma, MOST_ARRAYS - 1)),
     ] {
         let Some(place) = found else { continue };
-        errors.at(words, place, format!("a pattern can name {most} {what} at the most"));
+        errors.at(words, place, format!("a pattern can name at most {most} {what}"));
         return Sides { left: vec![Array { axes: Vec::new(), place: place.clone() }], right: None };
     }
     let mut reader = Reader { words, at: 0, open: 0, errors };

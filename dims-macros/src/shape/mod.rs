@@ -35,7 +35,7 @@ pub fn expand(input: TokenStream, fallible: bool) -> TokenStream {
         under: None,
         dots_in_groups: Some("`...` cannot be split off from a group: which sizes it has would be unknown"),
         sums: Some("a shape has no sums of axes"),
-        twice: Some("stands twice: each axis has a name of its own"),
+        twice: Some("is named twice: each axis needs its own name"),
         ..Rules::USUAL
     };
     let array: Numbered = number(&left[0], &rules, &mut table, words, &mut errors);

@@ -50,7 +50,7 @@ pub fn find(
                 errors.at(
                     words,
                     &output.place,
-                    format!("a part of this result has {what}, and no part of an operand has these"),
+                    format!("a part of this result has {what}, but no part of an operand does"),
                 );
                 continue;
             };

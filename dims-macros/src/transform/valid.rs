@@ -63,7 +63,7 @@ impl TransformKind {
     fn left(self) -> Rules {
         let numbers = match self {
             TransformKind::Rearrange | TransformKind::View => Some(
-                "an axis of a number stands on one side only, and `rearrange!` keeps all axes: give it a name",
+                "an axis of a number is on one side only, but `rearrange!` keeps all axes: give it a name",
             ),
             TransformKind::Repeat => {
                 Some("an axis of a number would be lost, and `repeat!` keeps all axes: give it a name")
@@ -83,7 +83,7 @@ impl TransformKind {
             }
             TransformKind::Repeat => None,
         };
-        let twice = Some("stands twice on the right: each axis of a result has a name of its own");
+        let twice = Some("is named twice on the right: each axis of a result needs its own name");
         Rules { numbers, sums: self.sums(), twice, ..Rules::USUAL }
     }
 
@@ -91,7 +91,7 @@ impl TransformKind {
         match self {
             TransformKind::Rearrange => None,
             TransformKind::View => {
-                Some("a view has its elements where they are: to join or to split arrays, use `rearrange!`")
+                Some("a view cannot move elements: to join or to split arrays, use `rearrange!`")
             }
             TransformKind::Reduce | TransformKind::Repeat => {
                 Some("only `rearrange!` joins and splits arrays by `+`")

@@ -1,4 +1,4 @@
-//~ words: the order of the axes in the file is not written here
+//~ words: the order of the axes in the file is missing
 use typed_dims::prelude::*;
 
 dims! {

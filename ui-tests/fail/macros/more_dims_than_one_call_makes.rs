@@ -1,4 +1,4 @@
-//~ words: 256 dims at the most
+//~ words: at most 256 dims
 use typed_dims::prelude::*;
 
 fn main() {

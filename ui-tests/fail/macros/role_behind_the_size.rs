@@ -1,4 +1,4 @@
-//~ words: a role stands before the size
+//~ words: write the role before the size
 use typed_dims::prelude::*;
 
 dims! {

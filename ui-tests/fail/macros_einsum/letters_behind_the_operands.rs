@@ -1,4 +1,4 @@
-//~ words: whole names | it comes first
+//~ words: whole names | comes first
 use typed_dims::prelude::*;
 
 fn main() {

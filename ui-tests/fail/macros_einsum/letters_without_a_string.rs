@@ -1,4 +1,4 @@
-//~ words: stands in a string
+//~ words: in a string
 use typed_dims::prelude::*;
 
 fn main() {

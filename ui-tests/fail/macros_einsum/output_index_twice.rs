@@ -1,4 +1,4 @@
-//~ words: `i` stands in the result twice
+//~ words: `i` is in the result twice
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: 64 arrays at the most
+//~ words: at most 64 arrays
 use typed_dims::prelude::*;
 
 fn main() {

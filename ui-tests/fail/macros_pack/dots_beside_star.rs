@@ -1,4 +1,4 @@
-//~ words: `...` has no place
+//~ words: `...` cannot be used with `*`
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: a group has no place
+//~ words: a group is not allowed here
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: `*` stands twice
+//~ words: `*` occurs twice
 use typed_dims::prelude::*;
 
 fn main() {

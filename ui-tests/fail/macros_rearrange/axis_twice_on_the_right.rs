@@ -1,4 +1,4 @@
-//~ words: `h` stands twice on the right
+//~ words: `h` is named twice on the right
 use typed_dims::prelude::*;
 
 fn main() {

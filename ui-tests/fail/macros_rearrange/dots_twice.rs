@@ -1,4 +1,4 @@
-//~ words: once
+//~ words: only one `...`
 use typed_dims::prelude::*;
 
 fn main() {

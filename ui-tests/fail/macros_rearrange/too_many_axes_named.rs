@@ -1,4 +1,4 @@
-//~ words: 256 axes at the most
+//~ words: at most 256 axes
 use typed_dims::prelude::*;
 
 fn main() {

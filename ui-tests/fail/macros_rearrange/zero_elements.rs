@@ -1,4 +1,4 @@
-//~ words: `0` is none
+//~ words: not `0`
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: `h` stands twice
+//~ words: `h` is named twice
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: without brackets of its own
+//~ words: in one pair of brackets
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: in a branch | `tensor!` of its own
+//~ words: in a branch | separate `tensor!`
 use typed_dims::prelude::*;
 
 fn main() {

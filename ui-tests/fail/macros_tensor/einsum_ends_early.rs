@@ -1,4 +1,4 @@
-//~ words: expected an expression behind this
+//~ words: expected an expression after this
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: the indices of the result stand in brackets
+//~ words: write the indices of the result in brackets
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: nested too deep | by `let`
+//~ words: nested too deep | with `let`
 use typed_dims::prelude::*;
 
 fn main() {

@@ -1,4 +1,4 @@
-//~ words: expected `=>` behind the loops | [i, j] => a[i, j]
+//~ words: expected `=>` after the loops | [i, j] => a[i, j]
 use typed_dims::prelude::*;
 
 fn main() {

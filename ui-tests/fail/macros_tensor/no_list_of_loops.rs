@@ -1,4 +1,4 @@
-//~ words: the loops stand in brackets
+//~ words: write the loops in brackets
 use typed_dims::prelude::*;
 
 fn main() {

@@ -255,7 +255,7 @@ impl<'a> Loader<'_, 'a> {
         const {
             assert!(
                 covers(L::GROUPS, M::Set::KEYS),
-                "the layout of this field has not the dims of its tensor"
+                "the layout of this field does not match the dims of its tensor"
             )
         };
         let order: Option<SmallVec<[usize; 8]>> = L::GROUPS

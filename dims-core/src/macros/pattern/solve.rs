@@ -108,7 +108,7 @@ pub fn solve(pattern: &Pattern, given: &[GivenSize], shapes: &[&[usize]]) -> Res
                 slot,
                 size,
                 operand,
-                "the size of one axis can be found, but more are unknown",
+                "only one size can be inferred, but more are unknown",
             ));
         }
         open = left;
@@ -208,14 +208,14 @@ impl Solver<'_> {
         }
         let sum = groups.len() > 1;
         let Some(left) = left.or_else(|| (!sum).then_some(1)) else {
-            return Err(self.split(slot, size, operand, "the known sizes are more than it has"));
+            return Err(self.split(slot, size, operand, "the known sizes exceed it"));
         };
         match unknown {
             None if left == 0 => Ok(true),
             None if sum => Err(self.split(slot, size, operand, "the sum of the sizes differs")),
             None => Err(self.split(slot, size, operand, "the product of the sizes differs")),
             Some((_, 0)) => {
-                let why = "the other sizes multiply to 0, so that of the unknown axis cannot be found";
+                let why = "the other sizes multiply to 0, so the unknown one cannot be found";
                 Err(self.split(slot, size, operand, why))
             }
             Some((_, known)) if !left.is_multiple_of(known) => {

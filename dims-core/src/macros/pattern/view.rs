@@ -48,7 +48,7 @@ pub fn rearrange_view<'a, O: OutRank<Rest>, T: Element, Rest: AnyRank>(
 #[cold]
 fn apart(pattern: &Pattern) -> DimError {
     let what = format!(
-        "the axes of a group in `{}` do not lie one within the other in memory, so there is no view of them as one axis: use `rearrange!`, which copies",
+        "the axes of a group in `{}` are not adjacent in memory, so there is no view of them as one axis: use `rearrange!`, which copies",
         pattern.text
     );
     DimError::Shape { what }

@@ -229,14 +229,14 @@ fn apply_array<A: Computable, O: ArrayOp<A::Elem>>(tensor: A, op: O) -> Result<A
         Some(results) => {
             if results.ndim() != rank + 1 || results.shape()[0] != calls {
                 return fail(format!(
-                    "of {calls} examples it yields an array of shape {:?}",
+                    "it yields an array of shape {:?} for {calls} examples",
                     results.shape()
                 ));
             }
             (results.iter().copied().collect(), results.shape()[1..].to_vec())
         }
         None if calls == 0 => {
-            return fail("without any example, the sizes of its results are not known".into());
+            return fail("without examples, the sizes of its results are unknown".into());
         }
         None => {
             let (mut out, mut found) = (Vec::new(), None);

@@ -138,7 +138,7 @@ mod recorded {
                 let (found, expected) = (dx.shape(), &self.x_shape);
                 let name = self.name;
                 return Err(failed(format!(
-                    "the pull-back of `{name}` yields an array of shape {found:?}, where `x` has {expected:?}"
+                    "the pull-back of `{name}` yields an array of shape {found:?}, but `x` has {expected:?}"
                 )));
             }
             Ok(dx)
@@ -155,7 +155,7 @@ mod recorded {
                 if is_asked(self.x.node()) || recorded {
                     let name = self.name;
                     return Err(failed(format!(
-                        "no gradient of a gradient can be taken through `{name}`: its pull-back is no function of tensors; `custom_vjp` takes one that is"
+                        "no gradient of a gradient can be taken through `{name}`: its pull-back is not made of tensor operations; use `custom_vjp`"
                     )));
                 }
                 if !is_asked(dy.node()) {

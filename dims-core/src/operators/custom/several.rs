@@ -359,12 +359,12 @@ pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArraysOp<X::Elems>>(
         Some(results) => {
             if results.ndim() != rank + 1 || results.len_of(Axis(0)) != calls {
                 let shape = results.shape();
-                return fail(format!("of {calls} examples it yields an array of shape {shape:?}"));
+                return fail(format!("it yields an array of shape {shape:?} for {calls} examples"));
             }
             (results.iter().copied().collect(), Sizes::from_slice(&results.shape()[1..]))
         }
         None if calls == 0 => {
-            return fail("without any example, the sizes of its results are not known".into());
+            return fail("without examples, the sizes of its results are unknown".into());
         }
         None => {
             let (mut out, mut found) = (Vec::new(), None);
@@ -477,7 +477,7 @@ mod recorded {
                          _: &dyn Fn(u64) -> bool| {
             if recorded {
                 return Err(failed(format!(
-                    "the pull-back of `{name}` is no function of tensors, so there are only its first derivatives in reverse mode; `custom_vjp` takes one that is"
+                    "the pull-back of `{name}` is not made of tensor operations, so it has only first derivatives in reverse mode; for others, use `custom_vjp`"
                 )));
             }
             let known = "the elements are of this type";
@@ -493,7 +493,7 @@ mod recorded {
             });
             if !fits {
                 return Err(failed(format!(
-                    "the pull-back of `{name}` yields arrays of other shapes than those that the operation takes"
+                    "the pull-back of `{name}` must yield arrays of the shapes that the operation takes"
                 )));
             }
             let mut parts = GradientsOfTraced { counts: &counts, parts: Vec::new() };

@@ -282,13 +282,13 @@ where
             })
         };
         if stride == 0 || dilation == 0 || slide.len == 0 {
-            return fail("stride, dilation and window must be 1 at least");
+            return fail("stride, dilation and window must be at least 1");
         }
         if slide.size == 0 {
-            return fail("there is no element");
+            return fail("it has no elements");
         }
         let Some(span) = (slide.len - 1).checked_mul(dilation) else {
-            return fail("the window's span cannot be counted");
+            return fail("the window's span is too large");
         };
         // What padding takes away goes from the windows' positions: a margin of the whole span is there in any case.
         let spread = widened(slide, span, span.saturating_add(extra), stride)?;
@@ -303,7 +303,7 @@ where
         let positions = along.terms[0].2.expect("the number of windows is known");
         let left = front.checked_add(behind).and_then(|around| positions.checked_sub(around));
         let Some(left) = left.filter(|&left| left > 0) else {
-            return fail("the padding leaves nothing");
+            return fail("the padding leaves no elements");
         };
         slide.dim.unify(left, None)?;
         along.offset = front;

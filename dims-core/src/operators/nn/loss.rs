@@ -166,7 +166,7 @@ pub trait Losses: Computable {
         if delta > Self::Elem::ZERO {
             Ok(elementwise(ops::Huber(delta), self, target))
         } else {
-            Err(unfit("huber_loss", "delta", delta, "it is greater than 0"))
+            Err(unfit("huber_loss", "delta", delta, "it must be greater than 0"))
         }
     }
 
@@ -201,7 +201,7 @@ pub trait Losses: Computable {
         if beta >= Self::Elem::ZERO {
             Ok(elementwise(ops::SmoothL1(beta), self, target))
         } else {
-            Err(unfit("smooth_l1_loss", "beta", beta, "it is 0 or more"))
+            Err(unfit("smooth_l1_loss", "beta", beta, "it must be 0 or more"))
         }
     }
 

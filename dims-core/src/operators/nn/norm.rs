@@ -382,5 +382,5 @@ pub(crate) fn check_eps<T: Real>(operation: &str, eps: T) -> Result<(), DimError
     if eps >= T::zero() {
         return Ok(());
     }
-    Err(DimError::Shape { what: format!("`{operation}` with the epsilon {eps:?}: it is 0 or more") })
+    Err(DimError::Shape { what: format!("`{operation}` with the epsilon {eps:?}: it must be 0 or more") })
 }

@@ -340,7 +340,9 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
     let mut all: SmallVec<[DimInfo<'static>; 3]> = SmallVec::new();
     dims.each(|dim| all.push(dim.resized()));
     if all.len() > WindowPositions::COUNT {
-        return Err(DimError::Shape { what: format!("windows along {} dims; there can be 3", all.len()) });
+        return Err(DimError::Shape {
+            what: format!("windows can slide along up to 3 dims, not {}", all.len()),
+        });
     }
     size.check("size", all.len())?;
     steps.check(all.len())?;
@@ -379,7 +381,7 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
         if padding > 0 {
             if alone_is_wrong && misses(own, front, positions, stride, dilation) {
                 let what = format!(
-                    "windows along dim `{}` = {own}: one of {}, {dilation} apart, holds nothing but the padding {padding}",
+                    "windows along dim `{}` = {own}: one of {}, {dilation} apart, has only padding ({padding}) in it",
                     dim.name,
                     size.at(at)
                 );

@@ -64,7 +64,7 @@ pub(super) fn sliced<A: Computable>(
     let (offset, inner, len) = within(&shape, dim, range)?;
     if step == 0 {
         return Err(DimError::Shape {
-            what: format!("a slice of dim `{}` with a step of 0; it must be 1 at least", dim.name),
+            what: format!("a slice of dim `{}` with a step of 0; it must be at least 1", dim.name),
         });
     }
     let len = len.div_ceil(step);

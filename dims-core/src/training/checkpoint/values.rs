@@ -127,7 +127,7 @@ impl Visitor<0, 1> for Writing<'_> {
             };
         }
         stored_types!(put);
-        let what = format!("`{name}` has elements of type `{}`, which no file has", type_name::<T>());
+        let what = format!("`{name}` has elements of type `{}`, which no file can store", type_name::<T>());
         Err(FileError::Unwritable { what })
     }
 }
@@ -254,6 +254,6 @@ fn read<T: Element, S: Dims, R: Rank>(
         };
     }
     stored_types!(get);
-    let why = format!("no file has elements of type `{}`", type_name::<T>());
+    let why = format!("no file can store elements of type `{}`", type_name::<T>());
     vec_of(Fault::Unreadable { name: name(), why })
 }

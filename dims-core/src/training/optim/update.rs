@@ -76,7 +76,7 @@ pub(super) fn update<P: Parameters, const M: usize, const N: usize>(
         let names = first.names();
         if let Some(name) = frozen.iter().find(|frozen| !names.iter().any(|name| is_in(frozen, name))) {
             return Err(DimError::Shape {
-                what: format!("no parameter has the name `{name}`, which is frozen"),
+                what: format!("cannot freeze `{name}`: no parameter has this name"),
             });
         }
     }

@@ -117,7 +117,7 @@ impl Keys {
     }
 
     const fn with(mut self, key: DimKey) -> Keys {
-        assert!(self.len < MAX_DIMS, "a tensor can have 32 dims at the most");
+        assert!(self.len < MAX_DIMS, "a tensor can have at most 32 dims");
         self.keys[self.len] = key;
         self.len += 1;
         self
