@@ -85,6 +85,9 @@ fn products_with_small_factors() {
         let found = hessian(|x| x.prod(I), &x, (I,), (I2,)).order((I2, I));
         assert_eq!(found, array![[0.0, 3.0, 2.0], [3.0, 0.0, small], [2.0, small, 0.0]], "{small}");
     }
+    // A product that is subnormal has lost digits, which the derivatives have not.
+    let x: Tensor<f32, (I,)> = from_vec(I.of(2), vec![1e-22, 3e-22]);
+    assert_eq!(grad(|x| x.prod(I), &x).order(I), array![3e-22, 1e-22]);
     // Through a function of the factors, and in the third derivative.
     let x = line([1e-200, 0.5, 1.5]);
     let expected = [0.0, 0.5_f64.cos() * 1.5_f64.sin(), 0.5_f64.sin() * 1.5_f64.cos()];

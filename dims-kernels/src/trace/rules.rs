@@ -217,7 +217,7 @@ impl ReductionRule {
                 build.binary(BinaryOpcode::Chain, dy, slope)
             }),
             // (By the product as a whole, further derivatives would be differences of large numbers where a factor is small.)
-            ReductionKind::Prod if recorded || has(&y, 0.0)? || has_other(&y)? => {
+            ReductionKind::Prod if recorded || has_lost_digits(&y, *dtype)? => {
                 let others = products_of_others(field, kept, &self.reduced, *dtype, recorded)?;
                 dy.map([&others], |build, dy, [others]| build.binary(BinaryOpcode::Chain, dy, others))
             }
@@ -243,11 +243,20 @@ fn has(field: &Field, number: f64) -> Result<bool, Error> {
     any(&field.map([], |build, value, []| is(build, value, number)))
 }
 
-/// Whether any element of a field is infinite or NaN.
-fn has_other(field: &Field) -> Result<bool, Error> {
+/// Whether any element of a field of this type is 0, subnormal, infinite or NaN.
+fn has_lost_digits(field: &Field, dtype: DType) -> Result<bool, Error> {
+    let least = match dtype {
+        DType::F64 => f64::MIN_POSITIVE,
+        #[cfg(feature = "half")]
+        DType::F16 => half::f16::MIN_POSITIVE.to_f64(),
+        _ => f32::MIN_POSITIVE.into(),
+    };
     any(&field.map([], |build, value, []| {
-        let finite = build.unary(UnaryOpcode::IsFinite, value);
-        build.unary(UnaryOpcode::Not, finite)
+        let (size, least) = (build.unary(UnaryOpcode::Abs, value), constant(build, value, least));
+        let (finite, small) =
+            (build.unary(UnaryOpcode::IsFinite, value), build.binary(BinaryOpcode::Lt, size, least));
+        let other = build.unary(UnaryOpcode::Not, finite);
+        build.select(finite, small, other)
     }))
 }
 
