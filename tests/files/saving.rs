@@ -179,3 +179,13 @@ fn a_mapped_file_is_replaced() {
     Saved::open(&path).unwrap().load("w", &mut new).unwrap();
     assert_eq!(new, counted(3));
 }
+
+#[test]
+fn an_error_names_the_path_that_was_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("missing/w.npy");
+    for save in SAVERS {
+        let text = save(&path, 1).unwrap_err().to_string();
+        assert!(text.contains("missing/w.npy") && !text.contains(".saving"), "{text}");
+    }
+}

@@ -75,7 +75,8 @@ fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     // The mode of a new file, of which the system takes what the process does not allow. (A temporary file is its owner's alone.)
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
+    // (The error would name the temporary file.)
+    builder.tempfile_in(folder).map_err(|error| Error::from(error.kind()))
 }
 
 /// The new file gets the mode of the old one and, where the system lets us, its owner.
