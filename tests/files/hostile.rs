@@ -285,8 +285,7 @@ fn errors_name_the_file_and_the_tensor() {
     npy::save(path("w.npy"), counted(2)).unwrap();
     let file = npy::NpyReader::open(path("w.npy")).unwrap();
     let entry = file.get().unwrap();
-    let wrong =
-        "has the axes (Out = 2, In = 3) in the file, but the dims (Out) were asked for: there are 1 dims, but 2 axes";
+    let wrong = "has the axes (Out = 2, In = 3) in the file, but the dims (Out) were asked for: there are 1 dims, but 2 axes";
     let doubles = "has elements of type f32 in the file, but `f64` was asked for: load it as `f32`, and convert it by `.cast::<f64>()`";
     assert_eq!(
         entry.load_as::<f32, _>(Out).unwrap_err().to_string(),

@@ -1,7 +1,9 @@
 //! What is written to files: tensors, in an order of their dims, and arrays.
 
 use super::FileError;
-use super::element::{Stored, encoded};
+use super::element::Stored;
+#[cfg(feature = "npy")]
+use super::element::encoded;
 use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::set::{DimKey, Dims, DimsOf, MAX_DIMS};
@@ -83,6 +85,8 @@ impl<T: Stored> Contents<T> {
         self.keys.as_ref().map(|keys| super::names::written(keys.iter())).transpose()
     }
 
+    /// The elements as a file has them.
+    #[cfg(feature = "npy")]
     pub fn bytes(&self) -> Vec<u8> {
         encoded(&self.elements)
     }
