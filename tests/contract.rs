@@ -601,7 +601,7 @@ mod still_axes {
         let line = line();
         let (j, k) = (J.of(MANY), K.of(MANY));
         let y = scalar(3.0);
-        // Kept rows, and axes of which only some factors know.
+        // Kept rows, and axes that only some factors have.
         let sums = (line.view() * y.view().expand(j) * scalar(0.5).expand(k)).sum((J, K)).order(Row);
         assert_eq!(sums, array![1.5e12, 3e12, 4.5e12]);
         let all = (line.view().expand(j) * line.view().expand(k) * y.view()).sum((Row, J, K)).order(());

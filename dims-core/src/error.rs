@@ -174,7 +174,7 @@ pub enum DimError {
         /// Where the gradient was taken.
         origin: Origin,
     },
-    /// A gradient is taken by tensors none of which has floats.
+    /// None of the parameters of a gradient has float elements.
     NoFloats {
         /// Where the gradient was taken.
         origin: Origin,

@@ -41,14 +41,14 @@ struct Level {
     cost: usize,
     /// Whether an operand stands before.
     operand: bool,
-    /// What is open here without brackets.
+    /// Constructs without brackets that are open here.
     open: Vec<Open>,
     /// The positions of `<` and `>` that belong together, the last ones first. Others compare.
     angles: Vec<usize>,
     position: usize,
 }
 
-/// What has commas inside that do not end it, and the cost before it.
+/// A construct with commas that do not end it, and the cost before it.
 enum Open {
     /// The parameters of a closure, up to the second `|`.
     Closure(usize),

@@ -11,7 +11,7 @@ use typed_dims::file::safetensors::{SafetensorsReader, SafetensorsWriter};
 use typed_dims::file::{FileError, MappedFile, npy, npz};
 use typed_dims::prelude::*;
 
-/// All that saves, each with so many rows.
+/// All savers, each of a tensor with this number of rows.
 const SAVERS: [fn(&Path, usize) -> Result<(), FileError>; 5] = [
     |path, rows| npy::save(path, counted(rows)),
     |path, rows| {

@@ -192,7 +192,7 @@ fn settings_out_of_their_range_are_refused() {
     ] {
         assert_eq!(found, expected);
     }
-    // What is at the end of a range is fine.
+    // Values at the end of a range are allowed.
     let mut p = first::<f64>();
     Adam::new(0.0).betas(0.0, 0.0).epsilon(0.0).step(&mut p, &matrix(|_| 1.0));
     Sgd::new(0.0).momentum(1.0).nesterov().step(&mut p, &matrix(|_| 1.0));

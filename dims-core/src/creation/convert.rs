@@ -34,7 +34,7 @@ where
     type Set = <<SortedList<L> as SortedOnce>::List as List>::Tuple;
 }
 
-/// What comes of sorting the dims `L`.
+/// The result of sorting the dims `L`.
 type SortedList<L> = <<L as DimList>::Brands as SortOnce>::Out;
 /// The first dim that `L` names twice, or [`Nothing`](crate::set::Nothing).
 type ListedTwice<L> = <SortedList<L> as SortedOnce>::Twice;

@@ -67,7 +67,7 @@ where
 }
 
 condition! {
-    /// Every dim of a list has a size; `D` is the first one that has none, or [`Nothing`].
+    /// Every dim of a list has a size; `D` is the first one without a size, or [`Nothing`].
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` has no size",
         label = "give it a size, `{D}.of(2)`; local dims and dims with a static size need none"

@@ -44,7 +44,7 @@ impl DrawNumbers {
         DrawNumbers { start, axes }
     }
 
-    /// The number of the element that lies at this position in memory.
+    /// The number of the element at this position in memory.
     pub(crate) fn at(&self, mut position: usize) -> u64 {
         let mut number = self.start;
         for &(size, factor) in self.axes.iter().rev() {

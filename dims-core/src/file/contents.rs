@@ -1,4 +1,4 @@
-//! What is written to files: tensors, in an order of their dims, and arrays.
+//! The contents of files: tensors, in an order of their dims, and arrays.
 
 use super::FileError;
 use super::element::Stored;

@@ -116,7 +116,7 @@ impl<'f> Entry<'f> {
         self.located(self.stated::<L>(&dims).and_then(|order| self.viewed(&order)))
     }
 
-    /// The result, whose error says in which tensor of which file.
+    /// The result. Its error names the tensor and the file.
     fn located<X>(&self, result: Result<X, FileError>) -> Result<X, FileError> {
         result.map_err(|error| error.about(&self.tensor).of(self.path))
     }

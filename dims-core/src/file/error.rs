@@ -89,7 +89,7 @@ impl FileError {
         FileError::Format { what: what.into(), path: None }
     }
 
-    /// The same about a tensor in a file that was opened by its path. (What is said already stays.)
+    /// The same error, with the path of the file, unless it has one.
     pub(crate) fn of(mut self, file: Option<&Path>) -> Self {
         match &mut self {
             FileError::Format { path, .. }

@@ -38,7 +38,7 @@ pub struct NpzReader<B: AsRef<[u8]> = AlignedBytes> {
     most: Option<u64>,
 }
 
-/// How many bytes so many compressed ones may unpack to. (Numbers that were measured or learnt become a few times as many; zeros, a thousand times.)
+/// The most bytes that a compressed array of this size may unpack to. (Measured or learnt numbers expand a few times, zeros a thousand times.)
 fn allowed(compressed: u64) -> u64 {
     compressed.saturating_mul(100).max(256 << 20)
 }
@@ -67,7 +67,7 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
         Ok(NpzReader { archive, path: None, most: None })
     }
 
-    /// Lets a compressed tensor unpack to so many bytes.
+    /// Sets the most bytes that a compressed tensor may unpack to.
     ///
     /// ```
     /// use typed_dims::file::npz::{NpzReader, NpzWriter};
@@ -164,7 +164,7 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
         })
     }
 
-    /// What `read` makes of a tensor. An error says in which tensor of which file.
+    /// Reads a tensor with `read`. An error names the tensor and the file.
     fn located<X>(
         &mut self,
         tensor: &str,

@@ -13,7 +13,7 @@ const MOST_LINKS: usize = 40;
 /// Files that stand for what a process has open: they are written, not replaced, even where that is an ordinary file.
 const OPENED: [&str; 4] = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
 
-/// Writes a file of these bytes. See [the page of the module](super) for what is promised.
+/// Writes a file of these bytes. [The page of the module](super) has the guarantees.
 pub(crate) fn save(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     save_with(path, |file| file.write_all(bytes))
         .map_err(|error| FileError::Io { what: path.display().to_string(), error })
@@ -72,7 +72,7 @@ fn followed(path: &Path) -> io::Result<Option<PathBuf>> {
 fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = Builder::new();
     builder.prefix(".saving-");
-    // The mode of a new file, of which the system takes what the process does not allow. (A temporary file is its owner's alone.)
+    // The mode of a new file; the umask applies. (By default only its owner can read a temporary file.)
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     // (The error would name the temporary file.)

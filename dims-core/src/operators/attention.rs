@@ -111,7 +111,7 @@ condition! {
 }
 
 condition! {
-    /// `D` is none of the dims `S` of the queries.
+    /// `D` is not a dim of the queries, whose dims are `S`.
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` is also bound in the queries with dims `{S}`",
         label = "a query attends to all of `{D}`: rename it in the keys and values, `keys.rename({D}, ..)`"

@@ -10,7 +10,7 @@ use kernels::memory::allocate::reserve;
 use kernels::reduce::reducers::times;
 use kernels::scalar::Num;
 
-/// The loops without what is the same along some axes.
+/// The loops without the axes along which no operand varies.
 pub(crate) struct Still {
     /// The sizes of all loop axes, 1 where nothing varies.
     pub(crate) sizes: Sizes,
@@ -75,7 +75,7 @@ impl Still {
         sizes: &[usize],
         kept: &[usize],
     ) -> Result<Vec<T>, DimError> {
-        // One axis after the other, from the innermost: what is behind it has its size by then.
+        // One axis after the other, from the innermost: the axes inside it have their sizes by then.
         let mut inner = 1;
         for &axis in kept.iter().rev() {
             if self.sizes[axis] != sizes[axis] {

@@ -322,7 +322,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
             Some(there) => {
                 Some(format!("it is the state of `{}`, not of `{here}`", crate::file::shortened(there)))
             }
-            // A file of an older version does not say what it is. It is some other state if it has moments that the optimizer does not have.
+            // A file of an older version does not name its optimizer. It belongs to another one if it has moments that this one lacks.
             None => {
                 let mut others = MOMENTS.iter().filter(|moment| !optimizer.moments().contains(moment));
                 let tensors = self.file.tensors();

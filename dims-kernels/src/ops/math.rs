@@ -205,7 +205,7 @@ pub fn gelu32<I: Isa>(x: f32) -> f32 {
 /// From here on the tail of the normal distribution is 0.
 const FAR: f32 = 14.5;
 
-/// The part of a standard normal distribution that lies below `-a`, for `a` from 0 to [`FAR`]: `e^(-a^2 / 2)` times a polynomial in `1 / (1 + 0.4 a)`.
+/// The part of a standard normal distribution below `-a`, for `a` from 0 to [`FAR`]: `e^(-a^2 / 2)` times a polynomial in `1 / (1 + 0.4 a)`.
 ///
 /// Within 8 units in the last place where it is not subnormal.
 #[inline(always)]
@@ -220,7 +220,7 @@ fn normal_tail32<I: Isa>(a: f32) -> f32 {
     special::bell::<I, f32>(a, 0.5) * I::fma32(t4, high, low)
 }
 
-/// The part of a standard normal distribution that lies below `x`.
+/// The part of a standard normal distribution below `x`.
 #[inline(always)]
 fn normal_below32<I: Isa>(x: f32) -> f32 {
     let a = x.abs();

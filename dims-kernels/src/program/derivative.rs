@@ -608,7 +608,7 @@ fn left(
             t.div(difference, divisor)
         }
         BinaryOpcode::BceWithLogits => {
-            // s(a) - b, as s(a) (1 - b) - s(-a) b, of which neither loses digits.
+            // s(a) - b, as s(a) (1 - b) - s(-a) b: neither term loses digits.
             let negative = t.of(UnaryOpcode::Neg, a);
             let (s, other) = (t.of(UnaryOpcode::Sigmoid, a), t.of(UnaryOpcode::Sigmoid, negative));
             let rest = t.from(1.0, b);

@@ -549,7 +549,7 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
         T::narrow(acc.0 + num_traits::Float::ln(acc.1))
     }
 }
-/// `count * value`, as the sum of so many equal elements.
+/// `count * value`, the sum of `count` equal elements.
 pub fn times<T: Num>(value: T, count: usize) -> T {
     // The number as an element: 1, added up by doubling.
     let mut number = T::Acc::ZERO;

@@ -38,7 +38,7 @@ fn running<T: Copy, W: Copy>(
     }
 }
 
-/// After so many elements the recent sum is added to that of all elements before, so that rounding errors are those of short sums.
+/// After this number of elements the recent sum is added to the sum of all elements before, so that rounding errors are those of short sums.
 const SETTLED: usize = 128;
 
 /// Adds the recent sum to that of all elements before; what rounding takes from the result stays in the recent sum. (D. E. Knuth's sum without loss.)
@@ -153,7 +153,7 @@ impl<T: Num> LineOp<T> for CumulateProduct {
     }
 }
 
-/// The greatest (`GREATEST`) or least element so far; not-a-number from the first one on.
+/// The greatest (`GREATEST`) or least element so far; NaN from the first NaN on.
 #[derive(Clone, Copy)]
 pub struct CumulateBest<const GREATEST: bool>;
 
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
     use crate::machine::isa::Baseline;
 
-    /// The results of `inner` equal lines side by side, of which the last one is returned.
+    /// Runs over `inner` equal lines side by side, and returns the results of the last one.
     fn lines<T: Copy, W: LineOp<T>>(work: W, values: &[T], inner: usize) -> Vec<T> {
         let mut block: Vec<T> = values.iter().flat_map(|&value| vec![value; inner]).collect();
         work.block::<Baseline>(&mut block, inner);

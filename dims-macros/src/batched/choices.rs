@@ -21,7 +21,7 @@ const VALUES: [&str; 66] = [
     "clamp", "maximum", "minimum", "nan_to", "select", "masked_fill", "softmax", "log_softmax", "cumsum", "flip", "diff",
 ];
 
-/// Refuses conditions on tensors: on those of these names, and on what is computed from them. `others` are the other parameters.
+/// Refuses conditions on the tensors with these names, and on tensors computed from them. `others` are the other parameters.
 pub fn check(
     block: &Block,
     names: &BodyNames<'_>,

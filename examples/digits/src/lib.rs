@@ -103,7 +103,7 @@ impl Digits {
     }
 }
 
-/// What a reader yields, up to so many bytes; an error where there are more.
+/// Reads all bytes; an error if there are more than `most`.
 struct Limited<R> {
     reader: R,
     left: u64,

@@ -377,7 +377,7 @@ where
     Ok(Named::from_expr(laid_out::<All<A, G, B>, Rank0, _>(expr, &shape)?))
 }
 
-/// What is added to a variance is no negative number.
+/// The number that is added to a variance is not negative.
 pub(crate) fn check_eps<T: Real>(operation: &str, eps: T) -> Result<(), DimError> {
     if eps >= T::zero() {
         return Ok(());

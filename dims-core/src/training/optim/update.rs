@@ -45,7 +45,7 @@ pub(super) use compiled;
 pub(super) struct Unchanged {
     /// The names of parameters, or of parts.
     pub(super) frozen: Vec<String>,
-    /// All but those that missed so many steps, by their names.
+    /// All but those that missed this number of steps, by their names.
     pub(super) missed: Option<(BTreeMap<String, u64>, u64)>,
 }
 

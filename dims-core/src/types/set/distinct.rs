@@ -1,4 +1,4 @@
-//! Sorting dims of which each may be named once.
+//! Sorting dims, each of which may be named once.
 //!
 //! A dim that is named twice is found by the comparisons that sorting makes, not by others: of two generic dims rustc knows one comparison,
 //! [`Before`](crate::brand::Before), and need not know the reverse one.
@@ -63,10 +63,10 @@ where
 /// The list `L`, or the end of one, whose element `D` was there twice.
 pub struct Repeated<D, L>(PhantomData<(D, L)>);
 
-/// The list `L` as a tuple; `()` if an element is there twice, of which another bound says so.
+/// The list `L` as a tuple; `()` if an element is there twice, which another bound reports.
 pub type Once<L> = <<<L as SortOnce>::Out as SortedOnce>::Given<L> as List>::Tuple;
 
-/// What comes of sorting: a list, which may end in [`Repeated`].
+/// The result of sorting: a list, which may end in [`Repeated`].
 pub trait SortedOnce {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

@@ -68,7 +68,7 @@ impl Keys {
         self
     }
 
-    /// These keys, of which that of one dim says nothing of its size.
+    /// These keys, without the size of one dim.
     pub(crate) const fn resized(mut self, key: &DimKey) -> Keys {
         let mut i = 0;
         while i < self.len {

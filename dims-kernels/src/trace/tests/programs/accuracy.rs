@@ -128,7 +128,7 @@ fn program(name: &str, dtype: DType) -> (Program, usize) {
     (program, 2)
 }
 
-/// How many units in the last place a float is off. What is subnormal may be 0.
+/// How many units in the last place a float is off. A subnormal float may be 0.
 fn ulps<T: Real>(found: T, expected: f64) -> f64 {
     let (exact, least): (f64, f64) = (found.cast(), T::min_positive_value().cast());
     if expected.abs() < least && exact.abs() <= least {
@@ -153,7 +153,7 @@ impl<T: Real> ToF64 for T {
     }
 }
 
-/// The lines of one operation: its operands, and what is expected of the value and of the derivatives.
+/// The lines of one operation: its operands, and the expected value and derivatives.
 struct Lines {
     name: &'static str,
     operands: [Vec<f64>; 2],
