@@ -125,5 +125,5 @@ fn pointwise_functions_yield_the_sizes_of_their_stream() {
     });
     let kept = kept.expect("the function was called");
     let error = y.try_pointwise(|_| kept).unwrap_err().to_string();
-    assert_eq!(error, "a pointwise function yields sizes [2, 3, 4] of a stream of sizes [2, 3, 3]");
+    assert_eq!(error, "a pointwise function yields sizes [2, 3, 4] for a stream of sizes [2, 3, 3]");
 }

@@ -70,12 +70,13 @@ fn followed(path: &Path) -> io::Result<Option<PathBuf>> {
 
 /// An empty file beside the one that it will replace.
 fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
+    // (Errors of the crate name the temporary file.)
+    fs::metadata(folder)?;
     let mut builder = Builder::new();
     builder.prefix(".saving-");
     // The mode of a new file; the umask applies. (By default only its owner can read a temporary file.)
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    // (The error would name the temporary file.)
     builder.tempfile_in(folder).map_err(|error| Error::from(error.kind()))
 }
 
