@@ -10,7 +10,7 @@ use crate::named::Named;
 use crate::set::{DimsOf, Sorted};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use ndarray::{ArrayBase, Data, Dimension};
+use ndarray::{ArrayBase, ArrayD, Data, Dimension};
 use std::io::{Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 use zip::read::ZipFile;
@@ -144,6 +144,15 @@ impl<B: AsRef<[u8]>> NpzReader<B> {
             let order = entry.stated::<L>(&dims)?;
             Ok(entry.of_elements(member.elements(&head, &entry)?, &order))
         })
+    }
+
+    /// The elements as an array whose rank only the file knows: see [`Entry::array`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`get`](NpzReader::get) and [`Entry::array`].
+    pub fn array<T: Stored>(&mut self, tensor: &str) -> Result<ArrayD<T>, FileError> {
+        self.get(tensor)?.get()?.array()
     }
 
     /// The tensor of that name, unpacked: for views of it, or where the sizes are to be looked at first. Else [`load`](NpzReader::load) takes
