@@ -11,6 +11,7 @@ pub const LONGER: &[(&str, usize)] = &[
     ("fail/gradients/by_a_moved_struct", 18),
     ("fail/gradients/by_a_moved_tensor", 18),
     ("fail/layers/layer_norm_of_a_dim_that_is_no_tuple", 16),
+    ("fail/load/deserialized_dim_named_twice", 24),
     ("fail/load/deserialized_dims_in_no_order_of_a_set", 22),
     ("fail/training/step_of_a_struct_without_the_derive", 17),
     ("fail/operators/field_moved_by_a_method", 21),
