@@ -197,7 +197,7 @@ mod bare_items {
         let g = try_gather!(a[_ i], [0usize, 1][j] => j i).unwrap();
         let c = try_einsum!("ik,kj->ij", a, a).unwrap();
         (path + r + n + back.len() + s.i + g.len() + c.len()) as f64
-            + gradient.weight.sum(In).order(()) as f64
+            + f64::from(gradient.weight.sum(In).order(()))
     }
 }
 mod keywords {
@@ -219,7 +219,7 @@ fn macros_mean_what_is_theirs() {
     let ids = typed_dims::ndarray::array![1, 0];
     assert!((shadowed::all(&a, &ids) - 191.705_487_960_533_94).abs() < 1e-9);
     assert!((bare::all(&a, &ids) - 353.705_487_960_533_9).abs() < 1e-9);
-    assert_eq!(bare_items::all(&a), 41.0);
+    assert!((bare_items::all(&a) - 41.0).abs() < 1e-9);
     assert_eq!(keywords::all(&a), 26);
 }
 

@@ -290,8 +290,8 @@ fn masked_tiles() {
     };
     let written_out = |(q, k, v): (&Rows<Query>, &Rows<Key>, &Rows<Key>)| {
         let exp = (&mask).select((q * k).sum(Feat).exp(), 0.0).eval();
-        let total = (&exp).sum(Key);
-        let total = (&total).eq(0.0).select(1.0, &total).eval();
+        let total = exp.sum(Key);
+        let total = total.view().eq(0.0).select(1.0, &total).eval();
         ((exp / total) * v.view().rename(Feat, J)).sum(Key).sin().sum((Query, J))
     };
     let (found, expected) = (grad(fused, (&q, &k, &v)), grad(written_out, (&q, &k, &v)));

@@ -2,7 +2,7 @@
 //!
 //! The number that a seed gives at a position is a hash of both: it is the same on every machine, whatever the number of threads, and no generator
 //! has to be carried along. [`rand()`], [`randn`] and [`permutation`] count positions in the order in which dims are written. What draws for the elements of a tensor
-//! ([`rand_like`], [`randn_like`], [`bernoulli`], [`categorical`] and [`dropout`](crate::nn::Dropout::dropout)) takes the names of the dims and the indices along them, so that
+//! ([`rand_like`], [`randn_like`], [`bernoulli`], [`categorical`] and [`dropout`](crate::nn::dropout::Dropout::dropout)) takes the names of the dims and the indices along them, so that
 //! every way of batching a function draws the same numbers: bound dims, `#[batched]`, [`batched`](crate::batch::batched), [`vmap`](crate::batch::vmap()) and
 //! [`map_each`](crate::batch::map_each). The hash is splitmix64: G. L. Steele, D. Lea, C. H. Flood, 2014, "Fast splittable pseudorandom number generators".
 

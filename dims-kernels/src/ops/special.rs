@@ -434,7 +434,7 @@ fn polygamma_f64(n: u32, x: f64) -> f64 {
     }
     if x <= 0.0 && Float::floor(x) == x {
         // A pole: for even orders both sides go to infinity.
-        return if n % 2 == 0 { f64::INFINITY } else { f64::NAN };
+        return if n.is_multiple_of(2) { f64::INFINITY } else { f64::NAN };
     }
     // psi(order, x) with `order = n - 1`; psi(order, x + 1) = psi(order, x) + (-1)^order order! / x^(order + 1).
     let order = n as i32 - 1;

@@ -47,6 +47,8 @@ pub fn expand(input: &LoadInput) -> TokenStream {
     quote! {
         #[automatically_derived]
         impl #impl_generics ::typed_dims::file::load::DerivedLoad<#file> for #ident #own_generics #clause {
+            // (A path in place of a closure would make rustc's messages longer.)
+            #[allow(clippy::redundant_closure_for_method_calls)]
             fn load(
                 from: &mut ::typed_dims::file::load::Loader<'_, #file>,
             ) -> ::core::option::Option<Self> {

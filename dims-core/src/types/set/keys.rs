@@ -168,6 +168,7 @@ impl Keys {
     }
 
     /// Whether the keys are in the order of a set, that in which the dims were declared. (`dims!` gives each dim a number that grows with its key.)
+    #[cfg(any(feature = "safetensors", test))]
     pub(crate) const fn is_sorted(&self) -> bool {
         let mut i = 1;
         while i < self.len {
