@@ -197,7 +197,7 @@ mod bare_items {
         let g = try_gather!(a[_ i], [0usize, 1][j] => j i).unwrap();
         let c = try_einsum!("ik,kj->ij", a, a).unwrap();
         (path + r + n + back.len() + s.i + g.len() + c.len()) as f64
-            + f64::from(gradient.weight.sum(In).order(()))
+            + <f64 as ::core::convert::From<f32>>::from(gradient.weight.sum(In).order(()))
     }
 }
 mod keywords {
