@@ -934,7 +934,7 @@ mod drawing {
             let each = |x: Tensor<f32, (Group, Seq, Feat)>| vmap(one, Group)(x);
             let (twice, $x) = (vmap(each, Batch)(&declared), &declared);
             assert_eq!(twice.order((Batch, Group, Seq, $($order)?)), $body.order((Batch, Group, Seq, $($order)?)));
-            // A part has the numbers of its own indices.
+            // A part has the numbers that belong to its indices.
             assert_ne!(bound.index_axis(Axis(0), 0), bound.index_axis(Axis(0), 1));
             assert_ne!(bound.index_axis(Axis(1), 0), bound.index_axis(Axis(1), 1));
         }};
@@ -949,7 +949,7 @@ mod drawing {
         every_way!(categorical -> () [], usize, |x| categorical(x, Feat, 7));
     }
 
-    /// What is drawn from dims alone is the same for all examples, in a loop as in one call.
+    /// Numbers drawn from dims alone are the same for all examples, in a loop and in one call.
     #[test]
     fn what_is_drawn_from_dims_is_drawn_once() {
         #[batched]
@@ -1028,7 +1028,7 @@ mod drawing {
         let total = numbers(4, 2);
         let expected = &x + &total;
         assert_eq!(summed(x.at((Batch, Feat)), total.at(Feat)).order((Batch, Feat)), expected);
-        // In memory of its own, too, which has one element for all examples along `n`.
+        // Also if its memory has one element for all examples along `n`.
         dims!(m, n);
         let (x, total) = (numbers((3, 2, 4), 1), numbers((2, 4), 2));
         let both = (x.at((n, m, Feat)).eval(), total.at((m, Feat)).eval());

@@ -243,7 +243,7 @@ fn the_state_of_an_optimizer_without_its_kind_is_read() {
     let error = faults(saved("2").load_optimizer("adam", &mut Lion::new(0.1), &network(5, 1)));
     let expected = "`adam` cannot be read: it is the state of an optimizer with the moment `square`, not of `Lion: mean`";
     assert_eq!(error, [expected]);
-    // As many steps as there can be, and a number that is none.
+    // The greatest number of steps, and a text that is not a number.
     saved("18446744073709551615").load_optimizer("adam", &mut other, &network(5, 1)).unwrap();
     train(&mut network(5, 1), &mut other, 2);
     assert_eq!(other.steps(), u64::MAX);

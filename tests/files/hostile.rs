@@ -264,7 +264,7 @@ fn archives_that_unpack_to_too_much() {
     let error = Saved::new(&bytes).err().unwrap().to_string();
     assert!(error.contains("its tensors unpack to 400000"), "{error}");
     assert!(error.contains("more than the limit of 268435456"), "{error}");
-    // A program can expect as much; and what is stored as it is takes as much as the file.
+    // A program can allow more. Without compression, an array takes as much as its file.
     let mut file = npz::NpzReader::new(&bytes).unwrap().unpacking_up_to(400_000_000);
     assert_eq!(file.load::<f32, (Out, In)>("w").unwrap().size(Out), 33_333_333);
     let mut stored = npz::NpzWriter::new();

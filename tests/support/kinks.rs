@@ -276,7 +276,7 @@ fn masked_queries() {
     );
 }
 
-/// The same where queries come in several tiles, of which one has no key.
+/// The same with several tiles of queries, one of which has no key.
 #[test]
 fn masked_tiles() {
     type Rows<D> = Tensor<f64, (D, Feat)>;
@@ -302,7 +302,7 @@ fn masked_tiles() {
 
 type Lines = Tensor<f64, (I, J)>;
 
-/// Lines of which the second one has an element of this value, where a cotangent is 0.
+/// Lines whose second one has an element of this value, where a cotangent is 0.
 fn with(value: f64) -> (Lines, Line) {
     let at = |i: usize, j: usize| 0.1 * (i as f64 + 1.0) + 0.01 * j as f64;
     let x = from_fn((I.of(3), J.of(64)), |(i, j)| if (i, j) == (1, 5) { value } else { at(i, j) });
@@ -376,7 +376,7 @@ fn nothing_depends_on_nan() {
             let rest = line([1.0, 0.0, 1.0]) * with(1.0).0;
             assert_close(&dz, &(rest.sum(I) * ones::<f64, _>(I2.of(size))).eval());
         }
-        // A factor of which each element has many slopes.
+        // A factor, each element of which has many slopes.
         let roots = line([0.0, 1.0, 4.0]);
         let slopes = grad(|x| (x.sqrt() * line([0.0, 1.0, 2.0]) * with(1.0).0).sum((I, J)), &roots);
         assert_finite("a root", 0.0, &slopes);

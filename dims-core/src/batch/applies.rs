@@ -391,7 +391,7 @@ pub trait Maps<D, P, Y, O> {
     const SEAL: crate::seal::Seal;
     /// The dims of all tensors.
     type All: Dims;
-    // (No method, as `Given::hold` is none.)
+    // (An associated function, as `Given::hold` is, so that rustc does not find it as a method.)
     #[doc(hidden)]
     #[track_caller]
     fn try_map(arguments: Self, dims: &D, function: &impl Callee<P, Y>) -> Result<O, DimError>

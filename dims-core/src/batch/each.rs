@@ -34,7 +34,7 @@ use smallvec::SmallVec;
 /// [`explain`](crate::plan::explain::explain) shows it as what it is, a loop of calls.
 ///
 /// `f` sees a view of one example; several tensors with one rest go in as a tuple, and what is the same for all examples need not go
-/// in, but can be borrowed by the closure. What draws (`dropout`, `rand_like`) draws for each example what it would for all together. The results must be equally large. Dims are sealed by
+/// in, but can be borrowed by the closure. Random operations (`dropout`, `rand_like`) draw the same numbers as they would for all examples at once. The results must be equally large. Dims are sealed by
 /// [`seal`](Named::seal), or in a function with `#[batched]`, where all are:
 ///
 /// ```text

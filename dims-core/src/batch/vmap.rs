@@ -76,8 +76,8 @@ where
 /// A function that is generic over the set of a parameter could be called either way, so without `whole` rustc says "type annotations needed".
 ///
 /// Operations that draw for the elements of a tensor, `dropout` and `rand_like` among them, draw the same numbers in a loop as in one call: for each example, those of its
-/// indices along the mapped dims. A loop cannot tell what depends on the example, so all tensors count as if they had the mapped dims. What is to be drawn once for all
-/// examples is drawn from dims alone: `rand(Feat.of(4), seed)`. (Without the feature `std`, all calls of a loop draw the same.)
+/// indices along the mapped dims. A loop cannot tell what depends on the example, so all tensors count as if they had the mapped dims. To draw
+/// the same numbers for all examples, draw from dims alone: `rand(Feat.of(4), seed)`. (Without the feature `std`, all calls of a loop draw the same.)
 ///
 /// A closure names the types of its parameters. [`batched`] infers them, and copies nothing; a function with `#[batched]` takes further dims as it
 /// is.

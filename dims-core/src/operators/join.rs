@@ -289,7 +289,7 @@ fn renamed<A: Computable, S: Dims, N: DimRef>(
     Ok(UnderName { tensor, name: PhantomData })
 }
 
-/// A part that has the dim `N` of the joined tensor in the place of its own, but not all of its elements: a static size of `N` is not that of the part.
+/// A part whose own dim is replaced by the dim `N` of the joined tensor. It has only some of the elements along `N`, so its size is not the static size of `N`.
 struct UnderName<A: AsTensor, S: Dims, N> {
     tensor: Remapped<A, S>,
     name: PhantomData<N>,

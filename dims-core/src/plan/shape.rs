@@ -49,7 +49,7 @@ impl Shape {
         Shape::of_keys(U::KEYS, R::N)
     }
 
-    /// Loop axes for dims with these keys, and so many positional ones, with no size known.
+    /// Loop axes for dims with these keys and for `positional` further axes. No size is known yet.
     #[inline]
     pub fn of_keys(keys: &'static Keys, positional: usize) -> Self {
         let named = keys.as_slice().len();

@@ -259,7 +259,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         Evaluated { data: self.data.clone(), start, named, positional, origin, marker: PhantomData }
     }
 
-    /// Makes the tensor ready to be changed: each position has an element of its own from now on, and a part of memory that others have too becomes this tensor's alone.
+    /// Makes the tensor ready to be changed: afterwards no two positions share an element, and no other tensor shares the memory.
     /// (All elements of the memory would be copied otherwise, and not those of the part.)
     ///
     /// # Panics

@@ -4,7 +4,7 @@ use typed_dims::set::{Satisfies, True};
 struct Always;
 struct Mine;
 
-/// A condition on dims, of which its author says that it holds.
+/// A condition on dims that its author claims to hold.
 impl Satisfies<Always> for Mine {
     type Holds = True;
 }

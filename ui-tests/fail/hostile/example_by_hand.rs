@@ -4,7 +4,7 @@ use typed_dims::rank::Rank0;
 
 struct Mine;
 
-/// What is no tensor, as an example of a batch.
+/// A value that is not a tensor, as an example of a batch.
 impl Example for Mine {
     type Elem = f32;
     type Dims = ();

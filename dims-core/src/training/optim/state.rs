@@ -93,7 +93,7 @@ impl<P: Parameters> State<P> {
         }
     }
 
-    /// How many steps the parameters have missed that take the next one: groups of parameters, each of which has its own number.
+    /// The groups of parameters that the next step updates separately: one for each number of missed steps.
     pub(super) fn groups(&self) -> SmallVec<[u64; 4]> {
         let mut groups: SmallVec<[u64; 4]> =
             core::iter::once(0).chain(self.missed.values().copied()).collect();

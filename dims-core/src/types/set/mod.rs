@@ -133,7 +133,7 @@ condition! {
         label = "`{D}` is not a dim of this tensor"
     )]
     pub trait Bound<D, S> for True {
-        /// `X`, if the condition holds: what depends on it gives no error of its own.
+        /// `X`, if the condition holds. A bound on this type gives no second error.
         type Then<X>;
     }
 }
