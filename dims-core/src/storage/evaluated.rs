@@ -259,8 +259,8 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         Evaluated { data: self.data.clone(), start, named, positional, origin, marker: PhantomData }
     }
 
-    /// Makes the tensor ready to be changed: afterwards no two positions share an element, and no other tensor shares the memory.
-    /// (All elements of the memory would be copied otherwise, and not those of the part.)
+    /// Makes the tensor ready to be changed: afterwards no two positions share an element. If the tensor is a part of memory that others share, it gets a copy of that part.
+    /// (Otherwise the change would copy all of the memory.)
     ///
     /// # Panics
     ///
