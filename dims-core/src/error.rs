@@ -6,6 +6,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use core::panic::Location;
 
 pub use kernels::error::Origin;
 
@@ -326,6 +327,28 @@ impl From<kernels::error::Error> for DimError {
             Error::TooLarge { elements } => DimError::TooLarge { dims: format!("{elements} elements") },
             error => DimError::Shape { what: format!("{error}") },
         }
+    }
+}
+
+/// The error of an operation through which no gradient can be taken, and which depends on the variables of these names.
+#[cold]
+#[track_caller]
+pub(crate) fn no_derivative(operation: &'static str, names: &[String]) -> DimError {
+    DimError::NoDerivative { operation, origin: Some(Location::caller()), parameters: list_names(names) }
+}
+
+/// The first names, and how many more there are.
+pub(crate) fn list_names(names: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let mut list: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
+    match names.len().saturating_sub(SHOWN) {
+        0 => {}
+        1 => list.push(format!("`{}`", names[SHOWN])),
+        more => list.push(format!("{more} more")),
+    }
+    match list.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => list.concat(),
     }
 }
 

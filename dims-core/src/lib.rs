@@ -38,8 +38,8 @@ pub use tensors::{named, show, tensor};
 
 pub mod bind;
 
-mod run;
-pub use run::{assign, order, reduce};
+mod execute;
+pub use execute::{assign, order, reduce};
 
 mod creation;
 pub(crate) use creation::positions;

@@ -1,6 +1,7 @@
 //! Failures of kernels.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 use core::panic::Location;
 
@@ -27,6 +28,13 @@ pub enum Error {
         /// How many elements the result has.
         elements: usize,
     },
+    /// A step has no derivative, and depends on variables by which a gradient is asked for.
+    NoDerivative {
+        /// The step.
+        operation: &'static str,
+        /// The names of the variables.
+        names: Vec<String>,
+    },
     /// A pull-back failed.
     PullBack {
         /// Why.
@@ -40,6 +48,7 @@ impl fmt::Display for Error {
             Error::OutOfBounds { what, index, size, .. } => {
                 write!(f, "index {index} of {what} is out of range for an axis of size {size}")
             }
+            Error::NoDerivative { operation, .. } => write!(f, "`{operation}` has no derivative"),
             Error::PullBack { what } => f.write_str(what),
             Error::TooLarge { elements } => {
                 write!(f, "a result with {elements} elements does not fit into memory")

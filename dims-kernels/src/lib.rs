@@ -38,5 +38,6 @@ pub mod reduce;
 pub mod scalar;
 pub mod scan;
 mod seal;
+pub mod step;
 #[cfg(feature = "std")]
 pub mod trace;

@@ -2,6 +2,7 @@
 
 use super::seal::EndsInRest;
 use crate::error::{DimError, Origin, unwrap};
+use crate::execute::lines::arranged;
 use crate::expr::evaluate::evaluate;
 use crate::expr::{Expr, record};
 use crate::named::Named;
@@ -9,7 +10,6 @@ use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::positions::of_example;
 use crate::rank::Rank;
-use crate::run::lines::arranged;
 use crate::set::list::List;
 use crate::set::{Dims, Keys};
 use crate::storage::axes::AxisBlock;

@@ -1,8 +1,8 @@
 //! Functions with a pull-back of their own, and functions that run again in the backward pass.
 
-use crate::error::{DimError, unwrap};
+use crate::error::{DimError, list_names, unwrap};
 use crate::expr::evaluate::computed;
-use crate::expr::record::{FunctionRule, listed};
+use crate::expr::record::FunctionRule;
 use crate::grad::inputs::Inputs;
 use crate::grad::parameters::{Parameters, Path, Walk, is_learned, same_sizes};
 use crate::grad::variables::{Collected, Detached, Elements, FloatPairs, Variables};
@@ -172,7 +172,7 @@ impl CustomCall {
             return Ok(());
         }
         let nodes = floats.0.iter().filter_map(|own| own.held.node());
-        Err(DimError::NotAnInput { operation, origin, parameters: listed(&names_of_variables(nodes)) })
+        Err(DimError::NotAnInput { operation, origin, parameters: list_names(&names_of_variables(nodes)) })
     }
 
     /// The value of `f`, as a step whose pull-back is `pull`: of the inputs, the value, its cotangent, and whether the gradient is recorded.

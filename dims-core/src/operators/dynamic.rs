@@ -11,15 +11,16 @@
 use crate::brand::Brand;
 use crate::dim::Dim;
 use crate::error::{DimError, unwrap};
-use crate::expr::record;
+use crate::execute::lines::{Lines, arranged, axes_in};
 use crate::named::Named;
 use crate::rank::Rank0;
-use crate::run::lines::{Lines, arranged, axes_in};
 use crate::set::rename::CanGain;
 use crate::set::{Dims, DimsOf, Union};
 use crate::tensor::{AsTensor, Computable, Evaluable};
 use alloc::vec::Vec;
 use kernels::scalar::Ordered;
+use kernels::step::moves::MoveRows;
+use kernels::step::sorting::ascending;
 
 /// All dims of the tensor are named here; `Self` are those that are left.
 #[diagnostic::on_unimplemented(
@@ -137,7 +138,7 @@ pub trait Dynamic: AsTensor {
         Z: Dims,
         B: Brand,
     {
-        let lines = Lines::recorded::<Self, D>(self)?;
+        let mut lines = Lines::recorded::<Self, D>(self)?;
         lines.shape.check_all_given(&dims)?;
         let mask = Lines::of::<M, D>(mask)?;
         let (size, of_mask) = (
@@ -150,14 +151,18 @@ pub trait Dynamic: AsTensor {
         }
         let found: Vec<usize> = positions(&mask.data).collect();
         grown(n, found.len())?;
-        let out = lines.map("masked_select", found.len(), |line, out| {
-            out.iter_mut().zip(&found).for_each(|(out, &at)| *out = line[at]);
-        })?;
         let mut axes = axes_in::<Z, Self::Dims>(lines.order[..lines.kept].iter().copied());
         axes.push(Z::KEYS.position(&n.key()).expect("the new dim is one of the result's"));
-        let sizes = [lines.count(), lines.len(), found.len(), 1];
-        let moved = record::moved(&lines.data, sizes, found.iter().copied().enumerate());
-        let out = record::placed(out, moved);
+        lines.check_volume::<Self::Elem>(found.len())?;
+        let kind = MoveRows {
+            name: "masked_select",
+            outer: lines.count(),
+            size: lines.len(),
+            inner: 1,
+            sources: found.iter().copied().map(Some).collect(),
+            fill: Self::Elem::default(),
+        };
+        let out = lines.execute(&kind)?.next::<Self::Elem>();
         arranged(out, &axes, &lines.sizes(&[found.len()]))
     }
 
@@ -189,30 +194,34 @@ pub trait Dynamic: AsTensor {
         X: AllNamed,
         B: Brand,
     {
-        let lines = Lines::recorded::<Self, ()>(self)?;
+        let mut lines = Lines::recorded::<Self, ()>(self)?;
         lines.shape.check_all_given(&dims)?;
         let mut order: Vec<usize> = (0..lines.data.len()).collect();
-        order.sort_by(|&a, &b| crate::sort::ascending(&lines.data[a], &lines.data[b]));
-        let (mut values, mut counts, mut inverse) = (Vec::new(), Vec::<usize>::new(), vec![0; order.len()]);
-        let mut first = Vec::new();
+        order.sort_by(|&a, &b| ascending(&lines.data[a], &lines.data[b]));
+        let (mut first, mut counts, mut inverse) = (Vec::new(), Vec::<usize>::new(), vec![0; order.len()]);
         for at in order {
-            let value = lines.data[at];
-            let is_new = values.last().is_none_or(|last| crate::sort::ascending(last, &value).is_lt());
+            let is_new =
+                first.last().is_none_or(|&last| ascending(&lines.data[last], &lines.data[at]).is_lt());
             if is_new {
-                values.push(value);
                 first.push(at);
                 counts.push(0);
             }
             *counts.last_mut().expect("a value has been found") += 1;
-            inverse[at] = values.len() - 1;
+            inverse[at] = first.len() - 1;
         }
-        grown(n, values.len())?;
-        let sizes = [values.len()];
+        let sizes = [first.len()];
+        grown(n, first.len())?;
         let inverse = arranged(inverse, &lines.order, &lines.sizes(&[]))?;
         // (The derivative of a value is that of its first element.)
-        let all = [1, lines.data.len(), values.len(), 1];
-        let moved = record::moved(&lines.data, all, first.iter().copied().enumerate());
-        let values = record::placed(values, moved);
+        let kind = MoveRows {
+            name: "unique",
+            outer: 1,
+            size: lines.data.len(),
+            inner: 1,
+            sources: first.into_iter().map(Some).collect(),
+            fill: Self::Elem::default(),
+        };
+        let values = lines.execute(&kind)?.next::<Self::Elem>();
         Ok(Unique {
             values: arranged(values, &[0], &sizes)?,
             counts: arranged(counts, &[0], &sizes)?,

@@ -3,6 +3,7 @@
 use crate::assign::write_into;
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
+use crate::execute::lines::along_lines;
 use crate::expr::evaluate::laid_out;
 use crate::expr::record;
 use crate::expr::remap::{Along, Changes, term};
@@ -13,7 +14,6 @@ use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::reduce::{Empty, Reduced, TensorOf, run, sum};
 use crate::restructure::Remapped;
-use crate::run::lines::along_lines;
 use crate::set::rename::CanGain;
 use crate::set::{Dims, DimsOf, DimsOfBoth, Union};
 use crate::storage::Evaluated;

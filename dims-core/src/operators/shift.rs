@@ -3,28 +3,20 @@
 use crate::brand::DimInfo;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
-use crate::expr::evaluate::evaluate;
+use crate::execute::step::Blocks;
+use crate::expr::Remap;
 use crate::expr::remap::{Along, Changes, term};
-use crate::expr::{Remap, record};
 use crate::named::{Named, position};
-use crate::plan::axes::AxisList;
 use crate::reduce::{TensorOf, evaluated};
 use crate::restructure::Remapped;
 use crate::set::rename::NotIn;
 use crate::set::{Dims, DimsOf, Union};
 use crate::size::Resizable;
-use crate::storage::Evaluated;
-use crate::storage::unchecked::copy_row;
 use crate::tensor::{AsTensor, Computable};
 use crate::window::{PerDim, Placing, placed, slid};
-use alloc::vec::Vec;
+use alloc::sync::Arc;
 use core::panic::Location;
-use kernels::loops::nest::Nest;
-use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Step, note};
-use kernels::memory::allocate::InParts;
-use kernels::memory::elements::{Elements, OutputSlots};
-use kernels::scalar::Element;
+use kernels::step::moves::MoveRows;
 use smallvec::SmallVec;
 
 /// What is around the elements of a tensor that is padded.
@@ -41,8 +33,6 @@ pub enum Pad<T> {
 }
 
 /// Puts other elements along a dim, which gets `len` of them: the one at `at` is the old one at `from(at)`, or `fill`.
-///
-/// The elements are computed if they are not in memory, and copied block by block.
 #[track_caller]
 fn rearranged<A: Computable>(
     tensor: A,
@@ -51,122 +41,14 @@ fn rearranged<A: Computable>(
     from: impl Fn(usize, usize) -> Option<usize>,
     fill: A::Elem,
 ) -> Result<TensorOf<A>, DimError> {
-    let tensor = tensor.into_named();
-    let shape = tensor.unified_shape()?;
-    let axis = position(&shape, dim);
-    let size = shape.size(axis);
+    let mut blocks = Blocks::of(tensor, dim)?;
+    let (outer, size, inner) = (blocks.outer(), blocks.size(), blocks.inner());
     let len = len(size)?;
     dim.resized().unify(len, None)?;
-    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
-    let at = order.iter().position(|&own| own == axis).expect("the dim is one of the axes");
-    let data = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
-    let mut sizes = shape.sizes_in(order);
-    let inner: usize = sizes[at + 1..].iter().product();
-    let outer: usize = sizes[..at].iter().product();
-    sizes[at] = len;
-    let too_large = || {
-        let mut named: Vec<_> = A::Dims::KEYS.as_slice().iter().map(|key| key.name).collect();
-        named.resize(order.len(), "positional axis");
-        DimError::TooLarge {
-            dims: crate::error::list_sizes(order.iter().map(|&axis| named[axis]).zip(sizes.iter().copied())),
-        }
-    };
-    let total =
-        crate::plan::shape::volume(sizes.iter().copied(), size_of::<A::Elem>()).ok_or_else(too_large)?;
-    let mut out = InParts::of(total).map_err(|_| too_large())?;
-    let mut traced = record::PlacedParts::new();
-    if total > 0 {
-        let bytes = total * size_of::<A::Elem>();
-        note(|| Step::Lines { work: "rearrangement", lines: outer, len: len * inner, bytes, threads: 1 });
-        let sources: Vec<Option<usize>> = (0..len).map(|at| from(at, size)).collect();
-        rearrange(&data, &sources, [outer, size, inner], fill, out.places());
-        let moved = sources.iter().enumerate().filter_map(|(at, &source)| Some((at, source?)));
-        traced = record::moved(&data, [outer, size, len, inner], moved);
-    }
-    Ok(Named::from_expr(Evaluated::laid_out(record::placed(out.finish(), traced), &sizes)))
-}
-
-/// Writes `outer` blocks of lines of `inner` elements: the line at a place of a block is the one of `size` at its source, or `fill`.
-fn rearrange<T: Element>(
-    data: &[T],
-    sources: &[Option<usize>],
-    [outer, size, inner]: [usize; 3],
-    fill: T,
-    mut out: OutputSlots<'_, T>,
-) {
-    let Some(runs) = runs(sources) else {
-        let lines = (0..outer).flat_map(|block| sources.iter().map(move |source| (block, source)));
-        let filled = vec![fill; inner];
-        for (number, (block, source)) in lines.enumerate() {
-            let line = source.map_or(&filled[..], |source| &data[(block * size + source) * inner..][..inner]);
-            out.put(number * inner, line);
-        }
-        return;
-    };
-    let block = (sources.len() * inner) as isize;
-    for SourceRun { at, count, first, step } in runs {
-        let mut rows = Rows::new(3);
-        rows.push().copy_from_slice(&[block, inner as isize, 1]);
-        let (elements, offset) = match first {
-            Some(first) => {
-                rows.push().copy_from_slice(&[(size * inner) as isize, step * inner as isize, 1]);
-                (Elements::of_slice(data), first * inner)
-            }
-            None => {
-                rows.push();
-                (Elements::of_slice(core::slice::from_ref(&fill)), 0)
-            }
-        };
-        let nest = Nest::map(&[outer, count, inner], &[0, 1, 2], &rows);
-        let mut operands = nest.operands();
-        let to = operands.next_row();
-        let places = out.reborrow();
-        copy_row(
-            elements.moved(offset as isize),
-            operands.next_row(),
-            places,
-            at * inner,
-            (to.strides, &nest.sizes),
-        );
-    }
-}
-
-/// Places of a line, from `at` on, whose sources go on from `first` in equal steps; all of them are filled if there is no source.
-struct SourceRun {
-    at: usize,
-    count: usize,
-    first: Option<usize>,
-    step: isize,
-}
-
-/// The sources in runs, unless there are many: a copy is planned for each.
-fn runs(sources: &[Option<usize>]) -> Option<SmallVec<[SourceRun; 4]>> {
-    const MOST: usize = 8;
-    let mut runs: SmallVec<[SourceRun; 4]> = SmallVec::new();
-    for (at, &source) in sources.iter().enumerate() {
-        if let Some(run) = runs.last_mut() {
-            match (run.first, source) {
-                (None, None) => {
-                    run.count += 1;
-                    continue;
-                }
-                (Some(first), Some(source)) => {
-                    let step = source as isize - first as isize;
-                    if run.count == 1 || step == run.step * run.count as isize {
-                        run.step = if run.count == 1 { step } else { run.step };
-                        run.count += 1;
-                        continue;
-                    }
-                }
-                _ => {}
-            }
-        }
-        if runs.len() == MOST {
-            return None;
-        }
-        runs.push(SourceRun { at, count: 1, first: source, step: 0 });
-    }
-    Some(runs)
+    blocks.check_volume::<A::Dims, A::Rank>(len)?;
+    let len_of_rows = if outer * inner == 0 { 0 } else { len };
+    let sources: Arc<[_]> = (0..len_of_rows).map(|at| from(at, size)).collect();
+    blocks.execute(&MoveRows { name: "rearrangement", outer, size, inner, sources, fill }, len)
 }
 
 /// Where the element `at` places behind the first one of `size` comes from, in a padded line.

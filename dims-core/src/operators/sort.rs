@@ -2,19 +2,17 @@
 
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
-use crate::expr::record;
+use crate::execute::lines::Lines;
 use crate::named::Named;
-use crate::rank::Rank;
 use crate::reduce::{Reduced, TensorOf};
-use crate::run::lines::{Lines, arranged};
 use crate::set::{Dims, DimsOf};
 use crate::size::Resizable;
 use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked, reference};
-use alloc::vec::Vec;
-use core::cmp::Ordering;
+use core::marker::PhantomData;
 use core::panic::Location;
-use kernels::memory::buffer::Buffer;
-use kernels::scalar::{Num, Ordered, Real};
+use kernels::scalar::{Ordered, Real};
+use kernels::step::Executed;
+use kernels::step::sorting::{Extremum, Quantile, Sort, Sorted, TopK};
 
 /// Positions along a dim, for each element of a tensor.
 pub type Positions<A> = Named<usize, <A as AsTensor>::Dims, <A as AsTensor>::Rank>;
@@ -22,22 +20,18 @@ pub type Positions<A> = Named<usize, <A as AsTensor>::Dims, <A as AsTensor>::Ran
 /// Elements that were chosen over dims of a tensor, and where they are: the dims `X` are left.
 pub type WithIndex<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<usize, A, X>);
 
-/// The order of elements: not-a-number is the greatest, as in NumPy and PyTorch.
-pub(crate) fn ascending<T: Ordered>(a: &T, b: &T) -> Ordering {
-    match (a.is_nan_value(), b.is_nan_value()) {
-        (false, false) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
-        (a, b) => a.cmp(&b),
-    }
-}
-
-/// The positions of a line in the order of their elements; equal ones as they stand.
-fn positions<T: Ordered>(line: &[T], descending: bool, out: &mut [usize]) {
-    out.iter_mut().enumerate().for_each(|(at, out)| *out = at);
-    out.sort_by(|&a, &b| directed(descending, ascending(&line[a], &line[b])));
-}
-
-fn directed(descending: bool, order: Ordering) -> Ordering {
-    if descending { order.reverse() } else { order }
+/// The elements along a dim in order, the positions that they had, or both.
+#[track_caller]
+fn in_order<A, D>(tensor: A, descending: bool, wanted: Sorted) -> Result<(Lines<A::Elem>, Executed), DimError>
+where
+    A: Computable<Elem: Ordered>,
+    D: DimRef,
+{
+    let mut lines = Lines::recorded::<A, D>(tensor)?;
+    let (count, len) = (lines.count(), lines.len());
+    let results =
+        lines.execute(&Sort { lines: count, len, descending, wanted, element: PhantomData::<A::Elem> })?;
+    Ok((lines, results))
 }
 
 #[track_caller]
@@ -46,12 +40,8 @@ where
     A: Computable<Elem: Ordered>,
     D: DimRef,
 {
-    let lines = Lines::recorded::<A, D>(tensor)?;
-    if lines.data.is_traced() {
-        return Ok(sorted_lines(&lines, descending)?.0);
-    }
-    let len = lines.len();
-    lines.in_place("sort", len, |line| line.sort_by(|a, b| directed(descending, ascending(a, b))))
+    let (lines, mut results) = in_order::<A, D>(tensor, descending, Sorted::Values)?;
+    lines.tensor(results.next::<A::Elem>(), lines.len())
 }
 
 #[track_caller]
@@ -60,10 +50,8 @@ where
     A: Computable<Elem: Ordered>,
     D: DimRef,
 {
-    let lines = Lines::recorded::<A, D>(tensor)?;
-    let len = lines.len();
-    let out = lines.map("argsort", len, |line, out| positions(line, descending, out))?;
-    arranged(out, &lines.order, &lines.sizes(&[len]))
+    let (lines, mut results) = in_order::<A, D>(tensor, descending, Sorted::Positions)?;
+    lines.tensor(results.next::<usize>(), lines.len())
 }
 
 #[track_caller]
@@ -72,94 +60,49 @@ where
     A: Computable<Elem: Ordered>,
     D: DimRef,
 {
-    sorted_lines(&Lines::recorded::<A, D>(tensor)?, descending)
+    let (lines, mut results) = in_order::<A, D>(tensor, descending, Sorted::Both)?;
+    Ok((
+        lines.tensor(results.next::<A::Elem>(), lines.len())?,
+        lines.tensor(results.next::<usize>(), lines.len())?,
+    ))
 }
 
-/// The elements of each line in order, and where they were.
+/// The greatest or the least element over dims, and where it is.
 #[track_caller]
-fn sorted_lines<T: Ordered, S: Dims, R: Rank>(
-    lines: &Lines<T>,
-    descending: bool,
-) -> Result<(Named<T, S, R>, Named<usize, S, R>), DimError> {
-    let len = lines.len();
-    let found = lines.map::<(T, usize)>("sort", len, |line, out| {
-        out.iter_mut().enumerate().for_each(|(at, out)| *out = (line[at], at));
-        out.sort_by(|(a, _), (b, _)| directed(descending, ascending(a, b)));
-    })?;
-    let sizes = lines.sizes(&[len]);
-    let (values, at) = chosen(lines, found, len);
-    Ok((arranged(values, &lines.order, &sizes)?, arranged(at, &lines.order, &sizes)?))
-}
-
-/// Elements of lines, `len` of each, and their positions on them: the gradient of an element goes to where it was.
-#[track_caller]
-fn chosen<T: Ordered>(lines: &Lines<T>, found: Vec<(T, usize)>, len: usize) -> (Buffer<T>, Vec<usize>) {
-    let (values, at): (Vec<_>, Vec<usize>) = found.into_iter().unzip();
-    let values = record::chosen(values, &lines.data, 0.0, || {
-        (at.iter().enumerate().map(|(result, &at)| lines.offset(result, len, at)).collect(), None)
-    });
-    (values, at)
-}
-
-/// The order in which `min` chooses: not-a-number is less than all others, too.
-fn ascending_nan_first<T: Ordered>(a: &T, b: &T) -> Ordering {
-    match (a.is_nan_value(), b.is_nan_value()) {
-        (false, false) => ascending(a, b),
-        (a, b) => b.cmp(&a),
-    }
-}
-
-/// The first element of each line in an order, and where it is.
-#[track_caller]
-fn first_with_index<A, D, X>(
-    tensor: A,
-    order: impl Fn(&A::Elem, &A::Elem) -> Ordering + Send + Sync,
-    op: &'static str,
-) -> Result<WithIndex<A, X>, DimError>
+fn extremum<A, D, X>(tensor: A, greatest: bool, op: &'static str) -> Result<WithIndex<A, X>, DimError>
 where
     A: Computable<Elem: Ordered>,
     D: DimsOf<A::Dims, X>,
     X: Dims,
 {
-    let lines = Lines::recorded::<A, D>(tensor)?;
-    if lines.len() == 0 && lines.count() > 0 {
+    let mut lines = Lines::recorded::<A, D>(tensor)?;
+    let (count, len) = (lines.count(), lines.len());
+    if len == 0 && count > 0 {
         return Err(DimError::EmptyReduction { op, dims: lines.describe() });
     }
-    let found = lines.map::<(A::Elem, usize)>(op, 1, |line, out| {
-        let mut best = (line[0], 0);
-        for (at, value) in line.iter().enumerate().skip(1) {
-            if order(value, &best.0) == Ordering::Less {
-                best = (*value, at);
-            }
-        }
-        out[0] = best;
-    })?;
-    let (values, at) = chosen(&lines, found, 1);
+    let mut results =
+        lines.execute(&Extremum { lines: count, len, greatest, element: PhantomData::<A::Elem> })?;
     Ok((
-        lines.reduced::<A::Elem, X, A::Rank, A::Dims>(values)?,
-        lines.reduced::<usize, X, A::Rank, A::Dims>(at)?,
+        lines.reduced::<A::Elem, X, A::Rank, A::Dims>(results.next::<A::Elem>())?,
+        lines.reduced::<usize, X, A::Rank, A::Dims>(results.next::<usize>())?,
     ))
 }
 
-/// The element at a share `q` of a line's order; between two, the line through them.
-fn quantile_of<T: Real>(line: &mut [T], q: T) -> T {
-    if let Some(&nan) = line.iter().find(|value| value.is_nan()) {
-        return nan;
+/// The element at the share `q` of the order over dims.
+#[track_caller]
+fn quantile<A, D, X>(tensor: A, q: A::Elem, name: &'static str) -> Result<Reduced<A::Elem, A, X>, DimError>
+where
+    A: Computable<Elem: Real>,
+    D: DimsOf<A::Dims, X>,
+    X: Dims,
+{
+    let mut lines = Lines::recorded::<A, D>(tensor)?;
+    let (count, len) = (lines.count(), lines.len());
+    if len == 0 && count > 0 {
+        return Err(DimError::EmptyReduction { op: name, dims: lines.describe() });
     }
-    let (at, share) = place_of(line.len(), q);
-    let (_, &mut low, above) = line.select_nth_unstable_by(at, ascending);
-    match above.iter().copied().min_by(ascending) {
-        Some(high) if share > num_traits::Zero::zero() && low != high => {
-            let (low, high) = (low.widen(), high.widen());
-            let step = high - low;
-            // The distance of two numbers can be greater than any of them; that to an infinity times a share of it is infinite.
-            T::narrow(match num_traits::Float::is_finite(step) {
-                true => low + step * share,
-                false => low * (<T::Wide as Num>::ONE - share) + high * share,
-            })
-        }
-        _ => low,
-    }
+    let mut results = lines.execute(&Quantile { name, lines: count, len, q })?;
+    lines.reduced::<A::Elem, X, A::Rank, A::Dims>(results.next::<A::Elem>())
 }
 
 /// Operations that put the elements along a dim into order. They run at once.
@@ -379,12 +322,7 @@ pub trait Sorting: AsTensor {
     where
         Self: Evaluable<Elem: Ordered>,
     {
-        let descending = |a: &Self::Elem, b: &Self::Elem| ascending(b, a);
-        first_with_index::<_, D, X>(
-            reference::<Self>(&*read_checked(self, &dims)?),
-            descending,
-            "max_with_index",
-        )
+        extremum::<_, D, X>(reference::<Self>(&*read_checked(self, &dims)?), true, "max_with_index")
     }
 
     /// The least element over dims and where it is: `(value, position)`, as [`min`](crate::reduce::Reductions::min) and
@@ -421,11 +359,7 @@ pub trait Sorting: AsTensor {
     where
         Self: Evaluable<Elem: Ordered>,
     {
-        first_with_index::<_, D, X>(
-            reference::<Self>(&*read_checked(self, &dims)?),
-            ascending_nan_first,
-            "min_with_index",
-        )
+        extremum::<_, D, X>(reference::<Self>(&*read_checked(self, &dims)?), false, "min_with_index")
     }
 
     /// The `k` greatest elements along a dim in descending order, and where they were: `(values, positions)`. Of equal elements the
@@ -458,28 +392,16 @@ pub trait Sorting: AsTensor {
     where
         Self: Evaluable<Elem: Ordered>,
     {
-        let lines = Lines::recorded::<Self, D>(self)?;
-        let len = lines.len();
+        let mut lines = Lines::recorded::<Self, D>(self)?;
+        let (count, len) = (lines.count(), lines.len());
         if k > len {
             let what = format!("there are no {k} greatest elements along {}", lines.describe());
             return Err(DimError::Shape { what });
         }
         dim.info().resized().unify(k, Some(Location::caller()))?;
-        let found = lines.map::<(Self::Elem, usize)>("topk", k, |line, out| {
-            let order = |a: &usize, b: &usize| ascending(&line[*b], &line[*a]).then(a.cmp(b));
-            let mut all: Vec<usize> = (0..line.len()).collect();
-            if k < all.len() {
-                all.select_nth_unstable_by(k, order);
-                all.truncate(k);
-            }
-            all.sort_unstable_by(order);
-            for (out, at) in out.iter_mut().zip(all) {
-                *out = (line[at], at);
-            }
-        })?;
-        let sizes = lines.sizes(&[k]);
-        let (values, at) = chosen(&lines, found, k);
-        Ok((arranged(values, &lines.order, &sizes)?, arranged(at, &lines.order, &sizes)?))
+        let mut results =
+            lines.execute(&TopK { lines: count, len, k, element: PhantomData::<Self::Elem> })?;
+        Ok((lines.tensor(results.next::<Self::Elem>(), k)?, lines.tensor(results.next::<usize>(), k)?))
     }
 
     /// The median over dims: the middle element in order, or the mean of the two in the middle; not-a-number if there is one.
@@ -542,50 +464,6 @@ pub trait Sorting: AsTensor {
         }
         quantile::<_, D, X>(reference::<Self>(&*read_checked(self, &dims)?), q, "quantile")
     }
-}
-
-#[track_caller]
-fn quantile<A, D, X>(tensor: A, q: A::Elem, op: &'static str) -> Result<Reduced<A::Elem, A, X>, DimError>
-where
-    A: Computable<Elem: Real>,
-    D: DimsOf<A::Dims, X>,
-    X: Dims,
-{
-    let lines = Lines::recorded::<A, D>(tensor)?;
-    if lines.len() == 0 && lines.count() > 0 {
-        return Err(DimError::EmptyReduction { op, dims: lines.describe() });
-    }
-    let out = lines.map(op, 1, |line, out| out[0] = quantile_of(&mut line.to_vec(), q))?;
-    let (_, share) = place_of(lines.len(), q);
-    let share = num_traits::ToPrimitive::to_f64(&share).unwrap_or(0.0);
-    let out = record::chosen(out, &lines.data, share, || neighbours(&lines, q));
-    lines.reduced::<A::Elem, X, A::Rank, A::Dims>(out)
-}
-
-/// Between which elements of a line a quantile lies: the number of the lower one in order, and the share of the next one.
-fn place_of<T: Real>(len: usize, q: T) -> (usize, T::Wide) {
-    let last = len.saturating_sub(1);
-    let place = q.widen() * <T::Wide as num_traits::NumCast>::from(last).expect("a float can be any size");
-    let below = num_traits::Float::floor(place);
-    (num_traits::ToPrimitive::to_usize(&below).unwrap_or(0).min(last), place - below)
-}
-
-/// Where the two elements are between which the quantile of each line lies. If there is a not-a-number, both are the first of those.
-fn neighbours<T: Real>(lines: &Lines<T>, q: T) -> (Vec<isize>, Option<Vec<isize>>) {
-    let len = lines.len();
-    let (at, _) = place_of(len, q);
-    let (mut low, mut high) = (Vec::new(), Vec::new());
-    let mut order = alloc::vec![0; len];
-    for (number, line) in lines.data.chunks_exact(len.max(1)).enumerate() {
-        positions(line, false, &mut order);
-        let pair = match line.iter().position(|value| value.is_nan()) {
-            Some(nan) => [nan; 2],
-            None => [order[at], order[(at + 1).min(len - 1)]],
-        };
-        low.push(lines.offset(number, 1, pair[0]));
-        high.push(lines.offset(number, 1, pair[1]));
-    }
-    (low, Some(high))
 }
 
 impl<A: AsTensor + ?Sized> Sorting for A {}

@@ -116,9 +116,19 @@ fn pull(
         NodeStep::Rule(rule) => return rule.pull_by(value, cotangent, recorded, asked),
         NodeStep::Parts(parts) => parts,
     };
+    pull_parts(parts, &cotangent, recorded, asked)
+}
+
+/// The gradient of a sum of parts: for each operand that is asked for, the parts that are added to its gradient.
+pub fn pull_parts(
+    parts: &[Part],
+    cotangent: &Arc<dyn Held>,
+    recorded: bool,
+    asked: &dyn Fn(u64) -> bool,
+) -> Result<Vec<(Arc<Node>, Part)>, Error> {
     let mut pulled = Vec::new();
     for Part { field, place } in parts {
-        let given = Field::held(&field.sizes, &cotangent, place.clone());
+        let given = Field::held(&field.sizes, cotangent, place.clone());
         match field.pull_by(&given, asked) {
             Some(own) if recorded => pulled.extend(own.parts()),
             Some(own) => pulled.extend(own.shared()?),

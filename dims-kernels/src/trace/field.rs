@@ -1,6 +1,7 @@
 //! Fields: a program over operands along loops, which has an element for each position.
 
 use crate::error::Error;
+use crate::memory::buffer::Buffer;
 use crate::ops::code::{DType, RegisterKind};
 use crate::program::derivative::{depends_on, pull_back};
 use crate::program::{Builder, Instruction, Program, Register};
@@ -31,6 +32,21 @@ impl Clone for Field {
             operands: self.operands.clone(),
             names: self.names.clone(),
         }
+    }
+}
+
+impl Field {
+    /// The memory of the first operand that has any.
+    pub fn memory(&self) -> Option<&Arc<dyn Held>> {
+        self.operands.iter().find_map(|own| match &own.source {
+            FieldSource::Memory(held) => Some(held),
+            FieldSource::Position => None,
+        })
+    }
+
+    /// The same in its type.
+    pub fn buffer<T: Send + Sync + 'static>(&self) -> Option<Buffer<T>> {
+        Buffer::of_held(self.memory()?)
     }
 }
 

@@ -26,7 +26,7 @@ mod windows;
 
 pub use crate::memory::held::{Held, Marker};
 pub use crate::memory::registry::{self, is_active};
-pub use backward::{Gradients, depends_on_others, gradients, names_of_variables};
+pub use backward::{Gradients, depends_on_others, gradients, names_of_variables, pull_parts};
 pub use evaluate::{evaluate, with_rule};
 pub use field::Field;
 

@@ -1,4 +1,4 @@
-//! Parts of a result: elements of a traced tensor that were moved, joined or scaled.
+//! Parts of a result: elements of a traced tensor that were joined or scaled.
 
 use super::recording::{PlacedParts, Traced, mapped};
 use alloc::boxed::Box;
@@ -8,7 +8,7 @@ use kernels::loops::nest::Odometer;
 use kernels::memory::buffer::Buffer;
 use kernels::program::code::BinaryOpcode;
 use kernels::scalar::Element;
-use kernels::trace::{Field, Part, StridedPlace, Table, is_active};
+use kernels::trace::{Field, Part, StridedPlace, Table};
 use smallvec::SmallVec;
 
 /// Elements times constants, contiguous in an order of all loops: `factor` of the number of an element. (`traced` are the elements before.)
@@ -38,64 +38,6 @@ pub(crate) fn whole_at<T: Element>(data: &Buffer<T>, start: usize) -> Option<Par
     Some(Part { field, place: StridedPlace::strided(start as isize, [1]) })
 }
 
-/// So many runs of elements are parts of their own; else there is one part with a table.
-const RUNS: usize = 8;
-
-/// Rows of `inner` elements that were moved along an axis: `pairs` are the new place of a row and the old one. There are `outer` blocks, each of
-/// `size` rows before and `len` rows now.
-#[inline]
-pub(crate) fn moved<T: Element>(
-    data: &Buffer<T>,
-    sizes: [usize; 4],
-    pairs: impl Iterator<Item = (usize, usize)>,
-) -> PlacedParts {
-    if !is_active() || !data.is_traced() {
-        return PlacedParts::new();
-    }
-    moved_rows(data, sizes, &pairs.collect::<Vec<_>>())
-}
-
-#[cold]
-fn moved_rows<T: Element>(
-    data: &Buffer<T>,
-    [outer, size, len, inner]: [usize; 4],
-    pairs: &[(usize, usize)],
-) -> PlacedParts {
-    let runs = runs(pairs);
-    if runs.len() > RUNS {
-        let sizes = [outer, pairs.len(), inner];
-        let place = |rows: usize, of: fn(&(usize, usize)) -> usize| looked_up(&sizes, rows, pairs, of);
-        let field = Field::held(&sizes, &data.held(), place(size, |pair| pair.1));
-        return vec![Part { field, place: place(len, |pair| pair.0) }];
-    }
-    let part = |run: &[(usize, usize)]| {
-        let place = |rows: usize, of: fn(&(usize, usize)) -> usize| {
-            let step = if run.len() > 1 { of(&run[1]) as isize - of(&run[0]) as isize } else { 0 };
-            let strides = [(rows * inner) as isize, step * inner as isize, 1];
-            StridedPlace::strided((of(&run[0]) * inner) as isize, strides)
-        };
-        let field = Field::held(&[outer, run.len(), inner], &data.held(), place(size, |pair| pair.1));
-        Part { field, place: place(len, |pair| pair.0) }
-    };
-    runs.into_iter().map(part).collect()
-}
-
-/// Pairs in pieces within which both numbers grow by the same steps.
-fn runs(pairs: &[(usize, usize)]) -> Vec<&[(usize, usize)]> {
-    let (mut runs, mut rest) = (Vec::new(), pairs);
-    while !rest.is_empty() {
-        let step = |at: usize| {
-            let ((to, from), (next_to, next_from)) = (rest[at], rest[at + 1]);
-            (next_to.wrapping_sub(to), next_from.wrapping_sub(from))
-        };
-        let end = (1..rest.len()).find(|&at| step(at - 1) != step(0)).unwrap_or(rest.len());
-        let (run, behind) = rest.split_at(end);
-        runs.push(run);
-        rest = behind;
-    }
-    runs
-}
-
 /// Where the rows of some pairs lie among `rows` of each block, along the loops over blocks, pairs and elements of a row.
 fn looked_up(
     sizes: &[usize; 3],
@@ -110,7 +52,7 @@ fn looked_up(
 }
 
 /// Rows of `inner` elements that were combined along an axis: that at `pair.0` is the sum of those at `pair.1`, each times its weight. The weights are those of
-/// the blocks, pairs and elements of a row, the last fastest. The numbers are as for [`moved`].
+/// the blocks, pairs and elements of a row, the last fastest. There are `outer` blocks, each of `size` rows before and `len` rows now.
 #[cold]
 pub(crate) fn weighted<T: Element>(
     data: &Buffer<T>,

@@ -1,6 +1,6 @@
 //! The steps of recorded programs: what expressions, reductions and other operations yield.
 
-use crate::error::DimError;
+use crate::error::{DimError, list_names, no_derivative};
 use crate::expr::Expr;
 use crate::plan::explain;
 use crate::plan::shape::Shape;
@@ -22,9 +22,7 @@ use kernels::scalar::Element;
 pub(crate) use kernels::trace::Part;
 pub(crate) use kernels::trace::is_active;
 use kernels::trace::record::{Unrecorded, Writer};
-use kernels::trace::{
-    Field, Held, Node, NodeStep, Rule, StridedPlace, Table, names_of_variables, registry, rules,
-};
+use kernels::trace::{Field, Held, Node, NodeStep, Rule, StridedPlace, names_of_variables, registry, rules};
 
 /// The field of an expression whose result is traced.
 pub(crate) type Traced = Option<Box<Field>>;
@@ -239,7 +237,7 @@ where
 #[cold]
 #[track_caller]
 pub(crate) fn lost(operation: &'static str, names: Vec<String>) -> DimError {
-    DimError::NoDerivative { operation, origin: Some(Location::caller()), parameters: listed(&names) }
+    no_derivative(operation, &names)
 }
 
 /// The same for an operation on memory.
@@ -253,23 +251,8 @@ fn lost_from(operation: &'static str, held: &Arc<dyn Held>) -> DimError {
 #[cold]
 #[track_caller]
 pub(crate) fn underivable(operation: &'static str, remedy: &'static str, names: Vec<String>) -> DimError {
-    let (origin, parameters) = (Some(Location::caller()), listed(&names));
+    let (origin, parameters) = (Some(Location::caller()), list_names(&names));
     DimError::NoOwnDerivative { operation, remedy, origin, parameters }
-}
-
-/// The first names, and how many more there are.
-pub(crate) fn listed(names: &[String]) -> String {
-    const SHOWN: usize = 3;
-    let mut list: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
-    match names.len().saturating_sub(SHOWN) {
-        0 => {}
-        1 => list.push(format!("`{}`", names[SHOWN])),
-        more => list.push(format!("{more} more")),
-    }
-    match list.split_last() {
-        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
-        _ => list.concat(),
-    }
 }
 
 /// Elements that were computed, contiguous in an order of all loops along which they vary, as a step of the program if that is recorded.
@@ -426,31 +409,6 @@ pub(crate) fn reduced_lines<T: Element>(
         Box::new(Field::held(&sizes, &held, StridedPlace::contiguous(&sizes, &[0, 1])))
     });
     reduced(data, field, &[0], &[1], reduction, operation)
-}
-
-/// Elements that were chosen from a buffer, at these offsets; `share` is how much of each is that at the second offset.
-#[track_caller]
-pub(crate) fn chosen<T: Element>(
-    data: Vec<T>,
-    from: &Buffer<T>,
-    share: f64,
-    offsets: impl FnOnce() -> (Vec<isize>, Option<Vec<isize>>),
-) -> Buffer<T> {
-    let Some(held) = held_if_traced(from) else { return data.into() };
-    let sizes = [data.len()];
-    let at = |offsets: Vec<isize>| {
-        let table = Some(Box::new(Table::new(offsets, &sizes, &[0])));
-        Field::held(&sizes, &held, StridedPlace { offset: 0, strides: [0].into_iter().collect(), table })
-    };
-    let (low, high) = offsets();
-    let mut field = at(low);
-    if let Some(high) = high {
-        field = field.map([&at(high)], |build, low, [high]| {
-            build.binary(kernels::program::code::BinaryOpcode::Lerp(share), low, high)
-        });
-    }
-    let place = StridedPlace::strided(0, [1]);
-    node(data, NodeStep::Parts(vec![Part { field, place }]))
 }
 
 /// Elements that a step with a rule of its own computed.

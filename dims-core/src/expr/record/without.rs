@@ -83,15 +83,6 @@ pub(crate) fn whole_at<T: Element>(_: &Buffer<T>, _: usize) -> Option<Part> {
 }
 
 #[inline(always)]
-pub(crate) fn moved<T: Element>(
-    _: &Buffer<T>,
-    _: [usize; 4],
-    _: impl Iterator<Item = (usize, usize)>,
-) -> PlacedParts {
-    PlacedParts::new()
-}
-
-#[inline(always)]
 pub(crate) fn scattered(
     _: Traced,
     _: &[isize],
@@ -153,16 +144,6 @@ pub(crate) fn reduced_lines<T: Element>(
     _: &'static str,
 ) -> Result<Buffer<T>, DimError> {
     Ok(data.into())
-}
-
-#[inline(always)]
-pub(crate) fn chosen<T: Element>(
-    data: Vec<T>,
-    _: &Buffer<T>,
-    _: f64,
-    _: impl FnOnce() -> (Vec<isize>, Option<Vec<isize>>),
-) -> Buffer<T> {
-    data.into()
 }
 
 #[inline(always)]

@@ -13,12 +13,12 @@ pub use several::{
 };
 
 use crate::error::{DimError, unwrap};
+use crate::execute::lines::arranged;
 use crate::expr::evaluate::evaluate;
 use crate::expr::{Binary, Operand, Unary};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::rank::{Rank, RankOf};
-use crate::run::lines::arranged;
 use crate::set::Union;
 use crate::tensor::{AsTensor, Computable};
 use alloc::string::String;

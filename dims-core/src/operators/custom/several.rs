@@ -2,12 +2,12 @@
 
 use super::{AxesOf, NdOf};
 use crate::error::{DimError, unwrap};
+use crate::execute::lines::arranged;
 use crate::expr::evaluate::evaluate;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::{Shape, volume};
 use crate::rank::{Rank, Rank0, RankOf};
-use crate::run::lines::arranged;
 use crate::set::list::List;
 use crate::set::union::MergeAll;
 use crate::set::{Dims, Keys};

@@ -2,6 +2,7 @@
 
 use crate::dim::{DimRef, JoinedKeys};
 use crate::error::{DimError, unwrap};
+use crate::execute::lines::{Lines, along_lines, beside_lines};
 use crate::expr::evaluate::laid_out;
 use crate::expr::record;
 use crate::expr::{Binary, Expr, Operand, Scalar, Unary};
@@ -10,7 +11,6 @@ use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
 use crate::reduce::TensorOf;
 use crate::role::{AllPlay, DataChannel};
-use crate::run::lines::{Lines, along_lines, beside_lines};
 use crate::set::remove::{Surplus, Within};
 use crate::set::{Dims, DimsOf, NoDim, Union};
 use crate::set::{Fails, FirstWith};

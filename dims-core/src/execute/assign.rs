@@ -2,6 +2,7 @@
 
 use crate::bind::source::{SourceMut, check_rank};
 use crate::error::{DimError, unwrap};
+use crate::execute::sum_into::sum_into;
 use crate::expr::evaluate::{few, line_into};
 use crate::expr::index::IndexExprs;
 use crate::expr::leaf::{axes_row, unify_axes};
@@ -14,7 +15,6 @@ use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::plan::shape::misfit;
 use crate::rank::Rank;
-use crate::run::sum_into::sum_into;
 use crate::set::{Dims, DimsOf, Union};
 use crate::storage::axes::AxisBlock;
 use crate::storage::source::elements_mut;

@@ -5,12 +5,13 @@
 
 use crate::dim::DimList;
 use crate::error::DimError;
+use crate::execute::step::execute;
 use crate::expr::Expr;
 use crate::expr::evaluate::{evaluate, laid_out};
 use crate::expr::record::{along_lines as recorded_lines, held_if_traced, reduced_lines, untraced};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
-use crate::plan::shape::Shape;
+use crate::plan::shape::{Shape, volume};
 use crate::rank::{Rank, Rank0};
 use crate::reduce::{TensorOf, along_axes};
 use crate::set::Dims;
@@ -29,6 +30,7 @@ use kernels::memory::destination::Destination;
 use kernels::ops::code::ReductionKind;
 use kernels::scalar::Element;
 use kernels::scan::{self, LineOp};
+use kernels::step::{Executed, StepKind};
 
 /// The elements of a tensor, line by line.
 pub(crate) struct Lines<T> {
@@ -86,29 +88,31 @@ impl<T: Element> Lines<T> {
         self.shape.describe(&self.order[self.kept..])
     }
 
-    /// Works on each piece of `len` elements in place, and puts the result into order. Pieces are lines, or equal parts of them. (Nothing records the work: the
-    /// elements must not be traced.)
+    /// Runs a step whose operand the lines are. It may write over them: they are not to be read afterwards.
     #[track_caller]
-    pub(crate) fn in_place<S: Dims, R: Rank>(
-        self,
-        name: &'static str,
-        len: usize,
-        work: impl Fn(&mut [T]) + Send + Sync,
-    ) -> Result<Named<T, S, R>, DimError> {
-        let mut data = untraced(self.data, name)?;
-        if !data.is_empty() {
-            let pieces = data.len() / len;
-            let parts = threads::parts(data.len());
-            let bytes = data.len() * size_of::<T>();
-            note(|| Step::Lines { work: name, lines: pieces, len, bytes, threads: parts });
-            let chunks: Vec<_> = data.chunks_mut(pieces.div_ceil(parts) * len).collect();
-            threads::each(chunks, |chunk| chunk.chunks_exact_mut(len).for_each(&work));
-        }
-        let sizes = self.shape.sizes_in(&self.order);
-        arranged(data, &self.order, &sizes)
+    pub(crate) fn execute<K: StepKind + Clone>(&mut self, kind: &K) -> Result<Executed, DimError> {
+        execute(kind, &mut [&mut self.data])
     }
 
-    /// As [`in_place`](Lines::in_place), by a kernel.
+    /// A result of `len` elements for each line, as a tensor with the dims `S` again.
+    #[track_caller]
+    pub(crate) fn tensor<U: Element, S: Dims, R: Rank>(
+        &self,
+        data: Buffer<U>,
+        len: usize,
+    ) -> Result<Named<U, S, R>, DimError> {
+        arranged(data, &self.order, &self.sizes(&[len]))
+    }
+
+    /// Fails if `len` elements for each line cannot be counted.
+    pub(crate) fn check_volume<U>(&self, len: usize) -> Result<(), DimError> {
+        match volume(self.sizes(&[len]).into_iter(), size_of::<U>()) {
+            Some(_) => Ok(()),
+            None => Err(DimError::TooLarge { dims: self.shape.describe(&self.order) }),
+        }
+    }
+
+    /// Works on each piece of `len` elements by a kernel, and puts the result into order. Pieces are lines, or equal parts of them.
     #[track_caller]
     pub(crate) fn along<S: Dims, R: Rank, W: LineOp<T>>(
         self,
@@ -164,11 +168,6 @@ impl<T: Element> Lines<T> {
         reduction: ReductionKind,
     ) -> Result<Buffer<T>, DimError> {
         reduced_lines(data, held_if_traced(&self.data), self.len(), reduction, "lines")
-    }
-
-    /// Which element of all is that at a position of the line of a result, if each line has `len` results.
-    pub(crate) fn offset(&self, result: usize, len: usize, position: usize) -> isize {
-        (result / len * self.len() + position) as isize
     }
 
     /// One element for each line, as a tensor with the dims `X`, which are those of `S` but for the lines'.

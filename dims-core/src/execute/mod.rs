@@ -1,0 +1,8 @@
+//! What makes expressions and steps run: `order`, reductions, assignment, lines along dims, and steps of operators.
+
+pub mod assign;
+pub(crate) mod lines;
+pub mod order;
+pub mod reduce;
+pub(crate) mod step;
+mod sum_into;

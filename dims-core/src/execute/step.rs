@@ -1,0 +1,102 @@
+//! Steps of operators that are no expressions: operands, and what runs.
+//!
+//! An operator computes its operands here, says what is to run as a [`StepKind`], and gets the result as a tensor. It knows no memory, and nothing of
+//! plans and derivatives.
+
+use crate::brand::DimInfo;
+use crate::error::{DimError, list_sizes, no_derivative};
+use crate::expr::evaluate::evaluate;
+use crate::named::{Named, position};
+use crate::plan::axes::AxisList;
+use crate::plan::shape::volume;
+use crate::rank::Rank;
+use crate::set::Dims;
+use crate::storage::Evaluated;
+use crate::tensor::Computable;
+use kernels::error::Error;
+use kernels::loops::axes::Sizes;
+use kernels::memory::buffer::Buffer;
+use kernels::scalar::Element;
+use kernels::step::{AnyBuffer, Executed, StepKind};
+
+/// Runs a step. Its place in the program is the caller's.
+#[track_caller]
+pub(crate) fn execute<K: StepKind + Clone>(
+    kind: &K,
+    operands: &mut [&mut dyn AnyBuffer],
+) -> Result<Executed, DimError> {
+    match kernels::step::execute(kind, operands) {
+        Ok(results) => Ok(results),
+        Err(Error::NoDerivative { operation, names }) => Err(no_derivative(operation, &names)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A tensor as blocks of rows along one of its dims: its elements, contiguous in the order in which results lie.
+pub(crate) struct Blocks<T> {
+    data: Buffer<T>,
+    /// The sizes of all axes, in that order.
+    sizes: Sizes,
+    /// Which of them is that of the dim.
+    at: usize,
+}
+
+impl<T: Element> Blocks<T> {
+    /// The blocks of a tensor along a dim that it has.
+    #[track_caller]
+    pub(crate) fn of<A: Computable<Elem = T>>(tensor: A, dim: DimInfo<'_>) -> Result<Self, DimError> {
+        let tensor = tensor.into_named();
+        let shape = tensor.unified_shape()?;
+        let axis = position(&shape, dim);
+        let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
+        let at = order.iter().position(|&own| own == axis).expect("the dim is one of the axes");
+        let data = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
+        Ok(Blocks { data, sizes: shape.sizes_in(order).into_iter().collect(), at })
+    }
+
+    /// How many blocks there are.
+    pub(crate) fn outer(&self) -> usize {
+        self.sizes[..self.at].iter().product()
+    }
+
+    /// How many rows a block has: the size of the dim.
+    pub(crate) fn size(&self) -> usize {
+        self.sizes[self.at]
+    }
+
+    /// How many elements a row has.
+    pub(crate) fn inner(&self) -> usize {
+        self.sizes[self.at + 1..].iter().product()
+    }
+
+    /// Runs a step that makes blocks of `len` rows of each block. It is the tensor's dims `S` again.
+    #[track_caller]
+    pub(crate) fn execute<S: Dims, R: Rank, K: StepKind + Clone>(
+        mut self,
+        kind: &K,
+        len: usize,
+    ) -> Result<Named<T, S, R>, DimError> {
+        self.sizes[self.at] = len;
+        let result = match execute(kind, &mut [&mut self.data]) {
+            Err(DimError::TooLarge { .. }) => return Err(self.too_large::<S, R>()),
+            result => result?.next(),
+        };
+        Ok(Named::from_expr(Evaluated::laid_out(result, &self.sizes)))
+    }
+
+    /// Fails if a result of `len` rows in each block cannot be counted.
+    pub(crate) fn check_volume<S: Dims, R: Rank>(&mut self, len: usize) -> Result<(), DimError> {
+        let own = core::mem::replace(&mut self.sizes[self.at], len);
+        let fits = volume(self.sizes.iter().copied(), size_of::<T>()).is_some();
+        let result = if fits { Ok(()) } else { Err(self.too_large::<S, R>()) };
+        self.sizes[self.at] = own;
+        result
+    }
+
+    #[cold]
+    fn too_large<S: Dims, R: Rank>(&self) -> DimError {
+        let order = AxisList::in_memory_of::<S, R>().as_slice();
+        let name = |&axis: &usize| S::KEYS.as_slice().get(axis).map_or("positional axis", |key| key.name);
+        DimError::TooLarge { dims: list_sizes(order.iter().map(name).zip(self.sizes.iter().copied())) }
+    }
+}

@@ -1,0 +1,152 @@
+//! Operands and results of steps, whatever their element types.
+
+use crate::memory::buffer::Buffer;
+#[cfg(feature = "std")]
+use crate::ops::code::DType;
+use crate::scalar::Element;
+#[cfg(feature = "std")]
+use crate::trace::{Held, Node};
+use alloc::boxed::Box;
+#[cfg(feature = "std")]
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::Any;
+use smallvec::SmallVec;
+
+/// A buffer of any element type.
+pub trait AnyBuffer: Any {
+    /// How many elements there are.
+    fn count(&self) -> usize;
+
+    /// The bytes of all elements.
+    fn bytes(&self) -> usize;
+
+    /// Whether a recorded program knows the elements.
+    fn is_known(&self) -> bool;
+
+    /// The memory, shared with the buffer.
+    #[cfg(feature = "std")]
+    fn memory(&self) -> Arc<dyn Held>;
+
+    /// The type of the elements, if programs know it.
+    #[cfg(feature = "std")]
+    fn dtype(&self) -> Option<DType>;
+
+    /// Notes that a step computed the elements.
+    #[cfg(feature = "std")]
+    fn trace(&mut self, node: Arc<Node>);
+
+    /// The buffer in its type.
+    fn as_any(&mut self) -> &mut dyn Any;
+
+    /// The same, for reading.
+    fn as_any_ref(&self) -> &dyn Any;
+}
+
+impl<T: Element> AnyBuffer for Buffer<T> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(&self[..])
+    }
+
+    fn is_known(&self) -> bool {
+        self.is_traced()
+    }
+
+    #[cfg(feature = "std")]
+    fn memory(&self) -> Arc<dyn Held> {
+        self.held()
+    }
+
+    #[cfg(feature = "std")]
+    fn dtype(&self) -> Option<DType> {
+        DType::of::<T>()
+    }
+
+    #[cfg(feature = "std")]
+    fn trace(&mut self, node: Arc<Node>) {
+        self.set_mark(Box::new(node));
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn as_any_ref(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// The operands of a step that runs.
+pub struct StepOperands<'s, 'b>(pub(super) &'s mut [&'b mut dyn AnyBuffer]);
+
+const TYPED: &str = "an operand of a step has the element type of its kind";
+
+impl StepOperands<'_, '_> {
+    /// How many operands there are.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The elements of an operand.
+    ///
+    /// # Panics
+    ///
+    /// If they are of another type.
+    pub fn of<T: Element>(&self, number: usize) -> &[T] {
+        self.0[number].as_any_ref().downcast_ref::<Buffer<T>>().expect(TYPED)
+    }
+
+    /// Whether a program knows an operand, so that the step may be asked for its derivative.
+    pub fn is_known(&self, number: usize) -> bool {
+        self.0[number].is_known()
+    }
+
+    /// The memory of an operand, to write the result over it. It is a copy if anybody else has the elements. The operand has no elements any more.
+    ///
+    /// # Panics
+    ///
+    /// If they are of another type.
+    pub fn take<T: Element>(&mut self, number: usize) -> Vec<T> {
+        let buffer = self.0[number].as_any().downcast_mut::<Buffer<T>>().expect(TYPED);
+        core::mem::replace(buffer, Buffer::from(Vec::new())).into_vec()
+    }
+}
+
+/// The results of a step, and what its derivative needs of them.
+#[derive(Default)]
+pub struct StepResults {
+    pub(super) values: SmallVec<[Box<dyn AnyBuffer>; 2]>,
+    #[cfg(feature = "std")]
+    pub(super) kept: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl StepResults {
+    /// One result.
+    pub fn one<T: Element>(data: Vec<T>) -> Self {
+        StepResults::default().and(data)
+    }
+
+    /// One more result.
+    pub fn and<T: Element>(mut self, data: Vec<T>) -> Self {
+        self.values.push(Box::new(Buffer::from(data)));
+        self
+    }
+
+    /// What the derivative needs beside the results, if one can be asked for.
+    #[cfg(feature = "std")]
+    pub fn keeping(mut self, kept: impl FnOnce() -> Option<Arc<dyn Any + Send + Sync>>) -> Self {
+        self.kept = kept();
+        self
+    }
+
+    /// A result in its type, once.
+    pub(super) fn next<T: Element>(values: &mut alloc::vec::IntoIter<Box<dyn AnyBuffer>>) -> Buffer<T> {
+        let mut value = values.next().expect("a step has as many results as its kind says");
+        let buffer = value.as_any().downcast_mut::<Buffer<T>>().expect("a result has the type of its kind");
+        core::mem::replace(buffer, Buffer::from(Vec::new()))
+    }
+}

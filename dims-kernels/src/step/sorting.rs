@@ -1,0 +1,373 @@
+//! Elements in order, and elements that their order chooses: what `sort`, `topk`, `median` and the like compute.
+
+#[cfg(feature = "std")]
+use super::Pulled;
+use super::{StepKind, StepOperands, StepResults};
+use crate::error::Error;
+use crate::machine::threads;
+use crate::memory::allocate::reserve;
+#[cfg(feature = "std")]
+use crate::ops::code::BinaryOpcode;
+use crate::scalar::{Element, Num, Ordered, Real};
+#[cfg(feature = "std")]
+use crate::trace::{Field, Node, Part, StridedPlace, Table};
+#[cfg(feature = "std")]
+use alloc::boxed::Box;
+#[cfg(feature = "std")]
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+use core::marker::PhantomData;
+
+/// The order of elements: not-a-number is the greatest, as in NumPy and PyTorch.
+pub fn ascending<T: Ordered>(a: &T, b: &T) -> Ordering {
+    match (a.is_nan_value(), b.is_nan_value()) {
+        (false, false) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
+        (a, b) => a.cmp(&b),
+    }
+}
+
+/// The order in which `min` chooses: not-a-number is less than all others, too.
+fn ascending_nan_first<T: Ordered>(a: &T, b: &T) -> Ordering {
+    match (a.is_nan_value(), b.is_nan_value()) {
+        (false, false) => ascending(a, b),
+        (a, b) => b.cmp(&a),
+    }
+}
+
+fn directed(descending: bool, order: Ordering) -> Ordering {
+    if descending { order.reverse() } else { order }
+}
+
+/// The positions of a line in the order of their elements; equal ones as they stand.
+fn positions<T: Ordered>(line: &[T], descending: bool, out: &mut [usize]) {
+    out.iter_mut().enumerate().for_each(|(at, out)| *out = at);
+    out.sort_by(|&a, &b| directed(descending, ascending(&line[a], &line[b])));
+}
+
+/// What a [`Sort`] yields.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sorted {
+    /// The elements in order.
+    Values,
+    /// The position on its line that each of them had.
+    Positions,
+    /// Both, in this order.
+    Both,
+}
+
+/// The elements of each line in order, equal ones as they stood. Operand: `lines` lines of `len` elements. Results: as many.
+#[derive(Clone, Debug)]
+pub struct Sort<T> {
+    /// How many lines there are.
+    pub lines: usize,
+    /// How many elements each has.
+    pub len: usize,
+    /// Whether the greatest element comes first.
+    pub descending: bool,
+    /// What is wanted.
+    pub wanted: Sorted,
+    /// The type of the elements.
+    pub element: PhantomData<T>,
+}
+
+impl<T: Ordered> StepKind for Sort<T> {
+    fn name(&self) -> &'static str {
+        if self.wanted == Sorted::Positions { "argsort" } else { "sort" }
+    }
+
+    fn lines(&self) -> [usize; 2] {
+        [self.lines, self.len]
+    }
+
+    fn parallel(&self) -> usize {
+        self.lines * self.len
+    }
+
+    fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error> {
+        let Sort { len, descending, wanted, .. } = *self;
+        if wanted == Sorted::Positions {
+            let sort = |line: &[T], out: &mut [usize]| positions(line, descending, out);
+            return Ok(StepResults::one(each_line(operands.of::<T>(0), len, len, threads, sort)?));
+        }
+        if wanted == Sorted::Values && !operands.is_known(0) {
+            let mut data = operands.take::<T>(0);
+            in_place(&mut data, len, threads, |line| {
+                line.sort_by(|a, b| directed(descending, ascending(a, b)));
+            });
+            return Ok(StepResults::one(data));
+        }
+        let sort = |line: &[T], out: &mut [(T, usize)]| {
+            out.iter_mut().enumerate().for_each(|(at, out)| *out = (line[at], at));
+            out.sort_by(|(a, _), (b, _)| directed(descending, ascending(a, b)));
+        };
+        let found = each_line(operands.of::<T>(0), len, len, threads, sort)?;
+        Ok(chosen(found, operands.is_known(0), wanted == Sorted::Both))
+    }
+
+    #[cfg(feature = "std")]
+    fn pull(&self, step: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
+        pull_chosen(step, self.len, self.len)
+    }
+}
+
+/// The greatest or the least element of each line, the first of equal ones, and its position. A not-a-number comes before all others.
+#[derive(Clone, Debug)]
+pub struct Extremum<T> {
+    /// How many lines there are.
+    pub lines: usize,
+    /// How many elements each has: at least one, if there are lines.
+    pub len: usize,
+    /// Whether it is the greatest.
+    pub greatest: bool,
+    /// The type of the elements.
+    pub element: PhantomData<T>,
+}
+
+impl<T: Ordered> StepKind for Extremum<T> {
+    fn name(&self) -> &'static str {
+        if self.greatest { "max_with_index" } else { "min_with_index" }
+    }
+
+    fn lines(&self) -> [usize; 2] {
+        [self.lines, self.len]
+    }
+
+    fn parallel(&self) -> usize {
+        self.lines * self.len
+    }
+
+    fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error> {
+        let greatest = self.greatest;
+        let is_before = |a: &T, b: &T| match greatest {
+            true => ascending(b, a) == Ordering::Less,
+            false => ascending_nan_first(a, b) == Ordering::Less,
+        };
+        let first = |line: &[T], out: &mut [(T, usize)]| {
+            let mut best = (line[0], 0);
+            for (at, value) in line.iter().enumerate().skip(1) {
+                if is_before(value, &best.0) {
+                    best = (*value, at);
+                }
+            }
+            out[0] = best;
+        };
+        let found = each_line(operands.of::<T>(0), self.len, 1, threads, first)?;
+        Ok(chosen(found, operands.is_known(0), true))
+    }
+
+    #[cfg(feature = "std")]
+    fn pull(&self, step: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
+        pull_chosen(step, self.len, 1)
+    }
+}
+
+/// The `k` greatest elements of each line in descending order, the first ones of equal ones, and their positions.
+#[derive(Clone, Debug)]
+pub struct TopK<T> {
+    /// How many lines there are.
+    pub lines: usize,
+    /// How many elements each has.
+    pub len: usize,
+    /// How many are chosen, at most `len`.
+    pub k: usize,
+    /// The type of the elements.
+    pub element: PhantomData<T>,
+}
+
+impl<T: Ordered> StepKind for TopK<T> {
+    fn name(&self) -> &'static str {
+        "topk"
+    }
+
+    fn lines(&self) -> [usize; 2] {
+        [self.lines, self.len]
+    }
+
+    fn parallel(&self) -> usize {
+        self.lines * self.len
+    }
+
+    fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error> {
+        let k = self.k;
+        let greatest = |line: &[T], out: &mut [(T, usize)]| {
+            let order = |a: &usize, b: &usize| ascending(&line[*b], &line[*a]).then(a.cmp(b));
+            let mut all: Vec<usize> = (0..line.len()).collect();
+            if k < all.len() {
+                all.select_nth_unstable_by(k, order);
+                all.truncate(k);
+            }
+            all.sort_unstable_by(order);
+            for (out, at) in out.iter_mut().zip(all) {
+                *out = (line[at], at);
+            }
+        };
+        let found = each_line(operands.of::<T>(0), self.len, k, threads, greatest)?;
+        Ok(chosen(found, operands.is_known(0), true))
+    }
+
+    #[cfg(feature = "std")]
+    fn pull(&self, step: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
+        pull_chosen(step, self.len, self.k)
+    }
+}
+
+/// The element at the share `q` of each line's order, from 0 to 1; between two elements, the point of the line through them.
+#[derive(Clone, Debug)]
+pub struct Quantile<T> {
+    /// What it is called: `median` or `quantile`.
+    pub name: &'static str,
+    /// How many lines there are.
+    pub lines: usize,
+    /// How many elements each has: at least one, if there are lines.
+    pub len: usize,
+    /// The share.
+    pub q: T,
+}
+
+impl<T: Real> StepKind for Quantile<T> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn lines(&self) -> [usize; 2] {
+        [self.lines, self.len]
+    }
+
+    fn parallel(&self) -> usize {
+        self.lines * self.len
+    }
+
+    fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error> {
+        let q = self.q;
+        let quantile = |line: &[T], out: &mut [T]| out[0] = quantile_of(&mut line.to_vec(), q);
+        Ok(StepResults::one(each_line(operands.of::<T>(0), self.len, 1, threads, quantile)?))
+    }
+
+    #[cfg(feature = "std")]
+    fn pull(&self, step: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
+        let Some(x) = step.operands[0].buffer::<T>() else { return Ok(Vec::new()) };
+        let (at, share) = place_of(self.len, self.q);
+        let share = num_traits::ToPrimitive::to_f64(&share).unwrap_or(0.0);
+        let (low, high) = neighbours(&x, self.len, at);
+        let low = taken(&step.operands[0], low);
+        let field = low.map([&taken(&step.operands[0], high)], |build, low, [high]| {
+            build.binary(BinaryOpcode::Lerp(share), low, high)
+        });
+        step.sum(&[Part { field, place: StridedPlace::strided(0, [1]) }])
+    }
+}
+
+fn quantile_of<T: Real>(line: &mut [T], q: T) -> T {
+    if let Some(&nan) = line.iter().find(|value| value.is_nan()) {
+        return nan;
+    }
+    let (at, share) = place_of(line.len(), q);
+    let (_, &mut low, above) = line.select_nth_unstable_by(at, ascending);
+    match above.iter().copied().min_by(ascending) {
+        Some(high) if share > num_traits::Zero::zero() && low != high => {
+            let (low, high) = (low.widen(), high.widen());
+            let step = high - low;
+            // The distance of two numbers can be greater than any of them; that to an infinity times a share of it is infinite.
+            T::narrow(match num_traits::Float::is_finite(step) {
+                true => low + step * share,
+                false => low * (<T::Wide as Num>::ONE - share) + high * share,
+            })
+        }
+        _ => low,
+    }
+}
+
+/// Between which elements of a line a quantile lies: the number of the lower one in order, and the share of the next one.
+fn place_of<T: Real>(len: usize, q: T) -> (usize, T::Wide) {
+    let last = len.saturating_sub(1);
+    let place = q.widen() * <T::Wide as num_traits::NumCast>::from(last).expect("a float can be any size");
+    let below = num_traits::Float::floor(place);
+    (num_traits::ToPrimitive::to_usize(&below).unwrap_or(0).min(last), place - below)
+}
+
+/// Where the two elements are between which the quantile of each line lies. If there is a not-a-number, both are the first of those.
+#[cfg(feature = "std")]
+fn neighbours<T: Real>(data: &[T], len: usize, at: usize) -> (Vec<isize>, Vec<isize>) {
+    let (mut low, mut high) = (Vec::new(), Vec::new());
+    let mut order = vec![0; len];
+    for (number, line) in data.chunks_exact(len.max(1)).enumerate() {
+        positions(line, false, &mut order);
+        let pair = match line.iter().position(|value| value.is_nan()) {
+            Some(nan) => [nan; 2],
+            None => [order[at], order[(at + 1).min(len - 1)]],
+        };
+        low.push((number * len + pair[0]) as isize);
+        high.push((number * len + pair[1]) as isize);
+    }
+    (low, high)
+}
+
+/// Elements and their positions on lines as results. Their derivative needs the positions, if there can be one.
+fn chosen<T: Element>(found: Vec<(T, usize)>, is_known: bool, both: bool) -> StepResults {
+    let (values, at): (Vec<_>, Vec<usize>) = found.into_iter().unzip();
+    let results = StepResults::one(values);
+    #[cfg(feature = "std")]
+    let results = results.keeping(|| is_known.then(|| Arc::new(at.clone()) as _));
+    #[cfg(not(feature = "std"))]
+    let _ = is_known;
+    if both { results.and(at) } else { results }
+}
+
+/// The derivative of elements that were chosen from lines of `len`, `count` of each: it goes to where each was.
+#[cfg(feature = "std")]
+fn pull_chosen(step: &Pulled<'_>, len: usize, count: usize) -> Result<Vec<(Arc<Node>, Part)>, Error> {
+    let at = step.kept.and_then(|kept| kept.downcast_ref::<Vec<usize>>()).expect("the step keeps positions");
+    let offsets = at.iter().enumerate().map(|(number, &at)| (number / count.max(1) * len + at) as isize);
+    let field = taken(&step.operands[0], offsets.collect());
+    step.sum(&[Part { field, place: StridedPlace::strided(0, [1]) }])
+}
+
+/// The elements of an operand at these offsets.
+#[cfg(feature = "std")]
+fn taken(operand: &Field, offsets: Vec<isize>) -> Field {
+    let held = operand.memory().expect("an operand of a step is in memory");
+    let sizes = [offsets.len()];
+    let table = Some(Box::new(Table::new(offsets, &sizes, &[0])));
+    Field::held(&sizes, held, StridedPlace { offset: 0, strides: [0].into_iter().collect(), table })
+}
+
+/// Makes `count` elements of each line of `len`, on several threads.
+pub(super) fn each_line<T: Element, U: Element>(
+    data: &[T],
+    len: usize,
+    count: usize,
+    threads: usize,
+    work: impl Fn(&[T], &mut [U]) + Send + Sync,
+) -> Result<Vec<U>, Error> {
+    let lines = if len == 0 { 0 } else { data.len() / len };
+    let total = lines * count;
+    let mut out = reserve(total)?;
+    out.resize(total, U::default());
+    if total > 0 {
+        let each = lines.div_ceil(threads);
+        let parts: Vec<_> = out.chunks_mut(each * count).enumerate().collect();
+        threads::each(parts, |(part, out)| {
+            for (at, out) in out.chunks_exact_mut(count).enumerate() {
+                let start = (part * each + at) * len;
+                work(&data[start..start + len], out);
+            }
+        });
+    }
+    Ok(out)
+}
+
+/// Works on each line of `len` elements where it is, on several threads.
+pub(super) fn in_place<T: Element>(
+    data: &mut [T],
+    len: usize,
+    threads: usize,
+    work: impl Fn(&mut [T]) + Send + Sync,
+) {
+    if data.is_empty() {
+        return;
+    }
+    let lines = data.len() / len;
+    let chunks: Vec<_> = data.chunks_mut(lines.div_ceil(threads) * len).collect();
+    threads::each(chunks, |chunk| chunk.chunks_exact_mut(len).for_each(&work));
+}
