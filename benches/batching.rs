@@ -31,7 +31,7 @@
 use rayon::ThreadPoolBuilder;
 use std::hint::black_box;
 use std::time::Instant;
-use typed_dims::plan::explain::{Loops, Plan, Step};
+use typed_dims::plan::explain::{Loops, Plan, PlanStep};
 use typed_dims::prelude::*;
 
 #[path = "../tests/programs/cases.rs"]
@@ -163,17 +163,17 @@ impl Model {
             let elements = loops.sizes.iter().product();
             cost.of(elements / loops.sizes.last().copied().unwrap_or(1).max(1), elements)
         };
-        let step = |step: &Step| match step {
-            Step::Product { batch, m, k, n, summed, .. } => {
+        let step = |step: &PlanStep| match step {
+            PlanStep::Product { batch, m, k, n, summed, .. } => {
                 self.product.of(batch * summed, batch * summed * m * k * n)
             }
-            Step::Copy { loops: nest, .. } => loops(self.copy, nest),
-            Step::Reduce { reduction: "softmax", loops: nest, .. } => loops(self.softmax, nest),
-            Step::Reduce { loops: nest, .. } => loops(self.reduce, nest),
-            Step::Elementwise { expression, loops: nest } if expression.contains("tanh") => {
+            PlanStep::Copy { loops: nest, .. } => loops(self.copy, nest),
+            PlanStep::Reduce { reduction: "softmax", loops: nest, .. } => loops(self.softmax, nest),
+            PlanStep::Reduce { loops: nest, .. } => loops(self.reduce, nest),
+            PlanStep::Elementwise { expression, loops: nest } if expression.contains("tanh") => {
                 loops(self.transcendental, nest)
             }
-            Step::Elementwise { loops: nest, .. } => loops(self.elementwise, nest),
+            PlanStep::Elementwise { loops: nest, .. } => loops(self.elementwise, nest),
             other => panic!("the model does not know {other}"),
         };
         self.call + plan.steps.iter().map(step).sum::<f64>()

@@ -4,7 +4,7 @@ use ndarray::{Array2, Array3, ArrayD, Dimension, IxDyn};
 use typed_dims::batch::map_each;
 use typed_dims::custom::apply_arrays;
 use typed_dims::fallible::try_apply_arrays;
-use typed_dims::plan::explain::{Plan, Step};
+use typed_dims::plan::explain::{Plan, PlanStep};
 use typed_dims::prelude::*;
 use typed_dims::rank::Rank;
 use typed_dims::rank::U0;
@@ -37,7 +37,7 @@ fn numbers<D: Dimension>(sizes: impl ndarray::ShapeBuilder<Dim = D>, seed: u64) 
 }
 
 fn products(plan: &Plan) -> usize {
-    plan.steps.iter().filter(|step| matches!(step, Step::Product { .. })).count()
+    plan.steps.iter().filter(|step| matches!(step, PlanStep::Product { .. })).count()
 }
 
 fn close<A: Dimension, B: Dimension>(a: ndarray::Array<f32, A>, b: ndarray::Array<f32, B>) {
@@ -76,7 +76,9 @@ mod products {
         let (a, b) = (numbers((64, 5, 7), 1), numbers((64, 7, 6), 2));
         dims!(n);
         let (c, plan) = explain(|| mm(a.at((n, .., ..)), b.at((n, .., ..))));
-        let [Step::Product { batch: 64, m: 5, k: 7, n: 6, .. }] = plan.steps[..] else { panic!("{plan}") };
+        let [PlanStep::Product { batch: 64, m: 5, k: 7, n: 6, .. }] = plan.steps[..] else {
+            panic!("{plan}")
+        };
         let c: Array3<f32> = c.order(n);
         for at in 0..64 {
             close(
@@ -91,7 +93,9 @@ mod products {
         let (a, b) = (numbers((64, 5, 7), 1), numbers((7, 6), 2));
         dims!(n);
         let (c, plan) = explain(|| mm(a.at((n, .., ..)), b.at((.., ..))));
-        let [Step::Product { batch: 1, m: 320, k: 7, n: 6, .. }] = plan.steps[..] else { panic!("{plan}") };
+        let [PlanStep::Product { batch: 1, m: 320, k: 7, n: 6, .. }] = plan.steps[..] else {
+            panic!("{plan}")
+        };
         let flat = a.clone().into_shape_with_order((320, 7)).unwrap().dot(&b);
         close(c.order(n), flat.into_shape_with_order((64, 5, 6)).unwrap());
     }
@@ -184,7 +188,7 @@ mod declared {
         let w2 = numbers((6, 7), 3).into_tensor((Hidden, Hidden2));
         let w3 = numbers((7, 4), 4).into_tensor((Hidden2, Out));
         let (out, plan) = explain(|| mlp(&x, &w1, &w2, &w3));
-        let rows = |step: &Step| matches!(step, Step::Product { batch: 1, m: 6, .. });
+        let rows = |step: &PlanStep| matches!(step, PlanStep::Product { batch: 1, m: 6, .. });
         assert_eq!(plan.steps.iter().filter(|step| rows(step)).count(), 3, "{plan}");
         let expected =
             looped(|n, m| mlp((&x).index(Batch, n).index(Group, m), &w1, &w2, &w3).order(Out).into_dyn());
@@ -460,7 +464,7 @@ mod in_place {
     }
 
     fn is_loop(plan: &Plan) -> bool {
-        plan.steps.iter().any(|step| matches!(step, Step::Calls { .. }))
+        plan.steps.iter().any(|step| matches!(step, PlanStep::Calls { .. }))
     }
 
     #[test]
@@ -469,7 +473,7 @@ mod in_place {
         dims!(n, m);
         let (out, plan) = explain(|| vmap(unit_length, (n, m))(x.at((n, Feat, m))));
         let calls = plan.steps.iter().find_map(|step| match step {
-            Step::Calls { calls, .. } => Some(*calls),
+            PlanStep::Calls { calls, .. } => Some(*calls),
             _ => None,
         });
         assert_eq!(calls, Some(N * M), "{plan}");
@@ -791,7 +795,7 @@ mod arrays {
         let run = |rule| explain(|| apply_arrays((a.at((n, .., ..)), b.at((m, ..))), MatVec { rule })).1;
         let calls = |plan: &Plan| {
             plan.steps.iter().find_map(|step| match step {
-                Step::Calls { function: "mat_vec", calls, .. } => Some(*calls),
+                PlanStep::Calls { function: "mat_vec", calls, .. } => Some(*calls),
                 _ => None,
             })
         };

@@ -6,7 +6,7 @@ mod reference;
 use ndarray::{Array, Array2, Array3, ArrayD, array, s};
 use reference::input::Random;
 use reference::patterns::{IntoDynamic, einops as oracle, random, stacked};
-use typed_dims::plan::explain::Step;
+use typed_dims::plan::explain::PlanStep;
 use typed_dims::prelude::*;
 
 /// A test for each table: the pattern, the shape of the array, and sizes; for static and dynamic rank.
@@ -475,7 +475,7 @@ fn tensors_keep_their_dims() {
     let (y, plan) = explain(|| reduce!(&bound * 2.0 + 1.0, h w -> h, max).order(n));
     assert_eq!(y, reduce!(x.mapv(|x| 2.0 * x + 1.0), n h w -> n h, max));
     assert!(
-        matches!(&plan.steps[0], Step::Reduce { expression, .. } if expression.contains("mul")),
+        matches!(&plan.steps[0], PlanStep::Reduce { expression, .. } if expression.contains("mul")),
         "{plan}"
     );
     assert_eq!(repeat!(bound, h w -> h w 2).order(n), repeat!(x, n h w -> n h w 2));

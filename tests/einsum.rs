@@ -8,7 +8,7 @@ use num_complex::Complex;
 use reference::input::Random;
 use reference::patterns::{IntoDynamic, einsum as oracle, random};
 use typed_dims::einsum_path;
-use typed_dims::plan::explain::Step;
+use typed_dims::plan::explain::PlanStep;
 use typed_dims::prelude::*;
 
 /// A test for each table of patterns, with the shapes of their operands: in f64, and with operands of dynamic rank.
@@ -605,16 +605,16 @@ fn products_are_matrix_products() {
     let (a, b) = (Array2::<f32>::ones((100, 80)), Array2::<f32>::ones((80, 90)));
     let (c, plan) = explain(|| einsum!("ik,kj->ij", a, b));
     assert_eq!(c, Array2::from_elem((100, 90), 80.0));
-    assert!(matches!(plan.steps[..], [Step::Product { m: 100, k: 80, n: 90, .. }]), "{plan}");
+    assert!(matches!(plan.steps[..], [PlanStep::Product { m: 100, k: 80, n: 90, .. }]), "{plan}");
     let (_, plan) = explain(|| einsum!("ki,jk->ij", a.t(), b.t()));
-    assert!(matches!(plan.steps[..], [Step::Product { m: 100, k: 80, n: 90, .. }]), "{plan}");
+    assert!(matches!(plan.steps[..], [PlanStep::Product { m: 100, k: 80, n: 90, .. }]), "{plan}");
     let (x, w) = (Array3::<f32>::ones((4, 50, 64)), Array2::<f32>::ones((64, 32)));
     let (_, plan) = explain(|| einsum!("...c,cd->...d", x, w));
-    assert!(matches!(plan.steps[..], [Step::Product { m: 200, k: 64, n: 32, .. }]), "{plan}");
+    assert!(matches!(plan.steps[..], [PlanStep::Product { m: 200, k: 64, n: 32, .. }]), "{plan}");
     let (_, plan) = explain(|| einsum!("ij,jk,kl->il", a, b, a.slice(s![..90, ..])));
     assert_eq!(plan.steps.len(), 2, "{plan}");
     let (_, plan) = explain(|| einsum!("i,i->", a.row(0), a.row(1)));
-    assert!(matches!(plan.steps[..], [Step::Reduce { .. }]), "{plan}");
+    assert!(matches!(plan.steps[..], [PlanStep::Reduce { .. }]), "{plan}");
 }
 
 #[test]
@@ -632,7 +632,7 @@ fn tensors_are_batched_and_fused() {
     let (sum, plan) = explain(|| einsum!("ij->j", a.at((n, .., ..)) * 2.0 + 1.0).order(n));
     assert_eq!(sum, a.mapv(|x| 2.0 * x + 1.0).sum_axis(ndarray::Axis(1)));
     assert!(
-        matches!(&plan.steps[0], Step::Reduce { expression, .. } if expression.contains("mul")),
+        matches!(&plan.steps[0], PlanStep::Reduce { expression, .. } if expression.contains("mul")),
         "{plan}"
     );
     let (_, plan) = explain(|| einsum!("i,i->", (b.at((.., p)) + 1.0).abs(), b.at((.., p))));

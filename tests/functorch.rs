@@ -5,7 +5,7 @@ use ndarray::{Array1, Array2, Array3, Axis};
 use std::ops::Mul;
 use typed_dims::batch::map_each;
 use typed_dims::create::full_like;
-use typed_dims::plan::explain::Step;
+use typed_dims::plan::explain::PlanStep;
 use typed_dims::prelude::*;
 use typed_dims::scalar::Real;
 
@@ -353,7 +353,7 @@ fn data_decides() {
     }
     let x = numbers((N, 4), 1).mapv(|x| x.abs() + 0.1);
     let (found, plan) = explain(|| steps(x.at((Batch, Feat))));
-    assert!(plan.steps.iter().any(|step| matches!(step, Step::Calls { calls: N, .. })), "{plan}");
+    assert!(plan.steps.iter().any(|step| matches!(step, PlanStep::Calls { calls: N, .. })), "{plan}");
     let expected: Array1<f32> = x
         .rows()
         .into_iter()

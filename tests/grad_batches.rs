@@ -2,7 +2,7 @@
 
 use std::thread;
 use typed_dims::grad::{checkpoint, grad, jvp, try_vjp, value_and_grad, vjp};
-use typed_dims::plan::explain::Step;
+use typed_dims::plan::explain::PlanStep;
 use typed_dims::prelude::*;
 
 #[path = "support/gradients.rs"]
@@ -69,7 +69,7 @@ mod per_example {
         let gradient = || grad(|w| (&x * w).sum(Feat).square().sum((Example, Seq, Out)), &repeated);
         let (dw, plan) = explain(gradient);
         // Forward and backward one product each, batched over the examples.
-        let products = plan.steps.iter().filter(|step| matches!(step, Step::Product { batch: 4, .. }));
+        let products = plan.steps.iter().filter(|step| matches!(step, PlanStep::Product { batch: 4, .. }));
         assert_eq!(products.count(), 2, "{plan}");
         // Steps of the gradient have the names of dims, and the place of the step that they are the gradient of.
         let text = plan.to_string();

@@ -11,7 +11,7 @@ use panics::message;
 use typed_dims::custom::{Derivative, PullBackOf, PullBacksOf, apply_arrays};
 use typed_dims::grad::{self, checkpoint, custom_vjp, grad, hvp, jvp, try_checkpoint, vjp};
 use typed_dims::ndarray::{Array0, ArrayView1, ArrayView2, arr0};
-use typed_dims::plan::explain::{Plan, Step};
+use typed_dims::plan::explain::{Plan, PlanStep};
 use typed_dims::prelude::*;
 use typed_dims::rank::U0;
 
@@ -262,7 +262,7 @@ mod batching {
     fn gradients_within_batched_functions() {
         let (w, x) = (positive(&zeros(J.of(4)), 3), matrix(3, 4));
         let (each, plan) = explain(|| slope(&w, &x));
-        assert!(!plan.steps.iter().any(|step| matches!(step, Step::Calls { .. })), "{plan}");
+        assert!(!plan.steps.iter().any(|step| matches!(step, PlanStep::Calls { .. })), "{plan}");
         let each = each.order((I, J));
         for at in 0..3 {
             let x = x.clone().index(I, at).eval();
@@ -282,7 +282,7 @@ mod batching {
             let own = w.clone().expand(I.of(3)).eval();
             grad(|w| ((w * &x).sum(J) - &t).square().sum(I), &own)
         });
-        assert!(!plan.steps.iter().any(|step| matches!(step, Step::Calls { .. })), "{plan}");
+        assert!(!plan.steps.iter().any(|step| matches!(step, PlanStep::Calls { .. })), "{plan}");
         let each = each.order((I, J));
         for at in 0..3 {
             let (x, t) = (x.clone().index(I, at).eval(), t.clone().index(I, at).eval());
@@ -309,7 +309,7 @@ fn gradients_by_several_operands_are_one_pass() {
     check(fused, &three);
     check(biased, &two);
     let passes =
-        |plan: Plan| plan.steps.iter().filter(|step| matches!(step, Step::Elementwise { .. })).count();
+        |plan: Plan| plan.steps.iter().filter(|step| matches!(step, PlanStep::Elementwise { .. })).count();
     assert_eq!(passes(explain(|| grad(fused, &three)).1), 1);
     // One pass forward, one for the square, and one for the sum of the matrix and the bias.
     assert_eq!(passes(explain(|| grad(biased, &two)).1), 3);

@@ -1,7 +1,7 @@
 //! Typed layouts: the order of axes in memory, in the type. What must not compile is in `ui-tests/fail/layouts`.
 
 use typed_dims::ndarray::{Array2, Array3, array, s};
-use typed_dims::plan::explain::Step;
+use typed_dims::plan::explain::PlanStep;
 use typed_dims::prelude::*;
 use typed_dims::scalar::Num;
 
@@ -41,7 +41,7 @@ fn what_lies_so_is_not_moved() {
 fn what_lies_otherwise_is_copied_once() {
     let tensor = image().into_tensor((H, W, C));
     let (planes, plan) = explain(|| tensor.laid((C, H, W)));
-    let [Step::Copy { .. }] = plan.steps[..] else { panic!("{plan}") };
+    let [PlanStep::Copy { .. }] = plan.steps[..] else { panic!("{plan}") };
     assert_eq!(planes.as_slice()[..4], [0.0, 10.0, 20.0, 30.0]);
     let array: Array3<f32> = planes.clone().into_array();
     assert_eq!(array, image().permuted_axes([2, 0, 1]));
@@ -110,7 +110,7 @@ fn shown_and_compared() {
 
 /// The loops of a step, which rustc knew but for their lengths.
 fn known(plan: &typed_dims::plan::explain::Plan) -> Vec<usize> {
-    let [Step::Elementwise { loops, .. } | Step::Reduce { loops, .. }] = &plan.steps[..] else {
+    let [PlanStep::Elementwise { loops, .. } | PlanStep::Reduce { loops, .. }] = &plan.steps[..] else {
         panic!("{plan}")
     };
     assert!(loops.typed, "{plan}");
@@ -138,7 +138,7 @@ fn what_is_laid_alike_runs_along_one_loop_that_rustc_knows() {
     assert_eq!(laid.into_array(), expected);
     let (evaluated, plan) = explain(|| (-(2.0 * &x)).eval());
     assert_eq!(evaluated.order((H, W, C)), image() * -2.0);
-    assert!(plan.steps.iter().all(|step| matches!(step, Step::Elementwise { .. })), "{plan}");
+    assert!(plan.steps.iter().all(|step| matches!(step, PlanStep::Elementwise { .. })), "{plan}");
 
     // Another order, or an operand whose type does not say: strides are looked at.
     let unknown = [
@@ -232,7 +232,7 @@ fn which_matrix_of_a_product_is_turned_is_known_to_rustc() {
             ($(($a:expr) ($b:expr) $known:literal;)*) => {$({
                 let (product, plan) = explain(|| ($a * $b).sum(k));
                 assert_eq!(product.order((i, j)), expected);
-                let [Step::Product { m, n, typed, .. }] = plan.steps[..] else { panic!("{plan}") };
+                let [PlanStep::Product { m, n, typed, .. }] = plan.steps[..] else { panic!("{plan}") };
                 assert!(m + n == 20 && typed == $known, "{plan}");
                 assert_eq!(plan.to_string().contains("strides known to rustc"), $known, "{plan}");
             })*};
@@ -256,7 +256,7 @@ fn which_matrix_of_a_product_is_turned_is_known_to_rustc() {
     let (x, y) = ((&a).into_laid((n, i, k)), (&b).into_laid((n, k, j)));
     let (product, plan) = explain(|| (x * y).sum(k));
     assert_eq!(product.order((n, i, j)), (a.at((n, i, k)) * b.at((n, k, j))).sum(k).order((n, i, j)));
-    assert!(matches!(plan.steps[..], [Step::Product { batch: 2, typed: true, .. }]), "{plan}");
+    assert!(matches!(plan.steps[..], [PlanStep::Product { batch: 2, typed: true, .. }]), "{plan}");
 }
 
 /// What is planned in full looks at strides: products that are large, sum over several dims or none, or have more factors.
@@ -295,7 +295,7 @@ fn several_axes_of_a_role_are_one_by_their_types() {
                 let (a, b) = ($a, $b);
                 let (product, plan) = explain(|| (a * b).sum(K));
                 assert_eq!(product.order((P, Q, R, S)), expected);
-                let [Step::Product { m, n, typed, .. }] = plan.steps[..] else { panic!("{plan}") };
+                let [PlanStep::Product { m, n, typed, .. }] = plan.steps[..] else { panic!("{plan}") };
                 assert_eq!((m * n, typed), (p * q * r * s, $typed), "{plan}");
             })*};
         }
@@ -321,7 +321,7 @@ fn several_axes_of_a_role_are_one_by_their_types() {
         let (a, b) = ((&w).laid((P, Q, R, K)), (&z).laid((P, Q, K, S)));
         let (product, plan) = explain(|| (&a * &b).sum(K));
         assert_eq!(product.order((P, Q, R, S)), (&w * &z).sum(K).order((P, Q, R, S)));
-        let [Step::Product { batch, typed: true, .. }] = plan.steps[..] else { panic!("{plan}") };
+        let [PlanStep::Product { batch, typed: true, .. }] = plan.steps[..] else { panic!("{plan}") };
         assert_eq!(batch, p * q, "{plan}");
     }
 }

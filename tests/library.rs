@@ -3,7 +3,7 @@
 
 use typed_dims::batch::map_each;
 use typed_dims::fallible::*;
-use typed_dims::plan::explain::{Plan, Step};
+use typed_dims::plan::explain::{Plan, PlanStep};
 use typed_dims::prelude::*;
 
 dims! {
@@ -27,7 +27,7 @@ dims! {
     struct Columns = 4;
 }
 
-fn count(plan: &Plan, which: impl Fn(&Step) -> bool) -> usize {
+fn count(plan: &Plan, which: impl Fn(&PlanStep) -> bool) -> usize {
     plan.steps.iter().filter(|step| which(step)).count()
 }
 
@@ -47,7 +47,7 @@ mod plans {
         let (x, w) = (image(), weight());
         let (x, w) = (x.at((Batch, C, H, W)), w.at((O, C, Kh, Kw)));
         let (y, plan) = explain(|| conv(x, w, C, (H, W), (Kh, Kw), &Window::new()));
-        assert_eq!(count(&plan, |step| matches!(step, Step::Product { .. })), 1, "{plan}");
+        assert_eq!(count(&plan, |step| matches!(step, PlanStep::Product { .. })), 1, "{plan}");
         // Nothing as large as the windows, which overlap, is written: the result, and the weight at the most.
         let windows = 2 * 3 * 7 * 6 * 9 * size_of::<f32>();
         assert!(plan.bytes() < windows, "{plan}");
@@ -70,7 +70,7 @@ mod plans {
         let x = x.at((Batch, C, H, W));
         let (_, plan) = explain(|| (x * 2.0).max_pool((H, W), 2, &Window::new().stride(2)));
         assert_eq!(plan.steps.len(), 1, "{plan}");
-        assert!(matches!(plan.steps[0], Step::Reduce { count: 4, .. }), "{plan}");
+        assert!(matches!(plan.steps[0], PlanStep::Reduce { count: 4, .. }), "{plan}");
     }
 
     #[test]
@@ -110,7 +110,7 @@ mod views {
         });
         assert_eq!(product, expected);
         assert_eq!(
-            count(&plan, |step| matches!(step, Step::Elementwise { .. } | Step::Copy { .. })),
+            count(&plan, |step| matches!(step, PlanStep::Elementwise { .. } | PlanStep::Copy { .. })),
             0,
             "{plan}"
         );
@@ -277,7 +277,7 @@ mod batches {
     fn a_convolution_of_a_batch_is_one_contraction() {
         let (x, w) = (image(), weight().into_tensor((O, C, Kh, Kw)));
         let (_, plan) = explain(|| block(x.at((Batch, C, H, W)), &w));
-        assert_eq!(count(&plan, |step| matches!(step, Step::Product { .. })), 1, "{plan}");
+        assert_eq!(count(&plan, |step| matches!(step, PlanStep::Product { .. })), 1, "{plan}");
     }
 }
 

@@ -88,7 +88,7 @@ fn a_plan_has_a_box_for_each_step_and_texts_are_escaped() {
     assert_eq!(title(of_class(&document, "box")[0]), first);
 
     // The names of types and of closures have angle brackets in them.
-    let step = typed_dims::plan::explain::Step::Lines {
+    let step = typed_dims::plan::explain::PlanStep::Lines {
         work: "<a> & \"b\"\u{1}",
         lines: 1,
         len: 2,

@@ -1,15 +1,15 @@
 //! What runs for an expression: how many passes, which products, what is copied.
 
 use ndarray::{Array1, Array2, Array3, Array4};
-use typed_dims::plan::explain::{Plan, Step};
+use typed_dims::plan::explain::{Plan, PlanStep};
 use typed_dims::prelude::*;
 
 fn products(plan: &Plan) -> usize {
-    plan.steps.iter().filter(|step| matches!(step, Step::Product { .. })).count()
+    plan.steps.iter().filter(|step| matches!(step, PlanStep::Product { .. })).count()
 }
 
 fn copies(plan: &Plan) -> usize {
-    plan.steps.iter().filter(|step| matches!(step, Step::Copy { .. })).count()
+    plan.steps.iter().filter(|step| matches!(step, PlanStep::Copy { .. })).count()
 }
 
 #[test]
@@ -19,7 +19,7 @@ fn a_batched_product_is_one_contraction_without_a_copy() {
     dims!(n, i, j, k);
     let (c, plan) = explain(|| (a.at((n, i, k)) * b.at((n, k, j))).sum(k).order((n, i, j)));
     assert_eq!(c[[63, 127, 119]], 100.0);
-    let [Step::Product { batch: 64, m: 128, k: 100, n: 120, summed: 1, .. }] = plan.steps[..] else {
+    let [PlanStep::Product { batch: 64, m: 128, k: 100, n: 120, summed: 1, .. }] = plan.steps[..] else {
         panic!("{plan}");
     };
     assert_eq!(plan.bytes(), 64 * 128 * 120 * 4);
@@ -45,14 +45,14 @@ fn few_elements_are_shown_as_many_are() {
             explain(|| a.at((i, j)).order_into(&mut out, (j, i))).1,
             explain(|| rearrange!(a, i j -> j i)).1,
         ] {
-            assert!(matches!(plan.steps[..], [Step::Copy { .. }]) && plan.bytes() == 4 * n * m, "{plan}");
+            assert!(matches!(plan.steps[..], [PlanStep::Copy { .. }]) && plan.bytes() == 4 * n * m, "{plan}");
         }
         let mut out = Array2::zeros((n, m));
         for plan in [
             explain(|| (a.at((i, j)) + a.at((i, j))).order((i, j))).1,
             explain(|| (a.at((i, j)) + a.at((i, j))).order_into(&mut out, (i, j))).1,
         ] {
-            assert!(matches!(plan.steps[..], [Step::Elementwise { .. }]), "{plan}");
+            assert!(matches!(plan.steps[..], [PlanStep::Elementwise { .. }]), "{plan}");
             assert_eq!(plan.bytes(), 4 * n * m);
         }
     }
@@ -64,12 +64,12 @@ fn assignments_are_shown() {
     let mut x = zeros::<f32, _>((i, j));
     let row = ones::<f32, _>(j);
     let (_, plan) = explain(|| x.as_place().add_assign(&row));
-    let [Step::Elementwise { expression, loops }] = &plan.steps[..] else { panic!("{plan}") };
+    let [PlanStep::Elementwise { expression, loops }] = &plan.steps[..] else { panic!("{plan}") };
     assert_eq!((expression.as_str(), loops.bytes), ("add(place, tensor)", 4 * 12));
     // Into memory that lies otherwise, so that each element goes to a place of its own.
     let mut out = Array2::<f32>::zeros((3, 4));
     let (_, plan) = explain(|| (&x + &row).order_into(&mut out, (j, i)));
-    let [Step::Elementwise { expression, .. }] = &plan.steps[..] else { panic!("{plan}") };
+    let [PlanStep::Elementwise { expression, .. }] = &plan.steps[..] else { panic!("{plan}") };
     assert_eq!(expression, "assign(place, add(tensor, tensor))");
     assert_eq!(out, Array2::from_elem((3, 4), 2.0));
 }
@@ -84,22 +84,22 @@ fn sums_go_right_to_where_they_shall_be() {
     let (_, plan) = explain(|| {
         (a.at((0, i, k)) * b.at((k, j))).sum_into(k, &mut few.slice_mut(ndarray::s![..;2, ..]), (j, i));
     });
-    assert!(matches!(plan.steps[..], [Step::Product { c: (1, 80), .. }]), "{plan}");
+    assert!(matches!(plan.steps[..], [PlanStep::Product { c: (1, 80), .. }]), "{plan}");
     let mut out = Array3::<f32>::zeros((40, 3, 60));
     let (_, plan) = explain(|| {
         let out = &mut out.slice_mut(ndarray::s![.., .., ..50]);
         (a.at((n, i, k)) * b.at((k, j))).sum_into(k, out, (i, n, j));
     });
-    assert!(matches!(plan.steps[..], [Step::Product { .. }]), "{plan}");
+    assert!(matches!(plan.steps[..], [PlanStep::Product { .. }]), "{plan}");
     assert!(out.indexed_iter().all(|((_, _, j), &x)| x == if j < 50 { 20.0 } else { 0.0 }));
     // What is no product is summed where it shall be if nothing lies between, and else copied there.
     let mut out = Array2::<f32>::zeros((20, 40));
     let (_, plan) = explain(|| a.at((n, i, k)).sum_into(n, &mut out, (k, i)));
-    assert!(matches!(plan.steps[..], [Step::Reduce { .. }]), "{plan}");
+    assert!(matches!(plan.steps[..], [PlanStep::Reduce { .. }]), "{plan}");
     let mut out = Array2::<f32>::zeros((40, 60));
     let (_, plan) =
         explain(|| a.at((n, i, k)).sum_into(n, &mut out.slice_mut(ndarray::s![.., ..;3]), (i, k)));
-    assert!(matches!(plan.steps[..], [Step::Reduce { .. }, Step::Copy { .. }]), "{plan}");
+    assert!(matches!(plan.steps[..], [PlanStep::Reduce { .. }, PlanStep::Copy { .. }]), "{plan}");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn rows_along_several_dims_are_those_of_one_product() {
     };
     dims!(i, j, k, o);
     let (dense, plan) = explain(|| (x.at((i, j, k)) * w.at((k, o))).sum(k).order((i, j, o)));
-    assert!(matches!(plan.steps[..], [Step::Product { batch: 1, m: 12, k: 5, n: 2, .. }]), "{plan}");
+    assert!(matches!(plan.steps[..], [PlanStep::Product { batch: 1, m: 12, k: 5, n: 2, .. }]), "{plan}");
     assert_eq!(dense, Array3::from_shape_fn((3, 4, 2), |(i, j, o)| sum(i, j, o, 1)));
     let (turned, plan) = explain(|| (w.at((k, o)) * x.at((i, j, k))).sum(k).order((o, i, j)));
     assert_eq!(products(&plan), 1, "{plan}");
@@ -148,7 +148,7 @@ fn an_elementwise_expression_is_one_pass_into_its_result() {
     dims!(b, c, h, w);
     let scale = scale.at(c);
     let (_, plan) = explain(|| (x.at((b, c, h, w)) * scale + 0.5).relu().order((b, c, h, w)));
-    let [Step::Elementwise { expression, loops }] = &plan.steps[..] else { panic!("{plan}") };
+    let [PlanStep::Elementwise { expression, loops }] = &plan.steps[..] else { panic!("{plan}") };
     assert_eq!(expression, "relu(add(mul(view, view), 0.5))");
     assert_eq!(loops.sizes, [2, 3, 20]);
     assert_eq!(loops.bytes, 2 * 3 * 4 * 5 * 4);
@@ -159,7 +159,9 @@ fn a_reduction_stores_no_elements() {
     let x = Array2::<f32>::ones((30, 7));
     dims!(i, j, k);
     let (_, plan) = explain(|| (x.at((i, k)) - x.at((j, k))).abs().sum(k));
-    let [Step::Reduce { reduction: "sum", count: 7, loops, .. }] = &plan.steps[..] else { panic!("{plan}") };
+    let [PlanStep::Reduce { reduction: "sum", count: 7, loops, .. }] = &plan.steps[..] else {
+        panic!("{plan}")
+    };
     assert_eq!(loops.bytes, 30 * 30 * 4);
 }
 
@@ -182,7 +184,9 @@ fn a_factor_that_lacks_dims_is_computed_once_not_for_each_pair() {
     let b = Array2::<f32>::ones((30, 40));
     dims!(i, j, k);
     let (_, plan) = explain(|| (a.at((i, k)).exp() * b.at((k, j))).sum(k));
-    let [Step::Elementwise { loops, .. }, Step::Product { .. }] = &plan.steps[..] else { panic!("{plan}") };
+    let [PlanStep::Elementwise { loops, .. }, PlanStep::Product { .. }] = &plan.steps[..] else {
+        panic!("{plan}")
+    };
     assert_eq!(loops.bytes, 20 * 30 * 4);
 }
 
@@ -197,7 +201,9 @@ fn attention_of_a_tensor_to_itself_copies_nothing() {
     let x = ones::<f32, _>((Seq.of(9), Head.of(2), Feat.of(8)));
     let keys = (&x).slice(Head, ..).rename(Seq, Key);
     let (_, plan) = explain(|| attention(&x, keys.clone(), keys, Feat, Key, 0.3, true));
-    let [Step::Attention { batch: 2, queries: 9, keys: 9, .. }] = &plan.steps[..] else { panic!("{plan}") };
+    let [PlanStep::Attention { batch: 2, queries: 9, keys: 9, .. }] = &plan.steps[..] else {
+        panic!("{plan}")
+    };
 }
 
 #[test]
@@ -211,9 +217,9 @@ fn attention_written_out_stores_the_scores_once_and_copies_nothing() {
     });
     assert!(out.iter().all(|&value| (value - 1.0).abs() < 1e-6));
     let [
-        Step::Product { batch: 6, c: (40, 1), .. },
-        Step::Reduce { reduction: "softmax", loops, .. },
-        Step::Product { batch: 6, a: (40, 1), .. },
+        PlanStep::Product { batch: 6, c: (40, 1), .. },
+        PlanStep::Reduce { reduction: "softmax", loops, .. },
+        PlanStep::Product { batch: 6, a: (40, 1), .. },
     ] = &plan.steps[..]
     else {
         panic!("{plan}")
@@ -227,7 +233,9 @@ fn a_normalisation_with_gain_and_bias_is_one_pass() {
     dims!(i, j);
     let (_, plan) = explain(|| x.at((i, j)).layer_norm_affine(j, 1e-5, gain.at(j), 0.5).order((i, j)));
     let large: Vec<_> = plan.steps.iter().filter(|step| step.bytes() >= 30 * 8 * 4).collect();
-    let [Step::Reduce { reduction: "standardize, gain and bias", .. }] = large[..] else { panic!("{plan}") };
+    let [PlanStep::Reduce { reduction: "standardize, gain and bias", .. }] = large[..] else {
+        panic!("{plan}")
+    };
 }
 
 #[test]
@@ -284,7 +292,7 @@ fn a_broadcast_along_a_dim_is_a_stride_of_zero() {
     dims!(i, j, k);
     let (x, y) = (a.at((i, k)), b.at((k, j)));
     let (c, plan) = explain(|| (x.expand(j) * y.expand(i)).sum(k).order((i, j)));
-    assert!(matches!(plan.steps[..], [Step::Product { m: 20, k: 30, n: 40, .. }]), "{plan}");
+    assert!(matches!(plan.steps[..], [PlanStep::Product { m: 20, k: 30, n: 40, .. }]), "{plan}");
     assert_eq!(c, a.dot(&b));
     // The dim itself: summed, kept, and assigned.
     let sums = x.expand(j).sum((j, k)).order(i);
@@ -309,7 +317,7 @@ fn a_product_with_two_batch_dims_is_one_step_in_the_order_asked_for() {
         let (found, second) =
             explain(|| (x.at((b1, b2, i, k)) * w.at((b1, b2, k, j))).sum(k).order((b1, b2, i, j)));
         for plan in [first, second] {
-            assert!(matches!(plan.steps[..], [Step::Product { batch: 6, .. }]), "{plan}");
+            assert!(matches!(plan.steps[..], [PlanStep::Product { batch: 6, .. }]), "{plan}");
         }
         assert_eq!(found, expected);
         let w = w.slice(ndarray::s![0, 0, .., ..]);
@@ -319,7 +327,7 @@ fn a_product_with_two_batch_dims_is_one_step_in_the_order_asked_for() {
         dims!(j, i, k, b1, b2);
         let (found, second) = explain(|| (x.at((b1, b2, i, k)) * w.at((k, j))).sum(k).order((b1, b2, i, j)));
         for plan in [first, second] {
-            assert!(matches!(plan.steps[..], [Step::Product { batch: 1, .. }]), "{plan}");
+            assert!(matches!(plan.steps[..], [PlanStep::Product { batch: 1, .. }]), "{plan}");
         }
         assert_eq!(found, expected);
     }
@@ -381,7 +389,7 @@ fn a_softmax_in_place_is_a_step() {
     let x = from_fn((Row.of(3), Column.of(4)), |(row, column)| (row * column) as f32);
     let (y, plan) = explain(move || x.softmax(Column));
     assert_eq!(plan.steps.len(), 1, "{plan}");
-    assert!(matches!(plan.steps[0], Step::Reduce { reduction: "softmax", count: 4, .. }), "{plan}");
+    assert!(matches!(plan.steps[0], PlanStep::Reduce { reduction: "softmax", count: 4, .. }), "{plan}");
     assert_eq!(y.size(Row), 3);
 }
 

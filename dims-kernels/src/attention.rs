@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::gemm::{Matrix, Product, multiply};
 use crate::load::TILE;
 use crate::loops::nest::{Nest, Odometer};
-use crate::loops::steps::Step;
+use crate::loops::steps::PlanStep;
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::machine::threads::{self, Carried};
 use crate::memory::allocate::reserve;
@@ -67,9 +67,9 @@ impl<T> Work<'_, T> {
     }
 
     /// The step of a plan.
-    pub fn step(&self, mask: String, bias: Option<String>, len: usize, threads: usize) -> Step {
+    pub fn step(&self, mask: String, bias: Option<String>, len: usize, threads: usize) -> PlanStep {
         let (queries, keys) = self.nest.sizes.split_at(self.query + 1);
-        Step::Attention {
+        PlanStep::Attention {
             batch: queries[..self.query].iter().product(),
             queries: queries[self.query],
             keys: keys.iter().product(),

@@ -5,7 +5,7 @@ mod long;
 mod loops;
 
 use ndarray::{Array1, Array2, Array3, array};
-use typed_dims::plan::explain::Step;
+use typed_dims::plan::explain::PlanStep;
 use typed_dims::prelude::*;
 
 #[test]
@@ -46,7 +46,7 @@ fn the_same_matrix_product() {
     let (_, typed) = explain(|| (a.at((i, k)) * b.at((k, j))).sum(k).order((i, j)));
     // (The plans themselves also say in which lines these are.)
     assert_eq!(plan.steps, typed.steps);
-    let [Step::Product { .. }] = plan.steps[..] else { panic!("{plan}") };
+    let [PlanStep::Product { .. }] = plan.steps[..] else { panic!("{plan}") };
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn windows_take_their_size_from_what_fits() {
     let w = Array3::<f32>::ones((2, 3, 3));
     let (out, plan) = explain(|| tensor!([h, y] => sum[c, kh, kw](x[c, h + kh, y + kw] * w[c, kh, kw])));
     assert_eq!(out, Array2::from_elem((4, 5), 18.0));
-    assert!(plan.steps.iter().all(|step| !matches!(step, Step::Copy { .. })), "{plan}");
+    assert!(plan.steps.iter().all(|step| !matches!(step, PlanStep::Copy { .. })), "{plan}");
 }
 
 #[test]

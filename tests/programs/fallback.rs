@@ -4,7 +4,7 @@ use super::suite::{Batch, Feat, Group, Key, Seq};
 use typed_dims::batch::map_each;
 use typed_dims::fallible::try_map_each;
 use typed_dims::ndarray::{Array1, Array3};
-use typed_dims::plan::explain::Step;
+use typed_dims::plan::explain::PlanStep;
 use typed_dims::prelude::*;
 
 fn numbers(n: usize, m: usize, size: usize) -> Array3<f32> {
@@ -27,7 +27,7 @@ fn sorted(x: &Tensor<f32, (Seq,)>) -> Tensor<f32, (Seq,)> {
 fn a_function_of_arrays_is_called_for_each_example() {
     let x = numbers(3, 2, 5);
     let (y, plan) = explain(|| sorted(x.view().into_owned().into_tensor((Batch, Group, Seq))));
-    let [Step::Calls { calls: 6, bytes: 120, .. }] = plan.steps[..] else { panic!("{plan}") };
+    let [PlanStep::Calls { calls: 6, bytes: 120, .. }] = plan.steps[..] else { panic!("{plan}") };
     assert!(plan.to_string().contains("loop of 6 call(s), one for each example"), "{plan}");
     let y = y.order((Batch, Group, Seq));
     for (row, expected) in y.rows().into_iter().zip(x.rows()) {
@@ -67,7 +67,7 @@ fn several_tensors_and_what_is_the_same_for_all() {
             map_each((x, y), |(x, y)| (x * &w).sum(Seq) * y.max(Key) * y)
         })
     });
-    let [Step::Calls { calls: 6, steps, .. }, ..] = &plan.steps[..] else { panic!("{plan}") };
+    let [PlanStep::Calls { calls: 6, steps, .. }, ..] = &plan.steps[..] else { panic!("{plan}") };
     assert_eq!(steps.len(), 6 * 3, "{plan}");
     let out: Tensor<f32, (Batch, Group, Key)> = out;
     let expected = (&x * &w).sum(Seq) * y.max(Key) * &y;

@@ -6,7 +6,7 @@ mod fallback;
 mod suite;
 
 use typed_dims::ndarray::Axis;
-use typed_dims::plan::explain::{Plan, Step, explain};
+use typed_dims::plan::explain::{Plan, PlanStep, explain};
 
 /// Examples along each of the two further dims.
 const EXAMPLES: (usize, usize) = (3, 2);
@@ -34,8 +34,8 @@ fn equals_a_loop(name: &str) -> (Plan, Plan) {
 
 /// The products in a plan: how many matrices, of which rows, sums and columns.
 fn products(plan: &Plan) -> Vec<[usize; 4]> {
-    let product = |step: &Step| match *step {
-        Step::Product { batch, m, k, n, .. } => Some([batch, m, k, n]),
+    let product = |step: &PlanStep| match *step {
+        PlanStep::Product { batch, m, k, n, .. } => Some([batch, m, k, n]),
         _ => None,
     };
     plan.steps.iter().filter_map(product).collect()
@@ -43,7 +43,7 @@ fn products(plan: &Plan) -> Vec<[usize; 4]> {
 
 /// Sums over products that are no matrix products: of a vector and a matrix, or of two vectors.
 fn sums(plan: &Plan) -> usize {
-    let sum = |step: &&Step| matches!(step, Step::Reduce { reduction: "sum", expression, .. } if expression.starts_with("mul("));
+    let sum = |step: &&PlanStep| matches!(step, PlanStep::Reduce { reduction: "sum", expression, .. } if expression.starts_with("mul("));
     plan.steps.iter().filter(sum).count()
 }
 
@@ -106,6 +106,6 @@ fn k_means() {
 fn kalman() {
     let (plan, one) = equals_a_loop("kalman");
     assert_eq!(products(&plan).len() + sums(&plan), products(&one).len() + sums(&one), "{plan}");
-    let copies = |plan: &Plan| plan.steps.iter().filter(|step| matches!(step, Step::Copy { .. })).count();
+    let copies = |plan: &Plan| plan.steps.iter().filter(|step| matches!(step, PlanStep::Copy { .. })).count();
     assert_eq!(plan.steps.len() - copies(&plan), one.steps.len() - copies(&one), "{plan}");
 }

@@ -18,7 +18,7 @@ use crate::tensor::{AsTensor, Computable, NamedOf};
 use alloc::vec::Vec;
 use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::Odometer;
-use kernels::loops::steps::{Step, aside, note};
+use kernels::loops::steps::{PlanStep, aside, note};
 use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
@@ -94,7 +94,7 @@ pub(super) fn looped<B: Dims, Y: Collect<B>>(
         steps.extend(own);
         odometer.advance(&mut at);
     }
-    note(|| Step::Calls { function, calls, steps, bytes: Y::bytes(&results) });
+    note(|| PlanStep::Calls { function, calls, steps, bytes: Y::bytes(&results) });
     Y::finish(results, counts, &size)
 }
 

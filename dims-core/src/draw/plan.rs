@@ -5,7 +5,7 @@ use crate::plan::explain::Plan;
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use kernels::loops::steps::Step;
+use kernels::loops::steps::PlanStep;
 use num_traits::Float;
 
 /// The lines of a step are cut there.
@@ -32,7 +32,7 @@ impl Plan {
 /// Boxes from (`left`, `top`) downwards; where they end. Steps of a gradient have a place.
 fn steps(
     svg: &mut Svg,
-    (steps, gradient): (&[Step], &dyn Fn(usize) -> Option<String>),
+    (steps, gradient): (&[PlanStep], &dyn Fn(usize) -> Option<String>),
     all: usize,
     left: usize,
     mut top: usize,
@@ -62,7 +62,7 @@ fn steps(
         let bottom = top + height;
         above = Some(bottom);
         top = bottom + 12;
-        if let Step::Calls { steps: inner, .. } = step
+        if let PlanStep::Calls { steps: inner, .. } = step
             && !inner.is_empty()
         {
             svg.line([(left + 24, bottom), (left + 24, top + LINE), (left + 40, top + LINE)]);

@@ -26,7 +26,7 @@ use kernels::contract::target::spread;
 use kernels::copy::FEW;
 use kernels::loops::nest::{Nest, NestParts};
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, Step, note};
+use kernels::loops::steps::{Loops, PlanStep, note};
 use kernels::loops::stride::{AnyStride, UnitStride};
 use kernels::machine::threads;
 use kernels::map::update::{LoweredUpdate, write};
@@ -63,7 +63,7 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
         axes.zip(rows.push()).for_each(|(axis, stride)| *stride = axis.stride);
         let nest = Nest::map(sizes, order, &rows);
         let len = nest.positions();
-        note(|| Step::Copy { reason: "part of the result", loops: Loops::new::<E::Elem>(&nest, len, 1) });
+        note(|| PlanStep::Copy { reason: "part of the result", loops: Loops::new::<E::Elem>(&nest, len, 1) });
         let mut operands = nest.operands();
         let to = operands.next_row();
         copy_row(raw.elements, operands.next_row(), out, offset, (to.strides, &nest.sizes));
@@ -72,7 +72,10 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
     expr.rows::<S, R>(shape, &mut rows);
     let nest = Nest::map(sizes, order, &rows);
     let len = nest.positions();
-    note(|| Step::Elementwise { expression: expr.describe(), loops: Loops::new::<E::Elem>(&nest, len, 1) });
+    note(|| PlanStep::Elementwise {
+        expression: expr.describe(),
+        loops: Loops::new::<E::Elem>(&nest, len, 1),
+    });
     if LOWERS && let Some(program) = lowered_for_places(expr, len) {
         write_lowered(&program, &nest, out, offset);
         return Ok(part);
@@ -187,7 +190,7 @@ fn note_update<T>(nest: &Nest, scatters: bool, expression: impl FnOnce() -> Stri
     note(|| {
         let len = nest.positions();
         let threads = if scatters { 1 } else { threads::parts(len) };
-        Step::Elementwise { expression: expression(), loops: Loops::new::<T>(nest, len, threads) }
+        PlanStep::Elementwise { expression: expression(), loops: Loops::new::<T>(nest, len, threads) }
     });
 }
 
@@ -409,7 +412,7 @@ pub trait OrderInto: AsTensor {
         if let Some(len) =
             Ordering::<Self::Dims, Self::Rank, L>::copy_line(&tensor.expr, place.reborrow(), &axes)
         {
-            note(|| Step::Copy {
+            note(|| PlanStep::Copy {
                 reason: "order of the result",
                 loops: Loops::new::<Self::Elem>(&Nest::line::<AnyStride>(len, 1), len, 1),
             });
@@ -464,7 +467,7 @@ pub trait OrderInto: AsTensor {
         let mut operands = nest.operands();
         let row = operands.next_row();
         if const { Self::Expr::FACTS.memory.is_some() } && row.strides.last() == Some(&1) {
-            note(|| Step::Copy {
+            note(|| PlanStep::Copy {
                 reason: "order of the result",
                 loops: Loops::new::<Self::Elem>(&nest, nest.positions(), 1),
             });

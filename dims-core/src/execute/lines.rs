@@ -23,7 +23,7 @@ use core::marker::PhantomData;
 use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Step, note};
+use kernels::loops::steps::{PlanStep, note};
 use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
@@ -124,7 +124,7 @@ impl<T: Element> Lines<T> {
         if !data.is_empty() {
             let (lines, bytes) = (data.len() / len, data.len() * size_of::<T>());
             let threads = threads::parts(data.len());
-            note(|| Step::Lines { work: W::NAME, lines, len, bytes, threads });
+            note(|| PlanStep::Lines { work: W::NAME, lines, len, bytes, threads });
             scan::in_place(&mut data, len, 1, threads, work);
         }
         let sizes = self.shape.sizes_in(&self.order);
@@ -147,7 +147,7 @@ impl<T: Element> Lines<T> {
         if total > 0 {
             let threads = threads::parts(self.data.len().max(total));
             let bytes = total * size_of::<U>();
-            note(|| Step::Lines { work: name, lines: count, len: line, bytes, threads });
+            note(|| PlanStep::Lines { work: name, lines: count, len: line, bytes, threads });
             let each = count.div_ceil(threads);
             let parts: Vec<_> = out.chunks_mut(each * len).enumerate().collect();
             threads::each(parts, |(part, out)| {

@@ -33,7 +33,7 @@ pub(crate) fn execute<K: StepKind + Clone>(
 }
 
 /// A tensor as blocks of rows along one of its dims: its elements, contiguous in the order in which results lie.
-pub(crate) struct Blocks<T> {
+pub(crate) struct RowBlocks<T> {
     data: Buffer<T>,
     /// The sizes of all axes, in that order.
     sizes: Sizes,
@@ -41,7 +41,7 @@ pub(crate) struct Blocks<T> {
     at: usize,
 }
 
-impl<T: Element> Blocks<T> {
+impl<T: Element> RowBlocks<T> {
     /// The blocks of a tensor along a dim that it has.
     #[track_caller]
     pub(crate) fn of<A: Computable<Elem = T>>(tensor: A, dim: DimInfo<'_>) -> Result<Self, DimError> {
@@ -51,7 +51,7 @@ impl<T: Element> Blocks<T> {
         let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
         let at = order.iter().position(|&own| own == axis).expect("the dim is one of the axes");
         let data = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
-        Ok(Blocks { data, sizes: shape.sizes_in(order).into_iter().collect(), at })
+        Ok(RowBlocks { data, sizes: shape.sizes_in(order).into_iter().collect(), at })
     }
 
     /// How many blocks there are.

@@ -17,7 +17,7 @@ use kernels::copy::FEW;
 use kernels::load::Kernel;
 use kernels::loops::nest::{Nest, NestParts};
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, Step, note};
+use kernels::loops::steps::{Loops, PlanStep, note};
 use kernels::loops::stride::{AnyStride, StrideKind, UnitStride};
 use kernels::machine::threads;
 use kernels::map::elementwise;
@@ -194,7 +194,7 @@ fn long_line_into<W: StrideKind, E: Expr>(
 #[inline(always)]
 #[track_caller]
 fn note_line<W: StrideKind, E: Expr>(expr: &E, len: usize, operands: usize) {
-    note(|| Step::Elementwise {
+    note(|| PlanStep::Elementwise {
         expression: expr.describe(),
         loops: Loops::new::<E::Elem>(&Nest::line::<W>(len, operands), len, 1),
     });
@@ -214,11 +214,11 @@ pub(crate) fn few<T: Copy>(
 
 #[cold]
 #[inline(never)]
-fn step_of_few(axes: &[Axis; FEW], bytes: usize) -> Step {
+fn step_of_few(axes: &[Axis; FEW], bytes: usize) -> PlanStep {
     let mut rows = Rows::new(FEW);
     rows.push().iter_mut().zip(axes).for_each(|(stride, axis)| *stride = axis.stride);
     let nest = Nest::map(&axes.map(|axis| axis.size), &[0, 1, 2, 3], &rows);
-    Step::Copy { reason: "order of the result", loops: Loops::of_bytes(&nest, bytes, 1) }
+    PlanStep::Copy { reason: "order of the result", loops: Loops::of_bytes(&nest, bytes, 1) }
 }
 
 /// The axes that all operands have, in the order of the set, and how many elements, where rustc knows that they lie alike; nothing if
@@ -348,7 +348,7 @@ pub(crate) fn collect_by<W: StrideKind, E: Expr + ?Sized>(
 ) -> Result<Vec<E::Elem>, DimError> {
     let len = to.len();
     let threads = if E::Kernel::<'_, W>::PARALLEL { threads::parts(len) } else { 1 };
-    note(|| Step::Elementwise {
+    note(|| PlanStep::Elementwise {
         expression: expr.describe(),
         loops: Loops::new::<E::Elem>(nest, len, threads),
     });

@@ -3,7 +3,7 @@
 use crate::brand::DimInfo;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
-use crate::execute::step::Blocks;
+use crate::execute::step::RowBlocks;
 use crate::expr::Remap;
 use crate::expr::remap::{Along, Changes, term};
 use crate::named::{Named, position};
@@ -41,7 +41,7 @@ fn rearranged<A: Computable>(
     from: impl Fn(usize, usize) -> Option<usize>,
     fill: A::Elem,
 ) -> Result<TensorOf<A>, DimError> {
-    let mut blocks = Blocks::of(tensor, dim)?;
+    let mut blocks = RowBlocks::of(tensor, dim)?;
     let (outer, size, inner) = (blocks.outer(), blocks.size(), blocks.inner());
     let len = len(size)?;
     dim.resized().unify(len, None)?;

@@ -12,7 +12,7 @@ use core::marker::PhantomData;
 use core::panic::Location;
 use kernels::scalar::{Ordered, Real};
 use kernels::step::Executed;
-use kernels::step::sorting::{Extremum, Quantile, Sort, Sorted, TopK};
+use kernels::step::sorting::{Extremum, Quantile, SortLines, SortWanted, TopK};
 
 /// Positions along a dim, for each element of a tensor.
 pub type Positions<A> = Named<usize, <A as AsTensor>::Dims, <A as AsTensor>::Rank>;
@@ -22,15 +22,24 @@ pub type WithIndex<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<usize,
 
 /// The elements along a dim in order, the positions that they had, or both.
 #[track_caller]
-fn in_order<A, D>(tensor: A, descending: bool, wanted: Sorted) -> Result<(Lines<A::Elem>, Executed), DimError>
+fn in_order<A, D>(
+    tensor: A,
+    descending: bool,
+    wanted: SortWanted,
+) -> Result<(Lines<A::Elem>, Executed), DimError>
 where
     A: Computable<Elem: Ordered>,
     D: DimRef,
 {
     let mut lines = Lines::recorded::<A, D>(tensor)?;
     let (count, len) = (lines.count(), lines.len());
-    let results =
-        lines.execute(&Sort { lines: count, len, descending, wanted, element: PhantomData::<A::Elem> })?;
+    let results = lines.execute(&SortLines {
+        lines: count,
+        len,
+        descending,
+        wanted,
+        element: PhantomData::<A::Elem>,
+    })?;
     Ok((lines, results))
 }
 
@@ -40,7 +49,7 @@ where
     A: Computable<Elem: Ordered>,
     D: DimRef,
 {
-    let (lines, mut results) = in_order::<A, D>(tensor, descending, Sorted::Values)?;
+    let (lines, mut results) = in_order::<A, D>(tensor, descending, SortWanted::Values)?;
     lines.tensor(results.next::<A::Elem>(), lines.len())
 }
 
@@ -50,7 +59,7 @@ where
     A: Computable<Elem: Ordered>,
     D: DimRef,
 {
-    let (lines, mut results) = in_order::<A, D>(tensor, descending, Sorted::Positions)?;
+    let (lines, mut results) = in_order::<A, D>(tensor, descending, SortWanted::Positions)?;
     lines.tensor(results.next::<usize>(), lines.len())
 }
 
@@ -60,7 +69,7 @@ where
     A: Computable<Elem: Ordered>,
     D: DimRef,
 {
-    let (lines, mut results) = in_order::<A, D>(tensor, descending, Sorted::Both)?;
+    let (lines, mut results) = in_order::<A, D>(tensor, descending, SortWanted::Both)?;
     Ok((
         lines.tensor(results.next::<A::Elem>(), lines.len())?,
         lines.tensor(results.next::<usize>(), lines.len())?,

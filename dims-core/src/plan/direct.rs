@@ -10,7 +10,7 @@ use crate::set::Keys;
 use alloc::vec::Vec;
 use core::any::TypeId;
 use kernels::gemm::{KnownLayout, StridedBatch};
-use kernels::loops::steps::{ProductDims, Step, note};
+use kernels::loops::steps::{PlanStep, ProductDims, note};
 use kernels::memory::allocate::reserve;
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;
@@ -509,9 +509,9 @@ impl Roles {
 }
 
 /// The products as a step of a plan.
-fn step<T>(batch: &StridedBatch, typed: bool, dims: ProductDims) -> Step {
+fn step<T>(batch: &StridedBatch, typed: bool, dims: ProductDims) -> PlanStep {
     let &StridedBatch { count, m, k, n, a, b, c } = batch;
-    Step::Product {
+    PlanStep::Product {
         batch: count,
         m,
         k,

@@ -8,7 +8,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 use kernels::loops::steps::total;
-pub use kernels::loops::steps::{Loops, ProductDims, Step};
+pub use kernels::loops::steps::{Loops, PlanStep, ProductDims};
 
 /// The names of a set of dims.
 pub(crate) fn names(keys: &Keys) -> Vec<&'static str> {
@@ -24,7 +24,7 @@ pub(crate) fn name(keys: &Keys, axis: usize) -> &'static str {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// The steps.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlanStep>,
     /// For each step the place in the program that asked for it, where that is known; for a gradient, the place of the step that it differentiates.
     pub places: Vec<Origin>,
     /// For each step whether it computes a gradient.
@@ -34,7 +34,7 @@ pub struct Plan {
 impl Plan {
     /// Bytes of all results, intermediate ones and packed operands included.
     pub fn bytes(&self) -> usize {
-        self.steps.iter().map(Step::bytes).sum()
+        self.steps.iter().map(PlanStep::bytes).sum()
     }
 
     /// Where a step comes from, as it stands behind the step.
@@ -101,7 +101,7 @@ impl fmt::Display for Plan {
 pub fn explain<T>(f: impl FnOnce() -> T) -> (T, Plan) {
     let (result, placed) = kernels::loops::steps::explained(f);
     let backward = placed.iter().map(|placed| placed.is_backward).collect();
-    let (steps, mut places): (Vec<Step>, Vec<Origin>) =
+    let (steps, mut places): (Vec<PlanStep>, Vec<Origin>) =
         placed.into_iter().map(|placed| (placed.step, placed.place)).unzip();
     // Calls inside the library are no place in the program.
     const OWN: &str = file!();

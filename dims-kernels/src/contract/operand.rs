@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::loops::axes::{AxisSet, each, sort_few};
 use crate::loops::nest::Nest;
 use crate::loops::rows::Rows;
-use crate::loops::steps::{Loops, Step, note};
+use crate::loops::steps::{Loops, PlanStep, note};
 use crate::machine::threads;
 use crate::map::elementwise::collect_memory;
 use crate::memory::allocate::reserve;
@@ -165,7 +165,7 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
         self.row(&mut rows);
         let nest = Nest::reduce(sizes, order, reduced, &rows);
         let len = order.iter().map(|&axis| sizes[axis]).product();
-        note(|| Step::Reduce {
+        note(|| PlanStep::Reduce {
             reduction: "sum",
             expression: "tensor".into(),
             loops: Loops::new::<T>(&nest, len, threads::parts(nest.positions())),

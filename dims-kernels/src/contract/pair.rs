@@ -15,7 +15,7 @@ use crate::load::strided::Strided;
 use crate::loops::axes::{AxisSet, each, set, sorted, volume};
 use crate::loops::nest::{Nest, NestParts};
 use crate::loops::rows::Rows;
-use crate::loops::steps::{Loops, Step, note};
+use crate::loops::steps::{Loops, PlanStep, note};
 #[cfg(x86_vectors)]
 use crate::machine::params::params;
 use crate::machine::threads;
@@ -148,7 +148,7 @@ fn fused_loop<T: Num>(
     b.row(&mut rows);
     let nest = Nest::reduce(sizes, kept, reduced, &rows);
     let len = kept.iter().map(|&axis| sizes[axis]).product();
-    note(|| Step::Reduce {
+    note(|| PlanStep::Reduce {
         reduction: "sum",
         expression: describe(),
         loops: Loops::new::<T>(&nest, len, threads::parts(nest.positions())),

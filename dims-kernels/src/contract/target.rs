@@ -6,7 +6,7 @@ use crate::load::nodes::Constant;
 use crate::loops::axes::{Order, sort_few};
 use crate::loops::nest::{Nest, NestParts};
 use crate::loops::rows::Rows;
-use crate::loops::steps::{Loops, Step, note};
+use crate::loops::steps::{Loops, PlanStep, note};
 use crate::map::update::{LoweredUpdate, update};
 use crate::memory::axes::{Axis, contiguous};
 use crate::memory::destination::Destination;
@@ -119,7 +119,7 @@ impl<'a, T: Num> Target<'a, T> {
         rows.push().copy_from_slice(&contiguous(&self.order, sizes));
         let nest = Nest::map(sizes, &self.order, &rows);
         assert_eq!(nest.positions(), data.len(), "each place gets an element");
-        note(|| Step::Copy {
+        note(|| PlanStep::Copy {
             reason: "into places that are there already",
             loops: Loops::new::<T>(&nest, nest.positions(), 1),
         });

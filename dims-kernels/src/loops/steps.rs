@@ -16,7 +16,7 @@ use core::panic::Location;
 /// One pass over memory, or one family of matrix products.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Step {
+pub enum PlanStep {
     /// Each element of the result is computed from elements of the operands.
     Elementwise {
         /// The expression.
@@ -83,7 +83,7 @@ pub enum Step {
         /// How often.
         calls: usize,
         /// The steps of all calls, in their order.
-        steps: Vec<Step>,
+        steps: Vec<PlanStep>,
         /// Bytes of the result.
         bytes: usize,
     },
@@ -184,19 +184,19 @@ fn counted<const N: usize>(factors: [usize; N]) -> usize {
 }
 
 /// The operations of all steps.
-pub fn total(steps: &[Step]) -> usize {
-    steps.iter().map(Step::flops).fold(0, usize::saturating_add)
+pub fn total(steps: &[PlanStep]) -> usize {
+    steps.iter().map(PlanStep::flops).fold(0, usize::saturating_add)
 }
 
-impl Step {
+impl PlanStep {
     /// Multiplications and additions of matrix products, each counted as one operation.
     fn flops(&self) -> usize {
         match self {
-            Step::Product { batch, m, k, n, summed, .. } => counted([2, *batch, *m, *k, *n, *summed]),
-            Step::Attention { batch, queries, keys, features, values, .. } => {
+            PlanStep::Product { batch, m, k, n, summed, .. } => counted([2, *batch, *m, *k, *n, *summed]),
+            PlanStep::Attention { batch, queries, keys, features, values, .. } => {
                 counted([2, *batch, *queries, *keys, features + values])
             }
-            Step::Calls { steps, .. } => total(steps),
+            PlanStep::Calls { steps, .. } => total(steps),
             _ => 0,
         }
     }
@@ -204,27 +204,29 @@ impl Step {
     /// Bytes of the step's result, and of those of the steps in it.
     pub fn bytes(&self) -> usize {
         match self {
-            Step::Elementwise { loops, .. } | Step::Copy { loops, .. } | Step::Reduce { loops, .. } => {
-                loops.bytes
-            }
-            Step::Product { bytes, .. } | Step::Attention { bytes, .. } | Step::Lines { bytes, .. } => *bytes,
-            Step::Calls { steps, bytes, .. } => bytes + steps.iter().map(Step::bytes).sum::<usize>(),
+            PlanStep::Elementwise { loops, .. }
+            | PlanStep::Copy { loops, .. }
+            | PlanStep::Reduce { loops, .. } => loops.bytes,
+            PlanStep::Product { bytes, .. }
+            | PlanStep::Attention { bytes, .. }
+            | PlanStep::Lines { bytes, .. } => *bytes,
+            PlanStep::Calls { steps, bytes, .. } => bytes + steps.iter().map(PlanStep::bytes).sum::<usize>(),
         }
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for PlanStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Step::Elementwise { expression, loops } => write!(f, "elementwise {expression}\n{loops}"),
-            Step::Copy { reason, loops } => write!(f, "copy ({reason})\n{loops}"),
-            Step::Reduce { reduction, expression, loops, count } => {
+            PlanStep::Elementwise { expression, loops } => write!(f, "elementwise {expression}\n{loops}"),
+            PlanStep::Copy { reason, loops } => write!(f, "copy ({reason})\n{loops}"),
+            PlanStep::Reduce { reduction, expression, loops, count } => {
                 write!(f, "{reduction} over {count} of {expression}\n{loops}")
             }
-            Step::Lines { work, lines, len, bytes, threads } => {
+            PlanStep::Lines { work, lines, len, bytes, threads } => {
                 write!(f, "{work} of {lines} lines of {len}\n   {bytes} bytes, {threads} thread(s)")
             }
-            Step::Attention { batch, queries, keys, features, values, mask, bias, bytes, threads } => {
+            PlanStep::Attention { batch, queries, keys, features, values, mask, bias, bytes, threads } => {
                 let bias = bias.as_ref().map_or(String::new(), |bias| format!(", bias {bias}"));
                 write!(
                     f,
@@ -232,12 +234,12 @@ impl fmt::Display for Step {
                      mask {mask}{bias}; {bytes} bytes, {threads} thread(s)"
                 )
             }
-            Step::Calls { function, calls, steps, bytes } => write!(
+            PlanStep::Calls { function, calls, steps, bytes } => write!(
                 f,
                 "loop of {calls} call(s), one for each example, of {function}, with {} step(s) of their own\n   {bytes} bytes",
                 steps.len()
             ),
-            Step::Product { batch, m, k, n, a, b, c, summed, bytes, threads, typed, dims } => {
+            PlanStep::Product { batch, m, k, n, a, b, c, summed, bytes, threads, typed, dims } => {
                 match dims {
                     Some(dims) => write!(f, "{dims}: {m} x {k} x {n}")?,
                     None => write!(f, "product {m} x {k} by {k} x {n}")?,
@@ -274,7 +276,7 @@ impl fmt::Display for Loops {
 #[derive(Clone, Debug)]
 pub struct LocatedStep {
     /// The step.
-    pub step: Step,
+    pub step: PlanStep,
     /// The place in the program that asked for it, or for the step whose gradient it computes.
     pub place: Origin,
     /// Whether it computes a gradient.
@@ -300,7 +302,7 @@ pub fn explained<T>(f: impl FnOnce() -> T) -> (T, Vec<LocatedStep>) {
 
 /// Runs `f`, and returns its steps, which are not noted among those that run before and after: they go into a step of their own.
 #[cfg(feature = "std")]
-pub fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<Step>) {
+pub fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<PlanStep>) {
     if !EXPLAINING.get() {
         return (f(), Vec::new());
     }
@@ -313,7 +315,7 @@ pub fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<Step>) {
 
 /// Runs `f`; without the standard library no step is noted.
 #[cfg(not(feature = "std"))]
-pub fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<Step>) {
+pub fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<PlanStep>) {
     (f(), Vec::new())
 }
 
@@ -365,7 +367,7 @@ impl Drop for Backward {
 /// Notes a step, if [`explained`] runs on this thread. Its place in the program is known if all functions between there and here track their callers.
 #[inline(always)]
 #[track_caller]
-pub fn note(step: impl FnOnce() -> Step) {
+pub fn note(step: impl FnOnce() -> PlanStep) {
     #[cfg(feature = "std")]
     if EXPLAINING.get() {
         push(step(), Location::caller());
@@ -377,7 +379,7 @@ pub fn note(step: impl FnOnce() -> Step) {
 #[cfg(feature = "std")]
 #[cold]
 #[inline(never)]
-fn push(step: Step, place: &'static Location<'static>) {
+fn push(step: PlanStep, place: &'static Location<'static>) {
     // Calls inside the library are no place in the program.
     const OWN: &str = file!();
     let sources = &OWN[..OWN.len() - "loops/steps.rs".len()];

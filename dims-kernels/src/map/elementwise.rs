@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::load::tiles::for_each_run;
 use crate::load::{Faults, Kernel, TILE};
 use crate::loops::nest::{Nest, Odometer};
-use crate::loops::steps::{Loops, Step, note};
+use crate::loops::steps::{Loops, PlanStep, note};
 use crate::machine::threads::{self, Carried};
 use crate::map::lines::{Compute, RowWriter};
 use crate::memory::destination::Destination;
@@ -139,7 +139,7 @@ pub unsafe fn collect_memory<T: Element>(
     reason: &'static str,
 ) -> Result<Vec<T>, Error> {
     let threads = threads::parts(to.len());
-    note(|| Step::Copy { reason, loops: Loops::new::<T>(nest, to.len(), threads) });
+    note(|| PlanStep::Copy { reason, loops: Loops::new::<T>(nest, to.len(), threads) });
     let fill = |mut rest: &mut [MaybeUninit<T>]| {
         if threads <= 1 {
             // SAFETY: the caller's promise.

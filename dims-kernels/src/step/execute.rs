@@ -4,7 +4,7 @@
 use super::Pulled;
 use super::{AnyBuffer, StepKind, StepOperands, StepResults};
 use crate::error::Error;
-use crate::loops::steps::{Step as PlanStep, note};
+use crate::loops::steps::{PlanStep, note};
 use crate::machine::threads;
 use crate::memory::buffer::Buffer;
 #[cfg(feature = "std")]

@@ -1,6 +1,6 @@
 //! Steps: what one operator computes from operands in memory, as data, and the one function that runs them.
 //!
-//! An operator that is not an expression says what is to run by a [`StepKind`]: a plain value such as [`MoveRows`](moves::MoveRows) or [`Sort`](sorting::Sort), which knows
+//! An operator that is not an expression says what is to run by a [`StepKind`]: a plain value such as [`MoveRows`](moves::MoveRows) or [`SortLines`](sorting::SortLines), which knows
 //! sizes and settings, and no memory. [`execute`] does the rest: threads, memory, the note for plans, the kernel, and what derivatives need to know.
 //!
 //! ```text

@@ -45,9 +45,9 @@ fn positions<T: Ordered>(line: &[T], descending: bool, out: &mut [usize]) {
     out.sort_by(|&a, &b| directed(descending, ascending(&line[a], &line[b])));
 }
 
-/// What a [`Sort`] yields.
+/// What a [`SortLines`] yields.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Sorted {
+pub enum SortWanted {
     /// The elements in order.
     Values,
     /// The position on its line that each of them had.
@@ -58,7 +58,7 @@ pub enum Sorted {
 
 /// The elements of each line in order, equal ones as they stood. Operand: `lines` lines of `len` elements. Results: as many.
 #[derive(Clone, Debug)]
-pub struct Sort<T> {
+pub struct SortLines<T> {
     /// How many lines there are.
     pub lines: usize,
     /// How many elements each has.
@@ -66,14 +66,14 @@ pub struct Sort<T> {
     /// Whether the greatest element comes first.
     pub descending: bool,
     /// What is wanted.
-    pub wanted: Sorted,
+    pub wanted: SortWanted,
     /// The type of the elements.
     pub element: PhantomData<T>,
 }
 
-impl<T: Ordered> StepKind for Sort<T> {
+impl<T: Ordered> StepKind for SortLines<T> {
     fn name(&self) -> &'static str {
-        if self.wanted == Sorted::Positions { "argsort" } else { "sort" }
+        if self.wanted == SortWanted::Positions { "argsort" } else { "sort" }
     }
 
     fn lines(&self) -> [usize; 2] {
@@ -85,12 +85,12 @@ impl<T: Ordered> StepKind for Sort<T> {
     }
 
     fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error> {
-        let Sort { len, descending, wanted, .. } = *self;
-        if wanted == Sorted::Positions {
+        let SortLines { len, descending, wanted, .. } = *self;
+        if wanted == SortWanted::Positions {
             let sort = |line: &[T], out: &mut [usize]| positions(line, descending, out);
             return Ok(StepResults::one(each_line(operands.of::<T>(0), len, len, threads, sort)?));
         }
-        if wanted == Sorted::Values && !operands.is_known(0) {
+        if wanted == SortWanted::Values && !operands.is_known(0) {
             let mut data = operands.take::<T>(0);
             in_place(&mut data, len, threads, |line| {
                 line.sort_by(|a, b| directed(descending, ascending(a, b)));
@@ -102,7 +102,7 @@ impl<T: Ordered> StepKind for Sort<T> {
             out.sort_by(|(a, _), (b, _)| directed(descending, ascending(a, b)));
         };
         let found = each_line(operands.of::<T>(0), len, len, threads, sort)?;
-        Ok(chosen(found, operands.is_known(0), wanted == Sorted::Both))
+        Ok(chosen(found, operands.is_known(0), wanted == SortWanted::Both))
     }
 
     #[cfg(feature = "std")]

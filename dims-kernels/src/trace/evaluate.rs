@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::loops::axes::{Order, Sizes, sort_few};
 use crate::loops::nest::{Nest, NestParts, Odometer};
 use crate::loops::rows::Rows;
-use crate::loops::steps::{Loops as StepLoops, Step as Explained, note};
+use crate::loops::steps::{Loops as StepLoops, PlanStep as Explained, note};
 use crate::machine::threads;
 use crate::map::elementwise::{collect, collect_memory};
 use crate::memory::allocate::reserve;

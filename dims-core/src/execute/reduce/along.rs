@@ -20,7 +20,7 @@ use kernels::load::Kernel;
 use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, Step, note};
+use kernels::loops::steps::{Loops, PlanStep, note};
 use kernels::loops::stride::AnyStride;
 use kernels::machine::threads;
 use kernels::memory::destination::Destination;
@@ -129,7 +129,7 @@ impl Blocks {
 
     #[track_caller]
     fn note<T: Element, W: LineOp<T>>(&self, expression: impl FnOnce() -> String, threads: usize) {
-        note(|| Step::Reduce {
+        note(|| PlanStep::Reduce {
             reduction: W::NAME,
             expression: expression(),
             loops: Loops::new::<T>(&self.nest, self.len, threads),

@@ -23,7 +23,7 @@ use core::marker::PhantomData;
 use kernels::load::Kernel;
 use kernels::loops::nest::{Nest, NestParts};
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, ProductDims, Step, note};
+use kernels::loops::steps::{Loops, PlanStep, ProductDims, note};
 use kernels::loops::stride::{AnyStride, StrideKind, UnitStride};
 use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
@@ -192,7 +192,7 @@ pub(crate) fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Elemen
 ) -> Result<Vec<Q::Out>, DimError> {
     let len = to.len();
     let work = if E::Kernel::<'_, W>::PARALLEL { len.saturating_mul(count) } else { 0 };
-    note(|| Step::Reduce {
+    note(|| PlanStep::Reduce {
         reduction: Q::NAME,
         expression: expr.describe(),
         loops: Loops::new::<Q::Out>(nest, len, threads::parts(work)),

@@ -24,7 +24,7 @@ use kernels::load::Kernel;
 use kernels::loops::axes::Order;
 use kernels::loops::nest::{Nest, NestParts};
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, ProductDims, Step, note};
+use kernels::loops::steps::{Loops, PlanStep, ProductDims, note};
 use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
@@ -173,7 +173,7 @@ fn few_products<T: Num>(
     if others.is_empty() {
         return few(*first, &axes, Destination::New(len)).ok();
     }
-    note(|| Step::Elementwise {
+    note(|| PlanStep::Elementwise {
         expression: values.describe(),
         loops: Loops::new::<T>(&Nest::map(bound.sizes(), bound.loops.kept, &bound.rows), len, 1),
     });
@@ -320,7 +320,7 @@ fn summed<T: Num>(
     count: usize,
 ) -> Result<Vec<T>, DimError> {
     let work = if parallel(values) { len.saturating_mul(count) } else { 0 };
-    note(|| Step::Reduce {
+    note(|| PlanStep::Reduce {
         reduction: "sum",
         expression: values.describe(),
         loops: Loops::new::<T>(nest, len, threads::parts(work)),

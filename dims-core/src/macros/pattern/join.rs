@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, Step, note};
+use kernels::loops::steps::{Loops, PlanStep, note};
 use kernels::memory::allocate::{InParts, reserve};
 use kernels::memory::axes::{Axis, contiguous, row_major};
 use kernels::memory::buffer::Buffer;
@@ -129,7 +129,7 @@ pub fn listed<T: Element>(
             source += digit * bound.rows.row_mut(0)[axis];
             target += digit * bound.rows.row_mut(1)[axis];
         }
-        note(|| Step::Copy {
+        note(|| PlanStep::Copy {
             reason: "part of the result",
             loops: Loops::new::<T>(&nest, len / items.len(), 1),
         });
@@ -192,7 +192,7 @@ impl ListCopy<'_> {
             let mut operands = nest.operands();
             let (from, to) = (operands.next_row(), operands.next_row());
             let len = rest.iter().map(|&axis| layout.sizes[axis]).product();
-            note(|| Step::Copy { reason: "part of the result", loops: Loops::new::<T>(&nest, len, 1) });
+            note(|| PlanStep::Copy { reason: "part of the result", loops: Loops::new::<T>(&nest, len, 1) });
             copy_row(
                 elements.moved(source),
                 from,

@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 use kernels::load::Kernel;
 use kernels::loops::axes::Order;
 use kernels::loops::nest::{Nest, NestParts};
-use kernels::loops::steps::{Loops, Step, note};
+use kernels::loops::steps::{Loops, PlanStep, note};
 use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
@@ -210,7 +210,7 @@ fn combined<T: Element, V: Values<Elem = T>, R: Reducer<T, Out: Element>>(
     reducer: R,
 ) -> Result<Vec<R::Out>, DimError> {
     let work = if V::Kernel::<'_>::PARALLEL { len.saturating_mul(count) } else { 0 };
-    note(|| Step::Reduce {
+    note(|| PlanStep::Reduce {
         reduction: R::NAME,
         expression: values.0.describe(),
         loops: Loops::new::<R::Out>(nest, len, threads::parts(work)),

@@ -23,7 +23,7 @@ use crate::set::Union;
 use crate::tensor::{AsTensor, Computable};
 use alloc::string::String;
 use alloc::vec::Vec;
-use kernels::loops::steps::{Step, note};
+use kernels::loops::steps::{PlanStep, note};
 use kernels::ops::custom::Custom;
 pub use kernels::ops::custom::{Derivative, ScalarOp};
 use kernels::scalar::Element;
@@ -251,7 +251,7 @@ fn apply_array<A: Computable, O: ArrayOp<A::Elem>>(tensor: A, op: O) -> Result<A
                 out.extend(result.iter().copied());
             }
             let bytes = out.len() * size_of::<O::Elem>();
-            note(|| Step::Calls { function: O::NAME, calls, steps: Vec::new(), bytes });
+            note(|| PlanStep::Calls { function: O::NAME, calls, steps: Vec::new(), bytes });
             (out, found.unwrap_or_default())
         }
     };

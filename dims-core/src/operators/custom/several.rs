@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::Odometer;
-use kernels::loops::steps::{Step, note};
+use kernels::loops::steps::{PlanStep, note};
 use kernels::memory::buffer::Buffer;
 use kernels::scalar::Element;
 use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, Axis, CowArray, IxDyn};
@@ -385,7 +385,7 @@ pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArraysOp<X::Elems>>(
                 return fail(what);
             }
             let bytes = size_of_val(&out[..]);
-            note(|| Step::Calls { function: O::NAME, calls, steps: Vec::new(), bytes });
+            note(|| PlanStep::Calls { function: O::NAME, calls, steps: Vec::new(), bytes });
             (out, found.unwrap_or_default())
         }
     };

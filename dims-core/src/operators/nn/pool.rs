@@ -19,7 +19,7 @@ use crate::tensor::Computable;
 use crate::window::{PerDim, Placing, Window, WindowPositions, Windowed, placed_windows, slid};
 use alloc::vec::Vec;
 use core::panic::Location;
-use kernels::loops::steps::{Step, note};
+use kernels::loops::steps::{PlanStep, note};
 use kernels::reduce::Reducer;
 use kernels::reduce::reducers;
 use kernels::scalar::{Analytic, Element, Num, Ordered, Real};
@@ -494,7 +494,7 @@ where
         .ok_or_else(|| DimError::TooLarge { dims: format!("dim `{}` = {len}", dim.name) })?;
     let mut out = kernels::memory::allocate::reserve(total)?;
     let bytes = total * size_of::<T>();
-    note(|| Step::Lines { work: name, lines: outer, len: size * inner, bytes, threads: 1 });
+    note(|| PlanStep::Lines { work: name, lines: outer, len: size * inner, bytes, threads: 1 });
     if total > 0 {
         let mut states: Vec<W> = Vec::with_capacity(inner);
         for block in data.chunks_exact(size * inner) {

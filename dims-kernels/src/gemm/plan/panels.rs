@@ -4,7 +4,7 @@ use crate::gemm::dispatch::{
     fills_panels, has_blas, has_vector_kernels, is_skinny, is_small_product, library_rows,
 };
 use crate::gemm::plan::products::{Loop, PerRole, RoleLoops, count, shares_rows};
-use crate::loops::steps::{ProductDims, Step};
+use crate::loops::steps::{PlanStep, ProductDims};
 use crate::machine::params::panels::MAX_OFFSETS;
 use crate::machine::threads;
 use crate::scalar::Num;
@@ -103,7 +103,7 @@ impl InPanels {
     }
 
     /// The products as a step of a plan.
-    pub fn step<T>(&self, dims: ProductDims) -> Step {
+    pub fn step<T>(&self, dims: ProductDims) -> PlanStep {
         let batch = self.batch();
         let last = |loops: &RoleLoops| loops.last().copied().unwrap_or(Loop { size: 1, a: 0, b: 0, c: 0 });
         let (m, n, k) = (last(&self.roles.m), last(&self.roles.n), last(&self.roles.k));
@@ -113,7 +113,7 @@ impl InPanels {
             (rows, columns) = (columns, rows);
             (a, b, c) = ((b.1, b.0), (a.1, a.0), (c.1, c.0));
         }
-        Step::Product {
+        PlanStep::Product {
             batch,
             m: rows,
             k: self.k,

@@ -4,7 +4,7 @@
 use crate::gemm::dispatch::{is_skinny, is_small_product};
 use crate::loops::axes::{AxisSet, each, sorted};
 use crate::loops::nest::Odometer;
-use crate::loops::steps::{ProductDims, Step};
+use crate::loops::steps::{PlanStep, ProductDims};
 use crate::machine::threads;
 use smallvec::SmallVec;
 
@@ -90,10 +90,10 @@ impl Products {
     }
 
     /// The products as a step of a plan.
-    pub fn step<T: 'static>(&self, dims: ProductDims) -> Step {
+    pub fn step<T: 'static>(&self, dims: ProductDims) -> PlanStep {
         let Products { m, n, k, .. } = *self;
         let (results, sums) = self.loops.split_at(self.results);
-        Step::Product {
+        PlanStep::Product {
             batch: count(results),
             m: m.size,
             k: k.size,
