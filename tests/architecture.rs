@@ -77,10 +77,11 @@ const CORE: Crate = Crate {
         &["file"],
         &["foreign"],
         &["grad"],
+        &["program"],
         &["training"],
     ],
-    leaves: &["stream", "draw", "file", "foreign", "grad", "training"],
-    above_leaves: &["training"], // optimizers, and files of parameters
+    leaves: &["stream", "draw", "file", "foreign", "grad", "program", "training"],
+    above_leaves: &["program", "training"], // recorded functions; optimizers, and files of parameters
     calls_up: &[],
     may_be_unsafe: &[
         "types/axes.rs",     // blocks of axes as slices

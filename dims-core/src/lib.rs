@@ -67,6 +67,8 @@ pub mod file;
 #[cfg(any(feature = "candle", feature = "image", feature = "mdarray", feature = "nalgebra"))]
 pub mod foreign;
 pub mod grad;
+#[cfg(feature = "std")]
+pub mod program;
 pub mod stream;
 mod training;
 #[cfg(feature = "safetensors")]

@@ -107,7 +107,7 @@ impl Given<'_> {
 }
 
 /// Elements in the order of the dims of the result.
-type Elements = Tensor<f64, (Flat,)>;
+pub type Elements = Tensor<f64, (Flat,)>;
 
 /// The result of a call.
 pub enum Outcome {
@@ -132,6 +132,9 @@ macro_rules! others {
     ($($t:ty)*) => {$(
         impl IntoOutcome for Tensor<$t, (Flat,)> {
             fn into_outcome(self) -> Outcome {
+                if crate::recorded::is_recording() {
+                    return Outcome::Floats(self.cast::<f64>().eval());
+                }
                 // (An error if they were traced.)
                 let _ = self.order(Flat);
                 Outcome::Others
@@ -143,17 +146,17 @@ macro_rules! others {
 others! { bool i64 isize usize f32 }
 
 /// The variables and constants of a call.
-struct Call<'a> {
+pub struct Call<'a> {
     slopes: &'a Slopes,
     /// The elements of the variables, as they lie in memory.
-    memory: Vec<Elements>,
+    pub memory: Vec<Elements>,
     constants: Vec<Argument>,
     shapes: Vec<Vec<usize>>,
     layouts: Vec<Layout>,
 }
 
 impl<'a> Call<'a> {
-    fn draw(
+    pub fn draw(
         operator: &Operator,
         slopes: &'a Slopes,
         sizes: &Sizes,
@@ -210,7 +213,7 @@ impl<'a> Call<'a> {
     }
 
     /// The floats that the call yields; none if it yields others.
-    fn floats(&self, memory: &[Elements]) -> Elements {
+    pub fn floats(&self, memory: &[Elements]) -> Elements {
         match self.outcome(memory) {
             Outcome::Floats(elements) => elements,
             Outcome::Others => zeros(Flat.of(0)),
@@ -227,11 +230,11 @@ impl<'a> Call<'a> {
     }
 }
 
-fn drawn(len: usize, random: &mut Random) -> Elements {
+pub fn drawn(len: usize, random: &mut Random) -> Elements {
     from_vec(Flat.of(len), (0..len).map(|_| f64::draw(random, Domain::Any, 0)).collect())
 }
 
-fn values(elements: &Elements) -> Array1<f64> {
+pub fn values(elements: &Elements) -> Array1<f64> {
     elements.view().order(Flat)
 }
 

@@ -35,6 +35,7 @@ mod linalg;
 mod losses;
 mod moving;
 mod nn;
+mod recorded;
 mod reductions;
 mod restructure;
 mod selecting;

@@ -161,6 +161,11 @@ macro_rules! operators {
                 fn has_its_derivative() {
                     $crate::derivatives::check(&entry());
                 }
+
+                #[test]
+                fn is_recorded() {
+                    $crate::recorded::check(&entry());
+                }
             }
         )*
 

@@ -458,7 +458,17 @@ pub enum ReductionKind {
     Norm,
     /// `(sum of |x|^p)^(1/p)`
     NormP(f64),
-    /// One without a derivative.
+    /// Where the greatest element is.
+    ArgMax,
+    /// Where the least element is.
+    ArgMin,
+    /// Whether any element is true.
+    Any,
+    /// Whether all elements are true.
+    All,
+    /// How many elements are true.
+    Count,
+    /// One that programs do not know.
     Opaque,
 }
 
@@ -475,7 +485,10 @@ pub enum LineWork {
     /// Running products.
     CumulateProduct,
     /// The greatest or least element so far; of equal ones the last one gets the gradient.
-    CumulateBest,
+    CumulateBest {
+        /// Whether it is the greatest.
+        greatest: bool,
+    },
     /// The logarithm of the running sum of exponentials.
     CumulateLogSumExp,
     /// `(x - mean) / sqrt(var + eps)`

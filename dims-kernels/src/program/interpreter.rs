@@ -20,6 +20,8 @@ pub trait ProgramOutput: Element {
     fn take(line: RegisterLine) -> *const Self;
     /// A float in this type.
     fn of(value: f64) -> Self;
+    /// An integer in this type.
+    fn of_int(value: isize) -> Self;
 }
 
 /// A line in a register.
@@ -252,6 +254,11 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
                     let line = unsafe { result.slice::<f32>(len) };
                     self.result.extend(line.iter().map(|&x| T::of(x.into())));
                 }
+                RegisterKind::Int if T::KIND == RegisterKind::Int => {
+                    // SAFETY: the result is a line of `len` values of its kind.
+                    let line = unsafe { result.slice::<isize>(len) };
+                    self.result.extend(line.iter().map(|&x| T::of_int(x)));
+                }
                 RegisterKind::Bool | RegisterKind::Int => {
                     unreachable!("only floats are converted without a cast")
                 }
@@ -365,6 +372,10 @@ macro_rules! outputs {
             fn of(value: f64) -> Self {
                 CastTo::cast_to(value)
             }
+            #[inline(always)]
+            fn of_int(value: isize) -> Self {
+                CastTo::cast_to(value)
+            }
         }
     )*};
 }
@@ -373,6 +384,16 @@ outputs! {
     f32, F32, |line| line.0.cast();
     f64, F64, |line| line.0.cast();
     isize, Int, |line| line.0.cast();
+    bool, Bool, |line| line.0.cast();
+    i8, Int, |_line| core::ptr::null();
+    i16, Int, |_line| core::ptr::null();
+    i32, Int, |_line| core::ptr::null();
+    i64, Int, |_line| core::ptr::null();
+    u8, Int, |_line| core::ptr::null();
+    u16, Int, |_line| core::ptr::null();
+    u32, Int, |_line| core::ptr::null();
+    u64, Int, |_line| core::ptr::null();
+    usize, Int, |_line| core::ptr::null();
 }
 #[cfg(feature = "half")]
 outputs! {

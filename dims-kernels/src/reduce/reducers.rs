@@ -228,6 +228,9 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for ArgExtremum<GREATEST> {
     const AT_ONCE: bool = true;
     // (With larger elements the other loops are the faster ones.)
     const ALWAYS_BY_ROWS: bool = size_of::<T>() <= 4;
+    fn derivative(&self) -> ReductionKind {
+        if GREATEST { ReductionKind::ArgMax } else { ReductionKind::ArgMin }
+    }
     #[inline(always)]
     fn start(&self) -> Self::Acc {
         (T::LOWEST, usize::MAX)
@@ -284,6 +287,9 @@ impl Reducer<bool> for Any {
     const NAME: &'static str = "any";
     type Acc = bool;
     type Out = bool;
+    fn derivative(&self) -> ReductionKind {
+        ReductionKind::Any
+    }
     #[inline(always)]
     fn start(&self) -> bool {
         false
@@ -310,6 +316,9 @@ impl Reducer<bool> for All {
     const NAME: &'static str = "all";
     type Acc = bool;
     type Out = bool;
+    fn derivative(&self) -> ReductionKind {
+        ReductionKind::All
+    }
     #[inline(always)]
     fn start(&self) -> bool {
         true
@@ -336,6 +345,9 @@ impl Reducer<bool> for Count {
     const NAME: &'static str = "count";
     type Acc = usize;
     type Out = usize;
+    fn derivative(&self) -> ReductionKind {
+        ReductionKind::Count
+    }
     #[inline(always)]
     fn start(&self) -> usize {
         0

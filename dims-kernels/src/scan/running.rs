@@ -161,7 +161,7 @@ impl<T: Ordered, const GREATEST: bool> LineOp<T> for CumulateBest<GREATEST> {
     const NAME: &'static str = if GREATEST { "cummax" } else { "cummin" };
 
     fn derivative(&self) -> LineWork {
-        LineWork::CumulateBest
+        LineWork::CumulateBest { greatest: GREATEST }
     }
 
     #[inline(always)]

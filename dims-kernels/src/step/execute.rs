@@ -9,8 +9,6 @@ use crate::machine::threads;
 use crate::memory::buffer::Buffer;
 #[cfg(feature = "std")]
 use crate::memory::registry;
-#[cfg(feature = "std")]
-use crate::ops::code::DType;
 use crate::scalar::Element;
 #[cfg(feature = "std")]
 use crate::trace::{Field, Held, Node, NodeStep, Part, Rule, StridedPlace, names_of_variables};
@@ -81,13 +79,14 @@ fn known(kind: &dyn StepKind, operands: &[&mut dyn AnyBuffer]) -> Result<Option<
     if !registry::is_active() {
         return Ok(None);
     }
-    let is_traced = |own: &&&mut dyn AnyBuffer| own.is_known() && own.dtype().is_some_and(DType::is_float);
-    if !operands.iter().any(|own| is_traced(&own)) {
+    if !operands.iter().any(|own| own.is_known()) {
         return Ok(None);
     }
     let operands: Vec<Arc<dyn Held>> = operands.iter().map(|own| own.memory()).collect();
     operands.iter().filter_map(|own| own.node()).for_each(|node| node.note_read());
-    if !kind.has_derivative() {
+    if !kind.has_derivative()
+        && operands.iter().filter_map(|own| own.node()).any(|node| node.is_differentiated())
+    {
         let names = names_of_variables(operands.iter().filter_map(|own| own.node()));
         return Err(Error::NoDerivative { operation: kind.name(), names });
     }
@@ -104,8 +103,9 @@ fn recorded(
     mut values: Vec<Box<dyn AnyBuffer>>,
     kept: Option<Arc<dyn Any + Send + Sync>>,
 ) -> Vec<Box<dyn AnyBuffer>> {
+    let is_recorded = operands.iter().filter_map(|own| own.node()).any(|node| node.is_recorded());
     for (number, value) in values.iter_mut().enumerate() {
-        let Some(dtype) = value.dtype().filter(|dtype| dtype.is_float()) else { continue };
+        let Some(dtype) = value.dtype().filter(|dtype| is_recorded || dtype.is_float()) else { continue };
         let operands = operands.iter().map(whole).collect();
         let rule = StepRule { kind: Arc::clone(&kind), operands, number, kept: kept.clone() };
         let step = NodeStep::Rule(Box::new(rule));
@@ -142,6 +142,21 @@ impl Rule for StepRule {
 
     fn take_operands(&mut self) -> Vec<Field> {
         core::mem::take(&mut self.operands)
+    }
+
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
+    fn run(&self, operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
+        let mut buffers: Vec<Box<dyn AnyBuffer>> = Vec::new();
+        for own in &operands {
+            buffers.push(super::operands::buffer_of(own.memory()?)?);
+        }
+        let mut borrowed: Vec<&mut dyn AnyBuffer> = buffers.iter_mut().map(|own| &mut **own).collect();
+        let threads = threads::parts(self.kind.parallel());
+        let results = self.kind.run(&mut StepOperands(&mut borrowed), threads);
+        Some(results.map(|results| results.values[self.number].memory()))
     }
 
     fn pull(

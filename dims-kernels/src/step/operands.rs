@@ -2,7 +2,7 @@
 
 use crate::memory::buffer::Buffer;
 #[cfg(feature = "std")]
-use crate::ops::code::DType;
+use crate::ops::code::{DType, each_dtype};
 use crate::scalar::Element;
 #[cfg(feature = "std")]
 use crate::trace::{Held, Node};
@@ -78,6 +78,23 @@ impl<T: Element> AnyBuffer for Buffer<T> {
     fn as_any_ref(&self) -> &dyn Any {
         self
     }
+}
+
+/// Shared memory as a buffer of the type that its elements have, if programs know it.
+#[cfg(feature = "std")]
+pub(super) fn buffer_of(held: &Arc<dyn Held>) -> Option<Box<dyn AnyBuffer>> {
+    macro_rules! by_type {
+        ($($name:ident $t:ty,)*) => {
+            match held.dtype()? {
+                $(DType::$name => Box::new(Buffer::<$t>::of_held(held)?) as Box<dyn AnyBuffer>,)*
+                #[cfg(feature = "half")]
+                DType::F16 => Box::new(Buffer::<half::f16>::of_held(held)?),
+                #[cfg(feature = "half")]
+                DType::Bf16 => Box::new(Buffer::<half::bf16>::of_held(held)?),
+            }
+        };
+    }
+    Some(each_dtype!(by_type!()))
 }
 
 /// The operands of a step that runs.

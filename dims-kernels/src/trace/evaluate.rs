@@ -229,7 +229,7 @@ impl HeldMemories {
     }
 
     /// The operands of a program.
-    fn sources(&self, field: &Field) -> SmallVec<[interpreter::OperandSource; 6]> {
+    pub(super) fn sources(&self, field: &Field) -> SmallVec<[interpreter::OperandSource; 6]> {
         let sources = field.operands.iter().zip(&self.0).map(|(own, memory)| match memory {
             None => interpreter::OperandSource::position(),
             Some(memory) => {
@@ -256,7 +256,7 @@ impl HeldMemories {
 }
 
 /// The rows of strides of all operands, and of their tables.
-fn rows(field: &Field) -> Rows {
+pub(super) fn rows(field: &Field) -> Rows {
     let mut rows = Rows::new(field.sizes.len());
     for operand in &field.operands {
         rows.push_at(operand.place.offset).copy_from_slice(&operand.place.strides);
@@ -425,7 +425,13 @@ impl Program {
 }
 
 /// Adds elements that lie contiguously in `order` at a place; along loops that are not in the order they are the same.
-fn add_at<T: Num>(out: &mut [T], place: &StridedPlace, sizes: &[usize], data: &[T], order: &[usize]) {
+pub(super) fn add_at<T: Num>(
+    out: &mut [T],
+    place: &StridedPlace,
+    sizes: &[usize],
+    data: &[T],
+    order: &[usize],
+) {
     let from = StridedPlace::contiguous(sizes, order);
     // The loops along which the place varies, the innermost last: that with neighbours.
     let loops = kept(place, sizes);

@@ -71,6 +71,18 @@ impl Field {
         self.operands.iter().filter(|own| own.source.dtype().is_float()).filter_map(|own| own.source.node())
     }
 
+    /// The nodes that the field reads elements of any type of, those of computed places among them.
+    pub(crate) fn all_nodes(&self) -> Vec<&Arc<Node>> {
+        let mut nodes: Vec<&Arc<Node>> = Vec::new();
+        for FieldOperand { source, place } in &self.operands {
+            nodes.extend(source.node());
+            if let Some(source) = place.table.as_ref().and_then(|table| table.source.as_ref()) {
+                nodes.extend(source.indices.iter().flat_map(|index| index.index.all_nodes()));
+            }
+        }
+        nodes
+    }
+
     /// Whether the program reads all operands, and no two of them are the same.
     pub(crate) fn has_distinct_operands(&self) -> bool {
         self.operands.iter().enumerate().all(|(at, own)| {

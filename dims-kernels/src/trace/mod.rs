@@ -19,6 +19,7 @@ pub mod field;
 mod link;
 mod products;
 pub mod record;
+mod replay;
 pub mod rules;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ pub use crate::memory::registry::{self, is_active};
 pub use backward::{Gradients, depends_on_others, gradients, names_of_variables, pull_parts};
 pub use evaluate::{evaluate, with_rule};
 pub use field::Field;
+pub use replay::{NotRepeatable, Recording};
 
 use crate::error::{Error, Origin};
 use crate::memory::axes::{contiguous, is_within};
@@ -85,7 +87,7 @@ impl<T: Send + Sync + 'static> Buffer<T> {
 pub type PerLoop<T> = SmallVec<[T; 6]>;
 
 /// Where elements lie along some loops: `offset + sum of position x stride`, plus an offset from a table.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct StridedPlace {
     /// The element at the origin of the loops.
     pub offset: isize,
@@ -96,7 +98,7 @@ pub struct StridedPlace {
 }
 
 /// Offsets along some loops.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Table {
     offsets: Arc<[isize]>,
     /// Which of them is that at the origin of the loops.
@@ -105,6 +107,24 @@ pub struct Table {
     bounds: (isize, isize),
     /// The stride in the table along each loop.
     strides: PerLoop<isize>,
+    /// What the offsets were computed from, if a program is to compute them again.
+    source: Option<Arc<TableSource>>,
+}
+
+/// What computes the offsets of a table: the sum of some indices, each times the stride of the axis that it selects from.
+#[derive(Clone)]
+struct TableSource {
+    indices: Vec<TableIndex>,
+    /// The loops along which the offsets lie.
+    order: PerLoop<usize>,
+}
+
+/// A computed index into an axis.
+#[derive(Clone)]
+struct TableIndex {
+    index: Field,
+    stride: isize,
+    size: usize,
 }
 
 impl Table {
@@ -122,7 +142,7 @@ impl Table {
         let least = offsets.iter().copied().min().unwrap_or(0);
         let greatest = offsets.iter().copied().max().unwrap_or(0);
         let strides = StridedPlace::contiguous(sizes, order).strides;
-        Table { offsets: offsets.into(), start: 0, bounds: (least, greatest), strides }
+        Table { offsets: offsets.into(), start: 0, bounds: (least, greatest), strides, source: None }
     }
 
     /// The stride in the table along each loop.
@@ -274,7 +294,7 @@ impl NodeStep {
     fn calls(&self) -> Calls {
         let mut calls = Calls::new();
         let mut add = |field: &Field| {
-            for call in field.nodes().flat_map(|node| &node.calls) {
+            for call in field.all_nodes().into_iter().flat_map(|node| &node.calls) {
                 if !call.has_ended() && !calls.iter().any(|own| Arc::ptr_eq(own, call)) {
                     calls.push(Arc::clone(call));
                 }
@@ -321,6 +341,16 @@ pub trait Rule: Send + Sync {
         self.pull(value, cotangent, recorded)
     }
 
+    /// Whether the step can be run again.
+    fn is_repeatable(&self) -> bool {
+        false
+    }
+
+    /// Computes the result of other operands, in the order of [`operands`](Rule::operands); nothing if the step cannot be run again.
+    fn run(&self, _operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
+        None
+    }
+
     /// The gradient for a cotangent that is the sum of parts which lie at few places, if the step can use that: then no zeros are written and read. It is not recorded.
     fn pull_parts(
         &self,
@@ -335,9 +365,16 @@ pub trait Rule: Send + Sync {
 #[derive(Debug, Default)]
 pub struct GradientCall {
     has_ended: AtomicBool,
+    /// Whether what depends on its variables is recorded to be run again, whatever the element type. Else floats are, for gradients.
+    records: bool,
 }
 
 impl GradientCall {
+    /// A call that records a function, to run it again with other inputs.
+    pub fn recording() -> Self {
+        GradientCall { records: true, ..GradientCall::default() }
+    }
+
     /// What depends on the variables of this call alone is constant from now on.
     pub fn end(&self) {
         self.has_ended.store(true, Ordering::Release);
@@ -374,7 +411,11 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 impl Node {
     /// A new step.
     pub fn new(dtype: DType, len: usize, step: NodeStep, origin: Origin) -> Arc<Self> {
-        let calls = step.calls();
+        let mut calls = step.calls();
+        if !dtype.is_float() {
+            // (Only what records a function to run it again knows other elements.)
+            calls.retain(|call| call.records);
+        }
         Node::of_calls(dtype, len, step, origin, calls)
     }
 
@@ -398,6 +439,16 @@ impl Node {
     /// Whether the step depends on a variable of a call that has not ended.
     pub fn is_traced(&self) -> bool {
         self.calls.iter().any(|call| !call.has_ended())
+    }
+
+    /// Whether a function is recorded, to be run again, on whose inputs the step depends.
+    pub fn is_recorded(&self) -> bool {
+        self.calls.iter().any(|call| call.records && !call.has_ended())
+    }
+
+    /// Whether gradients are taken by something that the step depends on.
+    pub fn is_differentiated(&self) -> bool {
+        self.dtype.is_float() && self.calls.iter().any(|call| !call.records && !call.has_ended())
     }
 
     /// Notes that something has read the elements.

@@ -18,7 +18,8 @@ use crate::scalar::Element;
 use crate::trace::evaluate::mapped;
 use crate::trace::link::linked;
 use crate::trace::{
-    Field, FieldOperand, FieldSource, Held, PerLoop, StridedPlace, Table, names_of_variables, registry,
+    Field, FieldOperand, FieldSource, Held, PerLoop, StridedPlace, Table, TableIndex, TableSource,
+    names_of_variables, registry,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -52,6 +53,8 @@ pub struct Writer<'w> {
     rows: usize,
     opaque: Option<&'static str>,
     traced: bool,
+    /// Whether an operand depends on inputs of a function that is recorded to be run again.
+    recorded: bool,
     /// Whether `opaque` is a user's operation.
     own: bool,
     /// Whether the program is to replace the kernel of the expression, rather than to be differentiated.
@@ -144,6 +147,7 @@ impl<'w> Default for Writer<'w> {
             rows: 0,
             opaque: None,
             traced: false,
+            recorded: false,
             own: false,
             exact: false,
         }
@@ -188,6 +192,7 @@ impl<'w> Writer<'w> {
         let held = if self.exact { None } else { held.or_else(|| registry::find(start)) };
         if let Some(node) = held.as_ref().and_then(|held| held.node()) {
             node.note_read();
+            self.recorded |= node.is_recorded();
         }
         // (A program that holds memory of a call that has ended would keep all steps of that call.)
         let memory = match held.filter(|held| held.node().is_none() || held.is_traced()) {
@@ -298,6 +303,11 @@ impl<'w> Writer<'w> {
         self.traced
     }
 
+    /// Whether an operand depends on inputs of a function that is recorded to be run again.
+    pub fn is_recorded(&self) -> bool {
+        self.recorded
+    }
+
     /// The names of the variables that the operands depend on.
     pub fn names_of_variables(&self) -> Vec<String> {
         names_of_variables(self.leaves.iter().filter_map(|leaf| match &leaf.memory {
@@ -371,7 +381,7 @@ impl<'w> Writer<'w> {
             let table = if leaf.indices.is_empty() || sizes.contains(&0) {
                 None
             } else {
-                Some(table(leaf, &build, &operands, sizes, &later)?)
+                Some(OffsetTable::of(leaf, &build, &operands, sizes, &later)?)
             };
             operands.push(leaf.operand(sizes, offset, strides, table)?);
         }
@@ -387,42 +397,72 @@ impl<'w> Writer<'w> {
     }
 }
 
-/// The offsets that the computed indices of a leaf add, over the loops along which they vary.
-fn table(
-    leaf: &RecordedLeaf<'_>,
-    build: &Builder,
-    later: &[FieldOperand],
-    sizes: &[usize],
-    number: &dyn Fn(u32) -> u32,
-) -> Result<(Vec<isize>, SmallVec<[usize; 8]>), Unrecorded> {
-    let fields = leaf.indices.iter().map(|&(index, ..)| {
-        let program = build.clone().finish(index).with_operands(number);
-        let field = Field {
-            sizes: PerLoop::from_slice(sizes),
-            program: Arc::new(program),
-            operands: later.to_vec(),
-            names: None,
-        };
-        field.map([], |_, value, []| value)
-    });
-    let fields: SmallVec<[Field; 1]> = fields.collect();
-    let varies =
-        |axis: usize| fields.iter().flat_map(|field| &field.operands).any(|own| own.place.varies(axis));
-    let order: SmallVec<[usize; 8]> =
-        (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && varies(axis)).collect();
+/// The sums of some indices, each times its stride, contiguous in an order of their loops. An index that is out of range counts as 0.
+fn offsets(indices: &[TableIndex], order: &[usize]) -> Result<Vec<isize>, Error> {
     let mut offsets = Vec::new();
-    for (field, &(_, stride, size)) in fields.iter().zip(&leaf.indices) {
-        let indices = mapped::<isize>(field, &order)?;
-        offsets.resize(indices.len(), 0);
-        for (offset, index) in offsets.iter_mut().zip(indices) {
+    for TableIndex { index, stride, size } in indices {
+        let values = mapped::<isize>(index, order)?;
+        offsets.resize(values.len(), 0);
+        for (offset, index) in offsets.iter_mut().zip(values) {
             // An index out of range is an error where its element is taken, which running the expression reports. Of an element that is not taken
             // nothing comes through, so it may be any.
-            if usize::try_from(index).is_ok_and(|index| index < size) {
+            if usize::try_from(index).is_ok_and(|index| index < *size) {
                 *offset += index * stride;
             }
         }
     }
-    Ok((offsets, order))
+    Ok(offsets)
+}
+
+/// The offsets that the computed indices of a leaf add, over the loops along which they vary.
+struct OffsetTable {
+    offsets: Vec<isize>,
+    order: SmallVec<[usize; 8]>,
+    indices: Vec<TableIndex>,
+}
+
+impl OffsetTable {
+    fn of(
+        leaf: &RecordedLeaf<'_>,
+        build: &Builder,
+        later: &[FieldOperand],
+        sizes: &[usize],
+        number: &dyn Fn(u32) -> u32,
+    ) -> Result<OffsetTable, Unrecorded> {
+        let indices = leaf.indices.iter().map(|&(index, stride, size)| {
+            let program = build.clone().finish(index).with_operands(number);
+            let field = Field {
+                sizes: PerLoop::from_slice(sizes),
+                program: Arc::new(program),
+                operands: later.to_vec(),
+                names: None,
+            };
+            TableIndex { index: field.map([], |_, value, []| value), stride, size }
+        });
+        let indices: Vec<TableIndex> = indices.collect();
+        let varies = |axis: usize| {
+            let mut operands = indices.iter().flat_map(|own| &own.index.operands);
+            operands.any(|own| own.place.varies(axis))
+        };
+        let order: SmallVec<[usize; 8]> =
+            (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && varies(axis)).collect();
+        Ok(OffsetTable { offsets: offsets(&indices, &order)?, order, indices })
+    }
+
+    /// Whether the indices depend on inputs of a function that is recorded to be run again.
+    fn is_recorded(&self) -> bool {
+        self.indices.iter().any(|own| own.index.all_nodes().iter().any(|node| node.is_recorded()))
+    }
+
+    fn table(self, sizes: &[usize]) -> Table {
+        let is_recorded = self.is_recorded();
+        let OffsetTable { offsets, order, indices } = self;
+        let mut table = Table::new(offsets, sizes, &order);
+        if is_recorded {
+            table.source = Some(Arc::new(TableSource { indices, order: order.into_iter().collect() }));
+        }
+        table
+    }
 }
 
 /// An operand that stands for elements of a type which are never taken.
@@ -449,7 +489,7 @@ impl RecordedLeaf<'_> {
         sizes: &[usize],
         offset: isize,
         strides: &[isize],
-        table: Option<(Vec<isize>, SmallVec<[usize; 8]>)>,
+        table: Option<OffsetTable>,
     ) -> Result<FieldOperand, Unrecorded> {
         let is_empty = sizes.contains(&0);
         if !is_empty && self.indices.iter().any(|&(_, _, size)| size == 0) {
@@ -464,13 +504,39 @@ impl RecordedLeaf<'_> {
             },
             LeafMemory::Shared(held, start) => {
                 let mut place = StridedPlace::strided(start + offset, strides());
-                place.table = table.map(|(offsets, order)| Box::new(Table::new(offsets, sizes, &order)));
+                place.table = table.map(|own| Box::new(own.table(sizes)));
                 FieldOperand { source: FieldSource::Memory(Arc::clone(held)), place }
             }
             // (Arrays without elements have strides of 0, also along axes without elements.)
             LeafMemory::Borrowed(borrowed) if is_empty => nothing(borrowed.dtype, sizes),
+            LeafMemory::Borrowed(borrowed) if table.as_ref().is_some_and(OffsetTable::is_recorded) => {
+                // All elements that an index may select are copied, along further loops.
+                let mut table = table.expect("there is one");
+                let own: SmallVec<[isize; 8]> = strides().collect();
+                let mut order: SmallVec<[usize; 8]> =
+                    (0..sizes.len()).filter(|&axis| own[axis] != 0).collect();
+                let (mut all, mut all_strides) = (SmallVec::from_slice(sizes), own);
+                for index in &table.indices {
+                    order.push(all.len());
+                    all.push(index.size);
+                    all_strides.push(index.stride);
+                }
+                let all: SmallVec<[usize; 8]> = all;
+                let along =
+                    LeafStrides { sizes: &all, order: &order, offset, strides: &all_strides, table: None };
+                let held = by_type!(borrowed.dtype, copied, (*borrowed, &along))?;
+                let lying = StridedPlace::contiguous(&all, &order).strides;
+                for (at, index) in table.indices.iter_mut().enumerate() {
+                    index.stride = lying[sizes.len() + at];
+                }
+                let mut place = StridedPlace::strided(0, lying[..sizes.len()].iter().copied());
+                table.offsets = offsets(&table.indices, &table.order)?;
+                place.table = Some(Box::new(table.table(sizes)));
+                FieldOperand { source: FieldSource::Memory(held), place }
+            }
             LeafMemory::Borrowed(borrowed) => {
                 let strides: SmallVec<[isize; 8]> = strides().collect();
+                let table = table.map(|own| (own.offsets, own.order));
                 let in_table = |axis: &usize| table.as_ref().is_some_and(|(_, order)| order.contains(axis));
                 let order: SmallVec<[usize; 8]> =
                     (0..sizes.len()).filter(|axis| strides[*axis] != 0 || in_table(axis)).collect();

@@ -10,12 +10,14 @@ pub use recurrence::Recurrence;
 
 use crate::error::Error;
 use crate::memory::buffer::Buffer;
-use crate::ops::code::{BinaryOpcode, DType, ReductionKind, UnaryOpcode};
+use crate::ops::code::{BinaryOpcode, DType, ReductionKind, RegisterKind, UnaryOpcode};
 use crate::program::interpreter::ProgramOutput;
 use crate::program::{Builder, Register};
-use crate::scalar::Real;
+use crate::reduce::{Reducer, reducers};
+use crate::scalar::{Ordered, Real};
 use crate::trace::evaluate::floats;
 use crate::trace::link::linked;
+use crate::trace::replay::reduced_of;
 use crate::trace::{Field, Held, Node, Part, Rule, StridedPlace, evaluate};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -32,7 +34,11 @@ pub(super) struct RulePullBacks {
     along_parts: fn(&LineRule, &Arc<dyn Held>, &[Part]) -> Result<Option<NodeParts>, Error>,
     attention: RulePullBack<Attention>,
     recurrence: RulePullBack<Recurrence>,
+    repeat_reduction: RuleRepetition<ReductionRule>,
+    repeat_lines: RuleRepetition<LineRule>,
 }
+
+type RuleRepetition<R> = fn(&R, &Field) -> Result<Arc<dyn Held>, Error>;
 
 impl RulePullBacks {
     pub(super) const ALL: RulePullBacks = RulePullBacks {
@@ -41,6 +47,8 @@ impl RulePullBacks {
         along_parts: LineRule::pull_back_parts,
         attention: Attention::pull_back,
         recurrence: Recurrence::pull_back,
+        repeat_reduction: ReductionRule::repeat,
+        repeat_lines: LineRule::repeat,
     };
 }
 
@@ -122,6 +130,15 @@ impl Rule for ReductionRule {
         vec![Field { operands, ..self.field.clone() }]
     }
 
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
+    fn run(&self, mut operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
+        let field = operands.pop()?;
+        Some((pull_backs().repeat_reduction)(self, &field))
+    }
+
     fn pull(
         &self,
         value: &Arc<dyn Held>,
@@ -133,12 +150,96 @@ impl Rule for ReductionRule {
 }
 
 impl ReductionRule {
+    /// The reduction of another field.
+    pub(super) fn repeat(&self, field: &Field) -> Result<Arc<dyn Held>, Error> {
+        match field.kind() {
+            RegisterKind::Bool => self.repeat_bools(field),
+            RegisterKind::Int => self.repeat_integers(field),
+            RegisterKind::F32 if self.dtype == DType::F64 => self.repeat_floats::<f64>(field),
+            RegisterKind::F32 => self.repeat_floats::<f32>(field),
+            RegisterKind::F64 => self.repeat_floats::<f64>(field),
+        }
+    }
+
+    fn reduced<T, Q>(&self, field: &Field, reducer: Q) -> Result<Vec<Q::Out>, Error>
+    where
+        T: ProgramOutput,
+        Q: Reducer<T, Out: Send> + Send + Sync,
+    {
+        reduced_of::<T, Q>(field, &self.kept, &self.reduced, reducer)
+    }
+
+    fn repeat_bools(&self, field: &Field) -> Result<Arc<dyn Held>, Error> {
+        Ok(match self.reduction {
+            ReductionKind::Any => Buffer::from(self.reduced::<bool, _>(field, reducers::Any)?).held(),
+            ReductionKind::All => Buffer::from(self.reduced::<bool, _>(field, reducers::All)?).held(),
+            ReductionKind::Count => Buffer::from(self.reduced::<bool, _>(field, reducers::Count)?).held(),
+            _ => unreachable!("this is no reduction of `bool`s"),
+        })
+    }
+
+    fn repeat_integers(&self, field: &Field) -> Result<Arc<dyn Held>, Error> {
+        let data = match self.reduction {
+            ReductionKind::ArgMax | ReductionKind::ArgMin => return self.repeat_positions::<isize>(field),
+            ReductionKind::Prod => self.reduced::<isize, _>(field, reducers::Prod)?,
+            ReductionKind::Max => self.reduced::<isize, _>(field, reducers::Max)?,
+            ReductionKind::Min => self.reduced::<isize, _>(field, reducers::Min)?,
+            _ => unreachable!("this is no reduction of integers"),
+        };
+        self.as_result(&Buffer::from(data).held())
+    }
+
+    fn repeat_positions<T: ProgramOutput + Ordered>(&self, field: &Field) -> Result<Arc<dyn Held>, Error> {
+        let data = match self.reduction {
+            ReductionKind::ArgMax => self.reduced::<T, _>(field, reducers::ArgExtremum::<true>)?,
+            _ => self.reduced::<T, _>(field, reducers::ArgExtremum::<false>)?,
+        };
+        Ok(Buffer::from(data).held())
+    }
+
+    fn repeat_floats<T: ProgramOutput + Real>(&self, field: &Field) -> Result<Arc<dyn Held>, Error> {
+        let data = match self.reduction {
+            ReductionKind::ArgMax | ReductionKind::ArgMin => return self.repeat_positions::<T>(field),
+            ReductionKind::Sum => self.reduced::<T, _>(field, reducers::Sum)?,
+            ReductionKind::Mean => self.reduced::<T, _>(field, reducers::Mean)?,
+            ReductionKind::Prod => self.reduced::<T, _>(field, reducers::Prod)?,
+            ReductionKind::Max => self.reduced::<T, _>(field, reducers::Max)?,
+            ReductionKind::Min => self.reduced::<T, _>(field, reducers::Min)?,
+            ReductionKind::Variance { ddof, root: false } => {
+                self.reduced::<T, _>(field, reducers::Variance::<T, false> { ddof: T::of(ddof) })?
+            }
+            ReductionKind::Variance { ddof, root: true } => {
+                self.reduced::<T, _>(field, reducers::Variance::<T, true> { ddof: T::of(ddof) })?
+            }
+            ReductionKind::LogSumExp => {
+                self.reduced::<T, _>(field, reducers::LogSumExp::<T>(core::marker::PhantomData))?
+            }
+            ReductionKind::Norm => self.reduced::<T, _>(field, reducers::Norm)?,
+            ReductionKind::NormP(p) => self.reduced::<T, _>(field, reducers::NormP(T::of(p)))?,
+            ReductionKind::Any | ReductionKind::All | ReductionKind::Count | ReductionKind::Opaque => {
+                unreachable!("this is no reduction of floats")
+            }
+        };
+        self.as_result(&Buffer::from(data).held())
+    }
+
+    /// Elements in the type of the result.
+    fn as_result(&self, held: &Arc<dyn Held>) -> Result<Arc<dyn Held>, Error> {
+        if held.dtype() == Some(self.dtype) {
+            return Ok(Arc::clone(held));
+        }
+        Field::held(&[held.len()], held, StridedPlace::strided(0, [1])).computed(&[0], self.dtype)
+    }
+
     pub(super) fn pull_back(
         &self,
         value: &Arc<dyn Held>,
         cotangent: Arc<dyn Held>,
         recorded: bool,
     ) -> Result<NodeParts, Error> {
+        if let Some(part) = self.as_sum() {
+            return crate::trace::pull_parts(&[part], &cotangent, recorded, &|_| true);
+        }
         let ReductionRule { field, kept, dtype, .. } = self;
         let sizes = &field.sizes[..];
         let (y, dy) = (along(sizes, value, kept), along(sizes, &cotangent, kept));
@@ -226,7 +327,12 @@ impl ReductionRule {
                 let others = build.binary(BinaryOpcode::Div, y, z);
                 build.binary(BinaryOpcode::Chain, dy, others)
             }),
-            ReductionKind::Opaque => unreachable!("what has no derivative is not recorded"),
+            ReductionKind::ArgMax
+            | ReductionKind::ArgMin
+            | ReductionKind::Any
+            | ReductionKind::All
+            | ReductionKind::Count
+            | ReductionKind::Opaque => unreachable!("what has no derivative is not recorded"),
         };
         Ok(field.pull(&given))
     }

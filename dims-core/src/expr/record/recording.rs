@@ -128,12 +128,11 @@ fn written_as<'w>(
     write: &mut dyn FnMut(&mut Writer<'w>) -> Register,
 ) -> Result<Traced, DimError> {
     let mut writer = Writer::new();
-    if dtype.is_some_and(|dtype| !dtype.is_float()) {
-        // (The writer notes which variables are read: the gradient by them is 0.)
-        write(&mut writer);
+    // (The writer notes which variables are read: the gradient by them is 0.)
+    let mut value = write(&mut writer);
+    if dtype.is_some_and(|dtype| !dtype.is_float()) && !writer.is_recorded() {
         return Ok(None);
     }
-    let mut value = write(&mut writer);
     if dtype.is_none() {
         value = writer.opaque(name);
     }
@@ -326,9 +325,11 @@ fn reduction_node(
     let own = dtype.expect("only floats are recorded");
     let (kept, reduced) = (kept.to_vec(), reduced.to_vec());
     let rule = rules::ReductionRule { field: *field, kept, reduced, reduction, dtype: own };
+    let is_recorded = rule.field.nodes().any(|node| node.is_recorded());
     let step = match rule.as_sum() {
-        Some(part) => NodeStep::Parts(vec![part]),
-        None => NodeStep::Rule(Box::new(rule)),
+        // (A mean that is computed again is rounded as the reduction does it.)
+        Some(part) if !is_recorded || reduction == ReductionKind::Sum => NodeStep::Parts(vec![part]),
+        _ => NodeStep::Rule(Box::new(rule)),
     };
     Ok(new_node(dtype, len, step))
 }

@@ -10,9 +10,9 @@ use crate::ops::code::{BinaryOpcode, DType, LineWork, UnaryOpcode};
 use crate::program::Builder;
 use crate::program::Register;
 use crate::program::interpreter::ProgramOutput;
-use crate::scalar::Real;
-use crate::scan;
+use crate::scalar::{Ordered, Real};
 use crate::scan::pull::{ForwardLines, needs_input, pull_back};
+use crate::scan::{self, LineOp};
 use crate::trace::evaluate::{floats, mapped, stepped};
 use crate::trace::{Field, Held, Part, Rule, StridedPlace, Table, evaluate};
 use alloc::boxed::Box;
@@ -56,12 +56,79 @@ impl Rule for LineRule {
         (pull_backs().along)(self, value, cotangent, recorded)
     }
 
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
+    fn run(&self, mut operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
+        let field = operands.pop()?;
+        Some((pull_backs().repeat_lines)(self, &field))
+    }
+
     fn pull_parts(&self, value: &Arc<dyn Held>, parts: &[Part]) -> Result<Option<NodeParts>, Error> {
         (pull_backs().along_parts)(self, value, parts)
     }
 }
 
 impl LineRule {
+    /// The work on the lines of another field.
+    pub(super) fn repeat(&self, field: &Field) -> Result<Arc<dyn Held>, Error> {
+        macro_rules! by_type {
+            ($($name:ident $t:ty,)*) => {
+                match self.dtype {
+                    DType::F32 => self.repeat_floats::<f32>(field),
+                    DType::F64 => self.repeat_floats::<f64>(field),
+                    #[cfg(feature = "half")]
+                    DType::F16 => self.repeat_floats::<half::f16>(field),
+                    #[cfg(feature = "half")]
+                    DType::Bf16 => self.repeat_floats::<half::bf16>(field),
+                    $(DType::$name => self.repeat_numbers::<$t>(field),)*
+                    DType::Bool => unreachable!("lines of `bool`s are not worked on"),
+                }
+            };
+        }
+        by_type!(I8 i8, I16 i16, I32 i32, I64 i64, Isize isize, U8 u8, U16 u16, U32 u32, U64 u64, Usize usize,)
+    }
+
+    fn repeat_floats<T: ProgramOutput + Real>(&self, field: &Field) -> Result<Arc<dyn Held>, Error> {
+        use crate::scan::norm::{RootMeanSquare, Standardize, UnitLength};
+        let eps = |eps: f64| T::of(eps);
+        match self.work {
+            LineWork::Softmax { log: true } => self.worked::<T>(field, scan::Softmax::<true>),
+            LineWork::Softmax { log: false } => self.worked::<T>(field, scan::Softmax::<false>),
+            LineWork::CumulateLogSumExp => self.worked::<T>(field, scan::CumulateLogSumExp),
+            LineWork::Standardize { eps: own } => self.worked::<T>(field, Standardize(eps(own))),
+            LineWork::RootMeanSquare { eps: own } => self.worked::<T>(field, RootMeanSquare(eps(own))),
+            LineWork::UnitLength { eps: own } => self.worked::<T>(field, UnitLength(eps(own))),
+            _ => self.repeat_numbers::<T>(field),
+        }
+    }
+
+    fn repeat_numbers<T: ProgramOutput + Ordered>(&self, field: &Field) -> Result<Arc<dyn Held>, Error> {
+        match self.work {
+            LineWork::Cumulate => self.worked::<T>(field, scan::Cumulate),
+            LineWork::CumulateProduct => self.worked::<T>(field, scan::CumulateProduct),
+            LineWork::CumulateBest { greatest: true } => self.worked::<T>(field, scan::CumulateBest::<true>),
+            LineWork::CumulateBest { greatest: false } => {
+                self.worked::<T>(field, scan::CumulateBest::<false>)
+            }
+            _ => unreachable!("this work is for floats"),
+        }
+    }
+
+    fn worked<T: ProgramOutput>(&self, field: &Field, work: impl LineOp<T>) -> Result<Arc<dyn Held>, Error> {
+        let LineRule { order, lines, .. } = self;
+        let mut data = mapped::<T>(field, order)?;
+        let first = order.iter().position(|axis| lines.contains(axis)).unwrap_or(order.len());
+        let volume = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
+        let inner = volume(&order[(first + lines.len()).min(order.len())..]);
+        let threads = threads::parts(data.len());
+        if !data.is_empty() {
+            scan::in_place(&mut data, volume(lines) * inner, inner, threads, work);
+        }
+        Ok(Buffer::from(data).held())
+    }
+
     pub(super) fn pull_back(
         &self,
         value: &Arc<dyn Held>,
@@ -80,7 +147,7 @@ impl LineRule {
             }
             LineWork::CumulateProduct => return self.product(&y, dy, recorded),
             LineWork::CumulateLogSumExp => self.log_sum_exp(&y, dy, recorded)?,
-            LineWork::CumulateBest => along(sizes, &self.best(value, dy, recorded)?, order),
+            LineWork::CumulateBest { .. } => along(sizes, &self.best(value, dy, recorded)?, order),
             LineWork::Opaque => unreachable!("what has no derivative is not recorded"),
             _ if recorded || !order[order.len() - lines.len()..].iter().all(|axis| lines.contains(axis)) => {
                 self.composed(&y, &dy, recorded)?

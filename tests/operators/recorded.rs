@@ -1,0 +1,103 @@
+//! Every operator recorded at one input and called with another: the same as the operator itself, also where its derivative is recorded.
+
+use crate::Flat;
+use crate::check::{Sizes, can_be_empty, free_dims};
+use crate::derivatives::{Call, Derivative, Elements, derivative, drawn, values};
+use crate::table::Operator;
+use crate::value::{Layout, Random};
+use std::cell::Cell;
+use typed_dims::grad::grad;
+use typed_dims::prelude::*;
+use typed_dims::program::record;
+
+/// Operators that are refused when they are recorded, because the sizes of their results depend on elements, or because they call closures.
+const REFUSED: &[&str] = &["map", "zip_map"];
+
+/// Operators whose results are not the same bit for bit, as their products are added up in another order; they are within rounding.
+const ROUNDED: &[&str] = &[];
+
+std::thread_local! {
+    static RECORDING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether results are to be tensors, as a recorded program yields them.
+pub fn is_recording() -> bool {
+    RECORDING.get()
+}
+
+/// While it lives, results are tensors.
+struct AsTensors;
+
+impl AsTensors {
+    fn new() -> Self {
+        RECORDING.set(true);
+        AsTensors
+    }
+}
+
+impl Drop for AsTensors {
+    fn drop(&mut self) {
+        RECORDING.set(false);
+    }
+}
+
+#[track_caller]
+fn assert_same(found: &Elements, expected: &Elements, exact: bool, what: &dyn Fn() -> String) {
+    for (at, (found, expected)) in values(found).iter().zip(&values(expected)).enumerate() {
+        let is_same = found.to_bits() == expected.to_bits() || (found.is_nan() && expected.is_nan());
+        let is_near = !exact && (found - expected).abs() <= 1e-12 * (1.0 + expected.abs());
+        assert!(is_same || is_near, "element {at} of {}: {found} is not {expected}", what());
+    }
+}
+
+fn compare(call: &Call<'_>, other: &Call<'_>, exact: bool, has_derivative: bool, what: &dyn Fn() -> String) {
+    let program = record(|memory: &Vec<Elements>| call.floats(memory), &call.memory).expect("it is recorded");
+    for memory in [&other.memory, &call.memory] {
+        assert_same(&program.call(memory), &call.floats(memory), exact, what);
+    }
+    if !has_derivative {
+        return;
+    }
+    let cotangent = drawn(call.floats(&call.memory).size(Flat), &mut Random(7));
+    let gradient = |memory: &Vec<Elements>| {
+        let loss = |memory: &Vec<Elements>| -> Tensor<f64, ()> {
+            let linear = memory.iter().fold(zeros(()), |sum, x| (sum + x.sum(Flat)).eval());
+            ((call.floats(memory) * &cotangent).sum(Flat) + linear).eval()
+        };
+        grad(loss, memory)
+    };
+    let program = record(gradient, &call.memory).expect("the gradient is recorded");
+    let (found, expected) = (program.call(&other.memory), gradient(&other.memory));
+    for (found, expected) in found.iter().zip(&expected) {
+        assert_same(found, expected, false, &|| format!("the gradient of {}", what()));
+    }
+}
+
+/// Tests one operator.
+pub fn check(operator: &Operator) {
+    let Some(slopes) = &operator.slopes else { return };
+    let name = operator.name;
+    if REFUSED.contains(&name) {
+        return;
+    }
+    let _tensors = AsTensors::new();
+    let exact = !ROUNDED.contains(&name);
+    let has_derivative = derivative(operator) == Derivative::Yes;
+    let mut compare_all = |sizes: &Sizes, layout: Layout, what: &str| {
+        let call = Call::draw(operator, slopes, sizes, layout, &mut Random(5));
+        let other = Call::draw(operator, slopes, sizes, layout, &mut Random(6));
+        compare(&call, &other, exact, has_derivative, &|| format!("`{name}`, {what}"));
+    };
+    for layout in Layout::ALL {
+        compare_all(&Sizes::usual(), layout, &format!("{layout:?}"));
+    }
+    for dim in free_dims(operator) {
+        if can_be_empty(operator, dim) {
+            compare_all(
+                &Sizes::usual().with(dim, 0),
+                Layout::Contiguous,
+                &format!("no elements along {dim}"),
+            );
+        }
+    }
+}
