@@ -9,15 +9,18 @@
 use crate::create::{SizedDims, Written, each_position, try_from_fn};
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
+use crate::expr::Binary;
 use crate::expr::evaluate::computed;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::positions::DrawNumbers;
-use crate::reduce::{Reductions, TensorOf};
+use crate::reduce::{Empty, TensorOf, run};
 use crate::set::{Dims, DimsOf};
 use crate::storage::Evaluated;
-use crate::tensor::{Computable, checked};
+use crate::tensor::{AsTensor, Computable, checked};
 use kernels::memory::destination::Destination;
+use kernels::ops;
+use kernels::reduce::reducers;
 #[cfg(feature = "rand")]
 use kernels::scalar::Element;
 use kernels::scalar::Real;
@@ -257,20 +260,22 @@ where
     X: Dims,
 {
     let tensor = checked(logits, &dim)?;
-    let shape = tensor.unified_shape()?;
-    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
-    // (Without a trace: an index has no derivative.)
-    let mut data = computed::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
-    DrawNumbers::new(A::Dims::KEYS, &shape, order).each(0, &mut data, |value, at| {
+    let noise = drawn_like(&tensor, |at| {
         // Half a step above the number that is drawn: neither 0 nor 1, so that both logarithms are finite.
         let u = unit(RandomStream::Categorical, seed, at) + 0.5 / (1u64 << 53) as f64;
-        let gumbel = -Float::ln(-Float::ln(u));
-        *value = *value + narrowed(gumbel);
-    });
-    let sizes = shape.sizes_in(order);
-    let scores: Named<A::Elem, A::Dims, A::Rank> = Named::from_expr(Evaluated::laid_out(data, &sizes));
-    scores.try_argmax(dim)
+        narrowed(-Float::ln(-Float::ln(u)))
+    })?;
+    let scores = Binary { op: ops::Add, a: &tensor.expr, b: &noise.expr };
+    run::<Noisy<'_, A>, D, X, _>(&scores, reducers::ArgExtremum::<true>, Empty::Refused("argmax"))
 }
+
+/// Scores with noise: both are borrowed.
+type Noisy<'a, A> = Named<
+    <A as AsTensor>::Elem,
+    <A as AsTensor>::Dims,
+    <A as AsTensor>::Rank,
+    Binary<ops::Add, &'a <A as AsTensor>::Expr, &'a <TensorOf<A> as AsTensor>::Expr>,
+>;
 
 /// `true` with the probability that the tensor has at each position, else `false`.
 ///

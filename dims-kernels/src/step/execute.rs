@@ -17,8 +17,6 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::{self, Vec};
 #[cfg(feature = "std")]
-use core::any::Any;
-#[cfg(feature = "std")]
 use core::panic::Location;
 
 /// The results of a step that ran, to be taken one by one.
@@ -57,7 +55,11 @@ fn run(
     #[cfg(not(feature = "std"))]
     let _ = own;
     let threads = threads::parts(kind.parallel());
-    let results = kind.run(&mut StepOperands(operands), threads)?;
+    #[cfg(feature = "std")]
+    let keeps = read.is_some();
+    #[cfg(not(feature = "std"))]
+    let keeps = false;
+    let results = kind.run(&mut StepOperands::new(operands, keeps), threads)?;
     let bytes = results.values.iter().map(|value| value.bytes()).sum();
     if bytes > 0 {
         note(|| {
@@ -101,9 +103,21 @@ fn recorded(
     kind: Arc<dyn StepKind>,
     operands: Vec<Arc<dyn Held>>,
     mut values: Vec<Box<dyn AnyBuffer>>,
-    kept: Option<Arc<dyn Any + Send + Sync>>,
+    kept: Option<Arc<dyn Held>>,
 ) -> Vec<Box<dyn AnyBuffer>> {
     let is_recorded = operands.iter().filter_map(|own| own.node()).any(|node| node.is_recorded());
+    let kept = kept.map(|kept| match kept.dtype() {
+        Some(dtype) if is_recorded => {
+            // (What is kept is computed again, too.)
+            let operands = operands.iter().map(whole).collect();
+            let rule = StepRule { kind: Arc::clone(&kind), operands, number: KEPT, kept: None };
+            let mut buffer = super::operands::buffer_of(&kept).expect("programs know the type");
+            let step = NodeStep::Rule(Box::new(rule));
+            buffer.trace(Node::new(dtype, kept.len(), step, Some(Location::caller())));
+            buffer.memory()
+        }
+        _ => kept,
+    });
     for (number, value) in values.iter_mut().enumerate() {
         let Some(dtype) = value.dtype().filter(|dtype| is_recorded || dtype.is_float()) else { continue };
         let operands = operands.iter().map(whole).collect();
@@ -120,6 +134,10 @@ fn whole(held: &Arc<dyn Held>) -> Field {
     Field::held(&[held.len()], held, StridedPlace::strided(0, [1]))
 }
 
+/// The number of what a step keeps for its derivative, among its results.
+#[cfg(feature = "std")]
+const KEPT: usize = usize::MAX;
+
 /// A step that a program records.
 #[cfg(feature = "std")]
 struct StepRule {
@@ -127,7 +145,7 @@ struct StepRule {
     operands: Vec<Field>,
     /// Which of the results.
     number: usize,
-    kept: Option<Arc<dyn Any + Send + Sync>>,
+    kept: Option<Arc<dyn Held>>,
 }
 
 #[cfg(feature = "std")]
@@ -155,8 +173,11 @@ impl Rule for StepRule {
         }
         let mut borrowed: Vec<&mut dyn AnyBuffer> = buffers.iter_mut().map(|own| &mut **own).collect();
         let threads = threads::parts(self.kind.parallel());
-        let results = self.kind.run(&mut StepOperands(&mut borrowed), threads);
-        Some(results.map(|results| results.values[self.number].memory()))
+        let operands = &mut StepOperands::new(&mut borrowed, self.number == KEPT);
+        Some(self.kind.run(operands, threads).map(|results| match results.kept {
+            Some(kept) if self.number == KEPT => kept,
+            _ => results.values[self.number].memory(),
+        }))
     }
 
     fn pull(
@@ -178,7 +199,7 @@ impl Rule for StepRule {
         let StepRule { operands, number, kept, .. } = self;
         self.kind.pull(&Pulled {
             operands,
-            kept: kept.as_deref(),
+            kept: kept.as_ref(),
             number: *number,
             value,
             cotangent: &cotangent,

@@ -24,8 +24,6 @@ use crate::trace::{Field, Held, Node, Part};
 use alloc::sync::Arc;
 #[cfg(feature = "std")]
 use alloc::vec::Vec;
-#[cfg(feature = "std")]
-use core::any::Any;
 
 /// What a step computes from its operands, as data. Operands and results lie contiguously.
 pub trait StepKind: Send + Sync + 'static {
@@ -60,7 +58,7 @@ pub struct Pulled<'s> {
     /// The operands, each along one loop over its elements.
     pub operands: &'s [Field],
     /// What the step kept for its derivative.
-    pub kept: Option<&'s (dyn Any + Send + Sync)>,
+    pub kept: Option<&'s Arc<dyn Held>>,
     /// Which of its results the cotangent is of.
     pub number: usize,
     /// The elements of that result.

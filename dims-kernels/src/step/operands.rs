@@ -98,14 +98,26 @@ pub(super) fn buffer_of(held: &Arc<dyn Held>) -> Option<Box<dyn AnyBuffer>> {
 }
 
 /// The operands of a step that runs.
-pub struct StepOperands<'s, 'b>(pub(super) &'s mut [&'b mut dyn AnyBuffer]);
+pub struct StepOperands<'s, 'b> {
+    buffers: &'s mut [&'b mut dyn AnyBuffer],
+    keeps: bool,
+}
 
 const TYPED: &str = "an operand of a step has the element type of its kind";
 
-impl StepOperands<'_, '_> {
+impl<'s, 'b> StepOperands<'s, 'b> {
+    pub(super) fn new(buffers: &'s mut [&'b mut dyn AnyBuffer], keeps: bool) -> Self {
+        StepOperands { buffers, keeps }
+    }
+
+    /// Whether the step is to [keep](StepResults::keeping) what its derivative needs.
+    pub fn keeps(&self) -> bool {
+        self.keeps
+    }
+
     /// How many operands there are.
     pub fn count(&self) -> usize {
-        self.0.len()
+        self.buffers.len()
     }
 
     /// The elements of an operand.
@@ -114,12 +126,7 @@ impl StepOperands<'_, '_> {
     ///
     /// If they are of another type.
     pub fn of<T: Element>(&self, number: usize) -> &[T] {
-        self.0[number].as_any_ref().downcast_ref::<Buffer<T>>().expect(TYPED)
-    }
-
-    /// Whether a program knows an operand, so that the step may be asked for its derivative.
-    pub fn is_known(&self, number: usize) -> bool {
-        self.0[number].is_known()
+        self.buffers[number].as_any_ref().downcast_ref::<Buffer<T>>().expect(TYPED)
     }
 
     /// The memory of an operand, to write the result over it. It is a copy if anybody else has the elements. The operand has no elements any more.
@@ -128,7 +135,7 @@ impl StepOperands<'_, '_> {
     ///
     /// If they are of another type.
     pub fn take<T: Element>(&mut self, number: usize) -> Vec<T> {
-        let buffer = self.0[number].as_any().downcast_mut::<Buffer<T>>().expect(TYPED);
+        let buffer = self.buffers[number].as_any().downcast_mut::<Buffer<T>>().expect(TYPED);
         core::mem::replace(buffer, Buffer::from(Vec::new())).into_vec()
     }
 }
@@ -138,7 +145,7 @@ impl StepOperands<'_, '_> {
 pub struct StepResults {
     pub(super) values: SmallVec<[Box<dyn AnyBuffer>; 2]>,
     #[cfg(feature = "std")]
-    pub(super) kept: Option<Arc<dyn Any + Send + Sync>>,
+    pub(super) kept: Option<Arc<dyn Held>>,
 }
 
 impl StepResults {
@@ -153,10 +160,10 @@ impl StepResults {
         self
     }
 
-    /// What the derivative needs beside the results, if one can be asked for.
+    /// Elements that the derivative needs beside the results.
     #[cfg(feature = "std")]
-    pub fn keeping(mut self, kept: impl FnOnce() -> Option<Arc<dyn Any + Send + Sync>>) -> Self {
-        self.kept = kept();
+    pub fn keeping<T: Element>(mut self, data: Vec<T>) -> Self {
+        self.kept = Some(Buffer::from(data).held());
         self
     }
 

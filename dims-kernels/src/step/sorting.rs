@@ -90,7 +90,7 @@ impl<T: Ordered> StepKind for SortLines<T> {
             let sort = |line: &[T], out: &mut [usize]| positions(line, descending, out);
             return Ok(StepResults::one(each_line(operands.of::<T>(0), len, len, threads, sort)?));
         }
-        if wanted == SortWanted::Values && !operands.is_known(0) {
+        if wanted == SortWanted::Values && !operands.keeps() {
             let mut data = operands.take::<T>(0);
             in_place(&mut data, len, threads, |line| {
                 line.sort_by(|a, b| directed(descending, ascending(a, b)));
@@ -102,7 +102,7 @@ impl<T: Ordered> StepKind for SortLines<T> {
             out.sort_by(|(a, _), (b, _)| directed(descending, ascending(a, b)));
         };
         let found = each_line(operands.of::<T>(0), len, len, threads, sort)?;
-        Ok(chosen(found, operands.is_known(0), wanted == SortWanted::Both))
+        Ok(chosen(found, operands.keeps(), wanted == SortWanted::Both))
     }
 
     #[cfg(feature = "std")]
@@ -153,7 +153,7 @@ impl<T: Ordered> StepKind for Extremum<T> {
             out[0] = best;
         };
         let found = each_line(operands.of::<T>(0), self.len, 1, threads, first)?;
-        Ok(chosen(found, operands.is_known(0), true))
+        Ok(chosen(found, operands.keeps(), true))
     }
 
     #[cfg(feature = "std")]
@@ -203,7 +203,7 @@ impl<T: Ordered> StepKind for TopK<T> {
             }
         };
         let found = each_line(operands.of::<T>(0), self.len, k, threads, greatest)?;
-        Ok(chosen(found, operands.is_known(0), true))
+        Ok(chosen(found, operands.keeps(), true))
     }
 
     #[cfg(feature = "std")]
@@ -241,20 +241,24 @@ impl<T: Real> StepKind for Quantile<T> {
     fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error> {
         let q = self.q;
         let quantile = |line: &[T], out: &mut [T]| out[0] = quantile_of(&mut line.to_vec(), q);
-        Ok(StepResults::one(each_line(operands.of::<T>(0), self.len, 1, threads, quantile)?))
+        let x = operands.of::<T>(0);
+        let results = StepResults::one(each_line(x, self.len, 1, threads, quantile)?);
+        #[cfg(feature = "std")]
+        if operands.keeps() {
+            return Ok(results.keeping(neighbours(x, self.len, place_of(self.len, q).0)));
+        }
+        Ok(results)
     }
 
     #[cfg(feature = "std")]
     fn pull(&self, step: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
-        let Some(x) = step.operands[0].buffer::<T>() else { return Ok(Vec::new()) };
-        let (at, share) = place_of(self.len, self.q);
+        let (_, share) = place_of(self.len, self.q);
         let share = num_traits::ToPrimitive::to_f64(&share).unwrap_or(0.0);
-        let (low, high) = neighbours(&x, self.len, at);
-        let low = taken(&step.operands[0], low);
-        let field = low.map([&taken(&step.operands[0], high)], |build, low, [high]| {
+        let low = taken(step, self.len, 1, 0)?;
+        let field = low.map([&taken(step, self.len, 1, self.lines)?], |build, low, [high]| {
             build.binary(BinaryOpcode::Lerp(share), low, high)
         });
-        step.sum(&[Part { field, place: StridedPlace::strided(0, [1]) }])
+        step.sum(&[Part { field, place: StridedPlace::strided(0, [1, 1]) }])
     }
 }
 
@@ -286,50 +290,57 @@ fn place_of<T: Real>(len: usize, q: T) -> (usize, T::Wide) {
     (num_traits::ToPrimitive::to_usize(&below).unwrap_or(0).min(last), place - below)
 }
 
-/// Where the two elements are between which the quantile of each line lies. If there is a not-a-number, both are the first of those.
+/// The positions of the two elements between which the quantile of each line lies: of the lower ones of all lines, then of the upper ones. If there is a not-a-number, both are the
+/// first of those.
 #[cfg(feature = "std")]
-fn neighbours<T: Real>(data: &[T], len: usize, at: usize) -> (Vec<isize>, Vec<isize>) {
+fn neighbours<T: Real>(data: &[T], len: usize, at: usize) -> Vec<usize> {
     let (mut low, mut high) = (Vec::new(), Vec::new());
     let mut order = vec![0; len];
-    for (number, line) in data.chunks_exact(len.max(1)).enumerate() {
+    for line in data.chunks_exact(len.max(1)) {
         positions(line, false, &mut order);
-        let pair = match line.iter().position(|value| value.is_nan()) {
+        let [below, above] = match line.iter().position(|value| value.is_nan()) {
             Some(nan) => [nan; 2],
             None => [order[at], order[(at + 1).min(len - 1)]],
         };
-        low.push((number * len + pair[0]) as isize);
-        high.push((number * len + pair[1]) as isize);
+        low.push(below);
+        high.push(above);
     }
-    (low, high)
+    low.append(&mut high);
+    low
 }
 
 /// Elements and their positions on lines as results. Their derivative needs the positions, if there can be one.
-fn chosen<T: Element>(found: Vec<(T, usize)>, is_known: bool, both: bool) -> StepResults {
+fn chosen<T: Element>(found: Vec<(T, usize)>, keeps: bool, both: bool) -> StepResults {
     let (values, at): (Vec<_>, Vec<usize>) = found.into_iter().unzip();
     let results = StepResults::one(values);
     #[cfg(feature = "std")]
-    let results = results.keeping(|| is_known.then(|| Arc::new(at.clone()) as _));
+    let results = if keeps { results.keeping(at.clone()) } else { results };
     #[cfg(not(feature = "std"))]
-    let _ = is_known;
+    let _ = keeps;
     if both { results.and(at) } else { results }
 }
 
 /// The derivative of elements that were chosen from lines of `len`, `count` of each: it goes to where each was.
 #[cfg(feature = "std")]
 fn pull_chosen(step: &Pulled<'_>, len: usize, count: usize) -> Result<Vec<(Arc<Node>, Part)>, Error> {
-    let at = step.kept.and_then(|kept| kept.downcast_ref::<Vec<usize>>()).expect("the step keeps positions");
-    let offsets = at.iter().enumerate().map(|(number, &at)| (number / count.max(1) * len + at) as isize);
-    let field = taken(&step.operands[0], offsets.collect());
-    step.sum(&[Part { field, place: StridedPlace::strided(0, [1]) }])
+    let field = taken(step, len, count, 0)?;
+    step.sum(&[Part { field, place: StridedPlace::strided(0, [count as isize, 1]) }])
 }
 
-/// The elements of an operand at these offsets.
+/// The elements of the operand at positions on its lines of `len`, `count` for each line, which the step has kept from the one with the number `from` on.
 #[cfg(feature = "std")]
-fn taken(operand: &Field, offsets: Vec<isize>) -> Field {
-    let held = operand.memory().expect("an operand of a step is in memory");
-    let sizes = [offsets.len()];
-    let table = Some(Box::new(Table::new(offsets, &sizes, &[0])));
-    Field::held(&sizes, held, StridedPlace { offset: 0, strides: [0].into_iter().collect(), table })
+fn taken(step: &Pulled<'_>, len: usize, count: usize, from: usize) -> Result<Field, Error> {
+    let held = step.operands[0].memory().expect("an operand of a step is in memory");
+    let kept = step.kept.expect("the step keeps positions");
+    let lines = if len == 0 { 0 } else { held.len() / len };
+    let sizes = [lines, count];
+    let index = Field::held(&sizes, kept, StridedPlace::strided(from as isize, [count as isize, 1]));
+    let table = Some(Box::new(Table::computed(index, len, &[0, 1])?));
+    Ok(Field::held(
+        &sizes,
+        held,
+        StridedPlace { offset: 0, strides: [len as isize, 0].into_iter().collect(), table },
+    ))
 }
 
 /// Makes `count` elements of each line of `len`, on several threads.

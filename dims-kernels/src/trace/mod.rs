@@ -145,6 +145,27 @@ impl Table {
         Table { offsets: offsets.into(), start: 0, bounds: (least, greatest), strides, source: None }
     }
 
+    /// Offsets that are indices into `size` elements, contiguous in an order of some of the loops: a field that varies along no others. Where it is recorded to be run again, so are
+    /// the offsets.
+    ///
+    /// # Panics
+    ///
+    /// If an index is out of range.
+    pub fn computed(index: Field, size: usize, order: &[usize]) -> Result<Self, Error> {
+        let offsets = evaluate::mapped::<isize>(&index, order)?;
+        assert!(
+            offsets.iter().all(|&at| usize::try_from(at).is_ok_and(|at| at < size)),
+            "indices are in range"
+        );
+        let mut table = Table::new(offsets, &index.sizes, order);
+        if index.all_nodes().iter().any(|node| node.is_recorded()) {
+            let index = TableIndex { index, stride: 1, size };
+            table.source =
+                Some(Arc::new(TableSource { indices: vec![index], order: order.iter().copied().collect() }));
+        }
+        Ok(table)
+    }
+
     /// The stride in the table along each loop.
     pub fn strides(&self) -> &[isize] {
         &self.strides

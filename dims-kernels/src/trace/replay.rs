@@ -202,13 +202,14 @@ fn sum_of_parts(parts: &[Part], len: usize, dtype: DType) -> Result<Arc<dyn Held
         };
     }
     integers!(I8 i8, I16 i16, I32 i32, I64 i64, Isize isize, U8 u8, U16 u16, U32 u32, U64 u64, Usize usize,);
+    if let [Part { field, place }] = parts
+        && covers(place, &field.sizes, len)
+        && kept(place, &field.sizes).len() == field.sizes.iter().filter(|&&size| size != 1).count()
+    {
+        return field.computed(&kept(place, &field.sizes), dtype);
+    }
     if dtype.is_float() {
         return evaluate(parts, len, dtype, false);
-    }
-    if let [part] = parts
-        && covers(&part.place, &part.field.sizes, len)
-    {
-        return part.field.computed(&kept(&part.place, &part.field.sizes), dtype);
     }
     let mut out = vec![false; len];
     for Part { field, place } in parts {

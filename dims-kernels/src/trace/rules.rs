@@ -36,6 +36,7 @@ pub(super) struct RulePullBacks {
     recurrence: RulePullBack<Recurrence>,
     repeat_reduction: RuleRepetition<ReductionRule>,
     repeat_lines: RuleRepetition<LineRule>,
+    repeat_recurrence: fn(&Recurrence, Option<Field>, Field) -> Result<Arc<dyn Held>, Error>,
 }
 
 type RuleRepetition<R> = fn(&R, &Field) -> Result<Arc<dyn Held>, Error>;
@@ -49,6 +50,7 @@ impl RulePullBacks {
         recurrence: Recurrence::pull_back,
         repeat_reduction: ReductionRule::repeat,
         repeat_lines: LineRule::repeat,
+        repeat_recurrence: Recurrence::repeat,
     };
 }
 

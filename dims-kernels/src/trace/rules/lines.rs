@@ -14,7 +14,7 @@ use crate::scalar::{Ordered, Real};
 use crate::scan::pull::{ForwardLines, needs_input, pull_back};
 use crate::scan::{self, LineOp};
 use crate::trace::evaluate::{floats, mapped, stepped};
-use crate::trace::{Field, Held, Part, Rule, StridedPlace, Table, evaluate};
+use crate::trace::{Field, Held, Node, NodeStep, Part, Rule, StridedPlace, Table, evaluate};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -435,13 +435,75 @@ impl LineRule {
     fn best(&self, value: &Arc<dyn Held>, dy: Field, recorded: bool) -> Result<Arc<dyn Held>, Error> {
         let LineRule { field, order, lines, dtype, .. } = self;
         let sizes = &field.sizes[..];
-        let offsets = floats!(*dtype, sources(field, value, order, lines[0]))?;
+        let rule = BestOf {
+            x: field.clone(),
+            y: along(sizes, value, order),
+            order: order.clone(),
+            axis: lines[0],
+            dtype: *dtype,
+        };
+        let sources = along(sizes, &rule.recorded()?, order);
         let place = StridedPlace {
             offset: 0,
             strides: core::iter::repeat_n(0, sizes.len()).collect(),
-            table: Some(Box::new(Table::new(offsets, sizes, order))),
+            table: Some(Box::new(Table::computed(sources, value.len(), order)?)),
         };
         evaluate(&[Part { field: dy, place }], value.len(), *dtype, recorded)
+    }
+}
+
+/// Which element each of running extremes is: the element itself if they are equal, else what the one before is. Its number, as the result lies.
+struct BestOf {
+    x: Field,
+    y: Field,
+    order: Vec<usize>,
+    axis: usize,
+    dtype: DType,
+}
+
+impl BestOf {
+    fn sources(&self, x: &Field, y: &Field) -> Result<Vec<isize>, Error> {
+        floats!(self.dtype, sources(x, y, &self.order, self.axis))
+    }
+
+    /// The numbers, as a step if the elements are recorded to be computed again.
+    fn recorded(self) -> Result<Arc<dyn Held>, Error> {
+        let data = self.sources(&self.x, &self.y)?;
+        let nodes = self.x.all_nodes().into_iter().chain(self.y.all_nodes());
+        if !{ nodes }.any(|node| node.is_recorded()) {
+            return Ok(Buffer::from(data).held());
+        }
+        let node = Node::new(DType::Isize, data.len(), NodeStep::Rule(Box::new(self)), None);
+        Ok(Buffer::traced(data, node).held())
+    }
+}
+
+impl Rule for BestOf {
+    fn name(&self) -> &'static str {
+        "positions of running extremes"
+    }
+
+    fn operands(&self) -> Vec<&Field> {
+        vec![&self.x, &self.y]
+    }
+
+    fn take_operands(&mut self) -> Vec<Field> {
+        let fields = [&mut self.x, &mut self.y];
+        fields.map(|field| Field { operands: core::mem::take(&mut field.operands), ..field.clone() }).into()
+    }
+
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
+    fn run(&self, operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
+        let [x, y] = &operands[..] else { return None };
+        Some(self.sources(x, y).map(|data| Buffer::from(data).held()))
+    }
+
+    fn pull(&self, _: &Arc<dyn Held>, _: Arc<dyn Held>, _: bool) -> Result<NodeParts, Error> {
+        // (Positions have no derivative.)
+        Ok(Vec::new())
     }
 }
 
@@ -452,17 +514,15 @@ fn root(build: &mut Builder, value: Register, eps: f64) -> Register {
     build.unary(UnaryOpcode::Rsqrt, raised)
 }
 
-/// Where each element of running extremes comes from: it is the element itself if they are equal, else what the one before comes from.
 fn sources<T: ProgramOutput + Real>(
-    field: &Field,
-    value: &Arc<dyn Held>,
+    x: &Field,
+    y: &Field,
     order: &[usize],
     axis: usize,
 ) -> Result<Vec<isize>, Error> {
-    let x = mapped::<T>(field, order)?;
-    let y = Buffer::<T>::of_held(value).expect("the elements are of the result's type");
-    let inner = super::recurrence::inner(&field.sizes, order, axis);
-    let block = inner * field.sizes[axis];
+    let inner = super::recurrence::inner(&x.sizes, order, axis);
+    let block = inner * x.sizes[axis];
+    let (x, y) = (mapped::<T>(x, order)?, mapped::<T>(y, order)?);
     let mut offsets: Vec<isize> = Vec::with_capacity(x.len());
     for (at, (x, y)) in x.iter().zip(y.iter()).enumerate() {
         let is_own = at % block < inner || x == y || x.is_nan();

@@ -103,6 +103,15 @@ impl Rule for Recurrence {
             .collect()
     }
 
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
+    fn run(&self, mut operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
+        let b = operands.pop()?;
+        Some((pull_backs().repeat_recurrence)(self, operands.pop(), b))
+    }
+
     fn pull(
         &self,
         value: &Arc<dyn Held>,
@@ -114,6 +123,11 @@ impl Rule for Recurrence {
 }
 
 impl Recurrence {
+    /// The recurrence of other fields.
+    pub(super) fn repeat(&self, a: Option<Field>, b: Field) -> Result<Arc<dyn Held>, Error> {
+        recurrence(a, b, self.axis, &self.order, self.backward, self.dtype, false)
+    }
+
     pub(super) fn pull_back(
         &self,
         value: &Arc<dyn Held>,
