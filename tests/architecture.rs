@@ -18,8 +18,6 @@ struct Crate {
     leaves: &'static [&'static str],
     /// Leaves that import other leaves.
     above_leaves: &'static [&'static str],
-    /// Files whose macros write calls of higher layers into lower ones by design: their `$crate` paths do not count.
-    calls_up: &'static [&'static str],
     /// Where `unsafe` may stand: folders and files.
     may_be_unsafe: &'static [&'static str],
 }
@@ -30,7 +28,7 @@ const KERNELS: Crate = Crate {
     name: "dims-kernels",
     layers: &[
         &["error"],
-        &["seal"],
+        &["compiled"],
         &["machine"],
         &["memory"],
         &["ops", "scalar"], // element types name operations, and operations compute with element types
@@ -44,14 +42,12 @@ const KERNELS: Crate = Crate {
         &["gemm"],
         &["contract"],
         &["attention"],
-        &["compiled"],
         &["trace"],
         &["step"],
         &["blas"],
     ],
     leaves: &["blas"],
     above_leaves: &[],
-    calls_up: &["ops/compiled.rs"], // the routines that `f32` and `f64` override
     may_be_unsafe: &[""],
 };
 
@@ -82,7 +78,6 @@ const CORE: Crate = Crate {
     ],
     leaves: &["stream", "draw", "file", "foreign", "grad", "program", "training"],
     above_leaves: &["program", "training"], // recorded functions; optimizers, and files of parameters
-    calls_up: &[],
     may_be_unsafe: &[
         "types/axes.rs",     // blocks of axes as slices
         "types/dim.rs",      // an impl of `Sync` that never holds, for its message
@@ -384,11 +379,7 @@ impl Source {
             }
             let module = module_of(file);
             let from = module[0].clone();
-            let mut reader = Reader {
-                reads_dollar_crate: !krate.calls_up.contains(&file.as_str()),
-                module,
-                paths: BTreeSet::new(),
-            };
+            let mut reader = Reader { module, paths: BTreeSet::new() };
             let parsed = syn::parse_file(text).unwrap_or_else(|error| panic!("{file}: {error}"));
             reader.visit_file(&parsed);
             for path in reader.paths {
@@ -514,8 +505,6 @@ fn tree_paths(tree: &syn::UseTree, so_far: &mut Vec<String>, into: &mut BTreeSet
 
 /// Reads a file, but for its tests.
 struct Reader {
-    /// Whether `$crate` paths count: see [`Crate::calls_up`].
-    reads_dollar_crate: bool,
     /// Where it is.
     module: Vec<String>,
     /// What it names, from the root of the crate.
@@ -553,11 +542,7 @@ impl Reader {
             let (path, len) = path_of(&tokens[at..]);
             match path.first().map(String::as_str) {
                 Some("crate" | "super") => {
-                    let follows_dollar = at > 0
-                        && matches!(&tokens[at - 1], TokenTree::Punct(punct) if punct.as_char() == '$');
-                    if self.reads_dollar_crate || !follows_dollar {
-                        self.note(&path);
-                    }
+                    self.note(&path);
                     at += len;
                 }
                 _ => {

@@ -3,6 +3,8 @@
 
 mod scores;
 
+use crate::compiled::compiled;
+use crate::contract::ContractionFactor;
 use crate::error::Error;
 use crate::gemm::{Matrix, Product, multiply};
 use crate::load::TILE;
@@ -31,8 +33,30 @@ const fn keys<T>() -> usize {
     if keys < TILE { keys } else { TILE }
 }
 
-/// The elements in the type of the result; as they are, if that is the one that is computed with.
-pub fn narrowed<T: Real>(data: Vec<T::Wide>) -> Vec<T> {
+compiled! {
+    for f32 f64:
+
+    /// An operand with elements in the type that is computed with.
+    #[track_caller]
+    pub fn widened<'a, 's, T: Real>(
+        operand: ContractionFactor<'a, T>,
+        sizes: &'s [usize],
+    ) -> Result<ContractionFactor<'a, <T as Real>::Wide>, Error> {
+        operand.converted(sizes, Real::widen)
+    }
+}
+
+compiled! {
+    for f32 f64:
+
+    /// The elements in the type of the result; as they are, if that is the one that is computed with.
+    pub fn narrowed<T: Real>(data: Vec<<T as Real>::Wide>) -> Vec<T> {
+        in_type_of_result(data)
+    }
+}
+
+/// [`narrowed`] as a generic function.
+fn in_type_of_result<T: Real>(data: Vec<T::Wide>) -> Vec<T> {
     let mut data = Some(data);
     match (&mut data as &mut dyn Any).downcast_mut::<Option<Vec<T>>>() {
         Some(same) => same.take().expect("it was just put there"),
@@ -83,13 +107,32 @@ impl<T> Work<'_, T> {
     }
 }
 
-/// Computes the attention; the result has `len` elements. `lower` makes the mask and the bias of each thread.
+compiled! {
+    for f32 f64:
+
+    /// Computes the attention; the result has `len` elements. `lower` makes the mask and the bias of each thread.
+    ///
+    /// # Safety
+    ///
+    /// Each position of the nest and of the features is, along their rows, an element of the queries and of the keys, each position of the nest and of the values one of the values;
+    /// and the rows of the result count through `len` places. If there are several threads, what `lower` makes may be used on any one of them.
+    pub unsafe fn attend<'w, 'l, T: Real>(
+        work: &'w Work<'w, T>,
+        len: usize,
+        threads: usize,
+        lower: &'l dyn Fn() -> Box<dyn Change<T> + 'w>,
+    ) -> Result<Vec<T>, Error> {
+        // SAFETY: the caller's promise.
+        unsafe { attention(work, len, threads, lower) }
+    }
+}
+
+/// [`attend`] as a generic function.
 ///
 /// # Safety
 ///
-/// Each position of the nest and of the features is, along their rows, an element of the queries and of the keys, each position of the nest and of the values one of the values;
-/// and the rows of the result count through `len` places. If there are several threads, what `lower` makes may be used on any one of them.
-pub unsafe fn attend<'w, T: Real>(
+/// As for that.
+unsafe fn attention<'w, T: Real>(
     work: &'w Work<'w, T>,
     len: usize,
     threads: usize,

@@ -1,105 +1,105 @@
-//! Routines that depend on the element type alone.
+//! Routines that depend on the element type alone, compiled in this crate for the common types.
 //!
-//! rustc compiles a generic function anew in each crate that calls it. So these routines are methods of the traits of element types: their default
-//! bodies are generic, and `f32` and `f64` override them with the same bodies, which then are functions of this crate that callers only link. So do the
-//! common integers for their sums. Other element types, those of users among them, have the defaults.
+//! rustc compiles a generic function anew in each crate that calls it. So a routine that is written with the macro `compiled` is a function of this crate for
+//! each of the types that it lists, and callers only link it. For other types, those of users among them, it is generic.
 //!
-//! Callers trust the results: how many elements they have, and that all places are written. So each routine takes a [`KernelSeal`](crate::seal::KernelSeal), a type
-//! that no other crate can name, and users cannot override it.
+//! Which of the common types a type is, its constant [`Num::COMPILED`](crate::scalar::Num::COMPILED) says. An element type of a user has the default, which
+//! says that it is none, and nobody can make another value for it.
 
-use crate::attention::{Change, Work};
-use crate::contract::target::Target;
-use crate::contract::{ContractionFactor, ContractionFactors, LoopAxes};
-use crate::error::Error;
-use crate::loops::nest;
-use crate::program::lowered::LoweredProgram;
-use crate::scalar::{Num, Real};
-use crate::seal::SEAL;
-use alloc::boxed::Box;
-use alloc::string::String;
-use alloc::vec::Vec;
+use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
 
-/// [`contract`](crate::contract::contract), compiled once for the common element types.
-#[inline(always)]
-#[track_caller]
-pub fn contract<T: Num>(
-    operands: ContractionFactors<'_, T>,
-    scale: T,
-    axes: LoopAxes<'_>,
-    target: Target<'_, T>,
-) -> Result<Vec<T>, Error> {
-    T::contract(SEAL, operands, scale, axes, target)
+/// Which of the common types `T` is, if it is one. A value that says so exists for the common types alone, and is made here.
+pub struct Precompiled<T> {
+    common: Option<CommonType>,
+    of: PhantomData<fn(T) -> T>,
 }
 
-/// The same of two operands.
-#[inline(always)]
-#[track_caller]
-pub fn contract_pair<T: Num>(
-    operands: [ContractionFactor<'_, T>; 2],
-    axes: LoopAxes<'_>,
-    target: Target<'_, T>,
-) -> Result<Vec<T>, Error> {
-    T::contract_pair(SEAL, operands, axes, target)
+impl<T> Precompiled<T> {
+    /// It is none of them.
+    pub const NO: Self = Precompiled { common: None, of: PhantomData };
 }
 
-/// [`sum_of_pair`](crate::contract::sum_of_pair), compiled once for the common element types.
-#[inline(always)]
-#[track_caller]
-pub fn sum_of_pair<T: Num>(
-    operands: [&ContractionFactor<'_, T>; 2],
-    sizes: &[usize],
-    axes: [&[usize]; 2],
-    describe: &dyn Fn() -> String,
-) -> Result<Vec<T>, Error> {
-    T::sum_of_pair(SEAL, operands, sizes, axes, describe)
+macro_rules! common_types {
+    ($($t:ident)*) => {
+        /// The element types for which some routines are compiled here.
+        #[allow(non_camel_case_types)] // so that a macro can name both by one word
+        #[derive(Clone, Copy)]
+        pub(crate) enum CommonType { $($t),* }
+
+        $(impl Precompiled<$t> {
+            /// It is this one.
+            pub(crate) const YES: Self = Precompiled { common: Some(CommonType::$t), of: PhantomData };
+        })*
+    };
 }
 
-/// An operand with elements in the type that is computed with, compiled once for the common element types.
-#[inline(always)]
-#[track_caller]
-pub fn widened<'a, T: Real>(
-    operand: ContractionFactor<'a, T>,
-    sizes: &[usize],
-) -> Result<ContractionFactor<'a, T::Wide>, Error> {
-    T::widened(SEAL, operand, sizes)
+common_types!(f32 f64 i32 i64 isize usize);
+
+impl<T> Precompiled<T> {
+    /// Whether `T` is this type.
+    pub(crate) const fn is(&self, common: CommonType) -> bool {
+        matches!(self.common, Some(own) if own as u8 == common as u8)
+    }
 }
 
-/// [`narrowed`](crate::attention::narrowed), compiled once for the common element types.
-#[inline(always)]
-pub fn narrowed<T: Real>(data: Vec<T::Wide>) -> Vec<T> {
-    T::narrowed(SEAL, data)
-}
-
-/// [`attend`](crate::attention::attend), compiled once for the common element types.
+/// The value, where two names stand for its type.
 ///
 /// # Safety
 ///
-/// As for that.
+/// `A` and `B` are one type.
 #[inline(always)]
-pub unsafe fn attend<'w, T: Real>(
-    work: &'w Work<'w, T>,
-    len: usize,
-    threads: usize,
-    lower: &dyn Fn() -> Box<dyn Change<T> + 'w>,
-) -> Result<Vec<T>, Error> {
-    // SAFETY: the caller's promise.
-    unsafe { T::attend(SEAL, work, len, threads, lower) }
+pub(crate) unsafe fn same<A, B>(value: A) -> B {
+    union Both<A, B> {
+        one: ManuallyDrop<A>,
+        other: ManuallyDrop<B>,
+    }
+    let value = Both { one: ManuallyDrop::new(value) };
+    // SAFETY: the field that was written has the same type, as the caller promises.
+    ManuallyDrop::into_inner(unsafe { value.other })
 }
 
-/// [`lowered_scores`](crate::attention::lowered_scores) for the element types that programs compute with.
+/// A routine that is compiled here for the types behind `for`: `for f32 f64: pub fn name<'a, T: Num>(argument: &'a [T]) -> T { body }`.
 ///
-/// # Safety
-///
-/// As there.
-///
-/// # Panics
-///
-/// As there.
-pub unsafe fn lowered_scores<'k, T: Real>(
-    mask: &'k LoweredProgram<'k>,
-    bias: Option<&'k LoweredProgram<'k>>,
-    rows: &mut nest::OperandRows<'k>,
-) -> Option<Box<dyn Change<T> + 'k>> {
-    // SAFETY: the caller's promise, which is that of the function.
-    unsafe { T::lowered_scores(SEAL, mask, bias, rows) }
+/// The body should be a call of a generic function, since each type has a copy of it. What follows `else` is the body for all other types, if that is another one. Lifetimes have names.
+macro_rules! compiled {
+    (for $($common:ident)+: $(#[$attribute:meta])* $vis:vis fn $($function:tt)+) => {
+        $crate::compiled::compiled!(@routine [$($common)+] [$(#[$attribute])*] [$vis] [] $($function)+);
+    };
+    (for $($common:ident)+: $(#[$attribute:meta])* $vis:vis unsafe fn $($function:tt)+) => {
+        $crate::compiled::compiled!(@routine [$($common)+] [$(#[$attribute])*] [$vis] [unsafe] $($function)+);
+    };
+    (
+        @routine $types:tt [$($attribute:tt)*] [$vis:vis] [$($unsafe:tt)?]
+        $name:ident<$($lifetime:lifetime,)* $T:ident: $bound:ident>$arguments:tt $(-> $out:ty)? $body:block $(else $other:block)?
+    ) => {
+        $($attribute)*
+        #[inline(always)]
+        $vis $($unsafe)? fn $name<$($lifetime,)* $T: $bound>$arguments $(-> $out)? {
+            $crate::compiled::compiled!(
+                @choice $types [$($attribute)*] [$($unsafe)?] $name [$($lifetime,)*] $T $arguments [$(-> $out)?] $body $($other)?
+            )
+        }
+    };
+    (
+        @choice [$common:ident $($others:ident)*] [$($attribute:tt)*] [$($unsafe:tt)?] $name:ident [$($lifetime:lifetime,)*] $T:ident
+        ($($argument:ident: $type:ty),* $(,)?) [$($out:tt)*] $body:block $($other:block)?
+    ) => {
+        if const { $T::COMPILED.is($crate::compiled::CommonType::$common) } {
+            type $T = $common;
+            $($attribute)*
+            $($unsafe)? fn $name<$($lifetime),*>($($argument: $type),*) $($out)* $body
+            // SAFETY: `T` is this type, as its constant says. So the types of an argument, and those of the result, are one type: they are the same text, in which `T` is the name
+            // of the parameter or of this type, and the lifetimes are those of the parameters. An unsafe routine has the promise of its caller.
+            unsafe { $crate::compiled::same($name($($crate::compiled::same::<_, $type>($argument)),*)) }
+        } else {
+            $crate::compiled::compiled!(
+                @choice [$($others)*] [$($attribute)*] [$($unsafe)?] $name [$($lifetime,)*] $T ($($argument: $type),*) [$($out)*] $body $($other)?
+            )
+        }
+    };
+    (@choice [] $attributes:tt $unsafe:tt $name:ident $lifetimes:tt $T:ident $arguments:tt $out:tt $body:block) => { $body };
+    (@choice [] $attributes:tt $unsafe:tt $name:ident $lifetimes:tt $T:ident $arguments:tt $out:tt $body:block $other:block) => { $other };
 }
+
+pub(crate) use compiled;

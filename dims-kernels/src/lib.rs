@@ -37,7 +37,6 @@ pub mod program;
 pub mod reduce;
 pub mod scalar;
 pub mod scan;
-mod seal;
 pub mod step;
 #[cfg(feature = "std")]
 pub mod trace;

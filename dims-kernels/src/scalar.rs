@@ -1,7 +1,7 @@
 //! Element types, and what each kind of them can do.
 
+use crate::compiled::Precompiled;
 use crate::machine::isa::Isa;
-use crate::ops::compiled::compiled;
 use crate::ops::math::Math;
 use core::fmt::Debug;
 use num_complex::Complex;
@@ -29,6 +29,9 @@ pub trait Num: Element + PartialEq {
     const ONE: Self;
     /// Whether dividing by 0 has a value.
     const DIVIDES_BY_ZERO: bool;
+    /// Which of the types it is for which [routines are compiled](crate::compiled) with the library.
+    #[doc(hidden)]
+    const COMPILED: Precompiled<Self> = Precompiled::NO;
     /// In which type sums are accumulated: `f32` for the half precisions, else the type itself.
     #[doc(hidden)]
     type Acc: Num;
@@ -50,8 +53,6 @@ pub trait Num: Element + PartialEq {
     fn add_product<I: Isa>(self, x: Self, y: Self) -> Self {
         self.add(x.mul(y))
     }
-
-    compiled!(Num #[doc(hidden)]);
 }
 
 /// A type with an order and a remainder: integers and floats.
@@ -72,8 +73,6 @@ pub trait Ordered: Num + PartialOrd {
     fn minimum(self, other: Self) -> Self;
     /// Whether the value is not a number.
     fn is_nan_value(self) -> bool;
-
-    compiled!(Ordered #[doc(hidden)]);
 }
 
 /// A type with negative values.
@@ -112,9 +111,6 @@ pub trait Real: Ordered + Analytic + Magnitude<Abs = Self> + Float {
     /// As `exp_down`, times a power of two that is the same for all: shares of a sum of such.
     #[doc(hidden)]
     fn exp_share<I: Isa>(self) -> Self;
-
-    compiled!(Real #[doc(hidden)]);
-    compiled!(NoScores #[doc(hidden)]);
 }
 
 /// Floats and complex numbers: types with `exp`, `ln`, `sqrt` and the trigonometric functions.
@@ -140,8 +136,6 @@ pub trait Analytic: Signed {
     /// `total / count`
     #[doc(hidden)]
     fn mean_of(total: Self::Acc, count: usize) -> Self;
-
-    compiled!(Analytic #[doc(hidden)]);
 }
 
 /// Elements of tensors that change scores of `T`: `bool`s mask them, and a `T` is added. (Here, where it is known that `bool` is no float.)
@@ -233,6 +227,7 @@ macro_rules! integers {
             const ZERO: Self = 0;
             const ONE: Self = 1;
             const DIVIDES_BY_ZERO: bool = false;
+            $(const COMPILED: Precompiled<$t> = Precompiled::<$t>::$compiled;)?
             type Acc = $t;
             #[inline(always)]
             fn to_acc(self) -> Self { self }
@@ -246,7 +241,6 @@ macro_rules! integers {
             fn mul(self, other: Self) -> Self { self.wrapping_mul(other) }
             #[inline(always)]
             fn div(self, other: Self) -> Self { self.wrapping_div(other) }
-            $($compiled!(Sum);)?
         }
         #[diagnostic::do_not_recommend]
         impl Ordered for $t {
@@ -297,7 +291,7 @@ macro_rules! integers {
     )*};
 }
 
-integers!(i8, i16, i32 compiled, i64 compiled, i128, isize compiled, u8, u16, u32, u64, u128, usize compiled,);
+integers!(i8, i16, i32 YES, i64 YES, i128, isize YES, u8, u16, u32, u64, u128, usize YES,);
 
 macro_rules! signed_integers {
     ($($t:ident)*) => {$(
@@ -335,6 +329,7 @@ macro_rules! floats {
             const ZERO: Self = $zero;
             const ONE: Self = $one;
             const DIVIDES_BY_ZERO: bool = true;
+            $(const COMPILED: Precompiled<$t> = Precompiled::<$t>::$compiled;)?
             type Acc = $acc;
             #[inline(always)]
             fn to_acc(self) -> $acc { self.into() }
@@ -350,7 +345,6 @@ macro_rules! floats {
             fn div(self, other: Self) -> Self { self / other }
             #[inline(always)]
             fn add_product<I: Isa>(self, x: Self, y: Self) -> Self { self.add_product_in::<I>(x, y) }
-            $($compiled!(Num);)?
         }
         #[diagnostic::do_not_recommend]
         impl Ordered for $t {
@@ -367,7 +361,6 @@ macro_rules! floats {
             fn minimum(self, other: Self) -> Self { if self < other || self != self { self } else { other } }
             #[inline(always)]
             fn is_nan_value(self) -> bool { self.is_nan() }
-            $($compiled!(Ordered);)?
         }
         #[diagnostic::do_not_recommend]
         impl Signed for $t {
@@ -396,7 +389,6 @@ macro_rules! floats {
             fn exp_down<I: Isa>(self) -> Self { self.exp_down_in::<I>() }
             #[inline(always)]
             fn exp_share<I: Isa>(self) -> Self { self.exp_share_in::<I>() }
-            $($compiled!(Real); $compiled!(Scores);)?
         }
         #[diagnostic::do_not_recommend]
         impl Analytic for $t {
@@ -426,7 +418,6 @@ macro_rules! floats {
             fn from_usize(n: usize) -> Self { CastTo::<$t>::cast_to(n) }
             #[inline(always)]
             fn mean_of(total: $acc, count: usize) -> Self { Self::from_acc(total / CastTo::<$acc>::cast_to(count)) }
-            $($compiled!(Analytic);)?
         }
     )*};
 }
@@ -503,8 +494,8 @@ macro_rules! complexes {
 }
 
 floats! {
-    f32, f32, 0.0, 1.0, compiled;
-    f64, f64, 0.0, 1.0, compiled;
+    f32, f32, 0.0, 1.0, YES;
+    f64, f64, 0.0, 1.0, YES;
 }
 
 #[cfg(feature = "half")]

@@ -18,7 +18,7 @@ use crate::set::Dims;
 use crate::storage::source::elements_mut;
 use crate::storage::unchecked;
 use core::marker::PhantomData;
-use kernels::compiled;
+use kernels::contract;
 use kernels::contract::LoopAxes;
 use kernels::contract::target::spread;
 use kernels::loops::axes::Order;
@@ -125,7 +125,7 @@ where
             return Ok(());
         }
         let axes = LoopAxes { sizes, name: &name };
-        return compiled::contract(factors.operands, factors.scale, axes, target)
+        return contract::contract(factors.operands, factors.scale, axes, target)
             .map(drop)
             .map_err(|error| shape.name_dims(error.into(), kept));
     }

@@ -21,8 +21,7 @@ use crate::tensor::{AsTensor, Computable};
 use crate::types::condition::condition;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use kernels::attention::{Change, LoweredScores, Work};
-use kernels::compiled;
+use kernels::attention::{Change, LoweredScores, Work, narrowed, widened};
 use kernels::contract;
 use kernels::load::Kernel;
 use kernels::loops::nest::{Nest, OperandRows};
@@ -348,7 +347,7 @@ where
     let data =
         planned::<AttentionDims<Q, K, V>, _, _, _>(&shape, &axes, [q, k, v], scale.widen(), &mask, bias)
             .map_err(|error| shape.name_dims(error, axes.kept))?;
-    let data = ruled_if(compiled::narrowed(data), step);
+    let data = ruled_if(narrowed(data), step);
     let sizes = shape.sizes_in(axes.kept);
     Ok(Named::from_expr(Evaluated::laid_out(data, &sizes)))
 }
@@ -520,7 +519,7 @@ fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>>(
         computed_factor::<U, Rank0, _>(expr, shape, &mut factors)?;
     }
     let operand = factors.operands.pop().expect("a factor is one operand");
-    Ok(compiled::widened(operand, shape.sizes())?)
+    Ok(widened(operand, shape.sizes())?)
 }
 
 /// The programs of a mask and a bias, if they can replace both kernels. (A mask that is the same everywhere needs none.)

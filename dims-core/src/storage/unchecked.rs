@@ -17,8 +17,7 @@ use crate::error::DimError;
 use crate::plan::direct::{ElementsAlong, Planned, ResultSizes, Roles};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use kernels::attention::{Change, Work};
-use kernels::compiled;
+use kernels::attention::{self, Change, Work};
 use kernels::contract::ContractionFactor;
 use kernels::contract::target::Target;
 use kernels::copy::{self, FEW};
@@ -351,7 +350,7 @@ pub(crate) fn write_lowered<T: Element>(
     unsafe { lowered::write(program, nest, places, offset) };
 }
 
-/// See [`compiled::attend`].
+/// See [`attention::attend`].
 pub(crate) fn attend<'w, T: Real>(
     work: &'w Work<'w, T>,
     len: usize,
@@ -360,15 +359,15 @@ pub(crate) fn attend<'w, T: Real>(
 ) -> Result<Vec<T>, Error> {
     // SAFETY: facts 1 to 3: the rows are the strides of the three operands along the loops of one shape, and those of the result, which count through its axes in
     // their order. Of an operand without elements none is read, since a loop that it varies along is empty. There is one thread unless the kernels of mask and bias may run on several.
-    unsafe { compiled::attend(work, len, threads, lower) }
+    unsafe { attention::attend(work, len, threads, lower) }
 }
 
-/// See [`compiled::lowered_scores`].
+/// See [`attention::lowered_scores`].
 pub(crate) fn lowered_scores<'k, T: Real>(
     mask: &'k LoweredProgram<'k>,
     bias: Option<&'k LoweredProgram<'k>>,
     rows: &mut OperandRows<'k>,
 ) -> Option<Box<dyn Change<T> + 'k>> {
     // SAFETY: facts 1 to 3: an expression writes its operands in the order of their rows.
-    unsafe { compiled::lowered_scores(mask, bias, rows) }
+    unsafe { attention::lowered_scores(mask, bias, rows) }
 }

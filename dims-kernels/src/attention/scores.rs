@@ -1,5 +1,6 @@
 //! The mask and the bias of an attention, computed tile by tile.
 
+use crate::compiled::compiled;
 use crate::error::Error;
 use crate::load::{Faults, Kernel, Tile, change};
 use crate::loops::nest::OperandRows;
@@ -74,16 +75,36 @@ impl<T: Real, M: Kernel<Elem = bool>, B: Kernel<Elem: Real<Wide = T>>> Change<T>
     }
 }
 
-/// The mask and the bias as [lowered programs](LoweredProgram), which have the next rows.
+compiled! {
+    for f32 f64:
+
+    /// The mask and the bias as [lowered programs](LoweredProgram), which have the next rows; nothing for element types that programs do not compute with.
+    ///
+    /// # Safety
+    ///
+    /// There are rows for the operands of both, and each position of their nest is, along its row, one of the operand's elements, which stay as long as the result.
+    ///
+    /// # Panics
+    ///
+    /// If the programs do not yield truth values and elements of the type `T`, as registers hold them.
+    pub unsafe fn lowered_scores<'k, 'r, T: Real>(
+        mask: &'k LoweredProgram<'k>,
+        bias: Option<&'k LoweredProgram<'k>>,
+        rows: &'r mut OperandRows<'k>,
+    ) -> Option<Box<dyn Change<T> + 'k>> {
+        // SAFETY: the caller's promise.
+        Some(unsafe { of_programs(mask, bias, rows) })
+    } else {
+        None
+    }
+}
+
+/// [`lowered_scores`] as a generic function.
 ///
 /// # Safety
 ///
-/// There are rows for the operands of both, and each position of their nest is, along its row, one of the operand's elements, which stay as long as the result.
-///
-/// # Panics
-///
-/// If the programs do not yield truth values and elements of the type `T`, as registers hold them.
-pub unsafe fn lowered_scores<'k, T: Real<Wide = T>>(
+/// As for that.
+unsafe fn of_programs<'k, T: Real<Wide = T>>(
     mask: &'k LoweredProgram<'k>,
     bias: Option<&'k LoweredProgram<'k>>,
     rows: &mut OperandRows<'k>,

@@ -10,21 +10,21 @@ mod pair;
 pub mod path;
 pub mod target;
 
+use crate::compiled::compiled;
 use crate::contract::operand::{axes_of, converted};
-use crate::contract::pair::pair;
+use crate::contract::pair::{pair, summed_pair};
 use crate::contract::path::path;
 use crate::contract::target::Target;
 use crate::error::Error;
 use crate::loops::axes::{AxisSet, Order, each, set, sort_few};
 use crate::loops::steps::ProductDims;
 use crate::scalar::Num;
-use crate::seal::SEAL;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::any::TypeId;
 use smallvec::SmallVec;
 
 pub use crate::contract::operand::{ContractionFactor, ContractionFactors};
-pub use crate::contract::pair::sum_of_pair;
 
 /// The loop axes of a contraction.
 #[derive(Clone, Copy)]
@@ -173,13 +173,55 @@ pub fn order_of_result(
     if is_apart || is_whole(&natural) { natural } else { order }
 }
 
-/// `scale` times the product of the operands, summed over all axes but those that the target keeps. Along each axis of more than one element at least one operand
-/// varies. Returns the elements if the target is new memory, else an empty vector.
-///
-/// (Callers outside of this module go through [`Num::contract`], which is compiled once for the common element types. So do the functions
-/// below.)
+compiled! {
+    for f32 f64:
+
+    /// `scale` times the product of the operands, summed over all axes but those that the target keeps. Along each axis of more than one element at least one operand
+    /// varies. Returns the elements if the target is new memory, else an empty vector.
+    #[track_caller]
+    pub fn contract<'f, 'l, 't, T: Num>(
+        operands: ContractionFactors<'f, T>,
+        scale: T,
+        axes: LoopAxes<'l>,
+        target: Target<'t, T>,
+    ) -> Result<Vec<T>, Error> {
+        contraction(operands, scale, axes, target)
+    }
+}
+
+compiled! {
+    for f32 f64:
+
+    /// The same of two operands.
+    #[track_caller]
+    pub fn contract_pair<'f, 'l, 't, T: Num>(
+        operands: [ContractionFactor<'f, T>; 2],
+        axes: LoopAxes<'l>,
+        target: Target<'t, T>,
+    ) -> Result<Vec<T>, Error> {
+        contraction(operands.into_iter().collect(), T::ONE, axes, target)
+    }
+}
+
+compiled! {
+    for f32 f64:
+
+    /// The product of two operands, contiguous in the order of the first of the `axes`, and summed over the second: one fused loop, whose axes may be empty, and along
+    /// which the operands need not vary. `describe` names the expression in plans.
+    #[track_caller]
+    pub fn sum_of_pair<'a, T: Num>(
+        operands: [&'a ContractionFactor<'a, T>; 2],
+        sizes: &'a [usize],
+        axes: [&'a [usize]; 2],
+        describe: &'a dyn Fn() -> String,
+    ) -> Result<Vec<T>, Error> {
+        summed_pair(operands, sizes, axes, describe)
+    }
+}
+
+/// [`contract`] as a generic function.
 #[track_caller]
-pub fn contract<T: Num>(
+fn contraction<T: Num>(
     operands: ContractionFactors<'_, T>,
     scale: T,
     axes: LoopAxes<'_>,
@@ -238,6 +280,6 @@ fn through_accumulator<T: Num>(
         let data = converted(operand.packed(&order, sizes)?, T::to_acc)?;
         wide.push(ContractionFactor::owned(data, &order, sizes));
     }
-    let sums = T::Acc::contract(SEAL, wide, scale.to_acc(), axes, Target::new(kept, sizes))?;
+    let sums = contract(wide, scale.to_acc(), axes, Target::new(kept, sizes))?;
     converted(sums, T::from_acc)
 }

@@ -12,9 +12,9 @@ use crate::memory::axes::{contiguous, is_within};
 use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
 use crate::memory::elements::Elements;
-use crate::reduce::ReduceInput;
+use crate::reduce::reducers::Sum;
+use crate::reduce::{ReduceInput, Reducer};
 use crate::scalar::Num;
-use crate::seal::SEAL;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
@@ -174,7 +174,7 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
         let (elements, work) = (self.elements(), nest.positions());
         // SAFETY: the nest's row has the strides of this operand, whose positions are elements, as the caller of `borrowed` promised.
         let memory = unsafe { ReduceInput::new(elements, &nest, work, 0) };
-        let data = T::sum_memory(SEAL, memory, Destination::New(len))?;
+        let data = Sum.reduce_memory(memory, Destination::New(len))?;
         Ok(ContractionFactor::owned(data, order, sizes))
     }
 }

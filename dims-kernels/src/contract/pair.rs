@@ -120,10 +120,9 @@ unsafe fn run_products<T: Num>(
     }
 }
 
-/// The product of two operands, contiguous in the order of the first of the `axes`, and summed over the second: one fused loop, whose axes may be empty, and along
-/// which the operands need not vary. `describe` names the expression in plans.
+/// [`sum_of_pair`](crate::contract::sum_of_pair) as a generic function.
 #[track_caller]
-pub fn sum_of_pair<T: Num>(
+pub(super) fn summed_pair<T: Num>(
     [a, b]: [&ContractionFactor<'_, T>; 2],
     sizes: &[usize],
     [kept, reduced]: [&[usize]; 2],

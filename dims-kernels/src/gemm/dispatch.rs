@@ -2,6 +2,7 @@
 //!
 //! The thresholds are in `machine::params`, with their measurements.
 
+use crate::compiled::compiled;
 #[cfg(feature = "blas")]
 use crate::gemm::blas;
 use crate::gemm::{Product, library, loops};
@@ -11,7 +12,6 @@ use crate::gemm::{panels, skinny, unpacked};
 use crate::machine::isa::{Level, level};
 use crate::machine::params::{self, params};
 use crate::scalar::Num;
-use crate::seal::SEAL;
 use core::any::TypeId;
 use num_complex::{Complex32, Complex64};
 
@@ -132,19 +132,23 @@ unsafe fn multiply_oriented<T: Num>(product: &Product<T>, row_major: Option<bool
         if is_unpacked(product, row_major) {
             run(Route::Unpacked, product);
         } else {
-            T::multiply(SEAL, product);
+            multiply(product);
         }
     }
 }
 
-/// Computes a product.
-///
-/// # Safety
-///
-/// As for [`crate::gemm::multiply`]; the result is row-major, as [`Product::with_row_major_c`] makes it.
-pub unsafe fn multiply<T: Num>(product: &Product<T>) {
-    // SAFETY: the caller's promise; the route is one for the product.
-    unsafe { run(route(product, has_row_major_b(product)), product) }
+compiled! {
+    for f32 f64:
+
+    /// Computes a product.
+    ///
+    /// # Safety
+    ///
+    /// As for [`crate::gemm::multiply`]; the result is row-major, as [`Product::with_row_major_c`] makes it.
+    unsafe fn multiply<'a, T: Num>(product: &'a Product<T>) {
+        // SAFETY: the caller's promise; the route is one for the product.
+        unsafe { run(route(product, has_row_major_b(product)), product) }
+    }
 }
 
 /// Computes a product by a route of the caller's choice, to compare them. Returns whether the route can compute it; else nothing is written.

@@ -5,7 +5,6 @@
 
 #[doc(hidden)] // (Else rustc would write `Exp` with its path: there is one as data, too.)
 pub mod code;
-pub(crate) mod compiled;
 pub mod custom;
 pub mod function;
 pub mod math;

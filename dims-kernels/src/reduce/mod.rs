@@ -96,8 +96,7 @@ pub trait Reducer<T>: Copy {
     }
     /// The result of `count` elements.
     fn finish(&self, acc: Self::Acc, count: usize) -> Self::Out;
-    /// Reduces elements in memory. Where the element type [has a function](crate::scalar::Num::sum_memory) for this reduction, it is that one, which
-    /// is compiled already.
+    /// Reduces elements in memory. Common reductions of common element types are [compiled](crate::compiled) with the library.
     #[inline(always)]
     fn reduce_memory(
         self,

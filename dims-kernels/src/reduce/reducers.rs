@@ -1,5 +1,6 @@
 //! What each reduction combines.
 
+use crate::compiled::compiled;
 use crate::error::Error;
 use crate::machine::isa::Isa;
 use crate::memory::destination::Destination;
@@ -7,9 +8,28 @@ use crate::ops::code::{Number, ReductionKind};
 use crate::reduce::fold::{VECTOR, fold};
 use crate::reduce::{ReduceInput, Reducer};
 use crate::scalar::{Analytic, Magnitude, Num, Ordered, Real};
-use crate::seal::SEAL;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+
+/// A reduction of elements in memory as a function, compiled here for the types behind `for`.
+macro_rules! in_memory {
+    (for $($common:ident)+: $name:ident, $bound:ident, $out:ty, $reducer:expr) => {
+        compiled! {
+            for $($common)+:
+            fn $name<'a, T: $bound>(memory: ReduceInput<'a, T>, to: Destination<'a, $out>) -> Result<Vec<$out>, Error> {
+                memory.reduce(to, $reducer)
+            }
+        }
+    };
+}
+
+in_memory!(for f32 f64 i32 i64 isize usize: sum_memory, Num, T, Sum);
+in_memory!(for f32 f64: prod_memory, Num, T, Prod);
+in_memory!(for f32 f64: mean_memory, Analytic, T, Mean);
+in_memory!(for f32 f64: max_memory, Ordered, T, Max);
+in_memory!(for f32 f64: min_memory, Ordered, T, Min);
+in_memory!(for f32 f64: argmax_memory, Ordered, usize, ArgExtremum::<true>);
+in_memory!(for f32 f64: argmin_memory, Ordered, usize, ArgExtremum::<false>);
 
 /// A sum.
 #[derive(Clone, Copy)]
@@ -49,7 +69,7 @@ impl<T: Num> Reducer<T> for Sum {
         memory: ReduceInput<'_, T>,
         to: Destination<'_, Self::Out>,
     ) -> Result<Vec<Self::Out>, Error> {
-        T::sum_memory(SEAL, memory, to)
+        sum_memory(memory, to)
     }
 }
 
@@ -86,7 +106,7 @@ impl<T: Num> Reducer<T> for Prod {
         memory: ReduceInput<'_, T>,
         to: Destination<'_, Self::Out>,
     ) -> Result<Vec<Self::Out>, Error> {
-        T::prod_memory(SEAL, memory, to)
+        prod_memory(memory, to)
     }
 }
 
@@ -124,7 +144,7 @@ impl<T: Analytic> Reducer<T> for Mean {
         memory: ReduceInput<'_, T>,
         to: Destination<'_, Self::Out>,
     ) -> Result<Vec<Self::Out>, Error> {
-        T::mean_memory(SEAL, memory, to)
+        mean_memory(memory, to)
     }
 }
 
@@ -163,7 +183,7 @@ impl<T: Ordered> Reducer<T> for Max {
         memory: ReduceInput<'_, T>,
         to: Destination<'_, Self::Out>,
     ) -> Result<Vec<Self::Out>, Error> {
-        T::max_memory(SEAL, memory, to)
+        max_memory(memory, to)
     }
 }
 
@@ -202,7 +222,7 @@ impl<T: Ordered> Reducer<T> for Min {
         memory: ReduceInput<'_, T>,
         to: Destination<'_, Self::Out>,
     ) -> Result<Vec<Self::Out>, Error> {
-        T::min_memory(SEAL, memory, to)
+        min_memory(memory, to)
     }
 }
 
@@ -275,7 +295,7 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for ArgExtremum<GREATEST> {
         memory: ReduceInput<'_, T>,
         to: Destination<'_, usize>,
     ) -> Result<Vec<usize>, Error> {
-        if GREATEST { T::argmax_memory(SEAL, memory, to) } else { T::argmin_memory(SEAL, memory, to) }
+        if GREATEST { argmax_memory(memory, to) } else { argmin_memory(memory, to) }
     }
 }
 

@@ -21,7 +21,6 @@ use crate::ops::code::LineWork;
 use crate::reduce::fold::{LANES, fold, together};
 use crate::scalar::{Element, Num, Real};
 use crate::scan::line::Line;
-use crate::seal::SEAL;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 use smallvec::SmallVec;
@@ -57,8 +56,8 @@ pub trait LineOp<T: Copy>: Copy + Send + Sync {
         }
     }
 
-    /// Works on blocks that lie one behind the other, in place. Where the element type [has a function](crate::scalar::Real::softmax_blocks) for this work,
-    /// it is that one, which is compiled already; so is the next one.
+    /// Works on blocks that lie one behind the other, in place. Common work on common element types is [compiled](crate::compiled) with the
+    /// library; so it is in the next function.
     #[inline(always)]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
         blocks(self, data, block, inner);
@@ -74,11 +73,27 @@ pub trait LineOp<T: Copy>: Copy + Send + Sync {
     }
 }
 
-/// The kinds of work along lines by name, for functions that are compiled for one element type.
-pub mod works {
-    pub use super::norm::{RootMeanSquare, Standardize, StandardizeAffine, UnitLength};
-    pub use super::{Cumulate, Softmax};
+/// Work along lines as two functions, compiled here for the common floats: of elements that are worked on where they are, and of elements in memory whose results
+/// go elsewhere.
+macro_rules! along {
+    ($blocks:ident, $memory:ident, $bound:ident, $work:ty) => {
+        $crate::compiled::compiled! {
+            for f32 f64:
+            fn $blocks<'a, T: $bound>(work: $work, data: &'a mut [T], block: usize, inner: usize) {
+                $crate::scan::blocks(work, data, block, inner)
+            }
+        }
+
+        $crate::compiled::compiled! {
+            for f32 f64:
+            fn $memory<'a, T: $bound>(work: $work, memory: $crate::scan::ScanInput<'a, T>) -> Result<Vec<T>, Error> {
+                memory.collect(work)
+            }
+        }
+    };
 }
+
+use along;
 
 /// Works on blocks of lines that lie one behind the other, in place.
 pub fn blocks<T: Copy, W: LineOp<T>>(along: W, data: &mut [T], block: usize, inner: usize) {
@@ -365,6 +380,9 @@ impl<K: Kernel, W: LineOp<K::Elem>> Task for ReplacingScan<'_, K, W> {
     }
 }
 
+along!(softmax_blocks, softmax_memory, Real, Softmax<false>);
+along!(log_softmax_blocks, log_softmax_memory, Real, Softmax<true>);
+
 /// `exp(x - max) / sum of exp(x - max)` along each line; the logarithm of that if `LOG`.
 #[derive(Clone, Copy)]
 pub struct Softmax<const LOG: bool>;
@@ -457,18 +475,18 @@ impl<T: Real, const LOG: bool> LineOp<T> for Softmax<LOG> {
     #[inline(always)]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
         if LOG {
-            T::log_softmax_blocks(SEAL, Softmax, data, block, inner)
+            log_softmax_blocks(Softmax, data, block, inner)
         } else {
-            T::softmax_blocks(SEAL, Softmax, data, block, inner)
+            softmax_blocks(Softmax, data, block, inner)
         }
     }
 
     #[inline(always)]
     fn collect_memory(self, memory: ScanInput<'_, T>) -> Result<Vec<T>, Error> {
         if LOG {
-            T::log_softmax_memory(SEAL, Softmax, memory)
+            log_softmax_memory(Softmax, memory)
         } else {
-            T::softmax_memory(SEAL, Softmax, memory)
+            softmax_memory(Softmax, memory)
         }
     }
 }

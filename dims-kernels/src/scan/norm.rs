@@ -7,10 +7,14 @@ use crate::ops::special::small;
 use crate::reduce::fold::{LANES, VECTOR, each, flat, fold, lanes, together};
 use crate::scalar::{Num, Real};
 use crate::scan::line::Line;
-use crate::scan::{LineOp, ScanInput};
-use crate::seal::SEAL;
+use crate::scan::{LineOp, ScanInput, along};
 use alloc::vec::Vec;
 use num_traits::Float;
+
+along!(standardize_blocks, standardize_memory, Real, Standardize<T>);
+along!(standardize_affine_blocks, standardize_affine_memory, Real, StandardizeAffine<'a, T>);
+along!(root_mean_square_blocks, root_mean_square_memory, Real, RootMeanSquare<T>);
+along!(unit_length_blocks, unit_length_memory, Real, UnitLength<T>);
 
 #[cfg(feature = "std")] // for pull-backs
 impl<T: Real> Standardize<T> {
@@ -60,12 +64,12 @@ impl<T: Real> LineOp<T> for Standardize<T> {
 
     #[inline(always)]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
-        T::standardize_blocks(SEAL, self, data, block, inner);
+        standardize_blocks(self, data, block, inner);
     }
 
     #[inline(always)]
     fn collect_memory(self, memory: ScanInput<'_, T>) -> Result<Vec<T>, Error> {
-        T::standardize_memory(SEAL, self, memory)
+        standardize_memory(self, memory)
     }
 }
 
@@ -98,12 +102,12 @@ impl<T: Real> LineOp<T> for StandardizeAffine<'_, T> {
 
     #[inline(always)]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
-        T::standardize_affine_blocks(SEAL, self, data, block, inner);
+        standardize_affine_blocks(self, data, block, inner);
     }
 
     #[inline(always)]
     fn collect_memory(self, memory: ScanInput<'_, T>) -> Result<Vec<T>, Error> {
-        T::standardize_affine_memory(SEAL, self, memory)
+        standardize_affine_memory(self, memory)
     }
 }
 
@@ -131,12 +135,12 @@ impl<T: Real> LineOp<T> for RootMeanSquare<T> {
 
     #[inline(always)]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
-        T::root_mean_square_blocks(SEAL, self, data, block, inner);
+        root_mean_square_blocks(self, data, block, inner);
     }
 
     #[inline(always)]
     fn collect_memory(self, memory: ScanInput<'_, T>) -> Result<Vec<T>, Error> {
-        T::root_mean_square_memory(SEAL, self, memory)
+        root_mean_square_memory(self, memory)
     }
 }
 
@@ -166,12 +170,12 @@ impl<T: Real> LineOp<T> for UnitLength<T> {
 
     #[inline(always)]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
-        T::unit_length_blocks(SEAL, self, data, block, inner);
+        unit_length_blocks(self, data, block, inner);
     }
 
     #[inline(always)]
     fn collect_memory(self, memory: ScanInput<'_, T>) -> Result<Vec<T>, Error> {
-        T::unit_length_memory(SEAL, self, memory)
+        unit_length_memory(self, memory)
     }
 }
 

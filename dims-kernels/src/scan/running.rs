@@ -4,8 +4,7 @@ use crate::error::Error;
 use crate::machine::isa::Isa;
 use crate::ops::code::LineWork;
 use crate::scalar::{Analytic, Num, Ordered, Real};
-use crate::scan::{LineOp, ScanInput};
-use crate::seal::SEAL;
+use crate::scan::{LineOp, ScanInput, along};
 use alloc::vec::Vec;
 
 /// Combines elements one by one, in a wider type if sums have one.
@@ -104,6 +103,8 @@ fn running_sums<T: Num>(block: &mut [T], inner: usize) {
     }
 }
 
+along!(cumulate_blocks, cumulate_memory, Num, Cumulate);
+
 /// Running sums: each element becomes the sum of those up to it.
 #[derive(Clone, Copy)]
 pub struct Cumulate;
@@ -127,12 +128,12 @@ impl<T: Num> LineOp<T> for Cumulate {
 
     #[inline(always)]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
-        T::cumulate_blocks(SEAL, self, data, block, inner);
+        cumulate_blocks(self, data, block, inner);
     }
 
     #[inline(always)]
     fn collect_memory(self, memory: ScanInput<'_, T>) -> Result<Vec<T>, Error> {
-        T::cumulate_memory(SEAL, self, memory)
+        cumulate_memory(self, memory)
     }
 }
 

@@ -15,9 +15,8 @@ use crate::memory::elements::Elements;
 use crate::ops::code::{BinaryOpcode, DType, Number};
 use crate::program::interpreter::{self, ExtraOutput, Interpreted, ProgramOutput};
 use crate::program::{Instruction, Program, Register};
-use crate::reduce::{ReduceInput, reduce, reducers};
+use crate::reduce::{ReduceInput, Reducer, reduce, reducers};
 use crate::scalar::{Num, Real};
-use crate::seal::SEAL;
 use crate::trace::products::contracted;
 use crate::trace::windows::gathered;
 use crate::trace::{Field, FieldOperand, FieldSource, Held, Node, NodeStep, Part, StridedPlace};
@@ -383,7 +382,7 @@ fn summed<T: ProgramOutput + Real>(
         explain(&nest, work);
         // SAFETY: the elements have an axis for each loop of the field, with its size and stride.
         let memory = unsafe { ReduceInput::new(memories.elements::<T>(field, number), &nest, work, count) };
-        return T::sum_memory(SEAL, memory, Destination::New(len));
+        return reducers::Sum.reduce_memory(memory, Destination::New(len));
     }
     let rows = rows(field);
     let nest = Nest::reduce(&field.sizes, order, reduced, &rows);

@@ -2,7 +2,6 @@
 
 use super::evaluate::{Dense, HeldMemories, UNNAMED, filled, mapped};
 use super::{Field, PerLoop};
-use crate::compiled;
 use crate::contract::target::Target;
 use crate::contract::{self, LoopAxes};
 use crate::error::Error;
@@ -145,7 +144,7 @@ impl ProductOfFields<'_> {
         let unnamed = |axis: usize| UNNAMED.get(axis).copied().unwrap_or("..");
         let name = |axis: usize| field.names.as_ref().map_or_else(|| unnamed(axis), |names| names[axis]);
         let axes = LoopAxes { sizes: &own, name: &name };
-        compiled::contract(operands, scale, axes, Target::new(order, &own))
+        contract::contract(operands, scale, axes, Target::new(order, &own))
     }
 }
 

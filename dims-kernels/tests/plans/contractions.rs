@@ -3,7 +3,7 @@
 use crate::choices::Choices;
 use crate::placed::{Placed, Value, assert_same, positions};
 use smallvec::SmallVec;
-use typed_dims_kernels::compiled::contract;
+use typed_dims_kernels::contract::contract;
 use typed_dims_kernels::contract::target::Target;
 use typed_dims_kernels::contract::{ContractionFactor, ContractionFactors, LoopAxes, is_worthwhile};
 use typed_dims_kernels::loops::axes::AxisSet;

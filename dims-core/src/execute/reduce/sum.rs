@@ -19,7 +19,6 @@ use crate::storage::unchecked::{factor, product};
 use crate::tensor::Computable;
 use alloc::string::String;
 use alloc::vec::Vec;
-use kernels::compiled;
 use kernels::contract;
 use kernels::contract::LoopAxes;
 use kernels::contract::target::Target;
@@ -101,7 +100,7 @@ where
             return Ok(finished_in(mapped(data, traced, &order), &order, sizes));
         }
         let (axes, target) = (LoopAxes { sizes, name: &name }, Target::new(kept, sizes));
-        let data = compiled::contract(factors.operands, factors.scale, axes, target)
+        let data = contract::contract(factors.operands, factors.scale, axes, target)
             .map_err(|error| shape.name_dims(error.into(), kept))?;
         return Ok(finished(mapped(data, traced, kept), kept, sizes));
     }
@@ -144,9 +143,9 @@ fn sum_of_memory<T: Num>(
         Some(order) => {
             let name = |axis| explain::name(shape.keys(), axis);
             let order = if still.is_some() { kept } else { &order[..] };
-            compiled::contract_pair(operands, LoopAxes { sizes, name: &name }, Target::new(order, sizes))
+            contract::contract_pair(operands, LoopAxes { sizes, name: &name }, Target::new(order, sizes))
         }
-        None => compiled::sum_of_pair([&operands[0], &operands[1]], sizes, [kept, reduced], describe),
+        None => contract::sum_of_pair([&operands[0], &operands[1]], sizes, [kept, reduced], describe),
     };
     let data = data.map_err(|error| shape.name_dims(error.into(), kept))?;
     if let Some(still) = still {
@@ -197,7 +196,7 @@ fn contracted<T: Num>(
         _ => kept.into(),
     };
     let target = Target::new(&order, sizes);
-    let data = compiled::contract(factors.operands, factors.scale, LoopAxes { sizes, name }, target)
+    let data = contract::contract(factors.operands, factors.scale, LoopAxes { sizes, name }, target)
         .map_err(|error| shape.name_dims(error.into(), kept))?;
     Ok((data, order))
 }
@@ -213,7 +212,7 @@ pub(crate) fn contracted_but<T: Num>(
     name: &dyn Fn(usize) -> &'static str,
 ) -> Result<Vec<T>, DimError> {
     let (axes, target) = (LoopAxes { sizes: &still.sizes, name }, Target::new(&still.kept, &still.sizes));
-    let data = compiled::contract(factors.operands, factors.scale, axes, target)
+    let data = contract::contract(factors.operands, factors.scale, axes, target)
         .map_err(|error| shape.name_dims(error.into(), kept))?;
     still.sums(data, shape.sizes(), kept).map_err(|error| shape.name_dims(error, kept))
 }

@@ -17,7 +17,6 @@ use crate::set::Dims;
 use crate::storage::unchecked::{self, copy_few, factor, factor_over};
 use alloc::vec::Vec;
 use core::mem::forget;
-use kernels::compiled;
 use kernels::contract::target::Target;
 use kernels::contract::{self, LoopAxes, Supports};
 use kernels::load::Kernel;
@@ -145,7 +144,7 @@ fn direct<T: Num>(
     } else if contract::is_worthwhile(&supports, sizes, kept) {
         let rows = memories.iter().zip(bound.rows.iter());
         let operands = rows.map(|(&(elements, _), row)| factor(elements, row.into()));
-        compiled::contract(
+        contract::contract(
             operands.collect(),
             T::ONE,
             LoopAxes { sizes, name: &|axis| axis_name(pattern, axis) },
@@ -250,7 +249,7 @@ fn product<T: Num, U: Dims>(
         operand += 1;
     })?;
     result?;
-    let data = compiled::contract(
+    let data = contract::contract(
         factors.operands,
         factors.scale,
         LoopAxes { sizes: live, name: &|axis| axis_name(layout.pattern, axis) },
