@@ -483,11 +483,7 @@ impl<T: Real, const LOG: bool> LineOp<T> for Softmax<LOG> {
 
     #[inline(always)]
     fn collect_memory(self, memory: ScanInput<'_, T>) -> Result<Vec<T>, Error> {
-        if LOG {
-            log_softmax_memory(Softmax, memory)
-        } else {
-            softmax_memory(Softmax, memory)
-        }
+        if LOG { log_softmax_memory(Softmax, memory) } else { softmax_memory(Softmax, memory) }
     }
 }
 
