@@ -125,6 +125,36 @@ impl Ordered for Nothing {
 
 static ANSWERS: AtomicUsize = AtomicUsize::new(0);
 
+/// A number that lies in memory as an `f32` does, and whose sum is the greater of two: what is compiled for `f32` would compute something else.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(transparent)]
+struct Greatest(f32);
+
+impl Num for Greatest {
+    const ZERO: Self = Greatest(f32::NEG_INFINITY);
+    const ONE: Self = Greatest(0.0);
+    const DIVIDES_BY_ZERO: bool = true;
+    type Acc = Self;
+    fn to_acc(self) -> Self {
+        self
+    }
+    fn from_acc(acc: Self) -> Self {
+        acc
+    }
+    fn add(self, other: Self) -> Self {
+        Greatest(self.0.max(other.0))
+    }
+    fn sub(self, _: Self) -> Self {
+        self
+    }
+    fn mul(self, other: Self) -> Self {
+        Greatest(self.0 + other.0)
+    }
+    fn div(self, other: Self) -> Self {
+        Greatest(self.0 - other.0)
+    }
+}
+
 /// The operations on numbers of one type.
 fn exercised<T: Num>(value: impl Fn(usize) -> T, sizes: [usize; 3]) {
     let [m, k, n] = sizes;
@@ -166,6 +196,13 @@ fn numbers_can_have_no_bytes_or_many() {
     };
     let thread = std::thread::Builder::new().stack_size(16 << 20).spawn(fat).expect("a thread");
     thread.join().expect("nothing panics");
+}
+
+#[test]
+fn numbers_of_the_same_bytes_are_not_those_of_the_library() {
+    for sizes in [[1, 1, 1], [2, 3, 5], [16, 40, 33]] {
+        exercised(|at| Greatest((at * 7 % 11) as f32), sizes);
+    }
 }
 
 #[test]

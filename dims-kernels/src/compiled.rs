@@ -7,7 +7,7 @@
 //! says that it is none, and nobody can make another value for it.
 
 use core::marker::PhantomData;
-use core::mem::ManuallyDrop;
+use core::mem::{ManuallyDrop, transmute_copy};
 
 /// Which of the common types `T` is, if it is one. A value that says so exists for the common types alone, and is made here.
 pub struct Precompiled<T> {
@@ -50,13 +50,8 @@ impl<T> Precompiled<T> {
 /// `A` and `B` are one type.
 #[inline(always)]
 pub(crate) unsafe fn same<A, B>(value: A) -> B {
-    union Both<A, B> {
-        one: ManuallyDrop<A>,
-        other: ManuallyDrop<B>,
-    }
-    let value = Both { one: ManuallyDrop::new(value) };
-    // SAFETY: the field that was written has the same type, as the caller promises.
-    ManuallyDrop::into_inner(unsafe { value.other })
+    // SAFETY: the result has the type that the value has, as the caller promises, and takes its place.
+    unsafe { transmute_copy(&ManuallyDrop::new(value)) }
 }
 
 /// A routine that is compiled here for the types behind `for`: `for f32 f64: pub fn name<'a, T: Num>(argument: &'a [T]) -> T { body }`.
@@ -74,7 +69,7 @@ macro_rules! compiled {
         $name:ident<$($lifetime:lifetime,)* $T:ident: $bound:ident>$arguments:tt $(-> $out:ty)? $body:block $(else $other:block)?
     ) => {
         $($attribute)*
-        #[inline(always)]
+        #[cfg_attr(not(debug_assertions), inline(always))] // (Without optimization what is inlined takes time to build, and gains none.)
         $vis $($unsafe)? fn $name<$($lifetime,)* $T: $bound>$arguments $(-> $out)? {
             $crate::compiled::compiled!(
                 @choice $types [$($attribute)*] [$($unsafe)?] $name [$($lifetime,)*] $T $arguments [$(-> $out)?] $body $($other)?

@@ -146,9 +146,19 @@ compiled! {
     ///
     /// As for [`crate::gemm::multiply`]; the result is row-major, as [`Product::with_row_major_c`] makes it.
     unsafe fn multiply<'a, T: Num>(product: &'a Product<T>) {
-        // SAFETY: the caller's promise; the route is one for the product.
-        unsafe { run(route(product, has_row_major_b(product)), product) }
+        // SAFETY: the caller's promise.
+        unsafe { multiply_routed(product) }
     }
+}
+
+/// [`multiply`] as a generic function.
+///
+/// # Safety
+///
+/// As for that.
+unsafe fn multiply_routed<T: Num>(product: &Product<T>) {
+    // SAFETY: the caller's promise; the route is one for the product.
+    unsafe { run(route(product, has_row_major_b(product)), product) }
 }
 
 /// Computes a product by a route of the caller's choice, to compare them. Returns whether the route can compute it; else nothing is written.
