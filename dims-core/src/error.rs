@@ -337,6 +337,14 @@ pub(crate) fn no_derivative(operation: &'static str, names: &[String]) -> DimErr
     DimError::NoDerivative { operation, origin: Some(Location::caller()), parameters: list_names(names) }
 }
 
+/// The same for an operation of the user, who can give it a derivative.
+#[cold]
+#[track_caller]
+pub(crate) fn no_own_derivative(operation: &'static str, remedy: &'static str, names: &[String]) -> DimError {
+    let (origin, parameters) = (Some(Location::caller()), list_names(names));
+    DimError::NoOwnDerivative { operation, remedy, origin, parameters }
+}
+
 /// The first names, and how many more there are.
 pub(crate) fn list_names(names: &[String]) -> String {
     const SHOWN: usize = 3;

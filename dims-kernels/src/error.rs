@@ -35,6 +35,27 @@ pub enum Error {
         /// The names of the variables.
         names: Vec<String>,
     },
+    /// The same of a step of the user, who can give it one.
+    NoOwnDerivative {
+        /// The step.
+        operation: &'static str,
+        /// How.
+        remedy: &'static str,
+        /// The names of the variables.
+        names: Vec<String>,
+    },
+    /// An operation of the user yields what it must not.
+    Operation {
+        /// The operation.
+        name: &'static str,
+        /// What it yields.
+        what: String,
+    },
+    /// A step cannot be run again, and depends on inputs of a function that is recorded.
+    NotRecorded {
+        /// The step.
+        operation: &'static str,
+    },
     /// A pull-back failed.
     PullBack {
         /// Why.
@@ -48,7 +69,13 @@ impl fmt::Display for Error {
             Error::OutOfBounds { what, index, size, .. } => {
                 write!(f, "index {index} of {what} is out of range for an axis of size {size}")
             }
-            Error::NoDerivative { operation, .. } => write!(f, "`{operation}` has no derivative"),
+            Error::NoDerivative { operation, .. } | Error::NoOwnDerivative { operation, .. } => {
+                write!(f, "`{operation}` has no derivative")
+            }
+            Error::Operation { name, what } => write!(f, "the operation `{name}`: {what}"),
+            Error::NotRecorded { operation } => {
+                write!(f, "`{operation}` cannot be recorded: programs cannot run it again")
+            }
             Error::PullBack { what } => f.write_str(what),
             Error::TooLarge { elements } => {
                 write!(f, "a result with {elements} elements does not fit into memory")

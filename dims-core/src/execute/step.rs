@@ -4,7 +4,7 @@
 //! plans and derivatives.
 
 use crate::brand::DimInfo;
-use crate::error::{DimError, list_sizes, no_derivative};
+use crate::error::{DimError, list_sizes, no_derivative, no_own_derivative};
 use crate::expr::evaluate::evaluate;
 use crate::named::{Named, position};
 use crate::plan::axes::AxisList;
@@ -17,17 +17,17 @@ use kernels::error::Error;
 use kernels::loops::axes::Sizes;
 use kernels::memory::buffer::Buffer;
 use kernels::scalar::Element;
-use kernels::step::{AnyBuffer, Executed, StepKind};
+use kernels::step::{AnyBuffer, Executed, Step, StepKind};
 
 /// Runs a step. Its place in the program is the caller's.
 #[track_caller]
-pub(crate) fn execute<K: StepKind + Clone>(
-    kind: &K,
-    operands: &mut [&mut dyn AnyBuffer],
-) -> Result<Executed, DimError> {
-    match kernels::step::execute(kind, operands) {
+pub(crate) fn execute(step: &dyn Step, operands: &mut [&mut dyn AnyBuffer]) -> Result<Executed, DimError> {
+    match kernels::step::execute(step, operands) {
         Ok(results) => Ok(results),
         Err(Error::NoDerivative { operation, names }) => Err(no_derivative(operation, &names)),
+        Err(Error::NoOwnDerivative { operation, remedy, names }) => {
+            Err(no_own_derivative(operation, remedy, &names))
+        }
         Err(error) => Err(error.into()),
     }
 }

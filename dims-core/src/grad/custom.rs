@@ -2,7 +2,6 @@
 
 use crate::error::{DimError, list_names, unwrap};
 use crate::expr::evaluate::computed;
-use crate::expr::record::FunctionRule;
 use crate::grad::inputs::Inputs;
 use crate::grad::parameters::{Parameters, Path, Walk, is_learned, same_sizes};
 use crate::grad::variables::{Collected, Detached, Elements, FloatPairs, Variables};
@@ -21,6 +20,7 @@ use kernels::memory::axes::Axis;
 use kernels::memory::buffer::Buffer;
 use kernels::program::code::DType;
 use kernels::scalar::Element;
+use kernels::step::{PullFunction, Pulled, rule_of};
 use kernels::trace::{
     Field, Held, Node, Part, Rule, StridedPlace, evaluate, gradients, names_of_variables, with_rule,
 };
@@ -197,13 +197,10 @@ impl CustomCall {
         let mut flat = FlatFloats::default();
         let template = Y::walk([&value], &mut Path::new(), &mut flat)?;
         let operation = self.operation;
-        let rule = FunctionRule {
+        let derivative = PullFunction {
             name: operation,
-            operands: operands.0.iter().map(Elements::field).collect(),
-            pull: move |value: &Arc<dyn Held>,
-                        cotangent: &Arc<dyn Held>,
-                        recorded: bool,
-                        asked: &dyn Fn(u64) -> bool| {
+            pull: move |step: &Pulled<'_>| {
+                let Pulled { value, cotangent, recorded, asked, .. } = *step;
                 let pulled = || -> Result<_, DimError> {
                     let filled = |flat| {
                         Y::walk([&template], &mut Path::new(), &mut Filled { flat, start: 0, recorded })
@@ -217,7 +214,8 @@ impl CustomCall {
                 pulled().map_err(|error| Error::PullBack { what: error.to_string() })
             },
         };
-        let Some(whole) = flat.memory(rule)? else { return Ok(value) };
+        let operands = operands.0.iter().map(Elements::field).collect();
+        let Some(whole) = flat.memory(rule_of(derivative, operands))? else { return Ok(value) };
         Y::walk([&value], &mut Path::new(), &mut Filled { flat: &whole, start: 0, recorded: true })
     }
 }

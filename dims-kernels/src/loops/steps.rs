@@ -376,6 +376,20 @@ pub fn note(step: impl FnOnce() -> PlanStep) {
     let _ = step;
 }
 
+/// The same for what may be no step of plans.
+#[inline(always)]
+#[track_caller]
+pub fn note_if(step: impl FnOnce() -> Option<PlanStep>) {
+    #[cfg(feature = "std")]
+    if EXPLAINING.get()
+        && let Some(step) = step()
+    {
+        push(step, Location::caller());
+    }
+    #[cfg(not(feature = "std"))]
+    let _ = step;
+}
+
 #[cfg(feature = "std")]
 #[cold]
 #[inline(never)]

@@ -1,10 +1,10 @@
 //! The executor of steps.
 
+use super::{AnyBuffer, Step, StepOperands, StepResults};
 #[cfg(feature = "std")]
-use super::Pulled;
-use super::{AnyBuffer, StepKind, StepOperands, StepResults};
+use super::{Pulled, StepDerivative};
 use crate::error::Error;
-use crate::loops::steps::{PlanStep, note};
+use crate::loops::steps::note_if;
 use crate::machine::threads;
 use crate::memory::buffer::Buffer;
 #[cfg(feature = "std")]
@@ -36,63 +36,59 @@ impl Executed {
 
 /// Runs a step: chooses threads, computes the results, notes the step in the plan, and records it where an operand is known to a program.
 #[track_caller]
-pub fn execute<K: StepKind + Clone>(
-    kind: &K,
-    operands: &mut [&mut dyn AnyBuffer],
-) -> Result<Executed, Error> {
-    run(kind, operands, &|| Box::new(kind.clone()))
-}
-
-/// [`execute`], which is compiled once.
-#[track_caller]
-fn run(
-    kind: &dyn StepKind,
-    operands: &mut [&mut dyn AnyBuffer],
-    own: &dyn Fn() -> Box<dyn StepKind>,
-) -> Result<Executed, Error> {
+pub fn execute(step: &dyn Step, operands: &mut [&mut dyn AnyBuffer]) -> Result<Executed, Error> {
     #[cfg(feature = "std")]
-    let read = known(kind, operands)?;
-    #[cfg(not(feature = "std"))]
-    let _ = own;
-    let threads = threads::parts(kind.parallel());
+    let read = known(step, operands)?;
     #[cfg(feature = "std")]
     let keeps = read.is_some();
     #[cfg(not(feature = "std"))]
     let keeps = false;
-    let results = kind.run(&mut StepOperands::new(operands, keeps), threads)?;
-    let bytes = results.values.iter().map(|value| value.bytes()).sum();
-    if bytes > 0 {
-        note(|| {
-            let [lines, len] = kind.lines();
-            PlanStep::Lines { work: kind.name(), lines, len, bytes, threads }
-        });
-    }
+    let threads = threads::parts(step.parallel());
+    let results = step.run(&mut StepOperands::new(operands, keeps), threads)?;
+    note_if(|| {
+        let bytes = results.values.iter().map(|value| value.bytes()).sum();
+        step.plan(bytes, threads)
+    });
     let values: Vec<Box<dyn AnyBuffer>> = results.values.into_vec();
     #[cfg(feature = "std")]
-    if let Some(operands) = read {
-        return Ok(Executed(recorded(own().into(), operands, values, results.kept).into_iter()));
+    if let Some((derivative, operands)) = read {
+        return Ok(Executed(recorded(derivative, operands, values, results.kept).into_iter()));
     }
     Ok(Executed(values.into_iter()))
 }
 
-/// The operands of a step, if a program knows one of them.
+/// The derivative of a step, and the memory of its operands, if a program knows one of them.
 #[cfg(feature = "std")]
-fn known(kind: &dyn StepKind, operands: &[&mut dyn AnyBuffer]) -> Result<Option<Vec<Arc<dyn Held>>>, Error> {
+#[expect(clippy::type_complexity, reason = "it is used once")]
+fn known(
+    step: &dyn Step,
+    operands: &[&mut dyn AnyBuffer],
+) -> Result<Option<(Arc<dyn StepDerivative>, Vec<Arc<dyn Held>>)>, Error> {
     if !registry::is_active() {
         return Ok(None);
     }
     if !operands.iter().any(|own| own.is_known()) {
         return Ok(None);
     }
-    let operands: Vec<Arc<dyn Held>> = operands.iter().map(|own| own.memory()).collect();
-    operands.iter().filter_map(|own| own.node()).for_each(|node| node.note_read());
-    if !kind.has_derivative()
-        && operands.iter().filter_map(|own| own.node()).any(|node| node.is_differentiated())
+    let memory: Vec<Arc<dyn Held>> = operands.iter().map(|own| own.memory()).collect();
+    memory.iter().filter_map(|own| own.node()).for_each(|node| node.note_read());
+    let nodes = || memory.iter().filter_map(|own| own.node());
+    let derivative = step.derivative();
+    let operation = step.name();
+    if nodes().any(|node| node.is_differentiated())
+        && !derivative.as_ref().is_some_and(|own| own.has_derivative())
     {
-        let names = names_of_variables(operands.iter().filter_map(|own| own.node()));
-        return Err(Error::NoDerivative { operation: kind.name(), names });
+        let names = names_of_variables(nodes());
+        return Err(match step.remedy() {
+            Some(remedy) => Error::NoOwnDerivative { operation, remedy, names },
+            None => Error::NoDerivative { operation, names },
+        });
     }
-    Ok(Some(operands))
+    match derivative {
+        Some(derivative) => Ok(Some((derivative, memory))),
+        None if nodes().any(|node| node.is_recorded()) => Err(Error::NotRecorded { operation }),
+        None => Ok(None),
+    }
 }
 
 /// The results, those of floats as steps of a program.
@@ -100,7 +96,7 @@ fn known(kind: &dyn StepKind, operands: &[&mut dyn AnyBuffer]) -> Result<Option<
 #[cold]
 #[track_caller]
 fn recorded(
-    kind: Arc<dyn StepKind>,
+    derivative: Arc<dyn StepDerivative>,
     operands: Vec<Arc<dyn Held>>,
     mut values: Vec<Box<dyn AnyBuffer>>,
     kept: Option<Arc<dyn Held>>,
@@ -110,7 +106,7 @@ fn recorded(
         Some(dtype) if is_recorded => {
             // (What is kept is computed again, too.)
             let operands = operands.iter().map(whole).collect();
-            let rule = StepRule { kind: Arc::clone(&kind), operands, number: KEPT, kept: None };
+            let rule = StepRule { derivative: Arc::clone(&derivative), operands, number: KEPT, kept: None };
             let mut buffer = super::operands::buffer_of(&kept).expect("programs know the type");
             let step = NodeStep::Rule(Box::new(rule));
             buffer.trace(Node::new(dtype, kept.len(), step, Some(Location::caller())));
@@ -121,7 +117,7 @@ fn recorded(
     for (number, value) in values.iter_mut().enumerate() {
         let Some(dtype) = value.dtype().filter(|dtype| is_recorded || dtype.is_float()) else { continue };
         let operands = operands.iter().map(whole).collect();
-        let rule = StepRule { kind: Arc::clone(&kind), operands, number, kept: kept.clone() };
+        let rule = StepRule { derivative: Arc::clone(&derivative), operands, number, kept: kept.clone() };
         let step = NodeStep::Rule(Box::new(rule));
         value.trace(Node::new(dtype, value.count(), step, Some(Location::caller())));
     }
@@ -130,8 +126,19 @@ fn recorded(
 
 /// All elements of some memory, along one loop.
 #[cfg(feature = "std")]
-fn whole(held: &Arc<dyn Held>) -> Field {
-    Field::held(&[held.len()], held, StridedPlace::strided(0, [1]))
+pub(super) fn whole(held: &Arc<dyn Held>) -> Field {
+    let (sizes, place) = ([held.len()], StridedPlace::strided(0, [1]));
+    if held.dtype().is_some() {
+        Field::held(&sizes, held, place)
+    } else {
+        Field::unknown(&sizes, held, place)
+    }
+}
+
+/// The rule of a step of programs that has one result: its derivative, by operands along any loops.
+#[cfg(feature = "std")]
+pub fn rule_of(derivative: impl StepDerivative + 'static, operands: Vec<Field>) -> impl Rule + 'static {
+    StepRule { derivative: Arc::new(derivative), operands, number: 0, kept: None }
 }
 
 /// The number of what a step keeps for its derivative, among its results.
@@ -141,7 +148,7 @@ const KEPT: usize = usize::MAX;
 /// A step that a program records.
 #[cfg(feature = "std")]
 struct StepRule {
-    kind: Arc<dyn StepKind>,
+    derivative: Arc<dyn StepDerivative>,
     operands: Vec<Field>,
     /// Which of the results.
     number: usize,
@@ -151,7 +158,7 @@ struct StepRule {
 #[cfg(feature = "std")]
 impl Rule for StepRule {
     fn name(&self) -> &'static str {
-        self.kind.name()
+        self.derivative.name()
     }
 
     fn operands(&self) -> Vec<&Field> {
@@ -163,7 +170,7 @@ impl Rule for StepRule {
     }
 
     fn is_repeatable(&self) -> bool {
-        true
+        self.derivative.is_repeatable()
     }
 
     fn run(&self, operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
@@ -172,9 +179,8 @@ impl Rule for StepRule {
             buffers.push(super::operands::buffer_of(own.memory()?)?);
         }
         let mut borrowed: Vec<&mut dyn AnyBuffer> = buffers.iter_mut().map(|own| &mut **own).collect();
-        let threads = threads::parts(self.kind.parallel());
         let operands = &mut StepOperands::new(&mut borrowed, self.number == KEPT);
-        Some(self.kind.run(operands, threads).map(|results| match results.kept {
+        Some(self.derivative.repeat(operands)?.map(|results| match results.kept {
             Some(kept) if self.number == KEPT => kept,
             _ => results.values[self.number].memory(),
         }))
@@ -197,7 +203,7 @@ impl Rule for StepRule {
         asked: &dyn Fn(u64) -> bool,
     ) -> Result<Vec<(Arc<Node>, Part)>, Error> {
         let StepRule { operands, number, kept, .. } = self;
-        self.kind.pull(&Pulled {
+        self.derivative.pull(&Pulled {
             operands,
             kept: kept.as_ref(),
             number: *number,

@@ -106,10 +106,13 @@ pub struct StepOperands<'s, 'b> {
 const TYPED: &str = "an operand of a step has the element type of its kind";
 
 impl<'s, 'b> StepOperands<'s, 'b> {
-    pub(super) fn new(buffers: &'s mut [&'b mut dyn AnyBuffer], keeps: bool) -> Self {
+    /// These buffers. `keeps` says whether the step is to keep what its derivative needs.
+    pub fn new(buffers: &'s mut [&'b mut dyn AnyBuffer], keeps: bool) -> Self {
         StepOperands { buffers, keeps }
     }
+}
 
+impl StepOperands<'_, '_> {
     /// Whether the step is to [keep](StepResults::keeping) what its derivative needs.
     pub fn keeps(&self) -> bool {
         self.keeps

@@ -66,9 +66,21 @@ impl Field {
         Field::of(sizes, FieldSource::Memory(Arc::clone(held)), place)
     }
 
+    /// Elements of a type that programs do not know, for a rule that reads the memory itself. To programs they are zeros.
+    pub fn unknown(sizes: &[usize], held: &Arc<dyn Held>, place: StridedPlace) -> Self {
+        let mut build = Builder::new();
+        let zero = build.float(0.0, RegisterKind::F64);
+        Field {
+            sizes: PerLoop::from_slice(sizes),
+            program: Arc::new(build.finish(zero)),
+            operands: vec![FieldOperand { source: FieldSource::Memory(Arc::clone(held)), place }],
+            names: None,
+        }
+    }
+
     /// The nodes that the field reads floats of, as gradients go through no others.
     pub fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
-        self.operands.iter().filter(|own| own.source.dtype().is_float()).filter_map(|own| own.source.node())
+        self.operands.iter().filter(|own| own.source.is_float()).filter_map(|own| own.source.node())
     }
 
     /// The nodes that the field reads elements of any type of, those of computed places among them.
@@ -159,7 +171,7 @@ impl Field {
     /// The same for nodes that are asked for, as one program; nothing if the field depends on none of them.
     pub(crate) fn pull_by(&self, cotangent: &Field, asked: &dyn Fn(u64) -> bool) -> Option<FieldGradients> {
         let traced = |operand: &FieldOperand| {
-            operand.source.dtype().is_float() && operand.source.node().is_some_and(|node| asked(node.id))
+            operand.source.is_float() && operand.source.node().is_some_and(|node| asked(node.id))
         };
         let numbers: SmallVec<[u32; 4]> =
             (0..self.operands.len() as u32).filter(|&at| traced(&self.operands[at as usize])).collect();

@@ -273,6 +273,14 @@ impl FieldSource {
         }
     }
 
+    /// Whether they are floats: gradients go through no others.
+    pub fn is_float(&self) -> bool {
+        match self {
+            FieldSource::Memory(held) => held.dtype().is_some_and(DType::is_float),
+            FieldSource::Position => false,
+        }
+    }
+
     /// The type of the elements.
     pub fn dtype(&self) -> DType {
         match self {

@@ -1,6 +1,6 @@
 //! The steps of recorded programs: what expressions, reductions and other operations yield.
 
-use crate::error::{DimError, list_names, no_derivative};
+use crate::error::{DimError, no_derivative, no_own_derivative};
 use crate::expr::Expr;
 use crate::plan::explain;
 use crate::plan::shape::Shape;
@@ -165,17 +165,17 @@ pub(crate) fn finished(field: Result<Option<Field>, Unrecorded>) -> Result<Trace
         Err(Unrecorded::Opaque(operation, names)) => Err(match operation {
             "map" => {
                 let remedy = "give it a derivative, as a `ScalarOp` for `x.apply(op)`";
-                underivable(operation, remedy, names)
+                no_own_derivative(operation, remedy, &names)
             }
             "zip_map" => {
                 let remedy = "give it a derivative, as a `ScalarOp` for `x.apply_with(y, op)`";
-                underivable(operation, remedy, names)
+                no_own_derivative(operation, remedy, &names)
             }
             _ => lost(operation, names),
         }),
         Err(Unrecorded::Own(operation, names)) => {
             let remedy = "give it a derivative, as `fn derivative` of its `ScalarOp`";
-            Err(underivable(operation, remedy, names))
+            Err(no_own_derivative(operation, remedy, &names))
         }
     }
 }
@@ -192,46 +192,6 @@ pub(crate) fn traced_by<'w, T: Element>(
     written_by::<T>(sizes, rows, &mut write)
 }
 
-/// A step whose pull-back is a function: of the value, its cotangent, whether the gradient is recorded, and which nodes are asked for.
-pub(crate) struct FunctionRule<F> {
-    pub(crate) name: &'static str,
-    pub(crate) operands: Vec<Field>,
-    pub(crate) pull: F,
-}
-
-type PulledParts = Result<Vec<(Arc<Node>, Part)>, kernels::error::Error>;
-
-impl<F> Rule for FunctionRule<F>
-where
-    F: Fn(&Arc<dyn Held>, &Arc<dyn Held>, bool, &dyn Fn(u64) -> bool) -> PulledParts + Send + Sync,
-{
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn operands(&self) -> Vec<&Field> {
-        self.operands.iter().collect()
-    }
-
-    fn take_operands(&mut self) -> Vec<Field> {
-        core::mem::take(&mut self.operands)
-    }
-
-    fn pull(&self, value: &Arc<dyn Held>, cotangent: Arc<dyn Held>, recorded: bool) -> PulledParts {
-        self.pull_by(value, cotangent, recorded, &|_| true)
-    }
-
-    fn pull_by(
-        &self,
-        value: &Arc<dyn Held>,
-        cotangent: Arc<dyn Held>,
-        recorded: bool,
-        asked: &dyn Fn(u64) -> bool,
-    ) -> PulledParts {
-        (self.pull)(value, &cotangent, recorded, asked)
-    }
-}
-
 /// The error of an operation through which no gradient can be taken, and which depends on the variables of these names.
 #[cold]
 #[track_caller]
@@ -244,14 +204,6 @@ pub(crate) fn lost(operation: &'static str, names: Vec<String>) -> DimError {
 #[track_caller]
 fn lost_from(operation: &'static str, held: &Arc<dyn Held>) -> DimError {
     lost(operation, names_of_variables(held.node()))
-}
-
-/// The error of a user's function without a derivative, which depends on the variables of these names.
-#[cold]
-#[track_caller]
-pub(crate) fn underivable(operation: &'static str, remedy: &'static str, names: Vec<String>) -> DimError {
-    let (origin, parameters) = (Some(Location::caller()), list_names(&names));
-    DimError::NoOwnDerivative { operation, remedy, origin, parameters }
 }
 
 /// Elements that were computed, contiguous in an order of all loops along which they vary, as a step of the program if that is recorded.
@@ -417,13 +369,6 @@ pub(crate) fn reduced_lines<T: Element>(
 #[track_caller]
 pub(crate) fn ruled<T: Element>(data: Vec<T>, rule: impl Rule + 'static) -> Buffer<T> {
     node(data, NodeStep::Rule(Box::new(rule)))
-}
-
-/// The same for what the backward pass computes, which has no place in the user's program.
-pub(crate) fn node_of<T: Element>(data: Vec<T>, rule: impl Rule + 'static) -> Buffer<T> {
-    let dtype = DType::of::<T>().expect("only floats are recorded");
-    let node = Node::new(dtype, data.len(), NodeStep::Rule(Box::new(rule)), None);
-    Buffer::traced(data, node)
 }
 
 #[track_caller]

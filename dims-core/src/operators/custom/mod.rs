@@ -2,6 +2,7 @@
 //!
 //! [`docs/custom-operators.md`](https://github.com/typed-dims/typed-dims/blob/main/docs/custom-operators.md) shows both.
 
+mod calls;
 mod pull_back;
 mod several;
 
@@ -21,12 +22,18 @@ use crate::plan::axes::AxisList;
 use crate::rank::{Rank, RankOf};
 use crate::set::Union;
 use crate::tensor::{AsTensor, Computable};
-use alloc::string::String;
-use alloc::vec::Vec;
-use kernels::loops::steps::{PlanStep, note};
+#[cfg(feature = "std")]
+use alloc::sync::Arc;
+use calls::{ArrayCalls, ArrayResults};
+use core::marker::PhantomData;
+use kernels::error::Error;
+use kernels::loops::axes::{Order, Sizes};
 use kernels::ops::custom::Custom;
 pub use kernels::ops::custom::{Derivative, ScalarOp};
 use kernels::scalar::Element;
+#[cfg(feature = "std")]
+use kernels::step::StepDerivative;
+use kernels::step::StepOperands;
 use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, IxDyn};
 
 /// A [`ScalarOp`] on elements of a tensor.
@@ -215,57 +222,61 @@ fn apply_array<A: Computable, O: ArrayOp<A::Elem>>(tensor: A, op: O) -> Result<A
     let shape = tensor.unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let named = order.len() - <A::Rank as Rank>::N;
-    let data = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
+    let mut data = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
     let sizes = shape.sizes_in(order);
     let (dims, axes) = sizes.split_at(named);
-    let calls: usize = dims.iter().product();
-    let one: usize = axes.iter().product();
-    let rank = <<O::Out as RankOf>::Rank as Rank>::N;
-    let mut all: Vec<usize> = vec![calls];
-    all.extend(axes);
-    let view = ArrayViewD::from_shape(IxDyn(&all), &data).expect("the sizes are the shape of the data");
-    let fail = |what: String| Err(DimError::Shape { what: format!("the operation `{}`: {what}", O::NAME) });
-    let (out, mut found): (Vec<O::Elem>, Vec<usize>) = match op.batch(view) {
-        Some(results) => {
-            if results.ndim() != rank + 1 || results.shape()[0] != calls {
-                return fail(format!(
-                    "it yields an array of shape {:?} for {calls} examples",
-                    results.shape()
-                ));
-            }
-            (results.iter().copied().collect(), results.shape()[1..].to_vec())
-        }
-        None if calls == 0 => {
-            return fail("without examples, the sizes of its results are unknown".into());
-        }
-        None => {
-            let (mut out, mut found) = (Vec::new(), None);
-            for call in 0..calls {
-                let x = ArrayViewD::from_shape(IxDyn(axes), &data[call * one..(call + 1) * one])
-                    .expect("the sizes are the shape of the data");
-                let result = op.one(x.into_dimensionality().expect("the ranks are the same"));
-                let first = found.get_or_insert_with(|| result.shape().to_vec());
-                if *first != result.shape() {
-                    return fail(format!("its results have the shapes {first:?} and {:?}", result.shape()));
-                }
-                out.extend(result.iter().copied());
-            }
-            let bytes = out.len() * size_of::<O::Elem>();
-            note(|| PlanStep::Calls { function: O::NAME, calls, steps: Vec::new(), bytes });
-            (out, found.unwrap_or_default())
-        }
-    };
-    #[cfg(feature = "std")]
-    let out = if data.is_traced() {
-        let pull = op.pull_back().map(|own| own.function);
-        let (x_shape, y_shape) = (axes.to_vec(), found.clone());
-        pull_back::ArrayOpRun { name: O::NAME, calls, x: data.clone(), x_shape, y_shape, pull }.result(out)?
-    } else {
-        out.into()
-    };
-    let mut sizes = dims.to_vec();
-    sizes.append(&mut found);
-    let mut order: Vec<usize> = order[..named].to_vec();
-    order.extend(named..named + rank);
+    let calls = CallsOfOne { op: &op, count: dims.iter().product(), axes, element: PhantomData };
+    let (out, found) = calls::run(calls, &mut [&mut data])?;
+    let sizes: Sizes = dims.iter().chain(&found).copied().collect();
+    let order: Order = order[..named].iter().copied().chain(named..named + found.len()).collect();
     arranged(out, &order, &sizes)
+}
+
+/// An operation on one array, for each of some examples.
+struct CallsOfOne<'a, O, T> {
+    op: &'a O,
+    count: usize,
+    /// The sizes of an example.
+    axes: &'a [usize],
+    element: PhantomData<T>,
+}
+
+const SAME_SIZES: &str = "the sizes are the shape of the data";
+
+impl<T: Element, O: ArrayOp<T>> ArrayCalls for CallsOfOne<'_, O, T> {
+    const NAME: &'static str = O::NAME;
+    const RANK: usize = <<O::Out as RankOf>::Rank as Rank>::N;
+    #[cfg(feature = "std")]
+    const REMEDY: &'static str = "give the operation a pull-back, as `fn pull_back` of its `ArrayOp`";
+    type Elem = O::Elem;
+
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn batch(&self, operands: &StepOperands<'_, '_>) -> Option<ArrayD<O::Elem>> {
+        let all: Sizes = [self.count].into_iter().chain(self.axes.iter().copied()).collect();
+        self.op.batch(ArrayViewD::from_shape(IxDyn(&all), operands.of(0)).expect(SAME_SIZES))
+    }
+
+    fn each(
+        &self,
+        operands: &StepOperands<'_, '_>,
+        results: &mut ArrayResults<O::Elem>,
+    ) -> Result<(), Error> {
+        let (data, one) = (operands.of::<T>(0), self.axes.iter().product::<usize>());
+        for call in 0..self.count {
+            let x = ArrayViewD::from_shape(IxDyn(self.axes), &data[call * one..][..one]).expect(SAME_SIZES);
+            let x = x.into_dimensionality().expect("the ranks are the same");
+            results.push(&self.op.one(x))?;
+        }
+        Ok(())
+    }
+
+    #[cfg(feature = "std")]
+    fn pull_back(&self) -> Option<Arc<dyn StepDerivative>> {
+        let function = self.op.pull_back()?.function;
+        let x_shape = self.axes.into();
+        Some(Arc::new(pull_back::PullOfOne { name: O::NAME, count: self.count, x_shape, function }))
+    }
 }

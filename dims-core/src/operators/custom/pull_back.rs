@@ -53,70 +53,63 @@ impl<T: Element, In: RankOf + 'static, E: Element, Out: RankOf + 'static> PullBa
 }
 
 #[cfg(feature = "std")]
-pub(super) use recorded::*;
+pub(super) use derivative::*;
 
 #[cfg(feature = "std")]
-mod recorded {
+mod derivative {
+    use super::super::calls::sizes_of_result;
     use super::*;
-    use crate::error::DimError;
-    use crate::expr::record::{FunctionRule, node_of, ruled, underivable};
     use alloc::string::String;
     use alloc::vec::Vec;
     use kernels::error::Error;
+    use kernels::loops::axes::Sizes;
     use kernels::memory::buffer::Buffer;
     use kernels::ops::function::element;
-    use kernels::program::code::{DType, Number};
-    use kernels::trace::{Field, Held, Node, Part, StridedPlace, names_of_variables};
+    use kernels::program::code::Number;
+    use kernels::step::{PullFunction, Pulled, StepDerivative};
+    use kernels::trace::{Field, Held, Node, Part, StridedPlace};
     use ndarray::IxDyn;
 
-    /// How to give an operation on arrays a derivative.
-    const REMEDY: &str = "give the operation a pull-back, as `fn pull_back` of its `ArrayOp`";
-
-    /// A run of an operation on arrays: `calls` examples, one behind the other.
+    /// The derivative of an operation on one array, for examples that lie one behind the other.
     #[derive(Clone)]
-    pub struct ArrayOpRun<T, E> {
+    pub struct PullOfOne<T, E> {
         pub name: &'static str,
-        pub calls: usize,
-        pub x: Buffer<T>,
-        pub x_shape: Vec<usize>,
-        pub y_shape: Vec<usize>,
-        pub pull: Option<Pull<T, E>>,
+        /// How many examples there are.
+        pub count: usize,
+        /// The sizes of one.
+        pub x_shape: Sizes,
+        pub function: Pull<T, E>,
     }
 
-    impl<T: Element, E: Element> ArrayOpRun<T, E> {
-        /// The results, as a step of the program if `x` is traced.
-        #[track_caller]
-        pub fn result(self, out: Vec<E>) -> Result<Buffer<E>, DimError> {
-            let floats = [DType::of::<T>(), DType::of::<E>()];
-            let constant = floats.iter().any(|own| own.is_some_and(|own| !own.is_float()));
-            if constant || !self.x.is_traced() {
-                return Ok(out.into());
-            }
-            // (Programs know no floats but these: whatever else the results are, they may depend on `x`.)
-            if self.pull.is_none() || floats.contains(&None) {
-                return Err(underivable(self.name, REMEDY, names_of_variables(self.x.node())));
-            }
-            let operands = vec![whole(&self.x)];
-            let pull = move |value: &Arc<dyn Held>,
-                             cotangent: &Arc<dyn Held>,
-                             recorded: bool,
-                             _: &dyn Fn(u64) -> bool| {
-                let known = "the elements are of this type";
-                let y = Buffer::<E>::of_held(value).expect(known);
-                let dy = Buffer::<E>::of_held(cotangent).expect(known);
-                let node = Arc::clone(self.x.node().expect("the operand is traced"));
-                let dx = self.pulled(&y, &dy)?;
-                let dx = if recorded { self.clone().recorded(dx, y, dy) } else { dx.into() };
-                Ok(vec![(node, Part { field: whole(&dx), place: StridedPlace::strided(0, [1]) })])
-            };
-            Ok(ruled(out, FunctionRule { name: "an operation on arrays", operands, pull }))
+    impl<T: Element, E: Element> StepDerivative for PullOfOne<T, E> {
+        fn name(&self) -> &'static str {
+            self.name
         }
 
+        fn pull(&self, step: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
+            let Some(node) = step.asked_operand(0) else { return Ok(Vec::new()) };
+            let (x, dy) = (operand::<T>(step, 0), in_type::<E>(step.cotangent));
+            let (y, y_shape) = (in_type::<E>(step.value), sizes_of_result(step).clone());
+            let results = ResultsOfOne { of: self.clone(), y, y_shape };
+            let dx = results.pulled(&x, &dy)?;
+            let dx = if step.recorded { results.recorded(step, dx, &x, &dy) } else { dx.into() };
+            Ok(vec![(Arc::clone(node), Part { field: whole(&dx), place: StridedPlace::strided(0, [1]) })])
+        }
+    }
+
+    /// The results of the examples, by which the derivative is computed.
+    struct ResultsOfOne<T, E> {
+        of: PullOfOne<T, E>,
+        y: Buffer<E>,
+        y_shape: Sizes,
+    }
+
+    impl<T: Element, E: Element> ResultsOfOne<T, E> {
         /// The gradients of all examples.
-        fn pulled(&self, y: &[E], dy: &[E]) -> Result<Vec<T>, Error> {
-            let mut dx = Vec::with_capacity(self.x.len());
-            for call in 0..self.calls {
-                dx.extend(self.one(call, y, &dy[call * self.y_len()..][..self.y_len()])?);
+        fn pulled(&self, x: &[T], dy: &[E]) -> Result<Vec<T>, Error> {
+            let mut dx = Vec::with_capacity(x.len());
+            for call in 0..self.of.count {
+                dx.extend(self.one(call, x, &dy[call * self.y_len()..][..self.y_len()])?);
             }
             Ok(dx)
         }
@@ -125,60 +118,53 @@ mod recorded {
             self.y_shape.iter().product()
         }
 
+        fn x_len(&self) -> usize {
+            self.of.x_shape.iter().product()
+        }
+
         /// The gradient of one example, whose cotangent is `dy`.
-        fn one(&self, call: usize, y: &[E], dy: &[E]) -> Result<ArrayD<T>, Error> {
-            let len: usize = self.x_shape.iter().product();
+        fn one(&self, call: usize, x: &[T], dy: &[E]) -> Result<ArrayD<T>, Error> {
+            let (x_shape, y_shape) = (&self.of.x_shape, &self.y_shape);
             let fits = "the sizes are the shape of the data";
-            let x = ArrayViewD::from_shape(IxDyn(&self.x_shape), &self.x[call * len..][..len]).expect(fits);
-            let y = ArrayViewD::from_shape(IxDyn(&self.y_shape), &y[call * self.y_len()..][..self.y_len()]);
-            let dy = ArrayViewD::from_shape(IxDyn(&self.y_shape), dy).expect(fits);
-            let pull = self.pull.as_ref().expect("the operation has a pull-back");
-            let dx = pull(x, y.expect(fits), dy);
-            if *dx.shape() != self.x_shape[..] {
-                let (found, expected) = (dx.shape(), &self.x_shape);
-                let name = self.name;
+            let x = ArrayViewD::from_shape(IxDyn(x_shape), &x[call * self.x_len()..][..self.x_len()]);
+            let y = ArrayViewD::from_shape(IxDyn(y_shape), &self.y[call * self.y_len()..][..self.y_len()]);
+            let dy = ArrayViewD::from_shape(IxDyn(y_shape), dy).expect(fits);
+            let dx = (self.of.function)(x.expect(fits), y.expect(fits), dy);
+            if *dx.shape() != x_shape[..] {
+                let (found, name) = (dx.shape(), self.of.name);
                 return Err(failed(format!(
-                    "the pull-back of `{name}` yields an array of shape {found:?}, but `x` has {expected:?}"
+                    "the pull-back of `{name}` yields an array of shape {found:?}, but `x` has {x_shape:?}"
                 )));
             }
             Ok(dx)
         }
 
         /// The gradients as a step of the program: they are linear in the cotangent. By `x` they have no derivative.
-        fn recorded(self, dx: Vec<T>, y: Buffer<E>, dy: Buffer<E>) -> Buffer<T> {
-            let operands = vec![whole(&self.x), whole(&dy)];
-            let pull = move |_: &Arc<dyn Held>,
-                             cotangent: &Arc<dyn Held>,
-                             recorded: bool,
-                             asked: &dyn Fn(u64) -> bool| {
-                let is_asked = |node: Option<&Arc<Node>>| node.is_some_and(|node| asked(node.id));
-                if is_asked(self.x.node()) || recorded {
-                    let name = self.name;
+        fn recorded(self, step: &Pulled<'_>, dx: Vec<T>, x: &Buffer<T>, dy: &Buffer<E>) -> Buffer<T> {
+            let pull = move |step: &Pulled<'_>| {
+                if step.asked_operand(0).is_some() || step.recorded {
+                    let name = self.of.name;
                     return Err(failed(format!(
                         "no gradient of a gradient can be taken through `{name}`: its pull-back is not made of tensor operations; use `custom_vjp`"
                     )));
                 }
-                if !is_asked(dy.node()) {
-                    return Ok(Vec::new());
-                }
-                let v = Buffer::<T>::of_held(cotangent).expect("the elements are of this type");
-                let node = Arc::clone(dy.node().expect("it is traced"));
-                let field = whole(&self.pushed(&y, &v)?.into());
-                Ok(vec![(node, Part { field, place: StridedPlace::strided(0, [1]) })])
+                let Some(node) = step.asked_operand(1) else { return Ok(Vec::new()) };
+                let slopes = self.pushed(&operand::<T>(step, 0), &in_type::<T>(step.cotangent))?;
+                let part = Part { field: whole(&slopes.into()), place: StridedPlace::strided(0, [1]) };
+                Ok(vec![(Arc::clone(node), part)])
             };
-            node_of(dx, FunctionRule { name: "a pull-back", operands, pull })
+            step.computed(dx, &[x.held(), dy.held()], PullFunction { name: "a pull-back", pull })
         }
 
         /// The directional derivatives in the direction `v`: the pull-back of each unit cotangent is a row of the Jacobian.
-        fn pushed(&self, y: &[E], v: &[T]) -> Result<Vec<f64>, Error> {
-            let len: usize = self.x_shape.iter().product();
-            let mut slopes = Vec::with_capacity(y.len());
-            for call in 0..self.calls {
+        fn pushed(&self, x: &[T], v: &[T]) -> Result<Vec<f64>, Error> {
+            let mut slopes = Vec::with_capacity(self.y.len());
+            for call in 0..self.of.count {
                 for at in 0..self.y_len() {
                     let mut unit = vec![element::<E>(0.0); self.y_len()];
                     unit[at] = element(1.0);
-                    let row = self.one(call, y, &unit)?;
-                    let products = row.iter().zip(&v[call * len..][..len]);
+                    let row = self.one(call, x, &unit)?;
+                    let products = row.iter().zip(&v[call * self.x_len()..][..self.x_len()]);
                     slopes.push(products.map(|(&a, &b)| Number::float(a) * Number::float(b)).sum());
                 }
             }
@@ -186,8 +172,18 @@ mod recorded {
         }
     }
 
+    /// An operand of a step in its type.
+    fn operand<T: Element>(step: &Pulled<'_>, number: usize) -> Buffer<T> {
+        in_type(step.operands[number].memory().expect("operands are in memory"))
+    }
+
+    /// Elements in their type.
+    pub fn in_type<T: Element>(held: &Arc<dyn Held>) -> Buffer<T> {
+        Buffer::of_held(held).expect("the elements are of this type")
+    }
+
     /// All elements of a buffer.
-    pub fn whole<T: Element>(buffer: &Buffer<T>) -> Field {
+    fn whole<T: Element>(buffer: &Buffer<T>) -> Field {
         Field::held(&[buffer.len()], &buffer.held(), StridedPlace::strided(0, [1]))
     }
 

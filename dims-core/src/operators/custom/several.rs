@@ -1,5 +1,6 @@
 //! Operations of users on the arrays of several tensors.
 
+use super::calls::{self, ArrayCalls, ArrayResults};
 use super::{AxesOf, NdOf};
 use crate::error::{DimError, unwrap};
 use crate::execute::lines::arranged;
@@ -13,16 +14,22 @@ use crate::set::union::MergeAll;
 use crate::set::{Dims, Keys};
 use crate::tensor::{AsTensor, Computable};
 use crate::types::tuples::nested;
-use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::marker::PhantomData;
+use kernels::error::Error;
 use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::Odometer;
-use kernels::loops::steps::{PlanStep, note};
 use kernels::memory::buffer::Buffer;
 use kernels::scalar::Element;
-use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, Axis, CowArray, IxDyn};
+#[cfg(feature = "std")]
+use kernels::step::StepDerivative;
+use kernels::step::{AnyBuffer, StepOperands};
+#[cfg(feature = "std")]
+use kernels::trace::{Field, Held};
+use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, CowArray, IxDyn};
+use smallvec::SmallVec;
 
 /// An operation on the arrays of several tensors: a function of 2 to 6 ndarray arrays, for tensors with any dims besides its axes.
 ///
@@ -108,11 +115,12 @@ pub struct PullBacks<Args: Arguments, In: Takes<Args>, E: Element, Out: RankOf> 
 pub type PullBacksOf<O, Args> =
     PullBacks<Args, <O as ArraysOp<Args>>::In, <O as ArraysOp<Args>>::Elem, <O as ArraysOp<Args>>::Out>;
 
-/// The same, of arrays whose ranks are not in the type: of all tensors, the position of an example, its result, and the cotangent. The gradients go to the end of
-/// those of other examples, and the result says whether they have the shapes of the arrays.
+/// The same, of arrays whose ranks are not in the type: of all tensors and how they lie, the position of an example, its result, and the cotangent. The gradients go
+/// to the end of those of other examples, and the result says whether they have the shapes of the arrays.
 type Pulls<Args, E> = Arc<
     dyn Fn(
-            &<Args as Arguments>::Held,
+            &StepOperands<'_, '_>,
+            &[ArrayLayout],
             &[usize],
             ArrayViewD<'_, E>,
             ArrayViewD<'_, E>,
@@ -134,9 +142,9 @@ impl<Args: Arguments, In: Takes<Args> + 'static, E: Element, Out: RankOf + 'stat
             + 'static,
     {
         let same = "the ranks are the same";
-        let function: Pulls<Args, E> = Arc::new(move |held, at, y, dy, flat| {
-            let y = y.into_dimensionality().expect(same);
-            In::flatten(f(In::views(held, at), y, dy.into_dimensionality().expect(same)), held, flat)
+        let function: Pulls<Args, E> = Arc::new(move |tensors, layouts, at, y, dy, flat| {
+            let (y, dy) = (y.into_dimensionality().expect(same), dy.into_dimensionality().expect(same));
+            In::flatten(f(In::views(tensors, layouts, at), y, dy), layouts, flat)
         });
         PullBacks { function, marker: PhantomData }
     }
@@ -144,7 +152,8 @@ impl<Args: Arguments, In: Takes<Args> + 'static, E: Element, Out: RankOf + 'stat
 
 /// One argument of [`ArraysOp::batch`]: the arrays of all examples.
 pub struct Examples<'a, T> {
-    whole: &'a WholeTensor<T>,
+    data: &'a [T],
+    layout: &'a ArrayLayout,
     counts: &'a [usize],
 }
 
@@ -156,19 +165,22 @@ impl<'a, T: Element> Examples<'a, T> {
 
     /// The array, if it is the same for all examples.
     pub fn same(&self) -> Option<ArrayViewD<'a, T>> {
-        let varies = self.whole.strides.iter().any(|&stride| stride != ABSENT);
-        (!varies).then(|| view(self.whole.axes.as_slice(), &self.whole.data))
+        let varies = self.layout.strides.iter().any(|&stride| stride != ABSENT);
+        (!varies).then(|| view(&self.layout.axes, self.data))
     }
 
     /// The arrays of all examples, one behind the other along axis 0. They are copied if the tensor lacks a dim that another one has.
     pub fn stacked(&self) -> CowArray<'a, T, IxDyn> {
         let mut shape = vec![self.count()];
-        shape.extend(&self.whole.axes);
-        if self.whole.strides.iter().all(|&stride| stride != ABSENT) {
-            return view(&shape, &self.whole.data).into();
+        shape.extend(&self.layout.axes);
+        if self.layout.strides.iter().all(|&stride| stride != ABSENT) {
+            return view(&shape, self.data).into();
         }
         let mut data = Vec::new();
-        each(self.counts, |at| data.extend_from_slice(self.whole.one(at)));
+        let Ok(()) = each(self.counts, |at| -> Result<(), Infallible> {
+            data.extend_from_slice(self.layout.one(self.data, at));
+            Ok(())
+        });
         ArrayD::from_shape_vec(IxDyn(&shape), data).expect("one array for each example").into()
     }
 }
@@ -177,58 +189,62 @@ fn view<'a, T>(shape: &[usize], data: &'a [T]) -> ArrayViewD<'a, T> {
     ArrayViewD::from_shape(IxDyn(shape), data).expect("the sizes are the shape of the data")
 }
 
-/// Calls `f` with each position of axes of these sizes.
-fn each(counts: &[usize], mut f: impl FnMut(&[usize])) {
+/// Calls `f` with each position of axes of these sizes, until it fails.
+fn each<F>(counts: &[usize], mut f: impl FnMut(&[usize]) -> Result<(), F>) -> Result<(), F> {
     let mut at: Sizes = counts.iter().map(|_| 0).collect();
     let mut odometer = Odometer::new(counts);
     while !odometer.is_done() {
-        f(&at);
+        f(&at)?;
         odometer.advance(&mut at);
     }
+    Ok(())
 }
 
 /// The stride of a tensor along a dim that it lacks.
 const ABSENT: usize = 0;
 
-/// A tensor in memory, its positional axes innermost: the arrays of all positions of its dims.
-pub struct WholeTensor<T> {
-    data: Buffer<T>,
+/// How a tensor lies in memory, its positional axes innermost: the arrays of all positions of its dims.
+#[derive(Clone)]
+pub struct ArrayLayout {
     /// How far apart, in arrays, those of neighbours along each dim of all tensors are: at least 1, or [`ABSENT`].
     strides: Sizes,
     /// The sizes of the positional axes.
     axes: Sizes,
 }
 
-impl<T: Element> WholeTensor<T> {
-    /// `order` are the axes of all dims of all tensors, with the keys `all`.
-    fn new<A: Computable<Elem = T>>(
-        tensor: Named<T, A::Dims, A::Rank, A::Expr>,
-        all: &Keys,
-        order: &[usize],
-    ) -> Result<Self, DimError> {
-        let shape = tensor.unified_shape()?;
-        let keys = A::Dims::KEYS;
-        // Dims in the order of the calls, so that arrays of one tensor lie as they are used.
-        let own: Order = order.iter().filter_map(|&axis| keys.position(&all.as_slice()[axis])).collect();
-        let named = own.len();
-        let in_memory: Order = own.iter().copied().chain(named..named + <A::Rank as Rank>::N).collect();
-        let sizes = shape.sizes_in(&in_memory);
-        let data = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, &in_memory)?;
-        let mut strides: Sizes = order.iter().map(|_| ABSENT).collect();
-        let mut step: usize = 1;
-        for (&axis, &size) in own.iter().zip(&sizes).rev() {
-            let at = order.iter().position(|&at| all.as_slice()[at].same(&keys.as_slice()[axis]));
-            strides[at.expect("the dims of a tensor are among those of all")] = step;
-            step = step.saturating_mul(size.max(1));
-        }
-        Ok(WholeTensor { data, strides, axes: sizes[named..].into() })
-    }
+/// Those of all tensors.
+type Layouts = SmallVec<[ArrayLayout; 6]>;
 
-    /// The array at one position of all dims.
-    fn one(&self, at: &[usize]) -> &[T] {
+/// A tensor in memory. `order` are the axes of all dims of all tensors, with the keys `all`.
+fn in_memory<A: Computable>(
+    tensor: Named<A::Elem, A::Dims, A::Rank, A::Expr>,
+    all: &Keys,
+    order: &[usize],
+) -> Result<(Buffer<A::Elem>, ArrayLayout), DimError> {
+    let shape = tensor.unified_shape()?;
+    let keys = A::Dims::KEYS;
+    // Dims in the order of the calls, so that arrays of one tensor lie as they are used.
+    let own: Order = order.iter().filter_map(|&axis| keys.position(&all.as_slice()[axis])).collect();
+    let named = own.len();
+    let in_memory: Order = own.iter().copied().chain(named..named + <A::Rank as Rank>::N).collect();
+    let sizes = shape.sizes_in(&in_memory);
+    let data = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, &in_memory)?;
+    let mut strides: Sizes = order.iter().map(|_| ABSENT).collect();
+    let mut step: usize = 1;
+    for (&axis, &size) in own.iter().zip(&sizes).rev() {
+        let at = order.iter().position(|&at| all.as_slice()[at].same(&keys.as_slice()[axis]));
+        strides[at.expect("the dims of a tensor are among those of all")] = step;
+        step = step.saturating_mul(size.max(1));
+    }
+    Ok((data, ArrayLayout { strides, axes: sizes[named..].into() }))
+}
+
+impl ArrayLayout {
+    /// The elements of the array at one position of all dims.
+    fn one<'a, T>(&self, data: &'a [T], at: &[usize]) -> &'a [T] {
         let len: usize = self.axes.iter().product();
         let first: usize = at.iter().zip(&self.strides).map(|(at, stride)| at * stride).sum();
-        &self.data[first * len..(first + 1) * len]
+        &data[first * len..(first + 1) * len]
     }
 }
 
@@ -238,17 +254,28 @@ pub trait Arguments: 'static {
     const SEAL: crate::seal::Seal;
     /// What [`ArraysOp::batch`] gets: [`Examples`] of each tensor.
     type Examples<'a>;
-    /// The tensors in memory.
+    /// The elements of the tensors.
     #[doc(hidden)]
-    type Held: Send + Sync;
+    type Buffers;
     /// Elements for each tensor.
     #[doc(hidden)]
     type Flat: Default;
-    /// Calls a function with each tensor, and its elements.
     #[doc(hidden)]
-    fn each<V: Visit>(held: &Self::Held, flat: Self::Flat, visit: &mut V);
+    fn operands(buffers: &mut Self::Buffers) -> SmallVec<[&mut dyn AnyBuffer; 6]>;
     #[doc(hidden)]
-    fn examples<'a>(held: &'a Self::Held, counts: &'a [usize]) -> Self::Examples<'a>;
+    fn examples<'a>(
+        tensors: &'a StepOperands<'_, '_>,
+        layouts: &'a [ArrayLayout],
+        counts: &'a [usize],
+    ) -> Self::Examples<'a>;
+    /// The operands of a step.
+    #[cfg(feature = "std")]
+    #[doc(hidden)]
+    fn of_fields(operands: &[Field]) -> Self::Buffers;
+    /// The elements for each tensor, in memory.
+    #[cfg(feature = "std")]
+    #[doc(hidden)]
+    fn in_memory(flat: Self::Flat) -> SmallVec<[Arc<dyn Held>; 6]>;
 }
 
 /// Numbers of positional axes, for tensors with elements of the types `Args`.
@@ -264,19 +291,14 @@ pub trait Takes<Args: Arguments> {
     /// The same, owned.
     type Arrays;
     #[doc(hidden)]
-    fn views<'a>(held: &'a Args::Held, at: &[usize]) -> Self::Views<'a>;
+    fn views<'a>(
+        tensors: &'a StepOperands<'_, '_>,
+        layouts: &'a [ArrayLayout],
+        at: &[usize],
+    ) -> Self::Views<'a>;
     /// Appends the elements of each array to those of its tensor; whether the shapes are those of its arrays.
     #[doc(hidden)]
-    fn flatten(arrays: Self::Arrays, held: &Args::Held, flat: &mut Args::Flat) -> bool;
-}
-
-/// What is done with each of several tensors.
-#[doc(hidden)]
-pub trait Visit {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// With one tensor, and elements that belong to it.
-    fn visit<T: Element>(&mut self, whole: &WholeTensor<T>, elements: Vec<T>);
+    fn flatten(arrays: Self::Arrays, layouts: &[ArrayLayout], flat: &mut Args::Flat) -> bool;
 }
 
 /// 2 to 6 tensors, as a tuple.
@@ -293,7 +315,11 @@ pub trait Tensors {
     /// The dims of all.
     type Dims: Dims;
     #[doc(hidden)]
-    fn hold(self, shape: &mut Shape, order: &[usize]) -> Result<<Self::Elems as Arguments>::Held, DimError>;
+    fn hold(
+        self,
+        shape: &mut Shape,
+        order: &[usize],
+    ) -> Result<(<Self::Elems as Arguments>::Buffers, Layouts), DimError>;
 }
 
 /// Tensors with as many positional axes as an operation takes, which the tuple `N` says.
@@ -344,163 +370,136 @@ pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArraysOp<X::Elems>>(
     tensors: X,
     op: O,
 ) -> Result<ArraysOut<O, X>, DimError> {
-    let rank = <<O::Out as RankOf>::Rank as Rank>::N;
     let named = X::Dims::KEYS.as_slice().len();
     let order = AxisList::in_memory_of::<X::Dims, <O::Out as RankOf>::Rank>().as_slice();
     let dims: Order = order.iter().copied().filter(|&axis| axis < named).collect();
     let mut shape = Shape::new::<X::Dims, Rank0>();
-    let held = tensors.hold(&mut shape, &dims)?;
+    let (mut tensors, layouts) = tensors.hold(&mut shape, &dims)?;
     shape.finish()?;
     let counts = shape.sizes_in(&dims);
     let too_large = || DimError::TooLarge { dims: shape.describe(&shape.all_axes()[..named]) };
-    let calls = volume(counts.iter().copied(), 1).ok_or_else(too_large)?;
-    let fail = |what: String| Err(DimError::Shape { what: format!("the operation `{}`: {what}", O::NAME) });
-    let (out, found) = match op.batch(X::Elems::examples(&held, &counts)) {
-        Some(results) => {
-            if results.ndim() != rank + 1 || results.len_of(Axis(0)) != calls {
-                let shape = results.shape();
-                return fail(format!("it yields an array of shape {shape:?} for {calls} examples"));
-            }
-            (results.iter().copied().collect(), Sizes::from_slice(&results.shape()[1..]))
-        }
-        None if calls == 0 => {
-            return fail("without examples, the sizes of its results are unknown".into());
-        }
-        None => {
-            let (mut out, mut found) = (Vec::new(), None);
-            let mut differing = None;
-            each(&counts, |at| {
-                if differing.is_some() {
-                    return;
-                }
-                let result = op.one(O::In::views(&held, at));
-                let first = found.get_or_insert_with(|| Sizes::from_slice(result.shape()));
-                if first[..] != *result.shape() {
-                    differing =
-                        Some(format!("its results have the shapes {first:?} and {:?}", result.shape()));
-                }
-                out.extend(result.iter().copied());
-            });
-            if let Some(what) = differing {
-                return fail(what);
-            }
-            let bytes = size_of_val(&out[..]);
-            note(|| PlanStep::Calls { function: O::NAME, calls, steps: Vec::new(), bytes });
-            (out, found.unwrap_or_default())
-        }
-    };
-    #[cfg(feature = "std")]
-    let out = recorded::result::<X::Elems, O::Elem>(
-        O::NAME,
-        (held, &counts),
-        (out, &found),
-        op.pull_back().map(|own| own.function),
-    )?;
+    let count = volume(counts.iter().copied(), 1).ok_or_else(too_large)?;
+    let calls =
+        CallsOfSeveral { op: &op, count, counts: &counts, layouts, elements: PhantomData::<X::Elems> };
+    let (out, found) = calls::run(calls, &mut X::Elems::operands(&mut tensors))?;
     let sizes: Sizes = counts.iter().chain(&found).copied().collect();
-    let order: Order = dims.iter().copied().chain(named..named + rank).collect();
+    let order: Order = dims.iter().copied().chain(named..named + found.len()).collect();
     arranged(out, &order, &sizes)
 }
 
+/// An operation on several arrays, for each position of all dims.
+struct CallsOfSeveral<'a, O, Args> {
+    op: &'a O,
+    count: usize,
+    /// The sizes of all dims.
+    counts: &'a [usize],
+    layouts: Layouts,
+    elements: PhantomData<Args>,
+}
+
+impl<Args: Arguments, O: ArraysOp<Args>> ArrayCalls for CallsOfSeveral<'_, O, Args> {
+    const NAME: &'static str = O::NAME;
+    const RANK: usize = <<O::Out as RankOf>::Rank as Rank>::N;
+    #[cfg(feature = "std")]
+    const REMEDY: &'static str = "give the operation a pull-back, as `fn pull_back` of its `ArraysOp`";
+    type Elem = O::Elem;
+
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn batch(&self, operands: &StepOperands<'_, '_>) -> Option<ArrayD<O::Elem>> {
+        self.op.batch(Args::examples(operands, &self.layouts, self.counts))
+    }
+
+    fn each(
+        &self,
+        operands: &StepOperands<'_, '_>,
+        results: &mut ArrayResults<O::Elem>,
+    ) -> Result<(), Error> {
+        each(self.counts, |at| results.push(&self.op.one(O::In::views(operands, &self.layouts, at))))
+    }
+
+    #[cfg(feature = "std")]
+    fn pull_back(&self) -> Option<Arc<dyn StepDerivative>> {
+        let function = self.op.pull_back()?.function;
+        let (counts, layouts) = (self.counts.into(), self.layouts.clone());
+        Some(Arc::new(derivative::PullOfSeveral::<Args, O::Elem> {
+            name: O::NAME,
+            counts,
+            layouts,
+            function,
+        }))
+    }
+}
+
 #[cfg(feature = "std")]
-mod recorded {
-    use super::super::pull_back::{failed, whole};
+mod derivative {
+    use super::super::calls::sizes_of_result;
+    use super::super::pull_back::{failed, in_type};
     use super::*;
-    use crate::expr::record::{FunctionRule, is_active, ruled, underivable};
-    use kernels::program::code::DType;
-    use kernels::trace::{Field, Held, Node, Part, StridedPlace, names_of_variables};
+    use kernels::step::Pulled;
+    use kernels::trace::{Node, Part, StridedPlace};
 
-    /// Which tensors are traced.
-    #[derive(Default)]
-    struct TracedFields {
-        operands: Vec<Field>,
+    /// The derivative of an operation on several arrays.
+    pub(super) struct PullOfSeveral<Args: Arguments, E: Element> {
+        pub name: &'static str,
+        /// The sizes of all dims.
+        pub counts: Sizes,
+        pub layouts: Layouts,
+        pub function: Pulls<Args, E>,
     }
 
-    impl Visit for TracedFields {
-        const SEAL: crate::seal::Seal = crate::seal::SEAL;
-        fn visit<T: Element>(&mut self, tensor: &WholeTensor<T>, _: Vec<T>) {
-            if tensor.data.is_traced() && DType::of::<T>().is_some_and(DType::is_float) {
-                self.operands.push(whole(&tensor.data));
-            }
+    impl<Args: Arguments, E: Element> StepDerivative for PullOfSeveral<Args, E> {
+        fn name(&self) -> &'static str {
+            self.name
         }
-    }
 
-    /// The gradients by traced tensors: where one lacks a dim, those of all examples along it are added.
-    struct GradientsOfTraced<'a> {
-        counts: &'a [usize],
-        parts: Vec<(Arc<Node>, Part)>,
-    }
-
-    impl Visit for GradientsOfTraced<'_> {
-        const SEAL: crate::seal::Seal = crate::seal::SEAL;
-        fn visit<T: Element>(&mut self, tensor: &WholeTensor<T>, elements: Vec<T>) {
-            let (Some(node), true) = (tensor.data.node(), DType::of::<T>().is_some_and(DType::is_float))
-            else {
-                return;
-            };
-            let len: usize = tensor.axes.iter().product();
-            let sizes: Sizes = self.counts.iter().copied().chain([len]).collect();
-            let order: Order = (0..sizes.len()).collect();
-            let strides = tensor.strides.iter().map(|&stride| (stride * len) as isize).chain([1]);
-            let strides = sizes.iter().zip(strides).map(|(&size, stride)| if size == 1 { 0 } else { stride });
-            let held = Buffer::from(elements).held();
-            let field = Field::held(&sizes, &held, StridedPlace::contiguous(&sizes, &order));
-            let place = StridedPlace::strided(0, strides);
-            self.parts.push((Arc::clone(node), Part { field, place }));
-        }
-    }
-
-    /// The results, as a step of the program if a tensor is traced.
-    #[track_caller]
-    pub(super) fn result<Args: Arguments, E: Element>(
-        name: &'static str,
-        (held, counts): (Args::Held, &[usize]),
-        (out, shape): (Vec<E>, &[usize]),
-        pull: Option<Pulls<Args, E>>,
-    ) -> Result<Buffer<E>, DimError> {
-        if !is_active() || DType::of::<E>().is_some_and(|dtype| !dtype.is_float()) {
-            return Ok(out.into());
-        }
-        let mut traced = TracedFields::default();
-        Args::each(&held, Args::Flat::default(), &mut traced);
-        if traced.operands.is_empty() {
-            return Ok(out.into());
-        }
-        let (Some(pull), Some(_)) = (pull, DType::of::<E>()) else {
-            let remedy = "give the operation a pull-back, as `fn pull_back` of its `ArraysOp`";
-            let names = names_of_variables(traced.operands.iter().flat_map(Field::nodes));
-            return Err(underivable(name, remedy, names));
-        };
-        let (counts, shape) = (Sizes::from_slice(counts), Sizes::from_slice(shape));
-        let pull = move |value: &Arc<dyn Held>,
-                         cotangent: &Arc<dyn Held>,
-                         recorded: bool,
-                         _: &dyn Fn(u64) -> bool| {
-            if recorded {
+        fn pull(&self, step: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
+            let PullOfSeveral { name, counts, layouts, function } = self;
+            if step.recorded {
                 return Err(failed(format!(
                     "the pull-back of `{name}` is not made of tensor operations, so it has only first derivatives in reverse mode; for others, use `custom_vjp`"
                 )));
             }
-            let known = "the elements are of this type";
-            let y = Buffer::<E>::of_held(value).expect(known);
-            let dy = Buffer::<E>::of_held(cotangent).expect(known);
+            let (y, dy) = (in_type::<E>(step.value), in_type::<E>(step.cotangent));
+            let shape = sizes_of_result(step);
+            let mut tensors = Args::of_fields(step.operands);
+            let mut operands = Args::operands(&mut tensors);
+            let operands = StepOperands::new(&mut operands);
             let len: usize = shape.iter().product();
-            let (mut flat, mut call, mut fits) = (Args::Flat::default(), 0, true);
-            each(&counts, |at| {
+            let (mut flat, mut call) = (Args::Flat::default(), 0);
+            each(counts, |at| {
                 let own = call * len..(call + 1) * len;
-                let (y, dy) = (view(&shape, &y[own.clone()]), view(&shape, &dy[own]));
-                fits &= pull(&held, at, y, dy, &mut flat);
+                let (y, dy) = (view(shape, &y[own.clone()]), view(shape, &dy[own]));
                 call += 1;
-            });
-            if !fits {
-                return Err(failed(format!(
+                if function(&operands, layouts, at, y, dy, &mut flat) {
+                    return Ok(());
+                }
+                Err(failed(format!(
                     "the pull-back of `{name}` must yield arrays of the shapes that the operation takes"
-                )));
-            }
-            let mut parts = GradientsOfTraced { counts: &counts, parts: Vec::new() };
-            Args::each(&held, flat, &mut parts);
-            Ok(parts.parts)
-        };
-        Ok(ruled(out, FunctionRule { name: "an operation on arrays", operands: traced.operands, pull }))
+                )))
+            })?;
+            let gradients = Args::in_memory(flat);
+            let parts = gradients.iter().zip(layouts).enumerate().filter_map(|(number, (held, layout))| {
+                let node = step.asked_operand(number)?;
+                Some((Arc::clone(node), self.part(held, layout)))
+            });
+            Ok(parts.collect())
+        }
+    }
+
+    impl<Args: Arguments, E: Element> PullOfSeveral<Args, E> {
+        /// The gradients of all examples by a tensor: where it lacks a dim, those along the dim are added.
+        fn part(&self, gradients: &Arc<dyn Held>, layout: &ArrayLayout) -> Part {
+            let len: usize = layout.axes.iter().product();
+            let sizes: Sizes = self.counts.iter().copied().chain([len]).collect();
+            let order: Order = (0..sizes.len()).collect();
+            let strides = layout.strides.iter().map(|&stride| (stride * len) as isize).chain([1]);
+            let strides = sizes.iter().zip(strides).map(|(&size, stride)| if size == 1 { 0 } else { stride });
+            let field = Field::held(&sizes, gradients, StridedPlace::contiguous(&sizes, &order));
+            Part { field, place: StridedPlace::strided(0, strides) }
+        }
     }
 }
 
@@ -509,15 +508,33 @@ macro_rules! tuples {
         impl<$($a: Element),*> Arguments for ($($a,)*) {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Examples<'a> = ($(Examples<'a, $a>,)*);
-            type Held = ($(WholeTensor<$a>,)*);
+            type Buffers = ($(Buffer<$a>,)*);
             type Flat = ($(Vec<$a>,)*);
 
-            fn each<V: Visit>(held: &Self::Held, flat: Self::Flat, visit: &mut V) {
-                $(visit.visit(&held.$at, flat.$at);)*
+            fn operands(buffers: &mut Self::Buffers) -> SmallVec<[&mut dyn AnyBuffer; 6]> {
+                let mut operands = SmallVec::new();
+                $(operands.push(&mut buffers.$at as &mut dyn AnyBuffer);)*
+                operands
             }
 
-            fn examples<'a>(held: &'a Self::Held, counts: &'a [usize]) -> Self::Examples<'a> {
-                ($(Examples { whole: &held.$at, counts },)*)
+            fn examples<'a>(
+                tensors: &'a StepOperands<'_, '_>,
+                layouts: &'a [ArrayLayout],
+                counts: &'a [usize],
+            ) -> Self::Examples<'a> {
+                ($(Examples { data: tensors.of($at), layout: &layouts[$at], counts },)*)
+            }
+
+            #[cfg(feature = "std")]
+            fn of_fields(operands: &[Field]) -> Self::Buffers {
+                ($(operands[$at].buffer().expect("the elements are of this type"),)*)
+            }
+
+            #[cfg(feature = "std")]
+            fn in_memory(flat: Self::Flat) -> SmallVec<[Arc<dyn Held>; 6]> {
+                let mut memory = SmallVec::new();
+                $(memory.push(Buffer::from(flat.$at).held());)*
+                memory
             }
         }
 
@@ -527,20 +544,25 @@ macro_rules! tuples {
             type Views<'a> = ($(ArrayView<'a, $a, NdOf<$n>>,)*);
             type Arrays = ($(Array<$a, NdOf<$n>>,)*);
 
-            fn flatten(arrays: Self::Arrays, held: &($(WholeTensor<$a>,)*), flat: &mut ($(Vec<$a>,)*)) -> bool {
+            fn views<'a>(
+                tensors: &'a StepOperands<'_, '_>,
+                layouts: &'a [ArrayLayout],
+                at: &[usize],
+            ) -> Self::Views<'a> {
+                ($({
+                    let layout = &layouts[$at];
+                    let array = view(&layout.axes, layout.one(tensors.of($at), at));
+                    array.into_dimensionality().expect("the ranks are the same")
+                },)*)
+            }
+
+            fn flatten(arrays: Self::Arrays, layouts: &[ArrayLayout], flat: &mut ($(Vec<$a>,)*)) -> bool {
                 let mut same = true;
                 $({
-                    same &= arrays.$at.shape() == &held.$at.axes[..];
+                    same &= arrays.$at.shape() == &layouts[$at].axes[..];
                     flat.$at.extend(arrays.$at.iter().copied());
                 })*
                 same
-            }
-
-            fn views<'a>(held: &'a ($(WholeTensor<$a>,)*), at: &[usize]) -> Self::Views<'a> {
-                ($({
-                    let whole = &held.$at;
-                    view(&whole.axes, whole.one(at)).into_dimensionality().expect("the ranks are the same")
-                },)*)
             }
         }
 
@@ -553,10 +575,20 @@ macro_rules! tuples {
             type Elems = ($($a::Elem,)*);
             type Dims = <<nested![$(<$a::Dims as Dims>::List),*] as MergeAll>::Out as List>::Tuple;
 
-            fn hold(self, shape: &mut Shape, order: &[usize]) -> Result<($(WholeTensor<$a::Elem>,)*), DimError> {
+            fn hold(
+                self,
+                shape: &mut Shape,
+                order: &[usize],
+            ) -> Result<(($(Buffer<$a::Elem>,)*), Layouts), DimError> {
                 let tensors = ($(self.$at.into_named(),)*);
                 $(unify::<Self::Dims, $a>(&tensors.$at.unified_shape()?, shape)?;)*
-                Ok(($(WholeTensor::new::<$a>(tensors.$at, Self::Dims::KEYS, order)?,)*))
+                let mut layouts = Layouts::new();
+                let buffers = ($({
+                    let (data, layout) = in_memory::<$a>(tensors.$at, Self::Dims::KEYS, order)?;
+                    layouts.push(layout);
+                    data
+                },)*);
+                Ok((buffers, layouts))
             }
         }
 
