@@ -8,9 +8,10 @@ mod panics;
 
 use gradients::{assert_close, assert_lost, check, noise};
 use panics::message;
+use std::cell::Cell;
 use typed_dims::custom::{Derivative, PullBackOf, PullBacksOf, apply_arrays};
 use typed_dims::grad::{self, checkpoint, custom_vjp, grad, hvp, jvp, try_checkpoint, vjp};
-use typed_dims::ndarray::{Array0, ArrayView1, ArrayView2, arr0};
+use typed_dims::ndarray::{Array0, ArrayView0, ArrayView1, ArrayView2, arr0};
 use typed_dims::plan::explain::{Plan, PlanStep};
 use typed_dims::prelude::*;
 use typed_dims::rank::U0;
@@ -604,6 +605,87 @@ mod operations {
         let one =
             |b: &Matrix| apply_arrays((a.clone().order((J, K)), b.exp().order(J)), SolveLower).at(J).sum(I);
         check_first(one, &matrix(2, 3), false);
+    }
+
+    /// Of a type that programs do not know.
+    #[derive(Clone, Copy, Debug, Default)]
+    enum Sign {
+        #[default]
+        Plus,
+        Minus,
+    }
+
+    impl Sign {
+        fn factor(self) -> f64 {
+            if matches!(self, Sign::Plus) { 1.0 } else { -1.0 }
+        }
+    }
+
+    /// Elements times signs and a number. It borrows a counter, and can be on one thread alone.
+    struct Signed<'a> {
+        calls: &'a Cell<usize>,
+    }
+
+    impl ArraysOp<(f64, Sign, u8)> for Signed<'_> {
+        type In = (U1, U1, U0);
+        type Out = U1;
+        type Elem = f64;
+        const NAME: &'static str = "signed";
+
+        fn one(
+            &self,
+            (x, signs, times): (ArrayView1<'_, f64>, ArrayView1<'_, Sign>, ArrayView0<'_, u8>),
+        ) -> Array1<f64> {
+            self.calls.set(self.calls.get() + 1);
+            &x * &signs.mapv(Sign::factor) * f64::from(*times.into_scalar())
+        }
+
+        fn pull_back(&self) -> Option<PullBacksOf<Self, (f64, Sign, u8)>> {
+            Some(PullBacksOf::<Self, (f64, Sign, u8)>::new(|(_, signs, times), _, dy| {
+                let dx = &dy * &signs.mapv(Sign::factor) * f64::from(*times.into_scalar());
+                (dx, signs.to_owned(), times.to_owned())
+            }))
+        }
+    }
+
+    /// Which element is the largest: no pull-back is needed.
+    struct IsLargest;
+
+    impl ArrayOp<f64> for IsLargest {
+        type In = U1;
+        type Out = U1;
+        type Elem = bool;
+        const NAME: &'static str = "is_largest";
+
+        fn one(&self, x: ArrayView1<'_, f64>) -> Array1<bool> {
+            let largest = x.iter().copied().fold(f64::MIN, f64::max);
+            x.mapv(|x| x == largest)
+        }
+    }
+
+    #[test]
+    fn operations_on_arrays_of_other_types() {
+        let calls = Cell::new(0);
+        let signs = from_vec(J.of(3), vec![Sign::Plus, Sign::Minus, Sign::Minus]);
+        let times = from_vec(I.of(2), vec![2u8, 5]);
+        let signed = |x: &Matrix| {
+            apply_arrays((x.exp().order(J), signs.order(J), &times), Signed { calls: &calls }).at(J)
+        };
+        check_first(|x: &Matrix| signed(x).eval(), &matrix(2, 3), false);
+        calls.set(0);
+        let (dx, plan) = explain(|| grad(|x| signed(x).sum((I, J)), &matrix(2, 3)));
+        assert_eq!(calls.get(), 2);
+        let is_call =
+            |step: &PlanStep| matches!(step, PlanStep::Calls { function: "signed", calls: 2, bytes: 48, .. });
+        assert_eq!(plan.steps.iter().filter(|step| is_call(step)).count(), 1, "{plan}");
+        let expected = signed(&matrix(2, 3));
+        assert_eq!(dx.order((I, J)), expected.order((I, J)));
+        // Truth values are constants.
+        let x = cube(2, 3, 4);
+        let largest = |x: &Cube| select(x.order(K).apply_array(IsLargest).at(K), x * x, x * 3.0).eval();
+        check_first(largest, &x, true);
+        let dx = grad(|x| (x.order(K).apply_array(IsLargest).at(K).cast::<f64>() * 2.0).sum((I, J, K)), &x);
+        assert!(dx.order((I, J, K)).iter().all(|&dx| dx == 0.0));
     }
 }
 

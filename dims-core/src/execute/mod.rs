@@ -1,6 +1,7 @@
 //! What makes expressions and steps run: `order`, reductions, assignment, lines along dims, and steps of operators.
 
 pub mod assign;
+pub(crate) mod attention;
 pub(crate) mod lines;
 pub mod order;
 pub mod reduce;

@@ -2,10 +2,8 @@
 
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
-use crate::expr::lowered::{LOWERS, lowered};
-#[cfg(feature = "std")]
-use crate::expr::record;
-use crate::expr::{Expr, Factors, Operand, Scalar, computed_factor};
+use crate::execute::attention::{AttentionAxes, AttentionStep};
+use crate::expr::{Expr, Operand, Scalar};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
@@ -16,29 +14,10 @@ use crate::set::ordered::Shares;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll, Twice};
 use crate::set::{Dims, DimsOfBoth, NamedOnce, NoDim, Union};
 use crate::storage::Evaluated;
-use crate::storage::unchecked::{attend, lowered_scores};
 use crate::tensor::{AsTensor, Computable};
 use crate::types::condition::condition;
-use alloc::boxed::Box;
-use alloc::vec::Vec;
-use kernels::attention::{Change, LoweredScores, Work, narrowed, widened};
-use kernels::contract;
-use kernels::load::Kernel;
-use kernels::loops::nest::{Nest, OperandRows};
-use kernels::loops::rows::Rows;
-use kernels::loops::steps::note;
-use kernels::loops::stride::AnyStride;
-use kernels::machine::threads;
-use kernels::memory::axes::contiguous;
-use kernels::memory::buffer::Buffer;
-#[cfg(feature = "std")]
-use kernels::program::code::{DType, Number};
-use kernels::program::lowered::LoweredProgram;
-use kernels::scalar::{Adds, Masks, ScoreChange};
-use kernels::scalar::{Element, Num, Real};
-#[cfg(feature = "std")]
-use kernels::trace::rules;
-use smallvec::SmallVec;
+use core::marker::PhantomData;
+use kernels::scalar::{Adds, Element, Masks, Num, Real, ScoreChange};
 
 /// The dims of queries and keys.
 type ScoreDims<Q, K> = <<Q as AsTensor>::Dims as Union<<K as AsTensor>::Dims>>::Out;
@@ -334,114 +313,35 @@ where
     shape.check_all_given(&features)?;
     shape.check_all_given(&over)?;
     let axes = AttentionAxes {
+        operands: [
+            PositionsAmong::<Q::Dims, AttentionDims<Q, K, V>>::AXES.as_slice(),
+            PositionsAmong::<K::Dims, AttentionDims<Q, K, V>>::AXES.as_slice(),
+            PositionsAmong::<V::Dims, AttentionDims<Q, K, V>>::AXES.as_slice(),
+        ],
+        changes: PositionsAmong::<M::Dims, AttentionDims<Q, K, V>>::AXES.as_slice(),
         kept: PositionsAmong::<X, AttentionDims<Q, K, V>>::IN_MEMORY.as_slice(),
         features: listed::<F, AttentionDims<Q, K, V>>(),
         over: listed::<O, AttentionDims<Q, K, V>>(),
         scores: PositionsAmong::<S, AttentionDims<Q, K, V>>::AXES.as_slice(),
     };
-    let bias = M::BIASED.then_some(&bias);
-    let step = traced::<AttentionDims<Q, K, V>, Q, K, V, M>(&shape, &axes, (&q, &k, &v), scale, &mask, bias)?;
-    let q = in_memory::<AttentionDims<Q, K, V>, Q::Dims, _>(&q, &shape)?;
-    let k = in_memory::<AttentionDims<Q, K, V>, K::Dims, _>(&k, &shape)?;
-    let v = in_memory::<AttentionDims<Q, K, V>, V::Dims, _>(&v, &shape)?;
-    let data =
-        planned::<AttentionDims<Q, K, V>, _, _, _>(&shape, &axes, [q, k, v], scale.widen(), &mask, bias)
-            .map_err(|error| shape.name_dims(error, axes.kept))?;
-    let data = ruled_if(narrowed(data), step);
+    let step = AttentionStep::<Q, K, V, _, _> {
+        q: &q,
+        k: &k,
+        v: &v,
+        scale,
+        mask: &mask,
+        bias: M::BIASED.then_some(&bias),
+    };
+    let data = step.execute::<AttentionDims<Q, K, V>>(&shape, &axes)?;
     let sizes = shape.sizes_in(axes.kept);
     Ok(Named::from_expr(Evaluated::laid_out(data, &sizes)))
-}
-
-/// The step of an attention of which an operand is traced. `U` are all dims.
-#[cfg(feature = "std")]
-#[track_caller]
-fn traced<U, Q, K, V, M>(
-    shape: &Shape,
-    axes: &AttentionAxes,
-    (q, k, v): (&Q::Expr, &K::Expr, &V::Expr),
-    scale: Q::Elem,
-    mask: &M::Allowed,
-    bias: Option<&M::Bias>,
-) -> Result<Option<rules::Attention>, DimError>
-where
-    U: Dims,
-    Q: Computable<Elem: Real>,
-    K: Computable<Elem = Q::Elem>,
-    V: Computable<Elem = Q::Elem>,
-    M: Mask<Q::Elem>,
-{
-    let is_traced = || -> Result<bool, DimError> {
-        Ok(record::is_traced::<Q::Elem, U, _>(q, shape)?
-            || record::is_traced::<Q::Elem, U, _>(k, shape)?
-            || record::is_traced::<Q::Elem, U, _>(v, shape)?
-            || match bias {
-                Some(bias) if M::BIASED => record::is_traced::<Q::Elem, U, _>(bias, shape)?,
-                _ => false,
-            })
-    };
-    if !record::is_active() || !is_traced()? {
-        return Ok(None);
-    }
-    let changed = PositionsAmong::<M::Dims, U>::AXES.as_slice();
-    Ok(Some(rules::Attention {
-        operands: [
-            record::field::<_, U, _>(q, shape, PositionsAmong::<Q::Dims, U>::AXES.as_slice())?,
-            record::field::<_, U, _>(k, shape, PositionsAmong::<K::Dims, U>::AXES.as_slice())?,
-            record::field::<_, U, _>(v, shape, PositionsAmong::<V::Dims, U>::AXES.as_slice())?,
-        ],
-        mask: Some(record::field::<_, U, _>(mask, shape, changed)?),
-        bias: match bias {
-            Some(bias) if M::BIASED => Some(record::field::<_, U, _>(bias, shape, changed)?),
-            _ => None,
-        },
-        scale: Number::float(scale),
-        features: axes.features.to_vec(),
-        over: axes.over.to_vec(),
-        scores: axes.scores.to_vec(),
-        kept: axes.kept.to_vec(),
-        dtype: DType::of::<Q::Elem>().expect("only floats are recorded"),
-    }))
-}
-
-/// The result as that of a step, if there is one.
-#[cfg(feature = "std")]
-#[track_caller]
-fn ruled_if<T: Element>(data: Vec<T>, step: Option<rules::Attention>) -> Buffer<T> {
-    match step {
-        Some(step) => record::ruled(data, step),
-        None => data.into(),
-    }
-}
-
-/// Without the standard library nothing is recorded.
-#[cfg(not(feature = "std"))]
-fn traced<U, Q, K, V, M>(
-    _: &Shape,
-    _: &AttentionAxes,
-    _: (&Q::Expr, &K::Expr, &V::Expr),
-    _: Q::Elem,
-    _: &M::Allowed,
-    _: Option<&M::Bias>,
-) -> Result<(), DimError>
-where
-    Q: AsTensor,
-    K: AsTensor,
-    V: AsTensor,
-    M: Mask<Q::Elem>,
-{
-    Ok(())
-}
-
-#[cfg(not(feature = "std"))]
-fn ruled_if<T: Element>(data: Vec<T>, _: ()) -> Buffer<T> {
-    data.into()
 }
 
 /// All dims of an attention.
 type AttentionDims<Q, K, V> = <ScoreDims<Q, K> as Union<<V as AsTensor>::Dims>>::Out;
 
 /// Where the dims `S` stand among the dims `U`: a constant.
-struct PositionsAmong<S, U>(core::marker::PhantomData<(S, U)>);
+struct PositionsAmong<S, U>(PhantomData<(S, U)>);
 
 impl<S: Dims, U: Dims> PositionsAmong<S, U> {
     const AXES: &'static AxisList = &AxisList::of(S::KEYS, U::KEYS);
@@ -450,7 +350,7 @@ impl<S: Dims, U: Dims> PositionsAmong<S, U> {
     const IN_MEMORY: &'static AxisList = &AxisList::in_memory(S::KEYS, 0).among(Self::AXES);
 }
 
-struct Listed<L, U>(core::marker::PhantomData<(L, U)>);
+struct Listed<L, U>(PhantomData<(L, U)>);
 
 impl<L: DimList, U: Dims> Listed<L, U> {
     const AXES: &'static AxisList = &AxisList::of(L::KEYS, U::KEYS);
@@ -458,140 +358,4 @@ impl<L: DimList, U: Dims> Listed<L, U> {
 
 fn listed<L: DimList, U: Dims>() -> &'static [usize] {
     Listed::<L, U>::AXES.as_slice()
-}
-
-/// Which of the loop axes are what.
-struct AttentionAxes {
-    kept: &'static [usize],
-    features: &'static [usize],
-    over: &'static [usize],
-    scores: &'static [usize],
-}
-
-/// The axes of scores and values by role, and the strides of queries, keys, values and the result.
-struct ByRole {
-    batch: Vec<usize>,
-    queries: Vec<usize>,
-    values: Vec<usize>,
-    rows: Rows,
-}
-
-impl AttentionAxes {
-    /// Which axes have which role, for queries, keys and values with these strides.
-    fn by_role(&self, sizes: &[usize], [q, k, v]: [&[isize]; 3]) -> ByRole {
-        let out = contiguous(self.kept, sizes);
-        // Axes that only the queries have are theirs. The other axes of the result are columns of the values, if the values have them.
-        let is_query = |axis: &usize| q[*axis] != 0 && k[*axis] == 0 && v[*axis] == 0;
-        let rest = self.scores.iter().copied().filter(|axis| !self.over.contains(axis));
-        let (queries, batch) = rest.partition(is_query);
-        let values = self.kept.iter().copied().filter(|axis| !self.scores.contains(axis)).collect();
-        let mut rows = Rows::new(sizes.len());
-        for strides in [q, k, v, &out] {
-            rows.push().copy_from_slice(strides);
-        }
-        ByRole { batch, queries, values, rows }
-    }
-}
-
-/// The loops over some axes, for two of the operands.
-fn of_pair(sizes: &[usize], rows: &Rows, operands: [usize; 2], axes: &[usize]) -> Nest {
-    let mut own = Rows::new(sizes.len());
-    operands.iter().for_each(|&operand| own.push().copy_from_slice(rows.row(operand)));
-    Nest::grouped(sizes, &[axes], &own).0
-}
-
-/// An operand with the dims `S` in memory, in the type that is computed with.
-fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>>(
-    expr: &'e E,
-    shape: &Shape,
-) -> Result<contract::ContractionFactor<'e, <E::Elem as Real>::Wide>, DimError> {
-    if PositionsAmong::<S, U>::AXES.as_slice().iter().any(|&axis| shape.size(axis) == 0) {
-        // Arrays without an element have the stride 0 along all axes, as if one element were repeated; but there is none to convert.
-        return Ok(contract::ContractionFactor::empty(shape.sizes().len()));
-    }
-    let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
-    if const { E::FACTS.memory.is_some() } {
-        expr.factors::<U, Rank0>(shape, &mut factors)?;
-    } else if expr.in_memory::<S>().is_some() {
-        // Renamed and sliced tensors are in memory as well: self-attention copies nothing.
-        expr.factors::<U, Rank0>(shape, &mut factors)?;
-    } else {
-        computed_factor::<U, Rank0, _>(expr, shape, &mut factors)?;
-    }
-    let operand = factors.operands.pop().expect("a factor is one operand");
-    Ok(widened(operand, shape.sizes())?)
-}
-
-/// The programs of a mask and a bias, if they can replace both kernels. (A mask that is the same everywhere needs none.)
-fn lowered_change<'e, M: Expr<Elem = bool>, B: Expr<Elem: Real>>(
-    mask: &'e M,
-    bias: Option<&'e B>,
-    positions: usize,
-) -> Option<(LoweredProgram<'e>, Option<LoweredProgram<'e>>)> {
-    if !LOWERS || bias.is_none() && !M::Kernel::<'_, AnyStride>::VARIES {
-        return None;
-    }
-    let bias = match bias {
-        None => None,
-        Some(bias) => Some(lowered(bias, positions).filter(|bias| bias.is_kernel::<B::Elem>())?),
-    };
-    Some((lowered(mask, positions)?, bias))
-}
-
-/// The rows of a nest behind those of queries, keys, values and the result: of the mask, and of the bias.
-fn rows_of_change(nest: &Nest) -> OperandRows<'_> {
-    let mut operands = nest.operands();
-    for _ in 0..4 {
-        operands.next_row();
-    }
-    operands
-}
-
-/// Plans the attention, and runs it.
-#[track_caller]
-fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>>(
-    shape: &Shape,
-    axes: &AttentionAxes,
-    operands: [contract::ContractionFactor<'_, W>; 3],
-    scale: W,
-    mask: &M,
-    bias: Option<&B>,
-) -> Result<Vec<W>, DimError> {
-    let sizes = shape.sizes();
-    let len = shape.volume(axes.kept, size_of::<W>())?;
-    let [q, k, v] = &operands;
-    let strides = [q.strides(), k.strides(), v.strides()];
-    let ByRole { batch, queries, values, mut rows } = axes.by_role(sizes, strides);
-    mask.rows::<U, Rank0>(shape, &mut rows);
-    if let Some(bias) = bias {
-        bias.rows::<U, Rank0>(shape, &mut rows);
-    }
-    let (nest, counts) = Nest::grouped(sizes, &[&batch, &queries, axes.over], &rows);
-    let work = Work {
-        features: of_pair(sizes, &rows, [0, 1], axes.features),
-        values: of_pair(sizes, &rows, [2, 3], &values),
-        nest: &nest,
-        query: counts[0] + counts[1] - 1,
-        q: q.elements(),
-        k: k.elements(),
-        v: v.elements(),
-        scale,
-    };
-    let parallel =
-        M::Kernel::<'_, AnyStride>::PARALLEL && (bias.is_none() || B::Kernel::<'_, AnyStride>::PARALLEL);
-    let threads = if parallel { threads::parts(work.multiplications() / 32) } else { 1 };
-    note(|| work.step(mask.describe(), bias.map(Expr::describe), len, threads));
-    let change = lowered_change(mask, bias, nest.positions());
-    let lower = || -> Box<dyn Change<W> + '_> {
-        if LOWERS
-            && let Some((mask, bias)) = &change
-            && let Some(change) = lowered_scores(mask, bias.as_ref(), &mut rows_of_change(&nest))
-        {
-            return change;
-        }
-        let mut operands = rows_of_change(&nest);
-        let mask = mask.kernel::<AnyStride>(&mut operands);
-        Box::new(LoweredScores { mask, bias: bias.map(|bias| bias.kernel::<AnyStride>(&mut operands)) })
-    };
-    Ok(attend(&work, len, threads, &lower)?)
 }

@@ -1,0 +1,263 @@
+//! Attention: queries, keys and values are used where they lie, mask and bias are computed tile by tile.
+
+use crate::error::DimError;
+use crate::expr::lowered::{LOWERS, lowered};
+#[cfg(feature = "std")]
+use crate::expr::record;
+use crate::expr::{Expr, Factors, computed_factor};
+use crate::plan::shape::Shape;
+use crate::rank::Rank0;
+use crate::set::Dims;
+use crate::storage::unchecked::{attend, lowered_scores};
+use crate::tensor::Computable;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use kernels::attention::{Change, LoweredScores, Work, narrowed, widened};
+use kernels::contract;
+use kernels::load::Kernel;
+use kernels::loops::nest::{Nest, OperandRows};
+use kernels::loops::rows::Rows;
+use kernels::loops::steps::note;
+use kernels::loops::stride::AnyStride;
+use kernels::machine::threads;
+use kernels::memory::axes::contiguous;
+use kernels::memory::buffer::Buffer;
+#[cfg(feature = "std")]
+use kernels::program::code::{DType, Number};
+use kernels::program::lowered::LoweredProgram;
+use kernels::scalar::{Element, Real};
+#[cfg(feature = "std")]
+use kernels::trace::rules;
+use smallvec::SmallVec;
+
+/// An attention of the tensors `Q`, `K` and `V`: their expressions, and what changes the scores.
+pub(crate) struct AttentionStep<'e, Q: Computable, K: Computable, V: Computable, M, B> {
+    pub(crate) q: &'e Q::Expr,
+    pub(crate) k: &'e K::Expr,
+    pub(crate) v: &'e V::Expr,
+    /// What scores are multiplied by.
+    pub(crate) scale: Q::Elem,
+    /// Which of them count.
+    pub(crate) mask: &'e M,
+    /// What is added to them.
+    pub(crate) bias: Option<&'e B>,
+}
+
+/// Which of the loop axes are what.
+pub(crate) struct AttentionAxes {
+    /// Those of the queries, the keys, and the values.
+    pub(crate) operands: [&'static [usize]; 3],
+    /// Those of the mask and the bias.
+    pub(crate) changes: &'static [usize],
+    pub(crate) features: &'static [usize],
+    /// Those over which the mean is taken.
+    pub(crate) over: &'static [usize],
+    /// Those of the scores.
+    pub(crate) scores: &'static [usize],
+    /// Those of the result, as it lies.
+    pub(crate) kept: &'static [usize],
+}
+
+impl<Q, K, V, M, B> AttentionStep<'_, Q, K, V, M, B>
+where
+    Q: Computable<Elem: Real>,
+    K: Computable<Elem = Q::Elem>,
+    V: Computable<Elem = Q::Elem>,
+    M: Expr<Elem = bool>,
+    B: Expr<Elem = Q::Elem>,
+{
+    /// The result, over the loops of a shape with the dims `U`, and as a step of the program if an operand is traced.
+    #[track_caller]
+    pub(crate) fn execute<U: Dims>(
+        &self,
+        shape: &Shape,
+        axes: &AttentionAxes,
+    ) -> Result<Buffer<Q::Elem>, DimError> {
+        #[cfg(feature = "std")]
+        let rule = self.rule::<U>(shape, axes)?;
+        let [queries, keys, values] = axes.operands;
+        let operands = [
+            in_memory::<U, Q::Dims, _>(self.q, shape, queries)?,
+            in_memory::<U, K::Dims, _>(self.k, shape, keys)?,
+            in_memory::<U, V::Dims, _>(self.v, shape, values)?,
+        ];
+        let data = planned::<U, _, _, _>(shape, axes, operands, self.scale.widen(), self.mask, self.bias)
+            .map_err(|error| shape.name_dims(error, axes.kept))?;
+        let data: Vec<Q::Elem> = narrowed(data);
+        #[cfg(feature = "std")]
+        if let Some(rule) = rule {
+            return Ok(record::ruled(data, rule));
+        }
+        Ok(data.into())
+    }
+
+    /// The rule of the step, if an operand is traced.
+    #[cfg(feature = "std")]
+    #[track_caller]
+    fn rule<U: Dims>(
+        &self,
+        shape: &Shape,
+        axes: &AttentionAxes,
+    ) -> Result<Option<rules::Attention>, DimError> {
+        let is_traced = || -> Result<bool, DimError> {
+            Ok(record::is_traced::<Q::Elem, U, _>(self.q, shape)?
+                || record::is_traced::<Q::Elem, U, _>(self.k, shape)?
+                || record::is_traced::<Q::Elem, U, _>(self.v, shape)?
+                || match self.bias {
+                    Some(bias) => record::is_traced::<Q::Elem, U, _>(bias, shape)?,
+                    None => false,
+                })
+        };
+        if !record::is_active() || !is_traced()? {
+            return Ok(None);
+        }
+        let [queries, keys, values] = axes.operands;
+        Ok(Some(rules::Attention {
+            operands: [
+                record::field::<_, U, _>(self.q, shape, queries)?,
+                record::field::<_, U, _>(self.k, shape, keys)?,
+                record::field::<_, U, _>(self.v, shape, values)?,
+            ],
+            mask: Some(record::field::<_, U, _>(self.mask, shape, axes.changes)?),
+            bias: match self.bias {
+                Some(bias) => Some(record::field::<_, U, _>(bias, shape, axes.changes)?),
+                None => None,
+            },
+            scale: Number::float(self.scale),
+            features: axes.features.to_vec(),
+            over: axes.over.to_vec(),
+            scores: axes.scores.to_vec(),
+            kept: axes.kept.to_vec(),
+            dtype: DType::of::<Q::Elem>().expect("only floats are recorded"),
+        }))
+    }
+}
+
+/// The axes of scores and values by role, and the strides of queries, keys, values and the result.
+struct ByRole {
+    batch: Vec<usize>,
+    queries: Vec<usize>,
+    values: Vec<usize>,
+    rows: Rows,
+}
+
+impl AttentionAxes {
+    /// Which axes have which role, for queries, keys and values with these strides.
+    fn by_role(&self, sizes: &[usize], [q, k, v]: [&[isize]; 3]) -> ByRole {
+        let out = contiguous(self.kept, sizes);
+        // Axes that only the queries have are theirs. The other axes of the result are columns of the values, if the values have them.
+        let is_query = |axis: &usize| q[*axis] != 0 && k[*axis] == 0 && v[*axis] == 0;
+        let rest = self.scores.iter().copied().filter(|axis| !self.over.contains(axis));
+        let (queries, batch) = rest.partition(is_query);
+        let values = self.kept.iter().copied().filter(|axis| !self.scores.contains(axis)).collect();
+        let mut rows = Rows::new(sizes.len());
+        for strides in [q, k, v, &out] {
+            rows.push().copy_from_slice(strides);
+        }
+        ByRole { batch, queries, values, rows }
+    }
+}
+
+/// The loops over some axes, for two of the operands.
+fn of_pair(sizes: &[usize], rows: &Rows, operands: [usize; 2], axes: &[usize]) -> Nest {
+    let mut own = Rows::new(sizes.len());
+    operands.iter().for_each(|&operand| own.push().copy_from_slice(rows.row(operand)));
+    Nest::grouped(sizes, &[axes], &own).0
+}
+
+/// An operand with the dims `S`, whose loops are `axes`, in memory, in the type that is computed with.
+fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>>(
+    expr: &'e E,
+    shape: &Shape,
+    axes: &[usize],
+) -> Result<contract::ContractionFactor<'e, <E::Elem as Real>::Wide>, DimError> {
+    if axes.iter().any(|&axis| shape.size(axis) == 0) {
+        // Arrays without an element have the stride 0 along all axes, as if one element were repeated; but there is none to convert.
+        return Ok(contract::ContractionFactor::empty(shape.sizes().len()));
+    }
+    let mut factors = Factors { scale: E::Elem::ONE, operands: SmallVec::new() };
+    if const { E::FACTS.memory.is_some() } {
+        expr.factors::<U, Rank0>(shape, &mut factors)?;
+    } else if expr.in_memory::<S>().is_some() {
+        // Renamed and sliced tensors are in memory as well: self-attention copies nothing.
+        expr.factors::<U, Rank0>(shape, &mut factors)?;
+    } else {
+        computed_factor::<U, Rank0, _>(expr, shape, &mut factors)?;
+    }
+    let operand = factors.operands.pop().expect("a factor is one operand");
+    Ok(widened(operand, shape.sizes())?)
+}
+
+/// The programs of a mask and a bias, if they can replace both kernels. (A mask that is the same everywhere needs none.)
+fn lowered_change<'e, M: Expr<Elem = bool>, B: Expr<Elem: Real>>(
+    mask: &'e M,
+    bias: Option<&'e B>,
+    positions: usize,
+) -> Option<(LoweredProgram<'e>, Option<LoweredProgram<'e>>)> {
+    if !LOWERS || bias.is_none() && !M::Kernel::<'_, AnyStride>::VARIES {
+        return None;
+    }
+    let bias = match bias {
+        None => None,
+        Some(bias) => Some(lowered(bias, positions).filter(|bias| bias.is_kernel::<B::Elem>())?),
+    };
+    Some((lowered(mask, positions)?, bias))
+}
+
+/// The rows of a nest behind those of queries, keys, values and the result: of the mask, and of the bias.
+fn rows_of_change(nest: &Nest) -> OperandRows<'_> {
+    let mut operands = nest.operands();
+    for _ in 0..4 {
+        operands.next_row();
+    }
+    operands
+}
+
+/// Plans the attention, and runs it.
+#[track_caller]
+fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>>(
+    shape: &Shape,
+    axes: &AttentionAxes,
+    operands: [contract::ContractionFactor<'_, W>; 3],
+    scale: W,
+    mask: &M,
+    bias: Option<&B>,
+) -> Result<Vec<W>, DimError> {
+    let sizes = shape.sizes();
+    let len = shape.volume(axes.kept, size_of::<W>())?;
+    let [q, k, v] = &operands;
+    let strides = [q.strides(), k.strides(), v.strides()];
+    let ByRole { batch, queries, values, mut rows } = axes.by_role(sizes, strides);
+    mask.rows::<U, Rank0>(shape, &mut rows);
+    if let Some(bias) = bias {
+        bias.rows::<U, Rank0>(shape, &mut rows);
+    }
+    let (nest, counts) = Nest::grouped(sizes, &[&batch, &queries, axes.over], &rows);
+    let work = Work {
+        features: of_pair(sizes, &rows, [0, 1], axes.features),
+        values: of_pair(sizes, &rows, [2, 3], &values),
+        nest: &nest,
+        query: counts[0] + counts[1] - 1,
+        q: q.elements(),
+        k: k.elements(),
+        v: v.elements(),
+        scale,
+    };
+    let parallel =
+        M::Kernel::<'_, AnyStride>::PARALLEL && (bias.is_none() || B::Kernel::<'_, AnyStride>::PARALLEL);
+    let threads = if parallel { threads::parts(work.multiplications() / 32) } else { 1 };
+    note(|| work.step(mask.describe(), bias.map(Expr::describe), len, threads));
+    let change = lowered_change(mask, bias, nest.positions());
+    let lower = || -> Box<dyn Change<W> + '_> {
+        if LOWERS
+            && let Some((mask, bias)) = &change
+            && let Some(change) = lowered_scores(mask, bias.as_ref(), &mut rows_of_change(&nest))
+        {
+            return change;
+        }
+        let mut operands = rows_of_change(&nest);
+        let mask = mask.kernel::<AnyStride>(&mut operands);
+        Box::new(LoweredScores { mask, bias: bias.map(|bias| bias.kernel::<AnyStride>(&mut operands)) })
+    };
+    Ok(attend(&work, len, threads, &lower)?)
+}
