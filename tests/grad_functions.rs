@@ -666,10 +666,10 @@ mod operations {
     #[test]
     fn operations_on_arrays_of_other_types() {
         let calls = Cell::new(0);
-        let signs = from_vec(J.of(3), vec![Sign::Plus, Sign::Minus, Sign::Minus]);
+        let signs = [Sign::Plus, Sign::Minus, Sign::Minus];
         let times = from_vec(I.of(2), vec![2u8, 5]);
         let signed = |x: &Matrix| {
-            apply_arrays((x.exp().order(J), signs.order(J), &times), Signed { calls: &calls }).at(J)
+            apply_arrays((x.exp().order(J), signs.at(..), &times), Signed { calls: &calls }).at(J)
         };
         check_first(|x: &Matrix| signed(x).eval(), &matrix(2, 3), false);
         calls.set(0);

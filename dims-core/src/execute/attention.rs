@@ -25,7 +25,7 @@ use kernels::memory::buffer::Buffer;
 #[cfg(feature = "std")]
 use kernels::program::code::{DType, Number};
 use kernels::program::lowered::LoweredProgram;
-use kernels::scalar::{Element, Real};
+use kernels::scalar::{Num, Real};
 #[cfg(feature = "std")]
 use kernels::trace::rules;
 use smallvec::SmallVec;
@@ -47,7 +47,8 @@ pub(crate) struct AttentionStep<'e, Q: Computable, K: Computable, V: Computable,
 pub(crate) struct AttentionAxes {
     /// Those of the queries, the keys, and the values.
     pub(crate) operands: [&'static [usize]; 3],
-    /// Those of the mask and the bias.
+    /// Those of the mask and the bias. (Nothing is recorded without the standard library.)
+    #[cfg_attr(not(feature = "std"), allow(dead_code))]
     pub(crate) changes: &'static [usize],
     pub(crate) features: &'static [usize],
     /// Those over which the mean is taken.

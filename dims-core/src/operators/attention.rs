@@ -17,7 +17,7 @@ use crate::storage::Evaluated;
 use crate::tensor::{AsTensor, Computable};
 use crate::types::condition::condition;
 use core::marker::PhantomData;
-use kernels::scalar::{Adds, Element, Masks, Num, Real, ScoreChange};
+use kernels::scalar::{Adds, Element, Masks, Real, ScoreChange};
 
 /// The dims of queries and keys.
 type ScoreDims<Q, K> = <<Q as AsTensor>::Dims as Union<<K as AsTensor>::Dims>>::Out;
