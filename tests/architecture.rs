@@ -30,6 +30,7 @@ const KERNELS: Crate = Crate {
         &["error"],
         &["compiled"],
         &["machine"],
+        &["random"],
         &["memory"],
         &["ops", "scalar"], // element types name operations, and operations compute with element types
         &["loops"],

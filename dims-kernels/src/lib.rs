@@ -34,6 +34,7 @@ pub mod map;
 pub mod memory;
 pub mod ops;
 pub mod program;
+pub mod random;
 pub mod reduce;
 pub mod scalar;
 pub mod scan;

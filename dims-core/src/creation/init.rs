@@ -30,9 +30,10 @@ use crate::create::{Chained, SizedDims, Written, sizes};
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::named::Named;
-use crate::random::{RandomStream, deviate, drawn, narrowed, unit};
+use crate::random::{deviate, drawn, narrowed};
 use crate::set::{Dims, DimsOf, Union};
 use kernels::memory::destination::Destination;
+use kernels::random::{RandomStream, unit};
 use kernels::scalar::Real;
 use num_traits::Float;
 

@@ -9,67 +9,30 @@ use crate::set::{DimKey, Keys};
 use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use core::cell::RefCell;
+use kernels::random::{DrawNumbers, mixed};
 use smallvec::SmallVec;
 
-/// The numbers of the elements of a tensor: the index along each axis times a factor of the axis, summed up.
-pub(crate) struct DrawNumbers {
-    /// The part that all elements have in common.
-    start: u64,
-    /// The size and the factor of each axis, as the elements lie in memory.
-    axes: SmallVec<[(usize, u64); 8]>,
-}
-
-impl DrawNumbers {
-    /// Those of a tensor of this shape, whose dims have these keys, and whose elements lie contiguously in the order of axes.
-    pub(crate) fn new(keys: &Keys, shape: &Shape, order: &[usize]) -> Self {
-        let keys = keys.as_slice();
-        // Axes of one name are counted from the inside: a dim of a function, then one of its caller.
-        let mut seen: SmallVec<[&str; 16]> = SmallVec::new();
-        let mut factor = |name: &'static str| {
-            let before = seen.iter().filter(|&&other| other == name).count();
-            seen.push(name);
-            factor_of(name, before as u64)
-        };
-        let mut factors: SmallVec<[u64; 16]> = SmallVec::from_elem(0, shape.sizes().len());
-        for at in inside_out(keys) {
-            factors[at] = factor(keys[at].name);
-        }
-        for at in keys.len()..factors.len() {
-            factors[at] = factor("");
-        }
-        let mut start = 0u64;
-        each_outer(|name, at| start = start.wrapping_add(factor(name).wrapping_mul(at as u64)));
-        let sizes = shape.sizes();
-        let axes = order.iter().map(|&at| (sizes[at], factors[at])).filter(|&(size, _)| size != 1).collect();
-        DrawNumbers { start, axes }
+/// The numbers of the elements of a tensor of this shape, whose dims have these keys, and whose elements lie contiguously in the order of axes.
+pub(crate) fn draw_numbers(keys: &Keys, shape: &Shape, order: &[usize]) -> DrawNumbers {
+    let keys = keys.as_slice();
+    // Axes of one name are counted from the inside: a dim of a function, then one of its caller.
+    let mut seen: SmallVec<[&str; 16]> = SmallVec::new();
+    let mut factor = |name: &'static str| {
+        let before = seen.iter().filter(|&&other| other == name).count();
+        seen.push(name);
+        factor_of(name, before as u64)
+    };
+    let mut factors: SmallVec<[u64; 16]> = SmallVec::from_elem(0, shape.sizes().len());
+    for at in inside_out(keys) {
+        factors[at] = factor(keys[at].name);
     }
-
-    /// The number of the element at this position in memory.
-    pub(crate) fn at(&self, mut position: usize) -> u64 {
-        let mut number = self.start;
-        for &(size, factor) in self.axes.iter().rev() {
-            number = number.wrapping_add(factor.wrapping_mul((position % size) as u64));
-            position /= size;
-        }
-        number
+    for at in keys.len()..factors.len() {
+        factors[at] = factor("");
     }
-
-    /// Changes each of some neighbours, which begin at the position `start`, by its number.
-    pub(crate) fn each<T>(&self, start: usize, elements: &mut [T], mut change: impl FnMut(&mut T, u64)) {
-        let (size, factor) = self.axes.last().copied().unwrap_or((1, 0));
-        let mut done = 0;
-        while done < elements.len() {
-            let at = start + done;
-            // (As many as are left on the line.)
-            let len = (size - at % size).min(elements.len() - done);
-            let mut number = self.at(at);
-            for element in &mut elements[done..done + len] {
-                change(element, number);
-                number = number.wrapping_add(factor);
-            }
-            done += len;
-        }
-    }
+    let mut start = 0u64;
+    each_outer(|name, at| start = start.wrapping_add(factor(name).wrapping_mul(at as u64)));
+    let sizes = shape.sizes();
+    DrawNumbers::new(start, order.iter().map(|&at| (sizes[at], factors[at])))
 }
 
 /// An odd number that follows from the name of an axis, and from how many axes of that name come before.
@@ -78,7 +41,7 @@ fn factor_of(name: &str, before: u64) -> u64 {
     let hash = name.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
     });
-    super::random::mixed(hash.wrapping_add(before.wrapping_mul(0x9E37_79B9_7F4A_7C15))) | 1
+    mixed(hash.wrapping_add(before.wrapping_mul(0x9E37_79B9_7F4A_7C15))) | 1
 }
 
 /// The positions of the keys: first those of dims in the signature at hand, then those behind a `Rest`, and so on.

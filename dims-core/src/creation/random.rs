@@ -13,52 +13,19 @@ use crate::expr::Binary;
 use crate::expr::evaluate::computed;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
-use crate::positions::DrawNumbers;
+use crate::positions::draw_numbers;
 use crate::reduce::{Empty, TensorOf, run};
 use crate::set::{Dims, DimsOf};
 use crate::storage::Evaluated;
 use crate::tensor::{AsTensor, Computable, checked};
 use kernels::memory::destination::Destination;
 use kernels::ops;
+use kernels::random::{RandomStream, bits, unit};
 use kernels::reduce::reducers;
 #[cfg(feature = "rand")]
 use kernels::scalar::Element;
 use kernels::scalar::Real;
 use num_traits::Float;
-
-/// What numbers are drawn for: the same seed gives other numbers for something else, so that dropout does not leave out the small ones of
-/// `rand`. (The numbers are digits of the golden ratio and of pi.)
-#[derive(Clone, Copy)]
-#[repr(u64)]
-pub(crate) enum RandomStream {
-    Uniform = 0,
-    Normal = 0x9E37_79B9_7F4A_7C15,
-    Dropout = 0x243F_6A88_85A3_08D3,
-    Categorical = 0x1319_8A2E_0370_7344,
-    Bernoulli = 0xA409_3822_299F_31D0,
-    Permutation = 0x082E_FA98_EC4E_6C89,
-    Split = 0x4528_21E6_38D0_1377,
-    Truncated = 0xBE54_66CF_34E9_0C6C,
-}
-
-/// The `at`th number of a seed.
-#[inline(always)]
-fn bits(stream: RandomStream, seed: u64, at: u64) -> u64 {
-    mixed(mixed(seed ^ stream as u64).wrapping_add(at.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15)))
-}
-
-#[inline(always)]
-pub(super) fn mixed(z: u64) -> u64 {
-    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
-
-/// The `at`th number of a seed, from 0 to 1, exclusive.
-#[inline(always)]
-pub(crate) fn unit(stream: RandomStream, seed: u64, at: u64) -> f64 {
-    (bits(stream, seed, at) >> 11) as f64 / (1u64 << 53) as f64
-}
 
 pub(super) fn narrowed<T: Real>(value: f64) -> T {
     <T as num_traits::NumCast>::from(value).expect("a float can be any float, rounded")
@@ -215,7 +182,7 @@ fn drawn_like<A: Computable>(tensor: A, draw: impl Fn(u64) -> A::Elem) -> Result
     let shape = tensor.into_named().unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let len = shape.volume(order, size_of::<A::Elem>())?;
-    let positions = DrawNumbers::new(A::Dims::KEYS, &shape, order);
+    let positions = draw_numbers(A::Dims::KEYS, &shape, order);
     let data = Destination::New(len)
         .from_fn(|at| draw(positions.at(at)))
         .map_err(|error| shape.name_dims(error.into(), order))?;
@@ -314,7 +281,7 @@ pub fn try_bernoulli<A: Computable<Elem: Real>>(
         let what = format!("bernoulli with the probability {p}; it must be between 0 and 1");
         return Err(DimError::Shape { what });
     }
-    let positions = DrawNumbers::new(A::Dims::KEYS, &shape, order);
+    let positions = draw_numbers(A::Dims::KEYS, &shape, order);
     let is_drawn = |at: usize| unit(RandomStream::Bernoulli, seed, positions.at(at)) < probability(at);
     let data =
         Destination::New(p.len()).from_fn(is_drawn).map_err(|error| shape.name_dims(error.into(), order))?;

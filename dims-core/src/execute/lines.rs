@@ -6,9 +6,9 @@
 use crate::dim::DimList;
 use crate::error::DimError;
 use crate::execute::step::execute;
-use crate::expr::Expr;
 use crate::expr::evaluate::{evaluate, laid_out};
-use crate::expr::record::{along_lines as recorded_lines, held_if_traced, reduced_lines, untraced};
+use crate::expr::record::{is_traced, untraced};
+use crate::expr::{Binary, Expr, Operand};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::{Shape, volume};
@@ -23,14 +23,15 @@ use core::marker::PhantomData;
 use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{PlanStep, note};
-use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
-use kernels::ops::code::ReductionKind;
-use kernels::scalar::Element;
-use kernels::scan::{self, LineOp};
+use kernels::ops;
+use kernels::scalar::{Element, Real};
+use kernels::scan::LineOp;
+use kernels::scan::norm::{Standardize, StandardizeAffine};
+use kernels::step::lines::{StandardizeAffineLines, WorkLines};
 use kernels::step::{Executed, StepKind};
+use smallvec::SmallVec;
 
 /// The elements of a tensor, line by line.
 pub(crate) struct Lines<T> {
@@ -112,62 +113,22 @@ impl<T: Element> Lines<T> {
         }
     }
 
-    /// Works on each piece of `len` elements by a kernel, and puts the result into order. Pieces are lines, or equal parts of them.
+    /// Works on each piece of `len` elements. Pieces are lines, or equal parts of them.
     #[track_caller]
-    pub(crate) fn along<S: Dims, R: Rank, W: LineOp<T>>(
-        self,
+    pub(crate) fn along<S: Dims, R: Rank, W: LineOp<T> + 'static>(
+        mut self,
         len: usize,
         work: W,
     ) -> Result<Named<T, S, R>, DimError> {
-        let traced = held_if_traced(&self.data);
-        let mut data = self.data.into_vec();
-        if !data.is_empty() {
-            let (lines, bytes) = (data.len() / len, data.len() * size_of::<T>());
-            let threads = threads::parts(data.len());
-            note(|| PlanStep::Lines { work: W::NAME, lines, len, bytes, threads });
-            scan::in_place(&mut data, len, 1, threads, work);
-        }
-        let sizes = self.shape.sizes_in(&self.order);
-        let data = recorded_lines(data, traced, len, work.derivative(), W::NAME)?;
-        arranged(data, &self.order, &sizes)
+        let lines = self.data.len().checked_div(len).unwrap_or(0);
+        let data = self.execute(&WorkLines { lines, len, work, element: PhantomData::<T> })?.next();
+        self.alike(data)
     }
 
-    /// Makes `len` elements of each line.
-    pub(crate) fn map<U: Element>(
-        &self,
-        name: &'static str,
-        len: usize,
-        work: impl Fn(&[T], &mut [U]) + Send + Sync,
-    ) -> Result<Vec<U>, DimError> {
-        let (count, line) = (self.count(), self.len());
-        let too_large = || DimError::TooLarge { dims: self.shape.describe(&self.order) };
-        let total = count.checked_mul(len).ok_or_else(too_large)?;
-        let mut out = kernels::memory::allocate::reserve(total).map_err(|_| too_large())?;
-        out.resize(total, U::default());
-        if total > 0 {
-            let threads = threads::parts(self.data.len().max(total));
-            let bytes = total * size_of::<U>();
-            note(|| PlanStep::Lines { work: name, lines: count, len: line, bytes, threads });
-            let each = count.div_ceil(threads);
-            let parts: Vec<_> = out.chunks_mut(each * len).enumerate().collect();
-            threads::each(parts, |(part, out)| {
-                for (at, out) in out.chunks_exact_mut(len).enumerate() {
-                    let start = (part * each + at) * line;
-                    work(&self.data[start..start + line], out);
-                }
-            });
-        }
-        Ok(out)
-    }
-
-    /// What a reduction made of each line, as a step of the program if the lines are traced.
+    /// A result that has as many elements for each line, as a tensor with the dims `S` again.
     #[track_caller]
-    pub(crate) fn recorded_reduction(
-        &self,
-        data: Vec<T>,
-        reduction: ReductionKind,
-    ) -> Result<Buffer<T>, DimError> {
-        reduced_lines(data, held_if_traced(&self.data), self.len(), reduction, "lines")
+    pub(crate) fn alike<S: Dims, R: Rank>(&self, data: Buffer<T>) -> Result<Named<T, S, R>, DimError> {
+        arranged(data, &self.order, &self.shape.sizes_in(&self.order))
     }
 
     /// One element for each line, as a tensor with the dims `X`, which are those of `S` but for the lines'.
@@ -197,7 +158,7 @@ fn line_axes<S: Dims, R: Rank, D: DimList>() -> &'static [usize] {
 
 /// The elements of an expression that does not vary but along a line over the dims `D` of a tensor with the dims `S`, one for each element
 /// of a line, in the order of [`along_lines`]. `U` are the dims of `S`. (They are a type of their own for calls that never run, where `U` has more.)
-pub(crate) fn beside_lines<U: Dims, S: Dims, D: DimList, E: Expr>(
+fn beside_lines<U: Dims, S: Dims, D: DimList, E: Expr>(
     expr: &E,
     shape: &Shape,
 ) -> Result<Vec<E::Elem>, DimError> {
@@ -212,7 +173,7 @@ pub(crate) fn beside_lines<U: Dims, S: Dims, D: DimList, E: Expr>(
 /// Computes a tensor, and works along each line over the dims `D` by a kernel: line by line while it is in the cache, if results lie so that
 /// the elements of a line are neighbours.
 #[track_caller]
-pub(crate) fn along_lines<A: Computable, D: DimList, W: LineOp<A::Elem>>(
+pub(crate) fn along_lines<A: Computable, D: DimList, W: LineOp<A::Elem> + 'static>(
     tensor: A,
     work: W,
 ) -> Result<TensorOf<A>, DimError> {
@@ -224,6 +185,67 @@ pub(crate) fn along_lines<A: Computable, D: DimList, W: LineOp<A::Elem>>(
     let lines = Lines::recorded::<A, D>(tensor)?;
     let len = lines.len();
     lines.along(len, work)
+}
+
+/// Standardises each line over the dims `D` of a tensor, then multiplies by a gain and adds a bias. The result has the dims `U` of all three.
+///
+/// It is one pass if gain and bias have no dims but those of a line. Where one of the three is traced, it is a pass for the lines and one for the rest, each of which has a derivative.
+#[track_caller]
+pub(crate) fn standardized_affine<A, D, G, B, U>(
+    tensor: A,
+    eps: A::Elem,
+    gain: G,
+    bias: B,
+) -> Result<Named<A::Elem, U>, DimError>
+where
+    A: Computable<Elem: Real, Rank = Rank0>,
+    D: DimList,
+    G: Operand<A::Elem, Rank = Rank0, Expr: Expr<Elem = A::Elem>>,
+    B: Operand<A::Elem, Rank = Rank0, Expr: Expr<Elem = A::Elem>>,
+    U: Dims,
+{
+    let (tensor, gain, bias) = (tensor.into_named(), gain.into_expr(), bias.into_expr());
+    let mut shape = Shape::new::<U, Rank0>();
+    tensor.expr.unify::<U, Rank0>(&mut shape)?;
+    gain.unify::<U, Rank0>(&mut shape)?;
+    bias.unify::<U, Rank0>(&mut shape)?;
+    shape.finish()?;
+    if const { D::KEYS.has(G::Dims::KEYS) && D::KEYS.has(B::Dims::KEYS) }
+        && !is_traced::<A::Elem, U, _>(&gain, &shape)?
+        && !is_traced::<A::Elem, U, _>(&bias, &shape)?
+        && !is_traced::<A::Elem, U, _>(&tensor.expr, &shape)?
+    {
+        // All dims are those of the tensor.
+        let gain = beside_lines::<U, A::Dims, D, _>(&gain, &shape)?;
+        let bias = beside_lines::<U, A::Dims, D, _>(&bias, &shape)?;
+        let owned = standardized_affine_lines::<_, D>(tensor, eps, gain, bias)?.expr;
+        let axes: SmallVec<[usize; 8]> = (0..shape.sizes().len()).collect();
+        return Ok(Named::from_expr(owned.with_dims(&axes, |_| 1)));
+    }
+    let normal = along_lines::<_, D, _>(tensor, Standardize(eps))?.expr;
+    let scaled = Binary { op: ops::Mul, a: normal, b: gain };
+    let expr = Binary { op: ops::Add, a: scaled, b: bias };
+    Ok(Named::from_expr(laid_out::<U, Rank0, _>(expr, &shape)?))
+}
+
+/// The same in one pass, with a gain and a bias for each element of a line.
+#[track_caller]
+fn standardized_affine_lines<A: Computable<Elem: Real>, D: DimList>(
+    tensor: A,
+    eps: A::Elem,
+    gain: Vec<A::Elem>,
+    bias: Vec<A::Elem>,
+) -> Result<TensorOf<A>, DimError> {
+    let along = line_axes::<A::Dims, A::Rank, D>();
+    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
+    if order.ends_with(along) {
+        return along_axes(tensor, order, along, StandardizeAffine { eps, gain: &gain, bias: &bias });
+    }
+    let mut lines = Lines::recorded::<A, D>(tensor)?;
+    let kind = StandardizeAffineLines { lines: lines.count(), len: lines.len(), eps };
+    let (mut gain, mut bias) = (Buffer::from(gain), Buffer::from(bias));
+    let data = execute(&kind, &mut [&mut lines.data, &mut gain, &mut bias])?.next();
+    lines.alike(data)
 }
 
 /// Elements that lie contiguously in an order of all axes, put into the order in which results lie.

@@ -121,6 +121,21 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         Evaluated { data: data.into(), start, named, positional, origin, marker: PhantomData }
     }
 
+    /// Elements that vary along one axis alone, of all axes of these sizes, dims first.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many elements as the axis has positions.
+    #[track_caller]
+    pub(crate) fn along(data: Vec<T>, axis: usize, sizes: &[usize]) -> Self {
+        let own = |at: usize| Axis::new(sizes[at], if at == axis { 1 } else { 0 });
+        let (mut named, mut positional) =
+            (S::Axes::filled(Axis::default()), R::Axes::filled(Axis::default()));
+        named.as_mut_slice().iter_mut().enumerate().for_each(|(at, axis)| *axis = own(at));
+        positional.as_mut_slice().iter_mut().zip(S::Axes::LEN..).for_each(|(axis, at)| *axis = own(at));
+        Self::strided(data, 0, named, positional, Some(Location::caller()))
+    }
+
     /// The elements, for plans and kernels.
     #[inline(always)]
     pub(crate) fn elements(&self) -> Elements<'_, T> {

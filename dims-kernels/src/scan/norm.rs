@@ -1,7 +1,8 @@
 //! Normalising lines: work along neighbours in memory, for [`scan`](crate::scan).
 
 use crate::error::Error;
-use crate::machine::isa::{Baseline, Isa};
+use crate::machine::isa::{Isa, Task, dispatch};
+use crate::machine::threads;
 use crate::ops::code::{LineWork, Number};
 use crate::ops::special::small;
 use crate::reduce::fold::{LANES, VECTOR, each, flat, fold, lanes, together};
@@ -179,11 +180,50 @@ impl<T: Real> LineOp<T> for UnitLength<T> {
     }
 }
 
-/// The mean and the variance of a line.
-#[inline(always)]
-pub fn moments<T: Real>(line: &[T]) -> (T::Wide, T::Wide) {
-    let Moments { rough, rest, var } = Moments::of::<Baseline, T>(line);
-    (rough + rest, var)
+/// Subtracts the mean of each line, divides by its standard deviation, and puts down the mean and the variance that it had, on several threads. There are as many lines
+/// as means and as variances; all have one length.
+pub fn standardize_with_moments<T: Real>(data: &mut [T], [mean, var]: [&mut [T]; 2], eps: T, threads: usize) {
+    let lines = mean.len();
+    if lines == 0 {
+        return;
+    }
+    let each = lines.div_ceil(threads.max(1));
+    let moments = mean.chunks_mut(each).zip(var.chunks_mut(each));
+    let len = data.len() / lines;
+    let mut rest = data;
+    let parts = moments.map(|(mean, var)| {
+        let (data, behind) = core::mem::take(&mut rest).split_at_mut(mean.len() * len);
+        rest = behind;
+        StandardizeTask { data, len, mean, var, eps }
+    });
+    threads::each(parts.collect(), dispatch);
+}
+
+struct StandardizeTask<'d, T> {
+    data: &'d mut [T],
+    len: usize,
+    mean: &'d mut [T],
+    var: &'d mut [T],
+    eps: T,
+}
+
+impl<T: Real> Task for StandardizeTask<'_, T> {
+    type Out = ();
+    const WIDE: bool = true;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let StandardizeTask { data, len, mean, var, eps } = self;
+        for (at, (mean, var)) in mean.iter_mut().zip(var).enumerate() {
+            let line = &mut data[at * len..(at + 1) * len];
+            let moments = Moments::of::<I, T>(line);
+            (*mean, *var) = (T::narrow(moments.rough + moments.rest), T::narrow(moments.var));
+            let standard = moments.standard(eps.widen());
+            for value in line {
+                *value = T::narrow(standard.of::<I>(value.widen()));
+            }
+        }
+    }
 }
 
 /// The mean of a line in two parts, and its variance.

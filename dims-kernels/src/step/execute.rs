@@ -3,7 +3,7 @@
 use super::{AnyBuffer, Step, StepOperands, StepResults};
 #[cfg(feature = "std")]
 use super::{Pulled, StepDerivative};
-use crate::error::Error;
+use crate::error::{Error, Origin};
 use crate::loops::steps::note_if;
 use crate::machine::threads;
 use crate::memory::buffer::Buffer;
@@ -16,7 +16,6 @@ use alloc::boxed::Box;
 #[cfg(feature = "std")]
 use alloc::sync::Arc;
 use alloc::vec::{self, Vec};
-#[cfg(feature = "std")]
 use core::panic::Location;
 
 /// The results of a step that ran, to be taken one by one.
@@ -37,12 +36,32 @@ impl Executed {
 /// Runs a step: chooses threads, computes the results, notes the step in the plan, and records it where an operand is known to a program.
 #[track_caller]
 pub fn execute(step: &dyn Step, operands: &mut [&mut dyn AnyBuffer]) -> Result<Executed, Error> {
+    execute_at(step, operands, Some(Location::caller()))
+}
+
+/// The same for a step of the backward pass, which has no place in the user's program.
+#[cfg(feature = "std")]
+pub(super) fn execute_backward(
+    step: &dyn Step,
+    operands: &mut [&mut dyn AnyBuffer],
+) -> Result<Executed, Error> {
+    execute_at(step, operands, None)
+}
+
+#[track_caller]
+fn execute_at(
+    step: &dyn Step,
+    operands: &mut [&mut dyn AnyBuffer],
+    origin: Origin,
+) -> Result<Executed, Error> {
     #[cfg(feature = "std")]
     let read = known(step, operands)?;
     #[cfg(feature = "std")]
     let keeps = read.is_some();
     #[cfg(not(feature = "std"))]
     let keeps = false;
+    #[cfg(not(feature = "std"))]
+    let _ = origin;
     let threads = threads::parts(step.parallel());
     let results = step.run(&mut StepOperands::new(operands, keeps), threads)?;
     note_if(|| {
@@ -52,7 +71,7 @@ pub fn execute(step: &dyn Step, operands: &mut [&mut dyn AnyBuffer]) -> Result<E
     let values: Vec<Box<dyn AnyBuffer>> = results.values.into_vec();
     #[cfg(feature = "std")]
     if let Some((derivative, operands)) = read {
-        return Ok(Executed(recorded(derivative, operands, values, results.kept).into_iter()));
+        return Ok(Executed(recorded(derivative, operands, values, results.kept, origin).into_iter()));
     }
     Ok(Executed(values.into_iter()))
 }
@@ -94,12 +113,12 @@ fn known(
 /// The results, those of floats as steps of a program.
 #[cfg(feature = "std")]
 #[cold]
-#[track_caller]
 fn recorded(
     derivative: Arc<dyn StepDerivative>,
     operands: Vec<Arc<dyn Held>>,
     mut values: Vec<Box<dyn AnyBuffer>>,
     kept: Option<Arc<dyn Held>>,
+    origin: Origin,
 ) -> Vec<Box<dyn AnyBuffer>> {
     let is_recorded = operands.iter().filter_map(|own| own.node()).any(|node| node.is_recorded());
     let kept = kept.map(|kept| match kept.dtype() {
@@ -109,17 +128,19 @@ fn recorded(
             let rule = StepRule { derivative: Arc::clone(&derivative), operands, number: KEPT, kept: None };
             let mut buffer = super::operands::buffer_of(&kept).expect("programs know the type");
             let step = NodeStep::Rule(Box::new(rule));
-            buffer.trace(Node::new(dtype, kept.len(), step, Some(Location::caller())));
+            buffer.trace(Node::new(dtype, kept.len(), step, origin));
             buffer.memory()
         }
         _ => kept,
     });
     for (number, value) in values.iter_mut().enumerate() {
         let Some(dtype) = value.dtype().filter(|dtype| is_recorded || dtype.is_float()) else { continue };
-        let operands = operands.iter().map(whole).collect();
-        let rule = StepRule { derivative: Arc::clone(&derivative), operands, number, kept: kept.clone() };
-        let step = NodeStep::Rule(Box::new(rule));
-        value.trace(Node::new(dtype, value.count(), step, Some(Location::caller())));
+        let operands: Vec<Field> = operands.iter().map(whole).collect();
+        let step = derivative.node_step(&operands, number).unwrap_or_else(|| {
+            let derivative = Arc::clone(&derivative);
+            NodeStep::Rule(Box::new(StepRule { derivative, operands, number, kept: kept.clone() }))
+        });
+        value.trace(Node::new(dtype, value.count(), step, origin));
     }
     values
 }

@@ -11,9 +11,12 @@
 //!
 //! Functions of users may borrow what they like, so a step that calls one is no kind: it is a [`Step`] that lives as long as the call. What is kept of it is its derivative.
 
+pub mod dropout;
 mod execute;
+pub mod lines;
 pub mod moves;
 mod operands;
+pub mod pooling;
 pub mod sorting;
 
 #[cfg(feature = "std")]
@@ -68,9 +71,17 @@ pub trait StepKind: Send + Sync + 'static {
         true
     }
 
-    /// The derivative: for operands, the parts `d operand += ..`.
+    /// How a program records one of the results, if it is something that programs know already. Else the derivative is that of the kind.
     #[cfg(feature = "std")]
-    fn pull(&self, step: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error>;
+    fn node_step(&self, _operands: &[Field], _number: usize) -> Option<NodeStep> {
+        None
+    }
+
+    /// The derivative: for operands, the parts `d operand += ..`. It is asked for where a program records the step as such.
+    #[cfg(feature = "std")]
+    fn pull(&self, _step: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
+        unreachable!("`{}` has a derivative, or programs know what it computes", self.name())
+    }
 }
 
 /// What [`execute`] runs: a [`StepKind`], or what borrows a function of the user for a run.
@@ -137,6 +148,11 @@ pub trait StepDerivative: Send + Sync {
     /// For operands, the parts `d operand += ..`.
     fn pull(&self, step: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error>;
 
+    /// As [`StepKind::node_step`].
+    fn node_step(&self, _operands: &[Field], _number: usize) -> Option<NodeStep> {
+        None
+    }
+
     /// Whether the step can be run again.
     fn is_repeatable(&self) -> bool {
         false
@@ -160,6 +176,10 @@ impl<K: StepKind> StepDerivative for K {
 
     fn pull(&self, step: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
         StepKind::pull(self, step)
+    }
+
+    fn node_step(&self, operands: &[Field], number: usize) -> Option<NodeStep> {
+        StepKind::node_step(self, operands, number)
     }
 
     fn is_repeatable(&self) -> bool {

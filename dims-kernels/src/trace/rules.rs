@@ -18,7 +18,8 @@ use crate::scalar::{Ordered, Real};
 use crate::trace::evaluate::floats;
 use crate::trace::link::linked;
 use crate::trace::replay::reduced_of;
-use crate::trace::{Field, Held, Node, Part, Rule, StridedPlace, evaluate};
+use crate::trace::{Field, Held, Node, NodeStep, Part, Rule, StridedPlace, evaluate};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use recurrence::recurrence;
@@ -100,8 +101,19 @@ impl ReductionRule {
         self.reduced.iter().map(|&axis| self.field.sizes[axis] as f64).product()
     }
 
+    /// The step of a program.
+    pub fn into_step(self) -> NodeStep {
+        // (A mean that is to be computed again is rounded as the reduction does it.)
+        let is_mean = self.reduction == ReductionKind::Mean;
+        let is_recorded = self.field.nodes().any(|node| node.is_recorded());
+        match self.as_sum() {
+            Some(part) if !(is_mean && is_recorded) => NodeStep::Parts(vec![part]),
+            _ => NodeStep::Rule(Box::new(self)),
+        }
+    }
+
     /// The step as parts, if it is a sum, or a mean.
-    pub fn as_sum(&self) -> Option<Part> {
+    fn as_sum(&self) -> Option<Part> {
         let place = StridedPlace::contiguous(&self.field.sizes, &self.kept);
         match self.reduction {
             ReductionKind::Sum => Some(Part { field: self.field.clone(), place }),

@@ -277,13 +277,7 @@ fn reduction_node(
     let own = dtype.expect("only floats are recorded");
     let (kept, reduced) = (kept.to_vec(), reduced.to_vec());
     let rule = rules::ReductionRule { field: *field, kept, reduced, reduction, dtype: own };
-    let is_recorded = rule.field.nodes().any(|node| node.is_recorded());
-    let step = match rule.as_sum() {
-        // (A mean that is computed again is rounded as the reduction does it.)
-        Some(part) if !is_recorded || reduction == ReductionKind::Sum => NodeStep::Parts(vec![part]),
-        _ => NodeStep::Rule(Box::new(rule)),
-    };
-    Ok(new_node(dtype, len, step))
+    Ok(new_node(dtype, len, rule.into_step()))
 }
 
 /// The results of work along the loops `lines`, contiguous in an order of all loops.
@@ -328,40 +322,8 @@ fn lines_node(
 
 /// The memory of a buffer, if it is traced.
 #[inline]
-pub(crate) fn held_if_traced<T: Element>(buffer: &Buffer<T>) -> Option<Arc<dyn Held>> {
+fn held_if_traced<T: Element>(buffer: &Buffer<T>) -> Option<Arc<dyn Held>> {
     if is_active() && buffer.is_traced() { Some(buffer.held()) } else { None }
-}
-
-/// The results of work along lines of `len` elements that lie one behind the other in `from`, if that is traced.
-#[track_caller]
-pub(crate) fn along_lines<T: Element>(
-    data: Vec<T>,
-    from: Option<Arc<dyn Held>>,
-    len: usize,
-    work: LineWork,
-    operation: &'static str,
-) -> Result<Buffer<T>, DimError> {
-    let field = from.map(|held| {
-        let sizes = [data.len() / len.max(1), len];
-        Box::new(Field::held(&sizes, &held, StridedPlace::contiguous(&sizes, &[0, 1])))
-    });
-    along(data, field, &[0, 1], &[1], work, operation)
-}
-
-/// What a reduction made of lines of `len` elements that lie one behind the other in `from`, if that is traced.
-#[track_caller]
-pub(crate) fn reduced_lines<T: Element>(
-    data: Vec<T>,
-    from: Option<Arc<dyn Held>>,
-    len: usize,
-    reduction: ReductionKind,
-    operation: &'static str,
-) -> Result<Buffer<T>, DimError> {
-    let field = from.map(|held| {
-        let sizes = [data.len(), len];
-        Box::new(Field::held(&sizes, &held, StridedPlace::contiguous(&sizes, &[0, 1])))
-    });
-    reduced(data, field, &[0], &[1], reduction, operation)
 }
 
 /// Elements that a step with a rule of its own computed.

@@ -73,11 +73,6 @@ pub(crate) fn placed<T: Element>(data: Vec<T>, _: PlacedParts) -> Buffer<T> {
 }
 
 #[inline(always)]
-pub(crate) fn scaled<T: Element>(data: Vec<T>, _: Traced, _: &[usize], _: impl Fn(usize) -> T) -> Buffer<T> {
-    data.into()
-}
-
-#[inline(always)]
 pub(crate) fn whole_at<T: Element>(_: &Buffer<T>, _: usize) -> Option<Part> {
     None
 }
@@ -93,16 +88,6 @@ pub(crate) fn scattered(
 }
 
 #[inline(always)]
-pub(crate) fn weighted<T: Element>(
-    _: &Buffer<T>,
-    _: [usize; 4],
-    _: &[(usize, usize)],
-    _: Vec<f64>,
-) -> PlacedParts {
-    PlacedParts::new()
-}
-
-#[inline(always)]
 pub(crate) fn refuse<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
     _: &E,
     _: &Shape,
@@ -112,38 +97,11 @@ pub(crate) fn refuse<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
 }
 
 #[inline(always)]
-pub(crate) fn held_if_traced<T: Element>(_: &Buffer<T>) -> Option<core::convert::Infallible> {
-    None
-}
-
-#[inline(always)]
-pub(crate) fn along_lines<T: Element>(
-    data: Vec<T>,
-    _: Option<core::convert::Infallible>,
-    _: usize,
-    _: kernels::program::code::LineWork,
-    _: &'static str,
-) -> Result<Buffer<T>, DimError> {
-    Ok(data.into())
-}
-
-#[inline(always)]
 pub(crate) fn note_read<E: Expr + ?Sized>(_: &E) {}
 
 #[inline(always)]
 pub(crate) fn is_traced<T: Element, U: Dims, E: Expr + ?Sized>(_: &E, _: &Shape) -> Result<bool, DimError> {
     Ok(false)
-}
-
-#[inline(always)]
-pub(crate) fn reduced_lines<T: Element>(
-    data: Vec<T>,
-    _: Option<core::convert::Infallible>,
-    _: usize,
-    _: kernels::program::code::ReductionKind,
-    _: &'static str,
-) -> Result<Buffer<T>, DimError> {
-    Ok(data.into())
 }
 
 #[inline(always)]

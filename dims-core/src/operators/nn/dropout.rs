@@ -1,19 +1,19 @@
 //! Dropout.
 
 use crate::error::{DimError, unwrap};
-use crate::expr::evaluate::computed;
-use crate::expr::record;
+use crate::execute::step::execute;
+use crate::expr::evaluate::evaluate;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
-use crate::positions::DrawNumbers;
-use crate::random::{RandomStream, unit};
+use crate::positions::draw_numbers;
 use crate::reduce::TensorOf;
 use crate::set::Dims;
 use crate::storage::Evaluated;
 use crate::tensor::Computable;
-use alloc::vec::Vec;
-use kernels::machine::threads;
+use core::marker::PhantomData;
+use kernels::memory::buffer::Buffer;
 use kernels::scalar::Real;
+use kernels::step::dropout::DropElements;
 
 /// Elements that are left out at random.
 pub trait Dropout: Computable {
@@ -56,28 +56,11 @@ pub trait Dropout: Computable {
         let tensor = self.into_named();
         let shape = tensor.unified_shape()?;
         let order = AxisList::in_memory_of::<Self::Dims, Self::Rank>().as_slice();
-        let traced = record::traced::<Self::Elem, Self::Dims, Self::Rank, _>(&tensor.expr, &shape)?;
-        let mut data = computed::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, order)?;
-        // With `p = 1` nothing is kept, so the scale is never used.
-        let scale = <<Self::Elem as Real>::Wide as num_traits::NumCast>::from(1.0 / (1.0 - p))
-            .expect("a float can be any float, rounded");
-        let positions = DrawNumbers::new(Self::Dims::KEYS, &shape, order);
-        let each = data.len().div_ceil(threads::parts(data.len())).max(1);
-        let parts: Vec<_> = data.chunks_mut(each).enumerate().collect();
-        threads::each(parts, |(part, data)| {
-            positions.each(part * each, data, |value, at| {
-                let dropped = unit(RandomStream::Dropout, seed, at) < p;
-                *value = if dropped { num_traits::Zero::zero() } else { Real::narrow(value.widen() * scale) };
-            });
-        });
-        // The derivative is the factor of each element.
-        let factor = |at: usize| match unit(RandomStream::Dropout, seed, positions.at(at)) < p {
-            true => num_traits::Zero::zero(),
-            false => Real::narrow(scale),
-        };
-        let data = record::scaled(data, traced, order, factor);
-        let sizes = shape.sizes_in(order);
-        Ok(Named::from_expr(Evaluated::laid_out(data, &sizes)))
+        let mut data = evaluate::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, order)?;
+        let numbers = draw_numbers(Self::Dims::KEYS, &shape, order);
+        let kind = DropElements { count: data.len(), p, seed, numbers, element: PhantomData::<Self::Elem> };
+        let data: Buffer<Self::Elem> = execute(&kind, &mut [&mut data])?.next();
+        Ok(Named::from_expr(Evaluated::laid_out(data, &shape.sizes_in(order))))
     }
 }
 

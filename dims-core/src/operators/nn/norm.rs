@@ -2,12 +2,9 @@
 
 use crate::dim::{DimRef, JoinedKeys};
 use crate::error::{DimError, unwrap};
-use crate::execute::lines::{Lines, along_lines, beside_lines};
-use crate::expr::evaluate::laid_out;
-use crate::expr::record;
+use crate::execute::lines::{Lines, along_lines, standardized_affine};
 use crate::expr::{Binary, Expr, Operand, Scalar, Unary};
 use crate::named::Named;
-use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
 use crate::reduce::TensorOf;
 use crate::role::{AllPlay, DataChannel};
@@ -18,10 +15,9 @@ use crate::tensor::{AsTensor, Evaluable, NamedOf, checked};
 use crate::types::condition::condition;
 use alloc::vec::Vec;
 use kernels::ops;
-use kernels::program::code::ReductionKind;
 use kernels::scalar::Real;
-use kernels::scan::norm::{RootMeanSquare, Standardize, StandardizeAffine, moments};
-use smallvec::SmallVec;
+use kernels::scan::norm::{RootMeanSquare, Standardize};
+use kernels::step::lines::StandardizeWithMoments;
 
 /// What [`batch_norm`](Normalization::batch_norm) yields: the elements, and what they were normalised by. The tensor was one of `T` with
 /// the dims `S` and the positional axes `R`, and `X` are the dims that it was not normalised over.
@@ -289,7 +285,7 @@ pub trait Normalization: AsTensor {
         Self: Evaluable<Elem: Real>,
     {
         check_eps("batch_norm", eps)?;
-        let lines = Lines::recorded::<Self, D>(self)?;
+        let mut lines = Lines::recorded::<Self, D>(self)?;
         lines.shape.check_all_given(&dims)?;
         let len = lines.len();
         if len == 1 {
@@ -300,16 +296,11 @@ pub trait Normalization: AsTensor {
             );
             return Err(DimError::Shape { what });
         }
-        let found = lines.map::<(Self::Elem, Self::Elem)>("moments", 1, |line, out| {
-            let (mean, var) = moments(line);
-            out[0] = (Real::narrow(mean), Real::narrow(var));
-        })?;
-        let (mean, var): (Vec<_>, Vec<_>) = found.into_iter().unzip();
-        let mean = lines.recorded_reduction(mean, ReductionKind::Mean)?;
-        let var = lines.recorded_reduction(var, ReductionKind::Variance { ddof: 0.0, root: false })?;
-        let mean = lines.reduced::<_, X, Self::Rank, Self::Dims>(mean)?;
-        let var = lines.reduced::<_, X, Self::Rank, Self::Dims>(var)?;
-        let output = lines.along(len, Standardize(eps))?;
+        let kind = StandardizeWithMoments { lines: lines.count(), len, eps };
+        let mut results = lines.execute(&kind)?;
+        let output = lines.alike(results.next())?;
+        let mean = lines.reduced::<Self::Elem, X, Self::Rank, Self::Dims>(results.next())?;
+        let var = lines.reduced::<Self::Elem, X, Self::Rank, Self::Dims>(results.next())?;
         Ok(Normalized { output, mean, var })
     }
 
@@ -349,32 +340,8 @@ where
     B: Operand<A::Elem, Rank = Rank0, Expr: Expr<Elem = A::Elem>>,
     A::Dims: Union<G::Dims, Out: Union<B::Dims>>,
 {
-    type All<A, G, B> = <ScaledAndShifted<A, G, B> as AsTensor>::Dims;
     check_eps("layer_norm", eps)?;
-    let tensor = checked(tensor, &dims)?;
-    let (gain, bias) = (gain.into_expr(), bias.into_expr());
-    let mut shape = Shape::new::<All<A, G, B>, Rank0>();
-    tensor.expr.unify::<All<A, G, B>, Rank0>(&mut shape)?;
-    gain.unify::<All<A, G, B>, Rank0>(&mut shape)?;
-    bias.unify::<All<A, G, B>, Rank0>(&mut shape)?;
-    shape.finish()?;
-    if const { D::KEYS.has(G::Dims::KEYS) && D::KEYS.has(B::Dims::KEYS) }
-        && !record::is_traced::<A::Elem, All<A, G, B>, _>(&gain, &shape)?
-        && !record::is_traced::<A::Elem, All<A, G, B>, _>(&bias, &shape)?
-        && !record::is_traced::<A::Elem, All<A, G, B>, _>(&tensor.expr, &shape)?
-    {
-        // All dims are those of the tensor.
-        let gain = beside_lines::<All<A, G, B>, A::Dims, D, _>(&gain, &shape)?;
-        let bias = beside_lines::<All<A, G, B>, A::Dims, D, _>(&bias, &shape)?;
-        let work = StandardizeAffine { eps, gain: &gain, bias: &bias };
-        let owned = along_lines::<_, D, _>(tensor, work)?.expr;
-        let axes: SmallVec<[usize; 8]> = (0..shape.sizes().len()).collect();
-        return Ok(Named::from_expr(owned.with_dims(&axes, |_| 1)));
-    }
-    let normal = along_lines::<_, D, _>(tensor, Standardize(eps))?.expr;
-    let scaled = Binary { op: ops::Mul, a: normal, b: gain };
-    let expr = Binary { op: ops::Add, a: scaled, b: bias };
-    Ok(Named::from_expr(laid_out::<All<A, G, B>, Rank0, _>(expr, &shape)?))
+    standardized_affine::<_, D, _, _, _>(checked(tensor, &dims)?, eps, gain, bias)
 }
 
 /// The number that is added to a variance is not negative.

@@ -2,10 +2,11 @@
 
 use crate::brand::DimInfo;
 use crate::dim::DimList;
-use crate::error::{DimError, unwrap};
-use crate::expr::evaluate::{computed, evaluate};
+use crate::error::{DimError, list_sizes, unwrap};
+use crate::execute::step::RowBlocks;
+use crate::expr::evaluate::laid_out;
 use crate::expr::remap::Changes;
-use crate::expr::{Expr, Remap, record};
+use crate::expr::{Binary, Expr, Remap};
 use crate::named::{Named, position};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
@@ -17,12 +18,14 @@ use crate::size::Resizable;
 use crate::storage::Evaluated;
 use crate::tensor::Computable;
 use crate::window::{PerDim, Placing, Window, WindowPositions, Windowed, placed_windows, slid};
-use alloc::vec::Vec;
+use core::marker::PhantomData;
 use core::panic::Location;
-use kernels::loops::steps::{PlanStep, note};
+use kernels::ops;
 use kernels::reduce::Reducer;
 use kernels::reduce::reducers;
-use kernels::scalar::{Analytic, Element, Num, Ordered, Real};
+use kernels::scalar::{Analytic, Num, Ordered, Real};
+use kernels::step::StepKind;
+use kernels::step::pooling::{MaxOfParts, MeanOfParts, PartSizes};
 use smallvec::SmallVec;
 
 /// Pooling along dims, one to three of them. They run at once, in one pass over windows that are views; with padding the elements are copied
@@ -209,14 +212,8 @@ pub trait Pooling: Computable {
     where
         Self::Elem: Real,
     {
-        let work = Partwise {
-            name: "adaptive_avg_pool",
-            widen: Num::to_acc,
-            combine: |a: <Self::Elem as Num>::Acc, b: <Self::Elem as Num>::Acc| a.add(b),
-            finish: Analytic::mean_of,
-            counts: |_, _| true,
-        };
-        adaptive(self, &dims, &sizes.into(), &work)
+        let mean = |parts| MeanOfParts { parts, element: PhantomData::<Self::Elem> };
+        adaptive(self, &dims, &sizes.into(), mean)
     }
 
     /// The greatest elements of as many parts of each dim as asked for, as in [`adaptive_avg_pool`](Pooling::adaptive_avg_pool).
@@ -246,14 +243,8 @@ pub trait Pooling: Computable {
     where
         Self::Elem: Ordered,
     {
-        let work = Partwise {
-            name: "adaptive_max_pool",
-            widen: |x| x,
-            combine: Ordered::maximum,
-            finish: |best, _| best,
-            counts: |x: Self::Elem, best| x == best,
-        };
-        adaptive(self, &dims, &sizes.into(), &work)
+        let max = |parts| MaxOfParts { parts, element: PhantomData::<Self::Elem> };
+        adaptive(self, &dims, &sizes.into(), max)
     }
 }
 
@@ -277,11 +268,7 @@ fn without_padding<T: Analytic, S: Dims, R: Rank>(
     steps: &Window,
 ) -> Result<Named<T, S, R>, DimError> {
     let shape = means.unified_shape()?;
-    let order = AxisList::in_memory_of::<S, R>().as_slice();
-    let sizes = shape.sizes_in(order);
-    let traced = record::traced::<T, S, R, _>(&means.expr, &shape)?;
-    let mut data = computed::<S, R, _>(means.expr, &shape, order)?;
-    let mut factors: SmallVec<[(Vec<T>, usize); 3]> = SmallVec::new();
+    let mut means = means;
     let mut all: SmallVec<[DimInfo<'static>; 3]> = SmallVec::new();
     dims.each(|dim| all.push(dim.resized()));
     for (at, &dim) in all.iter().enumerate() {
@@ -291,27 +278,19 @@ fn without_padding<T: Analytic, S: Dims, R: Rank>(
         }
         let axis = position(&shape, dim);
         let there = front..front + own.size(axis);
-        let place = order.iter().position(|&own| own == axis).expect("the dim is one of the axes");
-        let inner: usize = sizes[place + 1..].iter().product();
         let (stride, dilation) = (steps.stride.at(at), steps.dilation.at(at));
-        let scales: Vec<T> = (0..sizes[place])
-            .map(|window| {
-                let inside = |&at: &usize| there.contains(&(window * stride + at * dilation));
-                let count = (0..size.at(at)).filter(inside).count();
-                // A mean of one summand is a quotient.
-                T::mean_of(T::from_usize(size.at(at)).to_acc(), count)
-            })
-            .collect();
-        for (row, &scale) in data.chunks_exact_mut(inner.max(1)).zip(scales.iter().cycle()) {
-            row.iter_mut().for_each(|mean| *mean = mean.mul(scale));
-        }
-        factors.push((scales, inner));
+        let scale = |window: usize| {
+            let inside = |&at: &usize| there.contains(&(window * stride + at * dilation));
+            let count = (0..size.at(at)).filter(inside).count();
+            // A mean of one summand is a quotient.
+            T::mean_of(T::from_usize(size.at(at)).to_acc(), count)
+        };
+        let scales =
+            Evaluated::<T, S, R>::along((0..shape.size(axis)).map(scale).collect(), axis, shape.sizes());
+        let scaled = Binary { op: ops::Mul, a: means.expr, b: scales };
+        means = Named::from_expr(laid_out::<S, R, _>(scaled, &shape)?);
     }
-    let factor = |at: usize| {
-        let own = factors.iter().map(|(scales, inner)| scales[at / inner % scales.len()]);
-        own.fold(T::ONE, T::mul)
-    };
-    Ok(Named::from_expr(Evaluated::laid_out(record::scaled(data, traced, order, factor), &sizes)))
+    Ok(means)
 }
 
 /// Whether one of `positions` windows, `stride` apart, holds nothing but the `padding` in front of `own` elements or behind them.
@@ -421,141 +400,30 @@ where
     fused::<Windowed<S>, R, _, WindowPositions, S, Q>(&windows, &shape, reducer, Empty::Allowed)
 }
 
-/// What becomes of a part of a dim: its elements are combined, in a type `W` that may be wider than theirs.
-struct Partwise<N, C, F, P> {
-    name: &'static str,
-    widen: N,
-    combine: C,
-    /// The result, of what was combined and the number of elements.
-    finish: F,
-    /// Whether an element counts for the result: those that do have equal shares of its derivative.
-    counts: P,
-}
-
-/// Combines parts of each dim, one dim after the other.
+/// Combines parts of each dim by a step, one dim after the other.
 #[track_caller]
-fn adaptive<A, W, N, C, F, P>(
+fn adaptive<A: Computable, K: StepKind + Clone>(
     tensor: A,
     dims: &impl DimList,
     sizes: &PerDim,
-    work: &Partwise<N, C, F, P>,
-) -> Result<TensorOf<A>, DimError>
-where
-    A: Computable,
-    W: Copy,
-    N: Fn(A::Elem) -> W,
-    C: Fn(W, W) -> W,
-    F: Fn(W, usize) -> A::Elem,
-    P: Fn(A::Elem, A::Elem) -> bool,
-{
+    kind: impl Fn(PartSizes) -> K,
+) -> Result<TensorOf<A>, DimError> {
     let mut all: SmallVec<[DimInfo<'static>; 3]> = SmallVec::new();
     dims.each(|dim| all.push(dim.resized()));
     sizes.check("size", all.len())?;
     let mut tensor = evaluated(tensor)?;
     for (at, &dim) in all.iter().enumerate() {
-        tensor = parts(tensor, dim, sizes.at(at), work)?;
+        let len = sizes.at(at);
+        dim.unify(len, Some(Location::caller()))?;
+        let mut rows = RowBlocks::of(tensor, dim)?;
+        let parts = PartSizes { outer: rows.outer(), size: rows.size(), len, inner: rows.inner() };
+        let kind = kind(parts);
+        if parts.size == 0 && len > 0 && parts.outer > 0 && parts.inner > 0 {
+            let dims = list_sizes(core::iter::once((dim.name, 0)));
+            return Err(DimError::EmptyReduction { op: kind.name(), dims });
+        }
+        rows.check_volume::<A::Dims, A::Rank>(len)?;
+        tensor = rows.execute(&kind, len)?;
     }
     Ok(tensor)
-}
-
-#[track_caller]
-fn parts<T, S, R, W, N, C, F, P>(
-    tensor: Named<T, S, R>,
-    dim: DimInfo<'_>,
-    len: usize,
-    work: &Partwise<N, C, F, P>,
-) -> Result<Named<T, S, R>, DimError>
-where
-    T: Element,
-    S: Dims,
-    R: Rank,
-    W: Copy,
-    N: Fn(T) -> W,
-    C: Fn(W, W) -> W,
-    F: Fn(W, usize) -> T,
-    P: Fn(T, T) -> bool,
-{
-    let Partwise { name, widen, combine, finish, counts } = work;
-    let shape = tensor.unified_shape()?;
-    let axis = position(&shape, dim);
-    let size = shape.size(axis);
-    dim.unify(len, Some(Location::caller()))?;
-    let order = AxisList::in_memory_of::<S, R>().as_slice();
-    let at = order.iter().position(|&own| own == axis).expect("the dim is one of the axes");
-    let data = evaluate::<S, R, _>(tensor.expr, &shape, order)?;
-    let mut sizes = shape.sizes_in(order);
-    let inner: usize = sizes[at + 1..].iter().product();
-    let outer: usize = sizes[..at].iter().product();
-    sizes[at] = len;
-    if size == 0 && len * outer * inner > 0 {
-        return Err(DimError::EmptyReduction { op: name, dims: shape.describe(&[axis]) });
-    }
-    let total = crate::plan::shape::volume(sizes.iter().copied(), size_of::<T>())
-        .ok_or_else(|| DimError::TooLarge { dims: format!("dim `{}` = {len}", dim.name) })?;
-    let mut out = kernels::memory::allocate::reserve(total)?;
-    let bytes = total * size_of::<T>();
-    note(|| PlanStep::Lines { work: name, lines: outer, len: size * inner, bytes, threads: 1 });
-    if total > 0 {
-        let mut states: Vec<W> = Vec::with_capacity(inner);
-        for block in data.chunks_exact(size * inner) {
-            for part in 0..len {
-                let (from, to) = bounds(part, len, size);
-                states.clear();
-                states.extend(block[from * inner..(from + 1) * inner].iter().map(|&value| widen(value)));
-                for row in block[(from + 1) * inner..to * inner].chunks_exact(inner) {
-                    for (state, &value) in states.iter_mut().zip(row) {
-                        *state = combine(*state, widen(value));
-                    }
-                }
-                out.extend(states.iter().map(|&state| finish(state, to - from)));
-            }
-        }
-    }
-    let mut traced = record::PlacedParts::new();
-    if data.is_traced() && total > 0 {
-        let (pairs, weights) = shares(&data, &out, [outer, size, len, inner], counts);
-        traced = record::weighted(&data, [outer, size, len, inner], &pairs, weights);
-    }
-    Ok(Named::from_expr(Evaluated::laid_out(record::placed(out, traced), &sizes)))
-}
-
-/// Where the part with a number begins and ends, of `len` parts of `size` elements.
-fn bounds(part: usize, len: usize, size: usize) -> (usize, usize) {
-    let bound = |part: usize, up: usize| ((part as u128 * size as u128 + up as u128) / len as u128) as usize;
-    (bound(part, 0), bound(part + 1, len - 1))
-}
-
-/// For each result, as numbers of rows, and each element of its part: the share of the result's derivative that the element gets.
-fn shares<T: Element>(
-    data: &[T],
-    out: &[T],
-    [outer, size, len, inner]: [usize; 4],
-    counts: &impl Fn(T, T) -> bool,
-) -> (Vec<(usize, usize)>, Vec<f64>) {
-    let pairs: Vec<(usize, usize)> = (0..len)
-        .flat_map(|part| {
-            let (from, to) = bounds(part, len, size);
-            (from..to).map(move |row| (part, row))
-        })
-        .collect();
-    let mut weights = Vec::with_capacity(outer * pairs.len() * inner);
-    for block in 0..outer {
-        let counted = |(part, row): (usize, usize), at: usize| {
-            counts(data[(block * size + row) * inner + at], out[(block * len + part) * inner + at])
-        };
-        for part in pairs.chunk_by(|a, b| a.0 == b.0) {
-            let many: Vec<usize> =
-                (0..inner).map(|at| part.iter().filter(|&&pair| counted(pair, at)).count()).collect();
-            for &pair in part {
-                // (Of NaN, which is equal to none of its elements, all shares are NaN.)
-                let share = |at: usize| match many[at] {
-                    0 => f64::NAN,
-                    many if counted(pair, at) => 1.0 / many as f64,
-                    _ => 0.0,
-                };
-                weights.extend((0..inner).map(share));
-            }
-        }
-    }
-    (pairs, weights)
 }

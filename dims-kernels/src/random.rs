@@ -1,0 +1,85 @@
+//! Numbers that are drawn from a seed.
+//!
+//! The number that a seed gives at a position is a hash of both: it is the same on every machine, whatever the number of threads, and no generator has to be carried
+//! along. The hash is splitmix64: G. L. Steele, D. Lea, C. H. Flood, 2014, "Fast splittable pseudorandom number generators".
+
+use smallvec::SmallVec;
+
+/// What numbers are drawn for: the same seed gives other numbers for something else, so that dropout does not leave out the small ones of
+/// `rand`. (The numbers are digits of the golden ratio and of pi.)
+#[derive(Clone, Copy)]
+#[repr(u64)]
+#[allow(missing_docs)]
+pub enum RandomStream {
+    Uniform = 0,
+    Normal = 0x9E37_79B9_7F4A_7C15,
+    Dropout = 0x243F_6A88_85A3_08D3,
+    Categorical = 0x1319_8A2E_0370_7344,
+    Bernoulli = 0xA409_3822_299F_31D0,
+    Permutation = 0x082E_FA98_EC4E_6C89,
+    Split = 0x4528_21E6_38D0_1377,
+    Truncated = 0xBE54_66CF_34E9_0C6C,
+}
+
+/// The `at`th number of a seed.
+#[inline(always)]
+pub fn bits(stream: RandomStream, seed: u64, at: u64) -> u64 {
+    mixed(mixed(seed ^ stream as u64).wrapping_add(at.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+}
+
+/// The hash of a number.
+#[inline(always)]
+pub fn mixed(z: u64) -> u64 {
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// The `at`th number of a seed, from 0 to 1, exclusive.
+#[inline(always)]
+pub fn unit(stream: RandomStream, seed: u64, at: u64) -> f64 {
+    (bits(stream, seed, at) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// Which of a seed's numbers the elements of a tensor draw: the index along each axis times a factor of the axis, summed up.
+#[derive(Clone, Debug)]
+pub struct DrawNumbers {
+    /// The part that all elements have in common.
+    start: u64,
+    /// The size and the factor of each axis, as the elements lie in memory.
+    axes: SmallVec<[(usize, u64); 8]>,
+}
+
+impl DrawNumbers {
+    /// Those of elements that lie contiguously along axes, whose sizes and factors these are.
+    pub fn new(start: u64, axes: impl IntoIterator<Item = (usize, u64)>) -> Self {
+        DrawNumbers { start, axes: axes.into_iter().filter(|&(size, _)| size != 1).collect() }
+    }
+
+    /// The number of the element at this position in memory.
+    pub fn at(&self, mut position: usize) -> u64 {
+        let mut number = self.start;
+        for &(size, factor) in self.axes.iter().rev() {
+            number = number.wrapping_add(factor.wrapping_mul((position % size) as u64));
+            position /= size;
+        }
+        number
+    }
+
+    /// Changes each of some neighbours, which begin at the position `start`, by its number.
+    pub fn each<T>(&self, start: usize, elements: &mut [T], mut change: impl FnMut(&mut T, u64)) {
+        let (size, factor) = self.axes.last().copied().unwrap_or((1, 0));
+        let mut done = 0;
+        while done < elements.len() {
+            let at = start + done;
+            // (As many as are left on the line.)
+            let len = (size - at % size).min(elements.len() - done);
+            let mut number = self.at(at);
+            for element in &mut elements[done..done + len] {
+                change(element, number);
+                number = number.wrapping_add(factor);
+            }
+            done += len;
+        }
+    }
+}

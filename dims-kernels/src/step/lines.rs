@@ -1,0 +1,172 @@
+//! Work along lines of neighbours: what normalisations compute, where lines have to be put together first.
+
+use super::{StepKind, StepOperands, StepResults};
+use crate::error::Error;
+use crate::memory::allocate::reserve;
+#[cfg(feature = "std")]
+use crate::ops::code::{DType, LineWork, ReductionKind};
+use crate::scalar::{Element, Real};
+#[cfg(feature = "std")]
+use crate::scan::norm::Standardize;
+use crate::scan::norm::{StandardizeAffine, standardize_with_moments};
+use crate::scan::{self, LineOp};
+#[cfg(feature = "std")]
+use crate::trace::rules::{LineRule, ReductionRule};
+#[cfg(feature = "std")]
+use crate::trace::{Field, NodeStep, StridedPlace};
+#[cfg(feature = "std")]
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+
+/// Work along each line, in place. Operand: `lines` lines of `len` elements. Result: as many.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkLines<T, W> {
+    /// How many lines there are.
+    pub lines: usize,
+    /// How many elements each has.
+    pub len: usize,
+    /// The work.
+    pub work: W,
+    /// The type of the elements.
+    pub element: PhantomData<T>,
+}
+
+impl<T: Element, W: LineOp<T> + 'static> StepKind for WorkLines<T, W> {
+    fn name(&self) -> &'static str {
+        W::NAME
+    }
+
+    fn lines(&self) -> [usize; 2] {
+        [self.lines, self.len]
+    }
+
+    fn parallel(&self) -> usize {
+        self.lines * self.len
+    }
+
+    fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error> {
+        let mut data = operands.take::<T>(0);
+        scan::in_place(&mut data, self.len, 1, threads, self.work);
+        Ok(StepResults::one(data))
+    }
+
+    #[cfg(feature = "std")]
+    fn has_derivative(&self) -> bool {
+        self.work.derivative() != LineWork::Opaque
+    }
+
+    #[cfg(feature = "std")]
+    fn node_step(&self, operands: &[Field], _: usize) -> Option<NodeStep> {
+        Some(worked_on::<T>(&operands[0], [self.lines, self.len], self.work.derivative()))
+    }
+}
+
+/// Each line with the mean 0 and the variance 1, times a gain, plus a bias. Operands: `lines` lines of `len` elements, one line of gains, and one of biases. Result: as many lines.
+///
+/// (It has no derivative: where there is to be one, this is three steps.)
+#[derive(Clone, Copy, Debug)]
+pub struct StandardizeAffineLines<T> {
+    /// How many lines there are.
+    pub lines: usize,
+    /// How many elements each has.
+    pub len: usize,
+    /// What is added to the variance.
+    pub eps: T,
+}
+
+impl<T: Real> StepKind for StandardizeAffineLines<T> {
+    fn name(&self) -> &'static str {
+        <StandardizeAffine<'_, T> as LineOp<T>>::NAME
+    }
+
+    fn lines(&self) -> [usize; 2] {
+        [self.lines, self.len]
+    }
+
+    fn parallel(&self) -> usize {
+        self.lines * self.len
+    }
+
+    fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error> {
+        let mut data = operands.take::<T>(0);
+        let (gain, bias) = (operands.of::<T>(1), operands.of::<T>(2));
+        scan::in_place(&mut data, self.len, 1, threads, StandardizeAffine { eps: self.eps, gain, bias });
+        Ok(StepResults::one(data))
+    }
+
+    #[cfg(feature = "std")]
+    fn has_derivative(&self) -> bool {
+        false
+    }
+}
+
+/// Each line with the mean 0 and the variance 1, and what mean and variance it had. Operand: `lines` lines of `len` elements. Results: as many, and one mean and one variance for each line.
+#[derive(Clone, Copy, Debug)]
+pub struct StandardizeWithMoments<T> {
+    /// How many lines there are.
+    pub lines: usize,
+    /// How many elements each has.
+    pub len: usize,
+    /// What is added to the variance.
+    pub eps: T,
+}
+
+impl<T: Real> StepKind for StandardizeWithMoments<T> {
+    fn name(&self) -> &'static str {
+        "standardize, with moments"
+    }
+
+    fn lines(&self) -> [usize; 2] {
+        [self.lines, self.len]
+    }
+
+    fn parallel(&self) -> usize {
+        self.lines * self.len
+    }
+
+    fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error> {
+        let mut data = operands.take::<T>(0);
+        let zeros = || -> Result<Vec<T>, Error> {
+            let mut zeros = reserve(self.lines)?;
+            zeros.resize(self.lines, T::ZERO);
+            Ok(zeros)
+        };
+        let (mut mean, mut var) = (zeros()?, zeros()?);
+        standardize_with_moments(&mut data, [&mut mean, &mut var], self.eps, threads);
+        Ok(StepResults::one(data).and(mean).and(var))
+    }
+
+    #[cfg(feature = "std")]
+    fn node_step(&self, operands: &[Field], number: usize) -> Option<NodeStep> {
+        let sizes = [self.lines, self.len];
+        Some(match number {
+            0 => worked_on::<T>(&operands[0], sizes, Standardize(self.eps).derivative()),
+            1 => reduced::<T>(&operands[0], sizes, ReductionKind::Mean),
+            _ => reduced::<T>(&operands[0], sizes, ReductionKind::Variance { ddof: 0.0, root: false }),
+        })
+    }
+}
+
+/// Lines that lie one behind the other in an operand, along two loops.
+#[cfg(feature = "std")]
+fn along_lines(operand: &Field, sizes: [usize; 2]) -> Field {
+    let held = operand.memory().expect("an operand of a step is in memory");
+    Field::held(&sizes, held, StridedPlace::contiguous(&sizes, &[0, 1]))
+}
+
+/// Work along the lines of an operand.
+#[cfg(feature = "std")]
+fn worked_on<T: Element>(operand: &Field, sizes: [usize; 2], work: LineWork) -> NodeStep {
+    let dtype = DType::of::<T>().expect("only floats are recorded");
+    let (field, order, lines) = (along_lines(operand, sizes), vec![0, 1], vec![1]);
+    NodeStep::Rule(Box::new(LineRule { field, order, lines, work, dtype }))
+}
+
+/// A reduction of the lines of an operand.
+#[cfg(feature = "std")]
+fn reduced<T: Element>(operand: &Field, sizes: [usize; 2], reduction: ReductionKind) -> NodeStep {
+    let dtype = DType::of::<T>().expect("only floats are recorded");
+    let (field, kept, reduced) = (along_lines(operand, sizes), vec![0], vec![1]);
+    ReductionRule { field, kept, reduced, reduction, dtype }.into_step()
+}
