@@ -3,18 +3,18 @@
 use crate::bind::source::{SourceMut, check_rank};
 use crate::error::{DimError, unwrap};
 use crate::execute::sum_into::sum_into;
-use crate::expr::evaluate::{few, line_into};
+use crate::expr::evaluate::{few, laid_out, line_into};
 use crate::expr::index::IndexExprs;
 use crate::expr::leaf::{axes_row, unify_axes};
 use crate::expr::lowered::{LOWERS, lowered_for_places, lowered_update};
-use crate::expr::record;
-use crate::expr::{Expr, Operand};
+use crate::expr::record::{self, is_active};
+use crate::expr::{Binary, Expr, Operand};
 use crate::named::Named;
 use crate::order::{OrderOf, OrderRoute, Ordering};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::plan::shape::misfit;
-use crate::rank::Rank;
+use crate::rank::{Rank, Rank0};
 use crate::set::{Dims, DimsOf, Union};
 use crate::storage::axes::AxisBlock;
 use crate::storage::source::elements_mut;
@@ -280,6 +280,23 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
     {
         self.as_place().assign(value);
     }
+}
+
+/// A tensor plus one that has no other dims, in the memory of the first. Traced tensors are not changed in place: where gradients are taken, the sum is a tensor of its own.
+#[track_caller]
+pub(crate) fn added_in_place<T: Num, S: Dims, X: Dims>(
+    mut tensor: Named<T, S>,
+    other: &Named<T, X>,
+) -> Result<Named<T, S>, DimError> {
+    if !is_active() {
+        tensor.as_place().update(other, ops::Add, "add_assign")?;
+        return Ok(tensor);
+    }
+    let sum = Binary { op: ops::Add, a: tensor.expr, b: &other.expr };
+    let mut shape = Shape::new::<S, Rank0>();
+    sum.unify::<S, Rank0>(&mut shape)?;
+    shape.finish()?;
+    Ok(Named::from_expr(laid_out::<S, Rank0, _>(sum, &shape)?))
 }
 
 macro_rules! assign_operators {

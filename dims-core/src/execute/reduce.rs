@@ -2,6 +2,7 @@
 
 mod along;
 mod combine;
+mod cosine;
 mod sum;
 
 use crate::error::{DimError, unwrap};
@@ -23,6 +24,7 @@ use kernels::scan;
 
 pub(crate) use along::{along, along_axes, log_softmax};
 pub(crate) use combine::{Empty, combined, fused, reduced_in, run};
+pub(crate) use cosine::cosine;
 pub(crate) use sum::{contracted_but, is_product, product_dims, sum};
 
 /// What reducing a tensor `A` yields: a tensor of `U` with the dims `X` that are left.

@@ -4,15 +4,13 @@ use crate::assign::write_into;
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::execute::lines::along_lines;
-use crate::expr::evaluate::laid_out;
 use crate::expr::record;
 use crate::expr::remap::{Along, Changes, term};
-use crate::expr::{Binary, Expr, Iota, Remap, Scalar, Select, Unary};
+use crate::expr::{Binary, Iota, Remap, Scalar, Select, Unary};
 use crate::named::{Named, position};
 use crate::nn::norm::check_eps;
 use crate::plan::axes::AxisList;
-use crate::plan::shape::Shape;
-use crate::reduce::{Empty, Reduced, TensorOf, run, sum};
+use crate::reduce::{Empty, Reduced, TensorOf, cosine, run, sum};
 use crate::restructure::Remapped;
 use crate::set::rename::CanGain;
 use crate::set::{Dims, DimsOf, DimsOfBoth, Union};
@@ -31,17 +29,6 @@ pub type Dotted<A, B, X> =
 
 /// The dims of two tensors.
 type BothDims<A, B> = <<A as AsTensor>::Dims as Union<<B as AsTensor>::Dims>>::Out;
-
-/// How many positional axes two tensors have together.
-type JointRank<A, B> = <<A as AsTensor>::Rank as crate::rank::Rank>::Max<<B as AsTensor>::Rank>;
-
-/// The elements of two tensors, both of which are borrowed, combined by `O`; `U` are the dims of both.
-type BinaryOfViews<'a, O, A, B, U> = Named<
-    <A as AsTensor>::Elem,
-    U,
-    JointRank<A, B>,
-    Binary<O, &'a <A as AsTensor>::Expr, &'a <B as AsTensor>::Expr>,
->;
 
 /// `A`, which is borrowed, and `B` at each position, combined by `O`.
 type Pairwise<'a, O, T, A, B> = Named<
@@ -481,24 +468,7 @@ pub trait LinearAlgebra: Computable {
         Self: AsTensor<Elem: Real, Dims: Union<B::Dims, Out = U>>,
     {
         check_eps("cosine_similarity", eps)?;
-        let own = self.borrowed();
-        let other = other.into_named().expr;
-        if record::is_active() {
-            let product = Binary { op: ops::Mul, a: &*own, b: &other };
-            let product: BinaryOfViews<'_, ops::Mul, Self, B, U> = Named::from_expr(product);
-            read_checked(&product, &dims)?;
-            let shape = product.unified_shape()?;
-            if record::traced::<Self::Elem, U, JointRank<Self, B>, _>(&product.expr, &shape)?.is_some() {
-                return composed_cosine::<Self, B, D, U, X>(&*own, &other, eps);
-            }
-        }
-        let pairs = Binary { op: ops::Pair, a: &*own, b: other };
-        let pairs: Pairwise<'_, ops::Pair, (Self::Elem, Self::Elem), Self, B> = Named::from_expr(pairs);
-        run::<Named<_, U, _, _>, D, X, _>(
-            &*read_checked(&pairs, &dims)?,
-            reducers::Cosine(eps),
-            Empty::Allowed,
-        )
+        cosine::<Self, B, D, U, X>(&*self.borrowed(), other.into_named().expr, &dims, eps)
     }
 
     /// The vectors along dims, divided by their length, which counts as `eps` at least: `x / max(norm of x, eps)`. The result is evaluated.
@@ -530,31 +500,6 @@ pub trait LinearAlgebra: Computable {
 }
 
 impl<A: Computable> LinearAlgebra for A {}
-
-/// The cosine made of a product and of norms, each of which has a derivative.
-#[track_caller]
-fn composed_cosine<A, B, D, U, X>(a: &A::Expr, b: &B::Expr, eps: A::Elem) -> Result<Dotted<A, B, X>, DimError>
-where
-    A: Computable<Elem: Real, Dims: Union<B::Dims, Out = U>>,
-    B: Operable<A::Elem>,
-    D: DimsOfBoth<A::Dims, B::Dims, U, X>,
-    U: Dims,
-    X: Dims,
-{
-    let dot = sum::<BinaryOfViews<'_, ops::Mul, A, B, U>, D, X>(&Binary { op: ops::Mul, a, b })?;
-    let (left, right) = (Binary { op: ops::LeftOperand, a, b }, Binary { op: ops::Replace, a, b });
-    let left =
-        run::<BinaryOfViews<'_, ops::LeftOperand, A, B, U>, D, X, _>(&left, reducers::Norm, Empty::Allowed)?;
-    let right =
-        run::<BinaryOfViews<'_, ops::Replace, A, B, U>, D, X, _>(&right, reducers::Norm, Empty::Allowed)?;
-    let left = Binary { op: ops::Maximum, a: left.expr, b: Scalar(eps) };
-    let right = Binary { op: ops::Maximum, a: right.expr, b: Scalar(eps) };
-    let cosine = Binary { op: ops::Div, a: dot.expr, b: Binary { op: ops::Mul, a: left, b: right } };
-    let mut shape = Shape::new::<X, JointRank<A, B>>();
-    cosine.unify::<X, JointRank<A, B>>(&mut shape)?;
-    shape.finish()?;
-    Ok(Named::from_expr(laid_out::<X, JointRank<A, B>, _>(cosine, &shape)?))
-}
 
 #[track_caller]
 fn triangle<'a, O, E, I, J, T>(

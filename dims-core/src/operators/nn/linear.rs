@@ -3,10 +3,11 @@
 use crate::create::{SizedDims, try_full};
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
+use crate::execute::assign::added_in_place;
 use crate::expr::Binary;
 use crate::named::Named;
 use crate::rank::Rank0;
-use crate::reduce::{Reductions, sum};
+use crate::reduce::sum;
 use crate::set::list::List;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll};
 use crate::set::{Dims, NoDim, Union};
@@ -110,13 +111,8 @@ where
     /// If a dim has another size in `x` than in the weight or in the bias.
     #[track_caller]
     pub fn apply<X: MappedBy<I, O, Z>, Z: Union<O>>(&self, x: &Named<T, X>) -> Named<T, Z> {
-        let mut out = unwrap(try_project::<I, O, T, X, Z>(x, &self.weight));
-        if crate::expr::record::is_active() {
-            // (Traced tensors are not changed in place.)
-            return (out + &self.bias).eval().same_set();
-        }
-        unwrap(out.as_place().update(&self.bias, ops::Add, "add_assign"));
-        out
+        let products = unwrap(try_project::<I, O, T, X, Z>(x, &self.weight));
+        unwrap(added_in_place(products, &self.bias))
     }
 }
 

@@ -1,0 +1,86 @@
+//! The cosine of the angle between vectors.
+
+use crate::dim::DimList;
+use crate::error::DimError;
+use crate::expr::evaluate::laid_out;
+use crate::expr::record;
+use crate::expr::{Binary, Expr, Scalar};
+use crate::named::Named;
+use crate::plan::shape::Shape;
+use crate::rank::Rank;
+use crate::reduce::{Empty, run, sum};
+use crate::set::{Dims, Union};
+use crate::tensor::{AsTensor, Computable, read_checked};
+use kernels::ops;
+use kernels::reduce::reducers;
+use kernels::scalar::Real;
+
+/// How many positional axes two tensors have together.
+type JointRank<A, B> = <<A as AsTensor>::Rank as Rank>::Max<<B as AsTensor>::Rank>;
+
+/// The elements of two tensors, combined by `O` to elements of `T`; `U` are the dims of both.
+type Both<'a, O, T, A, B, U> =
+    Named<T, U, JointRank<A, B>, Binary<O, &'a <A as AsTensor>::Expr, &'a <B as AsTensor>::Expr>>;
+
+/// `sum of x * y / (norm of x * norm of y)` over the dims `D`, where a norm counts as `eps` at least. `U` are the dims of both tensors, `X` those that are left.
+///
+/// It is one pass. Where an operand is traced, it is a product and two norms, each of which has a derivative.
+#[track_caller]
+pub(crate) fn cosine<A, B, D, U, X>(
+    a: &A::Expr,
+    b: B::Expr,
+    dims: &D,
+    eps: A::Elem,
+) -> Result<Named<A::Elem, X, JointRank<A, B>>, DimError>
+where
+    A: Computable<Elem: Real, Dims: Union<B::Dims, Out = U>>,
+    B: Computable<Elem = A::Elem>,
+    D: DimList,
+    U: Dims,
+    X: Dims,
+{
+    let b = &b;
+    if record::is_active() {
+        let product: Both<'_, ops::Mul, A::Elem, A, B, U> = Named::from_expr(Binary { op: ops::Mul, a, b });
+        read_checked(&product, dims)?;
+        let shape = product.unified_shape()?;
+        if record::traced::<A::Elem, U, JointRank<A, B>, _>(&product.expr, &shape)?.is_some() {
+            return composed::<A, B, D, U, X>(a, b, eps);
+        }
+    }
+    let pairs: Both<'_, ops::Pair, (A::Elem, A::Elem), A, B, U> =
+        Named::from_expr(Binary { op: ops::Pair, a, b });
+    run::<Both<'_, ops::Pair, _, A, B, U>, D, X, _>(
+        &*read_checked(&pairs, dims)?,
+        reducers::Cosine(eps),
+        Empty::Allowed,
+    )
+}
+
+/// The cosine made of a product and of norms.
+#[track_caller]
+fn composed<A, B, D, U, X>(
+    a: &A::Expr,
+    b: &B::Expr,
+    eps: A::Elem,
+) -> Result<Named<A::Elem, X, JointRank<A, B>>, DimError>
+where
+    A: Computable<Elem: Real, Dims: Union<B::Dims, Out = U>>,
+    B: Computable<Elem = A::Elem>,
+    D: DimList,
+    U: Dims,
+    X: Dims,
+{
+    let dot = sum::<Both<'_, ops::Mul, A::Elem, A, B, U>, D, X>(&Binary { op: ops::Mul, a, b })?;
+    let left = Binary { op: ops::LeftOperand, a, b };
+    let left = run::<Both<'_, _, A::Elem, A, B, U>, D, X, _>(&left, reducers::Norm, Empty::Allowed)?;
+    let right = Binary { op: ops::Replace, a, b };
+    let right = run::<Both<'_, _, A::Elem, A, B, U>, D, X, _>(&right, reducers::Norm, Empty::Allowed)?;
+    let left = Binary { op: ops::Maximum, a: left.expr, b: Scalar(eps) };
+    let right = Binary { op: ops::Maximum, a: right.expr, b: Scalar(eps) };
+    let cosine = Binary { op: ops::Div, a: dot.expr, b: Binary { op: ops::Mul, a: left, b: right } };
+    let mut shape = Shape::new::<X, JointRank<A, B>>();
+    cosine.unify::<X, JointRank<A, B>>(&mut shape)?;
+    shape.finish()?;
+    Ok(Named::from_expr(laid_out::<X, JointRank<A, B>, _>(cosine, &shape)?))
+}
