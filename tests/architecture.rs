@@ -58,6 +58,7 @@ const CORE: Crate = Crate {
         &["error"],
         &["seal"],
         &["types"],
+        &["mode"],
         &["plan"],
         &["storage"],
         &["expr"],

@@ -199,6 +199,24 @@ impl fmt::Display for OriginSuffix {
     }
 }
 
+/// The place of a step, as it stands behind the step: `is_backward` if it computes a gradient.
+pub(crate) struct StepSuffix {
+    pub(crate) place: Origin,
+    pub(crate) is_backward: bool,
+}
+
+impl fmt::Display for StepSuffix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.place, self.is_backward) {
+            (place, false) => OriginSuffix(place).fmt(f),
+            (Some(place), true) => {
+                write!(f, " (gradient, at {}:{}:{})", place.file(), place.line(), place.column())
+            }
+            (None, true) => f.write_str(" (gradient)"),
+        }
+    }
+}
+
 /// The parameters that an operation depends on, as they stand behind it.
 struct ParametersSuffix<'a>(&'a str);
 

@@ -26,6 +26,9 @@ pub use types::brand::{Brand, Declared, Rest};
 pub use types::signature;
 pub use types::{brand, dim, rank, role, set, size};
 
+#[cfg(feature = "std")]
+pub mod mode;
+
 pub mod plan;
 
 #[allow(unsafe_code)]

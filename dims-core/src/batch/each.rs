@@ -18,7 +18,7 @@ use crate::tensor::{AsTensor, Computable, NamedOf};
 use alloc::vec::Vec;
 use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::Odometer;
-use kernels::loops::steps::{PlanStep, aside, note};
+use kernels::loops::steps::{PlanStep, aside, note, ran};
 use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
@@ -95,6 +95,7 @@ pub(super) fn looped<B: Dims, Y: Collect<B>>(
         odometer.advance(&mut at);
     }
     note(|| PlanStep::Calls { function, calls, steps, bytes: Y::bytes(&results) });
+    ran();
     Y::finish(results, counts, &size)
 }
 

@@ -23,7 +23,8 @@ impl Plan {
         let mut svg = Svg::default();
         let caption = format!("{} bytes written, {} flops in products", self.bytes(), self.flops());
         svg.text(true, 8, LINE, &caption);
-        let gradient = |at: usize| self.backward.get(at).is_some_and(|&is| is).then(|| self.place(at));
+        let gradient =
+            |at: usize| self.backward.get(at).is_some_and(|&is| is).then(|| self.place(at).to_string());
         steps(&mut svg, (&self.steps, &gradient), self.bytes(), 8, LINE + 12);
         svg.finish("plan")
     }

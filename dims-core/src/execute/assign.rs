@@ -24,17 +24,19 @@ use crate::tensor::{AsTensor, Evaluable, NamedOf, checked};
 use alloc::string::String;
 use kernels::contract::target::spread;
 use kernels::copy::FEW;
+use kernels::loops::axes::sort_few;
 use kernels::loops::nest::{Nest, NestParts};
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, PlanStep, note};
+use kernels::loops::steps::{Loops, PlanStep, is_listening, note, ran, told_given};
 use kernels::loops::stride::{AnyStride, UnitStride};
 use kernels::machine::threads;
 use kernels::map::update::{LoweredUpdate, write};
 use kernels::memory::axes::Axis;
 use kernels::memory::destination::Destination;
-use kernels::memory::elements::OutputSlots;
+use kernels::memory::elements::{ElementsMut, OutputSlots};
 use kernels::ops::{self, BinaryOp, Replace};
 use kernels::scalar::{Element, Num, Ordered};
+use smallvec::SmallVec;
 
 /// Writes the elements of an expression, whose operands are unified, into a part of `out`: the one at a position of the loops goes `offset`
 /// elements behind the start, and the position's strides farther. Returns the part that these are, if an operand is traced.
@@ -172,6 +174,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
             && let Some(program) = lowered_update(&mut place, &value, op, nest.positions())
         {
             update_lowered(&program, &nest, place);
+            self.tell_written();
             return Ok(());
         }
         let lower = |nest| {
@@ -180,7 +183,39 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
             let indices = indices.kernels(&mut operands);
             LoweredUpdate { row, indices, value: value.kernel::<AnyStride>(&mut operands) }
         };
-        Ok(update(&nest, &mut NestParts::new(), place, lower, op)?)
+        update(&nest, &mut NestParts::new(), place, lower, op)?;
+        self.tell_written();
+        Ok(())
+    }
+
+    /// Tells those who listen what is there now.
+    fn tell_written(&mut self) {
+        if is_listening() {
+            let axes = self.named().as_slice().iter().chain(self.positional().as_slice());
+            let axes: SmallVec<[Axis; 8]> = axes.copied().collect();
+            tell_places(self.elements().0, axes);
+        }
+    }
+}
+
+/// Tells those who listen what is in this memory now, as it was written.
+#[inline(always)]
+pub(super) fn written<O: SourceMut<Elem: Element> + ?Sized>(out: &mut O) {
+    if is_listening() {
+        let (places, axes) = elements_mut(out);
+        tell_places(places, axes.as_slice().into());
+    }
+}
+
+/// Tells what is at these places, if they lie one behind the other in some order of the axes.
+#[cold]
+#[inline(never)]
+fn tell_places<T: Element>(places: ElementsMut<'_, T>, mut axes: SmallVec<[Axis; 8]>) {
+    axes.retain(|axis| axis.size != 1);
+    sort_few(&mut axes, |axis| core::cmp::Reverse(axis.stride));
+    match line_mut(places, &axes, axes.iter().map(|axis| axis.size)) {
+        Some(line) => told_given(line),
+        None => ran(),
     }
 }
 
@@ -433,13 +468,16 @@ pub trait OrderInto: AsTensor {
                 reason: "order of the result",
                 loops: Loops::new::<Self::Elem>(&Nest::line::<AnyStride>(len, 1), len, 1),
             });
+            written(out);
             return Ok(());
         }
         match Ordering::<Self::Dims, Self::Rank, L>::route(&tensor.expr) {
             OrderRoute::Few { elements, axes: own, .. } => {
                 let sizes = own[FEW - L::GROUPS.as_slice().len()..].iter().map(|axis| axis.size);
                 if let Some(places) = line_mut(place, &axes, sizes) {
-                    return few(elements, &own, Destination::Given(places)).map(drop);
+                    few(elements, &own, Destination::Given(places))?;
+                    written(out);
+                    return Ok(());
                 }
             }
             OrderRoute::Line { axes: like, len, operands } => {
@@ -447,7 +485,9 @@ pub trait OrderInto: AsTensor {
                 if let Some(places) = line_mut(place, &axes, sizes)
                     && threads::parts(len) <= 1
                 {
-                    return Ordering::<Self::Dims, Self::Rank, L>::line_into(&tensor.expr, operands, places);
+                    Ordering::<Self::Dims, Self::Rank, L>::line_into(&tensor.expr, operands, places)?;
+                    written(out);
+                    return Ok(());
                 }
             }
             OrderRoute::Nest => {}
@@ -490,11 +530,13 @@ pub trait OrderInto: AsTensor {
             });
             let (from, _) = tensor.expr.memory();
             copy_onto(from, operands.next_row(), place, row, &nest.sizes);
+            written(out);
             return Ok(());
         }
         note_update::<Self::Elem>(&nest, false, || format!("assign(place, {})", tensor.expr.describe()));
         if LOWERS && let Some(program) = lowered_update(&mut place, &tensor.expr, Replace, nest.positions()) {
             update_lowered(&program, &nest, place);
+            written(out);
             return Ok(());
         }
         let lower = |nest| {
@@ -502,7 +544,9 @@ pub trait OrderInto: AsTensor {
             let row = operands.next_row();
             LoweredUpdate { row, indices: (), value: tensor.expr.kernel::<AnyStride>(&mut operands) }
         };
-        Ok(update(&nest, &mut NestParts::new(), place, lower, Replace)?)
+        update(&nest, &mut NestParts::new(), place, lower, Replace)?;
+        written(out);
+        Ok(())
     }
 }
 

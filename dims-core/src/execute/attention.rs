@@ -17,7 +17,7 @@ use kernels::contract;
 use kernels::load::Kernel;
 use kernels::loops::nest::{Nest, OperandRows};
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::note;
+use kernels::loops::steps::{note, told};
 use kernels::loops::stride::AnyStride;
 use kernels::machine::threads;
 use kernels::memory::axes::contiguous;
@@ -260,5 +260,5 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
         let mask = mask.kernel::<AnyStride>(&mut operands);
         Box::new(LoweredScores { mask, bias: bias.map(|bias| bias.kernel::<AnyStride>(&mut operands)) })
     };
-    Ok(attend(&work, len, threads, &lower)?)
+    Ok(attend(&work, len, threads, &lower).inspect(|data| told(data))?)
 }

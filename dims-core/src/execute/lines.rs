@@ -167,6 +167,7 @@ fn beside_lines<U: Dims, S: Dims, D: DimList, E: Expr>(
     let mut rows = Rows::new(shape.sizes().len());
     expr.rows::<U, Rank0>(shape, &mut rows);
     expr.collect(&Nest::map(shape.sizes(), axes, &rows), Destination::New(len))
+        .inspect(|data| told(data))
         .map_err(|error| shape.name_dims(error, axes))
 }
 

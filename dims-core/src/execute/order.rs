@@ -17,6 +17,7 @@ use crate::set::{Dims, MAX_DIMS};
 use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf};
 use alloc::vec::Vec;
 use kernels::copy::FEW;
+use kernels::loops::steps::told;
 use kernels::memory::destination::Destination;
 use route::few_sizes;
 
@@ -104,6 +105,7 @@ where
         // (The condition is that of this route, known to rustc.)
         OrderRoute::Few { elements, axes, len } if const { A::Expr::FACTS.memory.is_some() } => {
             let data = few(elements, &axes, Destination::New(len))?;
+            told(&data);
             return Ok(X::build(data, &few_sizes(&axes)[FEW - L::GROUPS.as_slice().len()..]));
         }
         OrderRoute::Line { axes, len, operands } => {
@@ -112,6 +114,7 @@ where
             if let Ok(data) =
                 Ordering::<A::Dims, A::Rank, L>::line(&tensor.expr, operands, Destination::New(len))
             {
+                told(&data);
                 return Ok(X::build(data, &sizes_of(axes, order)[..order.len()]));
             }
         }

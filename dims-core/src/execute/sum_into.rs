@@ -3,6 +3,7 @@
 use crate::bind::source::{SourceMut, check_rank};
 use crate::dim::DimList;
 use crate::error::DimError;
+use crate::execute::assign::written;
 use crate::expr::record::{is_active, refuse};
 use crate::expr::{Expr, Factors};
 use crate::order::{OrderList, Ordering};
@@ -82,10 +83,13 @@ where
         let (a, b) = expr.pair();
         let (places, axes) = elements_mut(out);
         if unchecked::product_onto(roles, a, b, places, &axes, SumAxes::<S, R, D, L>::dims::<E>) {
+            written(out);
             return Ok(());
         }
     }
-    planned::<S, R, E, D, L, O>(expr, out)
+    planned::<S, R, E, D, L, O>(expr, out)?;
+    written(out);
+    Ok(())
 }
 
 /// [`sum_into`], planned in full.

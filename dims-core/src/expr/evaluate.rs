@@ -17,7 +17,7 @@ use kernels::copy::FEW;
 use kernels::load::Kernel;
 use kernels::loops::nest::{Nest, NestParts};
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, PlanStep, note};
+use kernels::loops::steps::{Loops, PlanStep, note, told};
 use kernels::loops::stride::{AnyStride, StrideKind, UnitStride};
 use kernels::machine::threads;
 use kernels::map::elementwise;
@@ -48,7 +48,9 @@ pub(crate) fn evaluate<S: Dims, R: Rank, E: Expr>(
     order: &[usize],
 ) -> Result<Buffer<E::Elem>, DimError> {
     let traced = traced::<E::Elem, S, R, E>(&expr, shape)?;
-    Ok(mapped(computed::<S, R, E>(expr, shape, order)?, traced, order))
+    let data = computed::<S, R, E>(expr, shape, order)?;
+    told(&data);
+    Ok(mapped(data, traced, order))
 }
 
 /// The same, without a step of a recorded program.
@@ -126,6 +128,7 @@ pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
         line::<UnitStride, _>(&expr, operands, Destination::New(len))
     };
     let data = data.map_err(|error| shape.name_dims(error, order))?;
+    told(&data);
     Ok(mapped(data, traced, order))
 }
 
@@ -292,6 +295,7 @@ pub(crate) fn at_once<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Evaluated<E:
         // (If memory is short, the plan says for what.)
         && let Ok(data) = line::<AnyStride, _>(&expr, operands, Destination::New(len))
     {
+        told(&data);
         return Ok(Evaluated::laid_out(data, &sizes_of(axes, order)[..order.len()]));
     }
     Err(expr)

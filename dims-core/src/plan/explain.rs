@@ -1,10 +1,8 @@
 //! [`explain`]: the steps that a piece of code runs.
 
-use crate::error::Origin;
-use crate::error::OriginSuffix;
+use crate::error::{Origin, StepSuffix};
 use crate::set::Keys;
-use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::fmt;
 use kernels::loops::steps::total;
@@ -38,13 +36,9 @@ impl Plan {
     }
 
     /// Where a step comes from, as it stands behind the step.
-    pub(crate) fn place(&self, step: usize) -> String {
-        let at = OriginSuffix(self.places.get(step).copied().flatten()).to_string();
-        match (self.backward.get(step), at.strip_prefix(" (")) {
-            (Some(true), Some(at)) => format!(" (gradient, {at}"),
-            (Some(true), None) => " (gradient)".to_string(),
-            _ => at,
-        }
+    pub(crate) fn place(&self, step: usize) -> StepSuffix {
+        let is_backward = self.backward.get(step).copied().unwrap_or(false);
+        StepSuffix { place: self.places.get(step).copied().flatten(), is_backward }
     }
 
     /// Multiplications and additions of all matrix products, each counted as one operation; [`usize::MAX`] if there are more.
@@ -96,17 +90,22 @@ impl fmt::Display for Plan {
 /// assert_eq!(plan.backward.last(), Some(&true)); // the product of `x` and the cotangent
 /// ```
 ///
-/// Calls can be nested; each sees its own steps. Notes belong to a thread, so this needs the feature `std`.
+/// Calls can be nested; each sees its own steps. Steps of other threads are not seen. This is a [mode](crate::mode) as others are, and needs the feature `std`.
 #[cfg(feature = "std")]
 pub fn explain<T>(f: impl FnOnce() -> T) -> (T, Plan) {
-    let (result, placed) = kernels::loops::steps::explained(f);
-    let backward = placed.iter().map(|placed| placed.is_backward).collect();
-    let (steps, mut places): (Vec<PlanStep>, Vec<Origin>) =
-        placed.into_iter().map(|placed| (placed.step, placed.place)).unzip();
-    // Calls inside the library are no place in the program.
-    const OWN: &str = file!();
-    let sources = &OWN[..OWN.len() - "plan/explain.rs".len()];
-    let in_program = |place: Origin| place.filter(|place| !place.file().starts_with(sources));
-    places.iter_mut().for_each(|place| *place = in_program(*place));
-    (result, Plan { steps, places, backward })
+    let mut plan = Plan::default();
+    let result = crate::mode::with(&mut plan, f);
+    (result, plan)
+}
+
+/// The plan of what runs. The steps of calls in a loop are among those of the loop.
+#[cfg(feature = "std")]
+impl crate::mode::Mode for Plan {
+    fn ran(&mut self, ran: &crate::mode::Ran<'_>) {
+        if ran.loops == 0 {
+            self.steps.push(ran.step.clone());
+            self.places.push(ran.place);
+            self.backward.push(ran.is_backward);
+        }
+    }
 }

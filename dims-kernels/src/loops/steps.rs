@@ -1,17 +1,11 @@
 //! The steps that a piece of code takes, as plain data that can be printed and tested.
 
-#[cfg(feature = "std")]
-use crate::error::Origin;
 use crate::loops::axes::sort_few;
 use crate::loops::nest::Nest;
 use crate::scalar::Element;
 use alloc::string::String;
 use alloc::vec::Vec;
-#[cfg(feature = "std")]
-use core::cell::{Cell, RefCell};
 use core::fmt;
-#[cfg(feature = "std")]
-use core::panic::Location;
 
 /// One pass over memory, or one family of matrix products.
 #[derive(Clone, Debug, PartialEq)]
@@ -201,6 +195,32 @@ impl PlanStep {
         }
     }
 
+    /// In one word, what kind of step it is.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            PlanStep::Elementwise { .. } => "elementwise",
+            PlanStep::Copy { .. } => "copy",
+            PlanStep::Reduce { .. } => "reduction",
+            PlanStep::Lines { .. } => "lines",
+            PlanStep::Product { .. } => "product",
+            PlanStep::Attention { .. } => "attention",
+            PlanStep::Calls { .. } => "calls",
+        }
+    }
+
+    /// How much the step computes: of a product and of attention the multiplications and additions, of another step the elements that it works on, whatever it does
+    /// with each. A copy computes nothing, nor does a loop of calls beside the steps in it.
+    pub fn operations(&self) -> usize {
+        match self {
+            PlanStep::Elementwise { loops, .. } | PlanStep::Reduce { loops, .. } => {
+                loops.sizes.iter().copied().fold(1, usize::saturating_mul)
+            }
+            PlanStep::Lines { lines, len, .. } => lines.saturating_mul(*len),
+            PlanStep::Product { .. } | PlanStep::Attention { .. } => self.flops(),
+            PlanStep::Copy { .. } | PlanStep::Calls { .. } => 0,
+        }
+    }
+
     /// Bytes of the step's result, and of those of the steps in it.
     pub fn bytes(&self) -> usize {
         match self {
@@ -271,136 +291,48 @@ impl fmt::Display for Loops {
     }
 }
 
-/// A step, and where it comes from.
 #[cfg(feature = "std")]
-#[derive(Clone, Debug)]
-pub struct LocatedStep {
-    /// The step.
-    pub step: PlanStep,
-    /// The place in the program that asked for it, or for the step whose gradient it computes.
-    pub place: Origin,
-    /// Whether it computes a gradient.
-    pub is_backward: bool,
-}
-
+pub use super::modes::{Backward, aside, note, note_if, ran, told, told_given};
 #[cfg(feature = "std")]
-std::thread_local! {
-    static EXPLAINING: Cell<bool> = const { Cell::new(false) };
-    static BACKWARD: Cell<Option<Origin>> = const { Cell::new(None) };
-    static STEPS: RefCell<Vec<LocatedStep>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Runs `f`, and returns its result with the steps that ran on this thread meanwhile. Calls can be nested; each sees its own steps.
-#[cfg(feature = "std")]
-pub fn explained<T>(f: impl FnOnce() -> T) -> (T, Vec<LocatedStep>) {
-    let outer = OuterSteps { explaining: EXPLAINING.replace(true), steps: STEPS.take() };
-    let result = f();
-    let steps = STEPS.with_borrow(Clone::clone);
-    drop(outer);
-    (result, steps)
-}
-
-/// Runs `f`, and returns its steps, which are not noted among those that run before and after: they go into a step of their own.
-#[cfg(feature = "std")]
-pub fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<PlanStep>) {
-    if !EXPLAINING.get() {
-        return (f(), Vec::new());
-    }
-    let outer = OuterSteps { explaining: true, steps: STEPS.take() };
-    let result = f();
-    let steps = STEPS.take().into_iter().map(|placed| placed.step).collect();
-    drop(outer);
-    (result, steps)
-}
-
-/// Runs `f`; without the standard library no step is noted.
+pub use crate::memory::listener::is_listening;
 #[cfg(not(feature = "std"))]
-pub fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<PlanStep>) {
-    (f(), Vec::new())
-}
+pub use unheard::*;
 
-/// The steps noted before, and whether any are. When it is dropped, also during a panic, both are restored, and the steps noted since are appended.
-#[cfg(feature = "std")]
-struct OuterSteps {
-    explaining: bool,
-    steps: Vec<LocatedStep>,
-}
+/// Without the standard library nobody listens to steps.
+#[cfg(not(feature = "std"))]
+mod unheard {
+    use super::{Element, PlanStep, Vec};
 
-#[cfg(feature = "std")]
-impl Drop for OuterSteps {
-    fn drop(&mut self) {
-        let mut steps = core::mem::take(&mut self.steps);
-        let inner = STEPS.take();
-        if self.explaining {
-            steps.extend(inner);
-        }
-        STEPS.set(steps);
-        EXPLAINING.set(self.explaining);
+    /// Runs `f`; no step is noted.
+    pub fn aside<T>(f: impl FnOnce() -> T) -> (T, Vec<PlanStep>) {
+        (f(), Vec::new())
     }
-}
 
-/// Whether steps are noted on this thread.
-#[cfg(feature = "std")]
-pub fn is_explaining() -> bool {
-    EXPLAINING.get()
-}
-
-/// While it lives, the steps that this thread notes compute the gradient of a step that the program asked for at a place.
-#[cfg(feature = "std")]
-pub struct Backward(Option<Origin>);
-
-#[cfg(feature = "std")]
-impl Backward {
-    /// The gradient of the step at this place.
-    pub fn of(place: Origin) -> Self {
-        Backward(BACKWARD.replace(Some(place)))
+    /// Nobody listens.
+    #[inline(always)]
+    pub fn is_listening() -> bool {
+        false
     }
-}
 
-#[cfg(feature = "std")]
-impl Drop for Backward {
-    fn drop(&mut self) {
-        BACKWARD.set(self.0);
-    }
-}
+    /// Notes nothing.
+    #[inline(always)]
+    pub fn note(_: impl FnOnce() -> PlanStep) {}
 
-/// Notes a step, if [`explained`] runs on this thread. Its place in the program is known if all functions between there and here track their callers.
-#[inline(always)]
-#[track_caller]
-pub fn note(step: impl FnOnce() -> PlanStep) {
-    #[cfg(feature = "std")]
-    if EXPLAINING.get() {
-        push(step(), Location::caller());
-    }
-    #[cfg(not(feature = "std"))]
-    let _ = step;
-}
+    /// Notes nothing.
+    #[inline(always)]
+    pub fn note_if(_: impl FnOnce() -> Option<PlanStep>) {}
 
-/// The same for what may be no step of plans.
-#[inline(always)]
-#[track_caller]
-pub fn note_if(step: impl FnOnce() -> Option<PlanStep>) {
-    #[cfg(feature = "std")]
-    if EXPLAINING.get()
-        && let Some(step) = step()
-    {
-        push(step, Location::caller());
-    }
-    #[cfg(not(feature = "std"))]
-    let _ = step;
-}
+    /// Tells nobody.
+    #[inline(always)]
+    pub fn ran() {}
 
-#[cfg(feature = "std")]
-#[cold]
-#[inline(never)]
-fn push(step: PlanStep, place: &'static Location<'static>) {
-    // Calls inside the library are no place in the program.
-    const OWN: &str = file!();
-    let sources = &OWN[..OWN.len() - "loops/steps.rs".len()];
-    let place = (!place.file().starts_with(sources)).then_some(place);
-    let backward = BACKWARD.get();
-    let (place, is_backward) = (place.or(backward.flatten()), backward.is_some());
-    STEPS.with_borrow_mut(|steps| steps.push(LocatedStep { step, place, is_backward }));
+    /// Tells nobody.
+    #[inline(always)]
+    pub fn told<T: Element>(_: &[T]) {}
+
+    /// Tells nobody.
+    #[inline(always)]
+    pub fn told_given<T: Element>(_: &[T]) {}
 }
 
 /// An element as it stands in an expression.

@@ -3,15 +3,15 @@
 #[cfg(feature = "std")]
 use crate::memory::held::{Held, Mark};
 #[cfg(feature = "std")]
-use crate::memory::pool::recycle;
+use crate::memory::listener;
+#[cfg(feature = "std")]
+use crate::memory::pool;
 #[cfg(feature = "std")]
 use crate::memory::registry;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use core::any::{Any, TypeId};
-#[cfg(not(feature = "std"))]
-use core::mem::drop as recycle;
 #[cfg(feature = "std")]
 use core::mem::replace;
 use core::mem::{ManuallyDrop, forget};
@@ -40,6 +40,18 @@ struct VecParts<T> {
     start: NonNull<T>,
     len: usize,
     capacity: usize,
+}
+
+/// Memory that no buffer has any more goes to the pool.
+#[inline(always)]
+fn recycle<T>(memory: Vec<T>) {
+    #[cfg(feature = "std")]
+    {
+        listener::freed(memory.as_ptr(), memory.len());
+        pool::recycle(memory);
+    }
+    #[cfg(not(feature = "std"))]
+    drop(memory);
 }
 
 impl<T> VecParts<T> {
@@ -168,7 +180,7 @@ impl<T: Send + Sync + 'static> Buffer<T> {
     where
         T: Copy,
     {
-        let data = replace(self, Buffer::from(Vec::new())).into_vec();
+        let data = replace(self, Buffer::from(Vec::new())).taken();
         *self = Buffer::marked(data, mark);
     }
 
@@ -178,7 +190,7 @@ impl<T: Send + Sync + 'static> Buffer<T> {
         T: Copy,
     {
         if self.mark().is_some() {
-            let data = replace(self, Buffer::from(Vec::new())).into_vec();
+            let data = replace(self, Buffer::from(Vec::new())).taken();
             *self = Buffer::from(data);
         }
     }
@@ -244,6 +256,18 @@ impl<T> Buffer<T> {
     /// The elements as a vector: copied if other buffers share them.
     #[inline]
     pub fn into_vec(self) -> Vec<T>
+    where
+        T: Clone,
+    {
+        let data = self.taken();
+        #[cfg(feature = "std")]
+        listener::freed(data.as_ptr(), data.len());
+        data
+    }
+
+    /// [`into_vec`](Buffer::into_vec), for memory that will be a buffer's again.
+    #[inline]
+    fn taken(self) -> Vec<T>
     where
         T: Clone,
     {

@@ -4,6 +4,8 @@ use super::{AnyBuffer, Step, StepOperands, StepResults};
 #[cfg(feature = "std")]
 use super::{Pulled, StepDerivative};
 use crate::error::{Error, Origin};
+#[cfg(feature = "std")]
+use crate::loops::modes::told_all;
 use crate::loops::steps::note_if;
 use crate::machine::threads;
 use crate::memory::buffer::Buffer;
@@ -68,6 +70,8 @@ fn execute_at(
         let bytes = results.values.iter().map(|value| value.bytes()).sum();
         step.plan(bytes, threads)
     });
+    #[cfg(feature = "std")]
+    told_all(results.values.iter().map(|value| value.as_result()));
     let values: Vec<Box<dyn AnyBuffer>> = results.values.into_vec();
     #[cfg(feature = "std")]
     if let Some((derivative, operands)) = read {

@@ -1,5 +1,7 @@
 //! Operands and results of steps, whatever their element types.
 
+#[cfg(feature = "std")]
+use crate::loops::modes::ResultMemory;
 use crate::memory::buffer::Buffer;
 #[cfg(feature = "std")]
 use crate::ops::code::{DType, each_dtype};
@@ -31,6 +33,10 @@ pub trait AnyBuffer: Any {
     /// The type of the elements, if programs know it.
     #[cfg(feature = "std")]
     fn dtype(&self) -> Option<DType>;
+
+    /// The elements, as those who listen get them.
+    #[cfg(feature = "std")]
+    fn as_result(&self) -> ResultMemory<'_>;
 
     /// Notes that a step computed the elements.
     #[cfg(feature = "std")]
@@ -64,6 +70,11 @@ impl<T: Element> AnyBuffer for Buffer<T> {
     #[cfg(feature = "std")]
     fn dtype(&self) -> Option<DType> {
         DType::of::<T>()
+    }
+
+    #[cfg(feature = "std")]
+    fn as_result(&self) -> ResultMemory<'_> {
+        ResultMemory::of(self)
     }
 
     #[cfg(feature = "std")]

@@ -2,9 +2,10 @@
 
 use crate::error::Error;
 use crate::loops::axes::{Order, Sizes, sort_few};
+use crate::loops::modes::{ResultMemory, told_all};
 use crate::loops::nest::{Nest, NestParts, Odometer};
 use crate::loops::rows::Rows;
-use crate::loops::steps::{Loops as StepLoops, PlanStep as Explained, note};
+use crate::loops::steps::{Loops as StepLoops, PlanStep as Explained, note, told};
 use crate::machine::threads;
 use crate::map::elementwise::{collect, collect_memory};
 use crate::memory::allocate::reserve;
@@ -12,6 +13,7 @@ use crate::memory::axes::Axis;
 use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
 use crate::memory::elements::Elements;
+use crate::memory::listener::freed;
 use crate::ops::code::{BinaryOpcode, DType, Number};
 use crate::program::interpreter::{self, ExtraOutput, Interpreted, ProgramOutput};
 use crate::program::{Instruction, Program, Register};
@@ -75,7 +77,9 @@ fn summed_up<T: ProgramOutput + Real>(parts: &[Part], len: usize) -> Result<Vec<
         return sum_of::<T>(parts, len);
     }
     let mut out = reserve(len)?;
-    out.extend(sum_of::<f32>(parts, len)?.into_iter().map(|x| T::of(f64::from(x))));
+    let sums = sum_of::<f32>(parts, len)?;
+    out.extend(sums.iter().map(|&x| T::of(f64::from(x))));
+    freed(sums.as_ptr(), sums.len());
     Ok(out)
 }
 
@@ -102,6 +106,7 @@ pub(super) fn sum_of<T: ProgramOutput + Real>(parts: &[Part], len: usize) -> Res
             None => out.insert(filled(len)?),
         };
         add_at(out, &part.place, &part.field.sizes, &data, &order);
+        freed(data.as_ptr(), data.len());
     }
     out.map_or_else(|| filled(len), Ok)
 }
@@ -113,6 +118,7 @@ pub(crate) fn add<T: ProgramOutput + Real>(out: &mut [T], part: &Part) -> Result
         place.assert_within(&field.sizes, out.len());
         let Dense { data, order } = dense::<T>(field, place)?;
         add_at(out, place, &field.sizes, &data, &order);
+        freed(data.as_ptr(), data.len());
     }
     Ok(())
 }
@@ -170,10 +176,12 @@ fn dense<T: ProgramOutput + Real>(field: &Field, place: &StridedPlace) -> Result
     if reduced.is_empty() {
         return Ok(Dense { data: mapped(&field, &order)?, order });
     }
-    if let Some(dense) = contracted(&field, &order, &reduced)? {
-        return Ok(dense);
-    }
-    Ok(Dense { data: summed(&field, &order, &reduced)?, order })
+    let dense = match contracted(&field, &order, &reduced)? {
+        Some(dense) => dense,
+        None => Dense { data: summed(&field, &order, &reduced)?, order },
+    };
+    told(&dense.data);
+    Ok(dense)
 }
 
 impl Field {
@@ -283,7 +291,8 @@ pub(crate) fn mapped<T: ProgramOutput>(field: &Field, order: &[usize]) -> Result
         // SAFETY: the elements have an axis for each loop of the field, with its size and stride.
         return unsafe {
             collect_memory(memories.elements::<T>(field, number), &nest, Destination::New(len), "gradient")
-        };
+        }
+        .inspect(|data| told(data));
     }
     let rows = rows(field);
     let nest = Nest::map(&field.sizes, order, &rows);
@@ -294,7 +303,7 @@ pub(crate) fn mapped<T: ProgramOutput>(field: &Field, order: &[usize]) -> Result
         loops: StepLoops::new::<T>(&nest, len, threads),
     });
     let lower = |nest| Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest));
-    collect(&nest.split(0, threads), lower, Destination::New(len))
+    collect(&nest.split(0, threads), lower, Destination::New(len)).inspect(|data| told(data))
 }
 
 /// Several values of a field's program, each contiguous in an order of all loops, computed in one pass.
@@ -349,6 +358,7 @@ pub(crate) fn together(
             // SAFETY: the pass has loaded the tile of each position, as it took the elements of the first result from there, and has written those of the others then.
             unsafe { data.set_len(len) };
         }
+        told_all(core::iter::once(&data).chain(&beside).map(|data| ResultMemory::of(data)));
         Ok(core::iter::once(data).chain(beside).map(|data| Buffer::from(data).held()).collect())
     }
     match dtype {

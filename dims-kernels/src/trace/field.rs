@@ -20,7 +20,7 @@ pub struct Field {
     pub program: Arc<Program>,
     /// Of what.
     pub operands: Vec<FieldOperand>,
-    /// The names of the loops, if steps are explained.
+    /// The names of the loops, if anybody hears of its steps.
     pub names: Option<Arc<[&'static str]>>,
 }
 

@@ -20,7 +20,7 @@ use kernels::load::Kernel;
 use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, PlanStep, note};
+use kernels::loops::steps::{Loops, PlanStep, note, told};
 use kernels::loops::stride::AnyStride;
 use kernels::machine::threads;
 use kernels::memory::destination::Destination;
@@ -95,6 +95,7 @@ where
         Err(expr) => computed::<A, W>(expr, &blocks, work, order)
             .map_err(|error| shape.name_dims(error.into(), order))?,
     };
+    told(&data);
     let data = record::along(data, traced, order, along, work.derivative(), W::NAME)?;
     let sizes: Sizes = order.iter().map(|&axis| sizes[axis]).collect();
     Ok(Named::from_expr(Evaluated::in_order(data, order, &sizes)))

@@ -23,7 +23,7 @@ use core::marker::PhantomData;
 use kernels::load::Kernel;
 use kernels::loops::nest::{Nest, NestParts};
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, PlanStep, ProductDims, note};
+use kernels::loops::steps::{Loops, PlanStep, ProductDims, note, told};
 use kernels::loops::stride::{AnyStride, StrideKind, UnitStride};
 use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
@@ -156,6 +156,7 @@ where
     if let Some((operands, order)) = const { &ReductionAxes::<S, R, D>::lines::<E>(Q::COUNTS) } {
         let nest = Nest::typed_reduce(order.as_slice(), sizes, kept, *operands);
         return reduced_in::<UnitStride, _, _>(expr, &nest, Destination::New(len), count, reducer)
+            .inspect(|data| told(data))
             .map_err(|error| shape.name_dims(error, kept));
     }
     let mut rows = Rows::new(sizes.len());
@@ -177,6 +178,7 @@ where
         data.iter_mut().for_each(|result| *result = reducer.repeat(*result, still.times()));
         data = still.repeated(data, sizes, kept).map_err(|error| shape.name_dims(error, kept))?;
     }
+    told(&data);
     Ok(data)
 }
 

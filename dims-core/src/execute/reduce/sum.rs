@@ -23,7 +23,7 @@ use kernels::contract;
 use kernels::contract::LoopAxes;
 use kernels::contract::target::Target;
 use kernels::loops::axes::{AxisSet, Order};
-use kernels::loops::steps::ProductDims;
+use kernels::loops::steps::{ProductDims, told};
 use kernels::memory::axes::Axis;
 use kernels::memory::buffer::Buffer;
 use kernels::reduce::reducers;
@@ -55,6 +55,7 @@ where
         let (a, b) = expr.pair();
         if let Some(result) = product(roles, a, b, ReductionAxes::<A::Dims, A::Rank, D>::dims::<A::Expr>) {
             let (data, sizes) = result?;
+            told(&data);
             let rank = ReductionAxes::<A::Dims, A::Rank, D>::KEPT.as_slice().len();
             return Ok(Named::from_expr(Evaluated::laid_out(data, &sizes[..rank])));
         }
@@ -83,6 +84,7 @@ where
         let positions = const { &positions_of_pair(E::FACTS.pair, S::KEYS) };
         let axes = [kept, ReductionAxes::<S, R, D>::REDUCED.as_slice()];
         let (data, order) = sum_of_memory(expr.pair(), positions, &shape, axes, &|| expr.describe())?;
+        told(&data);
         return Ok(finished_in(mapped(data, traced, &order), &order, sizes));
     }
     if const { E::FACTS.factors >= 2 }
@@ -93,15 +95,18 @@ where
         let name = |axis| explain::name(S::KEYS, axis);
         if let Some(still) = still {
             let data = contracted_but(&still, factors, &shape, kept, &name)?;
+            told(&data);
             return Ok(finished(mapped(data, traced, kept), kept, sizes));
         }
         if const { R::N == 0 } {
             let (data, order) = contracted(factors, &supports, &shape, kept, &name)?;
+            told(&data);
             return Ok(finished_in(mapped(data, traced, &order), &order, sizes));
         }
         let (axes, target) = (LoopAxes { sizes, name: &name }, Target::new(kept, sizes));
         let data = contract::contract(factors.operands, factors.scale, axes, target)
             .map_err(|error| shape.name_dims(error.into(), kept))?;
+        told(&data);
         return Ok(finished(mapped(data, traced, kept), kept, sizes));
     }
     let data = combined::<S, R, E, D, _>(expr, &shape, reducers::Sum, Empty::Allowed)?;

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use core::panic::Location;
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::is_explaining;
+use kernels::loops::steps::{is_listening, told};
 use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
 use kernels::program::Register;
@@ -101,9 +101,9 @@ fn written<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
     Ok(traced)
 }
 
-/// Names the loops of a field, if steps are explained.
+/// Names the loops of a field, if anybody hears of its steps.
 fn name_loops(field: &mut Field, keys: &Keys) {
-    if is_explaining() {
+    if is_listening() {
         field.names = Some((0..field.sizes.len()).map(|axis| explain::name(keys, axis)).collect());
     }
 }
@@ -359,6 +359,7 @@ pub(crate) fn part_at(traced: Traced, offset: usize, strides: &[isize]) -> Optio
 #[inline]
 #[track_caller]
 pub(crate) fn placed<T: Element>(data: Vec<T>, parts: PlacedParts) -> Buffer<T> {
+    told(&data);
     if parts.is_empty() { data.into() } else { node(data, NodeStep::Parts(parts)) }
 }
 

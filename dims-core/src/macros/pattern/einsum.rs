@@ -23,7 +23,7 @@ use kernels::load::Kernel;
 use kernels::loops::axes::Order;
 use kernels::loops::nest::{Nest, NestParts};
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, PlanStep, ProductDims, note};
+use kernels::loops::steps::{Loops, PlanStep, ProductDims, note, told};
 use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
@@ -61,6 +61,7 @@ where
         // (They own nothing: to find that out again, as they are dropped, would take a tenth of the time.)
         forget(values);
         let (data, sizes) = result?;
+        told(&data);
         return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes[..pattern.output.len()]));
     }
     let (data, sizes) = planned::<T, L::Dims>(pattern, &mut values, given)?;
@@ -103,6 +104,7 @@ fn planned<T: Num, U: Dims>(
         && values.memories(&mut memories)
         && let Some((data, sizes)) = direct(pattern, given, &*values, &memories)
     {
+        told(&data);
         return Ok((data.into(), sizes));
     }
     drop(memories);
@@ -206,6 +208,7 @@ fn run<T: Num, U: Dims>(
         DimError::TooLarge { .. } => too_large(pattern, &sizes),
         error => error,
     })?;
+    told(&data);
     let reduced: Order = (0..layout.sizes.len()).filter(|axis| !kept.contains(axis)).collect();
     Ok((record::reduced(data, traced, &kept, &reduced, ReductionKind::Sum, "einsum!")?, sizes))
 }

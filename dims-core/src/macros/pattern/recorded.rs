@@ -97,6 +97,7 @@ mod joining {
     use super::*;
     use crate::expr::record::{finished, node};
     use alloc::vec::Vec;
+    use kernels::loops::steps::told;
     use kernels::program::code::DType;
     use kernels::trace::record::Writer;
     use kernels::trace::{NodeStep, Part, StridedPlace};
@@ -138,6 +139,7 @@ mod joining {
         /// The result.
         #[track_caller]
         pub fn finish<T: Element>(self, data: Vec<T>) -> Buffer<T> {
+            told(&data);
             match self.0 {
                 Some(parts) if DType::of::<T>().is_some_and(DType::is_float) => {
                     node(data, NodeStep::Parts(parts))

@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 use kernels::load::Kernel;
 use kernels::loops::axes::Order;
 use kernels::loops::nest::{Nest, NestParts};
-use kernels::loops::steps::{Loops, PlanStep, note};
+use kernels::loops::steps::{Loops, PlanStep, note, ran, told};
 use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
@@ -72,6 +72,7 @@ where
             values.collect_first(&Nest::map(bound.sizes(), bound.loops.kept, &bound.rows), len)
         };
         let data = data.map_err(|error| named(error, pattern, &sizes))?;
+        told(&data);
         return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes));
     }
     if !is_active()
@@ -82,6 +83,7 @@ where
         && bound.bind(pattern, given, [axes].into_iter())
         && let Some((data, sizes)) = join::listed(pattern, &mut bound, items)
     {
+        told(&data);
         return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes));
     }
     let (data, sizes) = moved::<T, L::Dims>(pattern, given, values)?;
@@ -107,6 +109,7 @@ fn moved<T: Element, U: Dims>(
     let traced = traced::<T, T>(&layout.sizes, &rows, values)?;
     let nest = Nest::map(&layout.sizes, &order, &rows);
     let data = values.collect_first(&nest, len).map_err(|error| named(error, pattern, &sizes))?;
+    told(&data);
     Ok((mapped(data, traced, &order), sizes))
 }
 
@@ -218,7 +221,9 @@ fn combined<T: Element, V: Values<Elem = T>, R: Reducer<T, Out: Element>>(
     });
     let mut parts = NestParts::new();
     let lower = |nest| values.0.kernel(&mut Nest::operands(nest));
-    Ok(run_reduction(nest, &mut parts, lower, work, Destination::New(len), count, reducer)?)
+    let data = run_reduction(nest, &mut parts, lower, work, Destination::New(len), count, reducer)?;
+    told(&data);
+    Ok(data)
 }
 
 /// As [`reduce`], by any function of the elements along the reduced axes, which come in the order in which the operand has them.
@@ -263,6 +268,7 @@ fn gathered<T: Element, U: Dims, V: Values<Elem = T>>(
     let len = volume(order.iter().map(|&axis| layout.sizes[axis]), size_of::<T>()).ok_or_else(too_large)?;
     let nest = Nest::map(&layout.sizes, &order, &rows);
     let elements = values.collect_first(&nest, len).map_err(|error| named(error, pattern, &sizes))?;
+    ran();
     Ok((elements, count, sizes))
 }
 
