@@ -134,7 +134,7 @@
 //!   of matrix products.
 //! * `blas`: matrix products use a BLAS that the program links and installs: [`blas`].
 //! * `std` (on by default): kernels are chosen at run time for the processor's instructions, large results come from a memory pool
-//!   (`storage::memory`), and there are [`explain`](plan::explain::explain) and [`ledger`](stream::ledger()). `gemm`, `rayon`, `image`, `onnx` and the
+//!   (`storage::memory`), and there are [`explain`](plan::explain::explain), [modes](mode) and [`ledger`](stream::ledger()). `gemm`, `rayon`, `image`, `onnx` and the
 //!   features for files need `std`. Without it the crate needs `core` and `alloc`: see below.
 //! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and the like.
 //! * `half`: elements of type `half::f16` and `half::bf16`.
@@ -336,6 +336,9 @@ pub mod guide {
 
     #[doc = include_str!("../docs/book/src/performance.md")]
     pub struct Performance;
+
+    #[doc = include_str!("../docs/book/src/modes.md")]
+    pub struct Modes;
 
     #[cfg(all(feature = "image", feature = "nalgebra"))]
     #[doc = include_str!("../docs/book/src/ecosystem.md")]
