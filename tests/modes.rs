@@ -55,7 +55,7 @@ fn results<T>(f: impl FnOnce() -> T) -> (T, Vec<(Vec<f64>, usize, bool)>) {
     (result, mode.0)
 }
 
-#[derive(Parameters, Clone)]
+#[derive(Parameters, Clone, Debug)]
 struct Network {
     up: Tensor<f32, (Pixel, Hidden)>,
     bias: Tensor<f32, (Hidden,)>,
@@ -72,6 +72,14 @@ fn network() -> Network {
 
 fn images() -> Tensor<f32, (Example, Pixel)> {
     from_fn((Example.of(4), Pixel.of(6)), |(e, p)| ((e + 2 * p) % 3) as f32)
+}
+
+/// The loss, and the lines of its product by `down` and of its mean of squares.
+fn loss(net: &Network, x: &Tensor<f32, (Example, Pixel)>) -> (Tensor<f32, ()>, [u32; 2]) {
+    let hidden = (x.contract(&net.up, Pixel) + &net.bias).tanh();
+    let (scores, product) = (hidden.contract(&net.down, Hidden), line!());
+    let (mean, squares) = (scores.square().mean((Example, Class)), line!());
+    (mean, [product, squares])
 }
 
 mod order {
@@ -99,14 +107,14 @@ mod order {
 
     #[test]
     fn a_result_is_the_memory_of_the_tensor() {
-        dims!(i = 4);
-        let x = from_fn::<f32, _, _>(i, |i| i as f32);
+        dims!(i = 100);
+        let x = from_fn::<f32, _>(i, |i| i as f32);
         let (y, found) = results(|| (&x + 1.0).eval());
         let (values, address, is_given) = &found[0];
-        assert_eq!((&values[..], *is_given, found.len()), (&[1.0, 2.0, 3.0, 4.0][..], false, 1));
+        assert_eq!((&values[..4], *is_given, found.len()), (&[1.0, 2.0, 3.0, 4.0][..], false, 1));
         let (z, again) = results(|| (y * 2.0).eval());
         assert_eq!(again[0].1, *address, "it is computed in the same place");
-        assert_eq!(z.order(i), array![2.0, 4.0, 6.0, 8.0]);
+        assert_eq!(z.order(i)[99], 200.0);
     }
 
     #[test]
@@ -144,7 +152,7 @@ mod order {
         let (sum, found) = results(|| a.at((i, j)).sum((i, j)).order(()));
         assert_eq!(found.last().expect("a step").0, [sum]);
 
-        let mut out = Array2::zeros((2, 2));
+        let mut out = Array2::<f64>::zeros((2, 2));
         let address = out.as_ptr().addr();
         let written = |f: &mut dyn FnMut(&mut Array2<f64>)| {
             let (_, found) = results(|| f(&mut out));
@@ -161,7 +169,7 @@ mod order {
     #[test]
     fn joined_parts_and_lines_are_told() {
         let x = images();
-        let (y, found) = results(|| concat([&x, &x], Example));
+        let (y, found) = results(|| concat(Example, [&x, &x]));
         let (joined, _, _) = found.last().expect("a step");
         assert_eq!((joined.len(), found.len(), y.size(Example)), (48, 1, 8));
         let (y, found) = results(|| x.softmax(Pixel));
@@ -169,8 +177,9 @@ mod order {
         assert!((found[0].0.iter().sum::<f64>() - 4.0).abs() < 1e-5);
         let ((sorted, order), found) = results(|| y.sort_with_indices(Pixel));
         let [(values, ..), (indices, ..)] = &found[found.len() - 2..] else { unreachable!() };
-        assert_eq!(values.iter().map(|&x| x as f32).sum::<f32>(), sorted.sum((Example, Pixel)).order(()));
-        assert_eq!(indices.iter().map(|&x| x as usize).sum::<usize>(), order.sum((Example, Pixel)).order(()));
+        let elements = sorted.order((Example, Pixel));
+        assert_eq!(*values, elements.iter().map(|&x| x.into()).collect::<Vec<f64>>());
+        assert_eq!(*indices, order.order((Example, Pixel)).iter().map(|&x| x as f64).collect::<Vec<f64>>());
     }
 }
 
@@ -210,7 +219,8 @@ mod nesting {
         struct Runs(Vec<f32>, Counts);
         impl Mode for Runs {
             fn ran(&mut self, ran: &Ran<'_>) {
-                let elements = ran.result().and_then(|result| result.elements::<f32>()).expect("a result").to_vec();
+                let elements =
+                    ran.result().and_then(|result| result.elements::<f32>()).expect("a result").to_vec();
                 dims!(i);
                 let largest = |x: &[f32]| x.at(i).max(i).order(());
                 // (But a mode that it nests hears it.)
@@ -244,7 +254,7 @@ mod nesting {
         assert_eq!(sums.size(Example), 4);
         assert!(heard.iter().filter(|text| *text == "reduction: 4 bytes").count() == 4, "{heard:?}");
         assert_eq!(heard.iter().filter(|text| text.starts_with("calls")).count(), 1);
-        let [PlanStep::Calls { steps, .. }] = &plan.steps[..] else { panic!("{plan}") };
+        let Some(PlanStep::Calls { steps, .. }) = plan.steps.last() else { panic!("{plan}") };
         assert_eq!(steps.len(), 4);
     }
 }
@@ -259,7 +269,7 @@ mod borders {
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             mode::with(&mut counts, || {
                 drop((&x * 2.0).eval());
-                drop(x.map(|x: f32| if x > 1.0 { panic!("on purpose") } else { x }).eval());
+                drop((&x).map(|x: f32| if x > 1.0 { panic!("on purpose") } else { x }).eval());
             });
         }));
         assert!(panicked.is_err());
@@ -280,7 +290,8 @@ mod borders {
         let x = images();
         let mut outer = Counts::default();
         let panicked = mode::with(&mut outer, || {
-            let panicked = catch_unwind(AssertUnwindSafe(|| mode::with(&mut Panics, || drop((&x * 2.0).eval()))));
+            let panicked =
+                catch_unwind(AssertUnwindSafe(|| mode::with(&mut Panics, || drop((&x * 2.0).eval()))));
             drop((&x * 2.0).eval());
             panicked
         });
@@ -314,14 +325,6 @@ mod borders {
 mod gradients {
     use super::*;
 
-    /// The loss, and the lines of its product by `down` and of its logarithm.
-    fn loss(net: &Network, x: &Tensor<f32, (Example, Pixel)>) -> (Tensor<f32, ()>, [u32; 2]) {
-        let hidden = (x.contract(&net.up, Pixel) + &net.bias).tanh();
-        let (scores, product) = (hidden.contract(&net.down, Hidden), line!());
-        let (logarithm, ln) = (scores.square().ln(), line!());
-        (logarithm.mean((Example, Class)), [product, ln])
-    }
-
     /// For each line of this file, how many steps of gradients it has.
     #[derive(Default)]
     struct BackwardLines(BTreeMap<u32, usize>, usize);
@@ -353,9 +356,9 @@ mod gradients {
             )
         });
         assert!(value.is_finite() && gradient.up.sum((Pixel, Hidden)).order(()).is_finite());
-        let [product, ln] = places;
+        let [product, squares] = places;
         assert!(lines.1 >= 4, "forward steps are heard as well");
-        assert!(lines.0.contains_key(&ln), "{:?}", lines.0);
+        assert!(lines.0.contains_key(&squares), "{:?}", lines.0);
         assert!(lines.0.get(&product).is_some_and(|&steps| steps >= 2), "by both operands: {:?}", lines.0);
     }
 
@@ -364,24 +367,26 @@ mod gradients {
         let (net, x) = (network(), images());
         let ((_, gradient), found) = results(|| value_and_grad(|net| loss(net, &x).0, &net));
         let down: Vec<f64> = gradient.down.order((Hidden, Class)).iter().map(|&x| x.into()).collect();
-        assert!(found.iter().any(|(values, _, _)| *values == down), "the gradient by `down` is the result of a step");
+        assert!(
+            found.iter().any(|(values, _, _)| *values == down),
+            "the gradient by `down` is the result of a step"
+        );
     }
 
     #[test]
     fn a_gradient_that_is_not_finite_is_found_at_the_line_of_its_step() {
-        let mut net = network();
         // (Forward all is finite; the slope of the square root of 0 is not.)
-        net.bias = zeros(Hidden.of(5));
+        let up = network().up;
         let x = zeros::<f32, _>((Example.of(4), Pixel.of(6)));
         let mut line = 0;
         let error = mode::check_finite(|| {
             value_and_grad(
-                |net: &Network| {
-                    let hidden = x.contract(&net.up, Pixel) + &net.bias;
+                |up| {
+                    let hidden = x.contract(up, Pixel);
                     let root = (hidden.sqrt().eval(), line = line!()).0;
                     root.sum((Example, Hidden))
                 },
-                &net,
+                &up,
             )
         })
         .unwrap_err();
@@ -406,9 +411,11 @@ mod of_the_library {
         let (product, elementwise) = (counts.of("product"), counts.of("elementwise"));
         assert_eq!((product.steps, product.operations), (2, 2 * (4 * 6 * 5 + 4 * 5 * 3)), "{counts}");
         assert_eq!((elementwise.steps, elementwise.operations, elementwise.bytes), (1, 20, 80), "{counts}");
-        assert_eq!(counts.steps(), counts.to_string().lines().count(), "two kinds, a head and a sum:\n{counts}");
+        assert_eq!(counts.to_string().lines().count(), 4, "a head, two kinds and a sum:\n{counts}");
         assert_eq!((counts.backward().steps, counts.total().bytes), (0, product.bytes + 80));
-        let (_, counts) = mode::count(|| value_and_grad(|net: &Network| x.contract(&net.up, Pixel).square().sum((Example, Hidden)), &net));
+        let (_, counts) = mode::count(|| {
+            value_and_grad(|up| x.contract(up, Pixel).square().sum((Example, Hidden)), &net.up)
+        });
         assert!(counts.backward().operations >= 2 * 4 * 6 * 5, "{counts}");
         assert!(counts.to_string().contains("product (gradient)"), "{counts}");
     }
@@ -436,7 +443,7 @@ mod of_the_library {
         use typed_dims::mode::check_finite;
         dims!(i = 2);
         let big = from_vec(i, vec![1.0f32, 1e6]);
-        let complex = big.map(|x: f32| num_complex::Complex::new(x, f32::NAN)).eval();
+        let complex = (&big).map(|x: f32| num_complex::Complex::new(x, f32::NAN)).eval();
         assert_eq!(check_finite(|| (&complex * &complex).eval()).unwrap_err().element, 0);
         #[cfg(feature = "half")]
         assert_eq!(check_finite(|| (&big).cast::<half::f16>().eval()).unwrap_err().element, 1);
@@ -498,10 +505,7 @@ mod of_the_library {
         let (net, x) = (network(), images());
         let mut peak = PeakMemory::default();
         mode::with(&mut peak, || {
-            let (value, gradient) = value_and_grad(
-                |net: &Network| (x.contract(&net.up, Pixel) + &net.bias).tanh().contract(&net.down, Hidden).square().sum((Example, Class)),
-                &net,
-            );
+            let (value, gradient) = value_and_grad(|net| loss(net, &x).0, &net);
             assert!(value > 0.0);
             drop(gradient);
         });
@@ -530,7 +534,7 @@ fn a_users_mode_of_few_lines() {
     let (net, x) = (network(), images());
     let mut sizes = GradientSizes::default();
     mode::with(&mut sizes, || {
-        value_and_grad(|net: &Network| (x.contract(&net.up, Pixel) * 1e-3).square().sum((Example, Hidden)), &net)
+        value_and_grad(|up| (x.contract(up, Pixel) * 1e-3).square().sum((Example, Hidden)), &net.up)
     });
     assert!(sizes.0.keys().all(|&power| power < 0), "{:?}", sizes.0);
     assert!(sizes.0.values().sum::<usize>() >= 20, "{:?}", sizes.0);

@@ -202,14 +202,18 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
 #[inline(always)]
 pub(super) fn written<O: SourceMut<Elem: Element> + ?Sized>(out: &mut O) {
     if is_listening() {
-        let (places, axes) = elements_mut(out);
-        tell_places(places, axes.as_slice().into());
+        tell_memory(out);
     }
 }
 
-/// Tells what is at these places, if they lie one behind the other in some order of the axes.
 #[cold]
 #[inline(never)]
+fn tell_memory<O: SourceMut<Elem: Element> + ?Sized>(out: &mut O) {
+    let (places, axes) = elements_mut(out);
+    tell_places(places, axes.as_slice().into());
+}
+
+/// Tells what is at these places, if they lie one behind the other in some order of the axes.
 fn tell_places<T: Element>(places: ElementsMut<'_, T>, mut axes: SmallVec<[Axis; 8]>) {
     axes.retain(|axis| axis.size != 1);
     sort_few(&mut axes, |axis| core::cmp::Reverse(axis.stride));

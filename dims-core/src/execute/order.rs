@@ -17,8 +17,9 @@ use crate::set::{Dims, MAX_DIMS};
 use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf};
 use alloc::vec::Vec;
 use kernels::copy::FEW;
-use kernels::loops::steps::told;
+use kernels::loops::steps::{told, told_array};
 use kernels::memory::destination::Destination;
+use kernels::scalar::Element;
 use route::few_sizes;
 
 /// Turns dims back into positional axes.
@@ -77,6 +78,12 @@ pub trait OrderExt: AsTensor {
 
 impl<A: AsTensor + ?Sized> OrderExt for A {}
 
+/// Tells those who listen the elements of a result with the dims `X`: without any, an array has them from now on.
+#[inline(always)]
+pub(crate) fn told_as<X: Dims, T: Element>(data: &[T]) {
+    if const { X::KEYS.as_slice().is_empty() } { told_array(data) } else { told(data) }
+}
+
 /// The elements and sizes of a tensor that owns them and has them in the order asked for; else the tensor.
 #[inline(always)]
 fn at_hand<A: Computable, L: OrderList>(
@@ -105,7 +112,7 @@ where
         // (The condition is that of this route, known to rustc.)
         OrderRoute::Few { elements, axes, len } if const { A::Expr::FACTS.memory.is_some() } => {
             let data = few(elements, &axes, Destination::New(len))?;
-            told(&data);
+            told_as::<X, _>(&data);
             return Ok(X::build(data, &few_sizes(&axes)[FEW - L::GROUPS.as_slice().len()..]));
         }
         OrderRoute::Line { axes, len, operands } => {
@@ -114,7 +121,7 @@ where
             if let Ok(data) =
                 Ordering::<A::Dims, A::Rank, L>::line(&tensor.expr, operands, Destination::New(len))
             {
-                told(&data);
+                told_as::<X, _>(&data);
                 return Ok(X::build(data, &sizes_of(axes, order)[..order.len()]));
             }
         }

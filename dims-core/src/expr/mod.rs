@@ -45,6 +45,7 @@ use kernels::contract;
 use kernels::load::Kernel;
 use kernels::loops::nest::{Nest, OperandRows};
 use kernels::loops::rows::Rows;
+use kernels::loops::steps::told;
 use kernels::loops::stride::{AnyStride, StrideKind};
 use kernels::memory::axes::Axis;
 use kernels::memory::destination::Destination;
@@ -320,6 +321,7 @@ where
     let len = shape.volume(&order, size_of::<E::Elem>())?;
     let nest = Nest::map(sizes, &order, &rows);
     let data = expr.collect(&nest, Destination::New(len))?;
+    told(&data);
     factors.operands.push(contract::ContractionFactor::owned(data, &order, sizes));
     Ok(())
 }

@@ -9,7 +9,7 @@ use kernels::loops::steps::PlanStep;
 /// What steps of one kind did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Count {
+pub struct StepCount {
     /// How many there were.
     pub steps: usize,
     /// How much they computed: see [`PlanStep::operations`].
@@ -18,8 +18,8 @@ pub struct Count {
     pub bytes: usize,
 }
 
-impl Count {
-    fn add(&mut self, other: Count) {
+impl StepCount {
+    fn add(&mut self, other: StepCount) {
         self.steps += other.steps;
         self.operations = self.operations.saturating_add(other.operations);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -32,21 +32,21 @@ impl Count {
 /// elements is one step of 10 operations. Copies compute nothing. Bytes are those of results, also of copies within an operation. Of a loop of calls, the steps of the calls count
 /// by themselves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts(BTreeMap<(bool, &'static str), Count>);
+pub struct Counts(BTreeMap<(bool, &'static str), StepCount>);
 
 impl Counts {
     /// What the steps of a kind did, those of gradients among them.
-    pub fn of(&self, kind: &str) -> Count {
+    pub fn of(&self, kind: &str) -> StepCount {
         self.sum(|(_, own)| *own == kind)
     }
 
     /// What the steps did that compute gradients.
-    pub fn backward(&self) -> Count {
+    pub fn backward(&self) -> StepCount {
         self.sum(|(is_backward, _)| *is_backward)
     }
 
     /// What all steps did.
-    pub fn total(&self) -> Count {
+    pub fn total(&self) -> StepCount {
         self.sum(|_| true)
     }
 
@@ -65,8 +65,8 @@ impl Counts {
         self.total().bytes
     }
 
-    fn sum(&self, of: impl Fn(&(bool, &'static str)) -> bool) -> Count {
-        let mut sum = Count::default();
+    fn sum(&self, of: impl Fn(&(bool, &'static str)) -> bool) -> StepCount {
+        let mut sum = StepCount::default();
         self.0.iter().filter(|(kind, _)| of(kind)).for_each(|(_, own)| sum.add(*own));
         sum
     }
@@ -78,14 +78,14 @@ impl Mode for Counts {
             PlanStep::Calls { bytes, .. } => *bytes,
             step => step.bytes(),
         };
-        let own = Count { steps: 1, operations: ran.step.operations(), bytes };
+        let own = StepCount { steps: 1, operations: ran.step.operations(), bytes };
         self.0.entry((ran.is_backward, ran.step.kind())).or_default().add(own);
     }
 }
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let line = |f: &mut fmt::Formatter<'_>, name: &str, own: Count| {
+        let line = |f: &mut fmt::Formatter<'_>, name: &str, own: StepCount| {
             let [steps, operations, bytes] = [own.steps, own.operations, own.bytes].map(grouped);
             write!(f, "{name:<24}{steps:>8}{operations:>20}{bytes:>18}")
         };

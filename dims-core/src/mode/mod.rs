@@ -50,7 +50,7 @@ mod finite;
 mod logged;
 mod peak;
 
-pub use counts::{Count, Counts, count};
+pub use counts::{Counts, StepCount, count};
 pub use finite::{CheckFinite, NotFinite, check_finite};
 pub use kernels::loops::modes::{FreedMemory, Mode, Ran, ResultMemory};
 pub use logged::{Log, log};

@@ -17,7 +17,7 @@ use crate::contract::path::path;
 use crate::contract::target::Target;
 use crate::error::Error;
 use crate::loops::axes::{AxisSet, Order, each, set, sort_few};
-use crate::loops::steps::ProductDims;
+use crate::loops::steps::{ProductDims, told};
 use crate::scalar::Num;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -257,6 +257,7 @@ fn last_pair<'a, T: Num>(
             let a = operands.remove(i);
             let order: SmallVec<[usize; 8]> = each(axes).collect();
             let data = pair(a, b, loops, &mut Target::new(&order, sizes))?;
+            told(&data);
             operands.push(ContractionFactor::owned(data, &order, sizes));
         }
     }

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::loops::axes::{AxisSet, each, sort_few};
 use crate::loops::nest::Nest;
 use crate::loops::rows::Rows;
-use crate::loops::steps::{Loops, PlanStep, note};
+use crate::loops::steps::{Loops, PlanStep, note, told};
 use crate::machine::threads;
 use crate::map::elementwise::collect_memory;
 use crate::memory::allocate::reserve;
@@ -175,6 +175,7 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
         // SAFETY: the nest's row has the strides of this operand, whose positions are elements, as the caller of `borrowed` promised.
         let memory = unsafe { ReduceInput::new(elements, &nest, work, 0) };
         let data = Sum.reduce_memory(memory, Destination::New(len))?;
+        told(&data);
         Ok(ContractionFactor::owned(data, order, sizes))
     }
 }

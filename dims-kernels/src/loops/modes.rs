@@ -8,7 +8,7 @@
 
 use super::steps::PlanStep;
 use crate::error::Origin;
-use crate::memory::listener::{FreedListener, is_listening, set_listener};
+use crate::memory::listener::{self, FreedListener, is_listening, set_listener};
 use crate::scalar::Element;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -317,7 +317,7 @@ fn push(step: PlanStep, place: &'static Location<'static>) {
 #[inline(always)]
 pub fn told<T: Element>(data: &[T]) {
     if is_listening() {
-        tell(ResultMemory::of(data));
+        tell(data, false);
     }
 }
 
@@ -325,14 +325,29 @@ pub fn told<T: Element>(data: &[T]) {
 #[inline(always)]
 pub fn told_given<T: Element>(data: &[T]) {
     if is_listening() {
-        tell(ResultMemory { is_given: true, ..ResultMemory::of(data) });
+        tell(data, true);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn tell(result: ResultMemory<'_>) {
-    hear(&[result]);
+fn tell<T: Element>(data: &[T], is_given: bool) {
+    hear(&[ResultMemory { is_given, ..ResultMemory::of(data) }]);
+}
+
+/// The pending step has this result, which an array has from now on, and no tensor.
+#[inline(always)]
+pub fn told_array<T: Element>(data: &[T]) {
+    if is_listening() {
+        tell_array(data);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn tell_array<T: Element>(data: &[T]) {
+    tell(data, false);
+    listener::freed(data.as_ptr(), data.len());
 }
 
 /// The pending step has these results.

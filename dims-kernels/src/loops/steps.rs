@@ -292,7 +292,7 @@ impl fmt::Display for Loops {
 }
 
 #[cfg(feature = "std")]
-pub use super::modes::{Backward, aside, note, note_if, ran, told, told_given};
+pub use super::modes::{Backward, aside, note, note_if, ran, told, told_array, told_given};
 #[cfg(feature = "std")]
 pub use crate::memory::listener::is_listening;
 #[cfg(not(feature = "std"))]
@@ -329,6 +329,10 @@ mod unheard {
     /// Tells nobody.
     #[inline(always)]
     pub fn told<T: Element>(_: &[T]) {}
+
+    /// Tells nobody.
+    #[inline(always)]
+    pub fn told_array<T: Element>(_: &[T]) {}
 
     /// Tells nobody.
     #[inline(always)]

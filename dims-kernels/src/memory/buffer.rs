@@ -46,12 +46,22 @@ struct VecParts<T> {
 #[inline(always)]
 fn recycle<T>(memory: Vec<T>) {
     #[cfg(feature = "std")]
-    {
-        listener::freed(memory.as_ptr(), memory.len());
+    if listener::is_listening() {
+        recycle_heard(memory);
+    } else {
         pool::recycle(memory);
     }
     #[cfg(not(feature = "std"))]
     drop(memory);
+}
+
+/// [`recycle`], where somebody listens. (Apart, as what is dropped then need not be kept in registers.)
+#[cfg(feature = "std")]
+#[cold]
+#[inline(never)]
+fn recycle_heard<T>(memory: Vec<T>) {
+    listener::freed(memory.as_ptr(), memory.len());
+    pool::recycle(memory);
 }
 
 impl<T> VecParts<T> {
@@ -259,8 +269,22 @@ impl<T> Buffer<T> {
     where
         T: Clone,
     {
-        let data = self.taken();
         #[cfg(feature = "std")]
+        if listener::is_listening() {
+            return self.into_vec_heard();
+        }
+        self.taken()
+    }
+
+    /// [`into_vec`](Buffer::into_vec), where somebody listens.
+    #[cfg(feature = "std")]
+    #[cold]
+    #[inline(never)]
+    fn into_vec_heard(self) -> Vec<T>
+    where
+        T: Clone,
+    {
+        let data = self.taken();
         listener::freed(data.as_ptr(), data.len());
         data
     }

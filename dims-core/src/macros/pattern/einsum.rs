@@ -10,6 +10,7 @@ use crate::error::DimError;
 use crate::expr::Factors;
 use crate::expr::evaluate::few;
 use crate::expr::record::{self, is_active};
+use crate::order::told_as;
 use crate::plan::direct::ElementsAlong;
 use crate::plan::shape::{Shape, volume};
 use crate::plan::still::Still;
@@ -61,7 +62,7 @@ where
         // (They own nothing: to find that out again, as they are dropped, would take a tenth of the time.)
         forget(values);
         let (data, sizes) = result?;
-        told(&data);
+        told_as::<L::Dims, _>(&data);
         return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes[..pattern.output.len()]));
     }
     let (data, sizes) = planned::<T, L::Dims>(pattern, &mut values, given)?;

@@ -13,6 +13,7 @@ use super::reductions::Reduction;
 use crate::error::DimError;
 use crate::expr::evaluate::few;
 use crate::expr::record::{self, is_active, mapped};
+use crate::order::told_as;
 use crate::plan::shape::volume;
 use crate::set::Dims;
 use alloc::vec::Vec;
@@ -72,7 +73,7 @@ where
             values.collect_first(&Nest::map(bound.sizes(), bound.loops.kept, &bound.rows), len)
         };
         let data = data.map_err(|error| named(error, pattern, &sizes))?;
-        told(&data);
+        told_as::<L::Dims, _>(&data);
         return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes));
     }
     if !is_active()
@@ -83,7 +84,7 @@ where
         && bound.bind(pattern, given, [axes].into_iter())
         && let Some((data, sizes)) = join::listed(pattern, &mut bound, items)
     {
-        told(&data);
+        told_as::<L::Dims, _>(&data);
         return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes));
     }
     let (data, sizes) = moved::<T, L::Dims>(pattern, given, values)?;
@@ -169,6 +170,7 @@ where
         let sizes = bound.shape(pattern.output);
         let data = combined(values, &nest, len, count, reduction.reducer())
             .map_err(|error| named(error, pattern, &sizes))?;
+        told_as::<L::Dims, _>(&data);
         return Ok(<O::Rank as ResultOf<Q::Out, L::Dims>>::build(data, &sizes));
     }
     let refuses = Q::NEEDS_ELEMENTS;
@@ -201,6 +203,7 @@ fn reduced<T: Element, U: Dims, V: Values<Elem = T>, R: Reducer<T, Out: Element>
     let traced = traced::<T, R::Out>(&layout.sizes, &rows, values)?;
     let nest = Nest::reduce(&layout.sizes, &kept, &reduced, &rows);
     let data = combined(values, &nest, len, count, reducer).map_err(|error| named(error, pattern, &sizes))?;
+    told(&data);
     Ok((record::reduced(data, traced, &kept, &reduced, reducer.derivative(), R::NAME)?, sizes))
 }
 
@@ -221,9 +224,7 @@ fn combined<T: Element, V: Values<Elem = T>, R: Reducer<T, Out: Element>>(
     });
     let mut parts = NestParts::new();
     let lower = |nest| values.0.kernel(&mut Nest::operands(nest));
-    let data = run_reduction(nest, &mut parts, lower, work, Destination::New(len), count, reducer)?;
-    told(&data);
-    Ok(data)
+    Ok(run_reduction(nest, &mut parts, lower, work, Destination::New(len), count, reducer)?)
 }
 
 /// As [`reduce`], by any function of the elements along the reduced axes, which come in the order in which the operand has them.
