@@ -1,7 +1,7 @@
-//! The order of the layers: who imports whom, in `dims-kernels/src` and `dims-core/src` (see `ARCHITECTURE.md`); that each type has a name of its own; and how many names
-//! the prelude has.
+//! The order of the layers: who imports whom, in `dims-kernels/src` and `dims-core/src` (see `ARCHITECTURE.md`); what operators leave to the layer that runs steps; that each type
+//! has a name of its own; and how many names the prelude has.
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
@@ -143,6 +143,21 @@ const OPEN_TRAITS: [&[&str]; 3] = [
     ],
 ];
 
+/// Folders of `dims-core/src` whose files say what is to run, and leave the rest to `execute`.
+const OPERATORS: [&str; 4] = ["operators/", "macros/", "laid/", "batch/"];
+
+/// What they leave to it, and the names that it has: `record` but for its `Writer`, to which an expression writes itself, and `note` where it is called.
+const LEFT_TO_EXECUTE: [(&str, &[&str]); 4] = [
+    ("recording", &["record", "ExprStep", "StepOfParts", "FunctionRule"]),
+    ("memory of results", &["reserve", "InParts", "allocate"]),
+    ("notes for plans", &["note", "aside"]),
+    ("whether anybody listens", &["is_active", "is_heard", "is_known", "is_traced", "traced"]),
+];
+
+/// Files of operators that still do some of this themselves, and what they name. This list is to become empty.
+const NOT_YET_LEFT: &[(&str, &[&str])] = &[
+];
+
 /// Crates within which no two types have one name, so that the name alone says which concept is meant. (The macros and the models of ONNX have notions of tensors
 /// and axes of their own.)
 const NAMESPACES: [&[&str]; 3] = [&["dims-kernels", "dims-core", "."], &["dims-macros"], &["dims-onnx"]];
@@ -192,6 +207,64 @@ fn imports_go_down() {
         }
     }
     assert!(wrong.is_empty(), "the layers are listed at the top of tests/architecture.rs\n{wrong}");
+}
+
+#[test]
+fn operators_say_what_is_to_run() {
+    let mut wrong = String::new();
+    let mut not_yet: BTreeSet<(&str, &str)> = BTreeSet::new();
+    for &(file, names) in NOT_YET_LEFT {
+        not_yet.extend(names.iter().map(|&name| (file, name)));
+    }
+    for (file, text) in files(CORE.name) {
+        if !OPERATORS.iter().any(|folder| file.starts_with(folder)) {
+            continue;
+        }
+        let mut words = Vec::new();
+        words_of(text.parse().expect("Rust"), &mut words);
+        for (what, names) in LEFT_TO_EXECUTE {
+            for &name in names {
+                let is_named = (0..words.len()).any(|at| words[at] == name && is_left(&words, at));
+                if is_named && !not_yet.remove(&(file.as_str(), name)) {
+                    writeln!(wrong, "dims-core/src/{file} names `{name}`: leave {what} to `execute`").unwrap();
+                }
+            }
+        }
+    }
+    for (file, name) in not_yet {
+        writeln!(wrong, "dims-core/src/{file} names `{name}` no more: take it from the list").unwrap();
+    }
+    assert!(wrong.is_empty(), "what operators leave to the layer that runs steps is listed at the top of tests/architecture.rs\n{wrong}");
+}
+
+/// Whether the name at this place is that of something left to `execute`.
+fn is_left(words: &[String], at: usize) -> bool {
+    let word = |at: usize| words.get(at).map_or("", String::as_str);
+    match word(at) {
+        "record" => [word(at + 1), word(at + 2), word(at + 3)] != [":", ":", "Writer"],
+        "note" => word(at + 1) == "(" && (at == 0 || ![".", "fn"].contains(&word(at - 1))),
+        _ => true,
+    }
+}
+
+/// All words of a piece of code, signs and opening brackets among them. Those of comments and strings do not count.
+fn words_of(tokens: TokenStream, words: &mut Vec<String>) {
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) => {
+                let open = match group.delimiter() {
+                    Delimiter::Parenthesis => "(",
+                    Delimiter::Brace => "{",
+                    Delimiter::Bracket => "[",
+                    Delimiter::None => "",
+                };
+                words.push(open.to_owned());
+                words_of(group.stream(), words);
+            }
+            TokenTree::Literal(_) => {}
+            token => words.push(token.to_string()),
+        }
+    }
 }
 
 #[test]

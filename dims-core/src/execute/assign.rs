@@ -7,7 +7,7 @@ use crate::expr::evaluate::{few, laid_out, line_into};
 use crate::expr::index::IndexExprs;
 use crate::expr::leaf::{axes_row, unify_axes};
 use crate::expr::lowered::{LOWERS, lowered_for_places, lowered_update};
-use crate::expr::record::{self, is_active};
+use crate::expr::step::{ExprStep, Part, is_heard};
 use crate::expr::{Binary, Expr, Operand};
 use crate::named::Named;
 use crate::order::{OrderOf, OrderRoute, Ordering};
@@ -51,12 +51,12 @@ pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
     out: OutputSlots<'_, E::Elem>,
     offset: usize,
     strides: &[isize],
-) -> Result<Option<record::Part>, DimError> {
+) -> Result<Option<Part>, DimError> {
     let sizes = shape.sizes();
     if sizes.contains(&0) {
         return Ok(None);
     }
-    let part = record::part_at(record::traced::<E::Elem, S, R, E>(expr, shape)?, offset, strides);
+    let part = ExprStep::of::<E::Elem, S, R, E>(expr, shape)?.part_at(offset, strides);
     let order = AxisList::in_memory_of::<S, R>().as_slice();
     let mut rows = Rows::new(sizes.len());
     rows.push().copy_from_slice(strides);
@@ -157,7 +157,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
         }
         shape.volume(order, 1)?;
         if let Some(name) = name {
-            record::refuse::<T, S, R, _>(&value, &shape, name)?;
+            ExprStep::of::<T, S, R, _>(&value, &shape)?.refuse(name)?;
         }
         let mut rows = Rows::new(sizes.len());
         axes_row::<S, S>(self.named(), self.positional().as_slice(), rows.push());
@@ -290,7 +290,7 @@ pub(crate) fn fill_typed<S: Dims, E: Expr>(
     operands: usize,
 ) -> Result<bool, DimError> {
     let mut like = Some(own);
-    if record::is_active()
+    if is_heard()
         || threads::parts(places.len()) > 1
         || !expr.alike::<S, UnitStride>(&mut like, &mut 0)
     {
@@ -516,7 +516,7 @@ pub trait OrderInto: AsTensor {
         tensor.unify(&mut shape)?;
         let order = Ordering::<Self::Dims, Self::Rank, L>::ORDER.as_slice();
         shape.volume(order, 1)?;
-        record::refuse::<Self::Elem, Self::Dims, Self::Rank, _>(&tensor.expr, &shape, "order_into")?;
+        ExprStep::of::<Self::Elem, Self::Dims, Self::Rank, _>(&tensor.expr, &shape)?.refuse("order_into")?;
         check_rank(axes.len(), L::GROUPS.as_slice().len() + Self::Rank::N)?;
         let loops = shape.sizes();
         let mut rows = Rows::new(loops.len());

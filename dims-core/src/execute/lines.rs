@@ -7,7 +7,7 @@ use crate::dim::DimList;
 use crate::error::DimError;
 use crate::execute::step::execute;
 use crate::expr::evaluate::{evaluate, laid_out};
-use crate::expr::record::{is_traced, untraced};
+use crate::expr::step::{ExprStep, taken};
 use crate::expr::{Binary, Expr, Operand};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
@@ -54,11 +54,11 @@ impl<S: Dims, R: Rank, D: DimList> LineAxes<S, R, D> {
 }
 
 impl<T: Element> Lines<T> {
-    /// Computes a tensor with the dims `D` innermost, which it must have, for what has no derivative: it is an error if it is traced.
+    /// Computes a tensor with the dims `D` innermost, which it must have, for what has no derivative: it is an error if the elements are those of a step.
     #[track_caller]
     pub(crate) fn of<A: Computable<Elem = T>, D: DimList>(tensor: A) -> Result<Self, DimError> {
         let mut lines = Lines::recorded::<A, D>(tensor)?;
-        lines.data = untraced(lines.data, "lines")?.into();
+        lines.data = taken(lines.data, "lines")?.into();
         Ok(lines)
     }
 

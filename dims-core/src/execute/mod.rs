@@ -3,7 +3,9 @@
 pub mod assign;
 pub(crate) mod attention;
 pub(crate) mod lines;
+pub(crate) mod loops;
 pub mod order;
+pub(crate) mod parts;
 pub mod reduce;
 pub(crate) mod step;
 mod sum_into;

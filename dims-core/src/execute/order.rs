@@ -132,5 +132,5 @@ where
     let sizes = Ordering::<A::Dims, A::Rank, L>::sizes(&shape)?;
     let order = Ordering::<A::Dims, A::Rank, L>::ORDER.as_slice();
     let data = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
-    X::build_recorded(data, &sizes)
+    X::build_of(data, &sizes, "order")
 }

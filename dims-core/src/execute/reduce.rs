@@ -8,7 +8,7 @@ mod sum;
 use crate::error::{DimError, unwrap};
 use crate::expr::Expr;
 use crate::expr::evaluate::{at_once, computed, laid_out, laid_out_in};
-use crate::expr::record;
+use crate::expr::step::ExprStep;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
@@ -49,7 +49,7 @@ fn detached<A: Computable>(tensor: A) -> Result<TensorOf<A>, DimError> {
     let tensor = tensor.into_named();
     let shape = tensor.unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
-    record::note_read(&tensor.expr);
+    ExprStep::read_alone(&tensor.expr);
     let data = computed::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
     Ok(Named::from_expr(Evaluated::laid_out(data, &shape.sizes_in(order))))
 }

@@ -4,7 +4,7 @@ use crate::bind::source::{SourceMut, check_rank};
 use crate::dim::DimList;
 use crate::error::DimError;
 use crate::execute::assign::written;
-use crate::expr::record::{is_active, refuse};
+use crate::expr::step::{ExprStep, is_heard};
 use crate::expr::{Expr, Factors};
 use crate::order::{OrderList, Ordering};
 use crate::plan::axes::AxisList;
@@ -78,7 +78,7 @@ where
     O: SourceMut<Elem = E::Elem> + ?Sized,
 {
     if let Some(roles) = const { &SumAxes::<S, R, D, L>::roles::<E, X>() }
-        && !is_active()
+        && !is_heard()
     {
         let (a, b) = expr.pair();
         let (places, axes) = elements_mut(out);
@@ -107,7 +107,7 @@ where
     let mut shape = Shape::new::<S, R>();
     expr.unify::<S, R>(&mut shape)?;
     shape.finish()?;
-    refuse::<E::Elem, S, R, E>(expr, &shape, "sum_into")?;
+    ExprStep::of::<E::Elem, S, R, E>(expr, &shape)?.refuse("sum_into")?;
     let (places, axes) = elements_mut(out);
     check_rank(axes.len(), L::GROUPS.as_slice().len() + R::N)?;
     let (kept, reduced) = (SumAxes::<S, R, D, L>::KEPT.as_slice(), SumAxes::<S, R, D, L>::REDUCED.as_slice());

@@ -5,7 +5,7 @@
 use crate::error::DimError;
 use crate::expr::Expr;
 use crate::expr::lowered::{LOWERS, is_lowered, lowered};
-use crate::expr::record::{is_active, mapped, traced, untraced};
+use crate::expr::step::{ExprStep, is_heard, taken};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
@@ -27,7 +27,7 @@ use kernels::memory::destination::Destination;
 use kernels::memory::elements::Elements;
 use kernels::scalar::Element;
 
-/// The elements of an expression, contiguous in an order of all its loop axes. Fails if an operand is traced: `operation` has no derivative.
+/// The elements of an expression, contiguous in an order of all its loop axes. It is an error if they are those of a step: `operation` has no derivative.
 #[inline]
 #[track_caller]
 pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(
@@ -36,7 +36,7 @@ pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(
     order: &[usize],
     operation: &'static str,
 ) -> Result<Vec<E::Elem>, DimError> {
-    untraced(evaluate::<S, R, E>(expr, shape, order)?, operation)
+    taken(evaluate::<S, R, E>(expr, shape, order)?, operation)
 }
 
 /// The elements of an expression, contiguous in an order of all its loop axes.
@@ -47,13 +47,11 @@ pub(crate) fn evaluate<S: Dims, R: Rank, E: Expr>(
     shape: &Shape,
     order: &[usize],
 ) -> Result<Buffer<E::Elem>, DimError> {
-    let traced = traced::<E::Elem, S, R, E>(&expr, shape)?;
-    let data = computed::<S, R, E>(expr, shape, order)?;
-    told(&data);
-    Ok(mapped(data, traced, order))
+    let step = ExprStep::of::<E::Elem, S, R, E>(&expr, shape)?;
+    Ok(step.map(computed::<S, R, E>(expr, shape, order)?, order))
 }
 
-/// The same, without a step of a recorded program.
+/// The same, which is no step.
 #[inline(always)]
 #[track_caller]
 pub(crate) fn computed<S: Dims, R: Rank, E: Expr>(
@@ -116,7 +114,7 @@ pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
     operands: Option<usize>,
 ) -> Result<Buffer<E::Elem>, DimError> {
     let len = shape.volume(order, size_of::<E::Elem>())?;
-    let traced = traced::<E::Elem, S, Rank0, E>(&expr, shape)?;
+    let step = ExprStep::of::<E::Elem, S, Rank0, E>(&expr, shape)?;
     let expr = match expr.into_contiguous::<S>(order) {
         Ok(data) => return Ok(data.into()),
         Err(expr) => expr,
@@ -128,8 +126,7 @@ pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
         line::<UnitStride, _>(&expr, operands, Destination::New(len))
     };
     let data = data.map_err(|error| shape.name_dims(error, order))?;
-    told(&data);
-    Ok(mapped(data, traced, order))
+    Ok(step.map(data, order))
 }
 
 /// So many elements at most are computed or moved one by one, without a plan, if each takes a few instructions.
@@ -275,7 +272,7 @@ pub(crate) fn sizes_of(axes: &[Axis], order: &[usize]) -> [usize; MAX_DIMS] {
 #[inline(always)]
 #[track_caller]
 pub(crate) fn at_once<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Evaluated<E::Elem, S, R>, E> {
-    if R::N > 0 || is_active() || const { typed_operands::<S, E>(&AxisList::in_memory(S::KEYS, 0)).is_some() }
+    if R::N > 0 || is_heard() || const { typed_operands::<S, E>(&AxisList::in_memory(S::KEYS, 0)).is_some() }
     {
         return Err(expr);
     }

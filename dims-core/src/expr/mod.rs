@@ -26,6 +26,7 @@ pub mod rebind;
 pub(crate) mod record;
 pub mod remap;
 pub mod sized;
+pub(crate) mod step;
 
 pub use affine::Affine;
 pub use expand::Expand;

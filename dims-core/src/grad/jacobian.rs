@@ -1,6 +1,6 @@
 //! Jacobians and Hessians: all derivatives at once.
 
-use crate::error::{DimError, unwrap};
+use crate::error::{DimError, no_derivative, unwrap};
 use crate::grad::loss::ScalarLoss;
 use crate::grad::parameters::{Path, Walk};
 use crate::grad::reverse::differentiated;
@@ -119,7 +119,7 @@ pub fn try_jacobian<T: Real, S: Dims, O: JacobianOf<S>>(
         parts.push(Part { field, place });
     }
     let dtype =
-        DType::of::<T>().ok_or_else(|| crate::expr::record::lost(core::any::type_name::<T>(), Vec::new()))?;
+        DType::of::<T>().ok_or_else(|| no_derivative(core::any::type_name::<T>(), &[]))?;
     let data = evaluate(&parts, len, dtype, true)?;
     let data = Buffer::of_held(&data).expect("the derivatives are of the type of the tensor");
     Ok(Named::from_expr(Evaluated::in_order(data, &order, &sizes)))

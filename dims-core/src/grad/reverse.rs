@@ -1,7 +1,6 @@
 //! Reverse mode: gradients, and pull-backs.
 
-use crate::error::{DimError, Origin, unwrap};
-use crate::expr::record::lost;
+use crate::error::{DimError, Origin, no_derivative, unwrap};
 use crate::grad::inputs::Inputs;
 use crate::grad::lent::{Lend, LentOf};
 use crate::grad::loss::{LossInMemory, ScalarLoss};
@@ -9,7 +8,6 @@ use crate::grad::parameters::{Parameters, Path};
 use crate::grad::variables::{Collected, Detached, FloatPairs, Variables};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::panic::Location;
 use kernels::trace::{GradientCall, Gradients, Node, depends_on_others, gradients};
 
@@ -105,7 +103,7 @@ pub fn try_value_and_grad_with<P: Inputs, L: ScalarLoss, X>(
 ) -> Result<(L::Elem, P::Value, X), DimError> {
     let (value, gradient, beside) = differentiated::<P, (), L, X>(f, by)?;
     // (A number is no part of a program that others record.)
-    let Some(value) = value else { return Err(lost("value_and_grad", Vec::new())) };
+    let Some(value) = value else { return Err(no_derivative("value_and_grad", &[])) };
     Ok((value, gradient, beside))
 }
 

@@ -27,7 +27,7 @@ use crate::convert::AxisDims;
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::{evaluate, evaluate_typed, typed_operands};
-use crate::expr::record::{is_active, untraced_slice};
+use crate::execute::loops::check_taken;
 use crate::expr::{Expr, Operand};
 use crate::named::Named;
 use crate::order::ArrayRank;
@@ -241,9 +241,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     #[inline(always)]
     #[track_caller]
     fn leaves(&self, operation: &'static str) {
-        if is_active() {
-            unwrap(untraced_slice(M::elements(&self.0.expr), operation));
-        }
+        unwrap(check_taken(M::elements(&self.0.expr), operation));
     }
 
     /// The elements as they lie, to change them.

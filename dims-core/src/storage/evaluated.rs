@@ -2,8 +2,12 @@
 
 use crate::error::Origin;
 use crate::plan::axes::AxisList;
+#[cfg(feature = "std")]
+use crate::plan::explain;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
+#[cfg(feature = "std")]
+use crate::set::Keys;
 use crate::storage::View;
 use crate::storage::axes::{AxisBlock, permuted};
 use alloc::vec::Vec;
@@ -18,7 +22,9 @@ use kernels::memory::buffer::Buffer;
 use kernels::memory::elements::Elements;
 use kernels::memory::freed::Freed;
 #[cfg(feature = "std")]
-use kernels::trace::Node;
+use kernels::memory::held::Mark;
+#[cfg(feature = "std")]
+use kernels::trace::{Node, NodeAxis};
 use smallvec::SmallVec;
 
 /// Elements, with a size and a stride for each dim of the set `S` and for each of the positional axes `R`.
@@ -93,6 +99,10 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
             step = step.saturating_mul(size);
         }
         assert_eq!(step, data.len(), "the sizes are the shape of the data");
+        #[cfg(feature = "std")]
+        if let Some(mark) = data.mark() {
+            tell_axes(mark, S::KEYS, order.iter().copied().zip(sizes.iter().copied()));
+        }
         // (Put together at the end: what is written piece by piece, and moved as a whole, waits in between.)
         let origin = Some(Location::caller());
         Evaluated { data, start: 0, named, positional, origin, marker: PhantomData }
@@ -179,7 +189,9 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     #[cfg(feature = "std")]
     pub(crate) fn with_buffer(&self, data: Buffer<T>) -> Self {
         assert_eq!(data.len(), self.data.len(), "one element for each that there was");
-        Evaluated { data, marker: PhantomData, ..*self }
+        let own = Evaluated { data, marker: PhantomData, ..*self };
+        own.tell_axes();
+        own
     }
 
     /// The elements become those of a step of a recorded program, in the same memory unless others share it.
@@ -189,6 +201,20 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         T: Copy + Send + Sync + 'static,
     {
         self.data.set_mark(Box::new(node));
+        self.tell_axes();
+    }
+
+    /// Tells the step that computed the elements, if there is one, along which axes they lie, unless they have gaps between them or lie along one another.
+    #[cfg(feature = "std")]
+    fn tell_axes(&self) {
+        let Some(mark) = self.data.mark() else { return };
+        let all: SmallVec<[Axis; 8]> = self.axes().collect();
+        let mut order: SmallVec<[usize; 8]> = (0..all.len()).collect();
+        // (Stable: of axes with one stride, those of size 1 may stand anywhere.)
+        order.sort_by_key(|&at| core::cmp::Reverse(all[at].stride));
+        if self.is_contiguous(&order) {
+            tell_axes(mark, S::KEYS, order.iter().map(|&at| (at, all[at].size)));
+        }
     }
 
     /// The elements become constants, in the same memory unless others share it.
@@ -398,6 +424,17 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
             step = step.saturating_mul(size);
         }
         fits && step == self.data.len()
+    }
+}
+
+/// Tells the step that computed marked memory along which axes its elements lie: their numbers, dims first, and their sizes.
+#[cfg(feature = "std")]
+#[cold]
+#[inline(never)]
+fn tell_axes(mark: &Mark, keys: &Keys, axes: impl Iterator<Item = (usize, usize)>) {
+    let mark: &dyn Any = &**mark;
+    if let Some(node) = mark.downcast_ref::<Arc<Node>>() {
+        node.lies_along(axes.map(|(axis, size)| NodeAxis { name: explain::name(keys, axis), size }));
     }
 }
 

@@ -217,17 +217,6 @@ impl<T: Send + Sync + 'static> Buffer<T> {
         let last = Arc::downcast::<SharedVec<T>>(Arc::clone(held).into_any()).ok()?;
         Some(Buffer { memory: last.memory.copy(), shared: AtomicPtr::new(Arc::into_raw(last).cast_mut()) })
     }
-
-    /// The mark of the memory.
-    #[inline]
-    pub fn mark(&self) -> Option<&Mark> {
-        if !registry::is_active() {
-            return None;
-        }
-        let shared = self.shared.load(Ordering::Acquire);
-        // SAFETY: a pointer that is not null is from `Arc::into_raw`, and the buffer has a count of it for as long as it is borrowed.
-        unsafe { shared.as_ref() }?.mark.as_ref()
-    }
 }
 
 impl<T> Buffer<T> {
@@ -249,6 +238,18 @@ impl<T> Buffer<T> {
     pub fn is_unshared(&mut self) -> bool {
         // (What a recorded program knows is not to be changed.)
         self.shared().is_none_or(|mut shared| Arc::get_mut(&mut shared).is_some_and(|last| !last.is_traced()))
+    }
+
+    /// The mark of the memory.
+    #[cfg(feature = "std")]
+    #[inline]
+    pub fn mark(&self) -> Option<&Mark> {
+        if !registry::is_active() {
+            return None;
+        }
+        let shared = self.shared.load(Ordering::Acquire);
+        // SAFETY: a pointer that is not null is from `Arc::into_raw`, and the buffer has a count of it for as long as it is borrowed.
+        unsafe { shared.as_ref() }?.mark.as_ref()
     }
 
     /// Whether a recorded program knows the elements.

@@ -74,7 +74,11 @@ pub fn gradients(
                     Some(memory) => memory,
                     None => {
                         let _explained = Backward::of(from);
-                        evaluate(&parts, node.len, node.dtype, recorded)?
+                        let cotangent = evaluate(&parts, node.len, node.dtype, recorded)?;
+                        if let (Some(own), Some(axes)) = (cotangent.node(), node.axes()) {
+                            own.lies_along(axes.iter().copied());
+                        }
+                        cotangent
                     }
                 };
                 // (Memory that only the parts read can be freed now.)

@@ -43,6 +43,7 @@ use core::any::Any;
 use core::fmt::Display;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use smallvec::SmallVec;
+use std::sync::OnceLock;
 
 impl dyn Held {
     /// The type of the elements, if programs know it.
@@ -74,7 +75,9 @@ impl<T: Send + Sync + 'static> Buffer<T> {
     pub fn traced(data: Vec<T>, node: Arc<Node>) -> Self {
         Buffer::marked(data, Box::new(node))
     }
+}
 
+impl<T> Buffer<T> {
     /// The step that computed the elements, if a program records it, or has recorded it.
     #[inline]
     pub fn node(&self) -> Option<&Arc<Node>> {
@@ -417,6 +420,18 @@ impl GradientCall {
 /// The calls on whose variables a step depends: one, or one within another.
 type Calls = SmallVec<[Arc<GradientCall>; 1]>;
 
+/// An axis along which the elements of a node lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeAxis {
+    /// The name of its dim, or `..` for a positional axis.
+    pub name: &'static str,
+    /// Its size.
+    pub size: usize,
+}
+
+/// The axes of a node. (Most tensors have few, which need no memory of their own.)
+type NodeAxes = SmallVec<[NodeAxis; 4]>;
+
 /// One step of a recorded program.
 pub struct Node {
     /// Later steps have greater numbers.
@@ -425,6 +440,8 @@ pub struct Node {
     pub dtype: DType,
     /// How many elements there are.
     pub len: usize,
+    /// Along which axes, from the outermost in memory to the innermost, once that is known.
+    axes: OnceLock<NodeAxes>,
     /// How they were computed.
     pub step: NodeStep,
     /// Where in the user's program.
@@ -450,7 +467,8 @@ impl Node {
 
     fn of_calls(dtype: DType, len: usize, step: NodeStep, origin: Origin, calls: Calls) -> Arc<Self> {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Node { id, dtype, len, step, origin, calls, read: AtomicBool::new(false) })
+        let (axes, read) = (OnceLock::new(), AtomicBool::new(false));
+        Arc::new(Node { id, dtype, len, axes, step, origin, calls, read })
     }
 
     /// A variable of a call by which gradients are asked for, and its name, if it has one.
@@ -463,6 +481,25 @@ impl Node {
         link::link();
         let calls = core::iter::once(Arc::clone(call)).collect();
         Node::of_calls(dtype, len, NodeStep::Variable(name), None, calls)
+    }
+
+    /// The axes of the elements, from the outermost in memory to the innermost, if they are known.
+    pub fn axes(&self) -> Option<&[NodeAxis]> {
+        self.axes.get().map(|axes| &axes[..])
+    }
+
+    /// Says along which axes the elements lie, unless somebody has said it.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many positions as elements.
+    pub fn lies_along(&self, axes: impl IntoIterator<Item = NodeAxis>) {
+        self.axes.get_or_init(|| {
+            let axes: NodeAxes = axes.into_iter().collect();
+            let positions = axes.iter().fold(1usize, |positions, axis| positions.saturating_mul(axis.size));
+            assert_eq!(positions, self.len, "the axes have a position for each element");
+            axes
+        });
     }
 
     /// Whether the step depends on a variable of a call that has not ended.

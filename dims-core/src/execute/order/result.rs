@@ -2,7 +2,7 @@
 
 use crate::brand::SetElement;
 use crate::error::DimError;
-use crate::expr::record::untraced;
+use crate::expr::step::taken;
 use crate::named::Named;
 use crate::rank::*;
 use crate::set::Dims;
@@ -22,9 +22,9 @@ pub trait OrderResult<T, R: Rank>: Dims {
     type Out;
     #[doc(hidden)]
     fn build(data: Vec<T>, sizes: &[usize]) -> Self::Out;
-    /// As `build`, of elements that may be traced. An array cannot be.
+    /// As `build`, of elements that may be those of a step, which an array cannot have: that is an error of the operation.
     #[doc(hidden)]
-    fn build_recorded(data: Buffer<T>, sizes: &[usize]) -> Result<Self::Out, DimError>;
+    fn build_of(data: Buffer<T>, sizes: &[usize], operation: &'static str) -> Result<Self::Out, DimError>;
 }
 
 #[diagnostic::do_not_recommend]
@@ -40,8 +40,12 @@ impl<T: kernels::scalar::Element, R: ArrayRank> OrderResult<T, R> for () {
 
     #[inline]
     #[track_caller]
-    fn build_recorded(data: Buffer<T>, sizes: &[usize]) -> Result<R::Array<T>, DimError> {
-        Ok(R::array(untraced(data, "order")?, sizes))
+    fn build_of(
+        data: Buffer<T>,
+        sizes: &[usize],
+        operation: &'static str,
+    ) -> Result<R::Array<T>, DimError> {
+        Ok(R::array(taken(data, operation)?, sizes))
     }
 }
 
@@ -118,7 +122,7 @@ macro_rules! left_over {
 
             #[inline]
             #[track_caller]
-            fn build_recorded(data: Buffer<T>, sizes: &[usize]) -> Result<Named<T, Self, R>, DimError> {
+            fn build_of(data: Buffer<T>, sizes: &[usize], _: &'static str) -> Result<Named<T, Self, R>, DimError> {
                 Ok(Named::from_expr(Evaluated::laid_out(data, sizes)))
             }
         }

@@ -3,7 +3,7 @@
 use crate::error::DimError;
 use crate::expr::Expr;
 use crate::expr::evaluate::{SMALL, in_line, line, line_into, sizes_of, typed_line};
-use crate::expr::record::is_active;
+use crate::expr::step::is_heard;
 use crate::order::OrderList;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
@@ -80,7 +80,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
         places: ElementsMut<'_, E::Elem>,
         axes: &[Axis],
     ) -> Option<usize> {
-        if const { !Self::PLAIN || E::FACTS.memory.is_none() } || is_active() {
+        if const { !Self::PLAIN || E::FACTS.memory.is_none() } || is_heard() {
             return None;
         }
         let (elements, own) = expr.memory();
@@ -107,7 +107,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     /// How an expression is brought into this order.
     #[inline(always)]
     pub(crate) fn route<E: Expr>(expr: &E) -> OrderRoute<'_, E::Elem> {
-        if is_active() {
+        if is_heard() {
             return OrderRoute::Nest;
         }
         if let Some((elements, axes, len)) = Self::small(expr) {

@@ -4,7 +4,7 @@ use crate::dim::DimList;
 use crate::error::DimError;
 use crate::expr::Expr;
 use crate::expr::lowered::{LOWERS, lowered};
-use crate::expr::record::{self, traced};
+use crate::expr::step::ExprStep;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
@@ -77,7 +77,7 @@ where
     let sizes = shape.sizes();
     let len = shape.volume(order, size_of::<A::Elem>())?;
     let mut expr = tensor.expr;
-    let traced = traced::<A::Elem, A::Dims, A::Rank, A::Expr>(&expr, &shape)?;
+    let step = ExprStep::of::<A::Elem, A::Dims, A::Rank, A::Expr>(&expr, &shape)?;
     let mut rows = Rows::new(sizes.len());
     expr.rows::<A::Dims, A::Rank>(&shape, &mut rows);
     let lying = if const { A::Expr::FACTS.owns } && along.len() == 1 {
@@ -95,8 +95,7 @@ where
         Err(expr) => computed::<A, W>(expr, &blocks, work, order)
             .map_err(|error| shape.name_dims(error.into(), order))?,
     };
-    told(&data);
-    let data = record::along(data, traced, order, along, work.derivative(), W::NAME)?;
+    let data = step.along(data, order, along, work.derivative(), W::NAME)?;
     let sizes: Sizes = order.iter().map(|&axis| sizes[axis]).collect();
     Ok(Named::from_expr(Evaluated::in_order(data, order, &sizes)))
 }

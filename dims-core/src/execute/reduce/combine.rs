@@ -4,7 +4,7 @@ use crate::dim::DimList;
 use crate::error::DimError;
 use crate::expr::Expr;
 use crate::expr::lowered::{LOWERS, lowered};
-use crate::expr::record::{self, traced};
+use crate::expr::step::ExprStep;
 use crate::named::Named;
 use crate::plan::axes::{AxisList, Layout};
 use crate::plan::direct::Roles;
@@ -121,11 +121,11 @@ where
     X: Dims,
     Q: Reducer<E::Elem, Out: Element>,
 {
-    let traced = traced::<Q::Out, S, R, E>(expr, shape)?;
+    let step = ExprStep::of::<Q::Out, S, R, E>(expr, shape)?;
     let data = combined::<S, R, E, D, Q>(expr, shape, reducer, empty)?;
     let (kept, reduced) =
         (ReductionAxes::<S, R, D>::KEPT.as_slice(), ReductionAxes::<S, R, D>::REDUCED.as_slice());
-    let data = record::reduced(data, traced, kept, reduced, reducer.derivative(), Q::NAME)?;
+    let data = step.reduce(data, kept, reduced, reducer.derivative(), Q::NAME)?;
     Ok(finished(data, kept, shape.sizes()))
 }
 

@@ -3,7 +3,7 @@
 use crate::dim::DimList;
 use crate::error::DimError;
 use crate::expr::leaf::row_at;
-use crate::expr::record::{is_active, mapped, traced};
+use crate::expr::step::{ExprStep, is_heard};
 use crate::expr::{Expr, Factors};
 use crate::named::Named;
 use crate::plan::direct::{ElementsAlong, Typed};
@@ -50,7 +50,7 @@ where
 {
     // (A reference, since so large a constant would be copied in each call.)
     if let Some(roles) = const { &ReductionAxes::<A::Dims, A::Rank, D>::roles::<A::Expr>() }
-        && !is_active()
+        && !is_heard()
     {
         let (a, b) = expr.pair();
         if let Some(result) = product(roles, a, b, ReductionAxes::<A::Dims, A::Rank, D>::dims::<A::Expr>) {
@@ -79,13 +79,12 @@ where
     shape.finish()?;
     let (kept, sizes) = (ReductionAxes::<S, R, D>::KEPT.as_slice(), shape.sizes());
     shape.volume(kept, size_of::<E::Elem>())?;
-    let traced = traced::<E::Elem, S, R, E>(expr, &shape)?;
+    let step = ExprStep::of::<E::Elem, S, R, E>(expr, &shape)?;
     if const { E::FACTS.pair.is_some() } {
         let positions = const { &positions_of_pair(E::FACTS.pair, S::KEYS) };
         let axes = [kept, ReductionAxes::<S, R, D>::REDUCED.as_slice()];
         let (data, order) = sum_of_memory(expr.pair(), positions, &shape, axes, &|| expr.describe())?;
-        told(&data);
-        return Ok(finished_in(mapped(data, traced, &order), &order, sizes));
+        return Ok(finished_in(step.map(data, &order), &order, sizes));
     }
     if const { E::FACTS.factors >= 2 }
         && let Some((supports, still)) = is_product::<S, R, _>(expr, &shape, kept)
@@ -95,22 +94,19 @@ where
         let name = |axis| explain::name(S::KEYS, axis);
         if let Some(still) = still {
             let data = contracted_but(&still, factors, &shape, kept, &name)?;
-            told(&data);
-            return Ok(finished(mapped(data, traced, kept), kept, sizes));
+            return Ok(finished(step.map(data, kept), kept, sizes));
         }
         if const { R::N == 0 } {
             let (data, order) = contracted(factors, &supports, &shape, kept, &name)?;
-            told(&data);
-            return Ok(finished_in(mapped(data, traced, &order), &order, sizes));
+            return Ok(finished_in(step.map(data, &order), &order, sizes));
         }
         let (axes, target) = (LoopAxes { sizes, name: &name }, Target::new(kept, sizes));
         let data = contract::contract(factors.operands, factors.scale, axes, target)
             .map_err(|error| shape.name_dims(error.into(), kept))?;
-        told(&data);
-        return Ok(finished(mapped(data, traced, kept), kept, sizes));
+        return Ok(finished(step.map(data, kept), kept, sizes));
     }
     let data = combined::<S, R, E, D, _>(expr, &shape, reducers::Sum, Empty::Allowed)?;
-    Ok(finished(mapped(data, traced, kept), kept, sizes))
+    Ok(finished(step.map(data, kept), kept, sizes))
 }
 
 /// Where the dims of both factors of such a product stand among all dims.

@@ -5,12 +5,12 @@ use super::input::{ArrayElements, InMemory, Input, ListItem, Values};
 use super::join::Arrays;
 use super::layout::PatternLayout;
 use super::rank::{AnyRank, HasAtLeast, HasExactly};
-use super::recorded::traced_alone;
 use super::solve::solve;
 use crate::bind::source::RankDyn;
 use crate::error::DimError;
+use crate::execute::loops::{LoopKernel, LoopOperand, RunLoops, mapped};
 use crate::expr::Factors;
-use crate::expr::record::mapped;
+use crate::expr::step::WritesItself;
 use crate::plan::direct;
 use crate::plan::shape::Shape;
 use crate::rank::*;
@@ -290,8 +290,9 @@ impl<T: Element> ValueList<T> for End {
     }
 
     #[cfg(feature = "std")]
-    fn write<'s>(&'s self, left: Option<Register>, _: &mut Writer<'s>) -> Register {
-        left.expect("there is an operand")
+    fn write<'s>(&'s self, left: Option<Register>, writer: &mut Writer<'s>) -> Register {
+        // (Without an operand, nobody needs the program.)
+        left.unwrap_or_else(|| writer.opaque("a pattern without operands"))
     }
 
     type Times<'k, K: Kernel<Elem = T>>
@@ -412,9 +413,7 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
                 let len = shape.volume(&order, size_of::<T>())?;
                 let mut rows = Rows::new(sizes.len());
                 self.0.rows::<U>(shape, &mut rows);
-                let traced = traced_alone(sizes, &rows, &self.0)?;
-                let data = self.0.collect(&Nest::map(sizes, &order, &rows), len)?;
-                let data = mapped(data, traced, &order);
+                let data = mapped(&OneOperand(&self.0), RunLoops { sizes, rows: &rows }, &order, len)?;
                 let items = [(Elements::of_slice(&data), row_major(sizes))].into_iter().collect();
                 each(0, &Arrays { items, is_list: false })?;
             }
@@ -464,6 +463,83 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
     {
         let first = self.0.kernel(operands);
         self.1.times(first, operands)
+    }
+}
+
+/// One operand of a pattern, along loops.
+pub(super) struct OneOperand<'v, V>(pub(super) &'v V);
+
+impl<V: Values> WritesItself for OneOperand<'_, V> {
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
+        self.0.write(writer)
+    }
+}
+
+impl<V: Values> LoopOperand for OneOperand<'_, V> {
+    type Elem = V::Elem;
+
+    #[inline]
+    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<V::Elem>, DimError> {
+        self.0.collect(nest, len)
+    }
+
+    fn describe(&self) -> String {
+        self.0.describe()
+    }
+}
+
+impl<V: Values> LoopKernel for OneOperand<'_, V> {
+    type Kernel<'k>
+        = V::Kernel<'k>
+    where
+        Self: 'k;
+
+    #[inline]
+    fn kernel<'k>(&'k self, operands: &mut OperandRows<'k>) -> V::Kernel<'k> {
+        self.0.kernel(operands)
+    }
+}
+
+/// The product of all operands of a pattern, along loops.
+pub(super) struct AllOperands<'v, T, L>(&'v L, PhantomData<T>);
+
+impl<'v, T: Element, L: ValueList<T>> AllOperands<'v, T, L> {
+    pub(super) fn of(values: &'v L) -> Self {
+        AllOperands(values, PhantomData)
+    }
+}
+
+impl<T: Element, L: ValueList<T>> WritesItself for AllOperands<'_, T, L> {
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
+        self.0.write(None, writer)
+    }
+}
+
+impl<T: Element, L: ValueList<T>> LoopOperand for AllOperands<'_, T, L> {
+    type Elem = T;
+
+    /// (Where there is one operand.)
+    #[inline]
+    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
+        self.0.collect_first(nest, len)
+    }
+
+    fn describe(&self) -> String {
+        self.0.describe()
+    }
+}
+
+impl<T: Num, L: ValueList<T>> LoopKernel for AllOperands<'_, T, L> {
+    type Kernel<'k>
+        = L::Product<'k>
+    where
+        Self: 'k;
+
+    #[inline]
+    fn kernel<'k>(&'k self, operands: &mut OperandRows<'k>) -> L::Product<'k> {
+        self.0.product(operands)
     }
 }
 

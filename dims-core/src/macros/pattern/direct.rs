@@ -6,6 +6,7 @@
 
 use super::data::{GivenSize, Pattern, PatternLoops, Slot, Term};
 use super::solve::OPEN;
+use crate::execute::loops::{KeptLoops, RunLoops};
 use crate::expr::evaluate::SMALL;
 use crate::plan::shape::volume;
 use kernels::copy::FEW;
@@ -111,6 +112,19 @@ impl BoundPattern {
     #[inline]
     pub fn sizes(&self) -> &[usize] {
         &self.sizes[..self.rows.axes()]
+    }
+
+    /// The loops, to be run.
+    #[inline]
+    pub(crate) fn run(&self) -> RunLoops<'_> {
+        RunLoops { sizes: self.sizes(), rows: &self.rows }
+    }
+
+    /// The loops of the result, which has `len` elements, each of `count` positions.
+    #[inline]
+    pub(crate) fn result(&self, len: usize, count: Option<usize>) -> KeptLoops<'_> {
+        let PatternLoops { kept, reduced } = self.loops;
+        KeptLoops { kept, reduced, len, count }
     }
 
     /// How many positions some loops have, if they and their bytes can be counted.

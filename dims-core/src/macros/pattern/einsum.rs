@@ -1,35 +1,27 @@
 //! Sums of products.
 
-use super::args::{Args, OperandsInMemory, ValueList, lay_out, unify};
+use super::args::{AllOperands, Args, OperandsInMemory, Shapes, ValueList, lay_out, unify};
 use super::data::{GivenSize, Pattern, Slot};
 use super::direct::{BoundPattern, MOST};
 use super::layout::PatternLayout;
 use super::rank::{OutRank, ResultOf};
-use super::recorded::{result, traced};
+use super::transform::named;
 use crate::error::DimError;
+use crate::execute::loops::{
+    KeptLoops, LoopFactors, RunLoops, few_products, short_way, summed, summed_at_once,
+};
 use crate::expr::Factors;
-use crate::expr::evaluate::few;
-use crate::expr::record::{self, is_active};
-use crate::order::told_as;
 use crate::plan::direct::ElementsAlong;
-use crate::plan::shape::{Shape, volume};
-use crate::plan::still::Still;
+use crate::plan::shape::volume;
 use crate::set::Dims;
-use crate::storage::unchecked::{self, copy_few, factor, factor_over};
+use crate::storage::unchecked::{self, factor_over};
 use alloc::vec::Vec;
+use core::marker::PhantomData;
 use core::mem::forget;
-use kernels::contract::target::Target;
-use kernels::contract::{self, LoopAxes, Supports};
-use kernels::load::Kernel;
-use kernels::loops::axes::Order;
-use kernels::loops::nest::{Nest, NestParts};
-use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, PlanStep, ProductDims, note, told};
-use kernels::machine::threads;
+use kernels::contract::Supports;
+use kernels::loops::axes::{AxisSet, MOST_AXES, Order};
+use kernels::loops::steps::ProductDims;
 use kernels::memory::buffer::Buffer;
-use kernels::memory::destination::Destination;
-use kernels::program::code::ReductionKind;
-use kernels::reduce::reducers::Sum;
 use kernels::scalar::Num;
 use smallvec::SmallVec;
 
@@ -53,9 +45,8 @@ where
     O::Rank: ResultOf<T, L::Dims>,
 {
     let mut values = operands.values();
-    if !is_active()
-        && let Some(roles) = &pattern.roles
-        && let Some((a, b)) = values.pair()
+    if let Some(roles) = &pattern.roles
+        && let Some((a, b)) = short_way(|| values.pair())
         && [a.1.len(), b.1.len()] == [pattern.inputs[0].len(), pattern.inputs[1].len()]
         && let Some(result) = unchecked::product(roles, a, b, || product_dims(pattern))
     {
@@ -66,7 +57,7 @@ where
         return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes[..pattern.output.len()]));
     }
     let (data, sizes) = planned::<T, L::Dims>(pattern, &mut values, given)?;
-    result::<T, L::Dims, O::Rank>(data, &sizes, "einsum!")
+    <O::Rank as ResultOf<T, L::Dims>>::build_of(data, &sizes, "einsum!")
 }
 
 /// The name of an axis, for plans: axes behind those of the pattern have none.
@@ -100,15 +91,16 @@ fn planned<T: Num, U: Dims>(
     given: &[GivenSize],
 ) -> Result<(Buffer<T>, SmallVec<[usize; MOST]>), DimError> {
     values.settle()?;
-    let mut memories = OperandsInMemory::new();
-    if !is_active()
-        && values.memories(&mut memories)
+    let memories = || {
+        let mut memories = OperandsInMemory::new();
+        values.memories(&mut memories).then_some(memories)
+    };
+    if let Some(memories) = short_way(memories)
         && let Some((data, sizes)) = direct(pattern, given, &*values, &memories)
     {
         told(&data);
         return Ok((data.into(), sizes));
     }
-    drop(memories);
     let (data, sizes) = run::<T, U>(pattern, given, &*values)?;
     Ok((data, sizes.into_iter().collect()))
 }
@@ -125,66 +117,17 @@ fn direct<T: Num>(
     if !bound.bind(pattern, given, memories.iter().map(|&(_, axes)| axes)) {
         return None;
     }
-    let (sizes, kept) = (bound.sizes(), bound.loops.kept);
+    let kept = bound.loops.kept;
     let len = bound.volume(kept, size_of::<T>())?;
-    if let Some(data) = few_products(&bound, values, memories, len) {
+    let product = AllOperands::of(values);
+    let few = |number| bound.few(number, len);
+    if let Some(data) = few_products(&product, memories, bound.run(), (kept, len), few) {
         return Some((data, bound.shape(pattern.output)));
     }
-    let (mut supports, mut union) = (Supports::new(), 0);
-    for row in bound.rows.iter() {
-        let mut axes = 0;
-        for (axis, (&stride, &size)) in row.iter().zip(sizes).enumerate() {
-            axes |= kernels::loops::axes::AxisSet::from(stride != 0 && size != 1) << axis;
-        }
-        supports.push(axes);
-        union |= axes;
-    }
-    if (0..sizes.len()).any(|axis| sizes[axis] != 1 && union >> axis & 1 == 0) {
-        return None;
-    }
-    let data = if memories.len() == 1 && bound.loops.reduced.is_empty() {
-        values.collect_first(&Nest::map(sizes, kept, &bound.rows), len).ok()?
-    } else if contract::is_worthwhile(&supports, sizes, kept) {
-        let rows = memories.iter().zip(bound.rows.iter());
-        let operands = rows.map(|(&(elements, _), row)| factor(elements, row.into()));
-        contract::contract(
-            operands.collect(),
-            T::ONE,
-            LoopAxes { sizes, name: &|axis| axis_name(pattern, axis) },
-            Target::new(kept, sizes),
-        )
-        .ok()?
-    } else {
-        let count = bound.volume(bound.loops.reduced, 1)?;
-        let nest = Nest::reduce(sizes, kept, bound.loops.reduced, &bound.rows);
-        summed(values, &nest, len, count).ok()?
-    };
+    let result = bound.result(len, bound.volume(bound.loops.reduced, 1));
+    let name = |axis| axis_name(pattern, axis);
+    let data = summed_at_once(&product, memories, bound.run(), result, &name)?;
     Some((data, bound.shape(pattern.output)))
-}
-
-/// The product of operands of few elements, if nothing is summed.
-#[inline(always)]
-fn few_products<T: Num>(
-    bound: &BoundPattern,
-    values: &impl ValueList<T>,
-    memories: &[ElementsAlong<'_, T>],
-    len: usize,
-) -> Option<Vec<T>> {
-    let ((first, _), others) = memories.split_first()?;
-    let axes = bound.few(0, len)?;
-    if others.is_empty() {
-        return few(*first, &axes, Destination::New(len)).ok();
-    }
-    note(|| PlanStep::Elementwise {
-        expression: values.describe(),
-        loops: Loops::new::<T>(&Nest::map(bound.sizes(), bound.loops.kept, &bound.rows), len, 1),
-    });
-    let mut product = copy_few(*first, &axes, Destination::New(len)).ok()?;
-    for (number, (elements, _)) in others.iter().enumerate() {
-        let factor = copy_few(*elements, &bound.few(number + 1, len)?, Destination::New(len)).ok()?;
-        product.iter_mut().zip(factor).for_each(|(product, factor)| *product = product.mul(factor));
-    }
-    Some(product)
 }
 
 /// The elements and the sizes of the result.
@@ -196,22 +139,21 @@ fn run<T: Num, U: Dims>(
 ) -> Result<(Buffer<T>, Order), DimError> {
     let (shapes, layout) = unify::<T, U>(pattern, given, values)?;
     let rows = lay_out::<T, U>(&layout, &shapes, values)?;
-    let traced = if pattern.inputs.is_empty() { None } else { traced::<T, T>(&layout.sizes, &rows, values)? };
     let sizes = layout.shape(pattern.output)?;
     let kept = layout.order(pattern.output);
-    let len = volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(|| too_large(pattern, &sizes))?;
-    let data = if pattern.inputs.len() > 1 && layout.sizes.len() < kernels::loops::axes::MOST_AXES {
-        product::<T, U>(&layout, &shapes, values, &rows, &kept, len)
-    } else {
-        fused(&layout, values, &rows, &kept, len)
-    };
-    let data = data.map_err(|error| match error {
-        DimError::TooLarge { .. } => too_large(pattern, &sizes),
-        error => error,
-    })?;
-    told(&data);
     let reduced: Order = (0..layout.sizes.len()).filter(|axis| !kept.contains(axis)).collect();
-    Ok((record::reduced(data, traced, &kept, &reduced, ReductionKind::Sum, "einsum!")?, sizes))
+    let len = volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(|| too_large(pattern, &sizes))?;
+    let count = volume(reduced.iter().map(|&axis| layout.sizes[axis]), 1);
+    let factors = PatternFactors::<T, U, _> { layout: &layout, shapes: &shapes, values, marker: PhantomData };
+    let is_product = pattern.inputs.len() > 1 && layout.sizes.len() < MOST_AXES;
+    let data = summed(
+        &AllOperands::of(values),
+        is_product.then_some(&factors),
+        RunLoops { sizes: &layout.sizes, rows: &rows },
+        KeptLoops { kept: &kept, reduced: &reduced, len, count },
+        &|axis| axis_name(pattern, axis),
+    );
+    Ok((data.map_err(|error| named(error, pattern, &sizes))?, sizes))
 }
 
 #[cold]
@@ -219,56 +161,46 @@ pub(super) fn too_large(pattern: &Pattern, sizes: &[usize]) -> DimError {
     DimError::TooLarge { dims: format!("the sizes {sizes:?}, in the pattern `{}`,", pattern.text) }
 }
 
-/// A contraction where that shares work, else one fused pass.
-fn product<T: Num, U: Dims>(
-    layout: &PatternLayout,
-    shapes: &[Shape],
-    values: &impl ValueList<T>,
-    rows: &Rows,
-    kept: &[usize],
-    len: usize,
-) -> Result<Vec<T>, DimError> {
-    let supports = supports::<T, U>(layout, shapes, values)?;
-    let still = Still::of_supports(&supports, &layout.sizes, kept);
-    let (live, own) =
-        still.as_ref().map_or((&layout.sizes[..], kept), |still| (&still.sizes[..], &still.kept[..]));
-    if !contract::is_worthwhile(&supports, live, own) {
-        return fused(layout, values, rows, kept, len);
+/// The operands of a pattern as factors along its loops. `U` are the dims.
+struct PatternFactors<'a, T, U, L> {
+    layout: &'a PatternLayout,
+    shapes: &'a Shapes,
+    values: &'a L,
+    marker: PhantomData<(T, U)>,
+}
+
+impl<T: Num, U: Dims, L: ValueList<T>> LoopFactors<T> for PatternFactors<'_, T, U, L> {
+    fn supports(&self) -> Result<Supports, DimError> {
+        supports::<T, U>(self.layout, self.shapes, self.values)
     }
-    let mut factors = Factors { scale: T::ONE, operands: SmallVec::new() };
-    let mut operand = 0;
-    let mut result = Ok(());
-    values.factors::<U>(shapes, &mut factors, &mut |before, shape, factors| {
-        let slots = layout.pattern.inputs[operand];
-        let taken: SmallVec<[_; 4]> = factors.operands.drain(before..).collect();
-        for taken in taken {
-            factors.operands.push(factor_over(taken, |strides| {
-                let mut row = SmallVec::from_elem(0, layout.sizes.len());
-                if let Err(error) = layout.spread(slots, &[], shape.positional(), strides, &mut row) {
-                    result = Err(error);
-                }
-                row
-            }));
-        }
-        operand += 1;
-    })?;
-    result?;
-    let data = contract::contract(
-        factors.operands,
-        factors.scale,
-        LoopAxes { sizes: live, name: &|axis| axis_name(layout.pattern, axis) },
-        Target::new(own, live),
-    )?;
-    match still {
-        Some(still) => still.sums(data, &layout.sizes, kept),
-        None => Ok(data),
+
+    fn factors(&self) -> Result<Factors<'_, T>, DimError> {
+        let layout = self.layout;
+        let mut factors = Factors { scale: T::ONE, operands: SmallVec::new() };
+        let mut operand = 0;
+        let mut result = Ok(());
+        self.values.factors::<U>(self.shapes, &mut factors, &mut |before, shape, factors| {
+            let slots = layout.pattern.inputs[operand];
+            let taken: SmallVec<[_; 4]> = factors.operands.drain(before..).collect();
+            for taken in taken {
+                factors.operands.push(factor_over(taken, |strides| {
+                    let mut row = SmallVec::from_elem(0, layout.sizes.len());
+                    if let Err(error) = layout.spread(slots, &[], shape.positional(), strides, &mut row) {
+                        result = Err(error);
+                    }
+                    row
+                }));
+            }
+            operand += 1;
+        })?;
+        result.map(|()| factors)
     }
 }
 
 /// For each operand the loops along which it varies.
 pub(super) fn supports<T: Num, U: Dims>(
     layout: &PatternLayout,
-    shapes: &[Shape],
+    shapes: &Shapes,
     values: &impl ValueList<T>,
 ) -> Result<Supports, DimError> {
     let mut supports = Supports::new();
@@ -284,57 +216,10 @@ pub(super) fn supports<T: Num, U: Dims>(
                 result = Err(error);
             }
             for (axis, (&stride, &size)) in row.iter().zip(&layout.sizes).enumerate() {
-                axes |= kernels::loops::axes::AxisSet::from(stride != 0 && size != 1) << axis;
+                axes |= AxisSet::from(stride != 0 && size != 1) << axis;
             }
         }
         supports.push(axes);
     });
     result.map(|()| supports)
-}
-
-/// One pass over the product of all operands.
-#[track_caller]
-fn fused<T: Num>(
-    layout: &PatternLayout,
-    values: &impl ValueList<T>,
-    rows: &Rows,
-    kept: &[usize],
-    len: usize,
-) -> Result<Vec<T>, DimError> {
-    let sizes = &layout.sizes;
-    let reduced: Order = (0..sizes.len()).filter(|axis| !kept.contains(axis)).collect();
-    let count =
-        volume(reduced.iter().map(|&axis| sizes[axis]), 1).ok_or_else(|| too_large(layout.pattern, sizes))?;
-    if let Some(still) = Still::of_rows(rows, sizes, kept) {
-        let nest = Nest::reduce(&still.sizes, kept, &reduced, rows);
-        let data = summed(values, &nest, still.volume(kept), still.volume(&reduced))?;
-        return still.sums(data, sizes, kept);
-    }
-    let nest = Nest::reduce(sizes, kept, &reduced, rows);
-    summed(values, &nest, len, count)
-}
-
-/// The sums of the product of all operands along the loops of a nest.
-#[track_caller]
-fn summed<T: Num>(
-    values: &impl ValueList<T>,
-    nest: &Nest,
-    len: usize,
-    count: usize,
-) -> Result<Vec<T>, DimError> {
-    let work = if parallel(values) { len.saturating_mul(count) } else { 0 };
-    note(|| PlanStep::Reduce {
-        reduction: "sum",
-        expression: values.describe(),
-        loops: Loops::new::<T>(nest, len, threads::parts(work)),
-        count,
-    });
-    let mut parts = NestParts::new();
-    let lower = |nest| values.product(&mut Nest::operands(nest));
-    Ok(kernels::reduce::reduce(nest, &mut parts, lower, work, Destination::New(len), count, Sum)?)
-}
-
-/// Whether the reader of the operands may run on several threads.
-fn parallel<T: Num, V: ValueList<T>>(_: &V) -> bool {
-    V::Product::<'_>::PARALLEL
 }

@@ -2,9 +2,10 @@
 //! numbers, lists of arrays, and tensors.
 
 use super::rank::AnyRank;
-use super::recorded::constant;
 use crate::bind::source::{Axes, Nested};
 use crate::error::DimError;
+use crate::execute::loops::check_elements_taken;
+use crate::execute::parts::chained;
 use crate::expr::{Expr, Factors};
 use crate::named::Named;
 use crate::plan::shape::Shape;
@@ -23,7 +24,6 @@ use kernels::load::strided::Strided;
 use kernels::loops::nest::{Nest, OperandRows};
 use kernels::loops::rows::Rows;
 use kernels::loops::stride::AnyStride;
-use kernels::memory::allocate::reserve;
 use kernels::memory::axes::{Axis, row_major};
 use kernels::memory::destination::Destination;
 use kernels::memory::elements::Elements;
@@ -288,7 +288,7 @@ impl<T: Element> Values for ArrayElements<'_, T> {
 
     #[cfg(feature = "std")]
     fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
-        // (A list is copied array by array, and here only asked whether it is traced.)
+        // (A list is copied array by array; here it is only said what is read.)
         if let Some(items) = &self.list {
             items.iter().for_each(|(held, _)| {
                 writer.elements(held.elements(), None);
@@ -320,17 +320,16 @@ impl<T: Element> ArrayElements<'_, T> {
         let sizes: SmallVec<[usize; 6]> = self.axes.iter().map(|axis| axis.size).collect();
         let shape = Shape::of_axes::<()>(&sizes);
         let len = shape.volume(&shape.all_axes(), size_of::<T>())?;
-        let mut data = reserve(len)?;
-        if len > 0 {
-            for (held, axes) in &*items {
-                constant(held.elements(), "a list of arrays")?;
-                let item = ArrayElements::new((held.elements(), axes.clone()));
-                let mut rows = Rows::new(axes.len());
-                item.row(&mut rows);
-                let order: SmallVec<[usize; 8]> = (0..axes.len()).collect();
-                data.extend(item.collect(&Nest::map(&sizes[1..], &order, &rows), len / items.len())?);
-            }
-        }
+        let part = |(held, axes): &ListItem<'_, T>| {
+            check_elements_taken(held.elements(), "a list of arrays")?;
+            let item = ArrayElements::new((held.elements(), axes.clone()));
+            let mut rows = Rows::new(axes.len());
+            item.row(&mut rows);
+            let order: SmallVec<[usize; 8]> = (0..axes.len()).collect();
+            item.collect(&Nest::map(&sizes[1..], &order, &rows), len / items.len())
+        };
+        let parts = items.iter().filter(|_| len > 0).map(part);
+        let data = chained(len, parts)?;
         self.axes.iter_mut().zip(row_major(&sizes)).for_each(|(axis, stride)| axis.stride = stride);
         self.held = BorrowedOrOwned::Owned(data);
         Ok(())

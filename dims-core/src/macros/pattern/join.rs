@@ -1,21 +1,18 @@
 //! Results that are put together of several arrays: those of a list, or those that a pattern joins (`w1 + w2`).
 
-use super::args::ValueList;
+use super::args::{AllOperands, ValueList};
 use super::data::{Pattern, Piece, Slot, Term};
 use super::direct::{BoundPattern, MOST};
 use super::input::ListItem;
 use super::layout::PatternLayout;
-use super::recorded::{Joining, is_traced};
 use crate::error::DimError;
+use crate::execute::loops::RunLoops;
+use crate::execute::parts::{CopiedParts, copied_alike};
 use crate::plan::shape::Shape;
 use crate::set::Dims;
-use crate::storage::unchecked::copy_row;
 use alloc::vec::Vec;
-use kernels::loops::axes::{Order, Sizes};
-use kernels::loops::nest::Nest;
+use kernels::loops::axes::Order;
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, PlanStep, note};
-use kernels::memory::allocate::{InParts, reserve};
 use kernels::memory::axes::{Axis, contiguous, row_major};
 use kernels::memory::buffer::Buffer;
 use kernels::memory::elements::Elements;
@@ -74,25 +71,21 @@ pub fn joined<T: Element, U: Dims>(
 ) -> Result<Buffer<T>, DimError> {
     let pattern = layout.pattern;
     let pieces = if pattern.pieces.is_empty() { WHOLE } else { pattern.pieces };
-    // Memory of zeros costs nothing where it is new, and a place that no piece covered would have a value.
-    drop(reserve::<T>(len)?);
-    let mut out = vec![T::default(); len];
     if len == 0 {
-        return Ok(out.into());
+        return Ok(Vec::new().into());
     }
     let strides = row_major(sizes);
-    let mut joining = Joining::new(is_traced(values));
+    let mut out = CopiedParts::over_zeros(len, &AllOperands::of(values))?;
     values.arrays::<U>(shapes, &mut |operand, arrays| {
         for piece in pieces.iter().filter(|piece| piece.input == operand) {
             ListCopy { layout, piece, sizes, strides: &strides, own: shapes[operand].positional() }.run(
                 arrays,
                 &mut out,
-                &mut joining,
             )?;
         }
         Ok(())
     })?;
-    Ok(joining.finish(out))
+    Ok(out.finish())
 }
 
 /// The same for a list of arrays that lie alike, under a pattern that names all axes: what differs from one array to the next is where
@@ -118,32 +111,19 @@ pub fn listed<T: Element>(
         }
     };
     let within: Order = kept.iter().copied().filter(|axis| !list.contains(axis)).collect();
-    let mut nest = Nest::map(&sizes, &within, &bound.rows);
-    *nest.result = nest.strides_of(1).into();
-    let mut out = InParts::of(len).ok()?;
-    for (number, (held, _)) in items.iter().enumerate() {
+    // Each position of the kept loops, of which the list's are some, has a place of its own.
+    let parts = items.iter().enumerate().map(|(number, (held, _))| {
         let (mut index, mut source, mut target) = (number, 0, 0);
         for &axis in list.iter().rev() {
             let digit = (index % sizes[axis]) as isize;
             index /= sizes[axis];
-            source += digit * bound.rows.row_mut(0)[axis];
-            target += digit * bound.rows.row_mut(1)[axis];
+            source += digit * bound.rows.row(0)[axis];
+            target += digit * bound.rows.row(1)[axis];
         }
-        note(|| PlanStep::Copy {
-            reason: "part of the result",
-            loops: Loops::new::<T>(&nest, len / items.len(), 1),
-        });
-        let row = nest.operands().next_row();
-        copy_row(
-            held.elements().moved(source),
-            row,
-            out.places(),
-            target as usize,
-            (&nest.result, &nest.sizes),
-        );
-    }
-    // Each position of the kept loops, of which the list's are some, has a place of its own.
-    Some((out.finish(), bound.shape(pattern.output)))
+        (held.elements().moved(source), target)
+    });
+    let data = copied_alike(parts, RunLoops { sizes: &sizes, rows: &bound.rows }, &within, len)?;
+    Some((data, bound.shape(pattern.output)))
 }
 
 struct ListCopy<'a> {
@@ -161,8 +141,7 @@ impl ListCopy<'_> {
     fn run<T: Element>(
         &self,
         arrays: &Arrays<'_, T>,
-        out: &mut [T],
-        joining: &mut Joining,
+        out: &mut CopiedParts<T>,
     ) -> Result<(), DimError> {
         let ListCopy { layout, piece, sizes, strides, own } = *self;
         let (slots, output) = (layout.pattern.inputs[piece.input], layout.pattern.output);
@@ -188,21 +167,12 @@ impl ListCopy<'_> {
             let mut rows = Rows::new(loops);
             rows.push().copy_from_slice(&from);
             rows.push().copy_from_slice(&to);
-            let nest = Nest::map(&layout.sizes, &rest, &rows);
-            let mut operands = nest.operands();
-            let (from, to) = (operands.next_row(), operands.next_row());
-            let len = rest.iter().map(|&axis| layout.sizes[axis]).product();
-            note(|| PlanStep::Copy { reason: "part of the result", loops: Loops::new::<T>(&nest, len, 1) });
-            copy_row(
+            out.copy(
                 elements.moved(source),
-                from,
-                (&mut *out).into(),
-                target as usize,
-                (to.strides, &nest.sizes),
-            );
-            let along = |axis: usize| if rest.contains(&axis) { layout.sizes[axis] } else { 1 };
-            let sizes: Sizes = (0..loops).map(along).collect();
-            joining.add(&sizes, (elements.moved(source), rows.row(0)), (target, rows.row(1)))?;
+                target,
+                RunLoops { sizes: &layout.sizes, rows: &rows },
+                &rest,
+            )?;
         }
         Ok(())
     }

@@ -15,7 +15,6 @@ pub mod pack;
 pub mod parts;
 pub mod path;
 pub mod rank;
-mod recorded;
 pub mod reductions;
 pub mod sizes;
 pub mod solve;

@@ -3,22 +3,20 @@
 use super::args::{Arg, Taking};
 use super::input::{ArrayElements, InMemory, Input, SameElem, Values};
 use super::rank::{AnyRank, HasAtLeast, ResultOf};
-use super::recorded::constant;
 use crate::bind::source::RankDyn;
 use crate::error::DimError;
+use crate::execute::loops::check_elements_taken;
+use crate::execute::parts::SideBySide;
 use crate::plan::shape::volume;
 use crate::rank::Rank;
 use crate::set::Bool;
-use crate::storage::unchecked::{copy_row, line};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
-use kernels::memory::allocate::InParts;
 use kernels::memory::axes::Axis;
-use kernels::memory::elements::OutputSlots;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
 
@@ -239,7 +237,7 @@ where
     let mut total = 0_usize;
     for array in &mut arrays {
         array.settle()?;
-        constant(array.elements(), "pack!")?;
+        check_elements_taken(array.elements(), "pack!")?;
         let (_, within, _) = around(pattern, &array.axes)?;
         let count = volume(within.iter().map(|axis| axis.size), 1).and_then(|count| total.checked_add(count));
         total = count.ok_or_else(|| DimError::TooLarge { dims: format!("`{}`", pattern.text) })?;
@@ -259,16 +257,9 @@ where
     let too_large =
         || DimError::TooLarge { dims: format!("the sizes {sizes:?}, in the pattern `{}`,", pattern.text) };
     let len = volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(too_large)?;
-    let mut out = InParts::<T>::of(len)?;
-    let inner = product(after);
-    let mut start = 0;
-    for array in arrays.iter().filter(|_| len > 0) {
-        let (_, within, _) = around(pattern, &array.axes)?;
-        let count = product(within);
-        if count > 0 {
-            copy_part(array, out.places().behind(start * inner), total * inner, before.len());
-        }
-        start += count;
+    let mut out = SideBySide::of(len, total * product(after))?;
+    for array in &arrays {
+        out.push(array.elements(), &array.axes, before.len());
     }
     // For each position of the axes around `*`, the parts of the arrays follow one another, and are as long as its axis.
     Ok((O::build(out.finish(), &sizes), PackedShape::new(parts)))
@@ -297,46 +288,6 @@ fn compare<T>(
         }
     }
     Ok(())
-}
-
-/// Copies an array, which has elements, to where it belongs in the result, whose axis `*` is `row` elements long.
-///
-/// Every place of the part has a value then.
-fn copy_part<T: Element>(
-    array: &ArrayElements<'_, T>,
-    mut out: OutputSlots<'_, T>,
-    row: usize,
-    before: usize,
-) {
-    let block = product(&array.axes[before..]);
-    if let Some(elements) = line(array.elements(), array.axes.iter().copied()) {
-        for at in 0..product(&array.axes[..before]) {
-            out.put(at * row, &elements[at * block..][..block]);
-        }
-        return;
-    }
-    let sizes: SmallVec<[usize; 6]> = array.axes.iter().map(|axis| axis.size).collect();
-    let order: SmallVec<[usize; 6]> = (0..sizes.len()).collect();
-    let mut rows = Rows::new(sizes.len());
-    for (stride, axis) in rows.push().iter_mut().zip(&array.axes) {
-        *stride = axis.stride;
-    }
-    // Within one position of the axes before `*`, the part is contiguous; from one to the next lies a whole row.
-    let target = rows.push();
-    let mut step = 1;
-    for axis in (before..sizes.len()).rev() {
-        target[axis] = step;
-        step *= sizes[axis] as isize;
-    }
-    let mut step = row as isize;
-    for axis in (0..before).rev() {
-        target[axis] = step;
-        step *= sizes[axis] as isize;
-    }
-    let nest = Nest::map(&sizes, &order, &rows);
-    let mut operands = nest.operands();
-    let (from, to) = (operands.next_row(), operands.next_row());
-    copy_row(array.elements(), from, out, 0, (to.strides, &nest.sizes));
 }
 
 /// What `unpack!` yields: as many arrays as were written out, or a vector.
@@ -517,7 +468,7 @@ where
 {
     let mut packed = packed.values;
     packed.settle()?;
-    constant(packed.elements(), "unpack!")?;
+    check_elements_taken(packed.elements(), "unpack!")?;
     let (before, named) = (pattern.before.len(), pattern.named());
     if packed.axes.len() != named + 1 {
         return Err(DimError::PatternRank { found: packed.axes.len(), named: named + 1, spread: false });

@@ -2,7 +2,7 @@
 
 use crate::bind::source::RankDyn;
 use crate::error::DimError;
-use crate::expr::record::untraced;
+use crate::execute::loops::taken;
 use crate::order::OrderResult;
 use crate::rank::*;
 use crate::set::Dims;
@@ -125,9 +125,9 @@ pub trait ResultOf<T, S: Dims>: AnyRank {
     type Out;
     #[doc(hidden)]
     fn build(data: Vec<T>, sizes: &[usize]) -> Self::Out;
-    /// As `build`, of elements that may be traced if the result is a tensor.
+    /// As `build`, of elements that may be those of a step if the result is a tensor; else that is an error of the operation.
     #[doc(hidden)]
-    fn build_recorded(data: Buffer<T>, sizes: &[usize]) -> Result<Self::Out, DimError>;
+    fn build_of(data: Buffer<T>, sizes: &[usize], operation: &'static str) -> Result<Self::Out, DimError>;
 }
 
 #[diagnostic::do_not_recommend]
@@ -142,8 +142,8 @@ impl<T, R: Rank, S: Dims + OrderResult<T, R>> ResultOf<T, S> for R {
 
     #[inline]
     #[track_caller]
-    fn build_recorded(data: Buffer<T>, sizes: &[usize]) -> Result<S::Out, DimError> {
-        S::build_recorded(data, sizes)
+    fn build_of(data: Buffer<T>, sizes: &[usize], operation: &'static str) -> Result<S::Out, DimError> {
+        S::build_of(data, sizes, operation)
     }
 }
 
@@ -158,7 +158,7 @@ impl<T: Element> ResultOf<T, ()> for RankDyn {
     }
 
     #[track_caller]
-    fn build_recorded(data: Buffer<T>, sizes: &[usize]) -> Result<ArrayD<T>, DimError> {
-        Ok(array(IxDyn(sizes), untraced(data, "a pattern")?))
+    fn build_of(data: Buffer<T>, sizes: &[usize], operation: &'static str) -> Result<ArrayD<T>, DimError> {
+        Ok(array(IxDyn(sizes), taken(data, operation)?))
     }
 }

@@ -1,6 +1,6 @@
 //! Rearrangements, repetitions and reductions.
 
-use super::args::{Args, End, ValueList, lay_out, unify};
+use super::args::{AllOperands, Args, End, OneOperand, ValueList, lay_out, unify};
 use super::data::{GivenSize, Pattern};
 use super::direct::BoundPattern;
 use super::einsum::{PatternOutput, too_large};
@@ -8,23 +8,18 @@ use super::input::Values;
 use super::join::{self, needs_joining};
 use super::layout::PatternLayout;
 use super::rank::{OutRank, ResultOf};
-use super::recorded::{refuse, result, traced};
 use super::reductions::Reduction;
 use crate::error::DimError;
-use crate::expr::evaluate::few;
-use crate::expr::record::{self, is_active, mapped};
-use crate::order::told_as;
+use crate::execute::loops::{
+    self, KeptLoops, RunLoops, check_operand_taken, mapped, mapped_at_once, reduced_at_once, short_way,
+};
 use crate::plan::shape::volume;
 use crate::set::Dims;
 use alloc::vec::Vec;
-use kernels::load::Kernel;
 use kernels::loops::axes::Order;
-use kernels::loops::nest::{Nest, NestParts};
-use kernels::loops::steps::{Loops, PlanStep, note, ran, told};
-use kernels::machine::threads;
+use kernels::loops::nest::Nest;
 use kernels::memory::buffer::Buffer;
-use kernels::memory::destination::Destination;
-use kernels::reduce::{Reducer, reduce as run_reduction};
+use kernels::reduce::Reducer;
 use kernels::scalar::Element;
 
 /// The elements of the operands along the axes of the output: permuted, split, merged, repeated, or put together of several.
@@ -58,27 +53,21 @@ where
     O: OutRank<L::Rest>,
     O::Rank: ResultOf<T, L::Dims>,
 {
-    if !is_active()
-        && pattern.pieces.is_empty()
-        && let Some((elements, axes)) = values.first()
+    if pattern.pieces.is_empty()
+        && let Some(memory) = short_way(|| values.first())
         && let Some(loops) = &pattern.loops
         && let mut bound = BoundPattern::new(loops, pattern.axes.len())
-        && bound.bind(pattern, given, [axes].into_iter())
+        && bound.bind(pattern, given, [memory.1].into_iter())
         && let Some(len) = bound.volume(bound.loops.kept, size_of::<T>())
     {
         let sizes = bound.shape(pattern.output);
-        let data = if let Some(axes) = bound.few(0, len) {
-            few(elements, &axes, Destination::New(len))
-        } else {
-            values.collect_first(&Nest::map(bound.sizes(), bound.loops.kept, &bound.rows), len)
-        };
-        let data = data.map_err(|error| named(error, pattern, &sizes))?;
-        told_as::<L::Dims, _>(&data);
+        let few = bound.few(0, len).map(|axes| (memory, axes));
+        let data = mapped_at_once(&AllOperands::of(values), few, bound.run(), bound.loops.kept, len)
+            .map_err(|error| named(error, pattern, &sizes))?;
         return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes));
     }
-    if !is_active()
-        && pattern.pieces.is_empty()
-        && let Some((axes, items)) = values.first_list()
+    if pattern.pieces.is_empty()
+        && let Some((axes, items)) = short_way(|| values.first_list())
         && let Some(loops) = &pattern.loops
         && let mut bound = BoundPattern::new(loops, pattern.axes.len())
         && bound.bind(pattern, given, [axes].into_iter())
@@ -88,7 +77,7 @@ where
         return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes));
     }
     let (data, sizes) = moved::<T, L::Dims>(pattern, given, values)?;
-    result::<T, L::Dims, O::Rank>(data, &sizes, "rearrange!")
+    <O::Rank as ResultOf<T, L::Dims>>::build_of(data, &sizes, "rearrange!")
 }
 
 /// The elements and the sizes of the result.
@@ -107,11 +96,10 @@ fn moved<T: Element, U: Dims>(
     }
     let rows = lay_out::<T, U>(&layout, &shapes, values)?;
     let order = layout.order(pattern.output);
-    let traced = traced::<T, T>(&layout.sizes, &rows, values)?;
-    let nest = Nest::map(&layout.sizes, &order, &rows);
-    let data = values.collect_first(&nest, len).map_err(|error| named(error, pattern, &sizes))?;
-    told(&data);
-    Ok((mapped(data, traced, &order), sizes))
+    let loops = RunLoops { sizes: &layout.sizes, rows: &rows };
+    let data = mapped(&AllOperands::of(values), loops, &order, len)
+        .map_err(|error| named(error, pattern, &sizes))?;
+    Ok((data, sizes))
 }
 
 /// The error of a run: where memory was short, the result's sizes are named.
@@ -158,24 +146,23 @@ where
     O::Rank: ResultOf<Q::Out, L::Dims>,
 {
     values.settle()?;
-    if !is_active()
-        && let Some((_, axes)) = values.first()
+    if let Some((_, axes)) = short_way(|| values.first())
         && let Some(loops) = &pattern.loops
         && let mut bound = BoundPattern::new(loops, pattern.axes.len())
         && bound.bind(pattern, given, [axes].into_iter())
         && let Some(len) = bound.volume(bound.loops.kept, size_of::<Q::Out>())
         && let Some(count) = bound.volume(bound.loops.reduced, 1)
     {
-        let nest = Nest::reduce(bound.sizes(), bound.loops.kept, bound.loops.reduced, &bound.rows);
         let sizes = bound.shape(pattern.output);
-        let data = combined(values, &nest, len, count, reduction.reducer())
+        let result = bound.result(len, Some(count));
+        let data = reduced_at_once(&OneOperand(&values.0), bound.run(), result, reduction.reducer())
             .map_err(|error| named(error, pattern, &sizes))?;
         told_as::<L::Dims, _>(&data);
         return Ok(<O::Rank as ResultOf<Q::Out, L::Dims>>::build(data, &sizes));
     }
     let refuses = Q::NEEDS_ELEMENTS;
     let (data, sizes) = reduced::<T, L::Dims, _, _>(pattern, reduction.reducer(), refuses, given, values)?;
-    result::<Q::Out, L::Dims, O::Rank>(data, &sizes, "reduce!")
+    <O::Rank as ResultOf<Q::Out, L::Dims>>::build_of(data, &sizes, "reduce!")
 }
 
 /// The elements and the sizes of the result.
@@ -200,31 +187,11 @@ fn reduced<T: Element, U: Dims, V: Values<Elem = T>, R: Reducer<T, Out: Element>
         let dims: Vec<_> = dims.map(|axis| format!("`{}`", pattern.axes[axis])).collect();
         return Err(DimError::EmptyReduction { op: R::NAME, dims: format!("axes {}", dims.join(", ")) });
     }
-    let traced = traced::<T, R::Out>(&layout.sizes, &rows, values)?;
-    let nest = Nest::reduce(&layout.sizes, &kept, &reduced, &rows);
-    let data = combined(values, &nest, len, count, reducer).map_err(|error| named(error, pattern, &sizes))?;
-    told(&data);
-    Ok((record::reduced(data, traced, &kept, &reduced, reducer.derivative(), R::NAME)?, sizes))
-}
-
-/// The reduction of the operand along the loops of a nest.
-fn combined<T: Element, V: Values<Elem = T>, R: Reducer<T, Out: Element>>(
-    values: &(V, End),
-    nest: &Nest,
-    len: usize,
-    count: usize,
-    reducer: R,
-) -> Result<Vec<R::Out>, DimError> {
-    let work = if V::Kernel::<'_>::PARALLEL { len.saturating_mul(count) } else { 0 };
-    note(|| PlanStep::Reduce {
-        reduction: R::NAME,
-        expression: values.0.describe(),
-        loops: Loops::new::<R::Out>(nest, len, threads::parts(work)),
-        count,
-    });
-    let mut parts = NestParts::new();
-    let lower = |nest| values.0.kernel(&mut Nest::operands(nest));
-    Ok(run_reduction(nest, &mut parts, lower, work, Destination::New(len), count, reducer)?)
+    let loops = RunLoops { sizes: &layout.sizes, rows: &rows };
+    let result = KeptLoops { kept: &kept, reduced: &reduced, len, count: Some(count) };
+    let data = loops::reduced(&OneOperand(&values.0), loops, result, reducer)
+        .map_err(|error| named(error, pattern, &sizes))?;
+    Ok((data, sizes))
 }
 
 /// As [`reduce`], by any function of the elements along the reduced axes, which come in the order in which the operand has them.
@@ -243,7 +210,7 @@ where
 {
     let mut values = operands.values();
     values.settle()?;
-    refuse(&values, "a function in `reduce!`")?;
+    check_operand_taken(&AllOperands::of(&values), "a function in `reduce!`")?;
     let (elements, count, sizes) = gathered::<T, L::Dims, _>(pattern, given, &values)?;
     let parts = (0..volume(sizes.iter().copied(), size_of::<U>())
         .ok_or_else(|| too_large(pattern, &sizes))?)

@@ -1,0 +1,164 @@
+//! Results that are put together of elements in memory: each part is copied to its places.
+
+use crate::error::DimError;
+use crate::execute::loops::RunLoops;
+use crate::expr::step::{StepOfParts, WritesItself};
+use crate::storage::unchecked::{copy_row, line};
+use alloc::vec::Vec;
+use kernels::loops::axes::Sizes;
+use kernels::loops::nest::Nest;
+use kernels::loops::rows::Rows;
+use kernels::loops::steps::{Loops, PlanStep, note};
+use kernels::memory::allocate::{InParts, reserve};
+use kernels::memory::axes::Axis;
+use kernels::memory::buffer::Buffer;
+use kernels::memory::elements::{Elements, OutputSlots};
+use kernels::scalar::Element;
+use smallvec::SmallVec;
+
+/// A result that is put together along loops, over zeros: a place that no part covers has a value, too.
+pub(crate) struct CopiedParts<T> {
+    data: Vec<T>,
+    step: StepOfParts,
+}
+
+impl<T: Element> CopiedParts<T> {
+    /// Zeros. The parts are elements that `operand` reads.
+    pub(crate) fn over_zeros(len: usize, operand: &impl WritesItself) -> Result<Self, DimError> {
+        // Memory of zeros costs nothing where it is new.
+        drop(reserve::<T>(len)?);
+        Ok(CopiedParts { data: vec![T::default(); len], step: StepOfParts::of(operand) })
+    }
+
+    /// Copies elements, of which the first one goes to the place `target`, along some loops: in `loops`, a row of strides for the elements, and one for the places.
+    #[track_caller]
+    pub(crate) fn copy(
+        &mut self,
+        elements: Elements<'_, T>,
+        target: isize,
+        loops: RunLoops<'_>,
+        order: &[usize],
+    ) -> Result<(), DimError> {
+        let RunLoops { sizes, rows } = loops;
+        let nest = Nest::map(sizes, order, rows);
+        let mut operands = nest.operands();
+        let (from, to) = (operands.next_row(), operands.next_row());
+        let len = order.iter().map(|&axis| sizes[axis]).product();
+        note_part::<T>(&nest, len);
+        copy_row(elements, from, (&mut self.data[..]).into(), target as usize, (to.strides, &nest.sizes));
+        let along = |axis: usize| if order.contains(&axis) { sizes[axis] } else { 1 };
+        let sizes: Sizes = (0..sizes.len()).map(along).collect();
+        self.step.add(&sizes, (elements, rows.row(0)), (target, rows.row(1)))
+    }
+
+    /// The result.
+    #[track_caller]
+    pub(crate) fn finish(self) -> Buffer<T> {
+        self.step.finish(self.data)
+    }
+}
+
+#[track_caller]
+fn note_part<T: Element>(nest: &Nest, len: usize) {
+    note(|| PlanStep::Copy { reason: "part of the result", loops: Loops::new::<T>(nest, len, 1) });
+}
+
+/// Elements of parts that lie alike, each with the place of its first element, on a [short way](crate::execute::loops::short_way). They have some of the `len` places each,
+/// and together all.
+///
+/// In `loops`, a row of strides for the elements of a part, and one for their places.
+#[track_caller]
+pub(crate) fn copied_alike<'e, T: Element>(
+    parts: impl ExactSizeIterator<Item = (Elements<'e, T>, isize)>,
+    loops: RunLoops<'_>,
+    order: &[usize],
+    len: usize,
+) -> Option<Vec<T>> {
+    let mut nest = Nest::map(loops.sizes, order, loops.rows);
+    *nest.result = nest.strides_of(1).into();
+    let mut out = InParts::of(len).ok()?;
+    let each = len / parts.len();
+    for (elements, target) in parts {
+        note_part::<T>(&nest, each);
+        let row = nest.operands().next_row();
+        copy_row(elements, row, out.places(), target as usize, (&nest.result, &nest.sizes));
+    }
+    Some(out.finish())
+}
+
+/// The elements of parts, one part behind the other.
+pub(crate) fn chained<T>(
+    len: usize,
+    parts: impl Iterator<Item = Result<Vec<T>, DimError>>,
+) -> Result<Vec<T>, DimError> {
+    let mut data = reserve(len)?;
+    for part in parts {
+        data.extend(part?);
+    }
+    Ok(data)
+}
+
+/// Arrays side by side along one axis of a result.
+pub(crate) struct SideBySide<T> {
+    out: InParts<T>,
+    /// From one position of the axes before that one to the next.
+    row: usize,
+    /// Where the next array starts.
+    start: usize,
+}
+
+impl<T: Element> SideBySide<T> {
+    /// A result of `len` elements, in rows of which each array has a part.
+    pub(crate) fn of(len: usize, row: usize) -> Result<Self, DimError> {
+        Ok(SideBySide { out: InParts::of(len)?, row, start: 0 })
+    }
+
+    /// Copies an array. At each position of the first `before` axes, its elements along the others lie contiguously in the result.
+    pub(crate) fn push(&mut self, elements: Elements<'_, T>, axes: &[Axis], before: usize) {
+        let block: usize = axes[before..].iter().map(|axis| axis.size).product();
+        let rows: usize = axes[..before].iter().map(|axis| axis.size).product();
+        if block > 0 && rows > 0 {
+            copy_blocks(elements, axes, self.out.places().behind(self.start), (self.row, before, block));
+        }
+        self.start += block;
+    }
+
+    /// The result.
+    pub(crate) fn finish(self) -> Vec<T> {
+        self.out.finish()
+    }
+}
+
+/// Copies an array, which has elements, to its blocks of the result, of which each lies `row` elements behind the one before.
+fn copy_blocks<T: Element>(
+    elements: Elements<'_, T>,
+    axes: &[Axis],
+    mut out: OutputSlots<'_, T>,
+    (row, before, block): (usize, usize, usize),
+) {
+    if let Some(line) = line(elements, axes.iter().copied()) {
+        for (at, elements) in line.chunks_exact(block).enumerate() {
+            out.put(at * row, elements);
+        }
+        return;
+    }
+    let sizes: SmallVec<[usize; 6]> = axes.iter().map(|axis| axis.size).collect();
+    let order: SmallVec<[usize; 6]> = (0..sizes.len()).collect();
+    let mut rows = Rows::new(sizes.len());
+    rows.push().iter_mut().zip(axes).for_each(|(stride, axis)| *stride = axis.stride);
+    let target = rows.push();
+    let mut step = 1;
+    for axis in (before..sizes.len()).rev() {
+        target[axis] = step;
+        step *= sizes[axis] as isize;
+    }
+    let mut step = row as isize;
+    for axis in (0..before).rev() {
+        target[axis] = step;
+        step *= sizes[axis] as isize;
+    }
+    let nest = Nest::map(&sizes, &order, &rows);
+    let mut operands = nest.operands();
+    let (from, to) = (operands.next_row(), operands.next_row());
+    copy_row(elements, from, out, 0, (to.strides, &nest.sizes));
+}

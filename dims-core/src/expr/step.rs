@@ -1,0 +1,546 @@
+//! What an expression is where it runs: a step, for those who listen.
+//!
+//! ```text
+//! bind  ->  expression  ->  ExprStep  ->  kernel of the expression's own type  ->  results, which the step goes with
+//! ```
+//!
+//! An expression runs by a kernel that is compiled for its type. Before that it becomes an [`ExprStep`], which tests one flag while nobody listens. Else the expression
+//! [writes itself](Expr::write) as a program; if an operand is known to those who listen, the results are a [step](kernels::trace) of theirs.
+//!
+//! Without `std` nobody listens, and the methods do nothing.
+
+use crate::error::DimError;
+#[cfg(feature = "std")]
+use crate::error::{list_names, no_derivative};
+use crate::expr::Expr;
+#[cfg(feature = "std")]
+use crate::plan::explain;
+use crate::plan::shape::Shape;
+use crate::rank::Rank;
+use crate::set::Dims;
+#[cfg(feature = "std")]
+use crate::set::Keys;
+#[cfg(feature = "std")]
+use alloc::{boxed::Box, string::String, sync::Arc};
+use alloc::vec::Vec;
+#[cfg(feature = "std")]
+use core::panic::Location;
+use kernels::loops::rows::Rows;
+#[cfg(feature = "std")]
+use kernels::loops::steps::is_explaining;
+use kernels::memory::buffer::Buffer;
+use kernels::memory::elements::Elements;
+use kernels::ops::code::{LineWork, ReductionKind};
+#[cfg(feature = "std")]
+use kernels::program::{Register, code::DType};
+use kernels::scalar::Element;
+#[cfg(feature = "std")]
+use kernels::trace::{
+    Field, Node, NodeAxis, NodeStep, StridedPlace, names_of_variables,
+    record::{Unrecorded, Writer},
+    registry, rules,
+};
+
+/// A part of a result: elements at some of its places.
+#[cfg(feature = "std")]
+pub(crate) use kernels::trace::Part;
+#[cfg(not(feature = "std"))]
+pub(crate) type Part = core::convert::Infallible;
+
+/// Whether anybody listens to what runs.
+#[inline(always)]
+pub(crate) fn is_heard() -> bool {
+    #[cfg(feature = "std")]
+    return kernels::trace::is_active();
+    #[cfg(not(feature = "std"))]
+    false
+}
+
+/// What a short way starts from, which runs without being a step: nothing if anybody listens.
+#[inline(always)]
+pub(crate) fn short_way<X>(start: impl FnOnce() -> Option<X>) -> Option<X> {
+    if is_heard() { None } else { start() }
+}
+
+/// What has an element for each position of some loops, and can write itself as a program.
+pub(crate) trait WritesItself {
+    /// The program, for operands in the order of their rows.
+    #[cfg(feature = "std")]
+    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register;
+}
+
+/// The program of an expression along its loops, if anybody listens who knows one of its operands.
+pub(crate) struct ExprStep(pub(super) Option<OwnProgram>);
+
+#[cfg(feature = "std")]
+pub(super) type OwnProgram = Box<WrittenExpr>;
+#[cfg(not(feature = "std"))]
+pub(super) type OwnProgram = core::convert::Infallible;
+
+/// An expression that has written itself.
+#[cfg(feature = "std")]
+pub(crate) struct WrittenExpr {
+    /// The program along the loops.
+    pub(super) field: Field,
+    /// The dims of the loops, if these are dims.
+    keys: Option<&'static Keys>,
+}
+
+impl ExprStep {
+    /// The step of an expression that yields elements of the type `T`. If they are no floats, which have no derivatives, there is none.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn of<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
+        expr: &E,
+        shape: &Shape,
+    ) -> Result<Self, DimError> {
+        #[cfg(feature = "std")]
+        if is_heard() {
+            return written::<T, U, R, E>(expr, shape);
+        }
+        let _ = (expr, shape);
+        Ok(ExprStep(None))
+    }
+
+    /// The step of what has these strides along loops of these sizes, and yields elements of the type `T`.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn of_loops<T: Element>(
+        operand: &impl WritesItself,
+        sizes: &[usize],
+        rows: &Rows,
+    ) -> Result<Self, DimError> {
+        #[cfg(feature = "std")]
+        if is_heard() {
+            let field = written_as(DType::of::<T>(), core::any::type_name::<T>(), sizes, rows, &mut |writer| {
+                operand.write(writer)
+            })?;
+            return Ok(ExprStep(field.map(|field| Box::new(WrittenExpr { field, keys: None }))));
+        }
+        let _ = (operand, sizes, rows);
+        Ok(ExprStep(None))
+    }
+
+    /// The step of elements that lie contiguously along loops of these sizes.
+    #[inline]
+    pub(crate) fn of_memory<T: Element>(buffer: &Buffer<T>, sizes: &[usize]) -> Self {
+        #[cfg(feature = "std")]
+        if is_heard() && buffer.is_traced() {
+            let order: Vec<usize> = (0..sizes.len()).collect();
+            let field = Field::held(sizes, &buffer.held(), StridedPlace::contiguous(sizes, &order));
+            return ExprStep(Some(Box::new(WrittenExpr { field, keys: None })));
+        }
+        let _ = (buffer, sizes);
+        ExprStep(None)
+    }
+
+    /// Notes that an expression is read which runs without being a step: the gradient by its operands is 0.
+    #[inline]
+    pub(crate) fn read_alone<E: Expr + ?Sized>(expr: &E) {
+        #[cfg(feature = "std")]
+        if is_heard() {
+            expr.write(&mut Writer::new());
+        }
+        let _ = expr;
+    }
+
+    /// The elements, contiguous in an order of all loops along which they vary.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn map<T: Element>(self, data: Vec<T>, order: &[usize]) -> Buffer<T> {
+        match self.0 {
+            None => {
+                let _ = order;
+                data.into()
+            }
+            #[cfg(feature = "std")]
+            Some(own) => mapped(data, own, order),
+        }
+    }
+
+    /// What a reduction made of the elements, contiguous in the order of the loops that are kept.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn reduce<T: Element>(
+        self,
+        data: Vec<T>,
+        kept: &[usize],
+        reduced: &[usize],
+        reduction: ReductionKind,
+        operation: &'static str,
+    ) -> Result<Buffer<T>, DimError> {
+        match self.0 {
+            None => {
+                let _ = (kept, reduced, reduction, operation);
+                Ok(data.into())
+            }
+            #[cfg(feature = "std")]
+            Some(own) => reduction_of(data, own, (kept, reduced), reduction, operation),
+        }
+    }
+
+    /// What work along the loops `lines` made of the elements, contiguous in an order of all loops.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn along<T: Element>(
+        self,
+        data: Vec<T>,
+        order: &[usize],
+        lines: &[usize],
+        work: LineWork,
+        operation: &'static str,
+    ) -> Result<Buffer<T>, DimError> {
+        match self.0 {
+            None => {
+                let _ = (order, lines, work, operation);
+                Ok(data.into())
+            }
+            #[cfg(feature = "std")]
+            Some(own) => {
+                let node = lines_node(DType::of::<T>(), data.len(), own, (order, lines), work, operation)?;
+                Ok(Buffer::traced(data, node))
+            }
+        }
+    }
+
+    /// The elements as a part of a result: the one at a position goes `offset` elements behind the first one, and the position's strides farther.
+    #[inline]
+    pub(crate) fn part_at(self, offset: usize, strides: &[isize]) -> Option<Part> {
+        match self.0 {
+            None => {
+                let _ = (offset, strides);
+                None
+            }
+            #[cfg(feature = "std")]
+            Some(own) => {
+                let place = StridedPlace::strided(offset as isize, strides.iter().copied());
+                Some(Part { field: own.field, place })
+            }
+        }
+    }
+
+    /// An error if there is a step: the results leave what is recorded.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn refuse(self, operation: &'static str) -> Result<(), DimError> {
+        match self.0 {
+            None => {
+                let _ = operation;
+                Ok(())
+            }
+            #[cfg(feature = "std")]
+            Some(own) => Err(refused(&own, operation)),
+        }
+    }
+}
+
+/// The parts that a result is put together of, if anybody listens who knows one of the operands.
+pub(crate) struct StepOfParts(Option<Vec<Part>>);
+
+impl StepOfParts {
+    /// No parts yet of what reads this operand.
+    pub(crate) fn of(operand: &impl WritesItself) -> Self {
+        #[cfg(feature = "std")]
+        if is_heard() {
+            let mut writer = Writer::new();
+            operand.write(&mut writer);
+            return StepOfParts(writer.is_traced().then(Vec::new));
+        }
+        let _ = operand;
+        StepOfParts(None)
+    }
+
+    /// Adds elements with these strides along loops of these sizes, which lie in the result at `start` with the strides `to`.
+    #[track_caller]
+    pub(crate) fn add<T: Element>(
+        &mut self,
+        sizes: &[usize],
+        (elements, from): (Elements<'_, T>, &[isize]),
+        (start, to): (isize, &[isize]),
+    ) -> Result<(), DimError> {
+        let Some(parts) = &mut self.0 else { return Ok(()) };
+        #[cfg(feature = "std")]
+        if !sizes.contains(&0) {
+            let mut rows = Rows::new(sizes.len());
+            rows.push().copy_from_slice(from);
+            let mut writer = Writer::new();
+            let value = writer.elements(elements, None);
+            // (The sum of all parts is the result: those that are constant belong to it.)
+            let field = finished(writer.finish_any(value, sizes, &rows))?;
+            let strides = sizes.iter().zip(to).map(|(&size, &stride)| if size == 1 { 0 } else { stride });
+            parts.push(Part { field, place: StridedPlace::strided(start, strides) });
+        }
+        let _ = (parts, sizes, elements, from, start, to);
+        Ok(())
+    }
+
+    /// The result.
+    #[track_caller]
+    pub(crate) fn finish<T: Element>(self, data: Vec<T>) -> Buffer<T> {
+        #[cfg(feature = "std")]
+        if let Some(parts) = self.0
+            && let Some(dtype) = DType::of::<T>().filter(|dtype| dtype.is_float())
+        {
+            let node = new_node(Some(dtype), data.len(), NodeStep::Parts(parts), None);
+            return Buffer::traced(data, node);
+        }
+        data.into()
+    }
+}
+
+/// The elements of a buffer, which must not be those of a step: they leave what is recorded.
+#[inline]
+#[track_caller]
+pub(crate) fn taken<T: Element>(buffer: Buffer<T>, operation: &'static str) -> Result<Vec<T>, DimError> {
+    #[cfg(feature = "std")]
+    if is_heard() && buffer.is_traced() {
+        return Err(no_derivative(operation, &names_of_variables(buffer.node())));
+    }
+    let _ = operation;
+    Ok(buffer.into_vec())
+}
+
+/// An error if these elements are those of a step: they leave what is recorded.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn check_taken<T>(elements: &[T], operation: &'static str) -> Result<(), DimError> {
+    #[cfg(feature = "std")]
+    if is_heard() && !elements.is_empty() {
+        return check_memory(elements.as_ptr().cast(), operation);
+    }
+    let _ = (elements, operation);
+    Ok(())
+}
+
+/// The same for elements along axes.
+#[inline]
+#[track_caller]
+pub(crate) fn check_elements_taken<T>(
+    elements: Elements<'_, T>,
+    operation: &'static str,
+) -> Result<(), DimError> {
+    #[cfg(feature = "std")]
+    if is_heard() {
+        return check_memory(elements.as_ptr().cast(), operation);
+    }
+    let _ = (elements, operation);
+    Ok(())
+}
+
+/// The same for whatever an operand reads.
+#[track_caller]
+pub(crate) fn check_operand_taken(
+    operand: &impl WritesItself,
+    operation: &'static str,
+) -> Result<(), DimError> {
+    #[cfg(feature = "std")]
+    if is_heard() {
+        let mut writer = Writer::new();
+        operand.write(&mut writer);
+        if writer.is_traced() {
+            return Err(no_derivative(operation, &writer.names_of_variables()));
+        }
+    }
+    let _ = (operand, operation);
+    Ok(())
+}
+
+#[cfg(feature = "std")]
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn check_memory(start: *const u8, operation: &'static str) -> Result<(), DimError> {
+    match registry::find(start).filter(|held| held.is_traced()) {
+        Some(held) => Err(no_derivative(operation, &names_of_variables(held.node()))),
+        None => Ok(()),
+    }
+}
+
+#[cfg(feature = "std")]
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn written<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
+    expr: &E,
+    shape: &Shape,
+) -> Result<ExprStep, DimError> {
+    let mut rows = Rows::new(shape.sizes().len());
+    expr.rows::<U, R>(shape, &mut rows);
+    let (dtype, name) = (DType::of::<T>(), core::any::type_name::<T>());
+    let field = written_as(dtype, name, shape.sizes(), &rows, &mut |writer| expr.write(writer))?;
+    Ok(ExprStep(field.map(|field| Box::new(WrittenExpr::of_dims(field, U::KEYS)))))
+}
+
+/// The field that `write` writes, if an operand is traced and the elements are floats; `name` is that of their type. (Apart, as it is compiled with this crate.)
+#[cfg(feature = "std")]
+#[track_caller]
+fn written_as<'w>(
+    dtype: Option<DType>,
+    name: &'static str,
+    sizes: &[usize],
+    rows: &Rows,
+    write: &mut dyn FnMut(&mut Writer<'w>) -> Register,
+) -> Result<Option<Field>, DimError> {
+    let mut writer = Writer::new();
+    if dtype.is_some_and(|dtype| !dtype.is_float()) {
+        // (The writer notes which variables are read: the gradient by them is 0.)
+        write(&mut writer);
+        return Ok(None);
+    }
+    let mut value = write(&mut writer);
+    if dtype.is_none() {
+        value = writer.opaque(name);
+    }
+    finished(writer.finish(value, sizes, rows))
+}
+
+/// What a writer made; what it could not write is an error.
+#[cfg(feature = "std")]
+#[track_caller]
+pub(crate) fn finished<F>(field: Result<F, Unrecorded>) -> Result<F, DimError> {
+    match field {
+        Ok(field) => Ok(field),
+        Err(Unrecorded::Memory(error)) => Err(error.into()),
+        Err(Unrecorded::Opaque(operation, names)) => Err(match operation {
+            "map" => {
+                let remedy = "give it a derivative, as a `ScalarOp` for `x.apply(op)`";
+                underivable(operation, remedy, &names)
+            }
+            "zip_map" => {
+                let remedy = "give it a derivative, as a `ScalarOp` for `x.apply_with(y, op)`";
+                underivable(operation, remedy, &names)
+            }
+            _ => no_derivative(operation, &names),
+        }),
+        Err(Unrecorded::Own(operation, names)) => {
+            let remedy = "give it a derivative, as `fn derivative` of its `ScalarOp`";
+            Err(underivable(operation, remedy, &names))
+        }
+    }
+}
+
+/// The error of a user's function without a derivative, which depends on the variables of these names.
+#[cfg(feature = "std")]
+#[cold]
+#[track_caller]
+pub(crate) fn underivable(operation: &'static str, remedy: &'static str, names: &[String]) -> DimError {
+    let (origin, parameters) = (Some(Location::caller()), list_names(names));
+    DimError::NoOwnDerivative { operation, remedy, origin, parameters }
+}
+
+#[cfg(feature = "std")]
+#[cold]
+#[track_caller]
+fn refused(own: &WrittenExpr, operation: &'static str) -> DimError {
+    no_derivative(operation, &names_of_variables(own.field.nodes()))
+}
+
+#[cfg(feature = "std")]
+impl WrittenExpr {
+    /// A field whose loops are those of dims, and of positional axes behind them.
+    fn of_dims(mut field: Field, keys: &'static Keys) -> Self {
+        if is_explaining() {
+            field.names = Some((0..field.sizes.len()).map(|axis| explain::name(keys, axis)).collect());
+        }
+        WrittenExpr { field, keys: Some(keys) }
+    }
+
+    /// The axes of results that lie contiguously in an order of loops, if the loops are dims.
+    fn axes(&self, order: &[usize]) -> Option<smallvec::SmallVec<[NodeAxis; 8]>> {
+        let keys = self.keys?;
+        let axis = |&axis: &usize| NodeAxis { name: explain::name(keys, axis), size: self.field.sizes[axis] };
+        Some(order.iter().map(axis).collect())
+    }
+}
+
+#[cfg(feature = "std")]
+#[cold]
+#[track_caller]
+fn mapped<T: Element>(data: Vec<T>, own: OwnProgram, order: &[usize]) -> Buffer<T> {
+    let node = part_node(DType::of::<T>(), data.len(), own, order);
+    Buffer::traced(data, node)
+}
+
+/// A step whose only part is a field, with elements that are contiguous in an order of loops.
+#[cfg(feature = "std")]
+#[track_caller]
+fn part_node(dtype: Option<DType>, len: usize, own: OwnProgram, order: &[usize]) -> Arc<Node> {
+    let place = StridedPlace::contiguous(&own.field.sizes, order);
+    // (Loops that are not in the order are those along which nothing varies.)
+    let axes = own.axes(order);
+    new_node(dtype, len, NodeStep::Parts(vec![Part { field: own.field, place }]), axes)
+}
+
+#[cfg(feature = "std")]
+#[cold]
+#[track_caller]
+fn reduction_of<T: Element>(
+    data: Vec<T>,
+    own: OwnProgram,
+    axes: (&[usize], &[usize]),
+    reduction: ReductionKind,
+    operation: &'static str,
+) -> Result<Buffer<T>, DimError> {
+    let node = reduction_node(DType::of::<T>(), data.len(), own, axes, reduction, operation)?;
+    Ok(Buffer::traced(data, node))
+}
+
+#[cfg(feature = "std")]
+#[track_caller]
+fn reduction_node(
+    dtype: Option<DType>,
+    len: usize,
+    own: OwnProgram,
+    (kept, reduced): (&[usize], &[usize]),
+    reduction: ReductionKind,
+    operation: &'static str,
+) -> Result<Arc<Node>, DimError> {
+    if reduction == ReductionKind::Opaque {
+        return Err(refused(&own, operation));
+    }
+    let axes = own.axes(kept);
+    let dtype = dtype.expect("only floats are recorded");
+    let (kept, reduced) = (kept.to_vec(), reduced.to_vec());
+    let rule = rules::ReductionRule { field: own.field, kept, reduced, reduction, dtype };
+    let step = match rule.as_sum() {
+        Some(part) => NodeStep::Parts(vec![part]),
+        None => NodeStep::Rule(Box::new(rule)),
+    };
+    Ok(new_node(Some(dtype), len, step, axes))
+}
+
+#[cfg(feature = "std")]
+#[cold]
+#[track_caller]
+fn lines_node(
+    dtype: Option<DType>,
+    len: usize,
+    own: OwnProgram,
+    (order, lines): (&[usize], &[usize]),
+    work: LineWork,
+    operation: &'static str,
+) -> Result<Arc<Node>, DimError> {
+    if work == LineWork::Opaque {
+        return Err(refused(&own, operation));
+    }
+    let axes = own.axes(order);
+    let dtype = dtype.expect("only floats are recorded");
+    let (order, lines) = (order.to_vec(), lines.to_vec());
+    let rule = rules::LineRule { field: own.field, order, lines, work, dtype };
+    Ok(new_node(Some(dtype), len, NodeStep::Rule(Box::new(rule)), axes))
+}
+
+#[cfg(feature = "std")]
+#[track_caller]
+fn new_node(
+    dtype: Option<DType>,
+    len: usize,
+    step: NodeStep,
+    axes: Option<smallvec::SmallVec<[NodeAxis; 8]>>,
+) -> Arc<Node> {
+    let node = Node::new(dtype.expect("only floats are recorded"), len, step, Some(Location::caller()));
+    if let Some(axes) = axes {
+        node.lies_along(axes);
+    }
+    node
+}
