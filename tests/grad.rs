@@ -3,8 +3,10 @@
 #[path = "support/kinks.rs"]
 mod kinks;
 
+use std::collections::BTreeSet;
 use typed_dims::grad::{grad, hvp, jvp, value_and_grad, value_and_grad_with, vjp};
 use typed_dims::prelude::*;
+use typed_dims_kernels as kernels;
 
 dims! { struct I; struct J; struct K; }
 
@@ -222,4 +224,48 @@ fn a_pull_back_outlives_its_function() {
         vjp(|x| (x * &factor).eval(), &x).1
     };
     assert_eq!(pull(&ones(I.of(3))).order(I), line().order(I));
+}
+
+/// An operation that looks up what the recorded program knows of the elements that it is called with.
+struct Looking(fn(&kernels::trace::Node));
+
+impl typed_dims::custom::ArrayOp<f64> for Looking {
+    type In = U1;
+    type Out = U1;
+    type Elem = f64;
+    const NAME: &'static str = "looking";
+
+    fn one(&self, x: ndarray::ArrayView1<'_, f64>) -> ndarray::Array1<f64> {
+        let held =
+            kernels::trace::registry::find(x.as_ptr().cast()).expect("the elements are those of a step");
+        self.0(held.node().expect("the elements are those of a step"));
+        x.to_owned()
+    }
+
+    fn pull_back(&self) -> Option<typed_dims::custom::PullBackOf<Self, f64>> {
+        Some(typed_dims::custom::PullBackOf::<Self, f64>::new(|_, _, dy| dy.to_owned()))
+    }
+}
+
+/// The names and the sizes of the axes of a step's result, and of all steps that it depends on.
+fn axes(node: &kernels::trace::Node) -> BTreeSet<Vec<(&'static str, usize)>> {
+    let own = node.axes().expect("the axes of each step are known");
+    let mut own: Vec<_> = own.iter().map(|axis| (axis.name, axis.size)).collect();
+    own.sort_unstable();
+    node.inputs().into_iter().flat_map(|input| axes(input)).chain([own]).collect()
+}
+
+#[test]
+fn steps_know_the_dims_of_their_results() {
+    let x = from_fn((I.of(2), J.of(3)), |(i, j)| (i + 2 * j) as f64);
+    let w = from_fn((J.of(3), K.of(4)), |(j, k)| (3 * k + j) as f64);
+    let f = |x: &Tensor<f64, (I, J)>| {
+        let looking = Looking(|node| {
+            let known = [vec![("..", 4), ("I", 2)], vec![("I", 2), ("J", 3)], vec![("I", 2), ("K", 4)]];
+            assert_eq!(axes(node), BTreeSet::from(known));
+        });
+        let y = (x * &w).sum(J).softmax(K).sort(K).roll(K, 1);
+        y.order(K).apply_array(looking).at(K).sum((I, K))
+    };
+    assert_eq!(grad(f, &x).order((I, J)).dim(), (2, 3));
 }

@@ -3,9 +3,9 @@
 #![no_std]
 // Memory is accessed where `unsafe_code` is allowed; what else is unsafe says so, and why.
 #![deny(unsafe_code)]
-// Without the standard library nothing is recorded: functions of the same signatures do nothing.
 // In `impl<A: AsTensor + ?Sized> .. for A`: rustc then shows the message of `AsTensor` where a method is called on something that is not a tensor.
 #![allow(clippy::needless_maybe_sized)]
+// Without the standard library nobody listens to steps, and what only those need is not used.
 #![cfg_attr(not(feature = "std"), allow(clippy::extra_unused_type_parameters, clippy::let_unit_value))]
 
 #[macro_use]

@@ -290,10 +290,7 @@ pub(crate) fn fill_typed<S: Dims, E: Expr>(
     operands: usize,
 ) -> Result<bool, DimError> {
     let mut like = Some(own);
-    if is_heard()
-        || threads::parts(places.len()) > 1
-        || !expr.alike::<S, UnitStride>(&mut like, &mut 0)
-    {
+    if is_heard() || threads::parts(places.len()) > 1 || !expr.alike::<S, UnitStride>(&mut like, &mut 0) {
         return Ok(false);
     }
     line_into::<UnitStride, _>(expr, operands, places)?;

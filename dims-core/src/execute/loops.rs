@@ -5,7 +5,7 @@
 use crate::error::DimError;
 use crate::expr::Factors;
 use crate::expr::evaluate::few;
-use crate::expr::step::{ExprStep, WritesItself};
+use crate::expr::step::ExprStep;
 use crate::plan::direct::ElementsAlong;
 use crate::plan::still::Still;
 use crate::storage::unchecked::{copy_few, factor};
@@ -30,7 +30,7 @@ use kernels::reduce::reducers::Sum;
 use kernels::scalar::{Element, Num};
 
 pub(crate) use crate::expr::step::{
-    check_elements_taken, check_operand_taken, check_taken, short_way, taken,
+    WritesItself, check_elements_taken, check_operand_taken, check_taken, short_way, taken,
 };
 
 /// What has an element for each position of some loops.

@@ -99,7 +99,7 @@ pub(crate) fn chained<T>(
 }
 
 /// Arrays side by side along one axis of a result.
-pub(crate) struct SideBySide<T> {
+pub(crate) struct JoinedArrays<T> {
     out: InParts<T>,
     /// From one position of the axes before that one to the next.
     row: usize,
@@ -107,10 +107,10 @@ pub(crate) struct SideBySide<T> {
     start: usize,
 }
 
-impl<T: Element> SideBySide<T> {
+impl<T: Element> JoinedArrays<T> {
     /// A result of `len` elements, in rows of which each array has a part.
     pub(crate) fn of(len: usize, row: usize) -> Result<Self, DimError> {
-        Ok(SideBySide { out: InParts::of(len)?, row, start: 0 })
+        Ok(JoinedArrays { out: InParts::of(len)?, row, start: 0 })
     }
 
     /// Copies an array. At each position of the first `before` axes, its elements along the others lie contiguously in the result.

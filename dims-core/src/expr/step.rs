@@ -20,9 +20,9 @@ use crate::rank::Rank;
 use crate::set::Dims;
 #[cfg(feature = "std")]
 use crate::set::Keys;
+use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use alloc::{boxed::Box, string::String, sync::Arc};
-use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use core::panic::Location;
 use kernels::loops::rows::Rows;
@@ -36,7 +36,7 @@ use kernels::program::{Register, code::DType};
 use kernels::scalar::Element;
 #[cfg(feature = "std")]
 use kernels::trace::{
-    Field, Node, NodeAxis, NodeStep, StridedPlace, names_of_variables,
+    Field, Node, NodeAxes, NodeAxis, NodeStep, StridedPlace, names_of_variables,
     record::{Unrecorded, Writer},
     registry, rules,
 };
@@ -112,9 +112,10 @@ impl ExprStep {
     ) -> Result<Self, DimError> {
         #[cfg(feature = "std")]
         if is_heard() {
-            let field = written_as(DType::of::<T>(), core::any::type_name::<T>(), sizes, rows, &mut |writer| {
-                operand.write(writer)
-            })?;
+            let field =
+                written_as(DType::of::<T>(), core::any::type_name::<T>(), sizes, rows, &mut |writer| {
+                    operand.write(writer)
+                })?;
             return Ok(ExprStep(field.map(|field| Box::new(WrittenExpr { field, keys: None }))));
         }
         let _ = (operand, sizes, rows);
@@ -446,7 +447,7 @@ impl WrittenExpr {
     }
 
     /// The axes of results that lie contiguously in an order of loops, if the loops are dims.
-    fn axes(&self, order: &[usize]) -> Option<smallvec::SmallVec<[NodeAxis; 8]>> {
+    fn axes(&self, order: &[usize]) -> Option<NodeAxes> {
         let keys = self.keys?;
         let axis = |&axis: &usize| NodeAxis { name: explain::name(keys, axis), size: self.field.sizes[axis] };
         Some(order.iter().map(axis).collect())
@@ -532,15 +533,10 @@ fn lines_node(
 
 #[cfg(feature = "std")]
 #[track_caller]
-fn new_node(
-    dtype: Option<DType>,
-    len: usize,
-    step: NodeStep,
-    axes: Option<smallvec::SmallVec<[NodeAxis; 8]>>,
-) -> Arc<Node> {
+fn new_node(dtype: Option<DType>, len: usize, step: NodeStep, axes: Option<NodeAxes>) -> Arc<Node> {
     let node = Node::new(dtype.expect("only floats are recorded"), len, step, Some(Location::caller()));
     if let Some(axes) = axes {
-        node.lies_along(axes);
+        node.lies_along(|| axes);
     }
     node
 }

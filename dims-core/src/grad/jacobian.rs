@@ -118,8 +118,7 @@ pub fn try_jacobian<T: Real, S: Dims, O: JacobianOf<S>>(
         place.offset = (row * columns) as isize;
         parts.push(Part { field, place });
     }
-    let dtype =
-        DType::of::<T>().ok_or_else(|| no_derivative(core::any::type_name::<T>(), &[]))?;
+    let dtype = DType::of::<T>().ok_or_else(|| no_derivative(core::any::type_name::<T>(), &[]))?;
     let data = evaluate(&parts, len, dtype, true)?;
     let data = Buffer::of_held(&data).expect("the derivatives are of the type of the tensor");
     Ok(Named::from_expr(Evaluated::in_order(data, &order, &sizes)))

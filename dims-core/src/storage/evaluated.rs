@@ -434,7 +434,8 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
 fn tell_axes(mark: &Mark, keys: &Keys, axes: impl Iterator<Item = (usize, usize)>) {
     let mark: &dyn Any = &**mark;
     if let Some(node) = mark.downcast_ref::<Arc<Node>>() {
-        node.lies_along(axes.map(|(axis, size)| NodeAxis { name: explain::name(keys, axis), size }));
+        let axis = |(axis, size)| NodeAxis { name: explain::name(keys, axis), size };
+        node.lies_along(|| axes.map(axis).collect());
     }
 }
 

@@ -76,7 +76,7 @@ pub fn gradients(
                         let _explained = Backward::of(from);
                         let cotangent = evaluate(&parts, node.len, node.dtype, recorded)?;
                         if let (Some(own), Some(axes)) = (cotangent.node(), node.axes()) {
-                            own.lies_along(axes.iter().copied());
+                            own.lies_along(|| axes.iter().copied().collect());
                         }
                         cotangent
                     }

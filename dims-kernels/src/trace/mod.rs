@@ -430,7 +430,7 @@ pub struct NodeAxis {
 }
 
 /// The axes of a node. (Most tensors have few, which need no memory of their own.)
-type NodeAxes = SmallVec<[NodeAxis; 4]>;
+pub type NodeAxes = SmallVec<[NodeAxis; 4]>;
 
 /// One step of a recorded program.
 pub struct Node {
@@ -493,9 +493,9 @@ impl Node {
     /// # Panics
     ///
     /// If there are not as many positions as elements.
-    pub fn lies_along(&self, axes: impl IntoIterator<Item = NodeAxis>) {
+    pub fn lies_along(&self, axes: impl FnOnce() -> NodeAxes) {
         self.axes.get_or_init(|| {
-            let axes: NodeAxes = axes.into_iter().collect();
+            let axes = axes();
             let positions = axes.iter().fold(1usize, |positions, axis| positions.saturating_mul(axis.size));
             assert_eq!(positions, self.len, "the axes have a position for each element");
             axes

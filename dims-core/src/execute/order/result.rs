@@ -40,11 +40,7 @@ impl<T: kernels::scalar::Element, R: ArrayRank> OrderResult<T, R> for () {
 
     #[inline]
     #[track_caller]
-    fn build_of(
-        data: Buffer<T>,
-        sizes: &[usize],
-        operation: &'static str,
-    ) -> Result<R::Array<T>, DimError> {
+    fn build_of(data: Buffer<T>, sizes: &[usize], operation: &'static str) -> Result<R::Array<T>, DimError> {
         Ok(R::array(taken(data, operation)?, sizes))
     }
 }

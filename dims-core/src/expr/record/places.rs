@@ -1,8 +1,8 @@
 //! Parts of a result: elements of a traced tensor that were joined or scattered.
 
-use super::recording::{Part, PlacedParts, Traced};
 #[cfg(feature = "std")]
 use super::recording::placed;
+use super::recording::{Part, PlacedParts, Traced};
 use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use alloc::{boxed::Box, collections::BTreeMap};

@@ -78,10 +78,8 @@ pub fn joined<T: Element, U: Dims>(
     let mut out = CopiedParts::over_zeros(len, &AllOperands::of(values))?;
     values.arrays::<U>(shapes, &mut |operand, arrays| {
         for piece in pieces.iter().filter(|piece| piece.input == operand) {
-            ListCopy { layout, piece, sizes, strides: &strides, own: shapes[operand].positional() }.run(
-                arrays,
-                &mut out,
-            )?;
+            ListCopy { layout, piece, sizes, strides: &strides, own: shapes[operand].positional() }
+                .run(arrays, &mut out)?;
         }
         Ok(())
     })?;
@@ -138,11 +136,7 @@ struct ListCopy<'a> {
 
 impl ListCopy<'_> {
     #[track_caller]
-    fn run<T: Element>(
-        &self,
-        arrays: &Arrays<'_, T>,
-        out: &mut CopiedParts<T>,
-    ) -> Result<(), DimError> {
+    fn run<T: Element>(&self, arrays: &Arrays<'_, T>, out: &mut CopiedParts<T>) -> Result<(), DimError> {
         let ListCopy { layout, piece, sizes, strides, own } = *self;
         let (slots, output) = (layout.pattern.inputs[piece.input], layout.pattern.output);
         let loops = layout.sizes.len();
@@ -167,12 +161,7 @@ impl ListCopy<'_> {
             let mut rows = Rows::new(loops);
             rows.push().copy_from_slice(&from);
             rows.push().copy_from_slice(&to);
-            out.copy(
-                elements.moved(source),
-                target,
-                RunLoops { sizes: &layout.sizes, rows: &rows },
-                &rest,
-            )?;
+            out.copy(elements.moved(source), target, RunLoops { sizes: &layout.sizes, rows: &rows }, &rest)?;
         }
         Ok(())
     }

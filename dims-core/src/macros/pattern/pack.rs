@@ -6,7 +6,7 @@ use super::rank::{AnyRank, HasAtLeast, ResultOf};
 use crate::bind::source::RankDyn;
 use crate::error::DimError;
 use crate::execute::loops::check_elements_taken;
-use crate::execute::parts::SideBySide;
+use crate::execute::parts::JoinedArrays;
 use crate::plan::shape::volume;
 use crate::rank::Rank;
 use crate::set::Bool;
@@ -257,7 +257,7 @@ where
     let too_large =
         || DimError::TooLarge { dims: format!("the sizes {sizes:?}, in the pattern `{}`,", pattern.text) };
     let len = volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(too_large)?;
-    let mut out = SideBySide::of(len, total * product(after))?;
+    let mut out = JoinedArrays::of(len, total * product(after))?;
     for array in &arrays {
         out.push(array.elements(), &array.axes, before.len());
     }
