@@ -282,7 +282,7 @@ impl StepOfParts {
         if let Some(parts) = self.0
             && let Some(dtype) = DType::of::<T>().filter(|dtype| dtype.is_float())
         {
-            let node = new_node(Some(dtype), data.len(), NodeStep::Parts(parts), None);
+            let node = new_node(dtype, data.len(), NodeStep::Parts(parts), None);
             return Buffer::traced(data, node);
         }
         data.into()
@@ -465,10 +465,11 @@ fn mapped<T: Element>(data: Vec<T>, own: OwnProgram, order: &[usize]) -> Buffer<
 /// A step whose only part is a field, with elements that are contiguous in an order of loops.
 #[cfg(feature = "std")]
 #[track_caller]
+#[expect(clippy::boxed_local, reason = "callers hand a pointer on")]
 fn part_node(dtype: Option<DType>, len: usize, own: OwnProgram, order: &[usize]) -> Arc<Node> {
     let place = StridedPlace::contiguous(&own.field.sizes, order);
-    // (Loops that are not in the order are those along which nothing varies.)
     let axes = own.axes(order);
+    let dtype = dtype.expect("only floats are recorded");
     new_node(dtype, len, NodeStep::Parts(vec![Part { field: own.field, place }]), axes)
 }
 
@@ -488,6 +489,7 @@ fn reduction_of<T: Element>(
 
 #[cfg(feature = "std")]
 #[track_caller]
+#[expect(clippy::boxed_local, reason = "callers hand a pointer on")]
 fn reduction_node(
     dtype: Option<DType>,
     len: usize,
@@ -507,12 +509,13 @@ fn reduction_node(
         Some(part) => NodeStep::Parts(vec![part]),
         None => NodeStep::Rule(Box::new(rule)),
     };
-    Ok(new_node(Some(dtype), len, step, axes))
+    Ok(new_node(dtype, len, step, axes))
 }
 
 #[cfg(feature = "std")]
 #[cold]
 #[track_caller]
+#[expect(clippy::boxed_local, reason = "callers hand a pointer on")]
 fn lines_node(
     dtype: Option<DType>,
     len: usize,
@@ -528,13 +531,13 @@ fn lines_node(
     let dtype = dtype.expect("only floats are recorded");
     let (order, lines) = (order.to_vec(), lines.to_vec());
     let rule = rules::LineRule { field: own.field, order, lines, work, dtype };
-    Ok(new_node(Some(dtype), len, NodeStep::Rule(Box::new(rule)), axes))
+    Ok(new_node(dtype, len, NodeStep::Rule(Box::new(rule)), axes))
 }
 
 #[cfg(feature = "std")]
 #[track_caller]
-fn new_node(dtype: Option<DType>, len: usize, step: NodeStep, axes: Option<NodeAxes>) -> Arc<Node> {
-    let node = Node::new(dtype.expect("only floats are recorded"), len, step, Some(Location::caller()));
+fn new_node(dtype: DType, len: usize, step: NodeStep, axes: Option<NodeAxes>) -> Arc<Node> {
+    let node = Node::new(dtype, len, step, Some(Location::caller()));
     if let Some(axes) = axes {
         node.lies_along(|| axes);
     }
