@@ -3,8 +3,10 @@
 use super::seal::EndsInRest;
 use crate::error::{DimError, Origin, unwrap};
 use crate::execute::lines::arranged;
+use crate::execute::place::ResultsInSequence;
+use crate::execute::step::NotedCalls;
+use crate::expr::Expr;
 use crate::expr::evaluate::evaluate;
-use crate::expr::{Expr, record};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
@@ -15,10 +17,8 @@ use crate::set::{Dims, Keys};
 use crate::storage::axes::AxisBlock;
 use crate::storage::{Evaluated, View};
 use crate::tensor::{AsTensor, Computable, NamedOf};
-use alloc::vec::Vec;
 use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::Odometer;
-use kernels::loops::steps::{PlanStep, aside, note, ran};
 use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
@@ -82,20 +82,15 @@ pub(super) fn looped<B: Dims, Y: Collect<B>>(
     size: impl Fn(u64) -> Option<usize>,
 ) -> Result<Y::All, DimError> {
     let mut results = Y::none();
-    let mut steps = Vec::new();
-    let mut calls = 0;
+    let mut calls = NotedCalls::of(function);
     let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, counts.len());
     let mut odometer = Odometer::new(counts);
     while !odometer.is_done() {
         let call = || f(&at).and_then(|result| result.add(&mut results));
-        let (added, own) = aside(|| of_example(B::KEYS, &at, call));
-        added?;
-        calls += 1;
-        steps.extend(own);
+        calls.call(|| of_example(B::KEYS, &at, call))?;
         odometer.advance(&mut at);
     }
-    note(|| PlanStep::Calls { function, calls, steps, bytes: Y::bytes(&results) });
-    ran();
+    calls.finish(Y::bytes(&results));
     Y::finish(results, counts, &size)
 }
 
@@ -136,7 +131,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
             let all = S::Sealed::<B>::KEYS.as_slice().len();
             assert!(all == own + further, "the result of one example has no room for further dims");
         }
-        Results { data: Vec::new(), traced: record::PlacedParts::new(), sizes: None }
+        Results { all: ResultsInSequence::new(), sizes: None }
     }
 
     #[track_caller]
@@ -154,16 +149,12 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
             }
             Some(_) => (),
         }
-        let part = evaluate::<S, R, _>(self.expr, &shape, order)?;
-        let too_large = |_| DimError::TooLarge { dims: shape.describe(&[]) };
-        results.data.try_reserve(part.len()).map_err(too_large)?;
-        results.traced.extend(record::whole_at(&part, results.data.len()));
-        results.data.extend_from_slice(&part);
-        Ok(())
+        let result = evaluate::<S, R, _>(self.expr, &shape, order)?;
+        results.all.push(&result, &shape)
     }
 
     fn bytes(results: &Results<T>) -> usize {
-        size_of_val(&results.data[..])
+        results.all.bytes()
     }
 
     #[track_caller]
@@ -184,15 +175,13 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>, B: Dims> Collect<B> for Na
             .zip(counts.iter().copied())
             .chain(own_axes.map(|axis| (if axis < named { axis } else { axis + further }, own[axis])))
             .unzip();
-        arranged(record::placed(results.data, results.traced), &order, &sizes)
+        arranged(results.all.finish(), &order, &sizes)
     }
 }
 
 /// The results so far, one after the other.
 pub struct Results<T> {
-    data: Vec<T>,
-    /// Those that are traced, as parts of all.
-    traced: record::PlacedParts,
+    all: ResultsInSequence<T>,
     /// Of each, those of its dims and then those of its positional axes.
     sizes: Option<SmallVec<[usize; 8]>>,
 }

@@ -6,8 +6,8 @@ use crate::execute::sum_into::sum_into;
 use crate::expr::evaluate::{few, laid_out, line_into};
 use crate::expr::index::IndexExprs;
 use crate::expr::leaf::{axes_row, unify_axes};
-use crate::expr::lowered::{LOWERS, lowered_for_places, lowered_update};
-use crate::expr::step::{ExprStep, Part, is_heard};
+use crate::expr::lowered::{LOWERS, lowered_update};
+use crate::expr::step::{ExprStep, is_heard};
 use crate::expr::{Binary, Expr, Operand};
 use crate::named::Named;
 use crate::order::{OrderOf, OrderRoute, Ordering};
@@ -18,7 +18,7 @@ use crate::rank::{Rank, Rank0};
 use crate::set::{Dims, DimsOf, Union};
 use crate::storage::axes::AxisBlock;
 use crate::storage::source::elements_mut;
-use crate::storage::unchecked::{copy_onto, copy_row, line_mut, update, update_lowered, write_lowered};
+use crate::storage::unchecked::{copy_onto, line_mut, update, update_lowered};
 use crate::storage::{Evaluated, Place};
 use crate::tensor::{AsTensor, Evaluable, NamedOf, checked};
 use alloc::string::String;
@@ -30,61 +30,13 @@ use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, PlanStep, is_listening, note, ran, told_given};
 use kernels::loops::stride::{AnyStride, UnitStride};
 use kernels::machine::threads;
-use kernels::map::update::{LoweredUpdate, write};
+use kernels::map::update::LoweredUpdate;
 use kernels::memory::axes::Axis;
 use kernels::memory::destination::Destination;
-use kernels::memory::elements::{ElementsMut, OutputSlots};
+use kernels::memory::elements::ElementsMut;
 use kernels::ops::{self, BinaryOp, Replace};
 use kernels::scalar::{Element, Num, Ordered};
 use smallvec::SmallVec;
-
-/// Writes the elements of an expression, whose operands are unified, into a part of `out`: the one at a position of the loops goes `offset`
-/// elements behind the start, and the position's strides farther. Returns the part that these are, if an operand is traced.
-///
-/// # Panics
-///
-/// If a place does not lie in `out`.
-#[track_caller]
-pub(crate) fn write_into<S: Dims, R: Rank, E: Expr>(
-    expr: &E,
-    shape: &Shape,
-    out: OutputSlots<'_, E::Elem>,
-    offset: usize,
-    strides: &[isize],
-) -> Result<Option<Part>, DimError> {
-    let sizes = shape.sizes();
-    if sizes.contains(&0) {
-        return Ok(None);
-    }
-    let part = ExprStep::of::<E::Elem, S, R, E>(expr, shape)?.part_at(offset, strides);
-    let order = AxisList::in_memory_of::<S, R>().as_slice();
-    let mut rows = Rows::new(sizes.len());
-    rows.push().copy_from_slice(strides);
-    if let Some(raw) = expr.in_memory::<S>() {
-        let axes = raw.named.iter().chain(&raw.positional);
-        axes.zip(rows.push()).for_each(|(axis, stride)| *stride = axis.stride);
-        let nest = Nest::map(sizes, order, &rows);
-        let len = nest.positions();
-        note(|| PlanStep::Copy { reason: "part of the result", loops: Loops::new::<E::Elem>(&nest, len, 1) });
-        let mut operands = nest.operands();
-        let to = operands.next_row();
-        copy_row(raw.elements, operands.next_row(), out, offset, (to.strides, &nest.sizes));
-        return Ok(part);
-    }
-    expr.rows::<S, R>(shape, &mut rows);
-    let nest = Nest::map(sizes, order, &rows);
-    let len = nest.positions();
-    note(|| PlanStep::Elementwise {
-        expression: expr.describe(),
-        loops: Loops::new::<E::Elem>(&nest, len, 1),
-    });
-    if LOWERS && let Some(program) = lowered_for_places(expr, len) {
-        write_lowered(&program, &nest, out, offset);
-        return Ok(part);
-    }
-    write(&nest, &mut NestParts::new(), out, offset, |operands| expr.kernel::<AnyStride>(operands))?;
-    Ok(part)
-}
 
 /// The assigned tensor has no dims besides those of the place; scatters into computed places may have more.
 #[diagnostic::on_unimplemented(

@@ -6,6 +6,7 @@ pub(crate) mod lines;
 pub(crate) mod loops;
 pub mod order;
 pub(crate) mod parts;
+pub(crate) mod place;
 pub mod reduce;
 pub(crate) mod step;
 mod sum_into;

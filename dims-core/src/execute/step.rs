@@ -13,8 +13,10 @@ use crate::rank::Rank;
 use crate::set::Dims;
 use crate::storage::Evaluated;
 use crate::tensor::Computable;
+use alloc::vec::Vec;
 use kernels::error::Error;
 use kernels::loops::axes::Sizes;
+use kernels::loops::steps::{PlanStep, aside, note, ran};
 use kernels::memory::buffer::Buffer;
 use kernels::scalar::Element;
 use kernels::step::{AnyBuffer, Executed, Step, StepKind};
@@ -98,5 +100,35 @@ impl<T: Element> RowBlocks<T> {
         let order = AxisList::in_memory_of::<S, R>().as_slice();
         let name = |&axis: &usize| S::KEYS.as_slice().get(axis).map_or("positional axis", |key| key.name);
         DimError::TooLarge { dims: list_sizes(order.iter().map(name).zip(self.sizes.iter().copied())) }
+    }
+}
+
+/// Calls of a function, whose steps a plan shows as parts of one step.
+pub(crate) struct NotedCalls {
+    function: &'static str,
+    calls: usize,
+    steps: Vec<PlanStep>,
+}
+
+impl NotedCalls {
+    /// No calls yet of what plans call `function`.
+    pub(crate) fn of(function: &'static str) -> Self {
+        NotedCalls { function, calls: 0, steps: Vec::new() }
+    }
+
+    /// Calls the function once more.
+    pub(crate) fn call<T>(&mut self, call: impl FnOnce() -> T) -> T {
+        let (result, steps) = aside(call);
+        self.calls += 1;
+        self.steps.extend(steps);
+        result
+    }
+
+    /// Notes the calls, whose results have so many bytes.
+    #[track_caller]
+    pub(crate) fn finish(self, bytes: usize) {
+        let NotedCalls { function, calls, steps } = self;
+        note(|| PlanStep::Calls { function, calls, steps, bytes });
+        ran();
     }
 }

@@ -1,14 +1,14 @@
 //! Joining tensors: `concat` along a dim that they have, `concat_to` where each has another one, `stack` along a new one.
 
-use crate::assign::write_into;
 use crate::brand::{Brand, DimInfo, KeyOf};
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
+use crate::execute::place::{PlacedResult, Strides, count, describe};
 use crate::expr::evaluate::evaluate;
-use crate::expr::{Expr, Remap, record};
+use crate::expr::{Expr, Remap};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
-use crate::plan::shape::{Shape, volume};
+use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::restructure::names::AddsUpTo;
 use crate::restructure::{Remapped, whole};
@@ -21,10 +21,8 @@ use crate::storage::Evaluated;
 use crate::tensor::{AsTensor, Computable, NamedOf};
 use crate::types::condition::condition;
 use crate::types::tuples::nested;
-use alloc::string::String;
 use core::marker::PhantomData;
-use kernels::memory::allocate::InParts;
-use kernels::memory::axes::contiguous;
+use kernels::loops::axes::Sizes;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
 
@@ -163,7 +161,7 @@ impl<I: IntoIterator<Item: Computable>> Joinable<Collection> for I {
             layout
         };
         // (The one part may be in memory as it must be, and is moved then.)
-        layout.volume::<Self::Elem>()?;
+        count::<Self::Elem, S>(&layout.sizes)?;
         let order = AxisList::in_memory_of::<Self::Dims, Self::Rank>().as_slice();
         let data = evaluate::<Self::Dims, Self::Rank, _>(all.remove(0).expr, &layout.shapes[0], order)?;
         Ok(Named::from_expr(Evaluated::of_sizes(data, &layout.sizes)))
@@ -308,10 +306,10 @@ impl<T: Element, A: Computable + AsTensor<Elem = T>, S: Dims, N: DimRef> PartToJ
     fn write(
         &self,
         shape: &Shape,
-        out: &mut InParts<T>,
+        out: &mut PlacedResult<T>,
         start: usize,
         strides: &[isize],
-    ) -> Result<Option<record::Part>, DimError> {
+    ) -> Result<(), DimError> {
         self.tensor.write(shape, out, start, strides)
     }
 }
@@ -321,15 +319,14 @@ trait PartToJoin<T> {
     /// The sizes that its operands unify to.
     fn shape(&self) -> Result<Shape, DimError>;
 
-    /// Runs it into its place in the result: its first element is at `start`, and its axes have these strides there. Returns that part of the
-    /// result, if an operand is traced.
+    /// Runs it into its place in the result: its first element is at `start`, and its axes have these strides there.
     fn write(
         &self,
         shape: &Shape,
-        out: &mut InParts<T>,
+        out: &mut PlacedResult<T>,
         start: usize,
         strides: &[isize],
-    ) -> Result<Option<record::Part>, DimError>;
+    ) -> Result<(), DimError>;
 }
 
 impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> PartToJoin<T> for Named<T, S, R, E> {
@@ -340,11 +337,11 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> PartToJoin<T> for Named<T,
     fn write(
         &self,
         shape: &Shape,
-        out: &mut InParts<T>,
+        out: &mut PlacedResult<T>,
         start: usize,
         strides: &[isize],
-    ) -> Result<Option<record::Part>, DimError> {
-        write_into::<S, R, _>(&self.expr, shape, out.places(), start, strides)
+    ) -> Result<(), DimError> {
+        out.put::<S, R, _>(&self.expr, shape, start, strides)
     }
 }
 
@@ -395,42 +392,24 @@ impl<S: Dims> JoinSizes<S> {
         Ok(JoinSizes { shapes, sizes, along, new, set })
     }
 
-    /// How many elements the result has.
-    fn volume<T>(&self) -> Result<usize, DimError> {
-        volume(self.sizes.iter().copied(), size_of::<T>()).ok_or_else(|| self.too_large())
-    }
-
-    fn too_large(&self) -> DimError {
-        DimError::TooLarge { dims: describe(S::KEYS, &self.sizes) }
-    }
-
     /// The joined tensor: each part runs into its place.
     #[track_caller]
     fn fill<T: Element, R: Rank>(&self, parts: &[&dyn PartToJoin<T>]) -> Result<Named<T, S, R>, DimError> {
-        let order = AxisList::in_memory_of::<S, R>().as_slice();
-        let mut out = InParts::of(self.volume::<T>()?).map_err(|_| self.too_large())?;
-        let mut strides = contiguous(order, &self.sizes);
+        let mut out = PlacedResult::of::<S, R>(self.sizes.clone(), None)?;
+        let mut strides = Strides::from(out.strides());
         let step = strides[self.along] as usize;
         if self.new {
             strides.remove(self.along);
         }
         let mut start = 0;
-        let mut traced = record::PlacedParts::new();
         for (part, shape) in parts.iter().zip(&self.shapes) {
-            traced.extend(part.write(shape, &mut out, start, &strides)?);
+            part.write(shape, &mut out, start, &strides)?;
             start += step * if self.new { 1 } else { shape.sizes()[self.along] };
         }
         // (No two parts share a place: each starts behind the one before along the axis on which they lie side by side.)
-        Ok(Named::from_expr(Evaluated::of_sizes(record::placed(out.finish(), traced), &self.sizes)))
+        Ok(out.finish())
     }
 }
-
-fn describe(keys: &Keys, sizes: &[usize]) -> String {
-    let names = keys.as_slice().iter().map(|key| key.name);
-    crate::error::list_sizes(names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied()))
-}
-
-use kernels::loops::axes::Sizes;
 
 /// A tensor stacked along a new dim.
 pub type Stacked<A, D> =

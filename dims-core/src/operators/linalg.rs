@@ -1,27 +1,25 @@
 //! Linear algebra without solving: diagonals, triangles, products, norms and distances.
 
-use crate::assign::write_into;
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::execute::lines::along_lines;
+use crate::execute::place::{PlacedResult, Strides};
 use crate::expr::record;
 use crate::expr::remap::{Along, Changes, term};
 use crate::expr::{Binary, Iota, Remap, Scalar, Select, Unary};
 use crate::named::{Named, position};
 use crate::nn::norm::check_eps;
-use crate::plan::axes::AxisList;
+use crate::plan::shape::Shape;
 use crate::reduce::{Empty, Reduced, TensorOf, cosine, run, sum};
 use crate::restructure::Remapped;
 use crate::set::rename::CanGain;
 use crate::set::{Dims, DimsOf, DimsOfBoth, Union};
-use crate::storage::Evaluated;
 use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked, reference};
 use core::panic::Location;
 use kernels::ops;
 use kernels::reduce::reducers;
 use kernels::scalar::{Magnitude, Num, Real};
 use kernels::scan::norm::UnitLength;
-use smallvec::SmallVec;
 
 /// The result of [`dot`](LinearAlgebra::dot) and the like: the dims `X` are those of both tensors but the ones that are summed over.
 pub type Dotted<A, B, X> =
@@ -202,33 +200,17 @@ pub trait LinearAlgebra: Computable {
         let size = shape.size(position(&shape, rows.info()));
         columns.info().unify(size, Some(Location::caller()))?;
         let (old, new) = (Self::Dims::KEYS.as_slice(), Y::KEYS.as_slice());
-        let own = |key: &crate::set::DimKey| shape.position(key);
-        let mut sizes: SmallVec<[usize; 8]> =
-            new.iter().map(|key| own(key).map_or(size, |at| shape.size(at))).collect();
-        sizes.extend(shape.positional().iter().copied());
-        let names = new.iter().map(|key| key.name).chain(core::iter::repeat("positional axis"));
-        let too_large = || DimError::TooLarge {
-            dims: crate::error::list_sizes(names.clone().zip(sizes.iter().copied())),
-        };
-        let len = crate::plan::shape::volume(sizes.iter().copied(), size_of::<Self::Elem>())
-            .ok_or_else(too_large)?;
-        let mut data = kernels::memory::allocate::reserve(len).map_err(|_| too_large())?;
-        data.resize(len, Self::Elem::ZERO);
-        let mut steps: SmallVec<[isize; 8]> = SmallVec::from_elem(1, sizes.len());
-        let mut next = 1;
-        for &at in AxisList::in_memory_of::<Y, Self::Rank>().as_slice().iter().rev() {
-            steps[at] = next;
-            next *= sizes[at] as isize;
-        }
+        let of_dims = new.iter().map(|key| shape.position(key).map_or(size, |at| shape.size(at)));
+        let sizes = of_dims.chain(shape.positional().iter().copied()).collect();
+        let mut out = PlacedResult::of::<Y, Self::Rank>(sizes, Some(Self::Elem::ZERO))?;
+        let steps = out.strides();
         let step =
             |key: &crate::set::DimKey| steps[Y::KEYS.position(key).expect("the dim is one of the result's")];
-        let mut strides: SmallVec<[isize; 8]> = old.iter().map(step).collect();
+        let mut strides: Strides = old.iter().map(step).collect();
         strides[position(&shape, rows.info())] += step(&columns.info().key());
-        strides.extend(steps[new.len()..].iter().copied());
-        let places = data[..].as_mut().into();
-        let part = write_into::<Self::Dims, Self::Rank, _>(&tensor.expr, &shape, places, 0, &strides)?;
-        let data = record::placed(data, part.into_iter().collect());
-        Ok(Named::from_expr(Evaluated::of_sizes(data, &sizes)))
+        strides.extend_from_slice(&steps[new.len()..]);
+        out.put::<Self::Dims, Self::Rank, _>(&tensor.expr, &shape, 0, &strides)?;
+        Ok(out.finish())
     }
 
     /// The lower triangle, zeros above it: `out[i, j] = x[i, j]` where `j <= i + offset`. Lazy.

@@ -1,26 +1,20 @@
 //! Windows that slide along dims: what convolutions and pooling have in common.
 
-use crate::assign::write_into;
 use crate::brand::{Brand, DimInfo, Inner, Rest, SetElement, digits, keys_of};
 use crate::dim::DimList;
 use crate::error::DimError;
+use crate::execute::place::{PlacedResult, Strides};
 use crate::expr::Expr;
 use crate::expr::keyed::Keyed;
-use crate::expr::record;
 use crate::expr::remap::{Along, Changes};
 use crate::named::Named;
-use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::role::Undenoted;
 use crate::set::{DimKey, Dims, Keys};
 use crate::size::Dyn;
-use crate::storage::Evaluated;
 use crate::storage::axes::OneAxis;
 use alloc::string::String;
-use kernels::memory::allocate::reserve;
-use kernels::memory::axes::Axis;
-use kernels::memory::buffer::Buffer;
 use smallvec::SmallVec;
 
 /// A number for each of several dims: one number for all, or one each, `2` or `(2, 1)` or `[2, 1]`.
@@ -177,43 +171,30 @@ pub(crate) struct Placing {
     pub step: usize,
 }
 
-/// Elements that are placed among others: contiguous in the order in which results lie, with these sizes.
-struct PlacedElements<T> {
-    data: Buffer<T>,
-    sizes: SmallVec<[usize; 8]>,
-}
-
 /// The elements of an expression, whose operands are unified, placed among `fill`.
+#[track_caller]
 fn place<S: Dims, R: Rank, E: Expr>(
     expr: &E,
     shape: &Shape,
     placings: &[Placing],
     fill: E::Elem,
-) -> Result<PlacedElements<E::Elem>, DimError> {
-    let order = AxisList::in_memory_of::<S, R>().as_slice();
+) -> Result<PlacedResult<E::Elem>, DimError> {
     let keys = S::KEYS.as_slice();
     let placing =
         |axis: usize| placings.iter().find(|own| keys.get(axis).is_some_and(|key| key.same(&own.dim)));
-    let size = |axis: usize| placing(axis).map_or(shape.size(axis), |placing| placing.len);
-    let sizes: SmallVec<[usize; 8]> = order.iter().map(|&axis| size(axis)).collect();
-    let named = |axis: usize| keys.get(axis).map_or("positional axis", |key| key.name);
-    let too_large = || DimError::TooLarge {
-        dims: crate::error::list_sizes(order.iter().map(|&axis| (named(axis), size(axis)))),
-    };
-    let len =
-        crate::plan::shape::volume(sizes.iter().copied(), size_of::<E::Elem>()).ok_or_else(too_large)?;
-    let mut data = reserve(len).map_err(|_| too_large())?;
-    data.resize(len, fill);
-    let mut strides: SmallVec<[isize; 8]> = SmallVec::from_elem(0, order.len());
-    let (mut offset, mut step) = (0, 1);
-    for (&axis, &size) in order.iter().zip(&sizes).rev() {
-        let (start, every) = placing(axis).map_or((0, 1), |placing| (placing.start, placing.step));
-        offset += start * step;
-        strides[axis] = (every * step) as isize;
-        step *= size;
+    let axes = 0..shape.sizes().len();
+    let sizes = axes.clone().map(|axis| placing(axis).map_or(shape.size(axis), |placing| placing.len));
+    let mut out = PlacedResult::of::<S, R>(sizes.collect(), Some(fill))?;
+    let mut strides = Strides::from(out.strides());
+    let mut start = 0;
+    for axis in axes {
+        if let Some(placing) = placing(axis) {
+            start += placing.start * strides[axis] as usize;
+            strides[axis] *= placing.step as isize;
+        }
     }
-    let part = write_into::<S, R, E>(expr, shape, data[..].as_mut().into(), offset, &strides)?;
-    Ok(PlacedElements { data: record::placed(data, part.into_iter().collect()), sizes })
+    out.put::<S, R, E>(expr, shape, start, &strides)?;
+    Ok(out)
 }
 
 /// A tensor of `fill` in which the elements of an expression are placed; its operands are unified.
@@ -224,8 +205,7 @@ pub(crate) fn placed<S: Dims, R: Rank, E: Expr>(
     placings: &[Placing],
     fill: E::Elem,
 ) -> Result<Named<E::Elem, S, R>, DimError> {
-    let PlacedElements { data, sizes } = place::<S, R, E>(expr, shape, placings, fill)?;
-    Ok(Named::from_expr(Evaluated::laid_out(data, &sizes)))
+    Ok(place::<S, R, E>(expr, shape, placings, fill)?.finish())
 }
 
 /// The same, seen along the dims that `changes` says, whatever static size the padded dims have.
@@ -236,17 +216,10 @@ pub(crate) fn placed_windows<S: Dims, R: Rank, E: Expr>(
     fill: E::Elem,
     changes: &Changes,
 ) -> Result<Keyed<E::Elem>, DimError> {
-    let PlacedElements { data, sizes } = place::<S, R, E>(expr, shape, placings, fill)?;
-    let order = AxisList::in_memory_of::<S, R>().as_slice();
-    let mut axes: SmallVec<[Axis; 8]> = SmallVec::from_elem(Axis::default(), order.len());
-    let mut step: isize = 1;
-    for (&axis, &size) in order.iter().zip(&sizes).rev() {
-        axes[axis] = Axis::new(size, step);
-        step = step.saturating_mul(size as isize);
-    }
-    let keys = S::KEYS.as_slice();
-    let named = keys.iter().copied().zip(axes.iter().copied());
-    Ok(Keyed::new(data, named, axes[keys.len()..].into(), changes))
+    let (data, axes) = place::<S, R, E>(expr, shape, placings, fill)?.finish_with_axes();
+    let (named, positional) = axes.split_at(S::KEYS.as_slice().len());
+    let named = S::KEYS.as_slice().iter().copied().zip(named.iter().copied());
+    Ok(Keyed::new(data, named, positional.into(), changes))
 }
 
 macro_rules! positions {

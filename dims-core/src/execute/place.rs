@@ -1,0 +1,216 @@
+//! Results that are made of parts: each part is computed, or copied, right into its place.
+
+use crate::error::{DimError, list_sizes};
+use crate::expr::lowered::{LOWERS, lowered_for_places};
+use crate::expr::{Expr, record};
+use crate::named::Named;
+use crate::plan::axes::AxisList;
+use crate::plan::shape::{Shape, volume};
+use crate::rank::Rank;
+use crate::set::{Dims, Keys};
+use crate::storage::Evaluated;
+use crate::storage::unchecked::{copy_row, write_lowered};
+use alloc::string::String;
+use alloc::vec::Vec;
+use kernels::loops::axes::Sizes;
+use kernels::loops::nest::{Nest, NestParts};
+use kernels::loops::rows::Rows;
+use kernels::loops::steps::{Loops, PlanStep, note};
+use kernels::loops::stride::AnyStride;
+use kernels::map::update::write;
+use kernels::memory::allocate::{InParts, reserve};
+use kernels::memory::axes::{Axis, contiguous};
+use kernels::memory::buffer::Buffer;
+use kernels::memory::elements::OutputSlots;
+use kernels::scalar::Element;
+use smallvec::SmallVec;
+
+/// Sizes of the dims of a set, then of positional axes, for messages.
+pub(crate) fn describe(keys: &Keys, sizes: &[usize]) -> String {
+    let names = keys.as_slice().iter().map(|key| key.name);
+    list_sizes(names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied()))
+}
+
+/// How many elements a result with the dims `S` has, whose sizes are in the order of the set, then those of the positional axes.
+pub(crate) fn count<T, S: Dims>(sizes: &[usize]) -> Result<usize, DimError> {
+    volume(sizes.iter().copied(), size_of::<T>()).ok_or_else(|| too_large::<S>(sizes))
+}
+
+#[cold]
+fn too_large<S: Dims>(sizes: &[usize]) -> DimError {
+    DimError::TooLarge { dims: describe(S::KEYS, sizes) }
+}
+
+/// Memory with as many elements as a result with the dims `S` has, all of them `fill`.
+pub(crate) fn filled<T: Element, S: Dims>(sizes: &[usize], fill: T) -> Result<Vec<T>, DimError> {
+    let len = count::<T, S>(sizes)?;
+    let mut data = reserve(len).map_err(|_| too_large::<S>(sizes))?;
+    data.resize(len, fill);
+    Ok(data)
+}
+
+/// A result while its parts are put into their places.
+pub(crate) struct PlacedResult<T> {
+    memory: PartMemory<T>,
+    sizes: Sizes,
+    strides: Strides,
+    recorded: record::PlacedParts,
+}
+
+/// A stride along each axis.
+pub(crate) type Strides = SmallVec<[isize; 8]>;
+
+enum PartMemory<T> {
+    /// Of a result that its parts fill: each place is written once.
+    New(InParts<T>),
+    /// Of elements, some of which parts replace.
+    Filled(Vec<T>),
+}
+
+impl<T: Element> PlacedResult<T> {
+    /// A result with the dims `S` and the positional axes `R`; its sizes are in the order of the set, then those of the positional axes. Where no part goes
+    /// it has the element `around`; without one the parts have to fill it.
+    pub(crate) fn of<S: Dims, R: Rank>(sizes: Sizes, around: Option<T>) -> Result<Self, DimError> {
+        let memory = match around {
+            None => {
+                let parts = InParts::of(count::<T, S>(&sizes)?);
+                PartMemory::New(parts.map_err(|_| too_large::<S>(&sizes))?)
+            }
+            Some(around) => PartMemory::Filled(filled::<T, S>(&sizes, around)?),
+        };
+        let strides = contiguous(AxisList::in_memory_of::<S, R>().as_slice(), &sizes);
+        Ok(PlacedResult { memory, sizes, strides, recorded: record::PlacedParts::new() })
+    }
+
+    /// How far apart neighbours along each axis are, in the order of the sizes.
+    pub(crate) fn strides(&self) -> &[isize] {
+        &self.strides
+    }
+
+    /// Computes an expression with the dims `S` and the positional axes `R`, whose operands are unified, right into its place: its first element goes to `start`, and
+    /// neighbours along its axes as far apart as `strides` says. No two parts have a place in common.
+    ///
+    /// # Panics
+    ///
+    /// If a place is none of the result's.
+    #[track_caller]
+    pub(crate) fn put<S: Dims, R: Rank, E: Expr<Elem = T>>(
+        &mut self,
+        expr: &E,
+        shape: &Shape,
+        start: usize,
+        strides: &[isize],
+    ) -> Result<(), DimError> {
+        let places = match &mut self.memory {
+            PartMemory::New(parts) => parts.places(),
+            PartMemory::Filled(data) => data[..].as_mut().into(),
+        };
+        self.recorded.extend(write_into::<S, R, E>(expr, shape, places, start, strides)?);
+        Ok(())
+    }
+
+    /// The result.
+    ///
+    /// # Panics
+    ///
+    /// If its parts do not fill it.
+    #[track_caller]
+    pub(crate) fn finish<S: Dims, R: Rank>(self) -> Named<T, S, R> {
+        let (data, sizes) = self.elements();
+        Named::from_expr(Evaluated::of_sizes(data, &sizes))
+    }
+
+    /// The elements of the result, and its axes.
+    #[track_caller]
+    pub(crate) fn finish_with_axes(self) -> (Buffer<T>, SmallVec<[Axis; 8]>) {
+        let axes =
+            self.sizes.iter().zip(&self.strides).map(|(&size, &stride)| Axis::new(size, stride)).collect();
+        (self.elements().0, axes)
+    }
+
+    #[track_caller]
+    fn elements(self) -> (Buffer<T>, Sizes) {
+        let data = match self.memory {
+            PartMemory::New(parts) => parts.finish(),
+            PartMemory::Filled(data) => data,
+        };
+        (record::placed(data, self.recorded), self.sizes)
+    }
+}
+
+/// Writes the elements of an expression, whose operands are unified, into a part of `out`: the one at a position of the loops goes `offset`
+/// elements behind the start, and the position's strides farther. Returns the part that these are, if an operand is traced.
+#[track_caller]
+fn write_into<S: Dims, R: Rank, E: Expr>(
+    expr: &E,
+    shape: &Shape,
+    out: OutputSlots<'_, E::Elem>,
+    offset: usize,
+    strides: &[isize],
+) -> Result<Option<record::Part>, DimError> {
+    let sizes = shape.sizes();
+    if sizes.contains(&0) {
+        return Ok(None);
+    }
+    let part = record::part_at(record::traced::<E::Elem, S, R, E>(expr, shape)?, offset, strides);
+    let order = AxisList::in_memory_of::<S, R>().as_slice();
+    let mut rows = Rows::new(sizes.len());
+    rows.push().copy_from_slice(strides);
+    if let Some(raw) = expr.in_memory::<S>() {
+        let axes = raw.named.iter().chain(&raw.positional);
+        axes.zip(rows.push()).for_each(|(axis, stride)| *stride = axis.stride);
+        let nest = Nest::map(sizes, order, &rows);
+        let len = nest.positions();
+        note(|| PlanStep::Copy { reason: "part of the result", loops: Loops::new::<E::Elem>(&nest, len, 1) });
+        let mut operands = nest.operands();
+        let to = operands.next_row();
+        copy_row(raw.elements, operands.next_row(), out, offset, (to.strides, &nest.sizes));
+        return Ok(part);
+    }
+    expr.rows::<S, R>(shape, &mut rows);
+    let nest = Nest::map(sizes, order, &rows);
+    let len = nest.positions();
+    note(|| PlanStep::Elementwise {
+        expression: expr.describe(),
+        loops: Loops::new::<E::Elem>(&nest, len, 1),
+    });
+    if LOWERS && let Some(program) = lowered_for_places(expr, len) {
+        write_lowered(&program, &nest, out, offset);
+        return Ok(part);
+    }
+    write(&nest, &mut NestParts::new(), out, offset, |operands| expr.kernel::<AnyStride>(operands))?;
+    Ok(part)
+}
+
+/// Results that come one after the other, until there are as many as are wanted.
+pub(crate) struct ResultsInSequence<T> {
+    data: Vec<T>,
+    recorded: record::PlacedParts,
+}
+
+impl<T: Element> ResultsInSequence<T> {
+    /// No results yet.
+    pub(crate) fn new() -> Self {
+        ResultsInSequence { data: Vec::new(), recorded: record::PlacedParts::new() }
+    }
+
+    /// One more result, of the sizes `shape`.
+    pub(crate) fn push(&mut self, result: &Buffer<T>, shape: &Shape) -> Result<(), DimError> {
+        let too_large = |_| DimError::TooLarge { dims: shape.describe(&[]) };
+        self.data.try_reserve(result.len()).map_err(too_large)?;
+        self.recorded.extend(record::whole_at(result, self.data.len()));
+        self.data.extend_from_slice(result);
+        Ok(())
+    }
+
+    /// How many bytes the results have.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&self.data[..])
+    }
+
+    /// All results.
+    #[track_caller]
+    pub(crate) fn finish(self) -> Buffer<T> {
+        record::placed(self.data, self.recorded)
+    }
+}
