@@ -8,5 +8,6 @@ pub mod order;
 pub(crate) mod parts;
 pub(crate) mod place;
 pub mod reduce;
+pub(crate) mod scatter;
 pub(crate) mod step;
 mod sum_into;

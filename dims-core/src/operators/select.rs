@@ -5,29 +5,20 @@ mod take;
 pub use take::Take;
 
 use crate::dim::{DimList, DimRef, Extent};
-use crate::error::{DimError, list_sizes, unwrap};
-use crate::expr::evaluate::computed;
-use crate::expr::index::ComputedIndex;
-use crate::expr::{Binary, Expr, Iota, Operand, Scalar, Select, Unary, record};
+use crate::error::{DimError, unwrap};
+use crate::execute::scatter::{ScatterWork, scattered};
+use crate::expr::{Binary, Expr, Iota, Operand, Scalar, Select, Unary};
 use crate::named::Named;
-use crate::plan::axes::AxisList;
-use crate::plan::shape::{Shape, volume};
+use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
 use crate::reduce::Reductions;
 use crate::set::rename::CanGain;
 use crate::set::{Dims, DimsOf, Union};
-use crate::storage::axes::AxisBlock;
-use crate::storage::{Evaluated, Place};
 use crate::tensor::{AsTensor, Computable};
-use alloc::vec::Vec;
 use core::any::TypeId;
 use core::marker::PhantomData;
-use kernels::load::gather::IndexedAxis;
-use kernels::memory::allocate::reserve;
-use kernels::memory::axes::Axis;
 use kernels::ops::{self, BinaryOp};
 use kernels::scalar::{CastTo, Element, IndexInt, Num};
-use smallvec::SmallVec;
 
 /// The result of [`take`](Selecting::take): a tensor `A` without the dim that is selected from, `X` being the others, with the dims of
 /// the index `I`.
@@ -211,11 +202,11 @@ pub trait Selecting: Computable {
         Y: Dims,
     {
         if TypeId::of::<Self::Elem>() == TypeId::of::<Acc<Self>>() {
-            return scatter::<Self, D, J, I, V, Y, _>(self, &dims, into, index, (Num::ZERO, ops::Add, false));
+            return scatter::<Self, D, J, I, V, Y, _>(self, &dims, into, index, ScatterWork::ADD);
         }
         let widened: Named<Acc<Self>, Self::Dims, Rank0, _> =
             Named::from_expr(Unary { op: ops::ToAcc, a: self.into_named().expr });
-        let sums = scatter::<_, D, J, I, V, Y, _>(widened, &dims, into, index, (Num::ZERO, ops::Add, false))?;
+        let sums = scatter::<_, D, J, I, V, Y, _>(widened, &dims, into, index, ScatterWork::ADD)?;
         Named::<Self::Elem, Y, Rank0, _>::from_expr(Unary { op: ops::FromAcc(PhantomData), a: sums.expr })
             .try_eval()
     }
@@ -265,7 +256,7 @@ pub trait Selecting: Computable {
         X: Union<(J::Brand,), Out = Y> + CanGain<J::Brand>,
         Y: Dims,
     {
-        scatter::<Self, D, J, I, V, Y, _>(self, &dims, into, index, (fill, kernels::ops::Replace, true))
+        scatter::<Self, D, J, I, V, Y, _>(self, &dims, into, index, ScatterWork::replacing(fill))
     }
 
     /// 1 where the index along the new dim `classes` is the element, else 0: `out[.., c] = (x[..] == c)`. Lazy.
@@ -297,24 +288,15 @@ impl<A: Computable> Selecting for A {}
 /// The type in which the elements of `A` are added up.
 type Acc<A> = <<A as AsTensor>::Elem as Num>::Acc;
 
-/// The order of the loops over the dims `V` of which `D` are scattered.
-struct Scattered<V, D>(PhantomData<(V, D)>);
-
-impl<V: Dims, D: DimList> Scattered<V, D> {
-    const ALONG: &'static AxisList = &AxisList::of(D::KEYS, V::KEYS);
-    const ORDER: &'static AxisList =
-        &Self::ALONG.join(&AxisList::range(0, V::KEYS.as_slice().len()).without(Self::ALONG));
-}
-
-/// Runs `out[.., index] = op(out[.., index], x)` over the dims `V` of the tensor and of the index, on a tensor of `fill` with the dims
-/// `Y`: those of `V` without `D`, and `into`. Whether the last element of a place stays is what `op` does: others are added.
+/// Scatters a tensor along the dims `D` to the indices of the dim `into`: the result has the dims `Y`, which are those of the tensor and of the index, `V`, without `D`, and `into`. Whether the last
+/// element of a place stays is what `op` does: others are added.
 #[track_caller]
 fn scatter<A, D, J, I, V, Y, O>(
     tensor: A,
     dims: &D,
     into: J,
     index: I,
-    (fill, op, last_stays): (A::Elem, O, bool),
+    work: ScatterWork<A::Elem, O>,
 ) -> Result<Named<A::Elem, Y>, DimError>
 where
     A: Computable<Rank = Rank0>,
@@ -331,59 +313,7 @@ where
     index.expr.unify::<V, Rank0>(&mut shape)?;
     shape.finish()?;
     shape.check_all_given(dims)?;
-    let (info, keys) = (into.info(), Y::KEYS.as_slice());
+    let info = into.info();
     let places = info.size().ok_or(DimError::Unsized { dim: info.name })?;
-    let sizes: SmallVec<[usize; 8]> = keys
-        .iter()
-        .map(|key| match key.same(&info.key()) {
-            true => places,
-            false => shape.size(shape.position(key).expect("the dim is one of the operands'")),
-        })
-        .collect();
-    let too_large = || DimError::TooLarge {
-        dims: list_sizes(keys.iter().map(|key| key.name).zip(sizes.iter().copied())),
-    };
-    let len = volume(sizes.iter().copied(), size_of::<A::Elem>()).ok_or_else(too_large)?;
-    let mut data = reserve(len).map_err(|_| too_large())?;
-    data.resize(len, fill);
-    let mut out = Evaluated::<A::Elem, Y>::of_sizes(data, &sizes);
-    // Along the loops a place moves as the result's dims do, but stays where it is along those that are scattered.
-    let mut axes = V::Axes::filled(Axis::default());
-    for (at, (axis, key)) in axes.as_mut_slice().iter_mut().zip(V::KEYS.as_slice()).enumerate() {
-        let kept = D::KEYS.position(key).is_none();
-        let own = if kept { Y::KEYS.position(key) } else { None };
-        *axis = Axis::new(shape.size(at), own.map_or(0, |own| out.named().as_slice()[own].stride));
-    }
-    let to = Y::KEYS.position(&info.key()).expect("the dim is one of the result's");
-    let target = IndexedAxis {
-        stride: out.named().as_slice()[to].stride,
-        size: places,
-        axis: to,
-        dim: Some(info.name),
-        names: Vec::new,
-        origin: None,
-    };
-    // Outermost, so that what adds up in one place comes in the order of the dims as named.
-    let order = Scattered::<V, D>::ORDER.as_slice();
-    let traced = record::traced::<A::Elem, V, Rank0, _>(&tensor.expr, &shape)?;
-    let parts = match traced {
-        None => record::PlacedParts::new(),
-        Some(_) => {
-            let along = const { &AxisList::of(I::Dims::KEYS, V::KEYS) };
-            let indices = computed::<V, Rank0, _>(&index.expr, &shape, along.as_slice())?;
-            let offsets =
-                indices.into_iter().map(|index| index.to_isize().wrapping_mul(target.stride)).collect();
-            let strides: SmallVec<[isize; 8]> = axes.as_slice().iter().map(|axis| axis.stride).collect();
-            record::scattered(traced, &strides, (offsets, along.as_slice()), last_stays.then_some(order))
-        }
-    };
-    let indices = ComputedIndex { index: index.expr, active: true, target, dims: &[], open: None, rest: () };
-    let selected = [Axis::new(places, target.stride)];
-    let mut place: Place<'_, A::Elem, V, Rank0, _> =
-        Place::within(&mut out, axes, [], (indices, &selected), None);
-    place.update_in(order, tensor, op, None)?;
-    if parts.is_empty() {
-        return Ok(Named::from_expr(out));
-    }
-    Ok(Named::from_expr(Evaluated::of_sizes(record::placed(out.into_vec(), parts), &sizes)))
+    scattered::<V, Y, D, _, _, _, _, _>(tensor, index, &shape, (info.key(), places), work)
 }

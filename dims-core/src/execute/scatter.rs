@@ -1,0 +1,118 @@
+//! Elements that go to computed places of a result.
+
+use crate::dim::DimList;
+use crate::error::DimError;
+use crate::execute::place::filled;
+use crate::expr::evaluate::computed;
+use crate::expr::index::ComputedIndex;
+use crate::expr::{Expr, record};
+use crate::named::Named;
+use crate::plan::axes::AxisList;
+use crate::plan::shape::Shape;
+use crate::rank::Rank0;
+use crate::set::{DimKey, Dims};
+use crate::storage::axes::AxisBlock;
+use crate::storage::{Evaluated, Place};
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+use kernels::load::gather::IndexedAxis;
+use kernels::loops::axes::Sizes;
+use kernels::memory::axes::Axis;
+use kernels::ops::{Add, BinaryOp, Replace};
+use kernels::scalar::{IndexInt, Num};
+use smallvec::SmallVec;
+
+/// What becomes of elements that go to one place.
+pub(crate) struct ScatterWork<T, O> {
+    /// What is in each place before.
+    fill: T,
+    /// Combines what is there with one more element.
+    op: O,
+    /// Whether the last element stays; else they are added.
+    last_stays: bool,
+}
+
+impl<T: Num> ScatterWork<T, Add> {
+    /// They are added up.
+    pub(crate) const ADD: Self = ScatterWork { fill: T::ZERO, op: Add, last_stays: false };
+}
+
+impl<T> ScatterWork<T, Replace> {
+    /// The last one stays; where none goes, there is `fill`.
+    pub(crate) fn replacing(fill: T) -> Self {
+        ScatterWork { fill, op: Replace, last_stays: true }
+    }
+}
+
+/// The order of the loops over the dims `V` of which `D` are scattered.
+struct ScatterLoops<V, D>(PhantomData<(V, D)>);
+
+impl<V: Dims, D: DimList> ScatterLoops<V, D> {
+    const ALONG: &'static AxisList = &AxisList::of(D::KEYS, V::KEYS);
+    /// Those that are scattered are outermost, so that what meets in one place comes in the order of the dims as named.
+    const ORDER: &'static AxisList =
+        &Self::ALONG.join(&AxisList::range(0, V::KEYS.as_slice().len()).without(Self::ALONG));
+}
+
+/// Runs `out[.., index] = op(out[.., index], value)` over the dims `V` of both, whose sizes are unified. The result has the dims `Y`: those of `V` without `D`, and `into`, which
+/// comes with its size.
+#[track_caller]
+pub(crate) fn scattered<V, Y, D, S, E, Q, I, O>(
+    value: Named<E::Elem, S, Rank0, E>,
+    index: Named<I::Elem, Q, Rank0, I>,
+    shape: &Shape,
+    (into, places): (DimKey, usize),
+    ScatterWork { fill, op, last_stays }: ScatterWork<E::Elem, O>,
+) -> Result<Named<E::Elem, Y>, DimError>
+where
+    V: Dims,
+    Y: Dims,
+    D: DimList,
+    S: Dims,
+    E: Expr,
+    Q: Dims,
+    I: Expr<Elem: IndexInt>,
+    O: BinaryOp<E::Elem, E::Elem, Out = E::Elem> + Copy,
+{
+    let size = |key: &DimKey| match key.same(&into) {
+        true => places,
+        false => shape.size(shape.position(key).expect("the dim is one of the operands'")),
+    };
+    let sizes: Sizes = Y::KEYS.as_slice().iter().map(size).collect();
+    let mut out = Evaluated::<E::Elem, Y>::of_sizes(filled::<E::Elem, Y>(&sizes, fill)?, &sizes);
+    // Along the loops a place moves as the result's dims do, but stays where it is along those that are scattered.
+    let mut axes = V::Axes::filled(Axis::default());
+    for (at, (axis, key)) in axes.as_mut_slice().iter_mut().zip(V::KEYS.as_slice()).enumerate() {
+        let kept = D::KEYS.position(key).is_none();
+        let own = if kept { Y::KEYS.position(key) } else { None };
+        *axis = Axis::new(shape.size(at), own.map_or(0, |own| out.named().as_slice()[own].stride));
+    }
+    let to = Y::KEYS.position(&into).expect("the dim is one of the result's");
+    let target = IndexedAxis {
+        stride: out.named().as_slice()[to].stride,
+        size: places,
+        axis: to,
+        dim: Some(into.name),
+        names: Vec::new,
+        origin: None,
+    };
+    let order = ScatterLoops::<V, D>::ORDER.as_slice();
+    let traced = record::traced::<E::Elem, V, Rank0, _>(&value.expr, shape)?;
+    let parts = match traced {
+        None => record::PlacedParts::new(),
+        Some(_) => {
+            let along = const { &AxisList::of(Q::KEYS, V::KEYS) };
+            let indices = computed::<V, Rank0, _>(&index.expr, shape, along.as_slice())?;
+            let offsets =
+                indices.into_iter().map(|index| index.to_isize().wrapping_mul(target.stride)).collect();
+            let strides: SmallVec<[isize; 8]> = axes.as_slice().iter().map(|axis| axis.stride).collect();
+            record::scattered(traced, &strides, (offsets, along.as_slice()), last_stays.then_some(order))
+        }
+    };
+    let indices = ComputedIndex { index: index.expr, active: true, target, dims: &[], open: None, rest: () };
+    let selected = [Axis::new(places, target.stride)];
+    let mut place: Place<'_, E::Elem, V, Rank0, _> =
+        Place::within(&mut out, axes, [], (indices, &selected), None);
+    place.update_in(order, value, op, None)?;
+    Ok(Named::from_expr(Evaluated::of_sizes(record::placed(out.into_vec(), parts), &sizes)))
+}
