@@ -58,7 +58,7 @@
 //! | get an array, or the number of a tensor without dims | [`order`](order::OrderExt::order), `order(())` |
 //! | rename, slice, split, flatten, join | [`Restructure`](restructure::Restructure), [`concat`](join::concat), [`stack`](join::stack) |
 //! | select by index or value | [`Selecting`](select::Selecting), [`Dynamic`](dynamic::Dynamic) |
-//! | move, pad, sort, scan | [`Rearranging`](shift::Rearranging), [`Sorting`](sort::Sorting), [`Scans`](scans::Scans) |
+//! | move, pad, add windows up, sort, scan | [`Rearranging`](shift::Rearranging), [`Folding`](fold::Folding), [`Sorting`](sort::Sorting), [`Scans`](scans::Scans) |
 //! | write into arrays | [assignment](assign) |
 //! | use convolutions, pooling, normalisation, losses and layers | [`nn`] |
 //! | call a function of one example with many | [`#[batched]`](macro@batched), [`Rest`] |
@@ -218,6 +218,7 @@ pub mod prelude {
     pub use crate::error::DimError;
     #[cfg(feature = "safetensors")]
     pub use crate::file::load::{Load, LoadError, Weights};
+    pub use crate::fold::Folding as _;
     #[cfg(feature = "candle")]
     pub use crate::foreign::candle::{IntoCandle as _, ToTensor as _};
     #[cfg(feature = "image")]

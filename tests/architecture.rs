@@ -122,6 +122,7 @@ const OPEN_TRAITS: [&[&str]; 3] = [
         "Dropout",
         "Dynamic",
         "Elementwise",
+        "Folding",
         "IntoCandle",
         "IntoImage",
         "IntoMatrix",

@@ -79,6 +79,8 @@ fn padded() {
 fn windows() {
     along_i!([3, 7], |x| x.unfold(I, J.of(3), 2, 1).eval());
     along_i!([7], |x| (x.unfold(I, J.of(3), 1, 2) * x.unfold(I, J.of(3), 1, 2)).sum(J));
+    along_i!([3, 7], |x| (x * x).unfold(I, J.of(3), 2, 1).fold(I, J, x.size(I), 2, 1));
+    along_i!([1, 5], |x| (x * x).expand(J.of(2)).fold(I, J, x.size(I) + 3, 1, 3));
 }
 
 #[test]

@@ -106,7 +106,7 @@ All operands of an operation have the same element type. There are no implicit c
 | `& \| ^ !` of `bool`, or of one integer type | the same type |
 | `select` with a condition of `bool`, and `T` and `T` | `T` |
 | `sum`, `prod`, `max`, `min`, `cumsum`, `cumprod`, `sort` of `T` | `T`; sums and products of integers wrap around, those of `f16` and `bf16` are accumulated in `f32` |
-| `scatter_add` of `T` | `T`; `f16` and `bf16` are accumulated in `f32`, but `add_assign` into an array of them rounds after each addition |
+| `scatter_add`, `fold` of `T` | `T`; `f16` and `bf16` are accumulated in `f32`, but `add_assign` into an array of them rounds after each addition |
 | `mean`, `var`, `std`, `softmax`, `layer_norm` and the like, losses, of floats | the same type; for integers a compile error: "cast the tensor first: `.cast::<f32>()`" |
 | `exp`, `sqrt`, `sin`, .. | the same type; only for floats and complex numbers |
 | `abs` and `norm` of `Complex<T>` | `T` |

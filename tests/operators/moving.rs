@@ -108,6 +108,26 @@ crate::operators! {
         errors: [two_by_four().at((I, H)).try_unfold(H, P.of(3), 1, 2)
             => "windows along dim `H`: they span 5 elements, but there are 4"],
         names: "unfold" "lax.conv_general_dilated_patches" "lib.stride_tricks.sliding_window_view";
+    /// Windows added up: `out[h * stride + p * dilation] += x[h, p]`
+    fold [f32 i32 half] (x: T [I H P]) -> [H I],
+        call: x.fold(H, P, 18, 2, 3),
+        loops: build(&[18, x.shape()[0]], |at| {
+            let mut sum = 0 as T;
+            for (h, p) in (0..x.shape()[1]).flat_map(|h| (0..x.shape()[2]).map(move |p| (h, p))) {
+                if h * 2 + p * 3 == at[0] {
+                    sum += x[[at[1], h, p]];
+                }
+            }
+            sum
+        }),
+        along: [H P], keep: [H P],
+        errors: [
+            two_by_four().at((P, H)).try_fold(H, P, 12, 2, 1)
+                => "windows along dim `H`: there are 4, but 6 slide over 12 elements",
+            two_by_four().at((P, H)).try_fold(H, P, 1, 2, 1)
+                => "windows along dim `H`: they span 2 elements, but there are 1",
+        ],
+        names: "nn.functional.fold" "" "";
     /// A number of pieces of nearly equal sizes along a dim
     chunk [f32 i32] (x: T [I J]) -> [J I],
         call: shown!(x.chunk(J, 3); then |parts| concat(J, parts.into_iter().rev())),

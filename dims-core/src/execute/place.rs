@@ -1,17 +1,22 @@
-//! Results that are made of parts: each part is computed, or copied, right into its place.
+//! Results that are made of parts: each part is computed, or copied, right into its place. And elements that are added up there.
 
 use crate::error::{DimError, list_sizes};
+use crate::execute::step::execute;
+use crate::expr::evaluate::evaluate;
 use crate::expr::lowered::{LOWERS, lowered_for_places};
+use crate::expr::remap::{Along, Changes, spread};
 use crate::expr::{Expr, record};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::{Shape, volume};
 use crate::rank::Rank;
-use crate::set::{Dims, Keys};
+use crate::set::{DimKey, Dims, Keys};
 use crate::storage::Evaluated;
 use crate::storage::unchecked::{copy_row, write_lowered};
+use crate::tensor::Computable;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::marker::PhantomData;
 use kernels::loops::axes::Sizes;
 use kernels::loops::nest::{Nest, NestParts};
 use kernels::loops::rows::Rows;
@@ -22,7 +27,8 @@ use kernels::memory::allocate::{InParts, reserve};
 use kernels::memory::axes::{Axis, contiguous};
 use kernels::memory::buffer::Buffer;
 use kernels::memory::elements::OutputSlots;
-use kernels::scalar::Element;
+use kernels::scalar::{Element, Num};
+use kernels::step::places::{AddAtPlaces, OperandPlaces};
 use smallvec::SmallVec;
 
 /// Sizes of the dims of a set, then of positional axes, for messages.
@@ -180,6 +186,42 @@ fn write_into<S: Dims, R: Rank, E: Expr>(
     }
     write(&nest, &mut NestParts::new(), out, offset, |operands| expr.kernel::<AnyStride>(operands))?;
     Ok(part)
+}
+
+/// The elements of a tensor added up, over zeros, where a view along `changes` reads what it shows: `out[offset + sum of step x position] += x[position]` for each dim of the result that is
+/// named there, along which it gets the size that stands there. The result has the dims `Y`; along the others its elements lie as the tensor's.
+#[track_caller]
+pub(crate) fn added_up<A: Computable<Elem: Num>, Y: Dims>(
+    name: &'static str,
+    tensor: A,
+    changes: impl IntoIterator<Item = (DimKey, Along)>,
+) -> Result<Named<A::Elem, Y, A::Rank>, DimError> {
+    let (tensor, changes) = (tensor.into_named(), Changes::from_iter(changes));
+    let shape = tensor.unified_shape()?;
+    let keys = Y::KEYS.as_slice();
+    let size = |key: &DimKey| match changes.iter().find(|(changed, _)| changed.same(key)) {
+        Some((_, along)) => along.inner.expect("a dim that changes has a size"),
+        None => shape.size(shape.position(key).expect("the dim is one of the tensor's")),
+    };
+    let sizes: Sizes = keys.iter().map(size).chain(shape.positional().iter().copied()).collect();
+    let len = count::<A::Elem, Y>(&sizes)?;
+    let steps = contiguous(AxisList::in_memory_of::<Y, A::Rank>().as_slice(), &sizes);
+    let mut strides = Strides::from_elem(0, shape.sizes().len());
+    let start = spread(&changes, keys, &steps, &shape, &mut strides) as usize;
+    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
+    let places = OperandPlaces {
+        start,
+        sizes: shape.sizes_in(order),
+        strides: order.iter().map(|&axis| strides[axis]).collect(),
+    };
+    let kind =
+        AddAtPlaces::<A::Elem> { name, len, operands: SmallVec::from_iter([places]), element: PhantomData };
+    let mut data = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
+    let sums = match execute(&kind, &mut [&mut data]) {
+        Err(DimError::TooLarge { .. }) => return Err(too_large::<Y>(&sizes)),
+        sums => sums?.next::<A::Elem>(),
+    };
+    Ok(Named::from_expr(Evaluated::of_sizes(sums, &sizes)))
 }
 
 /// Results that come one after the other, until there are as many as are wanted.

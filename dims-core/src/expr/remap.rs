@@ -68,7 +68,13 @@ fn change<'c>(changes: &'c Changes, key: &DimKey) -> Option<&'c Along> {
 }
 
 /// Adds the strides along the axes `keys`, and along positional axes, to those along the loops. Returns how far the first element moves.
-fn spread(changes: &Changes, keys: &[DimKey], strides: &[isize], shape: &Shape, row: &mut [isize]) -> isize {
+pub(crate) fn spread(
+    changes: &Changes,
+    keys: &[DimKey],
+    strides: &[isize],
+    shape: &Shape,
+    row: &mut [isize],
+) -> isize {
     let (named, positional) = strides.split_at(keys.len());
     let mut moved = 0;
     for (key, &stride) in keys.iter().zip(named) {

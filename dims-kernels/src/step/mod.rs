@@ -16,6 +16,7 @@ mod execute;
 pub mod lines;
 pub mod moves;
 mod operands;
+pub mod places;
 pub mod pooling;
 pub mod sorting;
 
