@@ -130,6 +130,24 @@ fn a_missing_eval_comes_first() {
     }
 }
 
+/// What the page on writing operators shows of the sources is there.
+#[test]
+fn code_on_operators_is_from_the_sources() {
+    let trimmed = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
+    let mut sources = Vec::new();
+    for folder in ["dims-core/src/operators", "dims-kernels/src/step", "tests/operators"] {
+        files(&root().join(folder), ".rs", &mut sources);
+    }
+    let sources: Vec<String> = sources.iter().map(|path| trimmed(&read(path))).collect();
+    let page = trimmed(&read(&root().join("docs/dev/operator.md")));
+    let blocks: Vec<&str> =
+        page.split("\n```rust\n").skip(1).filter_map(|rest| rest.split("\n```\n").next()).collect();
+    assert!(blocks.len() > 3, "only {} blocks were found", blocks.len());
+    for block in blocks {
+        assert!(sources.iter().any(|source| source.contains(block)), "no source has\n{block}");
+    }
+}
+
 /// A line of a message without the number of the line, and the space around it.
 fn unnumbered(line: &str) -> &str {
     let line = line.trim();
