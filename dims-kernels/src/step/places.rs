@@ -259,6 +259,17 @@ mod tests {
     }
 
     #[test]
+    fn not_a_number_is_in_the_sums_that_meet_it() {
+        let windows = OperandPlaces {
+            start: 0,
+            sizes: Sizes::from_slice(&[3, 2]),
+            strides: SmallVec::from_slice(&[1, 1]),
+        };
+        let sums = run(4, &[windows], |at| if at == 3 { f32::NAN } else { at as f32 });
+        assert_eq!(sums.iter().map(|sum| sum.is_nan()).collect::<Vec<_>>(), [false, true, false, false]);
+    }
+
+    #[test]
     fn long_sums_are_those_of_one_thread() {
         let sizes = Sizes::from_slice(&[8, 3, 5000]);
         let own = OperandPlaces { start: 1, sizes, strides: SmallVec::from_slice(&[10_004, 2, 2]) };
