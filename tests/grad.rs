@@ -4,7 +4,10 @@
 mod kinks;
 
 use std::collections::BTreeSet;
-use typed_dims::grad::{grad, hvp, jvp, value_and_grad, value_and_grad_with, vjp};
+use typed_dims::Rest;
+use typed_dims::grad::{
+    grad, hvp, jvp, loss_and_grad, try_loss_and_grad, value_and_grad, value_and_grad_with, vjp,
+};
 use typed_dims::prelude::*;
 use typed_dims_kernels as kernels;
 
@@ -268,4 +271,63 @@ fn steps_know_the_dims_of_their_results() {
         y.order(K).apply_array(looking).at(K).sum((I, K))
     };
     assert_eq!(grad(f, &x).order((I, J)).dim(), (2, 3));
+}
+
+#[test]
+fn a_loss_stays_a_tensor() {
+    let x = from_vec((I.of(2), K.of(3)), vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let mut w = from_vec((K.of(3), J.of(2)), vec![0.5, -1.0, 1.5, 2.0, 0.25, -0.5]);
+    let loss = |w: &Tensor<f64, (K, J)>| (&x * w).sum(K).square().sum((I, J));
+    let (value, expected) = value_and_grad(loss, &w);
+    let (found, gradient): (Tensor<f64, ()>, Tensor<f64, (K, J)>) = loss_and_grad(loss, &w);
+    assert_eq!((found.view().order(()), &gradient), (value, &expected));
+    // It is a constant afterwards, which can be changed.
+    let (mut found, gradient) = loss_and_grad(loss, &mut w);
+    found += 1.0;
+    assert_eq!((found.order(()), gradient), (value + 1.0, expected));
+    // An error as a result.
+    let error = try_loss_and_grad(|_: &Tensor<f64, (K, J)>| x.sum((I, K)), &w).unwrap_err();
+    assert!(error.to_string().contains("does not depend on the parameter"), "{error}");
+}
+
+/// Where `value_and_grad` has no number to return, the loss is part of the outer function.
+#[test]
+fn a_loss_and_its_gradient_within_another_gradient() {
+    let (w, x) = (from_vec(I.of(3), vec![0.5, -1.0, 2.0]), from_vec(I.of(3), vec![1.0, 3.0, -0.25]));
+    // The inner loss is `sum(w x^3)`, by `x`.
+    let outer = |w: &Tensor<f64, (I,)>| {
+        let (loss, slope) = loss_and_grad(|x: &Tensor<f64, (I,)>| (w * x.powi(3)).sum(I), &x);
+        (loss * 2.0 + slope.square().sum(I)).eval()
+    };
+    let found = grad(outer, &w);
+    let expected = (2.0 * (&x).powi(3) + 18.0 * &w * (&x).powi(4)).eval();
+    for (found, expected) in found.order(I).iter().zip(&expected.order(I)) {
+        assert!((found - expected).abs() < 1e-12, "{found} instead of {expected}");
+    }
+}
+
+#[test]
+fn one_loss_for_each_example() {
+    type Each = Tensor<f64, (I, Rest<(J,)>)>;
+    let x = from_vec((I.of(2), J.of(3)), vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let (losses, slopes) = loss_and_grad(|x: &Each| x.square().sum(I), &x.clone().seal(I));
+    let losses: Tensor<f64, (J,)> = losses.unseal();
+    assert_eq!(losses.order(J), (&x).square().sum(I).order(J));
+    let slopes: Tensor<f64, (I, J)> = slopes.unseal();
+    assert_eq!(slopes, (2.0 * &x).eval());
+}
+
+#[batched]
+fn loss_and_slope(w: &Tensor<f64, (I,)>, x: &Tensor<f64, (I,)>) -> (Tensor<f64, ()>, Tensor<f64, (I,)>) {
+    loss_and_grad(|w| (w * x).sum(I).square(), w)
+}
+
+#[test]
+fn one_loss_for_each_example_of_a_batched_function() {
+    let w = from_vec(I.of(2), vec![1.0, 2.0]);
+    let x = from_vec((I.of(2), J.of(3)), vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let (losses, slopes) = loss_and_slope(&w, &x);
+    let product = (&x * &w).sum(I);
+    assert_eq!(losses.order(J), (&product).square().order(J));
+    assert_eq!(slopes.order((I, J)), (2.0 * product * &x).order((I, J)));
 }

@@ -173,8 +173,8 @@ where
     let mut failed = None;
     let rows = try_jacobian(
         |by: &Named<T, S>| {
-            let gradient = match differentiated::<_, (), L, ()>(|by| (f(by), ()), by) {
-                Ok((_, gradient, ())) => gradient,
+            let gradient = match differentiated::<_, (), L, (), ()>(|by| (f(by), ()), by, |_, _, _| ()) {
+                Ok(((), gradient, ())) => gradient,
                 Err(error) => {
                     failed = Some(error);
                     by.clone()

@@ -27,13 +27,13 @@ pub trait ScalarLoss<P = ()>: LossTensor<Elem: LossElem, Dims: NoneReduced<P>> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
     #[doc(hidden)]
-    fn into_loss(self) -> Result<LossInMemory<Self::Elem>, DimError>;
+    fn into_loss(self) -> Result<LossInMemory<Self::Elem, Self::Dims>, DimError>;
 }
 
 impl<P, L: LossTensor<Elem: LossElem, Dims: NoneReduced<P>>> ScalarLoss<P> for L {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     #[track_caller]
-    fn into_loss(self) -> Result<LossInMemory<L::Elem>, DimError> {
+    fn into_loss(self) -> Result<LossInMemory<L::Elem, L::Dims>, DimError> {
         let loss = evaluated(self.tensor())?;
         let elements = Elements::of(&loss.expr);
         let mut one = alloc::vec![L::Elem::ZERO; elements.held.len()];
@@ -43,18 +43,20 @@ impl<P, L: LossTensor<Elem: LossElem, Dims: NoneReduced<P>>> ScalarLoss<P> for L
             value = Some(loss.expr.all()[at]);
             one[at] = L::Elem::ONE;
         }
-        Ok(LossInMemory { value, held: elements.held, one: Buffer::from(one).held() })
+        Ok(LossInMemory { value, held: elements.held, one: Buffer::from(one).held(), tensor: loss })
     }
 }
 
 /// A loss in memory.
-pub struct LossInMemory<T> {
+pub struct LossInMemory<T, S: Dims> {
     /// Its element, the last one if there are several.
     pub(super) value: Option<T>,
     /// The memory.
     pub(super) held: Arc<dyn Held>,
     /// The cotangent of the sum of all elements.
     pub(super) one: Arc<dyn Held>,
+    /// The tensor.
+    pub(super) tensor: Named<T, S>,
 }
 
 /// A tensor that a function returns: of any dims and elements, computed or not.

@@ -5,7 +5,8 @@ use crate::grad::inputs::Inputs;
 use crate::grad::lent::{Lend, LentOf};
 use crate::grad::loss::{LossInMemory, ScalarLoss};
 use crate::grad::parameters::{Parameters, Path};
-use crate::grad::variables::{Collected, Detached, FloatPairs, Variables};
+use crate::grad::variables::{Collected, Detached, FloatPairs, Variables, detached};
+use crate::named::Named;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::panic::Location;
@@ -45,7 +46,7 @@ pub fn try_grad<P: Inputs, L: ScalarLoss<P>>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
     by: P,
 ) -> Result<P::Value, DimError> {
-    differentiated::<P, P, L, ()>(|by| (f(by), ()), by).map(|(_, gradient, ())| gradient)
+    differentiated::<P, P, L, (), ()>(|by| (f(by), ()), by, |_, _, _| ()).map(|((), gradient, ())| gradient)
 }
 
 /// The loss and its gradient.
@@ -69,6 +70,48 @@ pub fn try_value_and_grad<P: Inputs, L: ScalarLoss>(
 ) -> Result<(L::Elem, P::Value), DimError> {
     let (value, gradient, ()) = try_value_and_grad_with(|by| (f(by), ()), by)?;
     Ok((value, gradient))
+}
+
+/// The loss as a tensor, and its gradient.
+///
+/// As [`value_and_grad`], but the loss stays a tensor: `Tensor<f32, ()>` for a loss of `f32`. So it can be part of a further function, and of an outer gradient. If the tensors
+/// in `by` have the further dims `Rest<B>` of a batch, the loss can have them as well: one loss for each example.
+///
+/// ```
+/// use typed_dims::grad::loss_and_grad;
+/// use typed_dims::prelude::*;
+///
+/// dims! { pub struct In; }
+/// let w = from_vec(In.of(2), vec![1.0, -2.0]);
+/// let (loss, dw) = loss_and_grad(|w| (w * w).sum(In), &w);
+/// let mean: Tensor<f64, ()> = (loss / 2.0).eval();
+/// assert_eq!(mean.order(()), 2.5);
+/// assert_eq!(dw.order(In), ndarray::array![2.0, -4.0]);
+/// ```
+///
+/// # Panics
+///
+/// Where [`try_loss_and_grad`] returns an error.
+#[track_caller]
+pub fn loss_and_grad<P: Inputs, L: ScalarLoss<P>>(
+    f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
+    by: P,
+) -> (Named<L::Elem, L::Dims>, P::Value) {
+    unwrap(try_loss_and_grad(f, by))
+}
+
+/// As [`loss_and_grad`], but what sizes decide is an error: see [`try_grad`].
+#[track_caller]
+pub fn try_loss_and_grad<P: Inputs, L: ScalarLoss<P>>(
+    f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
+    by: P,
+) -> Result<(Named<L::Elem, L::Dims>, P::Value), DimError> {
+    let of_loss = |_, loss: Named<L::Elem, L::Dims>, depends_on_others: bool| match depends_on_others {
+        true => loss,
+        false => Named::from_expr(detached(&loss.expr)),
+    };
+    let (loss, gradient, ()) = differentiated::<P, P, L, (), _>(|by| (f(by), ()), by, of_loss)?;
+    Ok((loss, gradient))
 }
 
 /// The loss, its gradient, and what the function returns beside it. Tensors beside the loss are constant after the call.
@@ -101,30 +144,33 @@ pub fn try_value_and_grad_with<P: Inputs, L: ScalarLoss, X>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
     by: P,
 ) -> Result<(L::Elem, P::Value, X), DimError> {
-    let (value, gradient, beside) = differentiated::<P, (), L, X>(f, by)?;
     // (A number is no part of a program that others record.)
+    let of_loss = |value: Option<L::Elem>, _, depends_on_others: bool| value.filter(|_| !depends_on_others);
+    let (value, gradient, beside) = differentiated::<P, (), L, X, _>(f, by, of_loss)?;
     let Some(value) = value else { return Err(no_derivative("value_and_grad", &[])) };
     Ok((value, gradient, beside))
 }
 
-/// The loss, unless it depends on variables of an outer gradient, and the gradient.
+/// What is wanted of the loss, and the gradient. `of_loss` gets the number, the traced tensor, and whether it depends on variables of an outer gradient.
 #[track_caller]
-pub(super) fn differentiated<P: Inputs, Q, L: ScalarLoss<Q>, X>(
+pub(super) fn differentiated<P: Inputs, Q, L: ScalarLoss<Q>, X, K>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
     by: P,
-) -> Result<(Option<L::Elem>, P::Value, X), DimError> {
+    of_loss: impl FnOnce(Option<L::Elem>, Named<L::Elem, L::Dims>, bool) -> K,
+) -> Result<(K, P::Value, X), DimError> {
     let mut variables = Variables::default();
     let (_in_place, traced) = by.variables(&mut Path::new(), &mut variables)?;
     variables.check()?;
     // (Dropped before `_in_place`, as all that is declared below it: memory that nothing else shares becomes that of constants again without a copy.)
     let variables = variables;
     let (loss, beside) = f(<P as Lend<'_>>::lend(&traced));
-    let LossInMemory { value, held, one } = loss.into_loss()?;
-    let outputs = vec![(held, one)];
-    let mut found = gradients(outputs, &variables.nodes, &[&variables.call], false)?;
-    let value = value.filter(|_| !found.depend_on_others);
+    let LossInMemory { value, held, one, tensor } = loss.into_loss()?;
+    let of_others = held.node().is_some_and(|node| depends_on_others(node, &[&variables.call]));
+    // (Before the steps are gone through, which are freed on the way: the tensor would keep them.)
+    let wanted = of_loss(value, tensor, of_others);
+    let mut found = gradients(vec![(held, one)], &variables.nodes, &[&variables.call], false)?;
     let gradient = collected::<P>(&traced, &mut found, &variables.nodes, Some(Location::caller()))?;
-    Ok((value, gradient, beside))
+    Ok((wanted, gradient, beside))
 }
 
 /// The gradients by the variables that `traced` is made of.
