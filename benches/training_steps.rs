@@ -1,4 +1,5 @@
-//! Training steps, value and gradient without an optimizer: `value_and_grad` beside the same backward pass written by hand in typed dims.
+//! Training steps, value and gradient without an optimizer: `value_and_grad` beside the same backward pass written by hand in typed dims. Then what comes after the
+//! gradient: the step of each optimizer, the limit of a gradient, averages and sums.
 //!
 //! `cargo bench --bench training_steps -- [rounds] [part of a name]` prints the least processor time of each in microseconds, on one thread; both take turns. It also
 //! prints how many MiB a step has allocated at most, beside what lives before it. `benches/python/training_steps.py` has the same steps in PyTorch and JAX.
@@ -8,6 +9,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use typed_dims::grad::value_and_grad;
+use typed_dims::optim::{Accumulator, Adam, AdamW, Average, Lion, Optimizer, Sgd, clip_by_global_norm};
 use typed_dims::prelude::*;
 
 /// The system's allocator, which counts the bytes that live.
@@ -75,7 +77,7 @@ dims! {
     struct Kw;
 }
 
-#[derive(Parameters)]
+#[derive(Parameters, Clone)]
 struct Mlp {
     w1: Tensor<f32, (Input, Hidden)>,
     b1: Tensor<f32, (Hidden,)>,
@@ -300,6 +302,7 @@ fn run(bench: &Bench) {
     elementwise(bench);
     networks(bench);
     lookups_and_loops(bench);
+    updates(bench);
 }
 
 fn elementwise(bench: &Bench) {
@@ -474,5 +477,49 @@ fn lookups_and_loops(bench: &Bench) {
             },
             None,
         );
+    }
+}
+
+/// What changes parameters by a gradient that is there.
+fn updates(bench: &Bench) {
+    fn step<O: Optimizer<Mlp>>(bench: &Bench, name: &str, sizes: [usize; 3], mut optimizer: O) {
+        let [input, hidden, class] = sizes;
+        let name = format!("{name} {input}-{hidden}-{class}");
+        if bench.is_asked(&name) {
+            let mut mlp = Mlp::new(input, hidden, class);
+            let gradient = mlp.map_elements(|w: f32| 0.1 * w + 1e-3);
+            bench.print(&name, &mut || optimizer.step(&mut mlp, &gradient), None);
+        }
+    }
+    for sizes in [[64, 32, 10], [784, 512, 10]] {
+        step(bench, "sgd", sizes, Sgd::new(1e-6));
+        step(bench, "momentum", sizes, Sgd::new(1e-6).momentum(0.9));
+        step(bench, "adam", sizes, Adam::new(1e-6));
+        step(bench, "adamw", sizes, AdamW::new(1e-6));
+        step(bench, "lion", sizes, Lion::new(1e-6));
+        let [input, hidden, class] = sizes;
+        let mlp = Mlp::new(input, hidden, class);
+        let mut gradient = mlp.map_elements(|w: f32| 0.1 * w + 1e-3);
+        let name = |what: &str| format!("{what} {input}-{hidden}-{class}");
+        if bench.is_asked(&name("clip")) {
+            // (The norm is larger than the limit each time.)
+            let mut most = 1e3;
+            bench.print(
+                &name("clip"),
+                &mut || {
+                    most *= 0.999_999;
+                    drop(black_box(clip_by_global_norm(&mut gradient, most)));
+                },
+                None,
+            );
+        }
+        if bench.is_asked(&name("average")) {
+            let mut average = Average::new(0.99);
+            bench.print(&name("average"), &mut || average.update(&mlp), None);
+        }
+        if bench.is_asked(&name("accumulate")) {
+            let mut sum = Accumulator::new();
+            bench.print(&name("accumulate"), &mut || sum.add(mlp.clone()), None);
+        }
     }
 }
