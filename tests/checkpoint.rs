@@ -124,7 +124,7 @@ fn an_optimizer_without_steps_is_saved_as_such() {
     let mut optimizer = Adam::new(0.1);
     train(&mut value.clone(), &mut optimizer, 1);
     saved.load_optimizer("optimizer", &mut optimizer, &value).unwrap();
-    assert_eq!((optimizer.steps(), optimizer.state().moments().len()), (0, 0));
+    assert_eq!((optimizer.steps(), optimizer.state().parameters().len()), (0, 0));
     assert_eq!(
         faults(saved.load_optimizer("other", &mut optimizer, &value)),
         ["`other` cannot be read: the file has no optimizer of this name"]
@@ -229,11 +229,11 @@ fn the_state_of_another_optimizer_is_refused() {
 fn the_state_of_an_optimizer_without_its_kind_is_read() {
     let mut adam = Adam::new(0.1);
     train(&mut network(5, 1), &mut adam, 2);
-    let moments = adam.state().moments();
+    let [mean, square] = [0, 1].map(|moment| Learned::of(&adam, moment));
     let saved = |steps: &str| {
         let mut checkpoint = Checkpoint::new();
-        checkpoint.put("adam.mean", &Learned::of(&moments[0])).unwrap();
-        checkpoint.put("adam.square", &Learned::of(&moments[1])).unwrap();
+        checkpoint.put("adam.mean", &mean).unwrap();
+        checkpoint.put("adam.square", &square).unwrap();
         checkpoint.note("steps of adam", steps).unwrap();
         Saved::new(checkpoint.to_bytes().unwrap()).unwrap()
     };
@@ -261,8 +261,16 @@ struct Learned {
 }
 
 impl Learned {
-    fn of(network: &Network) -> Self {
-        Learned { up: network.up.clone(), down: network.down.clone() }
+    /// A moment of each parameter.
+    fn of(adam: &Adam<Network>, moment: usize) -> Self {
+        let kept = |name: &str| &adam.state().parameter(name).unwrap().moments()[moment];
+        Learned {
+            up: Layer {
+                weight: kept("up.weight").tensor().unwrap(),
+                bias: Some(kept("up.bias").tensor().unwrap()),
+            },
+            down: vec![Layer { weight: kept("down.0.weight").tensor().unwrap(), bias: None }],
+        }
     }
 }
 
@@ -501,6 +509,135 @@ mod npz {
         checkpoint.put_bf16("x", &ones::<f32, _>(In.of(2))).unwrap();
         let error = checkpoint.to_npz().unwrap_err().to_string();
         assert_eq!(error, "cannot be written: numpy has no elements of type `bf16`");
+    }
+}
+
+/// Optimizers of parameters in half precision.
+#[cfg(feature = "half")]
+mod state_of_halves {
+    use super::*;
+    use half::f16;
+
+    type Half = (Tensor<f16, (In, Hidden)>, Tensor<f32, (Hidden,)>);
+
+    fn start() -> Half {
+        let single = randn::<f32, _>((In.of(3), Hidden.of(5)), 1);
+        (single.cast::<f16>().eval(), randn(Hidden.of(5), 2))
+    }
+
+    fn gradient(step: usize) -> Half {
+        let number = |at: usize| 1e-3 * (1.7 * at as f32 + 0.9 * step as f32).sin();
+        (
+            from_fn((In.of(3), Hidden.of(5)), |(i, h)| f16::from_f32(number(5 * i + h))),
+            from_fn(Hidden.of(5), number),
+        )
+    }
+
+    fn steps<O: Optimizer<Half>>(value: &mut Half, optimizer: &mut O, steps: std::ops::Range<usize>) {
+        steps.for_each(|step| optimizer.step(value, &gradient(step)));
+    }
+
+    fn saved<O: Optimizer<Half>>(value: &Half, optimizer: &O) -> Saved<Vec<u8>> {
+        let mut checkpoint = Checkpoint::new();
+        checkpoint.put("value", value).unwrap().put_optimizer("optimizer", optimizer).unwrap();
+        Saved::new(checkpoint.to_bytes().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_training_goes_on_bit_for_bit() {
+        fn resumed<O: Optimizer<Half>>(optimizer: impl Fn() -> O) {
+            let (mut whole, mut one) = (start(), optimizer());
+            steps(&mut whole, &mut one, 0..20);
+            let (mut first, mut one) = (start(), optimizer());
+            steps(&mut first, &mut one, 0..9);
+            let saved = saved(&first, &one);
+            let (mut second, mut other) = (start(), optimizer());
+            saved.load("value", &mut second).unwrap();
+            saved.load_optimizer("optimizer", &mut other, &second).unwrap();
+            steps(&mut second, &mut other, 9..20);
+            assert_eq!(second, whole);
+            let master = |optimizer: &O| {
+                let kept = optimizer.state().parameter("0").unwrap();
+                kept.master().map(|master| master.tensor::<f32, (In, Hidden)>().unwrap())
+            };
+            assert_eq!(master(&other), master(&one_after(&optimizer)));
+        }
+        fn one_after<O: Optimizer<Half>>(optimizer: &impl Fn() -> O) -> O {
+            let (mut whole, mut one) = (start(), optimizer());
+            steps(&mut whole, &mut one, 0..20);
+            one
+        }
+        resumed(|| Adam::new(1e-3));
+        resumed(|| Sgd::new(1e-2));
+        resumed(|| Lion::new(1e-4));
+        resumed(|| Adam::new(1e-3).master_weights(false));
+    }
+
+    /// With and without master weights, in both directions.
+    #[test]
+    fn master_weights_come_and_go_with_a_file() {
+        let (mut value, mut with, mut without) =
+            (start(), Adam::new(1e-3), Adam::new(1e-3).master_weights(false));
+        steps(&mut value.clone(), &mut without, 0..3);
+        steps(&mut value, &mut with, 0..3);
+        // A file that has some, for an optimizer that wants none.
+        let mut other = Adam::new(1e-3).master_weights(false);
+        saved(&value, &with).load_optimizer("optimizer", &mut other, &value).unwrap();
+        assert!(other.state().parameter("0").unwrap().master().is_none());
+        // A file without some, for an optimizer that wants them: it begins with the parameters.
+        let mut other = Adam::new(1e-3);
+        saved(&value, &without).load_optimizer("optimizer", &mut other, &value).unwrap();
+        steps(&mut value, &mut other, 3..4);
+        let master: Tensor<f32, (In, Hidden)> =
+            other.state().parameter("0").unwrap().master().unwrap().tensor().unwrap();
+        assert_eq!(master.cast::<f16>().eval(), value.0);
+    }
+
+    /// Older versions wrote moments of half precision for parameters of half precision.
+    #[test]
+    fn moments_in_half_precision_are_converted() {
+        let moment = |scale: f32| {
+            (
+                start().0.map(move |a: f16| f16::from_f32(scale * a.to_f32().abs())).eval(),
+                ones::<f32, _>(Hidden.of(5)),
+            )
+        };
+        let mut checkpoint = Checkpoint::new();
+        checkpoint.put("adam.mean", &moment(0.1)).unwrap().put("adam.square", &moment(0.01)).unwrap();
+        checkpoint.note("steps of adam", "3").unwrap().note("state of adam", "Adam: mean, square").unwrap();
+        let saved = Saved::new(checkpoint.to_bytes().unwrap()).unwrap();
+        let (mut value, mut adam) = (start(), Adam::new(1e-3));
+        saved.load_optimizer("adam", &mut adam, &value).unwrap();
+        let kept = adam.state().parameter("0").unwrap();
+        for (at, scale) in [0.1, 0.01].into_iter().enumerate() {
+            let found: Tensor<f32, (In, Hidden)> = kept.moments()[at].tensor().unwrap();
+            assert_eq!(found, moment(scale).0.cast::<f32>().eval());
+        }
+        steps(&mut value, &mut adam, 3..5);
+        assert_eq!(adam.steps(), 5);
+        // Single precision is not read from half precision.
+        let mut wide = (randn::<f32, _>((In.of(3), Hidden.of(5)), 1), ones::<f32, _>(Hidden.of(5)));
+        let error = faults(saved.load_optimizer("adam", &mut Adam::new(1e-3), &wide));
+        assert_eq!(error[0], "`adam.mean.0` has elements of type f16, not f32");
+        // The state of half precision fits parameters of single precision.
+        let mut other = Adam::new(1e-3);
+        self::saved(&value, &adam).load_optimizer("optimizer", &mut other, &wide).unwrap();
+        other.step(&mut wide, &(ones((In.of(3), Hidden.of(5))), ones(Hidden.of(5))));
+        assert_eq!(other.steps(), 6);
+    }
+
+    #[test]
+    fn files_have_master_weights_by_name() {
+        let (mut value, mut adam) = (start(), Adam::new(1e-3));
+        steps(&mut value, &mut adam, 0..1);
+        let bytes = Checkpoint::new().put_optimizer("adam", &adam).unwrap().to_bytes().unwrap();
+        let file = safetensors::SafetensorsReader::new(bytes).unwrap();
+        assert_eq!(
+            file.tensors(),
+            ["adam.master.0", "adam.mean.0", "adam.mean.1", "adam.square.0", "adam.square.1"]
+        );
+        let master: Tensor<f32, (In, Hidden)> = file.get("adam.master.0").unwrap().load().unwrap();
+        assert_eq!(master.cast::<f16>().eval(), value.0);
     }
 }
 

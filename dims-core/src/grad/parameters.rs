@@ -12,7 +12,7 @@ use crate::expr::evaluate::laid_out_in;
 use crate::expr::{Binary, Expr, Unary};
 use crate::named::Named;
 use crate::rank::Rank;
-use crate::set::Dims;
+use crate::set::{Dims, Keys};
 use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
 use alloc::string::{String, ToString};
@@ -491,16 +491,21 @@ pub(crate) fn same_sizes<T: Element, S: Dims, R: Rank, const N: usize>(
         let Some(at) = (0..shape.sizes().len()).find(|&at| shape.size(at) != other.size(at)) else {
             continue;
         };
-        let axis = match S::KEYS.as_slice().get(at) {
-            Some(key) => format!("dim `{}`", key.name),
-            None => format!("positional axis {}", at - shape.named_len()),
-        };
-        let (values, one, another) = (values_at(path), shape.size(at), other.size(at));
-        return Err(DimError::Shape {
-            what: format!("{values} differ: {axis} has size {one} in one, {another} in another"),
-        });
+        return Err(sizes_differ(path, S::KEYS, at, shape.size(at), other.size(at)));
     }
     Ok(())
+}
+
+/// The error of values whose sizes of an axis differ; dims come first, then positional axes.
+#[cold]
+pub(crate) fn sizes_differ(path: &Path, keys: &Keys, axis: usize, one: usize, another: usize) -> DimError {
+    let keys = keys.as_slice();
+    let name = match keys.get(axis) {
+        Some(key) => format!("dim `{}`", key.name),
+        None => format!("positional axis {}", axis - keys.len()),
+    };
+    let values = values_at(path);
+    DimError::Shape { what: format!("{values} differ: {name} has size {one} in one, {another} in another") }
 }
 
 /// All axes, from the outermost one in memory to the innermost.

@@ -29,7 +29,7 @@
 //! ```
 //!
 //! The file is one of safetensors. The tensor `layers.3.weight` of a value put in as `network` is called `network.layers.3.weight`; the moments of an optimizer are below
-//! their names, as in `optimizer.mean.layers.3.weight`. The metadata has the names of the dims of each tensor, under `dims of` and its name; and for each optimizer its kind and
+//! their names, as in `optimizer.mean.layers.3.weight`, and so are the master weights of parameters in half precision, as in `optimizer.master.layers.3.weight`. The metadata has the names of the dims of each tensor, under `dims of` and its name; and for each optimizer its kind and
 //! moments, under `state of` and its name, and the number of its steps, under `steps of` and its name. (For a parameter that was frozen for a time, the number of its steps is
 //! under `steps in optimizer of layers.3.weight`.) In Python:
 //!
@@ -53,6 +53,7 @@
 mod file;
 #[cfg(feature = "npy")]
 mod npz;
+mod state;
 mod values;
 
 use crate::file::load::{Fault, LoadError};
@@ -62,9 +63,11 @@ use crate::file::save::save;
 use crate::file::{AlignedBytes, FileError};
 use crate::grad::Parameters;
 use crate::grad::parameters::Path;
-use crate::optim::Optimizer;
+use crate::optim::by_path::{ByPath, StateWalk};
+use crate::optim::{Optimizer, StateTensor};
 use crate::training::checkpoint::file::File;
-use crate::training::checkpoint::values::{StoredFloats, TensorReader, Which, Writing};
+use crate::training::checkpoint::state::{StateKind, StateReader};
+use crate::training::checkpoint::values::{StoredFloats, TensorReader, Which, Writing, positional_axes};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use std::collections::BTreeSet;
@@ -88,7 +91,7 @@ impl Checkpoint {
     ///
     /// If a tensor has positional axes, two dims of one name, or elements that the format does not have; or if there is a tensor of its name already.
     pub fn put<P: Parameters>(&mut self, name: &str, parameters: &P) -> Result<&mut Self, FileError> {
-        self.put_where(name, parameters, Which { learned: false, floats: StoredFloats::Same })?;
+        self.put_where(name, parameters, Which { floats: StoredFloats::Same })?;
         Ok(self)
     }
 
@@ -100,12 +103,12 @@ impl Checkpoint {
     /// As for [`put`](Checkpoint::put).
     #[cfg(feature = "half")]
     pub fn put_f16<P: Parameters>(&mut self, name: &str, parameters: &P) -> Result<&mut Self, FileError> {
-        self.put_where(name, parameters, Which { learned: false, floats: StoredFloats::F16 })?;
+        self.put_where(name, parameters, Which { floats: StoredFloats::F16 })?;
         Ok(self)
     }
 
-    /// Adds the state of an optimizer, below a name: its kind, its moments and the number of its steps. Parameters that were frozen for some of the steps have a number of
-    /// their own.
+    /// Adds the state of an optimizer, below a name: its kind, its moments and master weights, and the number of its steps. Parameters that were frozen for some of the steps
+    /// have a number of their own.
     ///
     /// # Errors
     ///
@@ -118,10 +121,21 @@ impl Checkpoint {
         self.file.note(&state_of(name), &described(optimizer))?;
         self.file.note(&steps_of(name), &optimizer.steps().to_string())?;
         for (parameter, steps) in optimizer.state().behind() {
-            self.file.note(&steps_in(name, parameter), &steps.to_string())?;
+            self.file.note(&steps_in(name, &parameter), &steps.to_string())?;
         }
-        for (moment, value) in optimizer.moments().iter().zip(optimizer.state().moments()) {
-            self.put_where(&below(name, moment), value, Which { learned: true, floats: StoredFloats::Same })?;
+        let parameters = optimizer.state().parameters();
+        if parameters.iter().any(|parameter| !parameter.moments().is_empty()) {
+            for (at, moment) in optimizer.moments().iter().enumerate() {
+                for parameter in parameters {
+                    let name = below(&below(name, moment), &parameter.name());
+                    self.put_state(&name, &*parameter.moment(at)?)?;
+                }
+            }
+        }
+        for parameter in parameters {
+            if let Some(master) = parameter.master() {
+                self.put_state(&below(&below(name, MASTER), &parameter.name()), master)?;
+            }
         }
         Ok(self)
     }
@@ -133,8 +147,20 @@ impl Checkpoint {
     /// As for [`put`](Checkpoint::put).
     #[cfg(feature = "half")]
     pub fn put_bf16<P: Parameters>(&mut self, name: &str, parameters: &P) -> Result<&mut Self, FileError> {
-        self.put_where(name, parameters, Which { learned: false, floats: StoredFloats::Bf16 })?;
+        self.put_where(name, parameters, Which { floats: StoredFloats::Bf16 })?;
         Ok(self)
+    }
+
+    /// Adds a tensor of the state of an optimizer.
+    fn put_state(&mut self, name: &str, tensor: &StateTensor) -> Result<(), FileError> {
+        if tensor.sizes().len() > tensor.keys().len() {
+            return Err(positional_axes(name));
+        }
+        if let Some(data) = tensor.in_order_of_axes::<f64>() {
+            return self.file.put_elements(name, tensor.keys(), tensor.sizes(), &data);
+        }
+        let data = tensor.in_order_of_axes::<f32>().expect("the elements are of one of these types");
+        self.file.put_elements(name, tensor.keys(), tensor.sizes(), &data)
     }
 
     fn put_where<P: Parameters>(&mut self, name: &str, value: &P, which: Which) -> Result<(), FileError> {
@@ -239,7 +265,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
     /// All that does not fit, in one error, and the value stays as it is: tensors that are missing or left over, other types of elements, other dims, and other sizes than
     /// the value has.
     pub fn load<P: Parameters>(&self, name: &str, parameters: &mut P) -> Result<(), LoadError> {
-        *parameters = self.read(name, parameters, false).map_err(|error| self.located(error))?;
+        *parameters = self.read(name, parameters).map_err(|error| self.located(error))?;
         Ok(())
     }
 
@@ -249,6 +275,9 @@ impl<B: AsRef<[u8]>> Saved<B> {
     ///
     /// As for [`load`](Saved::load); if there is no number of steps under that name; and if the state is that of an optimizer with other moments, such as Adam's for
     /// [`Lion`](crate::optim::Lion). ([`Adam`](crate::optim::Adam) and [`AdamW`](crate::optim::AdamW) have the same, so one can go on where the other stopped.)
+    ///
+    /// Moments of parameters in half precision may be in half precision, as older versions wrote them: they are converted. Where the file has no master weights, the
+    /// parameters are the first ones.
     pub fn load_optimizer<P: Parameters, O: Optimizer<P>>(
         &self,
         name: &str,
@@ -295,20 +324,38 @@ impl<B: AsRef<[u8]>> Saved<B> {
                 None => {}
             }
         }
-        let (mut moments, mut faults) = (Vec::new(), Vec::new());
+        let (mut by_path, mut faults) = (ByPath::with_masters(), Vec::new());
+        let mut read = |part: &str, kind: StateKind, by_path: &mut ByPath| {
+            let name = below(name, part);
+            let mut reading = StateReader {
+                file: &self.file,
+                name: &name,
+                kind,
+                along: StateWalk::new(by_path, 0),
+                behind: &behind,
+                taken: BTreeSet::new(),
+                faults: &mut faults,
+            };
+            let read = P::visit([], [parameters], &mut Path::new(), &mut reading);
+            let taken = reading.taken;
+            if let Err(error) = read {
+                faults.push(Fault::Unreadable { name: name.clone(), why: error.to_string() });
+            }
+            self.left_over(&name, &taken, &mut faults);
+        };
         if all > 0 {
             for moment in optimizer.moments() {
-                match self.read(&below(name, moment), parameters, true) {
-                    Ok(value) => moments.push(value),
-                    Err(error) => faults.extend(error.faults().iter().cloned()),
-                }
+                read(moment, StateKind::Moment, &mut by_path);
+            }
+            if optimizer.state().has_master_weights() {
+                read(MASTER, StateKind::Master, &mut by_path);
             }
         }
         if !faults.is_empty() {
             return Err(LoadError::new(faults));
         }
         let state = optimizer.state_mut();
-        state.restore(all, moments);
+        state.restore_with(all, by_path);
         behind.iter().for_each(|(parameter, taken)| state.restore_steps_of(parameter, *taken));
         Ok(())
     }
@@ -342,17 +389,8 @@ impl<B: AsRef<[u8]>> Saved<B> {
         }
     }
 
-    fn read<P: Parameters>(&self, name: &str, like: &P, learned: bool) -> Result<P, LoadError> {
-        let mut reading = TensorReader {
-            file: &self.file,
-            name,
-            learned,
-            converting: self.converting,
-            taken: BTreeSet::new(),
-            faults: Vec::new(),
-        };
-        let value = P::walk([like], &mut Path::new(), &mut reading);
-        let TensorReader { taken, mut faults, .. } = reading;
+    /// The tensors below a name that were not taken.
+    fn left_over(&self, name: &str, taken: &BTreeSet<String>, faults: &mut Vec<Fault>) {
         for tensor in self.file.tensors() {
             let is_below = name.is_empty()
                 || tensor.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
@@ -363,6 +401,19 @@ impl<B: AsRef<[u8]>> Saved<B> {
                 faults.push(Fault::LeftOver { sizes: entry.sizes().to_vec(), name: tensor });
             }
         }
+    }
+
+    fn read<P: Parameters>(&self, name: &str, like: &P) -> Result<P, LoadError> {
+        let mut reading = TensorReader {
+            file: &self.file,
+            name,
+            converting: self.converting,
+            taken: BTreeSet::new(),
+            faults: Vec::new(),
+        };
+        let value = P::walk([like], &mut Path::new(), &mut reading);
+        let TensorReader { taken, mut faults, .. } = reading;
+        self.left_over(name, &taken, &mut faults);
         match value {
             Ok(value) if faults.is_empty() => Ok(value),
             Ok(_) => Err(LoadError::new(faults)),
@@ -376,6 +427,9 @@ impl<B: AsRef<[u8]>> Saved<B> {
 
 /// The moments of all optimizers.
 const MOMENTS: [&str; 3] = ["mean", "square", "velocity"];
+
+/// The name of all master weights.
+const MASTER: &str = "master";
 
 /// The kind of an optimizer and the names of its moments, as files and messages have them.
 fn described<P: Parameters, O: Optimizer<P>>(optimizer: &O) -> String {

@@ -1,4 +1,6 @@
 //! A formula over several slices of one length, element by element, in place: the step of an optimizer.
+//!
+//! Formulas are compiled for `f32` and `f64`. For half precision they run in `f32`, a [block](apply_halves) at a time.
 
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::machine::threads::{each, parts};
@@ -20,12 +22,6 @@ pub trait Passes<const M: usize, const N: usize>: Sync {
     fn f32(&self, changed: [&mut [f32]; M], read: [&[f32]; N]);
     /// See [`apply`].
     fn f64(&self, changed: [&mut [f64]; M], read: [&[f64]; N]);
-    /// See [`apply`].
-    #[cfg(feature = "half")]
-    fn f16(&self, changed: [&mut [half::f16]; M], read: [&[half::f16]; N]);
-    /// See [`apply`].
-    #[cfg(feature = "half")]
-    fn bf16(&self, changed: [&mut [half::bf16]; M], read: [&[half::bf16]; N]);
 }
 
 impl<P: Formula<M, N>, const M: usize, const N: usize> Passes<M, N> for P {
@@ -36,19 +32,9 @@ impl<P: Formula<M, N>, const M: usize, const N: usize> Passes<M, N> for P {
     fn f64(&self, changed: [&mut [f64]; M], read: [&[f64]; N]) {
         apply(self, changed, read);
     }
-
-    #[cfg(feature = "half")]
-    fn f16(&self, changed: [&mut [half::f16]; M], read: [&[half::f16]; N]) {
-        apply(self, changed, read);
-    }
-
-    #[cfg(feature = "half")]
-    fn bf16(&self, changed: [&mut [half::bf16]; M], read: [&[half::bf16]; N]) {
-        apply(self, changed, read);
-    }
 }
 
-/// Applies the formula at each place, in one pass, on as many threads as are worthwhile. Half precisions are computed in `f32` and rounded once.
+/// Applies the formula at each place, in one pass, on as many threads as are worthwhile.
 ///
 /// # Panics
 ///
@@ -101,10 +87,137 @@ impl<T: Real, P: Formula<M, N>, const M: usize, const N: usize> Task for Pass<'_
             *slice = &mut whole[..len];
         }
         for at in 0..len {
-            let old = from_fn(|which| changed[which][at].widen());
-            let new = formula.apply(old, from_fn(|which| read[which][at].widen()));
+            let old = from_fn(|which| changed[which][at]);
+            let new = formula.apply(old, from_fn(|which| read[which][at]));
             for (slice, new) in changed.iter_mut().zip(new) {
-                slice[at] = T::narrow(new);
+                slice[at] = new;
+            }
+        }
+    }
+}
+
+/// How many elements of half precision are computed in `f32` at once: the blocks of a formula fit into the first-level cache.
+#[cfg(feature = "half")]
+const BLOCK: usize = 1024;
+
+/// Applies the formula to slices of half precision, in `f32`: the first slice that changes is `rounded` to half precision, and the others are of `f32`.
+///
+/// `changed[0]` has the elements of `rounded` before they were rounded. Where an element of `rounded` is not the rounded one of `changed[0]`, somebody else has changed it,
+/// and the formula goes on from that value. Without `changed[0]` (`None`) it always goes on from `rounded`.
+///
+/// # Panics
+///
+/// If the slices have different lengths, or another one of `changed` is `None`.
+#[cfg(feature = "half")]
+pub fn apply_halves<T: Real<Wide = f32>, const M: usize, const N: usize>(
+    passes: &dyn Passes<M, N>,
+    mut rounded: &mut [T],
+    mut changed: [Option<&mut [f32]>; M],
+    mut read: [&[T]; N],
+) {
+    let len = rounded.len();
+    let lens = changed.iter().flatten().map(|slice| slice.len()).chain(read.iter().map(|slice| slice.len()));
+    assert!(lens.into_iter().all(|other| other == len), "slices of one length");
+    let parts = parts(len);
+    // (A part has whole blocks, but for the last one.)
+    let most = len.div_ceil(parts).next_multiple_of(BLOCK);
+    let mut blocks = Vec::with_capacity(parts);
+    let mut left = len;
+    while left > 0 {
+        let some = most.min(left);
+        left -= some;
+        let rounded = rounded.split_off_mut(..some).expect("`some` are left");
+        let changed = split_options(&mut changed, some);
+        let read = read.each_mut().map(|rest| rest.split_off(..some).expect("`some` are left"));
+        blocks.push(HalfBlocks { passes, rounded, changed, read });
+    }
+    if blocks.len() <= 1 {
+        return blocks.into_iter().for_each(HalfBlocks::run);
+    }
+    each(blocks, HalfBlocks::run);
+}
+
+/// Cuts the first elements off all slices.
+#[cfg(feature = "half")]
+fn split_options<'s, const M: usize>(
+    slices: &mut [Option<&'s mut [f32]>; M],
+    some: usize,
+) -> [Option<&'s mut [f32]>; M] {
+    slices
+        .each_mut()
+        .map(|rest| rest.as_mut().map(|rest| rest.split_off_mut(..some).expect("`some` are left")))
+}
+
+/// A formula over a part of slices of half precision.
+#[cfg(feature = "half")]
+struct HalfBlocks<'s, T, const M: usize, const N: usize> {
+    passes: &'s dyn Passes<M, N>,
+    rounded: &'s mut [T],
+    changed: [Option<&'s mut [f32]>; M],
+    read: [&'s [T]; N],
+}
+
+#[cfg(feature = "half")]
+impl<T: Real<Wide = f32>, const M: usize, const N: usize> HalfBlocks<'_, T, M, N> {
+    fn run(self) {
+        let HalfBlocks { passes, mut rounded, mut changed, mut read } = self;
+        let (mut first, mut wide) = ([0.0; BLOCK], [[0.0; BLOCK]; N]);
+        while !rounded.is_empty() {
+            let len = rounded.len().min(BLOCK);
+            let rounded = rounded.split_off_mut(..len).expect("`len` are left");
+            for (wide, read) in wide.iter_mut().zip(&mut read) {
+                let read = read.split_off(..len).expect("`len` are left");
+                dispatch(Convert { from: read, to: &mut wide[..len], by: T::widen });
+            }
+            let mut block = split_options(&mut changed, len);
+            match &mut block[0] {
+                Some(exact) => dispatch(Follow { rounded, exact }),
+                None => {
+                    dispatch(Convert { from: rounded, to: &mut first[..len], by: T::widen });
+                    block[0] = Some(&mut first[..len]);
+                }
+            }
+            let mut block = block.map(|slice| slice.expect("only the first slice can be left out"));
+            passes.f32(block.each_mut().map(|slice| &mut **slice), wide.each_ref().map(|wide| &wide[..len]));
+            dispatch(Convert { from: block[0], to: rounded, by: T::narrow });
+        }
+    }
+}
+
+/// The elements of one slice, converted into those of another.
+#[cfg(feature = "half")]
+struct Convert<'s, A, B, F> {
+    from: &'s [A],
+    to: &'s mut [B],
+    by: F,
+}
+
+#[cfg(feature = "half")]
+impl<A: Copy, B, F: Fn(A) -> B> Task for Convert<'_, A, B, F> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        self.to.iter_mut().zip(self.from).for_each(|(to, &from)| *to = (self.by)(from));
+    }
+}
+
+/// Exact elements become those that were rounded, where these are others.
+#[cfg(feature = "half")]
+struct Follow<'s, T> {
+    rounded: &'s [T],
+    exact: &'s mut [f32],
+}
+
+#[cfg(feature = "half")]
+impl<T: Real<Wide = f32>> Task for Follow<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        for (exact, &rounded) in self.exact.iter_mut().zip(self.rounded) {
+            if T::narrow(*exact) != rounded {
+                *exact = rounded.widen();
             }
         }
     }
@@ -148,6 +261,44 @@ mod tests {
             for at in 0..len {
                 assert_eq!((a[at], b[at]), (0.5 - at as f64, at as f64));
             }
+        }
+    }
+
+    #[cfg(feature = "half")]
+    #[test]
+    fn halves_follow_what_was_changed_and_are_rounded_at_the_end() {
+        use half::f16;
+
+        /// `a += c`, and `b` counts.
+        struct Add;
+        impl Formula<2, 1> for Add {
+            #[inline(always)]
+            fn apply<F: Real>(&self, [a, b]: [F; 2], [c]: [F; 1]) -> [F; 2] {
+                [a + c, b + F::ONE]
+            }
+        }
+
+        for len in [0, 1, 1023, 1025, 300_001] {
+            let mut rounded = vec![f16::ONE; len];
+            let (mut exact, mut count) = (vec![1.0; len], vec![0.0; len]);
+            // (An eighth of the distance between 1 and the next number.)
+            let c = vec![f16::from_f32(1.0 / 8192.0); len];
+            for _ in 0..8 {
+                apply_halves(&Add, &mut rounded, [Some(&mut exact), Some(&mut count)], [&c]);
+            }
+            assert!(rounded.iter().all(|&a| a.to_f32() == 1.0 + 1.0 / 1024.0));
+            assert!(
+                exact.iter().all(|&a| a == 1.0 + 1.0 / 1024.0) && count.iter().all(|&count| count == 8.0)
+            );
+            if let Some(last) = rounded.last_mut() {
+                *last = f16::from_f32(3.0);
+                apply_halves(&Add, &mut rounded, [Some(&mut exact), Some(&mut count)], [&c]);
+                assert_eq!((exact[len - 1], rounded[len - 1].to_f32()), (3.0 + 1.0 / 8192.0, 3.0));
+                assert!(exact[..len - 1].iter().all(|&a| a == 1.0 + 9.0 / 8192.0));
+            }
+            let mut alone = vec![f16::ONE; len];
+            apply_halves(&Add, &mut alone, [None, Some(&mut count)], [&c]);
+            assert!(alone.iter().all(|&a| a == f16::ONE));
         }
     }
 

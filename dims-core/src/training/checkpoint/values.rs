@@ -7,7 +7,7 @@ use crate::file::Stored;
 use crate::file::load::Fault;
 use crate::file::safetensors::SafetensorsWriter;
 use crate::file::{Entry, FileError};
-use crate::grad::parameters::{Path, Visitor, Walk, is_learned};
+use crate::grad::parameters::{Path, Visitor, Walk};
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::Dims;
@@ -57,11 +57,9 @@ macro_rules! stored_types {
     };
 }
 
-/// Which tensors are written, and how.
+/// How tensors are written.
 #[derive(Clone, Copy)]
 pub(super) struct Which {
-    /// Whether tensors that are not learned are left out.
-    pub(super) learned: bool,
     #[cfg_attr(not(feature = "half"), allow(dead_code))]
     pub(super) floats: StoredFloats,
 }
@@ -92,13 +90,9 @@ impl Visitor<0, 1> for Writing<'_> {
         _: [&mut Named<T, S, R>; 0],
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<(), FileError> {
-        if self.which.learned && !is_learned::<T>() {
-            return Ok(());
-        }
         let name = below(self.name, &path.to_string());
         if R::N > 0 {
-            let what = format!("`{name}` has positional axes: give each of them a dim");
-            return Err(FileError::Unwritable { what });
+            return Err(positional_axes(&name));
         }
         let shape = tensor.unified_shape()?;
         let order: Vec<usize> = (0..shape.sizes().len()).collect();
@@ -146,8 +140,6 @@ fn nearest<H: Stored>(data: &dyn Any) -> Option<Vec<H>> {
 pub(super) struct TensorReader<'r, B> {
     pub(super) file: &'r File<B>,
     pub(super) name: &'r str,
-    /// Whether tensors that are not learned are left out.
-    pub(super) learned: bool,
     /// Whether floats are read as floats of another type.
     pub(super) converting: bool,
     /// The tensors of the file that were read.
@@ -164,28 +156,14 @@ impl<B: AsRef<[u8]>> Walk<1> for TensorReader<'_, B> {
         path: &Path,
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
-        if self.learned && !is_learned::<T>() {
-            return Ok(tensor.clone());
-        }
         let name = below(self.name, &path.to_string());
         let shape = tensor.unified_shape()?;
-        let expected = || {
-            let sizes = shape.sizes();
-            let dims =
-                S::KEYS.as_slice().iter().zip(sizes).map(|(key, size)| format!("{} = {size}", key.name));
-            let rest = sizes[S::KEYS.as_slice().len()..].iter().map(ToString::to_string);
-            format!("({})", dims.chain(rest).collect::<Vec<_>>().join(", "))
-        };
         let found = match self.file.get(&name) {
             Ok(entry) => {
                 self.taken.insert(name.clone());
-                let converting = self.converting && !self.learned;
-                read::<T, S, R>(&name, &entry, shape.sizes(), converting, expected)
+                read::<T, S, R>(&name, &entry, shape.sizes(), self.converting)
             }
-            Err(FileError::Missing { .. }) => {
-                let elements = type_name::<T>().rsplit("::").next().unwrap_or_default();
-                vec_of(Fault::Missing { expected: format!("{elements} {}", expected()), name })
-            }
+            Err(FileError::Missing { .. }) => vec_of(missing::<T, S>(name, shape.sizes())),
             Err(error) => vec_of(Fault::Unreadable { why: error.to_string(), name }),
         };
         Ok(found.unwrap_or_else(|faults| {
@@ -195,17 +173,34 @@ impl<B: AsRef<[u8]>> Walk<1> for TensorReader<'_, B> {
     }
 }
 
-fn vec_of<X>(fault: Fault) -> Result<X, Vec<Fault>> {
+/// The axes of a tensor with these dims and sizes, as messages have them.
+fn axes_of<S: Dims>(sizes: &[usize]) -> String {
+    let dims = S::KEYS.as_slice().iter().zip(sizes).map(|(key, size)| format!("{} = {size}", key.name));
+    let rest = sizes[S::KEYS.as_slice().len()..].iter().map(ToString::to_string);
+    format!("({})", dims.chain(rest).collect::<Vec<_>>().join(", "))
+}
+
+/// A tensor that the file lacks.
+pub(super) fn missing<T: Element, S: Dims>(name: String, sizes: &[usize]) -> Fault {
+    let elements = type_name::<T>().rsplit("::").next().unwrap_or_default();
+    Fault::Missing { expected: format!("{elements} {}", axes_of::<S>(sizes)), name }
+}
+
+/// The error of a tensor that no file can store, as its axes have no names.
+pub(super) fn positional_axes(name: &str) -> FileError {
+    FileError::Unwritable { what: format!("`{name}` has positional axes: give each of them a dim") }
+}
+
+pub(super) fn vec_of<X>(fault: Fault) -> Result<X, Vec<Fault>> {
     Err(vec![fault])
 }
 
 /// The tensor of an entry, which must have these sizes.
-fn read<T: Element, S: Dims, R: Rank>(
+pub(super) fn read<T: Element, S: Dims, R: Rank>(
     name: &str,
     entry: &Entry<'_>,
     sizes: &[usize],
     converting: bool,
-    expected: impl Fn() -> String,
 ) -> Result<Named<T, S, R>, Vec<Fault>> {
     let keys = S::KEYS.as_slice();
     let name = || name.to_string();
@@ -214,7 +209,7 @@ fn read<T: Element, S: Dims, R: Rank>(
         None => (entry.sizes().len() == keys.len()).then(|| (0..keys.len()).collect()),
     };
     let Some(order) = order.filter(|_| R::N == 0) else {
-        return vec_of(Fault::Axes { name: name(), expected: expected(), found: entry.described() });
+        return vec_of(Fault::Axes { name: name(), expected: axes_of::<S>(sizes), found: entry.described() });
     };
     let faults: Vec<Fault> = order
         .iter()

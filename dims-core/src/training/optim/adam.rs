@@ -1,7 +1,7 @@
 //! Adam and AdamW.
 
 use super::settings::{at_least_0, below_1};
-use super::update::{compiled, number, update};
+use super::update::{compiled, made_by, number};
 use super::{Optimizer, Schedule, State, with_state};
 use crate::error::DimError;
 use crate::grad::Parameters;
@@ -37,11 +37,12 @@ impl MomentSettings {
         below_1(kind, "second beta", beta2)?;
         at_least_0(kind, "epsilon", epsilon)?;
         at_least_0(kind, "weight decay", weight_decay)?;
-        // (One pass unless parameters were frozen for a time: the correction depends on the steps that a parameter has taken.)
-        for missed in state.groups() {
-            let steps = state.steps.saturating_sub(missed).saturating_add(1);
+        // (The correction depends on the steps that a parameter has taken.)
+        let all = state.steps;
+        let mut formulas = made_by(|missed: u64| {
+            let steps = all.saturating_sub(missed).saturating_add(1);
             let correction = |beta: f64| 1.0 - Float::powf(beta, steps as f64);
-            let formula = Adaptive {
+            Adaptive {
                 step: rate / correction(beta1),
                 new_mean: 1.0 - beta1,
                 old_square: beta2,
@@ -50,12 +51,9 @@ impl MomentSettings {
                 epsilon,
                 in_gradient: if decoupled { 0.0 } else { weight_decay },
                 kept: if decoupled { 1.0 - rate * weight_decay } else { 1.0 },
-            };
-            let unchanged = state.unchanged(Some(missed));
-            let [mean, square] = state.moments_for(parameters)?;
-            update(&formula, [parameters, mean, square], [gradient], &unchanged)?;
-        }
-        state.count(parameters)
+            }
+        });
+        state.step::<3, 1>(&mut formulas, parameters, [gradient])
     }
 }
 

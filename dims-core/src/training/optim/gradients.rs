@@ -1,7 +1,8 @@
 //! Gradients that are limited and summed, and averages of parameters.
 
+use super::by_path::ByPath;
 use super::settings::{limit, up_to_1};
-use super::update::{Copied, Unchanged, compiled, lying_otherwise, number, update};
+use super::update::{Copied, Formulas, Unchanged, always, compiled, lying_otherwise, number, update};
 use crate::error::{DimError, unwrap};
 use crate::grad::Parameters;
 use crate::grad::parameters::{Path, Visitor, is_learned, order_in_memory};
@@ -58,7 +59,7 @@ pub fn try_clip_by_global_norm<P: Parameters>(gradient: &mut P, most: f64) -> Re
     // (So that NaN is not taken for a small norm.)
     let is_within = norm <= most;
     if !is_within {
-        update(&Scale(most / norm), [gradient], [], &Unchanged::default())?;
+        update(&mut always(Scale(most / norm)), gradient, [], None, &Unchanged::default())?;
     }
     Ok(norm)
 }
@@ -76,10 +77,20 @@ pub fn clip_by_value<P: Parameters>(gradient: &mut P, most: f64) {
 /// As [`clip_by_value`], but returns an error where that panics.
 pub fn try_clip_by_value<P: Parameters>(gradient: &mut P, most: f64) -> Result<(), DimError> {
     limit("clip_by_value", most)?;
-    update(&Limit(most), [gradient], [], &Unchanged::default())
+    update(&mut always(Limit(most)), gradient, [], None, &Unchanged::default())
 }
 
-/// The mean of the gradients of several batches, for one step.
+/// Changes a value by a formula, with its tensors of half precision in `f32`.
+fn summed<P: Parameters, const N: usize>(
+    value: &mut P,
+    exact: &mut ByPath,
+    read: [&P; N],
+    formulas: &mut dyn Formulas<1, N>,
+) -> Result<(), DimError> {
+    update(formulas, value, read, Some((exact, 0)), &Unchanged::default())
+}
+
+/// The mean of the gradients of several batches, for one step. Gradients in half precision are summed in `f32`, and the mean is rounded.
 ///
 /// ```
 /// use typed_dims::optim::Accumulator;
@@ -98,12 +109,14 @@ pub fn try_clip_by_value<P: Parameters>(gradient: &mut P, most: f64) -> Result<(
 #[derive(Clone, Debug)]
 pub struct Accumulator<P> {
     sum: Option<P>,
+    /// The sums of gradients in half precision.
+    exact: ByPath,
     count: u64,
 }
 
 impl<P> Default for Accumulator<P> {
     fn default() -> Self {
-        Accumulator { sum: None, count: 0 }
+        Accumulator { sum: None, exact: ByPath::of_masters(), count: 0 }
     }
 }
 
@@ -131,7 +144,7 @@ impl<P: Parameters> Accumulator<P> {
     /// As [`add`](Accumulator::add), but what differs is an error; then the sum is as before.
     pub fn try_add(&mut self, gradient: P) -> Result<(), DimError> {
         match &mut self.sum {
-            Some(sum) => update(&GradientSum, [sum], [&gradient], &Unchanged::default())?,
+            Some(sum) => summed(sum, &mut self.exact, [&gradient], &mut always(GradientSum))?,
             None => self.sum = Some(gradient),
         }
         self.count += 1;
@@ -147,12 +160,14 @@ impl<P: Parameters> Accumulator<P> {
     pub fn take(&mut self) -> Option<P> {
         let mut sum = self.sum.take()?;
         let count = core::mem::take(&mut self.count);
-        unwrap(update(&Scale(1.0 / count as f64), [&mut sum], [], &Unchanged::default()));
+        let mut exact = core::mem::replace(&mut self.exact, ByPath::of_masters());
+        unwrap(summed(&mut sum, &mut exact, [], &mut always(Scale(1.0 / count as f64))));
         Some(sum)
     }
 }
 
-/// The exponential moving average of parameters: `average = decay * average + (1 - decay) * p` at each update, from the first parameters on.
+/// The exponential moving average of parameters: `average = decay * average + (1 - decay) * p` at each update, from the first parameters on. That of parameters in half
+/// precision is kept in `f32`, and handed out rounded.
 ///
 /// ```
 /// use typed_dims::optim::Average;
@@ -168,12 +183,14 @@ impl<P: Parameters> Accumulator<P> {
 pub struct Average<P> {
     decay: f64,
     value: Option<P>,
+    /// The averages of parameters in half precision.
+    exact: ByPath,
 }
 
 impl<P: Parameters> Average<P> {
     /// An average that keeps the share `decay`, from 0 to 1, at each update.
     pub fn new(decay: f64) -> Self {
-        Average { decay, value: None }
+        Average { decay, value: None, exact: ByPath::of_masters() }
     }
 
     /// Takes parameters into the average. The first ones are the average themselves.
@@ -190,7 +207,7 @@ impl<P: Parameters> Average<P> {
     pub fn try_update(&mut self, parameters: &P) -> Result<(), DimError> {
         up_to_1("Average", "decay", self.decay)?;
         match &mut self.value {
-            Some(value) => update(&Blend(self.decay), [value], [parameters], &Unchanged::default()),
+            Some(value) => summed(value, &mut self.exact, [parameters], &mut always(Blend(self.decay))),
             None => {
                 // (With memory of its own, so that the next step of the parameters copies nothing.)
                 self.value = Some(P::walk([parameters], &mut Path::new(), &mut Copied)?);
@@ -210,6 +227,7 @@ impl<P: Parameters> Average<P> {
     }
 }
 
+#[derive(Clone, Copy)]
 struct Scale(f64);
 
 compiled! { Scale: 1 0; Limit: 1 0; GradientSum: 1 1; Blend: 1 1; }
@@ -221,6 +239,7 @@ impl Formula<1, 0> for Scale {
     }
 }
 
+#[derive(Clone, Copy)]
 struct Limit(f64);
 
 impl Formula<1, 0> for Limit {
@@ -237,6 +256,7 @@ impl Formula<1, 0> for Limit {
     }
 }
 
+#[derive(Clone, Copy)]
 struct GradientSum;
 
 impl Formula<1, 1> for GradientSum {
@@ -246,6 +266,7 @@ impl Formula<1, 1> for GradientSum {
     }
 }
 
+#[derive(Clone, Copy)]
 struct Blend(f64);
 
 impl Formula<1, 1> for Blend {

@@ -1,7 +1,7 @@
 //! Lion.
 
 use super::settings::{at_least_0, below_1};
-use super::update::{compiled, number, update};
+use super::update::{always, compiled, number};
 use super::{Optimizer, Schedule, State, with_state};
 use crate::error::DimError;
 use crate::grad::Parameters;
@@ -49,15 +49,13 @@ impl<P: Parameters> Optimizer<P> for Lion<P> {
         below_1("Lion", "second beta", betas.1)?;
         at_least_0("Lion", "weight decay", weight_decay)?;
         let formula = Signs { rate, betas, weight_decay };
-        let unchanged = self.state.unchanged(None);
-        let [mean] = self.state.moments_for(parameters)?;
-        update(&formula, [parameters, mean], [gradient], &unchanged)?;
-        self.state.count(parameters)
+        self.state.step::<2, 1>(&mut always(formula), parameters, [gradient])
     }
 
     with_state!("Lion", |_| &["mean"]);
 }
 
+#[derive(Clone, Copy)]
 struct Signs {
     rate: f64,
     betas: (f64, f64),

@@ -33,7 +33,10 @@
 //! * A step is one pass over each parameter, in place. Memory is allocated at the first step, for the [`State`]; and later where a clone shares the parameter's
 //!   elements, which are copied then, or where a gradient lies in another order of axes than its parameter.
 //! * Tensors that are not learned stay as they are: see [`Parameters`].
-//! * Parameters in half precision have a state in half precision, as in PyTorch. Small steps are lost in the rounding: train in `f32`, and convert what was trained.
+//! * The state of a parameter in half precision (`f16`, `bf16`) is in `f32`: its moments, and *master weights*, a copy of the parameter that takes the steps. The parameter
+//!   is the rounded master after each step, so that small steps add up. [`master_weights(false)`](Optimizer::master_weights) does without the copy.
+//! * If you change a parameter between two steps, the optimizer goes on from your values: where an element of the parameter is not the rounded master, it replaces the
+//!   master. A change that rounds to the same element is none. Gradients in half precision are the user's concern: scale the loss if they underflow.
 //! * Weights that two layers share are one field, which both read. Its gradient is the sum of both, and it has one state. Clones of a tensor are parameters of
 //!   their own, though they share memory until the first step.
 //!
@@ -41,6 +44,7 @@
 //! has no such two by itself.
 
 mod adam;
+pub(crate) mod by_path;
 mod gradients;
 mod lion;
 mod schedule;
@@ -50,6 +54,7 @@ mod state;
 mod update;
 
 pub use adam::{Adam, AdamW};
+pub use by_path::{ParameterState, StateTensor};
 pub use gradients::{
     Accumulator, Average, clip_by_global_norm, clip_by_value, global_norm, try_clip_by_global_norm,
     try_clip_by_value, try_global_norm,
@@ -111,6 +116,37 @@ pub trait Optimizer<P: Parameters> {
         Self: Sized,
     {
         self.state_mut().schedule = rate.into();
+    }
+
+    /// Whether the optimizer keeps *master weights* for parameters of half precision: a copy in `f32`, which takes the steps, and of which the parameter is the rounded one.
+    /// It does unless this says `false`. Then each step begins with the rounded parameter, and a step of less than half the distance to the next number is lost.
+    ///
+    /// Where an element of the parameter is not that of the master, rounded, the user has changed it, and the step begins with the user's value.
+    ///
+    /// ```
+    /// # #[cfg(feature = "half")] {
+    /// use half::bf16;
+    /// use typed_dims::optim::Sgd;
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Feature; }
+    /// let gradient = full(Feature.of(1), bf16::ONE);
+    /// let after_100_steps = |mut optimizer: Sgd<Tensor<bf16, (Feature,)>>| {
+    ///     let mut w = full(Feature.of(1), bf16::ONE);
+    ///     (0..100).for_each(|_| optimizer.step(&mut w, &gradient));
+    ///     w.order(Feature)[0].to_f32()
+    /// };
+    /// assert_eq!(after_100_steps(Sgd::new(1e-3)), 0.8984375); // 0.9, rounded
+    /// assert_eq!(after_100_steps(Sgd::new(1e-3).master_weights(false)), 1.0);
+    /// # }
+    /// ```
+    #[must_use]
+    fn master_weights(mut self, keep: bool) -> Self
+    where
+        Self: Sized,
+    {
+        self.state_mut().by_path.set_masters(keep);
+        self
     }
 
     /// Parameters that stay as they are: one by its name, or all whose names begin with `name` and a dot. Their moments stay as well, and they count no steps.

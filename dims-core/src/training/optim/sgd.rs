@@ -1,7 +1,7 @@
 //! Stochastic gradient descent.
 
 use super::settings::{at_least_0, error};
-use super::update::{compiled, number, update};
+use super::update::{always, compiled, number};
 use super::{Optimizer, Schedule, State, with_state};
 use crate::error::DimError;
 use crate::grad::Parameters;
@@ -68,19 +68,17 @@ impl<P: Parameters> Optimizer<P> for Sgd<P> {
             return Err(error("`Sgd` with `nesterov` has no momentum: set `momentum` to more than 0".into()));
         }
         let formula = Descent { rate, momentum, nesterov, weight_decay };
-        let unchanged = self.state.unchanged(None);
         if momentum == 0.0 {
-            update(&formula, [parameters], [gradient], &unchanged)?;
+            self.state.step::<1, 1>(&mut always(formula), parameters, [gradient])
         } else {
-            let [velocity] = self.state.moments_for(parameters)?;
-            update(&formula, [parameters, velocity], [gradient], &unchanged)?;
+            self.state.step::<2, 1>(&mut always(formula), parameters, [gradient])
         }
-        self.state.count(parameters)
     }
 
     with_state!("Sgd", |sgd| if sgd.momentum == 0.0 { &[] } else { &["velocity"] });
 }
 
+#[derive(Clone, Copy)]
 struct Descent {
     rate: f64,
     momentum: f64,
