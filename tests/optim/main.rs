@@ -328,6 +328,36 @@ fn a_warm_up_comes_before_the_schedule() {
     assert_eq!(Schedule::one_cycle(1.0, 10).at(9), Schedule::one_cycle(1.0, 10).at(1000));
 }
 
+/// A step that is a tensor has the same rate, bit for bit.
+#[test]
+fn the_rate_of_a_tensor_is_that_of_its_number() {
+    let schedules = [
+        Schedule::constant(0.3),
+        Schedule::cosine_to(0.5, 0.01, 100),
+        Schedule::cosine(0.5, 0),
+        Schedule::step(0.5, 7, 0.1),
+        Schedule::one_cycle(0.5, 101),
+        Schedule::one_cycle(0.5, 0),
+    ];
+    for schedule in schedules.into_iter().flat_map(|schedule| [schedule, schedule.warm_up(5)]) {
+        for step in (0..120).chain([1000, u64::MAX]) {
+            let rate: Tensor<f64, ()> = schedule.rate(&full((), step));
+            assert_eq!(rate.order(()).to_bits(), schedule.at(step).to_bits(), "{schedule:?}, step {step}");
+        }
+    }
+    let mut optimizer = Sgd::new(Schedule::cosine(0.1, 10).warm_up(3));
+    let mut p = first::<f32>();
+    for _ in 0..5 {
+        optimizer.step(&mut p, &matrix(|_| 1.0));
+    }
+    assert_eq!(optimizer.state().step_count().view().order(()), 5);
+    assert_eq!(optimizer.state().rate().order(()), optimizer.rate());
+    // A count that was handed out stays.
+    let before = optimizer.state().step_count().clone();
+    optimizer.step(&mut p, &matrix(|_| 1.0));
+    assert_eq!((before.order(()), optimizer.steps()), (5, 6));
+}
+
 #[test]
 fn a_schedule_gives_the_rate_of_each_step() {
     let mut optimizer = Sgd::new(Schedule::step(1.0, 2, 0.5));
@@ -346,24 +376,44 @@ fn a_schedule_gives_the_rate_of_each_step() {
 fn clipping_agrees_with_pytorch() {
     let expected = &reference()["clipped"];
     let mut gradient = matrix::<f64>(|at| noise(at, 1));
-    let norm = clip_by_global_norm(&mut gradient, 0.7);
-    assert!((norm - expected["norm"].as_f64().unwrap()).abs() < 1e-12);
+    let norm: Tensor<f64, ()> = clip_by_global_norm(&mut gradient, 0.7);
+    assert!((norm.order(()) - expected["norm"].as_f64().unwrap()).abs() < 1e-12);
     // (PyTorch adds 1e-6 to the norm.)
     for (found, expected) in elements(&gradient).into_iter().zip(numbers(&expected["gradient"])) {
         assert!((found - expected).abs() < 1e-6, "{found} instead of {expected}");
     }
-    assert!((global_norm(&gradient) - 0.7).abs() < 1e-12);
+    assert!((global_norm(&gradient).order(()) - 0.7).abs() < 1e-12);
 }
 
 #[test]
 fn a_small_gradient_is_not_clipped() {
     let mut gradient = (matrix::<f32>(|at| at as f64), full(Row.of(2), 3usize));
     let before = elements(&gradient.0);
-    let norm = clip_by_global_norm(&mut gradient, 1000.0);
+    let norm = clip_by_global_norm(&mut gradient, 1000.0).order(());
     assert!((norm - 506f64.sqrt()).abs() < 1e-6, "integers do not count");
     assert_eq!(elements(&gradient.0), before);
     gradient.0 = matrix(|_| f64::NAN);
-    assert!(clip_by_global_norm(&mut gradient, 1000.0).is_nan());
+    assert!(clip_by_global_norm(&mut gradient, 1000.0).order(()).is_nan());
+    assert!(elements(&gradient.0).iter().all(|a| a.is_nan()));
+}
+
+/// What norms make of a gradient: the factor is `min(1, most / norm)`.
+#[test]
+fn norms_at_the_limits() {
+    let clipped = |values: [f64; 2], most: f64| {
+        let mut gradient = from_vec(Row.of(2), values.to_vec());
+        let norm = clip_by_global_norm(&mut gradient, most).order(());
+        (norm, gradient.order(Row).to_vec())
+    };
+    assert_eq!(clipped([3.0, -4.0], 5.0), (5.0, vec![3.0, -4.0]));
+    assert_eq!(clipped([3.0, -4.0], 2.5), (5.0, vec![1.5, -2.0]));
+    assert_eq!(clipped([0.0, -0.0], 0.0), (0.0, vec![0.0, -0.0]));
+    assert_eq!(clipped([3.0, -4.0], 0.0), (5.0, vec![0.0, -0.0]));
+    assert_eq!(clipped([f64::INFINITY, 1.0], f64::INFINITY), (f64::INFINITY, vec![f64::INFINITY, 1.0]));
+    let (norm, elements) = clipped([f64::INFINITY, 1.0], 5.0);
+    assert!(norm == f64::INFINITY && elements[0].is_nan() && elements[1] == 0.0);
+    let (norm, elements) = clipped([f64::NAN, 1.0], f64::INFINITY);
+    assert!(norm.is_nan() && elements.iter().all(|a| a.is_nan()));
 }
 
 #[test]

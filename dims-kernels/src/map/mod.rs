@@ -1,6 +1,7 @@
 //! Elementwise passes: to new memory, and to memory that is there.
 
 pub mod elementwise;
+pub mod formula;
 pub mod in_place;
 pub(crate) mod lines;
 pub mod lowered;

@@ -38,7 +38,7 @@ impl MomentSettings {
         at_least_0(kind, "epsilon", epsilon)?;
         at_least_0(kind, "weight decay", weight_decay)?;
         // (The correction depends on the steps that a parameter has taken.)
-        let all = state.steps;
+        let all = state.steps();
         let mut formulas = made_by(|missed: u64| {
             let steps = all.saturating_sub(missed).saturating_add(1);
             let correction = |beta: f64| 1.0 - Float::powf(beta, steps as f64);

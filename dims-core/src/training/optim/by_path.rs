@@ -1,5 +1,6 @@
 //! State by path: tensors that are kept for each parameter, in an element type of their own.
 
+use super::scalars::StepCount;
 use super::update::{Unchanged, lying_otherwise, sizes_of};
 use crate::error::DimError;
 #[cfg(feature = "half")]
@@ -48,8 +49,8 @@ pub(crate) struct ByPath {
 #[derive(Clone, Debug)]
 pub struct ParameterState {
     path: Path,
-    /// How many steps of the optimizer the parameter was frozen for.
-    missed: u64,
+    /// How many steps of the optimizer the parameter was frozen for; nothing if it never was.
+    missed: Option<StepCount>,
     axes: StateAxes,
     /// Whether the state is of `f64`.
     double: bool,
@@ -252,7 +253,7 @@ impl ParameterState {
     fn new<T: Element, S: Dims, R: Rank>(path: &Path, tensor: &Named<T, S, R>, missed: u64) -> Self {
         ParameterState {
             path: path.clone(),
-            missed,
+            missed: missed_steps(missed),
             axes: StateAxes::of(tensor),
             double: TypeId::of::<T>() == TypeId::of::<f64>(),
             moments: SmallVec::new(),
@@ -316,14 +317,13 @@ impl ParameterState {
     }
 
     /// How many steps of the optimizer the parameter was frozen for.
-    #[cfg(feature = "safetensors")]
     pub(super) fn missed(&self) -> u64 {
-        self.missed
+        self.missed.as_ref().map_or(0, StepCount::get)
     }
 
     /// How many steps of the optimizer the parameter was frozen for, its moments and its master.
     pub(super) fn parts(&mut self) -> (u64, &mut [StateTensor], Option<&mut StateTensor>) {
-        (self.missed, &mut self.moments, self.master.as_mut())
+        (self.missed(), &mut self.moments, self.master.as_mut())
     }
 
     /// Makes ready for a step of a tensor, which needs `moments` and perhaps a master.
@@ -370,6 +370,11 @@ fn widened<T: Element, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> Result<Name
     Ok(Named::from_expr(laid_out_in::<S, R, _>(wide, &shape, &order_in_memory(tensor))?))
 }
 
+/// A number of missed steps.
+fn missed_steps(missed: u64) -> Option<StepCount> {
+    (missed > 0).then(|| StepCount::new(missed))
+}
+
 impl ByPath {
     /// Nothing yet; parameters of half precision get master weights.
     pub(crate) fn with_masters() -> Self {
@@ -402,14 +407,14 @@ impl ByPath {
     /// How many steps the parameter of this name has missed.
     pub(super) fn missed(&self, name: &str) -> u64 {
         match self.parameters.iter().find(|parameter| parameter.is_named(name)) {
-            Some(parameter) => parameter.missed,
+            Some(parameter) => parameter.missed(),
             None => self.missed.get(name).copied().unwrap_or(0),
         }
     }
 
     pub(super) fn set_missed(&mut self, name: &str, missed: u64) {
         match self.parameters.iter_mut().find(|parameter| parameter.is_named(name)) {
-            Some(parameter) => parameter.missed = missed,
+            Some(parameter) => parameter.missed = missed_steps(missed),
             None => drop(self.missed.insert(name.to_owned(), missed)),
         }
     }
@@ -421,7 +426,7 @@ impl ByPath {
         }
         for parameter in &mut self.parameters {
             if unchanged.has(&parameter.path) {
-                parameter.missed = parameter.missed.saturating_add(1);
+                parameter.missed.get_or_insert_default().add_one();
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Gradients that are limited and summed, and averages of parameters.
 
 use super::by_path::ByPath;
+use super::scalars::{StepCount, one};
 use super::settings::{limit, up_to_1};
 use super::update::{Copied, Formulas, Unchanged, always, compiled, lying_otherwise, number, update};
 use crate::error::{DimError, unwrap};
@@ -9,30 +10,36 @@ use crate::grad::parameters::{Path, Visitor, is_learned, order_in_memory};
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::Dims;
+use kernels::map::formula::Quantity;
 use kernels::map::in_place::{Formula, slice_as};
 use kernels::scalar::{Element, Real};
-use num_traits::{Float, NumCast};
+use num_traits::NumCast;
 
-/// The norm of all learned tensors together: the square root of the sum of the squares of all elements, computed in `f64`.
+/// The norm of all learned tensors together, as a tensor: the square root of the sum of the squares of all elements, computed in `f64`. As a number it is
+/// `global_norm(&gradient).order(())`.
 ///
 /// # Panics
 ///
 /// If a copy of a tensor whose elements are not contiguous does not fit into memory.
 #[track_caller]
-pub fn global_norm<P: Parameters>(of: &P) -> f64 {
+pub fn global_norm<P: Parameters>(of: &P) -> Named<f64, ()> {
     unwrap(try_global_norm(of))
 }
 
 /// As [`global_norm`], but returns an error where that panics.
-pub fn try_global_norm<P: Parameters>(of: &P) -> Result<f64, DimError> {
-    let mut squares = SquaredNorm(0.0);
-    P::visit([], [of], &mut Path::new(), &mut squares)?;
-    Ok(Float::sqrt(squares.0))
+pub fn try_global_norm<P: Parameters>(of: &P) -> Result<Named<f64, ()>, DimError> {
+    norm_of(of).map(one)
 }
 
-/// Multiplies the gradient by `most / norm` if its [`global_norm`] is larger than `most`, and returns the norm that it had.
+fn norm_of<P: Parameters>(of: &P) -> Result<f64, DimError> {
+    let mut squares = SquaredNorm(0.0);
+    P::visit([], [of], &mut Path::new(), &mut squares)?;
+    Ok(Quantity::sqrt(squares.0))
+}
+
+/// Multiplies the gradient by `min(1, most / norm)`, where `norm` is its [`global_norm`], and returns the norm that it had.
 ///
-/// A norm that is infinite or NaN makes all elements NaN or 0: look at the result before the step.
+/// A norm that is infinite or NaN makes all elements NaN or 0: look at the result before the step. (An infinite norm is within an infinite limit.)
 ///
 /// ```
 /// use typed_dims::optim::clip_by_global_norm;
@@ -40,7 +47,8 @@ pub fn try_global_norm<P: Parameters>(of: &P) -> Result<f64, DimError> {
 ///
 /// dims! { struct Feature; }
 /// let mut gradient = (full::<f32, _>(Feature.of(9), 1.0), full::<f32, _>((), 4.0));
-/// assert_eq!(clip_by_global_norm(&mut gradient, 1.0), 5.0);
+/// let norm: Tensor<f64, ()> = clip_by_global_norm(&mut gradient, 1.0);
+/// assert_eq!(norm.order(()), 5.0);
 /// assert!((gradient.1.order(()) - 0.8).abs() < 1e-6);
 /// ```
 ///
@@ -48,20 +56,29 @@ pub fn try_global_norm<P: Parameters>(of: &P) -> Result<f64, DimError> {
 ///
 /// As for [`global_norm`], and if `most` is negative or NaN.
 #[track_caller]
-pub fn clip_by_global_norm<P: Parameters>(gradient: &mut P, most: f64) -> f64 {
+pub fn clip_by_global_norm<P: Parameters>(gradient: &mut P, most: f64) -> Named<f64, ()> {
     unwrap(try_clip_by_global_norm(gradient, most))
 }
 
 /// As [`clip_by_global_norm`], but returns an error where that panics; nothing is changed then.
-pub fn try_clip_by_global_norm<P: Parameters>(gradient: &mut P, most: f64) -> Result<f64, DimError> {
+pub fn try_clip_by_global_norm<P: Parameters>(
+    gradient: &mut P,
+    most: f64,
+) -> Result<Named<f64, ()>, DimError> {
     limit("clip_by_global_norm", most)?;
-    let norm = try_global_norm(gradient)?;
-    // (So that NaN is not taken for a small norm.)
-    let is_within = norm <= most;
-    if !is_within {
-        update(&mut always(Scale(most / norm)), gradient, [], None, &Unchanged::default())?;
+    let norm = norm_of(gradient)?;
+    let factor = factor_within(norm, most);
+    // (A product with 1 is the same number.)
+    if factor != 1.0 {
+        update(&mut always(Scale(factor)), gradient, [], None, &Unchanged::default())?;
     }
-    Ok(norm)
+    Ok(one(norm))
+}
+
+/// What brings a norm to `most` at most. NaN is not taken for a small norm.
+fn factor_within<Q: Quantity>(norm: Q, most: f64) -> Q {
+    let most = norm.constant(most);
+    Q::choose(norm.is_at_most(most), norm.constant(1.0), most / norm)
 }
 
 /// Limits each element of the gradient to `-most ..= most`. NaN stays.
@@ -111,12 +128,12 @@ pub struct Accumulator<P> {
     sum: Option<P>,
     /// The sums of gradients in half precision.
     exact: ByPath,
-    count: u64,
+    count: StepCount,
 }
 
 impl<P> Default for Accumulator<P> {
     fn default() -> Self {
-        Accumulator { sum: None, exact: ByPath::of_masters(), count: 0 }
+        Accumulator { sum: None, exact: ByPath::of_masters(), count: StepCount::default() }
     }
 }
 
@@ -128,7 +145,7 @@ impl<P: Parameters> Accumulator<P> {
 
     /// How many gradients were added since the last [`take`](Accumulator::take).
     pub fn count(&self) -> u64 {
-        self.count
+        self.count.get()
     }
 
     /// Adds a gradient. The first one is kept as it is.
@@ -147,7 +164,7 @@ impl<P: Parameters> Accumulator<P> {
             Some(sum) => summed(sum, &mut self.exact, [&gradient], &mut always(GradientSum))?,
             None => self.sum = Some(gradient),
         }
-        self.count += 1;
+        self.count.add_one();
         Ok(())
     }
 
@@ -159,7 +176,7 @@ impl<P: Parameters> Accumulator<P> {
     #[track_caller]
     pub fn take(&mut self) -> Option<P> {
         let mut sum = self.sum.take()?;
-        let count = core::mem::take(&mut self.count);
+        let count = core::mem::take(&mut self.count).get();
         let mut exact = core::mem::replace(&mut self.exact, ByPath::of_masters());
         unwrap(summed(&mut sum, &mut exact, [], &mut always(Scale(1.0 / count as f64))));
         Some(sum)

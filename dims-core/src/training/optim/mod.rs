@@ -47,6 +47,7 @@ mod adam;
 pub(crate) mod by_path;
 mod gradients;
 mod lion;
+mod scalars;
 mod schedule;
 mod settings;
 mod sgd;
@@ -100,14 +101,16 @@ pub trait Optimizer<P: Parameters> {
     /// The names of the moments that the state has for each parameter.
     fn moments(&self) -> &'static [&'static str];
 
-    /// How many steps were taken. (A parameter that was frozen has taken fewer: [`State::steps_of`].)
+    /// How many steps were taken, as a number for the program: it is read from the [tensor](State::step_count) that counts them. (A parameter that was frozen has taken fewer:
+    /// [`State::steps_of`].)
     fn steps(&self) -> u64 {
-        self.state().steps
+        self.state().steps()
     }
 
-    /// The learning rate of the next step.
+    /// The learning rate of the next step, as a number for the program: it is computed from the steps that are read. As a tensor it is
+    /// `optimizer.state().rate()`.
     fn rate(&self) -> f64 {
-        self.state().schedule.at(self.state().steps)
+        self.state().schedule.at(self.steps())
     }
 
     /// Sets the learning rate of further steps: a number, or a [`Schedule`], which counts all steps from the first.

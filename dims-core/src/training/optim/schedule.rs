@@ -1,7 +1,9 @@
 //! Learning rates over the steps.
 
+use super::scalars::by_tensors;
+use crate::named::Named;
 use core::f64::consts::PI;
-use num_traits::Float;
+use kernels::map::formula::Quantity;
 
 /// The learning rate of each step. A number is one: the same rate at all steps.
 ///
@@ -82,43 +84,64 @@ impl Schedule {
 
     /// The rate of a step, counted from 0.
     pub fn at(&self, step: u64) -> f64 {
-        match step.checked_sub(self.warm_up) {
-            None => self.shape.at(0) * ((step + 1) as f64 / self.warm_up as f64),
-            Some(step) => self.shape.at(step),
+        self.of_step(step as f64)
+    }
+
+    /// The rate of a step that is a tensor, as a tensor: the same number as [`at`](Schedule::at) returns, computed by operations on tensors.
+    ///
+    /// ```
+    /// use typed_dims::optim::Schedule;
+    /// use typed_dims::prelude::*;
+    ///
+    /// let schedule = Schedule::cosine(1.0, 100).warm_up(4);
+    /// let step: Tensor<u64, ()> = full((), 54);
+    /// let rate: Tensor<f64, ()> = schedule.rate(&step);
+    /// assert_eq!(rate.order(()), schedule.at(54));
+    /// ```
+    pub fn rate(&self, step: &Named<u64, ()>) -> Named<f64, ()> {
+        by_tensors(step, |step| self.of_step(step))
+    }
+
+    /// The rate of a step, whatever it is computed with. (What is not chosen is computed as well, and may be any number.)
+    fn of_step<Q: Quantity>(&self, step: Q) -> Q {
+        if self.warm_up == 0 {
+            return self.shape.of_step(step);
         }
+        let warm_up = step.constant(self.warm_up as f64);
+        let first = self.shape.of_step(step.constant(0.0));
+        let rising = first * ((step + step.constant(1.0)) / warm_up);
+        Q::choose(step.is_less(warm_up), rising, self.shape.of_step(step - warm_up))
     }
 }
 
 impl ScheduleShape {
-    fn at(&self, step: u64) -> f64 {
+    fn of_step<Q: Quantity>(&self, step: Q) -> Q {
+        let number = |value: f64| step.constant(value);
         match *self {
-            ScheduleShape::Constant { rate } => rate,
+            ScheduleShape::Constant { rate } => number(rate),
             ScheduleShape::Cosine { rate, last, steps } => {
-                if step < steps {
-                    between(rate, last, step as f64 / steps as f64)
-                } else {
-                    last
-                }
+                let steps = number(steps as f64);
+                let falling = between(number(rate), number(last), step / steps);
+                Q::choose(step.is_less(steps), falling, number(last))
             }
-            ScheduleShape::Step { rate, every, factor } => rate * Float::powf(factor, (step / every) as f64),
+            ScheduleShape::Step { rate, every, factor } => {
+                number(rate) * number(factor).powf((step / number(every as f64)).floor())
+            }
             ScheduleShape::OneCycle { most, steps } => {
                 let (first, end) = (most / 25.0, steps.saturating_sub(1) as f64);
                 let last = first / 1e4;
                 let top = 0.3 * steps as f64 - 1.0;
-                let step = step as f64;
-                if step <= top {
-                    between(first, most, step / top)
-                } else if step < end {
-                    between(most, last, (step - top) / (end - top))
-                } else {
-                    last
-                }
+                let rising = between(number(first), number(most), step / number(top));
+                let falling = between(number(most), number(last), (step - number(top)) / number(end - top));
+                let behind = Q::choose(step.is_less(number(end)), falling, number(last));
+                Q::choose(step.is_at_most(number(top)), rising, behind)
             }
         }
     }
 }
 
 /// A value between two, after a part of the way, along half a cosine.
-fn between(from: f64, to: f64, part: f64) -> f64 {
-    to + (from - to) / 2.0 * (1.0 + Float::cos(PI * part))
+fn between<Q: Quantity>(from: Q, to: Q, part: Q) -> Q {
+    let height = from.constant(1.0) + (from.constant(PI) * part).cos();
+    to + (from - to) / from.constant(2.0) * height
 }

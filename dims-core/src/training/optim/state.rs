@@ -2,9 +2,11 @@
 
 use super::Schedule;
 use super::by_path::{ByPath, ParameterState};
+use super::scalars::StepCount;
 use super::update::{Formulas, Unchanged, update};
 use crate::error::DimError;
 use crate::grad::Parameters;
+use crate::named::Named;
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -28,7 +30,7 @@ use core::marker::PhantomData;
 /// ```
 #[derive(Clone, Debug)]
 pub struct State<P> {
-    pub(super) steps: u64,
+    pub(super) steps: StepCount,
     pub(super) schedule: Schedule,
     pub(super) frozen: Vec<String>,
     pub(super) by_path: ByPath,
@@ -37,12 +39,28 @@ pub struct State<P> {
 
 impl<P: Parameters> State<P> {
     pub(super) fn new(schedule: Schedule) -> Self {
-        State { steps: 0, schedule, frozen: Vec::new(), by_path: ByPath::with_masters(), marker: PhantomData }
+        State {
+            steps: StepCount::default(),
+            schedule,
+            frozen: Vec::new(),
+            by_path: ByPath::with_masters(),
+            marker: PhantomData,
+        }
     }
 
-    /// How many steps were taken. (Where a file says that they are 2^64 - 1, they are not counted any further.)
+    /// How many steps were taken, as a number that is read from [`step_count`](State::step_count). (Where a file says that they are 2^64 - 1, they are not counted any further.)
     pub fn steps(&self) -> u64 {
-        self.steps
+        self.steps.get()
+    }
+
+    /// How many steps were taken, as the tensor that counts them.
+    pub fn step_count(&self) -> &Named<u64, ()> {
+        self.steps.tensor()
+    }
+
+    /// The learning rate of the next step, as a tensor that is computed from [`step_count`](State::step_count).
+    pub fn rate(&self) -> Named<f64, ()> {
+        self.schedule.rate(self.step_count())
     }
 
     /// How many steps a parameter has taken: all but those for which it was frozen.
@@ -60,14 +78,14 @@ impl<P: Parameters> State<P> {
     /// assert_eq!((optimizer.state().steps_of("0"), optimizer.state().steps_of("1")), (1, 0));
     /// ```
     pub fn steps_of(&self, parameter: &str) -> u64 {
-        self.steps.saturating_sub(self.by_path.missed(parameter))
+        self.steps().saturating_sub(self.by_path.missed(parameter))
     }
 
     /// The names and the steps of the parameters that have taken fewer steps than the optimizer.
     #[cfg(feature = "safetensors")]
     pub(crate) fn behind(&self) -> impl Iterator<Item = (String, u64)> {
         let behind = self.by_path.parameters().iter().filter(|parameter| parameter.missed() > 0);
-        behind.map(|parameter| (parameter.name(), self.steps.saturating_sub(parameter.missed())))
+        behind.map(|parameter| (parameter.name(), self.steps().saturating_sub(parameter.missed())))
     }
 
     /// What is kept for each parameter; nothing before the first step.
@@ -92,13 +110,13 @@ impl<P: Parameters> State<P> {
 
     /// The same, with what is kept for each of them.
     pub(crate) fn restore_with(&mut self, steps: u64, by_path: ByPath) {
-        self.steps = steps;
+        self.steps = StepCount::new(steps);
         self.by_path.restore(by_path);
     }
 
     /// Sets how many steps a parameter has taken. (More than the optimizer has taken are all of these.)
     pub fn restore_steps_of(&mut self, parameter: &str, steps: u64) {
-        self.by_path.set_missed(parameter, self.steps.saturating_sub(steps));
+        self.by_path.set_missed(parameter, self.steps().saturating_sub(steps));
     }
 
     /// Takes a step by formulas, which change the parameters and `M - 1` moments of each, and counts it.
@@ -109,8 +127,8 @@ impl<P: Parameters> State<P> {
         read: [&P; N],
     ) -> Result<(), DimError> {
         let unchanged = Unchanged { frozen: self.frozen.clone() };
-        update(formulas, parameters, read, Some((&mut self.by_path, self.steps)), &unchanged)?;
-        self.steps = self.steps.saturating_add(1);
+        update(formulas, parameters, read, Some((&mut self.by_path, self.steps.get())), &unchanged)?;
+        self.steps.add_one();
         self.by_path.miss(&unchanged);
         Ok(())
     }

@@ -1,0 +1,159 @@
+//! Numbers of a step as tensors without dims: counts, norms, rates.
+
+use crate::elementwise::{Elementwise, select};
+use crate::named::Named;
+use crate::rank::Rank0;
+use crate::reduce::Reductions;
+use crate::storage::Evaluated;
+use alloc::vec::Vec;
+use core::cell::RefCell;
+use core::ops::{Add, Div, Mul, Neg, Sub};
+use kernels::map::formula::Quantity;
+use kernels::scalar::Element;
+
+/// A tensor of one element.
+pub(super) fn one<T: Element>(value: T) -> Named<T, ()> {
+    Named::from_expr(Evaluated::<T, (), Rank0>::in_order(vec![value], &[], &[]).with_origin(None))
+}
+
+/// How often something was done, as data.
+#[derive(Clone, Debug)]
+pub(super) struct StepCount(Named<u64, ()>);
+
+impl Default for StepCount {
+    fn default() -> Self {
+        StepCount::new(0)
+    }
+}
+
+impl StepCount {
+    pub(super) fn new(steps: u64) -> Self {
+        StepCount(one(steps))
+    }
+
+    /// The tensor.
+    pub(super) fn tensor(&self) -> &Named<u64, ()> {
+        &self.0
+    }
+
+    /// The number.
+    pub(super) fn get(&self) -> u64 {
+        self.0.expr.all()[0]
+    }
+
+    /// Counts one more. (The largest number stays.)
+    pub(super) fn add_one(&mut self) {
+        let count = &mut self.0.expr.all_mut()[0];
+        *count = count.saturating_add(1);
+    }
+}
+
+/// A formula of one number, as operations on tensors.
+pub(super) fn by_tensors(
+    number: &Named<u64, ()>,
+    formula: impl for<'t> FnOnce(TensorQuantity<'t>) -> TensorQuantity<'t>,
+) -> Named<f64, ()> {
+    let all = QuantityTensors::default();
+    formula(all.add(number.cast::<f64>().eval())).tensor()
+}
+
+/// The tensors of a formula.
+#[derive(Default)]
+pub(super) struct QuantityTensors {
+    numbers: RefCell<Vec<Named<f64, ()>>>,
+    truths: RefCell<Vec<Named<bool, ()>>>,
+}
+
+impl QuantityTensors {
+    fn add(&self, tensor: Named<f64, ()>) -> TensorQuantity<'_> {
+        let mut numbers = self.numbers.borrow_mut();
+        numbers.push(tensor);
+        TensorQuantity { all: self, at: numbers.len() - 1 }
+    }
+
+    fn add_truth(&self, tensor: Named<bool, ()>) -> TensorTruth<'_> {
+        let mut truths = self.truths.borrow_mut();
+        truths.push(tensor);
+        TensorTruth { all: self, at: truths.len() - 1 }
+    }
+}
+
+/// One of the tensors of a formula.
+#[derive(Clone, Copy)]
+pub(super) struct TensorQuantity<'t> {
+    all: &'t QuantityTensors,
+    at: usize,
+}
+
+/// A comparison of tensors of a formula.
+#[derive(Clone, Copy)]
+pub(super) struct TensorTruth<'t> {
+    all: &'t QuantityTensors,
+    at: usize,
+}
+
+impl TensorQuantity<'_> {
+    /// The tensor. (It shares its memory with the one in the list.)
+    fn tensor(self) -> Named<f64, ()> {
+        self.all.numbers.borrow()[self.at].clone()
+    }
+}
+
+macro_rules! operators {
+    ($($op:ident $method:ident $symbol:tt;)*) => {$(
+        impl $op for TensorQuantity<'_> {
+            type Output = Self;
+
+            fn $method(self, other: Self) -> Self {
+                self.all.add((self.tensor() $symbol other.tensor()).eval())
+            }
+        }
+    )*};
+}
+
+operators! { Add add +; Sub sub -; Mul mul *; Div div /; }
+
+impl Neg for TensorQuantity<'_> {
+    type Output = Self;
+
+    fn neg(self) -> Self {
+        self.all.add((-self.tensor()).eval())
+    }
+}
+
+impl<'t> Quantity for TensorQuantity<'t> {
+    type Truth = TensorTruth<'t>;
+
+    fn constant(self, value: f64) -> Self {
+        self.all.add(one(value))
+    }
+
+    fn sqrt(self) -> Self {
+        self.all.add(self.tensor().sqrt().eval())
+    }
+
+    fn cos(self) -> Self {
+        self.all.add(self.tensor().cos().eval())
+    }
+
+    fn floor(self) -> Self {
+        self.all.add(self.tensor().floor().eval())
+    }
+
+    fn powf(self, exponent: Self) -> Self {
+        self.all.add(self.tensor().powf(exponent.tensor()).eval())
+    }
+
+    fn is_less(self, other: Self) -> TensorTruth<'t> {
+        self.all.add_truth(self.tensor().lt(other.tensor()).eval())
+    }
+
+    fn is_at_most(self, other: Self) -> TensorTruth<'t> {
+        self.all.add_truth(self.tensor().le(other.tensor()).eval())
+    }
+
+    fn choose(is: TensorTruth<'t>, a: Self, b: Self) -> Self {
+        let is = is.all.truths.borrow()[is.at].clone();
+        a.all.add(select(is, a.tensor(), b.tensor()).eval())
+    }
+}
