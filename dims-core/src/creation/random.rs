@@ -11,6 +11,7 @@ use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::expr::Binary;
 use crate::expr::evaluate::computed;
+use crate::expr::step::check_unrecorded;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::positions::draw_numbers;
@@ -274,6 +275,7 @@ pub fn try_bernoulli<A: Computable<Elem: Real>>(
     let tensor = p.into_named();
     let shape = tensor.unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
+    check_unrecorded(&tensor.expr, "bernoulli")?;
     // (Without a trace: a `bool` has no derivative.)
     let p = computed::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
     let probability = |at: usize| num_traits::NumCast::from(p[at]).unwrap_or(f64::NAN);

@@ -276,7 +276,7 @@ pub(crate) fn added_in_place<T: Num, S: Dims, X: Dims>(
     mut tensor: Named<T, S>,
     other: &Named<T, X>,
 ) -> Result<Named<T, S>, DimError> {
-    if !is_active() {
+    if !is_heard() {
         tensor.as_place().update(other, ops::Add, "add_assign")?;
         return Ok(tensor);
     }

@@ -3,7 +3,7 @@
 use crate::error::DimError;
 use crate::expr::lowered::{LOWERS, lowered};
 #[cfg(feature = "std")]
-use crate::expr::record;
+use crate::expr::step::{ExprStep, field, is_heard, ruled};
 use crate::expr::{Expr, Factors, computed_factor};
 use crate::plan::shape::Shape;
 use crate::rank::Rank0;
@@ -87,7 +87,7 @@ where
         let data: Vec<Q::Elem> = narrowed(data);
         #[cfg(feature = "std")]
         if let Some(rule) = rule {
-            return Ok(record::ruled(data, rule));
+            return Ok(ruled(data, rule));
         }
         Ok(data.into())
     }
@@ -101,27 +101,27 @@ where
         axes: &AttentionAxes,
     ) -> Result<Option<rules::Attention>, DimError> {
         let is_traced = || -> Result<bool, DimError> {
-            Ok(record::is_traced::<Q::Elem, U, _>(self.q, shape)?
-                || record::is_traced::<Q::Elem, U, _>(self.k, shape)?
-                || record::is_traced::<Q::Elem, U, _>(self.v, shape)?
+            Ok(ExprStep::of::<Q::Elem, U, Rank0, _>(self.q, shape)?.is_some()
+                || ExprStep::of::<Q::Elem, U, Rank0, _>(self.k, shape)?.is_some()
+                || ExprStep::of::<Q::Elem, U, Rank0, _>(self.v, shape)?.is_some()
                 || match self.bias {
-                    Some(bias) => record::is_traced::<Q::Elem, U, _>(bias, shape)?,
+                    Some(bias) => ExprStep::of::<Q::Elem, U, Rank0, _>(bias, shape)?.is_some(),
                     None => false,
                 })
         };
-        if !record::is_active() || !is_traced()? {
+        if !is_heard() || !is_traced()? {
             return Ok(None);
         }
         let [queries, keys, values] = axes.operands;
         Ok(Some(rules::Attention {
             operands: [
-                record::field::<_, U, _>(self.q, shape, queries)?,
-                record::field::<_, U, _>(self.k, shape, keys)?,
-                record::field::<_, U, _>(self.v, shape, values)?,
+                field::<_, U, _>(self.q, shape, queries)?,
+                field::<_, U, _>(self.k, shape, keys)?,
+                field::<_, U, _>(self.v, shape, values)?,
             ],
-            mask: Some(record::field::<_, U, _>(self.mask, shape, axes.changes)?),
+            mask: Some(field::<_, U, _>(self.mask, shape, axes.changes)?),
             bias: match self.bias {
-                Some(bias) => Some(record::field::<_, U, _>(bias, shape, axes.changes)?),
+                Some(bias) => Some(field::<_, U, _>(bias, shape, axes.changes)?),
                 None => None,
             },
             scale: Number::float(self.scale),

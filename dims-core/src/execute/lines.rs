@@ -7,7 +7,7 @@ use crate::dim::DimList;
 use crate::error::DimError;
 use crate::execute::step::execute;
 use crate::expr::evaluate::{evaluate, laid_out};
-use crate::expr::step::{ExprStep, taken};
+use crate::expr::step::{ExprStep, check_buffer_unrecorded, taken};
 use crate::expr::{Binary, Expr, Operand};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
@@ -23,6 +23,7 @@ use core::marker::PhantomData;
 use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
+use kernels::loops::steps::told;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
 use kernels::ops;
@@ -103,6 +104,12 @@ impl<T: Element> Lines<T> {
         len: usize,
     ) -> Result<Named<U, S, R>, DimError> {
         arranged(data, &self.order, &self.sizes(&[len]))
+    }
+
+    /// Fails if a function is recorded that the elements depend on: the operation reads them by itself.
+    #[track_caller]
+    pub(crate) fn check_unrecorded(&self, operation: &'static str) -> Result<(), DimError> {
+        check_buffer_unrecorded(&self.data, operation)
     }
 
     /// Fails if `len` elements for each line cannot be counted.
@@ -212,9 +219,9 @@ where
     bias.unify::<U, Rank0>(&mut shape)?;
     shape.finish()?;
     if const { D::KEYS.has(G::Dims::KEYS) && D::KEYS.has(B::Dims::KEYS) }
-        && !is_traced::<A::Elem, U, _>(&gain, &shape)?
-        && !is_traced::<A::Elem, U, _>(&bias, &shape)?
-        && !is_traced::<A::Elem, U, _>(&tensor.expr, &shape)?
+        && !ExprStep::of::<A::Elem, U, Rank0, _>(&gain, &shape)?.is_some()
+        && !ExprStep::of::<A::Elem, U, Rank0, _>(&bias, &shape)?.is_some()
+        && !ExprStep::of::<A::Elem, U, Rank0, _>(&tensor.expr, &shape)?.is_some()
     {
         // All dims are those of the tensor.
         let gain = beside_lines::<U, A::Dims, D, _>(&gain, &shape)?;

@@ -11,7 +11,6 @@ use crate::plan::still::Still;
 use crate::storage::unchecked::{copy_few, factor};
 use alloc::string::String;
 use alloc::vec::Vec;
-use kernels::compiled;
 use kernels::contract::target::Target;
 use kernels::contract::{self, LoopAxes, Supports};
 use kernels::copy::FEW;
@@ -196,7 +195,7 @@ fn contracted<A: LoopKernel<Elem: Num>>(
     }
     let Factors { scale, operands } = factors.factors()?;
     let axes = LoopAxes { sizes: live, name };
-    let data = compiled::contract(operands, scale, axes, Target::new(own, live))?;
+    let data = contract::contract(operands, scale, axes, Target::new(own, live))?;
     match still {
         Some(still) => still.sums(data, sizes, kept),
         None => Ok(data),
@@ -251,7 +250,7 @@ pub(crate) fn summed_at_once<A: LoopKernel<Elem: Num>>(
         let operands = memories.iter().zip(rows.iter());
         let operands = operands.map(|(&(elements, _), row)| factor(elements, row.into())).collect();
         let (axes, target) = (LoopAxes { sizes, name }, Target::new(result.kept, sizes));
-        return compiled::contract(operands, A::Elem::ONE, axes, target).ok();
+        return contract::contract(operands, A::Elem::ONE, axes, target).ok();
     }
     reduced_at_once(product, loops, result, Sum).ok()
 }

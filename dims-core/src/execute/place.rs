@@ -2,10 +2,11 @@
 
 use crate::error::{DimError, list_sizes};
 use crate::execute::step::execute;
+use crate::expr::Expr;
 use crate::expr::evaluate::evaluate;
 use crate::expr::lowered::{LOWERS, lowered_for_places};
 use crate::expr::remap::{Along, Changes, spread};
-use crate::expr::{Expr, record};
+use crate::expr::step::{ExprStep, Part, StepOfPlaces};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::{Shape, volume};
@@ -60,7 +61,7 @@ pub(crate) struct PlacedResult<T> {
     memory: PartMemory<T>,
     sizes: Sizes,
     strides: Strides,
-    recorded: record::PlacedParts,
+    step: StepOfPlaces,
 }
 
 /// A stride along each axis.
@@ -85,7 +86,7 @@ impl<T: Element> PlacedResult<T> {
             Some(around) => PartMemory::Filled(filled::<T, S>(&sizes, around)?),
         };
         let strides = contiguous(AxisList::in_memory_of::<S, R>().as_slice(), &sizes);
-        Ok(PlacedResult { memory, sizes, strides, recorded: record::PlacedParts::new() })
+        Ok(PlacedResult { memory, sizes, strides, step: StepOfPlaces::default() })
     }
 
     /// How far apart neighbours along each axis are, in the order of the sizes.
@@ -111,7 +112,7 @@ impl<T: Element> PlacedResult<T> {
             PartMemory::New(parts) => parts.places(),
             PartMemory::Filled(data) => data[..].as_mut().into(),
         };
-        self.recorded.extend(write_into::<S, R, E>(expr, shape, places, start, strides)?);
+        self.step.add(write_into::<S, R, E>(expr, shape, places, start, strides)?);
         Ok(())
     }
 
@@ -140,7 +141,7 @@ impl<T: Element> PlacedResult<T> {
             PartMemory::New(parts) => parts.finish(),
             PartMemory::Filled(data) => data,
         };
-        (record::placed(data, self.recorded), self.sizes)
+        (self.step.finish(data), self.sizes)
     }
 }
 
@@ -153,12 +154,12 @@ fn write_into<S: Dims, R: Rank, E: Expr>(
     out: OutputSlots<'_, E::Elem>,
     offset: usize,
     strides: &[isize],
-) -> Result<Option<record::Part>, DimError> {
+) -> Result<Option<Part>, DimError> {
     let sizes = shape.sizes();
     if sizes.contains(&0) {
         return Ok(None);
     }
-    let part = record::part_at(record::traced::<E::Elem, S, R, E>(expr, shape)?, offset, strides);
+    let part = ExprStep::of::<E::Elem, S, R, E>(expr, shape)?.part_at(offset, strides);
     let order = AxisList::in_memory_of::<S, R>().as_slice();
     let mut rows = Rows::new(sizes.len());
     rows.push().copy_from_slice(strides);
@@ -227,20 +228,20 @@ pub(crate) fn added_up<A: Computable<Elem: Num>, Y: Dims>(
 /// Results that come one after the other, until there are as many as are wanted.
 pub(crate) struct ResultsInSequence<T> {
     data: Vec<T>,
-    recorded: record::PlacedParts,
+    step: StepOfPlaces,
 }
 
 impl<T: Element> ResultsInSequence<T> {
     /// No results yet.
     pub(crate) fn new() -> Self {
-        ResultsInSequence { data: Vec::new(), recorded: record::PlacedParts::new() }
+        ResultsInSequence { data: Vec::new(), step: StepOfPlaces::default() }
     }
 
     /// One more result, of the sizes `shape`.
     pub(crate) fn push(&mut self, result: &Buffer<T>, shape: &Shape) -> Result<(), DimError> {
         let too_large = |_| DimError::TooLarge { dims: shape.describe(&[]) };
         self.data.try_reserve(result.len()).map_err(too_large)?;
-        self.recorded.extend(record::whole_at(result, self.data.len()));
+        self.step.add_whole(result, self.data.len());
         self.data.extend_from_slice(result);
         Ok(())
     }
@@ -253,6 +254,6 @@ impl<T: Element> ResultsInSequence<T> {
     /// All results.
     #[track_caller]
     pub(crate) fn finish(self) -> Buffer<T> {
-        record::placed(self.data, self.recorded)
+        self.step.finish(self.data)
     }
 }

@@ -3,9 +3,10 @@
 use crate::dim::DimList;
 use crate::error::DimError;
 use crate::execute::place::filled;
+use crate::expr::Expr;
 use crate::expr::evaluate::computed;
 use crate::expr::index::ComputedIndex;
-use crate::expr::{Expr, record};
+use crate::expr::step::{ExprStep, StepOfSum, check_unrecorded};
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
@@ -97,22 +98,24 @@ where
         origin: None,
     };
     let order = ScatterLoops::<V, D>::ORDER.as_slice();
-    let traced = record::traced::<E::Elem, V, Rank0, _>(&value.expr, shape)?;
-    let parts = match traced {
-        None => record::PlacedParts::new(),
-        Some(_) => {
-            let along = const { &AxisList::of(Q::KEYS, V::KEYS) };
-            let indices = computed::<V, Rank0, _>(&index.expr, shape, along.as_slice())?;
-            let offsets =
-                indices.into_iter().map(|index| index.to_isize().wrapping_mul(target.stride)).collect();
-            let strides: SmallVec<[isize; 8]> = axes.as_slice().iter().map(|axis| axis.stride).collect();
-            record::scattered(traced, &strides, (offsets, along.as_slice()), last_stays.then_some(order))
+    let name = if last_stays { "scatter" } else { "scatter_add" };
+    check_unrecorded(&index.expr, name)?;
+    let step = ExprStep::of::<E::Elem, V, Rank0, _>(&value.expr, shape)?;
+    let mut step_of_sum = StepOfSum::default();
+    if step.is_some() {
+        if last_stays {
+            check_unrecorded(&value.expr, name)?;
         }
-    };
+        let along = const { &AxisList::of(Q::KEYS, V::KEYS) };
+        let indices = computed::<V, Rank0, _>(&index.expr, shape, along.as_slice())?;
+        let offsets = indices.into_iter().map(|index| index.to_isize().wrapping_mul(target.stride)).collect();
+        let strides: SmallVec<[isize; 8]> = axes.as_slice().iter().map(|axis| axis.stride).collect();
+        step_of_sum = step.scattered(&strides, (offsets, along.as_slice()), last_stays.then_some(order));
+    }
     let indices = ComputedIndex { index: index.expr, active: true, target, dims: &[], open: None, rest: () };
     let selected = [Axis::new(places, target.stride)];
     let mut place: Place<'_, E::Elem, V, Rank0, _> =
         Place::within(&mut out, axes, [], (indices, &selected), None);
     place.update_in(order, value, op, None)?;
-    Ok(Named::from_expr(Evaluated::of_sizes(record::placed(out.into_vec(), parts), &sizes)))
+    Ok(Named::from_expr(Evaluated::of_sizes(step_of_sum.finish(out.into_vec()), &sizes)))
 }

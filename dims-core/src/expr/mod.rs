@@ -23,7 +23,6 @@ pub mod node;
 pub mod operand;
 pub mod packed;
 pub mod rebind;
-pub(crate) mod record;
 pub mod remap;
 pub mod sized;
 pub(crate) mod step;

@@ -11,24 +11,32 @@
 
 use crate::error::DimError;
 #[cfg(feature = "std")]
-use crate::error::{list_names, no_derivative};
+use crate::error::{OriginSuffix, list_names, no_derivative};
 use crate::expr::Expr;
 #[cfg(feature = "std")]
 use crate::plan::explain;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
+#[cfg(feature = "std")]
+use crate::rank::Rank0;
 use crate::set::Dims;
 #[cfg(feature = "std")]
 use crate::set::Keys;
 use alloc::vec::Vec;
 #[cfg(feature = "std")]
-use alloc::{boxed::Box, string::String, sync::Arc};
-#[cfg(feature = "std")]
+use alloc::{boxed::Box, collections::BTreeMap, string::String, sync::Arc};
 use core::panic::Location;
+#[cfg(feature = "std")]
+use kernels::loops::nest::Nest;
+#[cfg(feature = "std")]
+use kernels::loops::nest::Odometer;
 use kernels::loops::rows::Rows;
 #[cfg(feature = "std")]
-use kernels::loops::steps::is_explaining;
+use kernels::loops::steps::is_listening;
+use kernels::loops::steps::told;
 use kernels::memory::buffer::Buffer;
+#[cfg(feature = "std")]
+use kernels::memory::destination::Destination;
 use kernels::memory::elements::Elements;
 use kernels::ops::code::{LineWork, ReductionKind};
 #[cfg(feature = "std")]
@@ -36,10 +44,12 @@ use kernels::program::{Register, code::DType};
 use kernels::scalar::Element;
 #[cfg(feature = "std")]
 use kernels::trace::{
-    Field, Node, NodeAxes, NodeAxis, NodeStep, StridedPlace, names_of_variables,
+    Field, Node, NodeAxes, NodeAxis, NodeStep, Rule, StridedPlace, Table, names_of_variables,
     record::{Unrecorded, Writer},
     registry, rules,
 };
+#[cfg(feature = "std")]
+use smallvec::SmallVec;
 
 /// A part of a result: elements at some of its places.
 #[cfg(feature = "std")]
@@ -149,6 +159,7 @@ impl ExprStep {
     #[inline]
     #[track_caller]
     pub(crate) fn map<T: Element>(self, data: Vec<T>, order: &[usize]) -> Buffer<T> {
+        told(&data);
         match self.0 {
             None => {
                 let _ = order;
@@ -170,6 +181,7 @@ impl ExprStep {
         reduction: ReductionKind,
         operation: &'static str,
     ) -> Result<Buffer<T>, DimError> {
+        told(&data);
         match self.0 {
             None => {
                 let _ = (kept, reduced, reduction, operation);
@@ -191,6 +203,7 @@ impl ExprStep {
         work: LineWork,
         operation: &'static str,
     ) -> Result<Buffer<T>, DimError> {
+        told(&data);
         match self.0 {
             None => {
                 let _ = (order, lines, work, operation);
@@ -220,6 +233,37 @@ impl ExprStep {
         }
     }
 
+    /// Elements that are written to places which are looked up: the strides along the loops, and offsets that vary along some of them. Where several have one
+    /// place they are added, or the last one stays, the loops one inside of the other in an order.
+    pub(crate) fn scattered(
+        self,
+        strides: &[isize],
+        (offsets, along): (Vec<isize>, &[usize]),
+        last_stays: Option<&[usize]>,
+    ) -> StepOfSum {
+        match self.0 {
+            None => {
+                let _ = (strides, offsets, along, last_stays);
+                StepOfSum::default()
+            }
+            #[cfg(feature = "std")]
+            Some(own) => {
+                let field = match last_stays {
+                    None => own.field,
+                    Some(order) => last_of_each(&own.field, strides, (&offsets, along), order),
+                };
+                let table = Some(Box::new(Table::new(offsets, &field.sizes, along)));
+                let place = StridedPlace { table, ..StridedPlace::strided(0, strides.iter().copied()) };
+                StepOfSum(Some(Part { field, place }))
+            }
+        }
+    }
+
+    /// Whether there is a step.
+    pub(crate) fn is_some(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// An error if there is a step: the results leave what is recorded.
     #[inline(always)]
     #[track_caller]
@@ -232,6 +276,54 @@ impl ExprStep {
             #[cfg(feature = "std")]
             Some(own) => Err(refused(&own, operation)),
         }
+    }
+}
+
+/// Elements that are added up at places of a result, if anybody listens who knows one of their operands.
+#[derive(Default)]
+pub(crate) struct StepOfSum(Option<Part>);
+
+impl StepOfSum {
+    /// The result.
+    #[track_caller]
+    pub(crate) fn finish<T: Element>(self, data: Vec<T>) -> Buffer<T> {
+        told(&data);
+        #[cfg(feature = "std")]
+        if let Some(part) = self.0 {
+            let dtype = DType::of::<T>().expect("only types that programs know are recorded");
+            let node = new_node(dtype, data.len(), NodeStep::Parts(vec![part]), None);
+            return Buffer::traced(data, node);
+        }
+        data.into()
+    }
+}
+
+/// The parts of a result that lie at places of their own, as far as anybody listens who knows their operands.
+#[derive(Default)]
+pub(crate) struct StepOfPlaces(Vec<Part>);
+
+impl StepOfPlaces {
+    /// One more part.
+    pub(crate) fn add(&mut self, part: Option<Part>) {
+        self.0.extend(part);
+    }
+
+    /// All elements of a buffer, which begin at `start`.
+    pub(crate) fn add_whole<T: Element>(&mut self, data: &Buffer<T>, start: usize) {
+        self.add(ExprStep::of_memory(data, &[data.len()]).part_at(start, &[1]));
+    }
+
+    /// The result, which has other elements where no part is.
+    #[track_caller]
+    pub(crate) fn finish<T: Element>(self, data: Vec<T>) -> Buffer<T> {
+        told(&data);
+        #[cfg(feature = "std")]
+        if !self.0.is_empty() {
+            let dtype = DType::of::<T>().expect("only types that programs know are recorded");
+            let step = rules::placed(self.0, &data);
+            return Buffer::traced(data, new_node(dtype, step.1, step.0, None));
+        }
+        data.into()
     }
 }
 
@@ -280,7 +372,8 @@ impl StepOfParts {
     pub(crate) fn finish<T: Element>(self, data: Vec<T>) -> Buffer<T> {
         #[cfg(feature = "std")]
         if let Some(parts) = self.0
-            && let Some(dtype) = DType::of::<T>().filter(|dtype| dtype.is_float())
+            && let Some(dtype) = DType::of::<T>()
+            && (dtype.is_float() || parts.iter().any(|part| part.field.is_recorded()))
         {
             let node = new_node(dtype, data.len(), NodeStep::Parts(parts), None);
             return Buffer::traced(data, node);
@@ -295,6 +388,7 @@ impl StepOfParts {
 pub(crate) fn taken<T: Element>(buffer: Buffer<T>, operation: &'static str) -> Result<Vec<T>, DimError> {
     #[cfg(feature = "std")]
     if is_heard() && buffer.is_traced() {
+        check_buffer_unrecorded(&buffer, operation)?;
         return Err(no_derivative(operation, &names_of_variables(buffer.node())));
     }
     let _ = operation;
@@ -338,6 +432,9 @@ pub(crate) fn check_operand_taken(
     if is_heard() {
         let mut writer = Writer::new();
         operand.write(&mut writer);
+        if writer.is_recorded() {
+            return Err(unrecorded(operation));
+        }
         if writer.is_traced() {
             return Err(no_derivative(operation, &writer.names_of_variables()));
         }
@@ -352,6 +449,7 @@ pub(crate) fn check_operand_taken(
 #[track_caller]
 fn check_memory(start: *const u8, operation: &'static str) -> Result<(), DimError> {
     match registry::find(start).filter(|held| held.is_traced()) {
+        Some(held) if held.node().is_some_and(|node| node.is_recorded()) => Err(unrecorded(operation)),
         Some(held) => Err(no_derivative(operation, &names_of_variables(held.node()))),
         None => Ok(()),
     }
@@ -383,12 +481,11 @@ fn written_as<'w>(
     write: &mut dyn FnMut(&mut Writer<'w>) -> Register,
 ) -> Result<Option<Field>, DimError> {
     let mut writer = Writer::new();
-    if dtype.is_some_and(|dtype| !dtype.is_float()) {
-        // (The writer notes which variables are read: the gradient by them is 0.)
-        write(&mut writer);
+    // (The writer notes which variables are read: the gradient by them is 0.)
+    let mut value = write(&mut writer);
+    if dtype.is_some_and(|dtype| !dtype.is_float()) && !writer.is_recorded() {
         return Ok(None);
     }
-    let mut value = write(&mut writer);
     if dtype.is_none() {
         value = writer.opaque(name);
     }
@@ -433,6 +530,9 @@ pub(crate) fn underivable(operation: &'static str, remedy: &'static str, names: 
 #[cold]
 #[track_caller]
 fn refused(own: &WrittenExpr, operation: &'static str) -> DimError {
+    if own.field.is_recorded() {
+        return unrecorded(operation);
+    }
     no_derivative(operation, &names_of_variables(own.field.nodes()))
 }
 
@@ -440,7 +540,7 @@ fn refused(own: &WrittenExpr, operation: &'static str) -> DimError {
 impl WrittenExpr {
     /// A field whose loops are those of dims, and of positional axes behind them.
     fn of_dims(mut field: Field, keys: &'static Keys) -> Self {
-        if is_explaining() {
+        if is_listening() {
             field.names = Some((0..field.sizes.len()).map(|axis| explain::name(keys, axis)).collect());
         }
         WrittenExpr { field, keys: Some(keys) }
@@ -505,11 +605,7 @@ fn reduction_node(
     let dtype = dtype.expect("only floats are recorded");
     let (kept, reduced) = (kept.to_vec(), reduced.to_vec());
     let rule = rules::ReductionRule { field: own.field, kept, reduced, reduction, dtype };
-    let step = match rule.as_sum() {
-        Some(part) => NodeStep::Parts(vec![part]),
-        None => NodeStep::Rule(Box::new(rule)),
-    };
-    Ok(new_node(dtype, len, step, axes))
+    Ok(new_node(dtype, len, rule.into_step(), axes))
 }
 
 #[cfg(feature = "std")]
@@ -542,4 +638,144 @@ fn new_node(dtype: DType, len: usize, step: NodeStep, axes: Option<NodeAxes>) ->
         node.lies_along(|| axes);
     }
     node
+}
+
+/// The field of an expression, which need not be traced, over the loops of a shape. What programs do not know is computed, along the loops `axes` as the expression
+/// varies along no others; it is an error if it is traced.
+#[cfg(feature = "std")]
+#[track_caller]
+pub(crate) fn field<T: Element, U: Dims, E: Expr<Elem = T> + ?Sized>(
+    expr: &E,
+    shape: &Shape,
+    axes: &[usize],
+) -> Result<Field, DimError> {
+    let mut rows = Rows::new(shape.sizes().len());
+    expr.rows::<U, Rank0>(shape, &mut rows);
+    // (Programs know constants and elements in memory: no kernel is instantiated to compute these.)
+    let known = const { E::FACTS.factors == 0 || E::FACTS.memory.is_some() };
+    if let Some(field) =
+        field_of(DType::of::<T>(), shape.sizes(), &rows, known, &mut |writer| expr.write(writer))?
+    {
+        return Ok(field);
+    }
+    if const { E::FACTS.factors == 0 || E::FACTS.memory.is_some() } {
+        unreachable!("programs know it");
+    }
+    let sizes = shape.sizes();
+    let len = shape.volume(axes, size_of::<T>())?;
+    let data = expr.collect(&Nest::map(sizes, axes, &rows), Destination::New(len))?;
+    Ok(Field::held(sizes, &Buffer::from(data).held(), StridedPlace::contiguous(sizes, axes)))
+}
+
+/// The same for elements of any type; nothing where programs do not know the expression, and no gradient is lost if it is computed.
+#[cfg(feature = "std")]
+#[track_caller]
+fn field_of<'w>(
+    dtype: Option<DType>,
+    sizes: &[usize],
+    rows: &Rows,
+    known: bool,
+    write: &mut dyn FnMut(&mut Writer<'w>) -> Register,
+) -> Result<Option<Field>, DimError> {
+    let mut writer = Writer::new();
+    let value = write(&mut writer);
+    if let Some(operation) = writer.opaque_operation() {
+        let is_lost = known || writer.is_traced() && dtype.is_some_and(DType::is_float);
+        let names = || writer.names_of_variables();
+        return if is_lost { Err(no_derivative(operation, &names())) } else { Ok(None) };
+    }
+    finished(writer.finish_any(value, sizes, rows)).map(Some)
+}
+
+/// Elements that a step with a rule of its own computed.
+#[cfg(feature = "std")]
+#[cold]
+#[track_caller]
+pub(crate) fn ruled<T: Element>(data: Vec<T>, rule: impl Rule + 'static) -> Buffer<T> {
+    told(&data);
+    let dtype = DType::of::<T>().expect("only types that programs know are recorded");
+    let node = new_node(dtype, data.len(), NodeStep::Rule(Box::new(rule)), None);
+    Buffer::traced(data, node)
+}
+
+/// An error if an operand depends on inputs of a function that is recorded, to be run again: the operation reads its elements by itself.
+#[track_caller]
+pub(crate) fn check_unrecorded<E: Expr + ?Sized>(
+    operand: &E,
+    operation: &'static str,
+) -> Result<(), DimError> {
+    #[cfg(feature = "std")]
+    if is_heard() {
+        let mut writer = Writer::new();
+        expr_written(operand, &mut writer);
+        if writer.is_recorded() {
+            return Err(unrecorded(operation));
+        }
+    }
+    let _ = (operand, operation);
+    Ok(())
+}
+
+/// The same for elements in memory.
+#[track_caller]
+pub(crate) fn check_buffer_unrecorded<T: Element>(
+    buffer: &Buffer<T>,
+    operation: &'static str,
+) -> Result<(), DimError> {
+    #[cfg(feature = "std")]
+    if buffer.node().is_some_and(|node| node.is_recorded()) {
+        return Err(unrecorded(operation));
+    }
+    let _ = (buffer, operation);
+    Ok(())
+}
+
+#[cfg(feature = "std")]
+fn expr_written<'w, E: Expr + ?Sized>(operand: &'w E, writer: &mut Writer<'w>) {
+    operand.write(writer);
+}
+
+/// The error of an operation that cannot be recorded.
+#[cfg(feature = "std")]
+#[cold]
+#[track_caller]
+pub(crate) fn unrecorded(operation: &'static str) -> DimError {
+    let at = OriginSuffix(Some(Location::caller()));
+    let what = format!(
+        "`{operation}` cannot be recorded{at}: it reads elements, and a program could not read them again; call it outside of the recorded function"
+    );
+    DimError::Shape { what }
+}
+
+/// The field with zeros but for the last element of each place.
+#[cfg(feature = "std")]
+fn last_of_each(
+    field: &Field,
+    strides: &[isize],
+    (offsets, along): (&[isize], &[usize]),
+    order: &[usize],
+) -> Field {
+    let sizes = &field.sizes[..];
+    let in_table = StridedPlace::contiguous(sizes, along).strides;
+    let ordered: SmallVec<[usize; 8]> = order.iter().map(|&axis| sizes[axis]).collect();
+    let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, order.len());
+    let mut places = Vec::with_capacity(ordered.iter().product());
+    let mut odometer = Odometer::new(&ordered);
+    while !odometer.is_done() {
+        let moved = |strides: &[isize]| {
+            order.iter().zip(&at).map(|(&axis, &at)| strides[axis].wrapping_mul(at as isize)).sum::<isize>()
+        };
+        places.push(moved(strides) + offsets[moved(&in_table) as usize]);
+        odometer.advance(&mut at);
+    }
+    let mut last = BTreeMap::new();
+    places.iter().enumerate().for_each(|(number, &place)| {
+        last.insert(place, number);
+    });
+    let stays: Vec<bool> = places.iter().enumerate().map(|(number, place)| last[place] == number).collect();
+    let stays = Field::held(sizes, &Buffer::from(stays).held(), StridedPlace::contiguous(sizes, order));
+    field.map([&stays], |build, a, [stays]| {
+        let zero = build.float(0.0, build.kind(a));
+        build.select(stays, a, zero)
+    })
 }

@@ -196,6 +196,7 @@ pub trait Dynamic: AsTensor {
     {
         let mut lines = Lines::recorded::<Self, ()>(self)?;
         lines.shape.check_all_given(&dims)?;
+        lines.check_unrecorded("unique")?;
         let mut order: Vec<usize> = (0..lines.data.len()).collect();
         order.sort_by(|&a, &b| ascending(&lines.data[a], &lines.data[b]));
         let (mut first, mut counts, mut inverse) = (Vec::new(), Vec::<usize>::new(), vec![0; order.len()]);

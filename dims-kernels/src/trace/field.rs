@@ -95,6 +95,11 @@ impl Field {
         nodes
     }
 
+    /// Whether the field depends on inputs of a function that is recorded, to be run again.
+    pub fn is_recorded(&self) -> bool {
+        self.all_nodes().iter().any(|node| node.is_recorded())
+    }
+
     /// Whether the program reads all operands, and no two of them are the same.
     pub(crate) fn has_distinct_operands(&self) -> bool {
         self.operands.iter().enumerate().all(|(at, own)| {

@@ -242,6 +242,15 @@ impl StridedPlace {
         );
     }
 
+    /// Which element is at a position of the loops.
+    fn position(&self, at: &[usize]) -> usize {
+        let along = |strides: &[isize]| {
+            strides.iter().zip(at).map(|(&stride, &at)| stride * at as isize).sum::<isize>()
+        };
+        let table = self.table.as_ref().map_or(0, |table| table.at(along(&table.strides)));
+        (self.offset + along(&self.strides) + table) as usize
+    }
+
     /// The line of `len` elements that each element is on, if the loops go from line to line in equal steps; which element it is, a table can say.
     fn of_lines(&self, sizes: &[usize], len: usize) -> Option<StridedPlace> {
         let len = isize::try_from(len).ok()?;

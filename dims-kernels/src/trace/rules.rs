@@ -2,10 +2,12 @@
 
 mod attention;
 mod lines;
+mod placed;
 mod recurrence;
 
 pub use attention::Attention;
 pub use lines::LineRule;
+pub use placed::placed;
 pub use recurrence::Recurrence;
 
 use crate::error::Error;
@@ -37,6 +39,8 @@ pub(super) struct RulePullBacks {
     recurrence: RulePullBack<Recurrence>,
     repeat_reduction: RuleRepetition<ReductionRule>,
     repeat_lines: RuleRepetition<LineRule>,
+    repeat_placed: fn(&placed::Placed, Vec<Field>) -> Result<Arc<dyn Held>, Error>,
+    repeat_attention: fn(&Attention, Vec<Field>) -> Result<Arc<dyn Held>, Error>,
     repeat_recurrence: fn(&Recurrence, Option<Field>, Field) -> Result<Arc<dyn Held>, Error>,
 }
 
@@ -51,6 +55,8 @@ impl RulePullBacks {
         recurrence: Recurrence::pull_back,
         repeat_reduction: ReductionRule::repeat,
         repeat_lines: LineRule::repeat,
+        repeat_placed: placed::Placed::repeat,
+        repeat_attention: Attention::repeat,
         repeat_recurrence: Recurrence::repeat,
     };
 }

@@ -20,7 +20,7 @@ use kernels::load::Kernel;
 use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, PlanStep, note, told};
+use kernels::loops::steps::{Loops, PlanStep, note};
 use kernels::loops::stride::AnyStride;
 use kernels::machine::threads;
 use kernels::memory::destination::Destination;

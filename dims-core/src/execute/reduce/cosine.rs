@@ -3,7 +3,7 @@
 use crate::dim::DimList;
 use crate::error::DimError;
 use crate::expr::evaluate::laid_out;
-use crate::expr::record;
+use crate::expr::step::{ExprStep, is_heard};
 use crate::expr::{Binary, Expr, Scalar};
 use crate::named::Named;
 use crate::plan::shape::Shape;
@@ -40,11 +40,11 @@ where
     X: Dims,
 {
     let b = &b;
-    if record::is_active() {
+    if is_heard() {
         let product: Both<'_, ops::Mul, A::Elem, A, B, U> = Named::from_expr(Binary { op: ops::Mul, a, b });
         read_checked(&product, dims)?;
         let shape = product.unified_shape()?;
-        if record::traced::<A::Elem, U, JointRank<A, B>, _>(&product.expr, &shape)?.is_some() {
+        if ExprStep::of::<A::Elem, U, JointRank<A, B>, _>(&product.expr, &shape)?.is_some() {
             return composed::<A, B, D, U, X>(a, b, eps);
         }
     }

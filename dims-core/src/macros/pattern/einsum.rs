@@ -11,6 +11,7 @@ use crate::execute::loops::{
     KeptLoops, LoopFactors, RunLoops, few_products, short_way, summed, summed_at_once,
 };
 use crate::expr::Factors;
+use crate::order::told_as;
 use crate::plan::direct::ElementsAlong;
 use crate::plan::shape::volume;
 use crate::set::Dims;
@@ -20,7 +21,7 @@ use core::marker::PhantomData;
 use core::mem::forget;
 use kernels::contract::Supports;
 use kernels::loops::axes::{AxisSet, MOST_AXES, Order};
-use kernels::loops::steps::ProductDims;
+use kernels::loops::steps::{ProductDims, told};
 use kernels::memory::buffer::Buffer;
 use kernels::scalar::Num;
 use smallvec::SmallVec;

@@ -131,10 +131,7 @@ impl<C: ArrayCalls> Step for ArrayStep<C> {
         };
         let results = StepResults::one::<C::Elem>(data);
         #[cfg(feature = "std")]
-        let results = results.keeping(|| {
-            let is_known = (0..operands.count()).any(|number| operands.is_known(number));
-            if is_known { Some(Arc::new(found.sizes.clone())) } else { None }
-        });
+        let results = if operands.keeps() { results.keeping(found.sizes.to_vec()) } else { results };
         self.found.replace(found);
         Ok(results)
     }
@@ -158,6 +155,7 @@ impl<C: ArrayCalls> Step for ArrayStep<C> {
 
 /// The sizes of one result, in the derivative of the calls.
 #[cfg(feature = "std")]
-pub(super) fn sizes_of_result<'s>(step: &Pulled<'s>) -> &'s Sizes {
-    step.kept.and_then(|kept| kept.downcast_ref()).expect("the step keeps the sizes of a result")
+pub(super) fn sizes_of_result(step: &Pulled<'_>) -> Sizes {
+    let kept = step.kept.and_then(Buffer::<usize>::of_held).expect("the step keeps the sizes of a result");
+    Sizes::from_slice(&kept)
 }

@@ -463,10 +463,10 @@ mod derivative {
                 )));
             }
             let (y, dy) = (in_type::<E>(step.value), in_type::<E>(step.cotangent));
-            let shape = sizes_of_result(step);
+            let shape = &sizes_of_result(step)[..];
             let mut tensors = Args::of_fields(step.operands);
             let mut operands = Args::operands(&mut tensors);
-            let operands = StepOperands::new(&mut operands);
+            let operands = StepOperands::new(&mut operands, false);
             let len: usize = shape.iter().product();
             let (mut flat, mut call) = (Args::Flat::default(), 0);
             each(counts, |at| {

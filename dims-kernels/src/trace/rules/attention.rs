@@ -62,6 +62,14 @@ impl Rule for Attention {
             .collect()
     }
 
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
+    fn run(&self, operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
+        Some((pull_backs().repeat_attention)(self, operands))
+    }
+
     fn pull(
         &self,
         value: &Arc<dyn Held>,
@@ -206,35 +214,74 @@ impl Attention {
         tiles
     }
 
-    fn pull_tile(&self, tile: QueryTile, recorded: bool) -> Result<NodeParts, Error> {
+    /// The attention of other operands: the operations written out.
+    pub(super) fn repeat(&self, operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
+        let mut operands = operands.into_iter();
+        let mut next = || operands.next().expect("there are as many as the step has");
+        let (q, k, v) = (next(), next(), next());
+        let mask = self.mask.as_ref().map(|_| next()).filter(|mask| !is_true(mask));
+        let bias = self.bias.as_ref().map(|_| next());
+        let Shares { shares, order, .. } = self.shares([&q, &k], mask, bias, false)?;
+        let all: Vec<usize> = self.over.iter().chain(&self.kept).copied().collect();
+        let v = v.only(&all);
+        let share = along(&v.sizes, &shares, &order);
+        let weighed = v.map([&share], |build, v, [share]| {
+            let share = build.cast_kind(build.kind(v), share);
+            build.binary(BinaryOpcode::Chain, v, share)
+        });
+        sum(weighed, &self.kept, self.dtype, false)
+    }
+
+    /// The shares of keys in the result of a query: the softmax of the scores.
+    fn shares(
+        &self,
+        [q, k]: [&Field; 2],
+        mask: Option<Field>,
+        bias: Option<Field>,
+        recorded: bool,
+    ) -> Result<Shares, Error> {
         let dtype = wide(self.dtype);
-        let Attention { features, over, scores, kept, .. } = self;
+        let Attention { features, over, scores, .. } = self;
         let joined =
             |axes: &[usize], more: &[usize]| -> Vec<usize> { axes.iter().chain(more).copied().collect() };
         let queries: Vec<usize> = scores.iter().copied().filter(|axis| !over.contains(axis)).collect();
         // Keys lie innermost.
         let order = joined(&queries, over);
         let product = {
-            let [q, k, _] = tile.operands.each_ref().map(|own| own.only(&joined(scores, features)));
+            let [q, k] = [q, k].map(|own| own.only(&joined(scores, features)));
             q.map([&k], |build, q, [k]| {
                 let product = build.binary(BinaryOpcode::Mul, q, k);
                 let scale = build.float(self.scale, build.kind(product));
                 build.binary(BinaryOpcode::Mul, product, scale)
             })
         };
-        let sizes = &tile.dy.only(scores).sizes[..];
-        let mut score = along(sizes, &sum(product.clone(), &order, dtype, recorded)?, &order);
-        let bias = tile.bias.map(|bias| bias.only(scores));
+        let sizes: Vec<usize> = (0..product.sizes.len())
+            .map(|axis| if scores.contains(&axis) { product.sizes[axis] } else { 1 })
+            .collect();
+        let mut score = along(&sizes, &sum(product.clone(), &order, dtype, recorded)?, &order);
+        let bias = bias.map(|bias| bias.only(scores));
         if let Some(bias) = &bias {
             score = score.map([bias], |build, score, [bias]| build.binary(BinaryOpcode::Add, score, bias));
         }
-        if let Some(mask) = tile.mask {
+        if let Some(mask) = mask {
             score = score.map([&mask.only(scores)], |build, score, [mask]| {
                 let none = build.float(f64::NEG_INFINITY, build.kind(score));
                 build.select(mask, score, none)
             });
         }
         let shares = softmax(score, &order, over, dtype, recorded)?;
+        Ok(Shares { shares, product, bias, queries, order, sizes })
+    }
+
+    fn pull_tile(&self, tile: QueryTile, recorded: bool) -> Result<NodeParts, Error> {
+        let dtype = wide(self.dtype);
+        let Attention { over, kept, .. } = self;
+        let joined =
+            |axes: &[usize], more: &[usize]| -> Vec<usize> { axes.iter().chain(more).copied().collect() };
+        let [q, k, _] = &tile.operands;
+        let Shares { shares, product, bias, queries, order, sizes } =
+            self.shares([q, k], tile.mask, tile.bias, recorded)?;
+        let sizes = &sizes[..];
         // Values and cotangents, over the loops of scores and results.
         let all = joined(over, kept);
         let (v, dy) = (tile.operands[2].only(&all), tile.dy.only(&all));
@@ -263,6 +310,20 @@ impl Attention {
         }
         Ok(parts)
     }
+}
+
+/// The shares of keys, and what they were computed from.
+struct Shares {
+    shares: Arc<dyn Held>,
+    /// The products of queries and keys, along the loops of features as well.
+    product: Field,
+    bias: Option<Field>,
+    /// The loops over queries.
+    queries: Vec<usize>,
+    /// The loops of the scores, as the shares lie.
+    order: Vec<usize>,
+    /// The sizes of the loops of the scores.
+    sizes: Vec<usize>,
 }
 
 /// The slices of a tile, those of the axis moved to where `rest` begins; nothing if they are behind its end.

@@ -1,0 +1,103 @@
+//! Results that are made of parts at places of their own, among other elements.
+
+use super::{NodeParts, pull_backs};
+use crate::error::Error;
+use crate::loops::nest::Odometer;
+use crate::memory::buffer::Buffer;
+use crate::ops::code::{DType, each_dtype};
+use crate::program::interpreter::ProgramOutput;
+use crate::scalar::Element;
+use crate::trace::evaluate::mapped;
+use crate::trace::{Field, Held, NodeStep, Part, Rule, StridedPlace, pull_parts};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// The step of a result that has these elements, and as parts of them the elements of fields, no two of which have a place in common; and how many elements there are.
+///
+/// For gradients it is the sum of the parts. Where they are recorded to be computed again, the other elements belong to the step.
+pub fn placed<T: Element>(parts: Vec<Part>, data: &[T]) -> (NodeStep, usize) {
+    if !parts.iter().any(|part| part.field.is_recorded()) {
+        return (NodeStep::Parts(parts), data.len());
+    }
+    let dtype = DType::of::<T>().expect("only types that programs know are recorded");
+    let around = Buffer::from(data.to_vec()).held();
+    (NodeStep::Rule(Box::new(Placed { parts, around, dtype })), data.len())
+}
+
+/// Elements, some of which are those of parts.
+pub(super) struct Placed {
+    parts: Vec<Part>,
+    around: Arc<dyn Held>,
+    dtype: DType,
+}
+
+impl Rule for Placed {
+    fn name(&self) -> &'static str {
+        "parts of a result"
+    }
+
+    fn operands(&self) -> Vec<&Field> {
+        self.parts.iter().map(|part| &part.field).collect()
+    }
+
+    fn take_operands(&mut self) -> Vec<Field> {
+        core::mem::take(&mut self.parts).into_iter().map(|part| part.field).collect()
+    }
+
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
+    fn run(&self, operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
+        Some((pull_backs().repeat_placed)(self, operands))
+    }
+
+    fn pull(&self, _: &Arc<dyn Held>, cotangent: Arc<dyn Held>, recorded: bool) -> Result<NodeParts, Error> {
+        pull_parts(&self.parts, &cotangent, recorded, &|_| true)
+    }
+}
+
+impl Placed {
+    /// The same elements with other parts.
+    pub(super) fn repeat(&self, operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
+        macro_rules! by_type {
+            ($($name:ident $t:ty,)*) => {
+                match self.dtype {
+                    $(DType::$name => self.written::<$t>(&operands),)*
+                    #[cfg(feature = "half")]
+                    DType::F16 => self.written::<half::f16>(&operands),
+                    #[cfg(feature = "half")]
+                    DType::Bf16 => self.written::<half::bf16>(&operands),
+                }
+            };
+        }
+        each_dtype!(by_type!())
+    }
+
+    fn written<T: ProgramOutput>(&self, operands: &[Field]) -> Result<Arc<dyn Held>, Error> {
+        let around = Buffer::<T>::of_held(&self.around).expect("the elements are of this type");
+        let mut data = around.to_vec();
+        for (field, Part { place, .. }) in operands.iter().zip(&self.parts) {
+            write(&mut data, field, place)?;
+        }
+        Ok(Buffer::from(data).held())
+    }
+}
+
+/// Writes the elements of a field to a place.
+fn write<T: ProgramOutput>(data: &mut [T], field: &Field, place: &StridedPlace) -> Result<(), Error> {
+    if field.sizes.contains(&0) {
+        return Ok(());
+    }
+    place.assert_within(&field.sizes, data.len());
+    let order: Vec<usize> = (0..field.sizes.len()).collect();
+    let values = mapped::<T>(field, &order)?;
+    let mut at = vec![0; order.len()];
+    let mut odometer = Odometer::new(&field.sizes);
+    for value in values {
+        data[place.position(&at)] = value;
+        odometer.advance(&mut at);
+    }
+    Ok(())
+}
