@@ -338,6 +338,17 @@ mod seeds {
 mod edges {
     use super::*;
 
+    /// A softmax over two dims that are no neighbours lies in an order of its own, in which the last dim is not the innermost one.
+    #[test]
+    fn lines_of_a_result_that_lies_in_another_order() {
+        let image = image();
+        let shares = image.at((Batch, C, H, W)).softmax((Batch, H)).eval();
+        let copy = (&shares).order((Batch, C, H, W));
+        let expected = copy.at((Batch, C, H, W)).layer_norm(W, 1e-6).order((Batch, C, H, W));
+        let again = image.at((Batch, C, H, W)).softmax((Batch, H));
+        assert_eq!(again.layer_norm(W, 1e-6).order((Batch, C, H, W)), expected);
+    }
+
     #[test]
     fn triangles_beyond_all_indices_are_whole_or_empty() {
         let x = ndarray::array![[1, 2], [3, 4]];

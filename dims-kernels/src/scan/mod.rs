@@ -30,6 +30,9 @@ pub trait LineOp<T: Copy>: Copy + Send + Sync {
     /// Its name in plans.
     const NAME: &'static str;
 
+    /// Whether it works on lines of neighbours alone: `inner` is 1.
+    const NEIGHBOURS: bool = false;
+
     /// Which work it is, for derivatives.
     fn derivative(&self) -> LineWork {
         LineWork::Opaque

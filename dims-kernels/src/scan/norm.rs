@@ -47,6 +47,7 @@ pub struct Standardize<T>(pub T);
 
 impl<T: Real> LineOp<T> for Standardize<T> {
     const NAME: &'static str = "standardize";
+    const NEIGHBOURS: bool = true;
 
     fn derivative(&self) -> LineWork {
         LineWork::Standardize { eps: Number::float(self.0) }
@@ -87,6 +88,7 @@ pub struct StandardizeAffine<'l, T> {
 
 impl<T: Real> LineOp<T> for StandardizeAffine<'_, T> {
     const NAME: &'static str = "standardize, gain and bias";
+    const NEIGHBOURS: bool = true;
 
     #[inline(always)]
     fn block<I: Isa>(&self, block: &mut [T], _: usize) {
@@ -118,6 +120,7 @@ pub struct RootMeanSquare<T>(pub T);
 
 impl<T: Real> LineOp<T> for RootMeanSquare<T> {
     const NAME: &'static str = "rms_norm";
+    const NEIGHBOURS: bool = true;
 
     fn derivative(&self) -> LineWork {
         LineWork::RootMeanSquare { eps: Number::float(self.0) }
@@ -151,6 +154,7 @@ pub struct UnitLength<T>(pub T);
 
 impl<T: Real> LineOp<T> for UnitLength<T> {
     const NAME: &'static str = "normalize";
+    const NEIGHBOURS: bool = true;
 
     fn derivative(&self) -> LineWork {
         LineWork::UnitLength { eps: Number::float(self.0) }

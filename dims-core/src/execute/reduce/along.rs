@@ -86,7 +86,12 @@ where
         None
     };
     let order = match &lying {
-        Some(lying) if expr.place::<A::Elem, A::Dims, A::Rank>(lying, len).is_some() => lying,
+        Some(lying)
+            if (!W::NEIGHBOURS || lying.ends_with(along))
+                && expr.place::<A::Elem, A::Dims, A::Rank>(lying, len).is_some() =>
+        {
+            lying
+        }
         _ => order,
     };
     let blocks = Blocks::new(sizes, order, along, &rows, len);
