@@ -1,5 +1,7 @@
 //! Optimizers, schedules, clipping and averages, compared with PyTorch and optax (`reference.json`, written by `reference.py`).
 
+mod programs;
+
 use serde_json::Value;
 use std::f64::consts::TAU;
 use typed_dims::optim::{

@@ -1,7 +1,29 @@
 //! Formulas that are written once, over [`Quantity`]: what they compute with can be floats, tensors of one element, or the values of a program.
+//!
+//! A [`Formula`] over elements yields compiled loops (`in_place`), and an [`UpdateProgram`], which computes the same bits.
 
+use crate::error::Error;
+use crate::loops::nest::Nest;
+use crate::loops::rows::Rows;
+use crate::machine::threads;
+use crate::map::elementwise::collect;
+use crate::memory::allocate::reserve;
+use crate::memory::destination::Destination;
+use crate::ops::code::{BinaryOpcode, DType, RegisterKind, UnaryOpcode};
+#[cfg(feature = "half")]
+use crate::ops::function::{Function, RegisterValues, ValuesMut};
+use crate::program::interpreter::{ExtraOutput, Interpreted, OperandSource, ProgramOutput};
+use crate::program::{Builder, Instruction, Program, Register};
+#[cfg(feature = "half")]
+use crate::scalar::Real;
+#[cfg(feature = "half")]
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::array::from_fn;
+use core::cell::RefCell;
 use core::ops::{Add, Div, Mul, Neg, Sub};
 use num_traits::Float;
+use smallvec::SmallVec;
 
 /// What a formula computes with. Each implementation yields the same bits for the same numbers.
 pub trait Quantity:
@@ -77,3 +99,326 @@ macro_rules! floats {
 }
 
 floats! { f32 f64 }
+
+/// What becomes of the elements at one place: of `M` that change and `N` that are only read, with `K` numbers that are the same at all places.
+///
+/// Settings of the formula are constants of its program. What differs from step to step are the `K` numbers.
+pub trait Formula<const K: usize, const M: usize, const N: usize>: Sync {
+    /// Its name.
+    const NAME: &'static str;
+
+    /// The new elements. It must be `#[inline(always)]`.
+    fn apply<Q: Quantity>(&self, scalars: [Q; K], changed: [Q; M], read: [Q; N]) -> [Q; M];
+}
+
+/// A value of a program that is being written.
+#[derive(Clone, Copy)]
+pub struct Symbol<'b> {
+    build: &'b RefCell<Builder>,
+    register: Register,
+}
+
+impl Symbol<'_> {
+    fn with(self, register: Register) -> Self {
+        Symbol { register, ..self }
+    }
+
+    fn unary(self, op: UnaryOpcode) -> Self {
+        self.with(self.build.borrow_mut().unary(op, self.register))
+    }
+
+    fn binary(self, op: BinaryOpcode, other: Self) -> Self {
+        self.with(self.build.borrow_mut().binary(op, self.register, other.register))
+    }
+}
+
+macro_rules! operators {
+    ($($op:ident $method:ident;)*) => {$(
+        impl $op for Symbol<'_> {
+            type Output = Self;
+
+            fn $method(self, other: Self) -> Self {
+                self.binary(BinaryOpcode::$op, other)
+            }
+        }
+    )*};
+}
+
+operators! { Add add; Sub sub; Mul mul; Div div; }
+
+impl Neg for Symbol<'_> {
+    type Output = Self;
+
+    fn neg(self) -> Self {
+        self.unary(UnaryOpcode::Neg)
+    }
+}
+
+impl Quantity for Symbol<'_> {
+    type Truth = Self;
+
+    fn constant(self, value: f64) -> Self {
+        let mut build = self.build.borrow_mut();
+        let kind = build.kind(self.register);
+        self.with(build.float(value, kind))
+    }
+
+    fn sqrt(self) -> Self {
+        self.unary(UnaryOpcode::Sqrt)
+    }
+
+    fn cos(self) -> Self {
+        self.unary(UnaryOpcode::Cos)
+    }
+
+    fn floor(self) -> Self {
+        self.unary(UnaryOpcode::Floor)
+    }
+
+    fn powf(self, exponent: Self) -> Self {
+        self.binary(BinaryOpcode::Powf, exponent)
+    }
+
+    fn is_less(self, other: Self) -> Self {
+        self.binary(BinaryOpcode::Lt, other)
+    }
+
+    fn is_at_most(self, other: Self) -> Self {
+        self.binary(BinaryOpcode::Le, other)
+    }
+
+    fn choose(is: Self, a: Self, b: Self) -> Self {
+        a.with(a.build.borrow_mut().select(is.register, a.register, b.register))
+    }
+}
+
+/// A formula as data.
+#[derive(Clone, Debug)]
+pub struct UpdateProgram {
+    /// The name of the formula.
+    pub name: &'static str,
+    /// The program. Its operands are the numbers that are the same everywhere, in `f64`; the elements that change; those that are only read; and, where it
+    /// [follows](UpdateProgram::of_halves) an element of half precision, that one.
+    pub program: Program,
+    /// The new values of what changes.
+    pub results: SmallVec<[Register; 4]>,
+    /// How many numbers are the same everywhere.
+    pub scalars: usize,
+    /// How many elements change, unless the formula is one of numbers alone: then its results are further numbers.
+    pub changed: usize,
+    /// How many elements are only read.
+    pub read: usize,
+    /// Whether there is one more operand, an element of half precision that the first result is rounded to.
+    pub follows: bool,
+}
+
+/// What an operand of an [`UpdateProgram`] has at each place.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub enum UpdateOperand<'o> {
+    /// The same number everywhere.
+    Scalar(f64),
+    F32(&'o [f32]),
+    F64(&'o [f64]),
+    #[cfg(feature = "half")]
+    F16(&'o [half::f16]),
+    #[cfg(feature = "half")]
+    Bf16(&'o [half::bf16]),
+}
+
+impl UpdateProgram {
+    /// The program of a formula whose elements are all of this type, `f32` or `f64`.
+    pub fn new<P: Formula<K, M, N>, const K: usize, const M: usize, const N: usize>(
+        formula: &P,
+        elements: DType,
+    ) -> Self {
+        Self::of(formula, elements, elements, |_, changed| changed)
+    }
+
+    /// The program of a formula over elements that are read in half precision. Those that change are of `f32`, and the first one of them has an element of half precision that it
+    /// is rounded to afterwards. Where that element is not the rounded one, the formula goes on from it: see [`apply_halves`](super::in_place::apply_halves).
+    #[cfg(feature = "half")]
+    pub fn of_halves<P: Formula<K, M, N>, const K: usize, const M: usize, const N: usize>(
+        formula: &P,
+        half: DType,
+    ) -> Self {
+        let follow = |build: &RefCell<Builder>, mut changed: [Register; M]| {
+            let mut build = build.borrow_mut();
+            let rounded = build.load((K + M + N) as u32, half);
+            let own = build.call(&rounding_to(half), &[changed[0]]);
+            let same = build.binary(BinaryOpcode::Eq, own, rounded);
+            changed[0] = build.select(same, changed[0], rounded);
+            changed
+        };
+        UpdateProgram { follows: true, ..Self::of(formula, DType::F32, half, follow) }
+    }
+
+    fn of<P: Formula<K, M, N>, const K: usize, const M: usize, const N: usize>(
+        formula: &P,
+        elements: DType,
+        of_read: DType,
+        begin: impl FnOnce(&RefCell<Builder>, [Register; M]) -> [Register; M],
+    ) -> Self {
+        let build = RefCell::new(Builder::exact());
+        let load = |number: usize, dtype| build.borrow_mut().load(number as u32, dtype);
+        let scalars = from_fn(|at| {
+            let number = load(at, DType::F64);
+            build.borrow_mut().cast_kind(elements.kind(), number)
+        });
+        let changed: [Register; M] = from_fn(|at| load(K + at, elements));
+        let read: [Register; N] = from_fn(|at| load(K + M + at, of_read));
+        let changed = begin(&build, changed);
+        let symbol = |register| Symbol { build: &build, register };
+        let new = formula.apply(scalars.map(symbol), changed.map(symbol), read.map(symbol));
+        let (program, results) = finished(&build, new.map(|symbol| symbol.register));
+        UpdateProgram { name: P::NAME, program, results, scalars: K, changed: M, read: N, follows: false }
+    }
+
+    /// The program of a formula of numbers that are the same everywhere: `I` of them yield `K` others.
+    pub fn of_scalars<const I: usize, const K: usize>(
+        name: &'static str,
+        formula: impl for<'b> FnOnce([Symbol<'b>; I]) -> [Symbol<'b>; K],
+    ) -> Self {
+        let build = RefCell::new(Builder::exact());
+        let inputs = from_fn(|at| {
+            let register = build.borrow_mut().load(at as u32, DType::F64);
+            Symbol { build: &build, register }
+        });
+        let results = formula(inputs).map(|symbol| symbol.register);
+        if K == 0 {
+            let program = Program::default();
+            return UpdateProgram {
+                name,
+                program,
+                results: SmallVec::new(),
+                scalars: I,
+                changed: 0,
+                read: 0,
+                follows: false,
+            };
+        }
+        let (program, results) = finished(&build, results);
+        UpdateProgram { name, program, results, scalars: I, changed: 0, read: 0, follows: false }
+    }
+
+    /// How many operands there are.
+    pub fn operands(&self) -> usize {
+        self.scalars + self.changed + self.read + usize::from(self.follows)
+    }
+
+    /// Runs the program at `len` places. Returns the values of each result.
+    ///
+    /// # Panics
+    ///
+    /// If there are more or fewer operands than the program has, one of them is of another type or length, or `T` is not the type of the results.
+    pub fn run<T: ProgramOutput>(
+        &self,
+        operands: &[UpdateOperand<'_>],
+        len: usize,
+    ) -> Result<Vec<Vec<T>>, Error> {
+        assert_eq!(operands.len(), self.operands(), "an operand for each of the program's");
+        let mut rows = Rows::new(1);
+        let mut sources: SmallVec<[OperandSource; 6]> = SmallVec::new();
+        for (number, operand) in operands.iter().enumerate() {
+            let (start, dtype, of): (*const u8, DType, Option<usize>) = match operand {
+                UpdateOperand::Scalar(value) => (core::ptr::from_ref(value).cast(), DType::F64, None),
+                UpdateOperand::F32(line) => (line.as_ptr().cast(), DType::F32, Some(line.len())),
+                UpdateOperand::F64(line) => (line.as_ptr().cast(), DType::F64, Some(line.len())),
+                #[cfg(feature = "half")]
+                UpdateOperand::F16(line) => (line.as_ptr().cast(), DType::F16, Some(line.len())),
+                #[cfg(feature = "half")]
+                UpdateOperand::Bf16(line) => (line.as_ptr().cast(), DType::Bf16, Some(line.len())),
+            };
+            assert!(of.is_none_or(|own| own == len), "operands of one length");
+            assert!(self.is_of_kind(number as u32, dtype.kind()), "operands of the program's types");
+            rows.push()[0] = isize::from(of.is_some());
+            // SAFETY: each position is an element of the operand, which is borrowed while the program runs: there are `len` of them, or one and a stride of 0.
+            sources.push(unsafe { OperandSource::new(start, dtype, None) });
+        }
+        let Some((&first, others)) = self.results.split_first() else { return Ok(Vec::new()) };
+        let of_kind = |&result: &Register| self.program.kind(result) == T::KIND;
+        assert!(self.results.iter().all(of_kind), "results of their own type");
+        if len == 0 {
+            return Ok(self.results.iter().map(|_| Vec::new()).collect());
+        }
+        rows.push()[0] = 1;
+        let nest = Nest::map(&[len], &[0], &rows);
+        let mut beside: Vec<Vec<T>> = others.iter().map(|_| reserve(len)).collect::<Result<_, _>>()?;
+        let places: Vec<ExtraOutput<T>> = others
+            .iter()
+            .zip(&mut beside)
+            .map(|(&value, data)| ExtraOutput { value, start: data.as_mut_ptr() })
+            .collect();
+        let parts = nest.split(0, threads::parts(len));
+        let kernel = |nest| {
+            // SAFETY: the last row has the strides of a result of `len` elements, for which each of the places has room; parts of the nest have places of their own, and nothing
+            // reads these before the pass is over. The values are of the kind of `T`, as was asserted.
+            unsafe {
+                Interpreted::<T>::with_values(
+                    &self.program,
+                    first,
+                    &places,
+                    &sources,
+                    &mut Nest::operands(nest),
+                )
+            }
+        };
+        let data = collect(&parts, kernel, Destination::New(len))?;
+        for data in &mut beside {
+            // SAFETY: the pass has loaded the tile of each position, as it took the elements of the first result from there, and has written those of the others then.
+            unsafe { data.set_len(len) };
+        }
+        Ok(core::iter::once(data).chain(beside).collect())
+    }
+
+    /// Whether an operand is loaded into registers of this kind, or not at all.
+    fn is_of_kind(&self, operand: u32, kind: RegisterKind) -> bool {
+        let loads = self.program.instructions().iter().enumerate();
+        loads
+            .filter(|(_, own)| **own == Instruction::Load(operand))
+            .all(|(at, _)| self.program.kind(at as Register) == kind)
+    }
+}
+
+/// The program with these values.
+fn finished<const R: usize>(
+    build: &RefCell<Builder>,
+    results: [Register; R],
+) -> (Program, SmallVec<[Register; 4]>) {
+    build.take().finish_all(&results)
+}
+
+/// A function that rounds `f32` to half precision, and yields the rounded number in `f32`.
+#[cfg(feature = "half")]
+fn rounding_to(half: DType) -> Arc<dyn Function> {
+    struct Rounding<H>(core::marker::PhantomData<fn(H)>);
+
+    impl<H: Real<Wide = f32>> Function for Rounding<H> {
+        fn name(&self) -> &'static str {
+            if DType::of::<H>() == Some(DType::F16) { "round_to_f16" } else { "round_to_bf16" }
+        }
+
+        fn dtype(&self) -> DType {
+            DType::F32
+        }
+
+        fn operands(&self) -> usize {
+            1
+        }
+
+        fn derivative(&self, _: usize) -> Option<Arc<dyn Function>> {
+            None
+        }
+
+        fn run(&self, a: RegisterValues<'_>, _: RegisterValues<'_>, out: ValuesMut<'_>) {
+            if let (RegisterValues::F32(a), ValuesMut::F32(out)) = (a, out) {
+                out.iter_mut().zip(a).for_each(|(out, &a)| *out = H::narrow(a).widen());
+            }
+        }
+    }
+
+    match half {
+        DType::Bf16 => Arc::new(Rounding::<half::bf16>(core::marker::PhantomData)),
+        _ => Arc::new(Rounding::<half::f16>(core::marker::PhantomData)),
+    }
+}

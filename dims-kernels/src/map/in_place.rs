@@ -4,33 +4,39 @@
 
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::machine::threads::{each, parts};
+use crate::map::formula::{Formula, Quantity, UpdateProgram};
+use crate::ops::code::DType;
 use crate::scalar::{Element, Real};
 use alloc::vec::Vec;
 use core::any::TypeId;
 use core::array::from_fn;
 
-/// What becomes of the elements at one place: of `M` that change and `N` that are only read.
-pub trait Formula<const M: usize, const N: usize>: Sync {
-    /// The new elements. It must be `#[inline(always)]`.
-    fn apply<F: Real>(&self, changed: [F; M], read: [F; N]) -> [F; M];
-}
-
 /// A formula as functions for each type of floats. They are compiled by the crate that makes a `dyn Passes` of the formula, so that crates which use an
 /// optimizer only call them.
-pub trait Passes<const M: usize, const N: usize>: Sync {
+pub trait Passes<const K: usize, const M: usize, const N: usize>: Sync {
     /// See [`apply`].
-    fn f32(&self, changed: [&mut [f32]; M], read: [&[f32]; N]);
+    fn f32(&self, scalars: [f64; K], changed: [&mut [f32]; M], read: [&[f32]; N]);
     /// See [`apply`].
-    fn f64(&self, changed: [&mut [f64]; M], read: [&[f64]; N]);
+    fn f64(&self, scalars: [f64; K], changed: [&mut [f64]; M], read: [&[f64]; N]);
+    /// The formula as data, for parameters with elements of this type.
+    fn program(&self, elements: DType) -> UpdateProgram;
 }
 
-impl<P: Formula<M, N>, const M: usize, const N: usize> Passes<M, N> for P {
-    fn f32(&self, changed: [&mut [f32]; M], read: [&[f32]; N]) {
-        apply(self, changed, read);
+impl<P: Formula<K, M, N>, const K: usize, const M: usize, const N: usize> Passes<K, M, N> for P {
+    fn f32(&self, scalars: [f64; K], changed: [&mut [f32]; M], read: [&[f32]; N]) {
+        apply(self, scalars.map(|scalar| scalar as f32), changed, read);
     }
 
-    fn f64(&self, changed: [&mut [f64]; M], read: [&[f64]; N]) {
-        apply(self, changed, read);
+    fn f64(&self, scalars: [f64; K], changed: [&mut [f64]; M], read: [&[f64]; N]) {
+        apply(self, scalars, changed, read);
+    }
+
+    fn program(&self, elements: DType) -> UpdateProgram {
+        match elements {
+            #[cfg(feature = "half")]
+            DType::F16 | DType::Bf16 => UpdateProgram::of_halves(self, elements),
+            _ => UpdateProgram::new(self, elements),
+        }
     }
 }
 
@@ -39,8 +45,9 @@ impl<P: Formula<M, N>, const M: usize, const N: usize> Passes<M, N> for P {
 /// # Panics
 ///
 /// If the slices have different lengths.
-pub fn apply<T: Real, P: Formula<M, N>, const M: usize, const N: usize>(
+pub fn apply<T: Real + Quantity, P: Formula<K, M, N>, const K: usize, const M: usize, const N: usize>(
     formula: &P,
+    scalars: [T; K],
     mut changed: [&mut [T]; M],
     mut read: [&[T]; N],
 ) {
@@ -49,7 +56,7 @@ pub fn apply<T: Real, P: Formula<M, N>, const M: usize, const N: usize>(
     assert!(lens.into_iter().all(|other| other == len), "slices of one length");
     let parts = parts(len);
     if parts <= 1 {
-        return dispatch(Pass { formula, changed, read });
+        return dispatch(Pass { formula, scalars, changed, read });
     }
     let most = len.div_ceil(parts);
     let mut passes = Vec::with_capacity(parts);
@@ -59,26 +66,29 @@ pub fn apply<T: Real, P: Formula<M, N>, const M: usize, const N: usize>(
         left -= some;
         let changed = changed.each_mut().map(|rest| rest.split_off_mut(..some).expect("`some` are left"));
         let read = read.each_mut().map(|rest| rest.split_off(..some).expect("`some` are left"));
-        passes.push(Pass { formula, changed, read });
+        passes.push(Pass { formula, scalars, changed, read });
     }
     each(passes, dispatch);
 }
 
 /// A formula over a part of the slices.
-struct Pass<'s, T, P, const M: usize, const N: usize> {
+struct Pass<'s, T, P, const K: usize, const M: usize, const N: usize> {
     formula: &'s P,
+    scalars: [T; K],
     changed: [&'s mut [T]; M],
     read: [&'s [T]; N],
 }
 
-impl<T: Real, P: Formula<M, N>, const M: usize, const N: usize> Task for Pass<'_, T, P, M, N> {
+impl<T: Real + Quantity, P: Formula<K, M, N>, const K: usize, const M: usize, const N: usize> Task
+    for Pass<'_, T, P, K, M, N>
+{
     type Out = ();
     const WIDE: bool = true;
     const WAITS: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let Pass { formula, mut changed, read } = self;
+        let Pass { formula, scalars, mut changed, read } = self;
         let Some(len) = changed.first().map(|slice| slice.len()) else { return };
         // (Slices of the same length, so that the compiler drops the tests of bounds.)
         let read = read.map(|slice| &slice[..len]);
@@ -88,7 +98,7 @@ impl<T: Real, P: Formula<M, N>, const M: usize, const N: usize> Task for Pass<'_
         }
         for at in 0..len {
             let old = from_fn(|which| changed[which][at]);
-            let new = formula.apply(old, from_fn(|which| read[which][at]));
+            let new = formula.apply(scalars, old, from_fn(|which| read[which][at]));
             for (slice, new) in changed.iter_mut().zip(new) {
                 slice[at] = new;
             }
@@ -109,8 +119,9 @@ const BLOCK: usize = 1024;
 ///
 /// If the slices have different lengths, or another one of `changed` is `None`.
 #[cfg(feature = "half")]
-pub fn apply_halves<T: Real<Wide = f32>, const M: usize, const N: usize>(
-    passes: &dyn Passes<M, N>,
+pub fn apply_halves<T: Real<Wide = f32>, const K: usize, const M: usize, const N: usize>(
+    passes: &dyn Passes<K, M, N>,
+    scalars: [f64; K],
     mut rounded: &mut [T],
     mut changed: [Option<&mut [f32]>; M],
     mut read: [&[T]; N],
@@ -129,7 +140,7 @@ pub fn apply_halves<T: Real<Wide = f32>, const M: usize, const N: usize>(
         let rounded = rounded.split_off_mut(..some).expect("`some` are left");
         let changed = split_options(&mut changed, some);
         let read = read.each_mut().map(|rest| rest.split_off(..some).expect("`some` are left"));
-        blocks.push(HalfBlocks { passes, rounded, changed, read });
+        blocks.push(HalfBlocks { passes, scalars, rounded, changed, read });
     }
     if blocks.len() <= 1 {
         return blocks.into_iter().for_each(HalfBlocks::run);
@@ -150,17 +161,18 @@ fn split_options<'s, const M: usize>(
 
 /// A formula over a part of slices of half precision.
 #[cfg(feature = "half")]
-struct HalfBlocks<'s, T, const M: usize, const N: usize> {
-    passes: &'s dyn Passes<M, N>,
+struct HalfBlocks<'s, T, const K: usize, const M: usize, const N: usize> {
+    passes: &'s dyn Passes<K, M, N>,
+    scalars: [f64; K],
     rounded: &'s mut [T],
     changed: [Option<&'s mut [f32]>; M],
     read: [&'s [T]; N],
 }
 
 #[cfg(feature = "half")]
-impl<T: Real<Wide = f32>, const M: usize, const N: usize> HalfBlocks<'_, T, M, N> {
+impl<T: Real<Wide = f32>, const K: usize, const M: usize, const N: usize> HalfBlocks<'_, T, K, M, N> {
     fn run(self) {
-        let HalfBlocks { passes, mut rounded, mut changed, mut read } = self;
+        let HalfBlocks { passes, scalars, mut rounded, mut changed, mut read } = self;
         let (mut first, mut wide) = ([0.0; BLOCK], [[0.0; BLOCK]; N]);
         while !rounded.is_empty() {
             let len = rounded.len().min(BLOCK);
@@ -178,7 +190,8 @@ impl<T: Real<Wide = f32>, const M: usize, const N: usize> HalfBlocks<'_, T, M, N
                 }
             }
             let mut block = block.map(|slice| slice.expect("only the first slice can be left out"));
-            passes.f32(block.each_mut().map(|slice| &mut **slice), wide.each_ref().map(|wide| &wide[..len]));
+            let read = wide.each_ref().map(|wide| &wide[..len]);
+            passes.f32(scalars, block.each_mut().map(|slice| &mut **slice), read);
             dispatch(Convert { from: block[0], to: rounded, by: T::narrow });
         }
     }
@@ -245,9 +258,11 @@ mod tests {
 
     struct Exchange;
 
-    impl Formula<2, 1> for Exchange {
+    impl Formula<0, 2, 1> for Exchange {
+        const NAME: &'static str = "exchange";
+
         #[inline(always)]
-        fn apply<F: Real>(&self, [a, b]: [F; 2], [c]: [F; 1]) -> [F; 2] {
+        fn apply<Q: Quantity>(&self, []: [Q; 0], [a, b]: [Q; 2], [c]: [Q; 1]) -> [Q; 2] {
             [b + c, a]
         }
     }
@@ -257,7 +272,7 @@ mod tests {
         for len in [0, 1, 7, 1000, 300_001] {
             let (mut a, mut b): (Vec<f64>, Vec<f64>) = (0..len).map(|at| (at as f64, -(at as f64))).unzip();
             let c = vec![0.5; len];
-            apply(&Exchange, [&mut a, &mut b], [&c]);
+            apply(&Exchange, [], [&mut a, &mut b], [&c]);
             for at in 0..len {
                 assert_eq!((a[at], b[at]), (0.5 - at as f64, at as f64));
             }
@@ -271,10 +286,12 @@ mod tests {
 
         /// `a += c`, and `b` counts.
         struct Add;
-        impl Formula<2, 1> for Add {
+        impl Formula<1, 2, 1> for Add {
+            const NAME: &'static str = "add";
+
             #[inline(always)]
-            fn apply<F: Real>(&self, [a, b]: [F; 2], [c]: [F; 1]) -> [F; 2] {
-                [a + c, b + F::ONE]
+            fn apply<Q: Quantity>(&self, [one]: [Q; 1], [a, b]: [Q; 2], [c]: [Q; 1]) -> [Q; 2] {
+                [a + c, b + one]
             }
         }
 
@@ -284,7 +301,7 @@ mod tests {
             // (An eighth of the distance between 1 and the next number.)
             let c = vec![f16::from_f32(1.0 / 8192.0); len];
             for _ in 0..8 {
-                apply_halves(&Add, &mut rounded, [Some(&mut exact), Some(&mut count)], [&c]);
+                apply_halves(&Add, [1.0], &mut rounded, [Some(&mut exact), Some(&mut count)], [&c]);
             }
             assert!(rounded.iter().all(|&a| a.to_f32() == 1.0 + 1.0 / 1024.0));
             assert!(
@@ -292,12 +309,12 @@ mod tests {
             );
             if let Some(last) = rounded.last_mut() {
                 *last = f16::from_f32(3.0);
-                apply_halves(&Add, &mut rounded, [Some(&mut exact), Some(&mut count)], [&c]);
+                apply_halves(&Add, [1.0], &mut rounded, [Some(&mut exact), Some(&mut count)], [&c]);
                 assert_eq!((exact[len - 1], rounded[len - 1].to_f32()), (3.0 + 1.0 / 8192.0, 3.0));
                 assert!(exact[..len - 1].iter().all(|&a| a == 1.0 + 9.0 / 8192.0));
             }
             let mut alone = vec![f16::ONE; len];
-            apply_halves(&Add, &mut alone, [None, Some(&mut count)], [&c]);
+            apply_halves(&Add, [1.0], &mut alone, [None, Some(&mut count)], [&c]);
             assert!(alone.iter().all(|&a| a == f16::ONE));
         }
     }
@@ -305,7 +322,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "slices of one length")]
     fn slices_of_several_lengths_are_refused() {
-        apply(&Exchange, [&mut [1.0_f32], &mut [2.0]], [&[]]);
+        apply(&Exchange, [], [&mut [1.0_f32], &mut [2.0]], [&[]]);
     }
 
     #[test]

@@ -1,13 +1,12 @@
 //! Adam and AdamW.
 
 use super::settings::{at_least_0, below_1};
-use super::update::{compiled, made_by, number};
+use super::update::{OfStep, StepAfter, StepPrograms, compiled};
 use super::{Optimizer, Schedule, State, with_state};
 use crate::error::DimError;
 use crate::grad::Parameters;
-use kernels::map::in_place::Formula;
-use kernels::scalar::Real;
-use num_traits::Float;
+use kernels::map::formula::{Formula, Quantity};
+use kernels::program::code::DType;
 
 /// The settings of both.
 #[derive(Clone, Copy, Debug)]
@@ -38,22 +37,12 @@ impl MomentSettings {
         at_least_0(kind, "epsilon", epsilon)?;
         at_least_0(kind, "weight decay", weight_decay)?;
         // (The correction depends on the steps that a parameter has taken.)
-        let all = state.steps();
-        let mut formulas = made_by(|missed: u64| {
-            let steps = all.saturating_sub(missed).saturating_add(1);
-            let correction = |beta: f64| 1.0 - Float::powf(beta, steps as f64);
-            Adaptive {
-                step: rate / correction(beta1),
-                new_mean: 1.0 - beta1,
-                old_square: beta2,
-                new_square: 1.0 - beta2,
-                correction: Float::sqrt(correction(beta2)),
-                epsilon,
-                in_gradient: if decoupled { 0.0 } else { weight_decay },
-                kept: if decoupled { 1.0 - rate * weight_decay } else { 1.0 },
-            }
-        });
-        state.step::<3, 1>(&mut formulas, parameters, [gradient])
+        let mut step = StepAfter::new(self.formula(decoupled), rate, state.steps());
+        state.step(&mut step, parameters, gradient)
+    }
+
+    fn formula(self, decoupled: bool) -> Adaptive {
+        Adaptive { settings: self, decoupled }
     }
 }
 
@@ -90,6 +79,10 @@ macro_rules! adam {
             fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError> {
                 let rate = self.rate();
                 self.moments.step(stringify!($name), &mut self.state, rate, $decoupled, parameters, gradient)
+            }
+
+            fn programs(&self, elements: DType) -> Option<StepPrograms> {
+                Some(StepPrograms::of(&self.moments.formula($decoupled), elements))
             }
 
             with_state!(stringify!($name), |_| &["mean", "square"]);
@@ -132,26 +125,39 @@ impl<P> AdamW<P> {
 }
 
 struct Adaptive {
-    step: f64,
-    new_mean: f64,
-    old_square: f64,
-    new_square: f64,
-    correction: f64,
-    epsilon: f64,
-    in_gradient: f64,
-    kept: f64,
+    settings: MomentSettings,
+    /// Whether the weight decay is apart from the moments.
+    decoupled: bool,
 }
 
-compiled! { Adaptive: 3 1; }
+compiled! { Adaptive: 3 3 1; }
 
-impl Formula<3, 1> for Adaptive {
+impl OfStep<3> for Adaptive {
+    fn of_step<Q: Quantity>(&self, rate: Q, step: Q) -> [Q; 3] {
+        let MomentSettings { betas: (beta1, beta2), weight_decay, .. } = self.settings;
+        let one = rate.constant(1.0);
+        let correction = |beta: f64| one - rate.constant(beta).powf(step);
+        let kept = if self.decoupled { one - rate * rate.constant(weight_decay) } else { one };
+        [rate / correction(beta1), correction(beta2).sqrt(), kept]
+    }
+}
+
+impl Formula<3, 3, 1> for Adaptive {
+    const NAME: &'static str = "adam";
+
     #[inline(always)]
-    fn apply<F: Real>(&self, [p, mean, square]: [F; 3], [g]: [F; 1]) -> [F; 3] {
-        let g = g + number::<F>(self.in_gradient) * p;
-        let p = p * number::<F>(self.kept);
-        let mean = mean + number::<F>(self.new_mean) * (g - mean);
-        let square = number::<F>(self.old_square) * square + number::<F>(self.new_square) * g * g;
-        let scale = Float::sqrt(square) / number::<F>(self.correction) + number::<F>(self.epsilon);
-        [p - number::<F>(self.step) * (mean / scale), mean, square]
+    fn apply<Q: Quantity>(
+        &self,
+        [step, correction, kept]: [Q; 3],
+        [p, mean, square]: [Q; 3],
+        [g]: [Q; 1],
+    ) -> [Q; 3] {
+        let MomentSettings { betas: (beta1, beta2), epsilon, weight_decay } = self.settings;
+        let number = |value: f64| p.constant(value);
+        let g = g + number(if self.decoupled { 0.0 } else { weight_decay }) * p;
+        let mean = mean + number(1.0 - beta1) * (g - mean);
+        let square = number(beta2) * square + number(1.0 - beta2) * g * g;
+        let scale = square.sqrt() / correction + number(epsilon);
+        [p * kept - step * (mean / scale), mean, square]
     }
 }

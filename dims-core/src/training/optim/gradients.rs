@@ -3,15 +3,15 @@
 use super::by_path::ByPath;
 use super::scalars::{StepCount, one};
 use super::settings::{limit, up_to_1};
-use super::update::{Copied, Formulas, Unchanged, always, compiled, lying_otherwise, number, update};
+use super::update::{Copied, ElementStep, Unchanged, WithScalars, compiled, lying_otherwise, update};
 use crate::error::{DimError, unwrap};
 use crate::grad::Parameters;
 use crate::grad::parameters::{Path, Visitor, is_learned, order_in_memory};
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::Dims;
-use kernels::map::formula::Quantity;
-use kernels::map::in_place::{Formula, slice_as};
+use kernels::map::formula::{Formula, Quantity};
+use kernels::map::in_place::slice_as;
 use kernels::scalar::{Element, Real};
 use num_traits::NumCast;
 
@@ -70,7 +70,7 @@ pub fn try_clip_by_global_norm<P: Parameters>(
     let factor = factor_within(norm, most);
     // (A product with 1 is the same number.)
     if factor != 1.0 {
-        update(&mut always(Scale(factor)), gradient, [], None, &Unchanged::default())?;
+        update(&mut WithScalars(Scale, [factor]), gradient, [], None, &Unchanged::default())?;
     }
     Ok(one(norm))
 }
@@ -94,17 +94,17 @@ pub fn clip_by_value<P: Parameters>(gradient: &mut P, most: f64) {
 /// As [`clip_by_value`], but returns an error where that panics.
 pub fn try_clip_by_value<P: Parameters>(gradient: &mut P, most: f64) -> Result<(), DimError> {
     limit("clip_by_value", most)?;
-    update(&mut always(Limit(most)), gradient, [], None, &Unchanged::default())
+    update(&mut WithScalars(Limit(most), []), gradient, [], None, &Unchanged::default())
 }
 
 /// Changes a value by a formula, with its tensors of half precision in `f32`.
-fn summed<P: Parameters, const N: usize>(
+fn summed<P: Parameters, const K: usize, const N: usize>(
     value: &mut P,
     exact: &mut ByPath,
     read: [&P; N],
-    formulas: &mut dyn Formulas<1, N>,
+    step: &mut dyn ElementStep<K, 1, N>,
 ) -> Result<(), DimError> {
-    update(formulas, value, read, Some((exact, 0)), &Unchanged::default())
+    update(step, value, read, Some((exact, 0)), &Unchanged::default())
 }
 
 /// The mean of the gradients of several batches, for one step. Gradients in half precision are summed in `f32`, and the mean is rounded.
@@ -161,7 +161,7 @@ impl<P: Parameters> Accumulator<P> {
     /// As [`add`](Accumulator::add), but what differs is an error; then the sum is as before.
     pub fn try_add(&mut self, gradient: P) -> Result<(), DimError> {
         match &mut self.sum {
-            Some(sum) => summed(sum, &mut self.exact, [&gradient], &mut always(GradientSum))?,
+            Some(sum) => summed(sum, &mut self.exact, [&gradient], &mut WithScalars(GradientSum, []))?,
             None => self.sum = Some(gradient),
         }
         self.count.add_one();
@@ -178,7 +178,7 @@ impl<P: Parameters> Accumulator<P> {
         let mut sum = self.sum.take()?;
         let count = core::mem::take(&mut self.count).get();
         let mut exact = core::mem::replace(&mut self.exact, ByPath::of_masters());
-        unwrap(summed(&mut sum, &mut exact, [], &mut always(Scale(1.0 / count as f64))));
+        unwrap(summed(&mut sum, &mut exact, [], &mut WithScalars(Scale, [share_of(count as f64)])));
         Some(sum)
     }
 }
@@ -224,7 +224,9 @@ impl<P: Parameters> Average<P> {
     pub fn try_update(&mut self, parameters: &P) -> Result<(), DimError> {
         up_to_1("Average", "decay", self.decay)?;
         match &mut self.value {
-            Some(value) => summed(value, &mut self.exact, [parameters], &mut always(Blend(self.decay))),
+            Some(value) => {
+                summed(value, &mut self.exact, [parameters], &mut WithScalars(Blend(self.decay), []))
+            }
             None => {
                 // (With memory of its own, so that the next step of the parameters copies nothing.)
                 self.value = Some(P::walk([parameters], &mut Path::new(), &mut Copied)?);
@@ -244,52 +246,99 @@ impl<P: Parameters> Average<P> {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Scale(f64);
+/// The share of each of so many gradients in their mean.
+fn share_of<Q: Quantity>(count: Q) -> Q {
+    count.constant(1.0) / count
+}
 
-compiled! { Scale: 1 0; Limit: 1 0; GradientSum: 1 1; Blend: 1 1; }
+compiled! { Scale: 1 1 0; Limit: 0 1 0; GradientSum: 0 1 1; Blend: 0 1 1; }
 
-impl Formula<1, 0> for Scale {
+struct Scale;
+
+impl Formula<1, 1, 0> for Scale {
+    const NAME: &'static str = "scale";
+
     #[inline(always)]
-    fn apply<F: Real>(&self, [a]: [F; 1], []: [F; 0]) -> [F; 1] {
-        [a * number::<F>(self.0)]
+    fn apply<Q: Quantity>(&self, [factor]: [Q; 1], [a]: [Q; 1], []: [Q; 0]) -> [Q; 1] {
+        [a * factor]
     }
 }
 
-#[derive(Clone, Copy)]
 struct Limit(f64);
 
-impl Formula<1, 0> for Limit {
+impl Formula<0, 1, 0> for Limit {
+    const NAME: &'static str = "limit";
+
     #[inline(always)]
-    fn apply<F: Real>(&self, [a]: [F; 1], []: [F; 0]) -> [F; 1] {
-        let most = number::<F>(self.0);
-        [if a > most {
-            most
-        } else if a < -most {
-            -most
-        } else {
-            a
-        }]
+    fn apply<Q: Quantity>(&self, []: [Q; 0], [a]: [Q; 1], []: [Q; 0]) -> [Q; 1] {
+        let most = a.constant(self.0);
+        // (NaN is neither, and stays.)
+        let at_least = Q::choose(a.is_less(-most), -most, a);
+        [Q::choose(most.is_less(a), most, at_least)]
     }
 }
 
-#[derive(Clone, Copy)]
 struct GradientSum;
 
-impl Formula<1, 1> for GradientSum {
+impl Formula<0, 1, 1> for GradientSum {
+    const NAME: &'static str = "sum of gradients";
+
     #[inline(always)]
-    fn apply<F: Real>(&self, [a]: [F; 1], [b]: [F; 1]) -> [F; 1] {
+    fn apply<Q: Quantity>(&self, []: [Q; 0], [a]: [Q; 1], [b]: [Q; 1]) -> [Q; 1] {
         [a + b]
     }
 }
 
-#[derive(Clone, Copy)]
 struct Blend(f64);
 
-impl Formula<1, 1> for Blend {
+impl Formula<0, 1, 1> for Blend {
+    const NAME: &'static str = "average";
+
     #[inline(always)]
-    fn apply<F: Real>(&self, [a]: [F; 1], [b]: [F; 1]) -> [F; 1] {
-        [number::<F>(self.0) * a + number::<F>(1.0 - self.0) * b]
+    fn apply<Q: Quantity>(&self, []: [Q; 0], [a]: [Q; 1], [b]: [Q; 1]) -> [Q; 1] {
+        [a.constant(self.0) * a + a.constant(1.0 - self.0) * b]
+    }
+}
+
+/// What is computed here as programs, for tensors with elements of a type.
+#[doc(hidden)]
+pub mod programs {
+    use super::{Blend, GradientSum, Limit, Scale, factor_within, share_of};
+    use crate::optim::update::Compiled;
+    use kernels::map::formula::{Quantity, UpdateProgram};
+    use kernels::program::code::DType;
+
+    /// The norm of a gradient, from the sum of the squares of its elements; and the factor that brings the norm to `most` at most.
+    pub fn norm_and_factor(most: f64) -> UpdateProgram {
+        UpdateProgram::of_scalars("norm and factor", |[squares]| {
+            let norm = squares.sqrt();
+            [norm, factor_within(norm, most)]
+        })
+    }
+
+    /// The factor of the mean of so many gradients.
+    pub fn share() -> UpdateProgram {
+        UpdateProgram::of_scalars("share", |[count]| [share_of(count)])
+    }
+
+    /// A product with a factor, which clipping and means of gradients need.
+    pub fn scale(elements: DType) -> UpdateProgram {
+        Scale.passes().program(elements)
+    }
+
+    /// [`clip_by_value`](crate::optim::clip_by_value).
+    pub fn limit(most: f64, elements: DType) -> UpdateProgram {
+        Limit(most).passes().program(elements)
+    }
+
+    /// [`Accumulator`](crate::optim::Accumulator).
+    pub fn sum(elements: DType) -> UpdateProgram {
+        GradientSum.passes().program(elements)
+    }
+
+    /// [`Average`](crate::optim::Average).
+    pub fn average(decay: f64, elements: DType) -> UpdateProgram {
+        Blend(decay).passes().program(elements)
     }
 }
 

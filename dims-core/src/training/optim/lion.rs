@@ -1,12 +1,12 @@
 //! Lion.
 
 use super::settings::{at_least_0, below_1};
-use super::update::{always, compiled, number};
+use super::update::{OfStep, StepAfter, StepPrograms, compiled};
 use super::{Optimizer, Schedule, State, with_state};
 use crate::error::DimError;
 use crate::grad::Parameters;
-use kernels::map::in_place::Formula;
-use kernels::scalar::Real;
+use kernels::map::formula::{Formula, Quantity};
+use kernels::program::code::DType;
 
 /// `p -= rate * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * p)`, then `m = beta2 * m + (1 - beta2) * g`, where `g` is the gradient. This is
 /// `optax.lion`.
@@ -40,6 +40,12 @@ impl<P> Lion<P> {
     }
 }
 
+impl<P> Lion<P> {
+    fn formula(&self) -> Signs {
+        Signs { betas: self.betas, weight_decay: self.weight_decay }
+    }
+}
+
 impl<P: Parameters> Optimizer<P> for Lion<P> {
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError> {
         let Lion { betas, weight_decay, .. } = *self;
@@ -48,8 +54,12 @@ impl<P: Parameters> Optimizer<P> for Lion<P> {
         below_1("Lion", "first beta", betas.0)?;
         below_1("Lion", "second beta", betas.1)?;
         at_least_0("Lion", "weight decay", weight_decay)?;
-        let formula = Signs { rate, betas, weight_decay };
-        self.state.step::<2, 1>(&mut always(formula), parameters, [gradient])
+        let mut step = StepAfter::new(self.formula(), rate, self.state.steps());
+        self.state.step(&mut step, parameters, gradient)
+    }
+
+    fn programs(&self, elements: DType) -> Option<StepPrograms> {
+        Some(StepPrograms::of(&self.formula(), elements))
     }
 
     with_state!("Lion", |_| &["mean"]);
@@ -57,26 +67,29 @@ impl<P: Parameters> Optimizer<P> for Lion<P> {
 
 #[derive(Clone, Copy)]
 struct Signs {
-    rate: f64,
     betas: (f64, f64),
     weight_decay: f64,
 }
 
-compiled! { Signs: 2 1; }
+compiled! { Signs: 1 2 1; }
 
-impl Formula<2, 1> for Signs {
+impl OfStep<1> for Signs {
+    fn of_step<Q: Quantity>(&self, rate: Q, _: Q) -> [Q; 1] {
+        [rate]
+    }
+}
+
+impl Formula<1, 2, 1> for Signs {
+    const NAME: &'static str = "lion";
+
     #[inline(always)]
-    fn apply<F: Real>(&self, [p, mean]: [F; 2], [g]: [F; 1]) -> [F; 2] {
-        let mix = |beta: f64| number::<F>(1.0 - beta) * g + number::<F>(beta) * mean;
-        let direction = mix(self.betas.0);
+    fn apply<Q: Quantity>(&self, [rate]: [Q; 1], [p, mean]: [Q; 2], [g]: [Q; 1]) -> [Q; 2] {
+        let number = |value: f64| p.constant(value);
+        let mix = |beta: f64| number(1.0 - beta) * g + number(beta) * mean;
+        let (direction, zero, one) = (mix(self.betas.0), number(0.0), number(1.0));
         // (0 and NaN are neither greater nor less, and stay.)
-        let sign = if direction > F::ZERO {
-            F::ONE
-        } else if direction < F::ZERO {
-            -F::ONE
-        } else {
-            direction
-        };
-        [p - number::<F>(self.rate) * (sign + number::<F>(self.weight_decay) * p), mix(self.betas.1)]
+        let below = Q::choose(direction.is_less(zero), number(-1.0), direction);
+        let sign = Q::choose(zero.is_less(direction), one, below);
+        [p - rate * (sign + number(self.weight_decay) * p), mix(self.betas.1)]
     }
 }

@@ -56,6 +56,8 @@ mod update;
 
 pub use adam::{Adam, AdamW};
 pub use by_path::{ParameterState, StateTensor};
+#[doc(hidden)]
+pub use gradients::programs;
 pub use gradients::{
     Accumulator, Average, clip_by_global_norm, clip_by_value, global_norm, try_clip_by_global_norm,
     try_clip_by_value, try_global_norm,
@@ -64,9 +66,12 @@ pub use lion::Lion;
 pub use schedule::Schedule;
 pub use sgd::Sgd;
 pub use state::State;
+#[doc(hidden)]
+pub use update::StepPrograms;
 
 use crate::error::{DimError, unwrap};
 use crate::grad::Parameters;
+use kernels::program::code::DType;
 
 /// What changes parameters by their gradient.
 pub trait Optimizer<P: Parameters> {
@@ -100,6 +105,13 @@ pub trait Optimizer<P: Parameters> {
 
     /// The names of the moments that the state has for each parameter.
     fn moments(&self) -> &'static [&'static str];
+
+    /// The step as programs, for parameters with elements of this type: what `try_step` computes, bit for bit. Nothing if the optimizer does not have them.
+    #[doc(hidden)]
+    fn programs(&self, elements: DType) -> Option<StepPrograms> {
+        let _ = elements;
+        None
+    }
 
     /// How many steps were taken, as a number for the program: it is read from the [tensor](State::step_count) that counts them. (A parameter that was frozen has taken fewer:
     /// [`State::steps_of`].)

@@ -1,12 +1,12 @@
 //! Stochastic gradient descent.
 
 use super::settings::{at_least_0, error};
-use super::update::{always, compiled, number};
+use super::update::{OfStep, StepAfter, StepPrograms, compiled};
 use super::{Optimizer, Schedule, State, with_state};
 use crate::error::DimError;
 use crate::grad::Parameters;
-use kernels::map::in_place::Formula;
-use kernels::scalar::Real;
+use kernels::map::formula::{Formula, Quantity};
+use kernels::program::code::DType;
 
 /// Gradient descent, with momentum if it is given one: `velocity = momentum * velocity + g`, then `p -= rate * velocity`, where `g` is the gradient.
 ///
@@ -57,6 +57,13 @@ impl<P> Sgd<P> {
     }
 }
 
+impl<P> Sgd<P> {
+    fn formula(&self) -> Descent {
+        let Sgd { momentum, nesterov, weight_decay, .. } = *self;
+        Descent { momentum, nesterov, weight_decay }
+    }
+}
+
 impl<P: Parameters> Optimizer<P> for Sgd<P> {
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError> {
         let Sgd { momentum, nesterov, weight_decay, .. } = *self;
@@ -67,12 +74,20 @@ impl<P: Parameters> Optimizer<P> for Sgd<P> {
         if nesterov && momentum == 0.0 {
             return Err(error("`Sgd` with `nesterov` has no momentum: set `momentum` to more than 0".into()));
         }
-        let formula = Descent { rate, momentum, nesterov, weight_decay };
+        let mut step = StepAfter::new(self.formula(), rate, self.state.steps());
         if momentum == 0.0 {
-            self.state.step::<1, 1>(&mut always(formula), parameters, [gradient])
+            self.state.step::<1, 1>(&mut step, parameters, gradient)
         } else {
-            self.state.step::<2, 1>(&mut always(formula), parameters, [gradient])
+            self.state.step::<1, 2>(&mut step, parameters, gradient)
         }
+    }
+
+    fn programs(&self, elements: DType) -> Option<StepPrograms> {
+        let formula = self.formula();
+        Some(match self.momentum == 0.0 {
+            true => StepPrograms::of::<_, 1, 1, 1>(&formula, elements),
+            false => StepPrograms::of::<_, 1, 2, 1>(&formula, elements),
+        })
     }
 
     with_state!("Sgd", |sgd| if sgd.momentum == 0.0 { &[] } else { &["velocity"] });
@@ -80,28 +95,37 @@ impl<P: Parameters> Optimizer<P> for Sgd<P> {
 
 #[derive(Clone, Copy)]
 struct Descent {
-    rate: f64,
     momentum: f64,
     nesterov: bool,
     weight_decay: f64,
 }
 
-compiled! { Descent: 1 1; Descent: 2 1; }
+compiled! { Descent: 1 1 1; Descent: 1 2 1; }
 
-impl Formula<1, 1> for Descent {
-    #[inline(always)]
-    fn apply<F: Real>(&self, [p]: [F; 1], [g]: [F; 1]) -> [F; 1] {
-        [p - number::<F>(self.rate) * (g + number::<F>(self.weight_decay) * p)]
+impl OfStep<1> for Descent {
+    fn of_step<Q: Quantity>(&self, rate: Q, _: Q) -> [Q; 1] {
+        [rate]
     }
 }
 
-impl Formula<2, 1> for Descent {
+impl Formula<1, 1, 1> for Descent {
+    const NAME: &'static str = "sgd";
+
     #[inline(always)]
-    fn apply<F: Real>(&self, [p, velocity]: [F; 2], [g]: [F; 1]) -> [F; 2] {
-        let momentum = number::<F>(self.momentum);
-        let g = g + number::<F>(self.weight_decay) * p;
+    fn apply<Q: Quantity>(&self, [rate]: [Q; 1], [p]: [Q; 1], [g]: [Q; 1]) -> [Q; 1] {
+        [p - rate * (g + p.constant(self.weight_decay) * p)]
+    }
+}
+
+impl Formula<1, 2, 1> for Descent {
+    const NAME: &'static str = "sgd with momentum";
+
+    #[inline(always)]
+    fn apply<Q: Quantity>(&self, [rate]: [Q; 1], [p, velocity]: [Q; 2], [g]: [Q; 1]) -> [Q; 2] {
+        let momentum = p.constant(self.momentum);
+        let g = g + p.constant(self.weight_decay) * p;
         let velocity = momentum * velocity + g;
         let step = if self.nesterov { g + momentum * velocity } else { velocity };
-        [p - number::<F>(self.rate) * step, velocity]
+        [p - rate * step, velocity]
     }
 }

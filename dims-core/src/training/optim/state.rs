@@ -3,7 +3,7 @@
 use super::Schedule;
 use super::by_path::{ByPath, ParameterState};
 use super::scalars::StepCount;
-use super::update::{Formulas, Unchanged, update};
+use super::update::{ElementStep, Unchanged, update};
 use crate::error::DimError;
 use crate::grad::Parameters;
 use crate::named::Named;
@@ -119,15 +119,15 @@ impl<P: Parameters> State<P> {
         self.by_path.set_missed(parameter, self.steps().saturating_sub(steps));
     }
 
-    /// Takes a step by formulas, which change the parameters and `M - 1` moments of each, and counts it.
-    pub(super) fn step<const M: usize, const N: usize>(
+    /// Takes a step by a formula, which changes the parameters and `M - 1` moments of each, and counts it.
+    pub(super) fn step<const K: usize, const M: usize>(
         &mut self,
-        formulas: &mut dyn Formulas<M, N>,
+        step: &mut dyn ElementStep<K, M, 1>,
         parameters: &mut P,
-        read: [&P; N],
+        gradient: &P,
     ) -> Result<(), DimError> {
         let unchanged = Unchanged { frozen: self.frozen.clone() };
-        update(formulas, parameters, read, Some((&mut self.by_path, self.steps.get())), &unchanged)?;
+        update(step, parameters, [gradient], Some((&mut self.by_path, self.steps.get())), &unchanged)?;
         self.steps.add_one();
         self.by_path.miss(&unchanged);
         Ok(())

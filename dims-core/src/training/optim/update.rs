@@ -13,30 +13,25 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::any::TypeId;
 use core::array::from_fn;
+use kernels::map::formula::{Quantity, UpdateProgram};
 #[cfg(feature = "half")]
 use kernels::map::in_place::apply_halves;
 use kernels::map::in_place::{Passes, slice_as, slice_as_mut};
+use kernels::program::code::DType;
 use kernels::scalar::{Element, Real};
-use num_traits::NumCast;
 use smallvec::SmallVec;
 
-/// A number of the formula in the type of the elements.
-#[inline(always)]
-pub(super) fn number<F: Real>(value: f64) -> F {
-    <F as NumCast>::from(value).expect("a float can be any float, rounded")
-}
-
 /// A formula whose passes are compiled here, with the loops over elements. Code that is generic in the parameters is compiled by their crate, perhaps without optimization.
-pub(super) trait Compiled<const M: usize, const N: usize> {
-    fn passes(&self) -> &dyn Passes<M, N>;
+pub(super) trait Compiled<const K: usize, const M: usize, const N: usize> {
+    fn passes(&self) -> &dyn Passes<K, M, N>;
 }
 
 macro_rules! compiled {
-    ($($formula:ty: $m:literal $n:literal;)*) => {$(
-        impl $crate::optim::update::Compiled<$m, $n> for $formula {
+    ($($formula:ty: $k:literal $m:literal $n:literal;)*) => {$(
+        impl $crate::optim::update::Compiled<$k, $m, $n> for $formula {
             // (Inlined, it would make the passes anew elsewhere.)
             #[inline(never)]
-            fn passes(&self) -> &dyn ::kernels::map::in_place::Passes<$m, $n> {
+            fn passes(&self) -> &dyn ::kernels::map::in_place::Passes<$k, $m, $n> {
                 self
             }
         }
@@ -44,36 +39,88 @@ macro_rules! compiled {
 }
 pub(super) use compiled;
 
-/// The formulas of a step: one for each number of steps that parameters have missed.
-pub(super) trait Formulas<const M: usize, const N: usize> {
-    /// The formula of parameters that have missed so many steps.
-    fn after(&mut self, missed: u64) -> &dyn Passes<M, N>;
+/// A formula, and its numbers of a step.
+pub(super) trait ElementStep<const K: usize, const M: usize, const N: usize> {
+    /// The formula.
+    fn passes(&self) -> &dyn Passes<K, M, N>;
+    /// The numbers of parameters that have missed so many steps.
+    fn scalars(&mut self, missed: u64) -> [f64; K];
 }
 
-/// Formulas that a function makes.
-pub(super) struct MadeBy<C, F> {
-    make: F,
-    /// The last one, and how many steps its parameters have missed.
-    last: Option<(u64, C)>,
+/// A formula with the same numbers for all parameters.
+pub(super) struct WithScalars<C, const K: usize>(pub(super) C, pub(super) [f64; K]);
+
+impl<C: Compiled<K, M, N>, const K: usize, const M: usize, const N: usize> ElementStep<K, M, N>
+    for WithScalars<C, K>
+{
+    fn passes(&self) -> &dyn Passes<K, M, N> {
+        self.0.passes()
+    }
+
+    fn scalars(&mut self, _: u64) -> [f64; K] {
+        self.1
+    }
 }
 
-/// One formula for all parameters.
-pub(super) fn always<C: Copy>(formula: C) -> MadeBy<C, impl Fn(u64) -> C> {
-    made_by(move |_| formula)
+/// What the numbers of an optimizer's formula are at each step.
+pub(super) trait OfStep<const K: usize> {
+    /// The numbers at a learning rate, of a parameter that takes the step with this number, counted from 1.
+    fn of_step<Q: Quantity>(&self, rate: Q, step: Q) -> [Q; K];
 }
 
-/// The formula of a number of missed steps.
-pub(super) fn made_by<C, F: Fn(u64) -> C>(make: F) -> MadeBy<C, F> {
-    MadeBy { make, last: None }
+/// The step of an optimizer after so many others.
+pub(super) struct StepAfter<C, const K: usize> {
+    pub(super) formula: C,
+    pub(super) rate: f64,
+    pub(super) steps: u64,
+    /// The last numbers, and how many steps their parameters have missed.
+    last: Option<(u64, [f64; K])>,
 }
 
-impl<C: Compiled<M, N>, F: Fn(u64) -> C, const M: usize, const N: usize> Formulas<M, N> for MadeBy<C, F> {
-    fn after(&mut self, missed: u64) -> &dyn Passes<M, N> {
-        if self.last.as_ref().is_none_or(|(last, _)| *last != missed) {
-            self.last = None;
+impl<C, const K: usize> StepAfter<C, K> {
+    pub(super) fn new(formula: C, rate: f64, steps: u64) -> Self {
+        StepAfter { formula, rate, steps, last: None }
+    }
+}
+
+impl<C: Compiled<K, M, N> + OfStep<K>, const K: usize, const M: usize, const N: usize> ElementStep<K, M, N>
+    for StepAfter<C, K>
+{
+    fn passes(&self) -> &dyn Passes<K, M, N> {
+        self.formula.passes()
+    }
+
+    fn scalars(&mut self, missed: u64) -> [f64; K] {
+        match self.last {
+            Some((last, scalars)) if last == missed => scalars,
+            _ => {
+                let step = self.steps.saturating_sub(missed).saturating_add(1);
+                let scalars = self.formula.of_step(self.rate, step as f64);
+                self.last = Some((missed, scalars));
+                scalars
+            }
         }
-        let make = &self.make;
-        self.last.get_or_insert_with(|| (missed, make(missed))).1.passes()
+    }
+}
+
+/// The step of an optimizer as programs.
+#[derive(Clone, Debug)]
+pub struct StepPrograms {
+    /// The numbers of the step: a program of the learning rate, and of the number of the step of the parameter, counted from 1.
+    pub scalars: UpdateProgram,
+    /// The new parameter and its new moments: a program of these numbers, of the parameter, its moments and its gradient.
+    pub update: UpdateProgram,
+}
+
+impl StepPrograms {
+    /// Those of a formula, for parameters with elements of this type.
+    pub(super) fn of<C: Compiled<K, M, N> + OfStep<K>, const K: usize, const M: usize, const N: usize>(
+        formula: &C,
+        elements: DType,
+    ) -> Self {
+        let update = formula.passes().program(elements);
+        let scalars = UpdateProgram::of_scalars(update.name, |[rate, step]| formula.of_step(rate, step));
+        StepPrograms { scalars, update }
     }
 }
 
@@ -92,8 +139,8 @@ impl Unchanged {
 
 /// Changes the learned tensors of a value by a formula, but for those that stay. The formula changes each tensor, and `M - 1` moments of it, which `by_path` keeps. What differs
 /// in its sizes is an error, and nothing is changed then.
-pub(super) fn update<P: Parameters, const M: usize, const N: usize>(
-    formulas: &mut dyn Formulas<M, N>,
+pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usize>(
+    step: &mut dyn ElementStep<K, M, N>,
     changed: &mut P,
     read: [&P; N],
     mut kept: Option<(&mut ByPath, u64)>,
@@ -117,7 +164,7 @@ pub(super) fn update<P: Parameters, const M: usize, const N: usize>(
         P::visit([], [&*changed], &mut Path::new(), &mut prepare)?;
     }
     let along = kept.map(|(by_path, steps)| StateWalk::new(by_path, steps));
-    P::visit([changed], read, &mut Path::new(), &mut UpdatePass { formulas, along, unchanged })
+    P::visit([changed], read, &mut Path::new(), &mut UpdatePass { step, along, unchanged })
 }
 
 /// Whether a name is `part`, or begins with it and a dot.
@@ -179,13 +226,13 @@ impl Visitor<0, 1> for Preparation<'_> {
     }
 }
 
-struct UpdatePass<'u, const M: usize, const N: usize> {
-    formulas: &'u mut dyn Formulas<M, N>,
+struct UpdatePass<'u, const K: usize, const M: usize, const N: usize> {
+    step: &'u mut dyn ElementStep<K, M, N>,
     along: Option<StateWalk<'u>>,
     unchanged: &'u Unchanged,
 }
 
-impl<const M: usize, const N: usize> Visitor<1, N> for UpdatePass<'_, M, N> {
+impl<const K: usize, const M: usize, const N: usize> Visitor<1, N> for UpdatePass<'_, K, M, N> {
     type Error = DimError;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
@@ -203,7 +250,8 @@ impl<const M: usize, const N: usize> Visitor<1, N> for UpdatePass<'_, M, N> {
             return Ok(());
         }
         let (missed, moments, master) = kept.map_or((0, &mut [][..], None), ParameterState::parts);
-        let formula = self.formulas.after(missed);
+        let scalars = self.step.scalars(missed);
+        let formula = self.step.passes();
         let order = order_in_memory(tensor);
         if let Some(copy) = lying_otherwise(tensor, &order)? {
             *tensor = copy;
@@ -217,10 +265,10 @@ impl<const M: usize, const N: usize> Visitor<1, N> for UpdatePass<'_, M, N> {
         let id = TypeId::of::<T>();
         if id == TypeId::of::<f32>() {
             let ([first], read) = floats([elements], read);
-            formula.f32(first_and(first, elements_of::<f32, S, R>(moments, &order)?), read);
+            formula.f32(scalars, first_and(first, elements_of::<f32, S, R>(moments, &order)?), read);
         } else if id == TypeId::of::<f64>() {
             let ([first], read) = floats([elements], read);
-            formula.f64(first_and(first, elements_of::<f64, S, R>(moments, &order)?), read);
+            formula.f64(scalars, first_and(first, elements_of::<f64, S, R>(moments, &order)?), read);
         } else {
             #[cfg(feature = "half")]
             {
@@ -231,10 +279,10 @@ impl<const M: usize, const N: usize> Visitor<1, N> for UpdatePass<'_, M, N> {
                 let changed = first_and(exact, elements_of::<f32, S, R>(moments, &order)?.map(Some));
                 if id == TypeId::of::<half::f16>() {
                     let ([rounded], read) = floats::<_, half::f16, 1, N>([elements], read);
-                    apply_halves(formula, rounded, changed, read);
+                    apply_halves(formula, scalars, rounded, changed, read);
                 } else {
                     let ([rounded], read) = floats::<_, half::bf16, 1, N>([elements], read);
-                    apply_halves(formula, rounded, changed, read);
+                    apply_halves(formula, scalars, rounded, changed, read);
                 }
             }
             #[cfg(not(feature = "half"))]
