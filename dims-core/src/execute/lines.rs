@@ -263,6 +263,7 @@ pub(crate) fn arranged<T: Element, S: Dims, R: Rank>(
     order: &[usize],
     sizes: &[usize],
 ) -> Result<Named<T, S, R>, DimError> {
+    let data: Buffer<T> = data.into();
     let owned = Evaluated::<T, S, R>::in_order(data, order, sizes);
     if order == AxisList::in_memory_of::<S, R>().as_slice() {
         return Ok(Named::from_expr(owned));

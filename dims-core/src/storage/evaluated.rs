@@ -45,6 +45,23 @@ impl<T: Clone, S: Dims, R: Rank> Clone for Evaluated<T, S, R> {
     }
 }
 
+/// What a tensor can own: a vector, or a buffer, which a recorded program may know.
+pub(crate) trait IntoElements<T>: Into<Buffer<T>> {
+    /// Whether a step may have computed the elements. (A vector has no mark: small results need not look for one.)
+    #[cfg(feature = "std")]
+    const MAY_BE_MARKED: bool;
+}
+
+impl<T> IntoElements<T> for Vec<T> {
+    #[cfg(feature = "std")]
+    const MAY_BE_MARKED: bool = false;
+}
+
+impl<T> IntoElements<T> for Buffer<T> {
+    #[cfg(feature = "std")]
+    const MAY_BE_MARKED: bool = true;
+}
+
 impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     /// Elements that lie contiguously in the order in which results lie: see [`AxisList::in_memory`]. `sizes` is in that order.
     ///
@@ -56,7 +73,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     /// If `sizes` is not the shape of `data`.
     #[inline(always)]
     #[track_caller]
-    pub(crate) fn laid_out(data: impl Into<Buffer<T>>, sizes: &[usize]) -> Self {
+    pub(crate) fn laid_out(data: impl IntoElements<T>, sizes: &[usize]) -> Self {
         Self::in_order(data, AxisList::in_memory_of::<S, R>().as_slice(), sizes)
     }
 
@@ -66,7 +83,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     ///
     /// If `sizes` is not the shape of `data`.
     #[track_caller]
-    pub(crate) fn of_sizes(data: impl Into<Buffer<T>>, sizes: &[usize]) -> Self {
+    pub(crate) fn of_sizes(data: impl IntoElements<T>, sizes: &[usize]) -> Self {
         let order = AxisList::in_memory_of::<S, R>().as_slice();
         assert_eq!(order.len(), sizes.len(), "one size for each axis");
         let sizes: SmallVec<[usize; 8]> = order.iter().map(|&at| sizes[at]).collect();
@@ -80,8 +97,8 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     /// If `order` does not name each axis once, or `sizes` is not the shape of `data`.
     #[inline(always)]
     #[track_caller]
-    pub(crate) fn in_order(data: impl Into<Buffer<T>>, order: &[usize], sizes: &[usize]) -> Self {
-        let data = data.into();
+    pub(crate) fn in_order<B: IntoElements<T>>(data: B, order: &[usize], sizes: &[usize]) -> Self {
+        let data: Buffer<T> = data.into();
         assert_eq!(order.len(), sizes.len(), "one size for each axis");
         assert_eq!(order.len(), S::Axes::LEN + R::N, "one size for each axis");
         let mut seen: u64 = 0;
@@ -100,7 +117,9 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         }
         assert_eq!(step, data.len(), "the sizes are the shape of the data");
         #[cfg(feature = "std")]
-        if let Some(mark) = data.mark() {
+        if B::MAY_BE_MARKED
+            && let Some(mark) = data.mark()
+        {
             tell_axes(mark, S::KEYS, order.iter().copied().zip(sizes.iter().copied()));
         }
         // (Put together at the end: what is written piece by piece, and moved as a whole, waits in between.)

@@ -16,6 +16,7 @@ use crate::reduce::Reduced;
 use crate::reduce::sum::product_dims;
 use crate::set::Dims;
 use crate::storage::Evaluated;
+use crate::storage::evaluated::IntoElements;
 use crate::storage::unchecked::{to_reduce, to_reduce_lowered};
 use crate::tensor::{Computable, reference};
 use alloc::vec::Vec;
@@ -26,7 +27,6 @@ use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, PlanStep, ProductDims, note, told};
 use kernels::loops::stride::{AnyStride, StrideKind, UnitStride};
 use kernels::machine::threads;
-use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
 use kernels::reduce::Reducer;
 use kernels::scalar::Element;
@@ -218,7 +218,7 @@ pub(crate) fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Elemen
 #[inline]
 #[track_caller]
 pub(super) fn finished<T, S: Dims, R: Rank>(
-    data: impl Into<Buffer<T>>,
+    data: impl IntoElements<T>,
     kept: &[usize],
     sizes: &[usize],
 ) -> Named<T, S, R> {

@@ -15,6 +15,7 @@ use crate::reduce::Reduced;
 use crate::reduce::combine::{Empty, ReductionAxes, combined, finished};
 use crate::set::{Dims, Keys, MAX_DIMS};
 use crate::storage::Evaluated;
+use crate::storage::evaluated::IntoElements;
 use crate::storage::unchecked::{factor, product};
 use crate::tensor::Computable;
 use alloc::string::String;
@@ -25,7 +26,6 @@ use kernels::contract::target::Target;
 use kernels::loops::axes::{AxisSet, Order};
 use kernels::loops::steps::{ProductDims, told};
 use kernels::memory::axes::Axis;
-use kernels::memory::buffer::Buffer;
 use kernels::reduce::reducers;
 use kernels::scalar::Num;
 use smallvec::SmallVec;
@@ -166,7 +166,7 @@ fn row(axes: &[Axis], positions: &[usize; MAX_DIMS], loops: usize) -> SmallVec<[
 /// As [`finished`], for elements that lie in another order of the axes that are left. All axes are dims.
 #[track_caller]
 fn finished_in<T, S: Dims, R: Rank>(
-    data: impl Into<Buffer<T>>,
+    data: impl IntoElements<T>,
     order: &[usize],
     sizes: &[usize],
 ) -> Named<T, S, R> {
