@@ -52,7 +52,7 @@ impl Mode for Log<'_> {
 /// dims!(i, j);
 /// let mut lines = Vec::new(); // or `std::io::stderr()`
 /// mode::log(&mut lines, || (a.at((i, j)) * 2.0).sum(j).order(i));
-/// assert!(String::from_utf8(lines).unwrap().starts_with("sum over 16 of mul(tensor, 2.0); loops [8, 16]"));
+/// assert!(String::from_utf8(lines).unwrap().starts_with("sum over 16 of mul(view, 2.0); loops [8, 16]"));
 /// ```
 pub fn log<T>(to: impl io::Write, f: impl FnOnce() -> T) -> T {
     with(&mut Log::to_writer(to), f)
