@@ -2,6 +2,7 @@
 
 use super::{Mode, Ran, with};
 use crate::error::{Origin, StepSuffix};
+use alloc::boxed::Box;
 use core::error::Error;
 use core::fmt;
 use kernels::loops::steps::PlanStep;
@@ -11,7 +12,7 @@ use kernels::loops::steps::PlanStep;
 #[non_exhaustive]
 pub struct NotFinite {
     /// What it computed.
-    pub step: PlanStep,
+    pub step: Box<PlanStep>,
     /// The place in the program that asked for it, or for the step whose gradient it computes, if that is known.
     pub place: Origin,
     /// Whether it computes a gradient.
@@ -59,7 +60,7 @@ impl Mode for CheckFinite {
             let Some(values) = result.values() else { continue };
             if let Some((element, value)) = values.enumerate().find(|(_, value)| !value.is_finite()) {
                 let Ran { step, place, is_backward, .. } = *ran;
-                let (step, len) = (step.clone(), result.len());
+                let (step, len) = (Box::new(step.clone()), result.len());
                 self.found = Some(NotFinite { step, place, is_backward, element, len, value });
                 return;
             }
