@@ -83,7 +83,7 @@ pub fn check(operator: &Operator) {
     let _tensors = AsTensors::new();
     let exact = !ROUNDED.contains(&name);
     let has_derivative = derivative(operator) == Derivative::Yes;
-    let mut compare_all = |sizes: &Sizes, layout: Layout, what: &str| {
+    let compare_all = |sizes: &Sizes, layout: Layout, what: &str| {
         let call = Call::draw(operator, slopes, sizes, layout, &mut Random(5));
         let other = Call::draw(operator, slopes, sizes, layout, &mut Random(6));
         compare(&call, &other, exact, has_derivative, &|| format!("`{name}`, {what}"));
