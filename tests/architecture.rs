@@ -155,23 +155,6 @@ const LEFT_TO_EXECUTE: [(&str, &[&str]); 4] = [
     ("whether anybody listens", &["is_active", "is_heard", "is_known", "is_traced", "traced"]),
 ];
 
-/// Files of operators that still do some of this themselves, and what they name. This list is to become empty.
-const NOT_YET_LEFT: &[(&str, &[&str])] = &[
-    ("batch/each.rs", &["record", "note", "aside", "traced"]),
-    ("operators/attention.rs", &["record", "note", "is_active", "is_traced", "traced"]),
-    ("operators/custom/mod.rs", &["note", "is_traced"]),
-    ("operators/custom/pull_back.rs", &["record", "FunctionRule", "is_traced"]),
-    ("operators/custom/several.rs", &["record", "FunctionRule", "note", "is_active", "is_traced", "traced"]),
-    ("operators/join.rs", &["record", "InParts", "allocate", "traced"]),
-    ("operators/linalg.rs", &["record", "reserve", "allocate", "is_active", "traced"]),
-    ("operators/nn/dropout.rs", &["record", "traced"]),
-    ("operators/nn/linear.rs", &["record", "is_active"]),
-    ("operators/nn/norm.rs", &["record", "is_traced"]),
-    ("operators/nn/pool.rs", &["record", "reserve", "allocate", "note", "is_traced", "traced"]),
-    ("operators/select.rs", &["record", "reserve", "allocate", "traced"]),
-    ("operators/window.rs", &["record", "reserve", "allocate"]),
-];
-
 /// Crates within which no two types have one name, so that the name alone says which concept is meant. (The macros and the models of ONNX have notions of tensors
 /// and axes of their own.)
 const NAMESPACES: [&[&str]; 3] = [&["dims-kernels", "dims-core", "."], &["dims-macros"], &["dims-onnx"]];
@@ -226,10 +209,6 @@ fn imports_go_down() {
 #[test]
 fn operators_say_what_is_to_run() {
     let mut wrong = String::new();
-    let mut not_yet: BTreeSet<(String, &str)> = BTreeSet::new();
-    for &(file, names) in NOT_YET_LEFT {
-        not_yet.extend(names.iter().map(|&name| (file.to_owned(), name)));
-    }
     for (file, text) in files(CORE.name) {
         if !OPERATORS.iter().any(|folder| file.starts_with(folder)) {
             continue;
@@ -239,15 +218,12 @@ fn operators_say_what_is_to_run() {
         for (what, names) in LEFT_TO_EXECUTE {
             for &name in names {
                 let is_named = (0..words.len()).any(|at| words[at] == name && is_left(&words, at));
-                if is_named && !not_yet.remove(&(file.clone(), name)) {
+                if is_named {
                     writeln!(wrong, "dims-core/src/{file} names `{name}`: leave {what} to `execute`")
                         .unwrap();
                 }
             }
         }
-    }
-    for (file, name) in not_yet {
-        writeln!(wrong, "dims-core/src/{file} names `{name}` no more: take it from the list").unwrap();
     }
     assert!(
         wrong.is_empty(),

@@ -13,7 +13,7 @@ use crate::ops::code::{BinaryOpcode, DType, RegisterKind, UnaryOpcode};
 #[cfg(feature = "half")]
 use crate::ops::function::{Function, RegisterValues, ValuesMut};
 use crate::program::interpreter::{ExtraOutput, Interpreted, OperandSource, ProgramOutput};
-use crate::program::{Builder, Instruction, Program, Register};
+use crate::program::{Builder, Instruction, Register, ScalarProgram};
 #[cfg(feature = "half")]
 use crate::scalar::Real;
 #[cfg(feature = "half")]
@@ -199,7 +199,7 @@ pub struct UpdateProgram {
     pub name: &'static str,
     /// The program. Its operands are the numbers that are the same everywhere, in `f64`; the elements that change; those that are only read; and, where it
     /// [follows](UpdateProgram::of_halves) an element of half precision, that one.
-    pub program: Program,
+    pub program: ScalarProgram,
     /// The new values of what changes.
     pub results: SmallVec<[Register; 4]>,
     /// How many numbers are the same everywhere.
@@ -286,7 +286,7 @@ impl UpdateProgram {
         });
         let results = formula(inputs).map(|symbol| symbol.register);
         if K == 0 {
-            let program = Program::default();
+            let program = ScalarProgram::default();
             return UpdateProgram {
                 name,
                 program,
@@ -384,7 +384,7 @@ impl UpdateProgram {
 fn finished<const R: usize>(
     build: &RefCell<Builder>,
     results: [Register; R],
-) -> (Program, SmallVec<[Register; 4]>) {
+) -> (ScalarProgram, SmallVec<[Register; 4]>) {
     build.take().finish_all(&results)
 }
 

@@ -5,13 +5,13 @@
 //! take makes it not-a-number.
 
 use crate::ops::code::{BinaryOpcode, Number, RegisterKind, UnaryOpcode};
-use crate::program::{Builder, Instruction, Program, Register};
+use crate::program::{Builder, Instruction, Register, ScalarProgram};
 use alloc::sync::Arc;
 use core::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10, PI};
 use smallvec::SmallVec;
 
 /// Whether each value of a program depends on some of its operands by floats; nothing if the result does not.
-pub fn depends_on(program: &Program, operands: &[u32]) -> Option<SmallVec<[bool; 16]>> {
+pub fn depends_on(program: &ScalarProgram, operands: &[u32]) -> Option<SmallVec<[bool; 16]>> {
     let mut depends: SmallVec<[bool; 16]> = SmallVec::new();
     for (at, instruction) in program.instructions().iter().enumerate() {
         let reads = match *instruction {
@@ -31,7 +31,7 @@ pub fn depends_on(program: &Program, operands: &[u32]) -> Option<SmallVec<[bool;
 /// An operand that is read several times counts as one.
 pub fn pull_back(
     build: &mut Builder,
-    program: &Program,
+    program: &ScalarProgram,
     own: &[Register],
     depends: &[bool],
     operands: &[u32],

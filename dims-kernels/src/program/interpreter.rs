@@ -6,7 +6,7 @@ use crate::machine::isa::{Isa, Task, dispatch};
 use crate::memory::elements::Reached;
 use crate::ops::code::{BinaryOpcode, DType, Number, RegisterKind, UnaryOpcode, each_dtype, integer_bounds};
 use crate::ops::function::{RegisterValues, ValuesMut};
-use crate::program::{Instruction, Program, Register};
+use crate::program::{Instruction, Register, ScalarProgram};
 use crate::scalar::{CastTo, Element};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -120,7 +120,7 @@ impl OperandSteps {
 
 /// The state of a running program: its operands along a nest, and a line of elements for each register.
 pub(crate) struct Machine<'k> {
-    program: &'k Program,
+    program: &'k ScalarProgram,
     operands: SmallVec<[SpanOperand<'k>; 6]>,
     registers: Vec<RegisterLine>,
     slots: Slots,
@@ -162,7 +162,7 @@ struct Slots {
 const LINE: usize = TILE;
 
 impl Slots {
-    fn new(program: &Program, results: impl Iterator<Item = Register>) -> Self {
+    fn new(program: &ScalarProgram, results: impl Iterator<Item = Register>) -> Self {
         let instructions = program.instructions();
         let mut last = vec![0; instructions.len()];
         for (at, instruction) in instructions.iter().enumerate() {
@@ -190,7 +190,11 @@ impl Slots {
 
 impl<'k, T: ProgramOutput> Interpreted<'k, T> {
     /// The program over a nest: `sources` has one entry for each operand, and `operands` the rows, one more for each table.
-    pub fn new(program: &'k Program, sources: &[OperandSource], operands: &mut OperandRows<'k>) -> Self {
+    pub fn new(
+        program: &'k ScalarProgram,
+        sources: &[OperandSource],
+        operands: &mut OperandRows<'k>,
+    ) -> Self {
         // SAFETY: nothing is written beside the result.
         unsafe { Self::with_values(program, program.result(), &[], sources, operands) }
     }
@@ -203,7 +207,7 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
     /// As long as the kernel runs, each place of `beside` offset by that row can be written for each position of the nest, and nothing else accesses it. The
     /// values are of the kind of `T`.
     pub unsafe fn with_values(
-        program: &'k Program,
+        program: &'k ScalarProgram,
         value: Register,
         beside: &'k [ExtraOutput<T>],
         sources: &[OperandSource],
@@ -271,7 +275,7 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
 impl<'k> Machine<'k> {
     /// A program that is to yield these `results`. `sources` has one entry for each operand, and `rows` yields their rows, one more for each table.
     pub(crate) fn new(
-        program: &'k Program,
+        program: &'k ScalarProgram,
         results: impl Iterator<Item = Register>,
         sources: &[OperandSource],
         rows: &mut OperandRows<'k>,
@@ -586,7 +590,7 @@ loads! { half::f16, f32, F32; half::bf16, f32, F32; }
 
 /// One instruction along a line.
 struct Execute<'r> {
-    program: &'r Program,
+    program: &'r ScalarProgram,
     registers: &'r [RegisterLine],
     instruction: Instruction,
     kind: RegisterKind,

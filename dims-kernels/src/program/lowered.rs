@@ -8,7 +8,7 @@ use crate::load::{Faults, Kernel, Tile};
 use crate::loops::nest::OperandRows;
 use crate::machine::isa::Isa;
 use crate::ops::code::DType;
-use crate::program::Program;
+use crate::program::ScalarProgram;
 use crate::program::interpreter::{Machine, OperandSource, Span};
 use crate::scalar::Element;
 #[cfg(feature = "std")]
@@ -48,7 +48,7 @@ pub fn count() -> usize {
 
 /// A program that computes each bit as the kernel of its expression would, with the elements that it reads.
 pub struct LoweredProgram<'w> {
-    program: Program,
+    program: ScalarProgram,
     sources: SmallVec<[OperandSource; 6]>,
     dtype: DType,
     elements: PhantomData<&'w [u8]>,
@@ -61,7 +61,7 @@ impl LoweredProgram<'_> {
     /// A program, what it reads in the order of the rows of a nest, and the type of its results. (Whoever runs it promises that the nest's rows stay within what
     /// is read.)
     #[cfg(feature = "std")]
-    pub(crate) fn new(program: Program, sources: SmallVec<[OperandSource; 6]>, dtype: DType) -> Self {
+    pub(crate) fn new(program: ScalarProgram, sources: SmallVec<[OperandSource; 6]>, dtype: DType) -> Self {
         COUNT.set(COUNT.get() + 1);
         LoweredProgram { program, sources, dtype, elements: PhantomData }
     }

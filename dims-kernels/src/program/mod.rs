@@ -1,6 +1,6 @@
 //! Small programs of scalar operations: what an expression computes for each element, as data.
 //!
-//! A [`Program`] is straight-line code. Each instruction yields a value that later ones read, and operands are numbered as the rows of strides of
+//! A [`ScalarProgram`] is straight-line code. Each instruction yields a value that later ones read, and operands are numbered as the rows of strides of
 //! a [nest](crate::loops::nest) are. Recorded steps hold such programs; [`derivative`] makes new ones of them, and [`interpreter`] runs them tile
 //! by tile.
 
@@ -64,14 +64,14 @@ impl Instruction {
 
 /// Straight-line code over the elements of operands.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Program {
+pub struct ScalarProgram {
     instructions: SmallVec<[Instruction; 8]>,
     kinds: SmallVec<[RegisterKind; 8]>,
     functions: Functions,
     result: Register,
 }
 
-impl Program {
+impl ScalarProgram {
     /// The instructions; the result need not be the last one.
     pub fn instructions(&self) -> &[Instruction] {
         &self.instructions
@@ -133,7 +133,7 @@ impl Program {
 /// Writes a program, and simplifies it on the way: equal instructions are one, and products with 0 and 1 and sums with 0 are none.
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
-    program: Program,
+    program: ScalarProgram,
     /// Whether the program must compute each bit as the operations do. Then it is simplified only where the result is the same for all values.
     exact: bool,
     /// Registers with integers of fewer bits than they have, and the type of these.
@@ -152,7 +152,7 @@ impl Builder {
     }
 
     /// Goes on with a program.
-    pub fn from_program(program: Program) -> Self {
+    pub fn from_program(program: ScalarProgram) -> Self {
         Builder { program, ..Builder::default() }
     }
 
@@ -166,7 +166,7 @@ impl Builder {
     }
 
     fn push(&mut self, instruction: Instruction, kind: RegisterKind) -> Register {
-        let Program { instructions, kinds, .. } = &mut self.program;
+        let ScalarProgram { instructions, kinds, .. } = &mut self.program;
         let same =
             |(own, own_kind): (&Instruction, &RegisterKind)| *own_kind == kind && own.is_same(&instruction);
         if let Some(at) = instructions.iter().zip(kinds.iter()).position(same) {
@@ -342,7 +342,7 @@ impl Builder {
     /// an operand under its number. Returns the result.
     pub fn inline(
         &mut self,
-        program: &Program,
+        program: &ScalarProgram,
         operand: &mut dyn FnMut(&mut Self, u32, RegisterKind) -> Option<Register>,
     ) -> Register {
         let values = self.copy(program, &mut |build, leaf, kind| match leaf {
@@ -354,7 +354,11 @@ impl Builder {
 
     /// Copies the instructions of another program, whose operands get other numbers. Returns the value of each instruction.
     #[cfg(feature = "std")]
-    pub(crate) fn inline_all(&mut self, program: &Program, number: &dyn Fn(u32) -> u32) -> Vec<Register> {
+    pub(crate) fn inline_all(
+        &mut self,
+        program: &ScalarProgram,
+        number: &dyn Fn(u32) -> u32,
+    ) -> Vec<Register> {
         self.copy(program, &mut |build, leaf, kind| match leaf {
             Instruction::Load(at) => Some(build.push(Instruction::Load(number(at)), kind)),
             Instruction::Position(at) => Some(build.push(Instruction::Position(number(at)), kind)),
@@ -365,7 +369,7 @@ impl Builder {
     /// Copies the instructions of another program; `leaf` yields the value that stands in for one without inputs, or nothing if it is copied.
     fn copy(
         &mut self,
-        program: &Program,
+        program: &ScalarProgram,
         leaf: &mut dyn FnMut(&mut Self, Instruction, RegisterKind) -> Option<Register>,
     ) -> Vec<Register> {
         let mut own: Vec<Register> = Vec::with_capacity(program.instructions.len());
@@ -390,12 +394,12 @@ impl Builder {
     }
 
     /// The program that yields this value, without instructions that it does not need.
-    pub fn finish(self, result: Register) -> Program {
+    pub fn finish(self, result: Register) -> ScalarProgram {
         self.finish_all(&[result]).0
     }
 
     /// The program with these values, without instructions that none of them needs, and their registers. It yields the first one.
-    pub(crate) fn finish_all(self, results: &[Register]) -> (Program, SmallVec<[Register; 4]>) {
+    pub(crate) fn finish_all(self, results: &[Register]) -> (ScalarProgram, SmallVec<[Register; 4]>) {
         let mut program = self.program;
         let mut needed: SmallVec<[bool; 16]> = SmallVec::from_elem(false, program.instructions.len());
         mark_needed(&program.instructions, &mut needed, results);
@@ -403,9 +407,9 @@ impl Builder {
             program.result = results[0];
             return (program, SmallVec::from_slice(results));
         }
-        let Program { instructions, kinds, functions, .. } = program;
+        let ScalarProgram { instructions, kinds, functions, .. } = program;
         let mut number: SmallVec<[Register; 16]> = SmallVec::from_elem(0, instructions.len());
-        let mut program = Program { functions, ..Program::default() };
+        let mut program = ScalarProgram { functions, ..ScalarProgram::default() };
         for (at, instruction) in instructions.into_iter().enumerate() {
             if !needed[at] {
                 continue;

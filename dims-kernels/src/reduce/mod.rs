@@ -121,7 +121,7 @@ pub struct ReduceInput<'a, T> {
 
 enum InputElements<'a, T> {
     Memory(Elements<'a, T>),
-    Program(&'a LoweredProgram<'a>),
+    ScalarProgram(&'a LoweredProgram<'a>),
 }
 
 impl<'a, T> ReduceInput<'a, T> {
@@ -146,7 +146,7 @@ impl<'a, T> ReduceInput<'a, T> {
         work: usize,
         count: usize,
     ) -> Self {
-        ReduceInput { elements: InputElements::Program(program), nest, work, count }
+        ReduceInput { elements: InputElements::ScalarProgram(program), nest, work, count }
     }
 }
 
@@ -161,13 +161,15 @@ impl<T: Element> ReduceInput<'_, T> {
         let elements = match elements {
             InputElements::Memory(elements) => elements,
             // (Builds without debug assertions lower none, so no loop is compiled for them.)
-            InputElements::Program(program) if cfg!(debug_assertions) => {
+            InputElements::ScalarProgram(program) if cfg!(debug_assertions) => {
                 // SAFETY: each position of the nest is an element of each operand, as `of_program` was promised; `reduce` runs a kernel over the nest, or the part,
                 // that it is made for.
                 let lower = |nest| unsafe { program.kernel::<T>(&mut Nest::operands(nest)) };
                 return reduce(nest, &mut NestParts::new(), lower, work, to, count, reducer);
             }
-            InputElements::Program(_) => unreachable!("builds without debug assertions lower no expression"),
+            InputElements::ScalarProgram(_) => {
+                unreachable!("builds without debug assertions lower no expression")
+            }
         };
         // SAFETY: each position of the nest is an element, as `new` was promised; `reduce` runs a kernel over the nest, or the part, that it is made for.
         let lower = |nest| unsafe { Strided::new(elements, Nest::operands(nest).next_row(), ()) };

@@ -16,7 +16,7 @@ use crate::memory::elements::Elements;
 use crate::memory::listener::freed;
 use crate::ops::code::{BinaryOpcode, DType, Number};
 use crate::program::interpreter::{self, ExtraOutput, Interpreted, ProgramOutput};
-use crate::program::{Instruction, Program, Register};
+use crate::program::{Instruction, Register, ScalarProgram};
 use crate::reduce::{ReduceInput, Reducer, reduce, reducers};
 use crate::scalar::{Num, Real};
 use crate::trace::products::contracted;
@@ -403,10 +403,10 @@ fn summed<T: ProgramOutput + Real>(
     reduce(&nest, &mut NestParts::new(), lower, work, Destination::New(len), count, reducers::Sum)
 }
 
-impl Program {
+impl ScalarProgram {
     /// The program in words, for plans.
     pub fn describe(&self) -> alloc::string::String {
-        fn words(program: &Program, register: u32, depth: usize) -> alloc::string::String {
+        fn words(program: &ScalarProgram, register: u32, depth: usize) -> alloc::string::String {
             let inner = |register: u32| {
                 if depth > 6 { "..".into() } else { words(program, register, depth + 1) }
             };

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::memory::buffer::Buffer;
 use crate::ops::code::{DType, RegisterKind};
 use crate::program::derivative::{depends_on, pull_back};
-use crate::program::{Builder, Instruction, Program, Register};
+use crate::program::{Builder, Instruction, Register, ScalarProgram};
 use crate::trace::evaluate::{kept, together};
 use crate::trace::{FieldOperand, FieldSource, Held, Node, Part, PerLoop, StridedPlace};
 use alloc::sync::Arc;
@@ -17,7 +17,7 @@ pub struct Field {
     /// How often each loop runs.
     pub sizes: PerLoop<usize>,
     /// The program.
-    pub program: Arc<Program>,
+    pub program: Arc<ScalarProgram>,
     /// Of what.
     pub operands: Vec<FieldOperand>,
     /// The names of the loops, if anybody hears of its steps.
@@ -216,15 +216,15 @@ impl Field {
 }
 
 /// The program that loads an element of this type.
-fn loaded(dtype: DType) -> Arc<Program> {
+fn loaded(dtype: DType) -> Arc<ScalarProgram> {
     let load = || {
         let mut build = Builder::new();
         let register = build.load(0, dtype);
         Arc::new(build.finish(register))
     };
     // Most fields of gradients are of these types, and have the same program.
-    static SINGLE: OnceLock<Arc<Program>> = OnceLock::new();
-    static DOUBLE: OnceLock<Arc<Program>> = OnceLock::new();
+    static SINGLE: OnceLock<Arc<ScalarProgram>> = OnceLock::new();
+    static DOUBLE: OnceLock<Arc<ScalarProgram>> = OnceLock::new();
     match dtype {
         DType::F32 => Arc::clone(SINGLE.get_or_init(load)),
         DType::F64 => Arc::clone(DOUBLE.get_or_init(load)),

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::loops::axes::{AxisSet, Order};
 use crate::ops::code::{BinaryOpcode, Number, UnaryOpcode};
 use crate::program::interpreter::ProgramOutput;
-use crate::program::{Builder, Instruction, Program, Register};
+use crate::program::{Builder, Instruction, Register, ScalarProgram};
 use crate::scalar::Real;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
@@ -148,8 +148,8 @@ impl ProductOfFields<'_> {
     }
 }
 
-impl Program {
-    /// Whether one of the products that the [factors](Program::factors) are of is that of the chain rule, in which 0 times anything is 0.
+impl ScalarProgram {
+    /// Whether one of the products that the [factors](ScalarProgram::factors) are of is that of the chain rule, in which 0 times anything is 0.
     fn has_chain(&self) -> bool {
         let mut open: SmallVec<[Register; 8]> = SmallVec::from_slice(&[self.result()]);
         while let Some(register) = open.pop() {

@@ -3,7 +3,7 @@
 use super::derivatives::slope;
 use super::{held, run, written};
 use crate::ops::code::{BinaryOpcode, DType, UnaryOpcode};
-use crate::program::Program;
+use crate::program::ScalarProgram;
 use crate::program::interpreter::ProgramOutput;
 use crate::scalar::{CastTo, Real};
 use alloc::format;
@@ -112,7 +112,7 @@ fn binary_named(name: &str) -> Option<BinaryOpcode> {
 }
 
 /// The operation of a line, with the number of its operands.
-fn program(name: &str, dtype: DType) -> (Program, usize) {
+fn program(name: &str, dtype: DType) -> (ScalarProgram, usize) {
     if let Some(op) = unary_named(name) {
         let program = written(|build| {
             let a = build.load(0, dtype);

@@ -3,14 +3,14 @@
 use super::{held, run, written};
 use crate::ops::code::{BinaryOpcode, DType, RegisterKind, UnaryOpcode};
 use crate::program::derivative;
-use crate::program::{Builder, Program, Register};
+use crate::program::{Builder, Register, ScalarProgram};
 use alloc::vec::Vec;
 
 /// The number of the cotangent.
 const COTANGENT: u32 = 2;
 
 /// The cotangent times the derivative by an operand; nothing where that is 0 everywhere.
-fn pulled_back(program: &Program, operand: u32, cotangent: u32) -> Option<Program> {
+fn pulled_back(program: &ScalarProgram, operand: u32, cotangent: u32) -> Option<ScalarProgram> {
     let depends = derivative::depends_on(program, &[operand])?;
     let mut build = Builder::from_program(program.clone());
     let own: Vec<Register> = (0..program.instructions().len() as Register).collect();
@@ -20,7 +20,7 @@ fn pulled_back(program: &Program, operand: u32, cotangent: u32) -> Option<Progra
 }
 
 /// The derivative by an operand, for a cotangent of 1; nothing where it is 0 everywhere.
-pub(super) fn slope(program: &Program, operand: u32) -> Option<Program> {
+pub(super) fn slope(program: &ScalarProgram, operand: u32) -> Option<ScalarProgram> {
     let program = pulled_back(program, operand, COTANGENT)?;
     let mut build = Builder::new();
     let result = build
@@ -28,17 +28,17 @@ pub(super) fn slope(program: &Program, operand: u32) -> Option<Program> {
     Some(build.finish(result))
 }
 
-fn value(program: &Program, at: [f64; 2]) -> f64 {
+fn value(program: &ScalarProgram, at: [f64; 2]) -> f64 {
     run::<f64>(program, &[held(&at[..1]), held(&at[1..])], 1)[0]
 }
 
 /// The derivative at a point, 0 where a program says that it is 0 everywhere.
-fn slope_at(program: &Program, operand: u32, at: [f64; 2]) -> f64 {
+fn slope_at(program: &ScalarProgram, operand: u32, at: [f64; 2]) -> f64 {
     slope(program, operand).map_or(0.0, |slope| value(&slope, at))
 }
 
 /// The five-point formula: its error is of the order of `h^4`.
-fn difference(program: &Program, operand: usize, at: [f64; 2]) -> f64 {
+fn difference(program: &ScalarProgram, operand: usize, at: [f64; 2]) -> f64 {
     let h = 1e-3;
     let moved = |by: f64| {
         let mut at = at;
@@ -49,7 +49,7 @@ fn difference(program: &Program, operand: usize, at: [f64; 2]) -> f64 {
 }
 
 #[track_caller]
-fn assert_slopes(program: &Program, points: &[[f64; 2]], operands: usize, orders: usize, what: &str) {
+fn assert_slopes(program: &ScalarProgram, points: &[[f64; 2]], operands: usize, orders: usize, what: &str) {
     if orders == 0 {
         return;
     }
@@ -78,14 +78,14 @@ fn points(low: f64, high: f64) -> Vec<[f64; 2]> {
     (0..9).map(|at| [low + (high - low) * (f64::from(at) + 0.37) / 9.1, 0.0]).collect()
 }
 
-fn unary(op: UnaryOpcode) -> Program {
+fn unary(op: UnaryOpcode) -> ScalarProgram {
     written(|build| {
         let a = build.load(0, DType::F64);
         build.unary(op, a)
     })
 }
 
-fn binary(op: BinaryOpcode) -> Program {
+fn binary(op: BinaryOpcode) -> ScalarProgram {
     written(|build| {
         let (a, b) = (build.load(0, DType::F64), build.load(1, DType::F64));
         build.binary(op, a, b)
@@ -285,7 +285,7 @@ fn at_kinks() {
 /// What is smooth where a formula for its derivative is not: the second derivative there, too.
 #[test]
 fn of_the_second_order_at_removable_gaps() {
-    let second = |program: &Program, first: u32, then: u32, at: [f64; 2]| {
+    let second = |program: &ScalarProgram, first: u32, then: u32, at: [f64; 2]| {
         slope_at(&slope(program, first).expect("a derivative"), then, at)
     };
     let pi_square = core::f64::consts::PI * core::f64::consts::PI;

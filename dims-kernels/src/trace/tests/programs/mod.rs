@@ -7,14 +7,14 @@ mod simplified;
 
 use crate::memory::buffer::Buffer;
 use crate::program::interpreter::ProgramOutput;
-use crate::program::{Builder, Program, Register};
+use crate::program::{Builder, Register, ScalarProgram};
 use crate::scalar::Element;
 use crate::trace::{Field, FieldOperand, FieldSource, Held, StridedPlace, evaluate::mapped};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// The program that `f` writes.
-fn written(f: impl FnOnce(&mut Builder) -> Register) -> Program {
+fn written(f: impl FnOnce(&mut Builder) -> Register) -> ScalarProgram {
     let mut build = Builder::new();
     let result = f(&mut build);
     build.finish(result)
@@ -25,7 +25,7 @@ fn held<T: Element>(data: &[T]) -> Arc<dyn Held> {
 }
 
 /// The program along a line, over operands that are contiguous.
-fn run<T: ProgramOutput>(program: &Program, operands: &[Arc<dyn Held>], len: usize) -> Vec<T> {
+fn run<T: ProgramOutput>(program: &ScalarProgram, operands: &[Arc<dyn Held>], len: usize) -> Vec<T> {
     let operand = |memory: &Arc<dyn Held>| FieldOperand {
         source: FieldSource::Memory(Arc::clone(memory)),
         place: StridedPlace::strided(0, [1]),

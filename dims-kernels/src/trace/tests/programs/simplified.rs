@@ -2,13 +2,13 @@
 
 use super::{held, run, written};
 use crate::ops::code::{BinaryOpcode, DType, Number, RegisterKind, UnaryOpcode};
-use crate::program::{Builder, Instruction, Program, Register};
+use crate::program::{Builder, Instruction, Register, ScalarProgram};
 
-fn len(program: &Program) -> usize {
+fn len(program: &ScalarProgram) -> usize {
     program.instructions().len()
 }
 
-fn of_one(f: impl FnOnce(&mut Builder, Register) -> Register) -> Program {
+fn of_one(f: impl FnOnce(&mut Builder, Register) -> Register) -> ScalarProgram {
     written(|build| {
         let a = build.load(0, DType::F64);
         f(build, a)
@@ -17,7 +17,7 @@ fn of_one(f: impl FnOnce(&mut Builder, Register) -> Register) -> Program {
 
 /// Whether the program is its operand as it is.
 #[track_caller]
-fn assert_same(program: &Program) {
+fn assert_same(program: &ScalarProgram) {
     assert_eq!((program.instructions(), program.result()), (&[Instruction::Load(0)][..], 0));
 }
 
