@@ -49,8 +49,8 @@ fn detached<A: Computable>(tensor: A) -> Result<TensorOf<A>, DimError> {
     let tensor = tensor.into_named();
     let shape = tensor.unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
-    ExprStep::read_alone(&tensor.expr);
-    let data = computed::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
+    let step = ExprStep::of_recorded::<A::Elem, A::Dims, A::Rank, A::Expr>(&tensor.expr, &shape)?;
+    let data = step.detach(computed::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?, order);
     Ok(Named::from_expr(Evaluated::laid_out(data, &shape.sizes_in(order))))
 }
 

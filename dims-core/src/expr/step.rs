@@ -145,14 +145,23 @@ impl ExprStep {
         ExprStep(None)
     }
 
-    /// Notes that an expression is read which runs without being a step: the gradient by its operands is 0.
+    /// The step of an expression through which no gradient flows, if a function is recorded that it depends on. (The gradient by its operands is 0.)
     #[inline]
-    pub(crate) fn read_alone<E: Expr + ?Sized>(expr: &E) {
+    #[track_caller]
+    pub(crate) fn of_recorded<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
+        expr: &E,
+        shape: &Shape,
+    ) -> Result<Self, DimError> {
         #[cfg(feature = "std")]
         if is_heard() {
-            expr.write(&mut Writer::new());
+            let mut writer = Writer::new();
+            expr.write(&mut writer);
+            if writer.is_recorded() {
+                return written::<T, U, R, E>(expr, shape);
+            }
         }
-        let _ = expr;
+        let _ = (expr, shape);
+        Ok(ExprStep(None))
     }
 
     /// The elements, contiguous in an order of all loops along which they vary.
@@ -167,6 +176,26 @@ impl ExprStep {
             }
             #[cfg(feature = "std")]
             Some(own) => mapped(data, own, order),
+        }
+    }
+
+    /// As [`map`](ExprStep::map), as constants for gradients.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn detach<T: Element>(self, data: Vec<T>, order: &[usize]) -> Buffer<T> {
+        told(&data);
+        match self.0 {
+            #[cfg(feature = "std")]
+            Some(own) if own.field.is_recorded() => {
+                let dtype = DType::of::<T>().expect("only types that programs know are recorded");
+                let axes = own.axes(order);
+                let node = new_node(dtype, data.len(), rules::detached(own.field, order, dtype), axes);
+                Buffer::traced(data, node)
+            }
+            _ => {
+                let _ = order;
+                data.into()
+            }
         }
     }
 

@@ -1,11 +1,13 @@
 //! Steps with gradients of their own: reductions other than sums, work along lines, and attention.
 
 mod attention;
+mod detached;
 mod lines;
 mod placed;
 mod recurrence;
 
 pub use attention::Attention;
+pub use detached::detached;
 pub use lines::LineRule;
 pub use placed::placed;
 pub use recurrence::Recurrence;
@@ -39,6 +41,7 @@ pub(super) struct RulePullBacks {
     recurrence: RulePullBack<Recurrence>,
     repeat_reduction: RuleRepetition<ReductionRule>,
     repeat_lines: RuleRepetition<LineRule>,
+    repeat_detached: fn(&detached::Detached, Vec<Field>) -> Result<Arc<dyn Held>, Error>,
     repeat_placed: fn(&placed::Placed, Vec<Field>) -> Result<Arc<dyn Held>, Error>,
     repeat_attention: fn(&Attention, Vec<Field>) -> Result<Arc<dyn Held>, Error>,
     repeat_recurrence: fn(&Recurrence, Option<Field>, Field) -> Result<Arc<dyn Held>, Error>,
@@ -55,6 +58,7 @@ impl RulePullBacks {
         recurrence: Recurrence::pull_back,
         repeat_reduction: ReductionRule::repeat,
         repeat_lines: LineRule::repeat,
+        repeat_detached: detached::Detached::repeat,
         repeat_placed: placed::Placed::repeat,
         repeat_attention: Attention::repeat,
         repeat_recurrence: Recurrence::repeat,

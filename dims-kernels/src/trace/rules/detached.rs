@@ -1,0 +1,54 @@
+//! Elements through which no gradient flows.
+
+use super::{NodeParts, pull_backs};
+use crate::error::Error;
+use crate::ops::code::DType;
+use crate::trace::{Field, Held, NodeStep, Rule};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// The step of a field's elements, contiguous in an order of its loops, as constants for gradients.
+pub fn detached(field: Field, order: &[usize], dtype: DType) -> NodeStep {
+    NodeStep::Rule(Box::new(Detached { field, order: order.to_vec(), dtype }))
+}
+
+pub(super) struct Detached {
+    field: Field,
+    order: Vec<usize>,
+    dtype: DType,
+}
+
+impl Rule for Detached {
+    fn name(&self) -> &'static str {
+        "detach"
+    }
+
+    fn operands(&self) -> Vec<&Field> {
+        vec![&self.field]
+    }
+
+    fn take_operands(&mut self) -> Vec<Field> {
+        let operands = core::mem::take(&mut self.field.operands);
+        vec![Field { operands, ..self.field.clone() }]
+    }
+
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
+    fn run(&self, operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
+        Some((pull_backs().repeat_detached)(self, operands))
+    }
+
+    fn pull(&self, _: &Arc<dyn Held>, _: Arc<dyn Held>, _: bool) -> Result<NodeParts, Error> {
+        Ok(Vec::new())
+    }
+}
+
+impl Detached {
+    /// The elements of another field.
+    pub(super) fn repeat(&self, operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
+        operands.first().expect("there is one").computed(&self.order, self.dtype)
+    }
+}

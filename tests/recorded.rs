@@ -1,0 +1,241 @@
+//! Functions that are recorded at one input, and called with others: other numbers, indices, masks and labels. The program yields what the function yields for them.
+
+use typed_dims::grad::{grad, loss_and_grad};
+use typed_dims::nn::attention::MultiHeadAttention;
+use typed_dims::nn::embedding::Embedding;
+use typed_dims::nn::linear::Linear;
+use typed_dims::nn::norm::LayerNorm;
+use typed_dims::prelude::*;
+use typed_dims::program::record;
+
+dims! {
+    pub struct Batch;
+    pub struct Seq;
+    pub struct Key;
+    pub struct Word;
+    pub struct Width;
+    pub struct Hidden;
+    pub struct Class;
+    pub struct Head;
+    pub struct Feat;
+}
+
+type Floats = Tensor<f32, (Batch, Width)>;
+type Ids = Tensor<i64, (Batch, Seq)>;
+type Labels = Tensor<usize, (Batch,)>;
+
+fn floats(seed: u64) -> Floats {
+    randn((Batch.of(4), Width.of(6)), seed)
+}
+
+fn ids(seed: u64) -> Ids {
+    (rand::<f32, _>((Batch.of(4), Seq.of(3)), seed) * 7.0).cast::<i64>().eval()
+}
+
+fn labels(seed: u64) -> Labels {
+    (rand::<f32, _>(Batch.of(4), seed) * 5.0).cast::<usize>().eval()
+}
+
+/// Programs of one tensor yield the function's bits for other tensors.
+macro_rules! same {
+    ($($f:expr, $first:expr, $($other:expr),+;)*) => {$({
+        let f = $f;
+        let program = record(f, &$first).expect("it is recorded");
+        assert!(program.steps() > 0);
+        for other in [$($other),+] {
+            assert_eq!(program.call(&other), f(&other), "{}", stringify!($f));
+        }
+    })*};
+}
+
+#[test]
+fn integers_and_masks_are_recorded() {
+    let (x, y, z) = (floats(1), floats(2), floats(3));
+    same! {
+        |x: &Floats| x.gt(0.0).eval(), x, y, z;
+        |x: &Floats| x.gt(0.0).count(Width), x, y, z;
+        |x: &Floats| x.gt(1.0).any(Width), x, y, z;
+        |x: &Floats| x.lt(1.0).all(Width), x, y, z;
+        |x: &Floats| x.argmax(Width), x, y, z;
+        |x: &Floats| x.argmin((Batch, Width)), x, y, z;
+        |x: &Floats| (x * 10.0).cast::<i32>().sum(Width), x, y, z;
+        |x: &Floats| (x * 10.0).cast::<i64>().max(Batch), x, y, z;
+        |x: &Floats| (x * 10.0).cast::<i16>().cumsum(Width), x, y, z;
+        |x: &Floats| x.argsort(Width), x, y, z;
+        |x: &Floats| x.take(Width, x.argsort(Width)).eval(), x, y, z;
+        |x: &Floats| select(x.gt(0.0), x, x.exp()).eval(), x, y, z;
+        |x: &Floats| x.masked_fill(x.lt(0.0), -1.0).eval(), x, y, z;
+        |x: &Floats| x.topk(Width, 2).0, x, y, z;
+        |x: &Floats| x.topk(Width, 2).1, x, y, z;
+        |x: &Floats| concat(Width, [x.view(), ones((Batch.of(4), Width.of(2))).view()]), x, y, z;
+        |x: &Floats| x.pad(Width, 1, 2, Pad::Constant(3.0)), x, y, z;
+        |x: &Floats| x.detach().eval(), x, y, z;
+    }
+    let (x, y, z) = (ids(1), ids(2), ids(3));
+    same! {
+        |x: &Ids| (x * 3 - 1).eval(), x, y, z;
+        |x: &Ids| x.sum(Seq), x, y, z;
+        |x: &Ids| x.max((Batch, Seq)), x, y, z;
+        |x: &Ids| x.roll(Seq, 1), x, y, z;
+        |x: &Ids| x.sort(Seq), x, y, z;
+        |x: &Ids| x.eq(2).cast::<f32>().mean(Batch), x, y, z;
+        |x: &Ids| x.one_hot::<f32, _>(Word.of(7)).eval(), x, y, z;
+        |x: &Ids| stack(Hidden, [x, x]), x, y, z;
+    }
+}
+
+#[test]
+fn a_table_is_read_at_the_indices_of_the_call() {
+    let table = from_fn((Word.of(7), Width.of(2)), |(word, width)| (10 * word + width) as f32);
+    // The table is an input, or captured.
+    let both = record(
+        |(table, ids): (&Tensor<f32, (Word, Width)>, &Ids)| table.take(Word, ids).sum(Seq),
+        (&table, &ids(1)),
+    );
+    let one = record(|ids: &Ids| table.take(Word, ids).sum(Seq), &ids(1)).unwrap();
+    for other in [ids(1), ids(2), ids(9)] {
+        let expected = (&table).take(Word, &other).sum(Seq);
+        assert_eq!(both.as_ref().unwrap().call((&table, &other)), expected);
+        assert_eq!(one.call(&other), expected);
+    }
+    let wrong = (ids(1) + 9).eval();
+    let error = one.try_call(&wrong).err().expect("the index is out of range").to_string();
+    assert!(error.contains("is out of range for an axis of size 7"), "{error}");
+}
+
+#[derive(Parameters)]
+struct Classifier {
+    words: Embedding<Word, (Width,)>,
+    norm: LayerNorm<(Width,)>,
+    inner: Linear<(Width,), (Hidden,)>,
+    outer: Linear<(Hidden,), (Class,)>,
+}
+
+impl Classifier {
+    fn new(seed: u64) -> Self {
+        Classifier {
+            words: Embedding::new(Word.of(7), Width.of(6), seed),
+            norm: LayerNorm::new(Width.of(6)),
+            inner: Linear::new(Width.of(6), Hidden.of(8), seed + 1),
+            outer: Linear::new(Hidden.of(8), Class.of(5), seed + 2),
+        }
+    }
+
+    fn scores(&self, ids: &Ids) -> Tensor<f32, (Batch, Class)> {
+        let x: Tensor<f32, (Batch, Seq, Width)> = self.words.apply(ids);
+        let x: Tensor<f32, (Batch, Width)> = x.mean(Seq);
+        let x: Tensor<f32, (Batch, Hidden)> = self.inner.apply(&self.norm.apply(&x));
+        self.outer.apply(&x.gelu().eval())
+    }
+
+    fn loss(&self, ids: &Ids, labels: &Labels) -> Tensor<f32, ()> {
+        self.scores(ids).cross_entropy(Class, labels).mean(Batch)
+    }
+}
+
+fn assert_near(found: &Classifier, expected: &Classifier) {
+    let difference = found.zip_elements(expected, |a: f32, b| (a - b).abs());
+    let mut all = Vec::new();
+    difference.map_elements(|x: f32| x);
+    all.extend(difference.names());
+    let most = typed_dims::optim::global_norm(&difference).order(());
+    assert!(most < 1e-5, "{most} in {all:?}");
+}
+
+#[test]
+fn a_gradient_is_recorded_with_its_labels() {
+    let (network, other) = (Classifier::new(1), Classifier::new(20));
+    let step = record(
+        |(network, ids, labels): (&Classifier, &Ids, &Labels)| {
+            loss_and_grad(|network: &Classifier| network.loss(ids, labels), network)
+        },
+        (&network, &ids(1), &labels(1)),
+    )
+    .unwrap();
+    for (network, ids, labels) in
+        [(&network, ids(1), labels(1)), (&other, ids(5), labels(6)), (&other, ids(7), labels(8))]
+    {
+        let (loss, gradient) = step.call((network, &ids, &labels));
+        let (expected_loss, expected) =
+            loss_and_grad(|network: &Classifier| network.loss(&ids, &labels), network);
+        assert!((loss.order(()) - expected_loss.order(())).abs() < 1e-6);
+        assert_near(&gradient, &expected);
+    }
+}
+
+#[test]
+fn attention_is_recorded_with_its_mask() {
+    type X = Tensor<f32, (Batch, Seq, Width)>;
+    type Mask = Tensor<bool, (Seq, Key)>;
+    let layer = MultiHeadAttention::<Width, Head, Head, Feat>::new(
+        Width.of(6),
+        (Head.of(2), Feat.of(3)),
+        Head.of(2),
+        3,
+    );
+    let _ = &layer;
+    let x = |seed| -> X { randn((Batch.of(2), Seq.of(4), Width.of(6)), seed) };
+    let mask = |seed| -> Mask { rand::<f32, _>((Seq.of(4), Key.of(4)), seed).gt(0.4).eval() };
+    fn attend(x: &X, mask: &Mask) -> X {
+        let keys = x.rename(Seq, Key);
+        attention(x, &keys, &keys, Width, Key, 0.4, mask)
+    }
+    let program = record(|(x, mask): (&X, &Mask)| attend(x, mask), (&x(1), &mask(1))).unwrap();
+    let slope = record(
+        |(x, mask): (&X, &Mask)| grad(|x: &X| attend(x, mask).square().sum((Batch, Seq, Width)), x),
+        (&x(1), &mask(1)),
+    )
+    .unwrap();
+    for (x, mask) in [(x(1), mask(1)), (x(5), mask(6))] {
+        let most = |a: X, b: X| (a - b).abs().max((Batch, Seq, Width)).order(());
+        assert!(most(program.call((&x, &mask)), attend(&x, &mask)) < 1e-5);
+        let expected = grad(|x: &X| attend(x, &mask).square().sum((Batch, Seq, Width)), &x);
+        assert!(most(slope.call((&x, &mask)), expected) < 1e-4);
+    }
+}
+
+/// What `f` panics with.
+fn refused<Y: Parameters>(f: impl FnOnce(&Floats) -> Y) -> String {
+    let x = floats(1);
+    let run = std::panic::AssertUnwindSafe(|| record(f, &x).err().map(|error| error.to_string()));
+    match std::panic::catch_unwind(run) {
+        Ok(error) => error.expect("it is refused"),
+        Err(payload) => payload.downcast_ref::<String>().expect("a text").clone(),
+    }
+}
+
+#[test]
+fn what_the_function_reads_by_itself_is_refused() {
+    let found = Class;
+    for (operation, error) in [
+        ("order", refused(|x| from_vec(Batch.of(1), vec![x.max((Batch, Width)).order(())]))),
+        (
+            "order",
+            refused(|x| {
+                let total = x.argmax((Batch, Width)).order(());
+                from_vec(Batch.of(1), vec![total])
+            }),
+        ),
+        ("bernoulli", refused(|x| typed_dims::random::bernoulli(x.sigmoid(), 3))),
+        (
+            "scatter_add",
+            refused(|x| {
+                ones::<f32, _>((Batch.of(4), Width.of(6))).scatter_add(Width, found.of(6), x.argsort(Width))
+            }),
+        ),
+        ("scatter", refused(|x| x.scatter(Width, found.of(6), x.argsort(Width), 0.0))),
+    ] {
+        assert!(
+            error.contains(&format!("`{operation}` cannot be recorded (at tests/recorded.rs:")),
+            "{operation}: {error}"
+        );
+    }
+}
+
+#[test]
+fn other_sizes_are_an_error() {
+    let program = record(|x: &Floats| x.sum(Width), &floats(1)).unwrap();
+    let other = randn((Batch.of(5), Width.of(6)), 1);
+    let error = program.try_call(&other).err().expect("other sizes").to_string();
+    assert!(error.contains("has dims `Batch` = 5, `Width` = 6, but the program was recorded for dims `Batch` = 4, `Width` = 6"), "{error}");
+}
