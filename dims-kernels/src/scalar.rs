@@ -506,6 +506,16 @@ floats! {
 
 complexes!(f32 f64);
 
+/// A number that rounds to a half precision as this one does, with no bits in the lower half: what is left out there is kept in the last bit of the upper half.
+/// (`from_f64` of the crate `half` may look at the upper half alone, and take a number for the middle of two that lies above it.)
+#[cfg(feature = "half")]
+#[inline(always)]
+fn keep_remainder(value: f64) -> f64 {
+    const LOWER: u64 = 0xFFFF_FFFF;
+    let bits = value.to_bits();
+    f64::from_bits(bits & !LOWER | u64::from(bits & LOWER != 0) << 32)
+}
+
 macro_rules! casts {
     ($($from:ident)*) => { $(casts!(@from $from: i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64);)* };
     (@from $from:ident: $($to:ident)*) => {
@@ -545,7 +555,7 @@ macro_rules! casts {
     (@half $other:ident $half:ty) => {
         impl CastTo<$half> for $other {
             #[inline(always)]
-            fn cast_to(self) -> $half { <$half>::from_f64(self as f64) }
+            fn cast_to(self) -> $half { <$half>::from_f64(keep_remainder(self as f64)) }
         }
         impl CastTo<$other> for $half {
             #[inline(always)]
@@ -610,5 +620,24 @@ impl Logic for bool {
     #[inline(always)]
     fn not(self) -> Self {
         !self
+    }
+}
+
+#[cfg(all(test, feature = "half"))]
+mod tests {
+    use super::CastTo;
+    use half::{bf16, f16};
+
+    #[test]
+    fn casts_to_half_precisions_round_once() {
+        // Just above the middle of two numbers, and just below.
+        let (above, below) = (1.0 + 1.0 / 256.0 + 1.0 / 8_388_608.0, 1.0 + 3.0 / 256.0 - 1.0 / 8_388_608.0);
+        let cast = |value: f32| CastTo::<bf16>::cast_to(value);
+        assert_eq!([cast(above), cast(below)], [1.0 + 1.0 / 128.0, 1.0 + 1.0 / 128.0].map(bf16::from_f32));
+        let middle = 1.0 + 1.0 / 2048.0;
+        let cast = |value: f64| CastTo::<f16>::cast_to(value);
+        let next = f16::from_f32(1.0 + 1.0 / 1024.0);
+        assert_eq!([cast(middle), cast(middle + 1e-12), cast(middle - 1e-12)], [f16::ONE, next, f16::ONE]);
+        assert!(cast(f64::NAN).is_nan() && cast(f64::INFINITY) == f16::INFINITY);
     }
 }
