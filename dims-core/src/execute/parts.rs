@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use kernels::loops::axes::Sizes;
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, PlanStep, note};
+use kernels::loops::steps::{Loops, PlanStep, note, told_array};
 use kernels::memory::allocate::{InParts, reserve};
 use kernels::memory::axes::Axis;
 use kernels::memory::buffer::Buffer;
@@ -125,7 +125,9 @@ impl<T: Element> JoinedArrays<T> {
 
     /// The result.
     pub(crate) fn finish(self) -> Vec<T> {
-        self.out.finish()
+        let data = self.out.finish();
+        told_array(&data);
+        data
     }
 }
 

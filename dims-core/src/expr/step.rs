@@ -399,6 +399,7 @@ impl StepOfParts {
     /// The result.
     #[track_caller]
     pub(crate) fn finish<T: Element>(self, data: Vec<T>) -> Buffer<T> {
+        told(&data);
         #[cfg(feature = "std")]
         if let Some(parts) = self.0
             && let Some(dtype) = DType::of::<T>()

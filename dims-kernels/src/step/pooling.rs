@@ -11,7 +11,7 @@ use crate::memory::buffer::Buffer;
 use crate::ops::code::BinaryOpcode;
 use crate::scalar::{Analytic, Element, Num, Ordered};
 #[cfg(feature = "std")]
-use crate::trace::{Field, Node, Part, StridedPlace};
+use crate::trace::{Field, Held, Node, Part, StridedPlace};
 #[cfg(feature = "std")]
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -59,7 +59,8 @@ impl<T: Analytic> StepKind for MeanOfParts<T> {
         // All elements of a part have an equal share.
         let parts = pairs.chunk_by(|a, b| a.0 == b.0);
         let weights = parts.flat_map(|part| part.iter().map(|_| 1.0 / part.len() as f64));
-        self.parts.pull(step, &pairs, weights.collect(), &[1])
+        let weights = Buffer::from(weights.collect::<Vec<f64>>()).held();
+        self.parts.pull(step, &pairs, &weights, &[1])
     }
 }
 
@@ -83,17 +84,19 @@ impl<T: Ordered> StepKind for MaxOfParts<T> {
 
     fn run(&self, operands: &mut StepOperands<'_, '_>, _: usize) -> Result<StepResults, Error> {
         let data = operands.of::<T>(0);
-        Ok(StepResults::one(self.parts.combined(data, |value| value, T::maximum, |best, _| best)?))
+        let out = self.parts.combined(data, |value| value, T::maximum, |best, _| best)?;
+        #[cfg(feature = "std")]
+        if operands.keeps() {
+            let shares = self.parts.shares_of_greatest(&self.parts.pairs(), data, &out);
+            return Ok(StepResults::one(out).keeping(shares));
+        }
+        Ok(StepResults::one(out))
     }
 
     #[cfg(feature = "std")]
     fn pull(&self, step: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
-        let (Some(x), Some(y)) = (step.operands[0].buffer::<T>(), Buffer::<T>::of_held(step.value)) else {
-            return Ok(Vec::new());
-        };
-        let pairs = self.parts.pairs();
-        let weights = self.parts.shares_of_greatest(&pairs, &x, &y);
-        self.parts.pull(step, &pairs, weights, &[0, 1, 2])
+        let shares = step.kept.expect("the step keeps shares");
+        self.parts.pull(step, &self.parts.pairs(), shares, &[0, 1, 2])
     }
 }
 
@@ -156,7 +159,7 @@ impl PartSizes {
         &self,
         step: &Pulled<'_>,
         pairs: &[(usize, usize)],
-        weights: Vec<f64>,
+        weights: &Arc<dyn Held>,
         along: &[usize],
     ) -> Result<Vec<(Arc<Node>, Part)>, Error> {
         let PartSizes { outer, size, len, inner } = *self;
@@ -164,8 +167,7 @@ impl PartSizes {
         let Some(held) = step.operands[0].memory().filter(|_| !sizes.contains(&0)) else {
             return Ok(Vec::new());
         };
-        let weights =
-            Field::held(&sizes, &Buffer::from(weights).held(), StridedPlace::contiguous(&sizes, along));
+        let weights = Field::held(&sizes, weights, StridedPlace::contiguous(&sizes, along));
         let place = |rows: usize, of: fn(&(usize, usize)) -> usize| looked_up(&sizes, rows, pairs, of);
         let field = Field::held(&sizes, held, place(size, |pair| pair.1));
         let field = field.map([&weights], |build, a, [b]| {

@@ -63,7 +63,7 @@ pub fn evaluate(parts: &[Part], len: usize, dtype: DType, recorded: bool) -> Res
 
 fn held<T: ProgramOutput + Real>(parts: &[Part], len: usize, recorded: bool) -> Result<Arc<dyn Held>, Error> {
     let data = summed_up::<T>(parts, len)?;
-    if recorded && parts.iter().any(|part| part.field.nodes().next().is_some()) {
+    if recorded && parts.iter().any(Part::is_traced) {
         let dtype = DType::of::<T>().expect("floats are known");
         return Ok(Buffer::traced(data, Node::new(dtype, len, NodeStep::Parts(parts.to_vec()), None)).held());
     }

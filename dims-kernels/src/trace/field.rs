@@ -95,6 +95,11 @@ impl Field {
         nodes
     }
 
+    /// Whether a program knows what the field reads.
+    pub(crate) fn is_traced(&self) -> bool {
+        self.nodes().next().is_some() || self.is_recorded()
+    }
+
     /// Whether the field depends on inputs of a function that is recorded, to be run again.
     pub fn is_recorded(&self) -> bool {
         self.all_nodes().iter().any(|node| node.is_recorded())

@@ -320,6 +320,13 @@ pub struct Part {
     pub place: StridedPlace,
 }
 
+impl Part {
+    /// Whether a program knows what the part reads, or where it is.
+    pub(crate) fn is_traced(&self) -> bool {
+        self.field.is_traced() || self.place.nodes().iter().any(|node| node.is_recorded())
+    }
+}
+
 /// How the elements of a node were computed.
 pub enum NodeStep {
     /// They are a variable by which a gradient is asked for, and its name, if it has one.
@@ -334,8 +341,8 @@ impl NodeStep {
     /// The calls that have not ended, on whose variables the step depends.
     fn calls(&self) -> Calls {
         let mut calls = Calls::new();
-        let mut add = |field: &Field| {
-            for call in field.all_nodes().into_iter().flat_map(|node| &node.calls) {
+        let mut add = |nodes: Vec<&Arc<Node>>| {
+            for call in nodes.into_iter().flat_map(|node| &node.calls) {
                 if !call.has_ended() && !calls.iter().any(|own| Arc::ptr_eq(own, call)) {
                     calls.push(Arc::clone(call));
                 }
@@ -343,8 +350,11 @@ impl NodeStep {
         };
         match self {
             NodeStep::Variable(_) => {}
-            NodeStep::Parts(parts) => parts.iter().for_each(|part| add(&part.field)),
-            NodeStep::Rule(rule) => rule.operands().into_iter().for_each(add),
+            NodeStep::Parts(parts) => parts.iter().for_each(|part| {
+                add(part.field.all_nodes());
+                add(part.place.nodes());
+            }),
+            NodeStep::Rule(rule) => rule.operands().into_iter().map(Field::all_nodes).for_each(add),
         }
         calls
     }

@@ -35,7 +35,7 @@ pub struct NotRepeatable {
 }
 
 /// The elements of steps that have run, by their numbers.
-type Values = BTreeMap<u64, Arc<dyn Held>>;
+type StepValues = BTreeMap<u64, Arc<dyn Held>>;
 
 impl Recording {
     /// The steps between inputs, which are variables, and outputs.
@@ -74,7 +74,7 @@ impl Recording {
     /// Runs all steps with other inputs, which have the types and sizes of the recorded ones. Returns the outputs.
     pub fn run(&self, inputs: Vec<Arc<dyn Held>>) -> Result<Vec<Arc<dyn Held>>, Error> {
         assert_eq!(inputs.len(), self.inputs.len(), "there is a value for each input");
-        let mut values: Values = self.inputs.iter().map(|node| node.id).zip(inputs).collect();
+        let mut values: StepValues = self.inputs.iter().map(|node| node.id).zip(inputs).collect();
         for node in &self.steps {
             let value = match &node.step {
                 NodeStep::Variable(_) => unreachable!("variables are no steps"),
@@ -117,7 +117,7 @@ impl Node {
 
 impl StridedPlace {
     /// The nodes that computed offsets depend on.
-    fn nodes(&self) -> Vec<&Arc<Node>> {
+    pub(super) fn nodes(&self) -> Vec<&Arc<Node>> {
         let source = self.table.as_ref().and_then(|table| table.source.as_ref());
         source.map_or_else(Vec::new, |source| {
             source.indices.iter().flat_map(|index| index.index.all_nodes()).collect()
@@ -125,7 +125,7 @@ impl StridedPlace {
     }
 
     /// The same place, with offsets that are computed from these values.
-    fn with_values(&self, values: &Values) -> Result<StridedPlace, Error> {
+    fn with_values(&self, values: &StepValues) -> Result<StridedPlace, Error> {
         let mut place = self.clone();
         let Some(table) = &mut place.table else { return Ok(place) };
         let Some(source) = table.source.clone() else { return Ok(place) };
@@ -156,7 +156,7 @@ impl StridedPlace {
 
 impl Field {
     /// The same field of these values.
-    fn with_values(&self, values: &Values) -> Result<Field, Error> {
+    fn with_values(&self, values: &StepValues) -> Result<Field, Error> {
         let mut field = self.clone();
         for FieldOperand { source, place } in &mut field.operands {
             if let FieldSource::Memory(held) = source

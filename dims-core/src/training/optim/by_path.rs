@@ -1,6 +1,6 @@
 //! State by path: tensors that are kept for each parameter, in an element type of their own.
 
-use super::scalars::StepCount;
+use super::scalars::StepsTaken;
 use super::update::{Unchanged, lying_otherwise, sizes_of};
 use crate::error::DimError;
 #[cfg(feature = "half")]
@@ -50,7 +50,7 @@ pub(crate) struct ByPath {
 pub struct ParameterState {
     path: Path,
     /// How many steps of the optimizer the parameter was frozen for; nothing if it never was.
-    missed: Option<StepCount>,
+    missed: Option<StepsTaken>,
     axes: StateAxes,
     /// Whether the state is of `f64`.
     double: bool,
@@ -318,7 +318,7 @@ impl ParameterState {
 
     /// How many steps of the optimizer the parameter was frozen for.
     pub(super) fn missed(&self) -> u64 {
-        self.missed.as_ref().map_or(0, StepCount::get)
+        self.missed.as_ref().map_or(0, StepsTaken::get)
     }
 
     /// How many steps of the optimizer the parameter was frozen for, its moments and its master.
@@ -371,8 +371,8 @@ fn widened<T: Element, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> Result<Name
 }
 
 /// A number of missed steps.
-fn missed_steps(missed: u64) -> Option<StepCount> {
-    (missed > 0).then(|| StepCount::new(missed))
+fn missed_steps(missed: u64) -> Option<StepsTaken> {
+    (missed > 0).then(|| StepsTaken::new(missed))
 }
 
 impl ByPath {

@@ -1,7 +1,7 @@
 //! Gradients that are limited and summed, and averages of parameters.
 
 use super::by_path::ByPath;
-use super::scalars::{StepCount, one};
+use super::scalars::{StepsTaken, one};
 use super::settings::{limit, up_to_1};
 use super::update::{Copied, ElementStep, Unchanged, WithScalars, compiled, lying_otherwise, update};
 use crate::error::{DimError, unwrap};
@@ -128,12 +128,12 @@ pub struct Accumulator<P> {
     sum: Option<P>,
     /// The sums of gradients in half precision.
     exact: ByPath,
-    count: StepCount,
+    count: StepsTaken,
 }
 
 impl<P> Default for Accumulator<P> {
     fn default() -> Self {
-        Accumulator { sum: None, exact: ByPath::of_masters(), count: StepCount::default() }
+        Accumulator { sum: None, exact: ByPath::of_masters(), count: StepsTaken::default() }
     }
 }
 

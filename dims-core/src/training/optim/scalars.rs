@@ -18,17 +18,17 @@ pub(super) fn one<T: Element>(value: T) -> Named<T, ()> {
 
 /// How often something was done, as data.
 #[derive(Clone, Debug)]
-pub(super) struct StepCount(Named<u64, ()>);
+pub(super) struct StepsTaken(Named<u64, ()>);
 
-impl Default for StepCount {
+impl Default for StepsTaken {
     fn default() -> Self {
-        StepCount::new(0)
+        StepsTaken::new(0)
     }
 }
 
-impl StepCount {
+impl StepsTaken {
     pub(super) fn new(steps: u64) -> Self {
-        StepCount(one(steps))
+        StepsTaken(one(steps))
     }
 
     /// The tensor.

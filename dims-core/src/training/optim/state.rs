@@ -2,7 +2,7 @@
 
 use super::Schedule;
 use super::by_path::{ByPath, ParameterState};
-use super::scalars::StepCount;
+use super::scalars::StepsTaken;
 use super::update::{ElementStep, Unchanged, update};
 use crate::error::DimError;
 use crate::grad::Parameters;
@@ -30,7 +30,7 @@ use core::marker::PhantomData;
 /// ```
 #[derive(Clone, Debug)]
 pub struct State<P> {
-    pub(super) steps: StepCount,
+    pub(super) steps: StepsTaken,
     pub(super) schedule: Schedule,
     pub(super) frozen: Vec<String>,
     pub(super) by_path: ByPath,
@@ -40,7 +40,7 @@ pub struct State<P> {
 impl<P: Parameters> State<P> {
     pub(super) fn new(schedule: Schedule) -> Self {
         State {
-            steps: StepCount::default(),
+            steps: StepsTaken::default(),
             schedule,
             frozen: Vec::new(),
             by_path: ByPath::with_masters(),
@@ -110,7 +110,7 @@ impl<P: Parameters> State<P> {
 
     /// The same, with what is kept for each of them.
     pub(crate) fn restore_with(&mut self, steps: u64, by_path: ByPath) {
-        self.steps = StepCount::new(steps);
+        self.steps = StepsTaken::new(steps);
         self.by_path.restore(by_path);
     }
 

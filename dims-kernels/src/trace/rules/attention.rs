@@ -221,7 +221,7 @@ impl Attention {
         let (q, k, v) = (next(), next(), next());
         let mask = self.mask.as_ref().map(|_| next()).filter(|mask| !is_true(mask));
         let bias = self.bias.as_ref().map(|_| next());
-        let Shares { shares, order, .. } = self.shares([&q, &k], mask, bias, false)?;
+        let KeyShares { shares, order, .. } = self.shares([&q, &k], mask, bias, false)?;
         let all: Vec<usize> = self.over.iter().chain(&self.kept).copied().collect();
         let v = v.only(&all);
         let share = along(&v.sizes, &shares, &order);
@@ -239,7 +239,7 @@ impl Attention {
         mask: Option<Field>,
         bias: Option<Field>,
         recorded: bool,
-    ) -> Result<Shares, Error> {
+    ) -> Result<KeyShares, Error> {
         let dtype = wide(self.dtype);
         let Attention { features, over, scores, .. } = self;
         let joined =
@@ -270,7 +270,7 @@ impl Attention {
             });
         }
         let shares = softmax(score, &order, over, dtype, recorded)?;
-        Ok(Shares { shares, product, bias, queries, order, sizes })
+        Ok(KeyShares { shares, product, bias, queries, order, sizes })
     }
 
     fn pull_tile(&self, tile: QueryTile, recorded: bool) -> Result<NodeParts, Error> {
@@ -279,7 +279,7 @@ impl Attention {
         let joined =
             |axes: &[usize], more: &[usize]| -> Vec<usize> { axes.iter().chain(more).copied().collect() };
         let [q, k, _] = &tile.operands;
-        let Shares { shares, product, bias, queries, order, sizes } =
+        let KeyShares { shares, product, bias, queries, order, sizes } =
             self.shares([q, k], tile.mask, tile.bias, recorded)?;
         let sizes = &sizes[..];
         // Values and cotangents, over the loops of scores and results.
@@ -313,7 +313,7 @@ impl Attention {
 }
 
 /// The shares of keys, and what they were computed from.
-struct Shares {
+struct KeyShares {
     shares: Arc<dyn Held>,
     /// The products of queries and keys, along the loops of features as well.
     product: Field,

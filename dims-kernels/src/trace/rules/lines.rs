@@ -220,7 +220,7 @@ pub(super) fn softmax(
         }
         Ok(stepped(data, is_traced.then_some(rule)))
     }
-    let is_traced = recorded && field.nodes().next().is_some();
+    let is_traced = recorded && field.is_traced();
     let (order, lines) = (order.to_vec(), lines.to_vec());
     let rule = LineRule { field, order, lines, work: LineWork::Softmax { log: false }, dtype };
     floats!(dtype, computed(rule, is_traced))

@@ -39,7 +39,7 @@ pub(super) fn recurrence(
     dtype: DType,
     recorded: bool,
 ) -> Result<Arc<dyn Held>, Error> {
-    let is_traced = recorded && a.iter().chain([&b]).any(|field| field.nodes().next().is_some());
+    let is_traced = recorded && a.iter().chain([&b]).any(Field::is_traced);
     let rule = Recurrence { a, b, axis, order: order.to_vec(), backward, dtype };
     floats!(dtype, computed(rule, is_traced))
 }
