@@ -332,7 +332,7 @@ fn pull_chosen(step: &Pulled<'_>, len: usize, count: usize) -> Result<Vec<(Arc<N
 fn taken(step: &Pulled<'_>, len: usize, count: usize, from: usize) -> Result<Field, Error> {
     let held = step.operands[0].memory().expect("an operand of a step is in memory");
     let kept = step.kept.expect("the step keeps positions");
-    let lines = if len == 0 { 0 } else { held.len() / len };
+    let lines = held.len().checked_div(len).unwrap_or(0);
     let sizes = [lines, count];
     let index = Field::held(&sizes, kept, StridedPlace::strided(from as isize, [count as isize, 1]));
     let table = Some(Box::new(Table::computed(index, len, &[0, 1])?));
@@ -351,7 +351,7 @@ pub(super) fn each_line<T: Element, U: Element>(
     threads: usize,
     work: impl Fn(&[T], &mut [U]) + Send + Sync,
 ) -> Result<Vec<U>, Error> {
-    let lines = if len == 0 { 0 } else { data.len() / len };
+    let lines = data.len().checked_div(len).unwrap_or(0);
     let total = lines * count;
     let mut out = reserve(total)?;
     out.resize(total, U::default());
