@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use kernels::loops::axes::Sizes;
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, PlanStep, note, told_array};
+use kernels::loops::steps::{Loops, PlanStep, note, told, told_array};
 use kernels::memory::allocate::{InParts, reserve};
 use kernels::memory::axes::Axis;
 use kernels::memory::buffer::Buffer;
@@ -83,11 +83,13 @@ pub(crate) fn copied_alike<'e, T: Element>(
         let row = nest.operands().next_row();
         copy_row(elements, row, out.places(), target as usize, (&nest.result, &nest.sizes));
     }
-    Some(out.finish())
+    let data = out.finish();
+    told(&data);
+    Some(data)
 }
 
 /// The elements of parts, one part behind the other.
-pub(crate) fn chained<T>(
+pub(crate) fn chained<T: Element>(
     len: usize,
     parts: impl Iterator<Item = Result<Vec<T>, DimError>>,
 ) -> Result<Vec<T>, DimError> {
@@ -95,6 +97,7 @@ pub(crate) fn chained<T>(
     for part in parts {
         data.extend(part?);
     }
+    told(&data);
     Ok(data)
 }
 

@@ -10,16 +10,16 @@ use alloc::vec::Vec;
 
 /// The step of a field's elements, contiguous in an order of its loops, as constants for gradients.
 pub fn detached(field: Field, order: &[usize], dtype: DType) -> NodeStep {
-    NodeStep::Rule(Box::new(Detached { field, order: order.to_vec(), dtype }))
+    NodeStep::Rule(Box::new(DetachedElements { field, order: order.to_vec(), dtype }))
 }
 
-pub(super) struct Detached {
+pub(super) struct DetachedElements {
     field: Field,
     order: Vec<usize>,
     dtype: DType,
 }
 
-impl Rule for Detached {
+impl Rule for DetachedElements {
     fn name(&self) -> &'static str {
         "detach"
     }
@@ -46,7 +46,7 @@ impl Rule for Detached {
     }
 }
 
-impl Detached {
+impl DetachedElements {
     /// The elements of another field.
     pub(super) fn repeat(&self, operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
         operands.first().expect("there is one").computed(&self.order, self.dtype)
