@@ -66,6 +66,7 @@ where
         let few = bound.few(0, len).map(|axes| (memory, axes));
         let data = mapped_at_once(&AllOperands::of(values), few, bound.run(), bound.loops.kept, len)
             .map_err(|error| named(error, pattern, &sizes))?;
+        told_as::<L::Dims, _>(&data);
         return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes));
     }
     if pattern.pieces.is_empty()
