@@ -149,7 +149,7 @@ const OPERATORS: [&str; 4] = ["operators/", "macros/", "laid/", "batch/"];
 
 /// What they leave to it, and the names that it has: `record` but for its `Writer`, to which an expression writes itself, `step` of `expr`, and `note` where it is called.
 const LEFT_TO_EXECUTE: [(&str, &[&str]); 4] = [
-    ("recording", &["record", "step", "ExprStep", "StepOfParts", "FunctionRule"]),
+    ("recording", &["record", "step", "ExprStep", "StepOfParts"]),
     ("memory of results", &["reserve", "InParts", "allocate"]),
     ("notes for plans", &["note", "aside"]),
     ("whether anybody listens", &["is_active", "is_heard", "is_known", "is_traced", "traced"]),

@@ -1,20 +1,21 @@
 //! Functions that are recorded at one input, and called with others: other numbers, indices, masks and labels. The program yields what the function yields for them.
 
-use typed_dims::grad::{grad, loss_and_grad};
+use typed_dims::grad::{checkpoint, custom_vjp, grad, loss_and_grad};
 use typed_dims::nn::embedding::Embedding;
 use typed_dims::nn::linear::Linear;
 use typed_dims::nn::norm::LayerNorm;
+use typed_dims::optim::{Optimizer, Sgd, global_norm};
 use typed_dims::prelude::*;
 use typed_dims::program::record;
 
 dims! {
-    pub struct Batch;
-    pub struct Seq;
-    pub struct Key;
-    pub struct Word;
-    pub struct Width;
-    pub struct Hidden;
-    pub struct Class;
+    struct Batch;
+    struct Seq;
+    struct Key;
+    struct Word;
+    struct Width;
+    struct Hidden;
+    struct Class;
 }
 
 type Floats = Tensor<f32, (Batch, Width)>;
@@ -184,6 +185,95 @@ fn attention_is_recorded_with_its_mask() {
     }
 }
 
+#[test]
+fn a_mask_alone_is_recorded() {
+    type Mask = Tensor<bool, (Batch, Key)>;
+    let x: Floats = floats(3);
+    let keys: Tensor<f32, (Key, Width)> = randn((Key.of(5), Width.of(6)), 4);
+    let attend = |x: &Floats, mask: &Mask| attention(x, &keys, &keys, Width, Key, 0.5, mask);
+    let mask = |seed| -> Mask { rand::<f32, _>((Batch.of(4), Key.of(5)), seed).gt(0.5).eval() };
+    let none = zeros::<f32, _>((Batch.of(4), Key.of(5))).gt(0.5).eval();
+    let program = record(|mask: &Mask| attend(&x, mask), &mask(1)).unwrap();
+    let slope = record(
+        |(x, mask): (&Floats, &Mask)| grad(|x: &Floats| attend(x, mask).square().sum((Batch, Width)), x),
+        (&x, &mask(1)),
+    )
+    .unwrap();
+    for mask in [mask(7), none] {
+        let most = |a: Floats, b: Floats| (a - b).abs().max((Batch, Width)).order(());
+        assert!(most(program.call(&mask), attend(&x, &mask)) < 1e-5);
+        let expected = grad(|x: &Floats| attend(x, &mask).square().sum((Batch, Width)), &x);
+        assert!(most(slope.call((&x, &mask)), expected) < 1e-4, "a query without keys has no gradient");
+    }
+}
+
+#[test]
+fn what_values_decide_in_a_backward_pass_is_computed_again() {
+    let distinct = from_fn((Batch.of(4), Width.of(6)), |(b, w)| (1 + 6 * b + w) as f32);
+    let equal = from_fn((Batch.of(4), Width.of(6)), |_| -1.0_f32);
+    let infinite = from_fn((Batch.of(4), Width.of(6)), |(b, w)| if w < 1 + b { f32::INFINITY } else { 0.5 });
+    let gradients: [fn(&Floats) -> Floats; 4] = [
+        |x| grad(|x: &Floats| x.relu().max(Width).sum(Batch), x),
+        |x| grad(|x: &Floats| x.relu().min((Batch, Width)), x),
+        |x| grad(|x: &Floats| x.logsumexp(Width).sum(Batch), x),
+        |x| grad(|x: &Floats| x.logcumsumexp(Width).max(Width).sum(Batch), x),
+    ];
+    for (number, gradient) in gradients.into_iter().enumerate() {
+        for first in [&distinct, &equal, &infinite] {
+            let program = record(|x: &Floats| gradient(x), first).unwrap();
+            for other in [&distinct, &equal, &infinite] {
+                let (found, expected) =
+                    (program.call(other).memory().to_vec(), gradient(other).memory().to_vec());
+                for (found, expected) in found.into_iter().zip(expected) {
+                    let is_same = found.is_nan() && expected.is_nan() || (found - expected).abs() < 1e-5;
+                    assert!(is_same, "gradient {number}: {found} is not {expected}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_checkpoint_is_recorded_with_its_indices() {
+    let network = Classifier::new(1);
+    let loss_of = |ids: &Ids, labels: &Labels| {
+        loss_and_grad(
+            |network: &Classifier| {
+                checkpoint(|(network, ids, labels)| network.loss(ids, labels), (network, ids, labels))
+            },
+            &network,
+        )
+    };
+    let program =
+        record(|(ids, labels): (&Ids, &Labels)| loss_of(ids, labels), (&ids(1), &labels(1))).unwrap();
+    let (loss, gradient) = program.call((&ids(4), &labels(5)));
+    let (expected_loss, expected) = loss_of(&ids(4), &labels(5));
+    assert!((loss.order(()) - expected_loss.order(())).abs() < 1e-6);
+    assert_near(&gradient, &expected);
+}
+
+#[test]
+fn inputs_are_those_that_were_recorded() {
+    type Lists = (Vec<Floats>, Vec<Floats>);
+    let f = |(a, b): &Lists| (&a[0] + &b[0]).eval();
+    let recorded: Lists = (vec![floats(1), floats(2)], vec![floats(3)]);
+    let program = record(f, &recorded).unwrap();
+    let error = |lists: &Lists| program.try_call(lists).err().expect("other inputs").to_string();
+    let found = error(&(vec![floats(1)], vec![floats(2), floats(3)]));
+    assert_eq!(found, "input `1.0` stands where `0.1` was recorded");
+    assert_eq!(error(&(vec![floats(1), floats(2)], vec![])), "there is no input `1.0`");
+    let program = record(|x: &Floats| (x * 2.0).eval(), &floats(1)).unwrap();
+    let inner = caught(|| grad(|x: &Floats| program.call(x).sum((Batch, Width)), &floats(1)));
+    let text =
+        inner.err().expect("a program has no derivative").downcast_ref::<String>().expect("a text").clone();
+    assert!(text.contains("belongs to a gradient"), "{text}");
+}
+
+/// What a function returns, or what it panics with.
+fn caught<T>(f: impl FnOnce() -> T) -> Result<T, Box<dyn std::any::Any + Send>> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(f))
+}
+
 /// What `f` panics with.
 fn refused<Y: Parameters>(f: fn(&Floats) -> Y) -> String {
     let x = floats(1);
@@ -213,12 +303,14 @@ fn what_the_function_reads_by_itself_is_refused() {
                 ones::<f32, _>((Batch.of(4), Width.of(6))).scatter_add(Width, Class.of(6), x.argsort(Width))
             }),
         ),
+        ("==", refused(|x| if x.max((Batch, Width)) == zeros(()) { x.exp().eval() } else { x.clone() })),
+        ("global_norm", refused(|x| global_norm(x))),
+        ("custom_vjp", refused(|x| custom_vjp(|x| (x * 2.0).eval(), |_, _, dy| dy.clone(), x))),
         ("scatter", refused(|x| x.scatter(Width, Class.of(6), x.argsort(Width), 0.0))),
     ] {
-        assert!(
-            error.contains(&format!("`{operation}` cannot be recorded (at tests/recorded.rs:")),
-            "{operation}: {error}"
-        );
+        let is_inner = ["global_norm", "custom_vjp"].contains(&operation);
+        let place = if is_inner { ": it reads elements" } else { " (at tests/recorded.rs:" };
+        assert!(error.contains(&format!("`{operation}` cannot be recorded{place}")), "{operation}: {error}");
     }
 }
 
@@ -228,4 +320,27 @@ fn other_sizes_are_an_error() {
     let other = randn((Batch.of(5), Width.of(6)), 1);
     let error = program.try_call(&other).err().expect("other sizes").to_string();
     assert!(error.contains("has dims `Batch` = 5, `Width` = 6, but the program was recorded for dims `Batch` = 4, `Width` = 6"), "{error}");
+}
+
+#[test]
+fn memory_that_is_changed_in_place_is_refused() {
+    let counted = |ids: &Labels| {
+        let mut counts = [0_i64; 5];
+        counts.at_mut(ids).add_assign(1);
+        from_vec(Word.of(5), counts.to_vec())
+    };
+    let text =
+        |payload: Box<dyn std::any::Any + Send>| payload.downcast_ref::<String>().expect("a text").clone();
+    let found = caught(|| record(counted, &labels(1)).err());
+    assert!(text(found.err().expect("it is refused")).contains("`add_assign` cannot be recorded"));
+    let stepped = |x: &Floats| {
+        let mut w = floats(2);
+        Sgd::new(0.1).step(&mut w, x);
+        w
+    };
+    let found = caught(|| record(stepped, &floats(1)).err());
+    assert!(
+        text(found.err().expect("it is refused"))
+            .contains("`a change of parameters in place` cannot be recorded")
+    );
 }

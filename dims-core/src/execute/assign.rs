@@ -7,7 +7,7 @@ use crate::expr::evaluate::{few, laid_out, line_into};
 use crate::expr::index::IndexExprs;
 use crate::expr::leaf::{axes_row, unify_axes};
 use crate::expr::lowered::{LOWERS, lowered_update};
-use crate::expr::step::{ExprStep, is_heard};
+use crate::expr::step::{ExprStep, check_indices_unrecorded, is_heard};
 use crate::expr::{Binary, Expr, Operand};
 use crate::named::Named;
 use crate::order::{OrderOf, OrderRoute, Ordering};
@@ -110,6 +110,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
         shape.volume(order, 1)?;
         if let Some(name) = name {
             ExprStep::of::<T, S, R, _>(&value, &shape)?.refuse(name)?;
+            check_indices_unrecorded(self.indices(), name)?;
         }
         let mut rows = Rows::new(sizes.len());
         axes_row::<S, S>(self.named(), self.positional().as_slice(), rows.push());

@@ -3,7 +3,7 @@
 use crate::error::DimError;
 use crate::expr::lowered::{LOWERS, lowered};
 #[cfg(feature = "std")]
-use crate::expr::step::{ExprStep, field, is_heard, ruled};
+use crate::expr::step::{ExprStep, check_unrecorded, field, is_heard, ruled};
 use crate::expr::{Expr, Factors, computed_factor};
 use crate::plan::shape::Shape;
 use crate::rank::Rank0;
@@ -89,6 +89,7 @@ where
         if let Some(rule) = rule {
             return Ok(ruled(data, rule));
         }
+        told(&data);
         Ok(data.into())
     }
 
@@ -109,7 +110,8 @@ where
                     None => false,
                 })
         };
-        if !is_heard() || !is_traced()? {
+        let is_mask_recorded = || check_unrecorded(self.mask, "attention").is_err();
+        if !is_heard() || !(is_traced()? || is_mask_recorded()) {
             return Ok(None);
         }
         let [queries, keys, values] = axes.operands;
@@ -260,5 +262,5 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
         let mask = mask.kernel::<AnyStride>(&mut operands);
         Box::new(LoweredScores { mask, bias: bias.map(|bias| bias.kernel::<AnyStride>(&mut operands)) })
     };
-    Ok(attend(&work, len, threads, &lower).inspect(|data| told(data))?)
+    Ok(attend(&work, len, threads, &lower)?)
 }

@@ -23,7 +23,7 @@ use core::marker::PhantomData;
 use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::Nest;
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::told;
+use kernels::loops::steps::ran;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
 use kernels::ops;
@@ -57,9 +57,12 @@ impl<S: Dims, R: Rank, D: DimList> LineAxes<S, R, D> {
 impl<T: Element> Lines<T> {
     /// Computes a tensor with the dims `D` innermost, which it must have, for what has no derivative: it is an error if the elements are those of a step.
     #[track_caller]
-    pub(crate) fn of<A: Computable<Elem = T>, D: DimList>(tensor: A) -> Result<Self, DimError> {
+    pub(crate) fn of<A: Computable<Elem = T>, D: DimList>(
+        tensor: A,
+        operation: &'static str,
+    ) -> Result<Self, DimError> {
         let mut lines = Lines::recorded::<A, D>(tensor)?;
-        lines.data = taken(lines.data, "lines")?.into();
+        lines.data = taken(lines.data, operation)?.into();
         Ok(lines)
     }
 
@@ -93,7 +96,10 @@ impl<T: Element> Lines<T> {
     /// Runs a step whose operand the lines are. It may write over them: they are not to be read afterwards.
     #[track_caller]
     pub(crate) fn execute<K: StepKind + Clone>(&mut self, kind: &K) -> Result<Executed, DimError> {
-        execute(kind, &mut [&mut self.data])
+        execute(kind, &mut [&mut self.data]).map_err(|error| match error {
+            DimError::TooLarge { .. } => DimError::TooLarge { dims: self.shape.describe(&self.order) },
+            error => error,
+        })
     }
 
     /// A result of `len` elements for each line, as a tensor with the dims `S` again.
@@ -174,7 +180,7 @@ fn beside_lines<U: Dims, S: Dims, D: DimList, E: Expr>(
     let mut rows = Rows::new(shape.sizes().len());
     expr.rows::<U, Rank0>(shape, &mut rows);
     expr.collect(&Nest::map(shape.sizes(), axes, &rows), Destination::New(len))
-        .inspect(|data| told(data))
+        .inspect(|_| ran())
         .map_err(|error| shape.name_dims(error, axes))
 }
 

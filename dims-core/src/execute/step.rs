@@ -13,6 +13,7 @@ use crate::rank::Rank;
 use crate::set::Dims;
 use crate::storage::Evaluated;
 use crate::tensor::Computable;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use kernels::error::Error;
 use kernels::loops::axes::Sizes;
@@ -93,6 +94,21 @@ impl<T: Element> RowBlocks<T> {
         let result = if fits { Ok(()) } else { Err(self.too_large::<S, R>()) };
         self.sizes[self.at] = own;
         result
+    }
+
+    /// A table of the rows of a result of `len` rows in each block, or an error if it does not fit into memory.
+    pub(crate) fn table<S: Dims, R: Rank, X>(
+        &mut self,
+        len: usize,
+        rows: impl ExactSizeIterator<Item = X>,
+    ) -> Result<Arc<[X]>, DimError> {
+        let mut table = Vec::new();
+        if table.try_reserve_exact(rows.len()).is_err() {
+            self.sizes[self.at] = len;
+            return Err(self.too_large::<S, R>());
+        }
+        table.extend(rows);
+        Ok(table.into())
     }
 
     #[cold]

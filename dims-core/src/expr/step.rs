@@ -13,6 +13,7 @@ use crate::error::DimError;
 #[cfg(feature = "std")]
 use crate::error::{OriginSuffix, list_names, no_derivative};
 use crate::expr::Expr;
+use crate::expr::index::IndexExprs;
 #[cfg(feature = "std")]
 use crate::plan::explain;
 use crate::plan::shape::Shape;
@@ -656,7 +657,7 @@ fn lines_node(
     let axes = own.axes(order);
     let dtype = dtype.expect("only floats are recorded");
     let (order, lines) = (order.to_vec(), lines.to_vec());
-    let rule = rules::LineRule { field: own.field, order, lines, work, dtype };
+    let rule = rules::LineRule { field: own.field, order, lines, work, dtype, is_masked: false };
     Ok(new_node(dtype, len, NodeStep::Rule(Box::new(rule)), axes))
 }
 
@@ -710,7 +711,8 @@ fn field_of<'w>(
     let mut writer = Writer::new();
     let value = write(&mut writer);
     if let Some(operation) = writer.opaque_operation() {
-        let is_lost = known || writer.is_traced() && dtype.is_some_and(DType::is_float);
+        let is_lost =
+            known || writer.is_recorded() || writer.is_traced() && dtype.is_some_and(DType::is_float);
         let names = || writer.names_of_variables();
         return if is_lost { Err(no_derivative(operation, &names())) } else { Ok(None) };
     }
@@ -746,6 +748,25 @@ pub(crate) fn check_unrecorded<E: Expr + ?Sized>(
     Ok(())
 }
 
+/// The same for computed indices of places that are written to.
+#[track_caller]
+pub(crate) fn check_indices_unrecorded(
+    indices: &impl IndexExprs,
+    operation: &'static str,
+) -> Result<(), DimError> {
+    #[cfg(feature = "std")]
+    if is_heard() {
+        let mut writer = Writer::new();
+        let elements = writer.constant(0.0_f32);
+        indices.write(&mut writer, elements);
+        if writer.is_recorded() {
+            return Err(unrecorded(operation));
+        }
+    }
+    let _ = (indices, operation);
+    Ok(())
+}
+
 /// The same for elements in memory.
 #[track_caller]
 pub(crate) fn check_buffer_unrecorded<T: Element>(
@@ -770,7 +791,10 @@ fn expr_written<'w, E: Expr + ?Sized>(operand: &'w E, writer: &mut Writer<'w>) {
 #[cold]
 #[track_caller]
 pub(crate) fn unrecorded(operation: &'static str) -> DimError {
-    let at = OriginSuffix(Some(Location::caller()));
+    // (A call inside the library is no place in the program.)
+    const OWN: &str = file!();
+    let sources = &OWN[..OWN.len() - "expr/step.rs".len()];
+    let at = OriginSuffix(Some(Location::caller()).filter(|place| !place.file().starts_with(sources)));
     let what = format!(
         "`{operation}` cannot be recorded{at}: it reads elements, and a program could not read them again; call it outside of the recorded function"
     );

@@ -2,6 +2,7 @@
 
 use crate::error::{DimError, list_names, unwrap};
 use crate::expr::evaluate::computed;
+use crate::expr::step::unrecorded;
 use crate::grad::inputs::Inputs;
 use crate::grad::parameters::{Parameters, Path, Walk, is_learned, same_sizes};
 use crate::grad::variables::{Collected, Detached, Elements, FloatPairs, Variables};
@@ -187,6 +188,15 @@ impl CustomCall {
     ) -> Result<Y, DimError> {
         let mut operands = FloatElements::default();
         let inputs = inputs.walk(&mut Path::new(), &mut operands)?;
+        let mut recorded = IsRecorded(false);
+        P::walk_value(&inputs, &mut Path::new(), &mut recorded)?;
+        if recorded.0 && self.operation == "checkpoint" {
+            // (A function that is recorded keeps no values between its steps, so there is nothing to save.)
+            return Ok(f(&inputs));
+        }
+        if recorded.0 {
+            return Err(unrecorded(self.operation));
+        }
         if !operands.are_traced() {
             return Ok(f(&inputs));
         }
@@ -241,6 +251,22 @@ impl Walk<1> for FloatElements {
         if is_learned::<T>() {
             self.0.push(Elements::of(&tensor.expr));
         }
+        Ok(tensor.clone())
+    }
+}
+
+/// Whether a function is recorded that a tensor of a value depends on.
+struct IsRecorded(bool);
+
+impl Walk<1> for IsRecorded {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        _: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        self.0 |= tensor.expr.buffer().node().is_some_and(|node| node.is_recorded());
         Ok(tensor.clone())
     }
 }

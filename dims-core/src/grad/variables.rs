@@ -236,7 +236,7 @@ fn variable<T: Element, S: Dims, R: Rank>(
             outer.note_read();
             let place = StridedPlace::strided(0, [1]);
             let field = Field::held(&[held.len()], &held, place.clone());
-            Node::new(dtype_of::<T>(), data.len(), NodeStep::Parts(vec![Part { field, place }]), None)
+            Node::identity(dtype_of::<T>(), data.len(), NodeStep::Parts(vec![Part { field, place }]), call)
         }
     };
     Ok((tensor.with_buffer(Buffer::traced(data, Arc::clone(&node))), node))

@@ -92,7 +92,7 @@ pub trait Dynamic: AsTensor {
         X: AllNamed,
         B: Brand,
     {
-        let lines = Lines::of::<Self, D>(self)?;
+        let lines = Lines::of::<Self, D>(self, "nonzero")?;
         lines.shape.check_all_given(&dims)?;
         let found: Vec<usize> = positions(&lines.data).collect();
         grown(n, found.len())?;
@@ -140,7 +140,7 @@ pub trait Dynamic: AsTensor {
     {
         let mut lines = Lines::recorded::<Self, D>(self)?;
         lines.shape.check_all_given(&dims)?;
-        let mask = Lines::of::<M, D>(mask)?;
+        let mask = Lines::of::<M, D>(mask, "masked_select")?;
         let (size, of_mask) = (
             |at: usize| lines.shape.size(lines.order[lines.kept + at]),
             |at: usize| mask.shape.size(mask.order[at]),

@@ -14,7 +14,6 @@ use crate::set::{Dims, DimsOf, Union};
 use crate::size::Resizable;
 use crate::tensor::{AsTensor, Computable};
 use crate::window::{PerDim, Placing, placed, slid};
-use alloc::sync::Arc;
 use core::panic::Location;
 use kernels::step::moves::MoveRows;
 use smallvec::SmallVec;
@@ -47,7 +46,7 @@ fn rearranged<A: Computable>(
     dim.resized().unify(len, None)?;
     blocks.check_volume::<A::Dims, A::Rank>(len)?;
     let len_of_rows = if outer * inner == 0 { 0 } else { len };
-    let sources: Arc<[_]> = (0..len_of_rows).map(|at| from(at, size)).collect();
+    let sources = blocks.table::<A::Dims, A::Rank, _>(len, (0..len_of_rows).map(|at| from(at, size)))?;
     blocks.execute(&MoveRows { name: "rearrangement", outer, size, inner, sources, fill }, len)
 }
 

@@ -22,7 +22,7 @@
 //! ```
 //!
 //! What the function reads by itself (an element as a number, the elements as an array, a size that values decide) cannot be recorded: it is an error, as the program could
-//! not read it again. Tensors that the function captures are constants.
+//! not read it again. Tensors that the function captures are constants, and so are fields with `#[parameters(constant)]` and numbers: the program has those of the recorded call.
 
 use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::laid_out;
@@ -33,7 +33,7 @@ use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::Dims;
 use crate::storage::axes::AxisBlock;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::type_name;
@@ -47,8 +47,8 @@ use smallvec::SmallVec;
 /// A function that was recorded: see [`record`].
 pub struct Program<In: Inputs, Out> {
     recording: Recording,
-    /// The sizes of each input.
-    sizes: Vec<SmallVec<[usize; 8]>>,
+    /// What each input is.
+    given: Vec<InputTensor>,
     /// The result of the recorded inputs.
     result: Out,
     inputs: PhantomData<fn(In)>,
@@ -71,14 +71,14 @@ pub fn record<In: Inputs, Out: Parameters>(
     let mut outputs = Outputs(Vec::new());
     let result = Out::walk([&value], &mut Path::new(), &mut outputs)?;
     variables.call.end();
-    let (nodes, sizes) = (core::mem::take(&mut variables.nodes), core::mem::take(&mut variables.sizes));
+    let (nodes, given) = (core::mem::take(&mut variables.nodes), core::mem::take(&mut variables.given));
     let recording = Recording::new(nodes, outputs.0).map_err(|NotRepeatable { operation, origin }| {
         let at = crate::error::OriginSuffix(origin);
         DimError::Shape {
             what: format!("`{operation}` cannot be recorded{at}: programs cannot run it again"),
         }
     })?;
-    Ok(Program { recording, sizes, result, inputs: PhantomData })
+    Ok(Program { recording, given, result, inputs: PhantomData })
 }
 
 impl<In: Inputs, Out: Parameters> Program<In, Out> {
@@ -98,8 +98,11 @@ impl<In: Inputs, Out: Parameters> Program<In, Out> {
     ///
     /// If an input has other sizes than the recorded one, an index is out of range, or there is no memory.
     pub fn try_call<I: Inputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
-        let mut given = GivenInputs { sizes: self.sizes.iter(), held: Vec::new() };
+        let mut given = GivenInputs { expected: self.given.iter(), held: Vec::new() };
         inputs.walk(&mut Path::new(), &mut given)?;
+        if let Some(missing) = given.expected.next() {
+            return Err(DimError::Shape { what: format!("there is no input `{}`", missing.path) });
+        }
         let results = self.recording.run(given.held)?;
         Out::walk([&self.result], &mut Path::new(), &mut CallResults(results.into_iter()))
     }
@@ -114,12 +117,19 @@ impl<In: Inputs, Out: Parameters> Program<In, Out> {
 struct RecordedInputs {
     call: Arc<GradientCall>,
     nodes: Vec<Arc<Node>>,
-    sizes: Vec<SmallVec<[usize; 8]>>,
+    given: Vec<InputTensor>,
+}
+
+/// What a program knows of a tensor of its inputs.
+struct InputTensor {
+    path: String,
+    dtype: DType,
+    sizes: SmallVec<[usize; 8]>,
 }
 
 impl Default for RecordedInputs {
     fn default() -> Self {
-        RecordedInputs { call: Arc::new(GradientCall::recording()), nodes: Vec::new(), sizes: Vec::new() }
+        RecordedInputs { call: Arc::new(GradientCall::recording()), nodes: Vec::new(), given: Vec::new() }
     }
 }
 
@@ -158,7 +168,7 @@ impl Walk<1> for RecordedInputs {
         let name = (!path.segments().is_empty()).then(|| alloc::boxed::Box::new(path.clone()) as _);
         let node = Node::variable(dtype, data.len(), name, &self.call);
         self.nodes.push(Arc::clone(&node));
-        self.sizes.push(sizes_of(tensor));
+        self.given.push(InputTensor { path: path.to_string(), dtype, sizes: sizes_of(tensor) });
         Ok(Named::from_expr(own.expr.with_buffer(Buffer::traced(data, node))))
     }
 }
@@ -181,7 +191,7 @@ impl Walk<1> for Outputs {
 
 /// The memory of each input of a call.
 struct GivenInputs<'p> {
-    sizes: core::slice::Iter<'p, SmallVec<[usize; 8]>>,
+    expected: core::slice::Iter<'p, InputTensor>,
     held: Vec<Arc<dyn Held>>,
 }
 
@@ -200,18 +210,27 @@ impl Walk<1> for GivenInputs<'_> {
                 names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied()),
             )
         };
-        match self.sizes.next() {
-            Some(sizes) if *sizes == found => {}
-            Some(sizes) => {
-                let what = format!(
-                    "input `{}` has {}, but the program was recorded for {}",
-                    path.to_string(),
-                    describe(&found),
-                    describe(sizes)
-                );
-                return Err(DimError::Shape { what });
+        let path = path.to_string();
+        let what = match self.expected.next() {
+            Some(own) if own.path != path => {
+                format!("input `{path}` stands where `{}` was recorded", own.path)
             }
-            None => return Err(DimError::Shape { what: "there are more inputs than were recorded".into() }),
+            Some(own) if DType::of::<T>() != Some(own.dtype) => {
+                format!("input `{path}` has elements of `{}`, others than were recorded", type_name::<T>())
+            }
+            Some(own) if own.sizes != found => format!(
+                "input `{path}` has {}, but the program was recorded for {}",
+                describe(&found),
+                describe(&own.sizes)
+            ),
+            Some(_) if tensor.expr.is_traced() => format!(
+                "input `{path}` belongs to a gradient or to another function that is recorded: call the function itself there"
+            ),
+            Some(_) => String::new(),
+            None => format!("input `{path}` was not recorded"),
+        };
+        if !what.is_empty() {
+            return Err(DimError::Shape { what });
         }
         let own = dense(tensor)?;
         self.held.push(own.expr.buffer().held());

@@ -1,7 +1,9 @@
 //! How tensors are shown and compared.
 
+use crate::error::unwrap;
 use crate::expr::Expr;
 use crate::expr::evaluate::computed;
+use crate::expr::step::check_unrecorded;
 use crate::named::Named;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
@@ -87,7 +89,18 @@ impl fmt::Display for Shown {
     }
 }
 
-/// Two tensors are equal if their sizes and all their elements are.
+/// Panics if a function is recorded on whose inputs a tensor depends: what it does next would depend on elements that a program does not read.
+#[track_caller]
+fn check_compared<T: Element, S: Dims, R: Rank, E1: Expr<Elem = T>, E2: Expr<Elem = T>>(
+    a: &Named<T, S, R, E1>,
+    b: &Named<T, S, R, E2>,
+    operation: &'static str,
+) {
+    unwrap(check_unrecorded(&a.expr, operation));
+    unwrap(check_unrecorded(&b.expr, operation));
+}
+
+/// Two tensors are equal if their sizes and all their elements are. In a function that is [recorded](crate::program::record) they cannot be compared: a panic says so.
 impl<T, S, R, E1, E2> PartialEq<Named<T, S, R, E2>> for Named<T, S, R, E1>
 where
     T: Element + PartialEq,
@@ -96,7 +109,9 @@ where
     E1: Expr<Elem = T>,
     E2: Expr<Elem = T>,
 {
+    #[track_caller]
     fn eq(&self, other: &Named<T, S, R, E2>) -> bool {
+        check_compared(self, other, "==");
         match (self.elements(), other.elements()) {
             (Ok((a, a_shape)), Ok((b, b_shape))) => a_shape.sizes() == b_shape.sizes() && a == b,
             _ => false,
@@ -123,7 +138,9 @@ mod approximate {
             T::default_epsilon()
         }
 
+        #[track_caller]
         fn abs_diff_eq(&self, other: &Named<T, S, R, E2>, epsilon: T::Epsilon) -> bool {
+            check_compared(self, other, "abs_diff_eq");
             match (self.elements(), other.elements()) {
                 (Ok((a, a_shape)), Ok((b, b_shape))) => {
                     a_shape.sizes() == b_shape.sizes()
@@ -146,12 +163,14 @@ mod approximate {
             T::default_max_relative()
         }
 
+        #[track_caller]
         fn relative_eq(
             &self,
             other: &Named<T, S, R, E2>,
             epsilon: T::Epsilon,
             max_relative: T::Epsilon,
         ) -> bool {
+            check_compared(self, other, "relative_eq");
             match (self.elements(), other.elements()) {
                 (Ok((a, a_shape)), Ok((b, b_shape))) => {
                     a_shape.sizes() == b_shape.sizes()

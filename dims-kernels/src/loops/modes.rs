@@ -292,15 +292,17 @@ pub fn note(step: impl FnOnce() -> PlanStep) {
     }
 }
 
-/// The same for what may be no step of plans.
+/// The same for what may be no step of plans. Returns whether a step is pending now.
 #[inline(always)]
 #[track_caller]
-pub fn note_if(step: impl FnOnce() -> Option<PlanStep>) {
+pub fn note_if(step: impl FnOnce() -> Option<PlanStep>) -> bool {
     if is_listening()
         && let Some(step) = step()
     {
         push(step, Location::caller());
+        return true;
     }
+    false
 }
 
 #[cold]

@@ -320,7 +320,9 @@ mod unheard {
 
     /// Notes nothing.
     #[inline(always)]
-    pub fn note_if(_: impl FnOnce() -> Option<PlanStep>) {}
+    pub fn note_if(_: impl FnOnce() -> Option<PlanStep>) -> bool {
+        false
+    }
 
     /// Tells nobody.
     #[inline(always)]

@@ -66,12 +66,14 @@ fn execute_at(
     let _ = origin;
     let threads = threads::parts(step.parallel());
     let results = step.run(&mut StepOperands::new(operands, keeps), threads)?;
-    note_if(|| {
+    let _is_noted = note_if(|| {
         let bytes = results.values.iter().map(|value| value.bytes()).sum();
         step.plan(bytes, threads)
     });
     #[cfg(feature = "std")]
-    told_all(results.values.iter().map(|value| value.as_result()));
+    if _is_noted {
+        told_all(results.values.iter().map(|value| value.as_result()));
+    }
     let values: Vec<Box<dyn AnyBuffer>> = results.values.into_vec();
     #[cfg(feature = "std")]
     if let Some((derivative, operands)) = read {

@@ -160,7 +160,7 @@ fn along_lines(operand: &Field, sizes: [usize; 2]) -> Field {
 fn worked_on<T: Element>(operand: &Field, sizes: [usize; 2], work: LineWork) -> NodeStep {
     let dtype = DType::of::<T>().expect("only floats are recorded");
     let (field, order, lines) = (along_lines(operand, sizes), vec![0, 1], vec![1]);
-    NodeStep::Rule(Box::new(LineRule { field, order, lines, work, dtype }))
+    NodeStep::Rule(Box::new(LineRule { field, order, lines, work, dtype, is_masked: false }))
 }
 
 /// A reduction of the lines of an operand.

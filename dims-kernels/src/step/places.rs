@@ -62,7 +62,9 @@ impl<T: Num> StepKind for AddAtPlaces<T> {
 
     fn parallel(&self) -> usize {
         let apart = self.operands.iter().filter(|own| own.lines() > 1);
-        apart.map(|own| own.sizes.iter().product()).max().unwrap_or(0)
+        let count =
+            |own: &OperandPlaces| own.sizes.iter().fold(1, |count: usize, &size| count.saturating_mul(size));
+        apart.map(count).max().unwrap_or(0)
     }
 
     fn run(&self, operands: &mut StepOperands<'_, '_>, _: usize) -> Result<StepResults, Error> {
@@ -117,7 +119,8 @@ impl OperandPlaces {
     /// If a place is none of the sums', or the loops do not go over the operand.
     fn add<T: Num>(&self, data: &[T], sums: &mut [T::Acc]) -> Result<(), Error> {
         let Self { start, sizes, strides } = self;
-        assert_eq!(sizes.iter().product::<usize>(), data.len(), "the loops go over the operand");
+        let positions = sizes.iter().try_fold(1usize, |count, &size| count.checked_mul(size));
+        assert_eq!(positions, Some(data.len()), "the loops go over the operand");
         if data.is_empty() {
             return Ok(());
         }

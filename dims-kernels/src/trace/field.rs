@@ -116,7 +116,17 @@ impl Field {
 
     /// What the operands read.
     pub fn into_sources(self) -> impl Iterator<Item = FieldSource> {
-        self.operands.into_iter().map(|own| own.source)
+        let mut sources = Vec::new();
+        let mut open = vec![self];
+        while let Some(field) = open.pop() {
+            for FieldOperand { source, place } in field.operands {
+                sources.push(source);
+                // (What computes offsets that nobody else has goes with them.)
+                let table = place.table.and_then(|table| table.source).and_then(Arc::into_inner);
+                open.extend(table.into_iter().flat_map(|own| own.indices).map(|own| own.index));
+            }
+        }
+        sources.into_iter()
     }
 
     /// The kind of the elements.

@@ -521,6 +521,13 @@ impl Node {
         });
     }
 
+    /// A step that is a variable of a call as well: an identity of what another call traces.
+    pub fn identity(dtype: DType, len: usize, step: NodeStep, call: &Arc<GradientCall>) -> Arc<Self> {
+        let mut calls = step.calls();
+        calls.push(Arc::clone(call));
+        Node::of_calls(dtype, len, step, None, calls)
+    }
+
     /// Whether the step depends on a variable of a call that has not ended.
     pub fn is_traced(&self) -> bool {
         self.calls.iter().any(|call| !call.has_ended())

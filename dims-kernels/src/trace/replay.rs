@@ -74,6 +74,7 @@ impl Recording {
     /// Runs all steps with other inputs, which have the types and sizes of the recorded ones. Returns the outputs.
     pub fn run(&self, inputs: Vec<Arc<dyn Held>>) -> Result<Vec<Arc<dyn Held>>, Error> {
         assert_eq!(inputs.len(), self.inputs.len(), "there is a value for each input");
+        self.inputs.iter().zip(&inputs).for_each(|(node, value)| assert_fits(node, value));
         let mut values: StepValues = self.inputs.iter().map(|node| node.id).zip(inputs).collect();
         for node in &self.steps {
             let value = match &node.step {
@@ -91,6 +92,7 @@ impl Recording {
                     rule.run(operands).expect("each step was found to be repeatable")?
                 }
             };
+            assert_fits(node, &value);
             values.insert(node.id, value);
         }
         let value = |held: &Arc<dyn Held>| match held.node().and_then(|node| values.get(&node.id)) {
@@ -99,6 +101,15 @@ impl Recording {
         };
         Ok(self.outputs.iter().map(value).collect())
     }
+}
+
+/// Panics unless a value has the type and the length of a step's.
+fn assert_fits(node: &Node, value: &Arc<dyn Held>) {
+    assert_eq!(
+        (value.dtype(), value.len()),
+        (Some(node.dtype), node.len),
+        "a step has the elements that it was recorded with"
+    );
 }
 
 impl Node {

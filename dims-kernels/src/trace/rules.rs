@@ -115,7 +115,7 @@ impl ReductionRule {
     pub fn into_step(self) -> NodeStep {
         // (A mean that is to be computed again is rounded as the reduction does it.)
         let is_mean = self.reduction == ReductionKind::Mean;
-        let is_recorded = self.field.nodes().any(|node| node.is_recorded());
+        let is_recorded = self.field.is_recorded();
         match self.as_sum() {
             Some(part) if !(is_mean && is_recorded) => NodeStep::Parts(vec![part]),
             _ => NodeStep::Rule(Box::new(self)),
@@ -275,7 +275,7 @@ impl ReductionRule {
                     let (one, zero) = (constant(build, z, 1.0), constant(build, z, 0.0));
                     build.select(same, one, zero)
                 });
-                let ties = along(sizes, &sum(is_best, kept, *dtype, false)?, kept);
+                let ties = along(sizes, &sum(is_best, kept, *dtype, recorded)?, kept);
                 field.map([&y, &dy, &ties], |build, z, [y, dy, ties]| {
                     let (same, share) =
                         (build.binary(BinaryOpcode::Eq, z, y), build.binary(BinaryOpcode::Div, dy, ties));
@@ -286,14 +286,15 @@ impl ReductionRule {
                     build.select(same, share, other)
                 })
             }
-            ReductionKind::LogSumExp if has(&y, f64::INFINITY)? => {
+            // (What is computed again may be infinite then.)
+            ReductionKind::LogSumExp if field.is_recorded() || has(&y, f64::INFINITY)? => {
                 // Where the result is infinite, the elements that are share the slope, as equal maxima do.
                 let is_infinite = field.map([], |build, z, []| {
                     let same = is(build, z, f64::INFINITY);
                     let (one, zero) = (constant(build, z, 1.0), constant(build, z, 0.0));
                     build.select(same, one, zero)
                 });
-                let ties = along(sizes, &sum(is_infinite.clone(), kept, *dtype, false)?, kept);
+                let ties = along(sizes, &sum(is_infinite.clone(), kept, *dtype, recorded)?, kept);
                 field.map([&y, &dy, &is_infinite, &ties], |build, z, [y, dy, own, ties]| {
                     let share = build.binary(BinaryOpcode::Div, own, ties);
                     let (infinite, other) = (is(build, y, f64::INFINITY), exp_difference(build, z, y));

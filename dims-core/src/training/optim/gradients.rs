@@ -5,6 +5,7 @@ use super::scalars::{StepsTaken, one};
 use super::settings::{limit, up_to_1};
 use super::update::{Copied, ElementStep, Unchanged, WithScalars, compiled, lying_otherwise, update};
 use crate::error::{DimError, unwrap};
+use crate::expr::step::check_taken;
 use crate::grad::Parameters;
 use crate::grad::parameters::{Path, Visitor, is_learned, order_in_memory};
 use crate::named::Named;
@@ -359,6 +360,7 @@ impl Visitor<0, 1> for SquaredNorm {
         }
         let copy = lying_otherwise(tensor, &order_in_memory(tensor))?;
         let elements = copy.as_ref().unwrap_or(tensor).expr.all();
+        check_taken(elements, "global_norm")?;
         let mut sum = squares::<T, f32>(elements).or_else(|| squares::<T, f64>(elements));
         #[cfg(feature = "half")]
         {

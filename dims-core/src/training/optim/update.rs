@@ -3,6 +3,7 @@
 use super::by_path::{ByPath, ParameterState, StateElem, StateTensor, StateWalk};
 use crate::error::DimError;
 use crate::expr::evaluate::laid_out_in;
+use crate::expr::step::check_buffer_unrecorded;
 use crate::grad::Parameters;
 use crate::grad::parameters::{Path, Visitor, Walk, is_learned, order_in_memory, same_sizes};
 use crate::named::Named;
@@ -248,6 +249,9 @@ impl<const K: usize, const M: usize, const N: usize> Visitor<1, N> for UpdatePas
         let kept = self.along.as_mut().and_then(|along| along.ready::<T>(path));
         if self.unchanged.has(path) {
             return Ok(());
+        }
+        for tensor in &read {
+            check_buffer_unrecorded(tensor.expr.buffer(), "a change of parameters in place")?;
         }
         let (missed, moments, master) = kept.map_or((0, &mut [][..], None), ParameterState::parts);
         let scalars = self.step.scalars(missed);

@@ -31,6 +31,8 @@ pub struct LineRule {
     pub work: LineWork,
     /// The type of the result.
     pub dtype: DType,
+    /// Whether a line of minus infinities has the softmax 0, as that of scores none of which counts.
+    pub is_masked: bool,
 }
 
 impl Rule for LineRule {
@@ -95,6 +97,9 @@ impl LineRule {
         let eps = |eps: f64| T::of(eps);
         match self.work {
             LineWork::Softmax { log: true } => self.worked::<T>(field, scan::Softmax::<true>),
+            LineWork::Softmax { log: false } if self.is_masked => {
+                Ok(Buffer::from(masked_softmax::<T>(self, field)?).held())
+            }
             LineWork::Softmax { log: false } => self.worked::<T>(field, scan::Softmax::<false>),
             LineWork::CumulateLogSumExp => self.worked::<T>(field, scan::CumulateLogSumExp),
             LineWork::Standardize { eps: own } => self.worked::<T>(field, Standardize(eps(own))),
@@ -166,7 +171,7 @@ impl LineRule {
         value: &Arc<dyn Held>,
         parts: &[Part],
     ) -> Result<Option<NodeParts>, Error> {
-        let LineRule { field, order, lines, work, dtype } = self;
+        let LineRule { field, order, lines, work, dtype, .. } = self;
         let sizes = &field.sizes[..];
         let ([part], LineWork::Softmax { log: true }) = (parts, *work) else { return Ok(None) };
         let count = part.field.sizes.iter().try_fold(1, |count: usize, &size| count.checked_mul(size));
@@ -208,22 +213,29 @@ pub(super) fn softmax(
     recorded: bool,
 ) -> Result<Arc<dyn Held>, Error> {
     fn computed<T: ProgramOutput + Real>(rule: LineRule, is_traced: bool) -> Result<Arc<dyn Held>, Error> {
-        let mut data = mapped::<T>(&rule.field, &rule.order)?;
-        let len = rule.lines.iter().map(|&axis| rule.field.sizes[axis]).product();
-        if !data.is_empty() {
-            let threads = threads::parts(data.len());
-            let is_masked = |line: &[T]| line.iter().all(|&score| score == T::LOWEST);
-            let masked: Vec<bool> = data.chunks_exact(len).map(is_masked).collect();
-            scan::in_place(&mut data, len, 1, threads, scan::Softmax::<false>);
-            let lines = data.chunks_exact_mut(len).zip(masked).filter(|(_, is_masked)| *is_masked);
-            lines.for_each(|(line, _)| line.fill(T::ZERO));
-        }
+        let data = masked_softmax::<T>(&rule, &rule.field)?;
         Ok(stepped(data, is_traced.then_some(rule)))
     }
     let is_traced = recorded && field.is_traced();
     let (order, lines) = (order.to_vec(), lines.to_vec());
-    let rule = LineRule { field, order, lines, work: LineWork::Softmax { log: false }, dtype };
+    let work = LineWork::Softmax { log: false };
+    let rule = LineRule { field, order, lines, work, dtype, is_masked: true };
     floats!(dtype, computed(rule, is_traced))
+}
+
+/// The softmax of a field's lines; 0 where all of a line are minus infinity.
+fn masked_softmax<T: ProgramOutput + Real>(rule: &LineRule, field: &Field) -> Result<Vec<T>, Error> {
+    let mut data = mapped::<T>(field, &rule.order)?;
+    let len = rule.lines.iter().map(|&axis| field.sizes[axis]).product();
+    if !data.is_empty() {
+        let threads = threads::parts(data.len());
+        let is_masked = |line: &[T]| line.iter().all(|&score| score == T::LOWEST);
+        let masked: Vec<bool> = data.chunks_exact(len).map(is_masked).collect();
+        scan::in_place(&mut data, len, 1, threads, scan::Softmax::<false>);
+        let lines = data.chunks_exact_mut(len).zip(masked).filter(|(_, is_masked)| *is_masked);
+        lines.for_each(|(line, _)| line.fill(T::ZERO));
+    }
+    Ok(data)
 }
 
 /// The pull-back of lines of neighbours, in one go, which writes over the cotangents.
@@ -408,14 +420,14 @@ impl LineRule {
         let (earlier, later) = (y.slice(axis, 0, rest), y.slice(axis, 1, rest));
         let mut shares = earlier.map([&later], |build, x, [y]| exp_difference(build, x, y));
         let mut own = field.map([y], |build, x, [y]| exp_difference(build, x, y));
-        if has(y, f64::INFINITY)? {
+        if field.is_recorded() || has(y, f64::INFINITY)? {
             // Where the sum is infinite, the elements that are share the slope: one of them has `1 / count`, and the `count - 1` before have the rest.
             let is_infinite = field.map([], |build, x, []| {
                 let same = is(build, x, f64::INFINITY);
                 let (one, zero) = (constant(build, x, 1.0), constant(build, x, 0.0));
                 build.select(same, one, zero)
             });
-            let count = recurrence(None, is_infinite.clone(), axis, order, false, wide(*dtype), false)?;
+            let count = recurrence(None, is_infinite.clone(), axis, order, false, wide(*dtype), recorded)?;
             let count = along(sizes, &count, order);
             let share = |build: &mut Builder, share: Register, [y, part, count]: [Register; 3]| {
                 let infinite = is(build, y, f64::INFINITY);
