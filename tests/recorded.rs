@@ -97,7 +97,7 @@ fn a_table_is_read_at_the_indices_of_the_call() {
         assert_eq!(one.call(&other), expected);
     }
     let wrong = (ids(1) + 9).eval();
-    let error = one.try_call(&wrong).err().expect("the index is out of range").to_string();
+    let error = one.try_call(&wrong).expect_err("the index is out of range").to_string();
     assert!(error.contains("is out of range for an axis of size 7"), "{error}");
 }
 
@@ -258,14 +258,14 @@ fn inputs_are_those_that_were_recorded() {
     let f = |(a, b): &Lists| (&a[0] + &b[0]).eval();
     let recorded: Lists = (vec![floats(1), floats(2)], vec![floats(3)]);
     let program = record(f, &recorded).unwrap();
-    let error = |lists: &Lists| program.try_call(lists).err().expect("other inputs").to_string();
+    let error = |lists: &Lists| program.try_call(lists).expect_err("other inputs").to_string();
     let found = error(&(vec![floats(1)], vec![floats(2), floats(3)]));
     assert_eq!(found, "input `1.0` stands where `0.1` was recorded");
     assert_eq!(error(&(vec![floats(1), floats(2)], vec![])), "there is no input `1.0`");
     let program = record(|x: &Floats| (x * 2.0).eval(), &floats(1)).unwrap();
     let inner = caught(|| grad(|x: &Floats| program.call(x).sum((Batch, Width)), &floats(1)));
     let text =
-        inner.err().expect("a program has no derivative").downcast_ref::<String>().expect("a text").clone();
+        inner.expect_err("a program has no derivative").downcast_ref::<String>().expect("a text").clone();
     assert!(text.contains("belongs to a gradient"), "{text}");
 }
 
@@ -318,7 +318,7 @@ fn what_the_function_reads_by_itself_is_refused() {
 fn other_sizes_are_an_error() {
     let program = record(|x: &Floats| x.sum(Width), &floats(1)).unwrap();
     let other = randn((Batch.of(5), Width.of(6)), 1);
-    let error = program.try_call(&other).err().expect("other sizes").to_string();
+    let error = program.try_call(&other).expect_err("other sizes").to_string();
     assert!(error.contains("has dims `Batch` = 5, `Width` = 6, but the program was recorded for dims `Batch` = 4, `Width` = 6"), "{error}");
 }
 
@@ -332,7 +332,7 @@ fn memory_that_is_changed_in_place_is_refused() {
     let text =
         |payload: Box<dyn std::any::Any + Send>| payload.downcast_ref::<String>().expect("a text").clone();
     let found = caught(|| record(counted, &labels(1)).err());
-    assert!(text(found.err().expect("it is refused")).contains("`add_assign` cannot be recorded"));
+    assert!(text(found.expect_err("it is refused")).contains("`add_assign` cannot be recorded"));
     let stepped = |x: &Floats| {
         let mut w = floats(2);
         Sgd::new(0.1).step(&mut w, x);
@@ -340,7 +340,7 @@ fn memory_that_is_changed_in_place_is_refused() {
     };
     let found = caught(|| record(stepped, &floats(1)).err());
     assert!(
-        text(found.err().expect("it is refused"))
+        text(found.expect_err("it is refused"))
             .contains("`a change of parameters in place` cannot be recorded")
     );
 }

@@ -26,6 +26,7 @@ use crate::set::Keys;
 use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use alloc::{boxed::Box, collections::BTreeMap, string::String, sync::Arc};
+#[cfg(feature = "std")]
 use core::panic::Location;
 #[cfg(feature = "std")]
 use kernels::loops::nest::Nest;
@@ -620,7 +621,6 @@ fn reduction_of<T: Element>(
 
 #[cfg(feature = "std")]
 #[track_caller]
-#[expect(clippy::boxed_local, reason = "callers hand a pointer on")]
 fn reduction_node(
     dtype: Option<DType>,
     len: usize,
@@ -642,7 +642,6 @@ fn reduction_node(
 #[cfg(feature = "std")]
 #[cold]
 #[track_caller]
-#[expect(clippy::boxed_local, reason = "callers hand a pointer on")]
 fn lines_node(
     dtype: Option<DType>,
     len: usize,

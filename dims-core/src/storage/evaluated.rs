@@ -195,7 +195,6 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     }
 
     /// The memory.
-    #[cfg(feature = "std")]
     pub(crate) fn buffer(&self) -> &Buffer<T> {
         &self.data
     }

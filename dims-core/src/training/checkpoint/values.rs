@@ -78,6 +78,7 @@ pub(super) enum StoredFloats {
 pub(super) struct Writing<'w> {
     pub(super) file: &'w mut SafetensorsWriter,
     pub(super) name: &'w str,
+    #[cfg_attr(not(feature = "half"), allow(dead_code))]
     pub(super) which: Which,
 }
 

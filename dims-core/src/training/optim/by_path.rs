@@ -88,6 +88,8 @@ pub(crate) enum StateElements {
 /// Types of such elements.
 pub(crate) trait StateElem: Real {
     fn elements(data: Buffer<Self>) -> StateElements;
+    // (Checkpoints read states.)
+    #[cfg_attr(not(feature = "safetensors"), allow(dead_code))]
     fn of(elements: &StateElements) -> Option<&Buffer<Self>>;
     fn of_mut(elements: &mut StateElements) -> Option<&mut Buffer<Self>>;
 }
@@ -165,7 +167,8 @@ impl StateAxes {
 }
 
 impl StateTensor {
-    /// The elements of a tensor, which becomes part of a state.
+    /// The elements of a tensor, which becomes part of a state. (Checkpoints have such, and master weights.)
+    #[cfg_attr(not(any(feature = "safetensors", feature = "half")), allow(dead_code))]
     pub(crate) fn new<W: StateElem, S: Dims, R: Rank>(tensor: Named<W, S, R>) -> Result<Self, DimError> {
         let axes = StateAxes::of(&tensor);
         let order = order_in_memory(&tensor);
