@@ -773,11 +773,23 @@ pub(crate) fn check_buffer_unrecorded<T: Element>(
     operation: &'static str,
 ) -> Result<(), DimError> {
     #[cfg(feature = "std")]
-    if buffer.node().is_some_and(|node| node.is_recorded()) {
+    if is_recorded(buffer) {
         return Err(unrecorded(operation));
     }
     let _ = (buffer, operation);
     Ok(())
+}
+
+/// Whether elements depend on inputs of a function that is recorded, to be run again.
+#[inline]
+pub(crate) fn is_recorded<T>(buffer: &Buffer<T>) -> bool {
+    #[cfg(feature = "std")]
+    return is_heard() && buffer.node().is_some_and(|node| node.is_recorded());
+    #[cfg(not(feature = "std"))]
+    {
+        let _ = buffer;
+        false
+    }
 }
 
 #[cfg(feature = "std")]

@@ -331,7 +331,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
                 file: &self.file,
                 name: &name,
                 kind,
-                along: StateWalk::new(by_path, 0),
+                along: StateWalk::new(by_path, None),
                 behind: &behind,
                 taken: BTreeSet::new(),
                 faults: &mut faults,

@@ -10,6 +10,7 @@ use crate::scalar::{Element, Real};
 use alloc::vec::Vec;
 use core::any::TypeId;
 use core::array::from_fn;
+use num_traits::NumCast;
 
 /// A formula as functions for each type of floats. They are compiled by the crate that makes a `dyn Passes` of the formula, so that crates which use an
 /// optimizer only call them.
@@ -104,6 +105,24 @@ impl<T: Real + Quantity, P: Formula<K, M, N>, const K: usize, const M: usize, co
             }
         }
     }
+}
+
+/// The sum of the squares of elements, in `f64`.
+pub fn squares<T: Real>(elements: &[T]) -> f64 {
+    /// Sums next to one another, which the compiler adds to at once.
+    const LANES: usize = 8;
+    let square = |a: T| {
+        let a: f64 = NumCast::from(a).expect("a float fits into f64");
+        a * a
+    };
+    let (chunks, rest) = elements.as_chunks::<LANES>();
+    let mut sums = [0.0; LANES];
+    for chunk in chunks {
+        for (sum, &a) in sums.iter_mut().zip(chunk) {
+            *sum += square(a);
+        }
+    }
+    sums.iter().sum::<f64>() + rest.iter().map(|&a| square(a)).sum::<f64>()
 }
 
 /// How many elements of half precision are computed in `f32` at once: the blocks of a formula fit into the first-level cache.

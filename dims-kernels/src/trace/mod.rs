@@ -23,6 +23,7 @@ mod replay;
 pub mod rules;
 #[cfg(test)]
 mod tests;
+mod updates;
 mod windows;
 
 pub use crate::memory::held::{Held, Marker};
@@ -31,6 +32,9 @@ pub use backward::{Gradients, depends_on_others, gradients, names_of_variables, 
 pub use evaluate::{evaluate, with_rule};
 pub use field::Field;
 pub use replay::{NotRepeatable, Recording};
+#[cfg(feature = "half")]
+pub use updates::widened_elements;
+pub use updates::{UpdatedElements, reordered, sum_of_squares, updated};
 
 use crate::error::{Error, Origin};
 use crate::memory::axes::{contiguous, is_within};

@@ -28,7 +28,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use recurrence::recurrence;
 
-type NodeParts = Vec<(Arc<Node>, Part)>;
+pub(super) type NodeParts = Vec<(Arc<Node>, Part)>;
 
 type RulePullBack<R> = fn(&R, &Arc<dyn Held>, Arc<dyn Held>, bool) -> Result<NodeParts, Error>;
 

@@ -41,6 +41,15 @@ impl Path {
         self.with(Segment::Index(at), walk)
     }
 
+    /// Calls `walk` with the path to a part of the part, and returns its result.
+    pub(crate) fn part<X>(&mut self, part: &Path, walk: impl FnOnce(&mut Self) -> X) -> X {
+        let len = self.segments.len();
+        self.segments.extend_from_slice(&part.segments);
+        let out = walk(self);
+        self.segments.truncate(len);
+        out
+    }
+
     fn with<X>(&mut self, segment: Segment, walk: impl FnOnce(&mut Self) -> X) -> X {
         self.segments.push(segment);
         let out = walk(self);

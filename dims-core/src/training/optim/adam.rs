@@ -10,7 +10,7 @@ use kernels::program::code::DType;
 
 /// The settings of both.
 #[derive(Clone, Copy, Debug)]
-struct MomentSettings {
+pub(super) struct MomentSettings {
     betas: (f64, f64),
     epsilon: f64,
     weight_decay: f64,
@@ -25,19 +25,17 @@ impl MomentSettings {
         &self,
         kind: &str,
         state: &mut State<P>,
-        rate: f64,
         decoupled: bool,
         parameters: &mut P,
         gradient: &P,
     ) -> Result<(), DimError> {
         let MomentSettings { betas: (beta1, beta2), epsilon, weight_decay } = *self;
-        at_least_0(kind, "learning rate", rate)?;
         below_1(kind, "first beta", beta1)?;
         below_1(kind, "second beta", beta2)?;
         at_least_0(kind, "epsilon", epsilon)?;
         at_least_0(kind, "weight decay", weight_decay)?;
         // (The correction depends on the steps that a parameter has taken.)
-        let mut step = StepAfter::new(self.formula(decoupled), rate, state.steps());
+        let mut step = StepAfter::new(kind, self.formula(decoupled), state)?;
         state.step(&mut step, parameters, gradient)
     }
 
@@ -51,8 +49,8 @@ macro_rules! adam {
         $(#[$doc])*
         #[derive(Clone, Debug)]
         pub struct $name<P> {
-            state: State<P>,
-            moments: MomentSettings,
+            pub(super) state: State<P>,
+            pub(super) moments: MomentSettings,
         }
 
         impl<P: Parameters> $name<P> {
@@ -77,8 +75,7 @@ macro_rules! adam {
 
         impl<P: Parameters> Optimizer<P> for $name<P> {
             fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError> {
-                let rate = self.rate();
-                self.moments.step(stringify!($name), &mut self.state, rate, $decoupled, parameters, gradient)
+                self.moments.step(stringify!($name), &mut self.state, $decoupled, parameters, gradient)
             }
 
             fn programs(&self, elements: DType) -> Option<StepPrograms> {

@@ -7,29 +7,36 @@ use crate::error::DimError;
 use crate::expr::Unary;
 #[cfg(feature = "half")]
 use crate::expr::evaluate::laid_out_in;
+use crate::expr::step::is_recorded;
 use crate::grad::parameters::{Path, order_in_memory, sizes_differ};
 use crate::named::Named;
+#[cfg(feature = "std")]
+use crate::plan::explain::name;
 use crate::plan::shape::volume;
-use crate::rank::Rank;
+use crate::rank::{Rank, Rank1};
 #[cfg(feature = "safetensors")]
 use crate::set::DimKey;
 use crate::set::{Dims, Keys};
 use crate::storage::Evaluated;
-#[cfg(feature = "safetensors")]
 use alloc::borrow::Cow;
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
+#[cfg(feature = "std")]
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::{Any, TypeId};
 use core::fmt;
-#[cfg(feature = "safetensors")]
 use kernels::loops::nest::Odometer;
 use kernels::memory::allocate::reserve;
 use kernels::memory::buffer::Buffer;
 #[cfg(feature = "half")]
 use kernels::ops::Map;
 use kernels::scalar::{Element, Real};
+#[cfg(feature = "std")]
+use kernels::trace::{Held, NodeAxis, reordered};
+#[cfg(all(feature = "std", feature = "half"))]
+use kernels::trace::widened_elements;
 use smallvec::SmallVec;
 
 /// What is kept for all parameters.
@@ -48,14 +55,14 @@ pub(crate) struct ByPath {
 /// What an optimizer keeps for one parameter.
 #[derive(Clone, Debug)]
 pub struct ParameterState {
-    path: Path,
+    pub(super) path: Path,
     /// How many steps of the optimizer the parameter was frozen for; nothing if it never was.
-    missed: Option<StepsTaken>,
-    axes: StateAxes,
+    pub(super) missed: Option<StepsTaken>,
+    pub(super) axes: StateAxes,
     /// Whether the state is of `f64`.
-    double: bool,
-    moments: SmallVec<[StateTensor; 2]>,
-    master: Option<StateTensor>,
+    pub(super) double: bool,
+    pub(super) moments: SmallVec<[StateTensor; 2]>,
+    pub(super) master: Option<StateTensor>,
 }
 
 /// A tensor that an optimizer keeps for a parameter. It has the dims and sizes of the parameter, and elements of an own type: `f64` for a parameter of `f64`, and `f32` for
@@ -70,7 +77,7 @@ pub struct StateTensor {
 
 /// The axes of a parameter.
 #[derive(Clone)]
-struct StateAxes {
+pub(super) struct StateAxes {
     keys: &'static Keys,
     /// Of the dims, then of the positional axes.
     sizes: AxisNumbers,
@@ -85,11 +92,42 @@ pub(crate) enum StateElements {
     F64(Buffer<f64>),
 }
 
+/// The elements of a [`StateTensor`] as a tensor with one axis.
+pub(super) enum Line {
+    F32(Named<f32, (), Rank1>),
+    F64(Named<f64, (), Rank1>),
+}
+
+macro_rules! line_parts {
+    ($($name:ident $name_mut:ident $variant:ident $t:ty;)*) => {
+        impl Line {$(
+            pub(super) fn $name(&self) -> Option<&Named<$t, (), Rank1>> {
+                match self {
+                    Line::$variant(line) => Some(line),
+                    _ => None,
+                }
+            }
+
+            pub(super) fn $name_mut(&mut self) -> Option<&mut Named<$t, (), Rank1>> {
+                match self {
+                    Line::$variant(line) => Some(line),
+                    _ => None,
+                }
+            }
+        )*}
+    };
+}
+
+line_parts! { single single_mut F32 f32; double double_mut F64 f64; }
+
+fn flat<W: StateElem>(data: Buffer<W>) -> Named<W, (), Rank1> {
+    let len = data.len();
+    Named::from_expr(Evaluated::in_order(data, &[0], &[len]).with_origin(None))
+}
+
 /// Types of such elements.
 pub(crate) trait StateElem: Real {
     fn elements(data: Buffer<Self>) -> StateElements;
-    // (Checkpoints read states.)
-    #[cfg_attr(not(feature = "safetensors"), allow(dead_code))]
     fn of(elements: &StateElements) -> Option<&Buffer<Self>>;
     fn of_mut(elements: &mut StateElements) -> Option<&mut Buffer<Self>>;
 }
@@ -207,23 +245,102 @@ impl StateTensor {
         Some(Named::from_expr(tensor.with_origin(None)))
     }
 
-    /// The elements with the axes in this order, to change them; nothing if they are of another type.
-    pub(super) fn elements_mut<W: StateElem, S: Dims, R: Rank>(
-        &mut self,
-        order: &[usize],
-    ) -> Result<Option<&mut [W]>, DimError> {
-        if self.order[..] != *order {
-            let Some(tensor) = self.typed::<W, S, R>() else { return Ok(None) };
-            if let Some(copy) = lying_otherwise(&tensor, order)? {
-                self.elements = W::elements(copy.expr.into_buffer());
-            }
-            self.order = order.into();
+    /// Makes the axes lie in this order.
+    pub(super) fn lie_along<S: Dims, R: Rank>(&mut self, order: &[usize]) -> Result<(), DimError> {
+        if self.order[..] == *order {
+            return Ok(());
         }
-        Ok(W::of_mut(&mut self.elements).map(|data| &mut data[..]))
+        self.elements = match &self.elements {
+            StateElements::F32(_) => self.lying_along::<f32, S, R>(order)?,
+            StateElements::F64(_) => self.lying_along::<f64, S, R>(order)?,
+        };
+        self.order = order.into();
+        Ok(())
+    }
+
+    fn lying_along<W: StateElem, S: Dims, R: Rank>(&self, order: &[usize]) -> Result<StateElements, DimError> {
+        let Some(tensor) = self.typed::<W, S, R>() else { return Ok(self.elements.clone()) };
+        Ok(match lying_otherwise(&tensor, order)? {
+            Some(copy) => W::elements(copy.expr.into_buffer()),
+            None => self.elements.clone(),
+        })
+    }
+
+    /// The elements as they lie, to change them; nothing if they are of another type.
+    pub(super) fn elements_mut<W: StateElem>(&mut self) -> Option<&mut [W]> {
+        W::of_mut(&mut self.elements).map(|data| &mut data[..])
+    }
+
+    /// Whether the elements depend on inputs of a function that is recorded.
+    pub(super) fn is_recorded(&self) -> bool {
+        match &self.elements {
+            StateElements::F32(data) => is_recorded(data),
+            StateElements::F64(data) => is_recorded(data),
+        }
+    }
+
+    /// The memory of the elements.
+    #[cfg(feature = "std")]
+    pub(super) fn held(&self) -> Arc<dyn Held> {
+        match &self.elements {
+            StateElements::F32(data) => data.held(),
+            StateElements::F64(data) => data.held(),
+        }
+    }
+
+    /// Other elements, which lie as these do.
+    #[cfg(feature = "std")]
+    pub(super) fn replace(&mut self, held: &Arc<dyn Held>) {
+        if let Some(node) = held.node() {
+            let axis = |&at: &usize| NodeAxis { name: name(self.axes.keys, at), size: self.axes.sizes[at] };
+            node.lies_along(|| self.order.iter().map(axis).collect());
+        }
+        let same = "a state keeps its type";
+        self.elements = match &self.elements {
+            StateElements::F32(_) => StateElements::F32(Buffer::of_held(held).expect(same)),
+            StateElements::F64(_) => StateElements::F64(Buffer::of_held(held).expect(same)),
+        };
+    }
+
+    /// The elements as one line, in the order of the axes, the last one fastest.
+    pub(super) fn line(&self) -> Result<Line, DimError> {
+        Ok(match &self.elements {
+            StateElements::F32(data) => Line::F32(flat(self.in_line(data)?)),
+            StateElements::F64(data) => Line::F64(flat(self.in_line(data)?)),
+        })
+    }
+
+    fn in_line<W: StateElem>(&self, data: &Buffer<W>) -> Result<Buffer<W>, DimError> {
+        if self.order.iter().copied().eq(0..self.order.len()) {
+            return Ok(data.clone());
+        }
+        #[cfg(feature = "std")]
+        if is_recorded(data) {
+            let held = reordered(&data.held(), &self.axes.sizes, &self.order)?;
+            return Ok(Buffer::of_held(&held).expect("the step has the type of its operand"));
+        }
+        Ok(self.in_order_of_axes::<W>().expect("the elements are of this type").into_owned().into())
+    }
+
+    /// The same tensor with the elements of a line, in the order of the axes.
+    ///
+    /// # Panics
+    ///
+    /// If it has more or fewer.
+    pub(super) fn with_line(&self, line: Line) -> Self {
+        let elements = match line {
+            Line::F32(line) => StateElements::F32(line.expr.into_buffer()),
+            Line::F64(line) => StateElements::F64(line.expr.into_buffer()),
+        };
+        let len = |elements: &StateElements| match elements {
+            StateElements::F32(data) => data.len(),
+            StateElements::F64(data) => data.len(),
+        };
+        assert_eq!(len(&elements), len(&self.elements), "an element for each position");
+        StateTensor { axes: self.axes.clone(), order: (0..self.order.len()).collect(), elements }
     }
 
     /// The elements in the order of the axes, the last one fastest.
-    #[cfg(feature = "safetensors")]
     pub(crate) fn in_order_of_axes<W: StateElem>(&self) -> Option<Cow<'_, [W]>> {
         let data = W::of(&self.elements)?;
         if self.order.iter().copied().eq(0..self.order.len()) {
@@ -253,10 +370,14 @@ impl StateTensor {
 }
 
 impl ParameterState {
-    fn new<T: Element, S: Dims, R: Rank>(path: &Path, tensor: &Named<T, S, R>, missed: u64) -> Self {
+    fn new<T: Element, S: Dims, R: Rank>(
+        path: &Path,
+        tensor: &Named<T, S, R>,
+        missed: Option<StepsTaken>,
+    ) -> Self {
         ParameterState {
             path: path.clone(),
-            missed: missed_steps(missed),
+            missed,
             axes: StateAxes::of(tensor),
             double: TypeId::of::<T>() == TypeId::of::<f64>(),
             moments: SmallVec::new(),
@@ -299,6 +420,11 @@ impl ParameterState {
         self.master = Some(master);
     }
 
+    /// Where the parameter is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The name of the parameter.
     pub fn name(&self) -> String {
         self.path.to_string()
@@ -325,8 +451,8 @@ impl ParameterState {
     }
 
     /// How many steps of the optimizer the parameter was frozen for, its moments and its master.
-    pub(super) fn parts(&mut self) -> (u64, &mut [StateTensor], Option<&mut StateTensor>) {
-        (self.missed(), &mut self.moments, self.master.as_mut())
+    pub(super) fn parts(&mut self) -> (Option<&StepsTaken>, &mut [StateTensor], Option<&mut StateTensor>) {
+        (self.missed.as_ref(), &mut self.moments, self.master.as_mut())
     }
 
     /// Makes ready for a step of a tensor, which needs `moments` and perhaps a master.
@@ -363,6 +489,17 @@ fn is_half<T: Element>() -> bool {
 /// A tensor of half precision in `f32`, with its axes in the same order.
 #[cfg(feature = "half")]
 fn widened<T: Element, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> Result<Named<f32, S, R>, DimError> {
+    #[cfg(feature = "std")]
+    if is_recorded(tensor.expr.buffer()) {
+        let order = order_in_memory(tensor);
+        let copy = lying_otherwise(tensor, &order)?;
+        let own = &copy.as_ref().unwrap_or(tensor).expr;
+        let wide = widened_elements(&own.buffer().held())?;
+        let sizes: AxisNumbers = sizes_of(tensor).collect();
+        let sizes: AxisNumbers = order.iter().map(|&at| sizes[at]).collect();
+        let data = Buffer::of_held(&wide).expect("the step yields `f32`");
+        return Ok(Named::from_expr(Evaluated::in_order(data, &order, &sizes).with_origin(None)));
+    }
     let widen = |element: T| {
         let element: &dyn Any = &element;
         let wide = element.downcast_ref::<half::f16>().map(|a| a.to_f32());
@@ -399,6 +536,15 @@ impl ByPath {
 
     pub(super) fn parameters(&self) -> &[ParameterState] {
         &self.parameters
+    }
+
+    pub(super) fn parameters_mut(&mut self) -> &mut [ParameterState] {
+        &mut self.parameters
+    }
+
+    /// The same for other parameters.
+    pub(super) fn with_parameters(&self, parameters: Vec<ParameterState>) -> Self {
+        ByPath { parameters, missed: self.missed.clone(), ..*self }
     }
 
     /// Goes on with what another one keeps.
@@ -449,13 +595,13 @@ pub(crate) struct StateWalk<'s> {
     by_path: &'s mut ByPath,
     next: usize,
     /// How many steps a parameter has missed that comes later than the others.
-    late: u64,
+    late: Option<&'s StepsTaken>,
 }
 
 impl<'s> StateWalk<'s> {
     /// Starts at the first one, after so many steps.
-    pub(crate) fn new(by_path: &'s mut ByPath, steps: u64) -> Self {
-        let late = if by_path.parameters.is_empty() { 0 } else { steps };
+    pub(crate) fn new(by_path: &'s mut ByPath, steps: Option<&'s StepsTaken>) -> Self {
+        let late = if by_path.parameters.is_empty() { None } else { steps };
         StateWalk { by_path, next: 0, late }
     }
 
@@ -477,7 +623,10 @@ impl<'s> StateWalk<'s> {
                 place
             }
             None => {
-                let missed = missed.remove(&path.to_string()).unwrap_or(self.late);
+                let missed = match missed.remove(&path.to_string()) {
+                    Some(missed) => missed_steps(missed),
+                    None => self.late.cloned(),
+                };
                 let place = self.next.min(parameters.len());
                 parameters.insert(place, ParameterState::new(path, tensor, missed));
                 place

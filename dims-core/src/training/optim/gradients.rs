@@ -1,20 +1,25 @@
 //! Gradients that are limited and summed, and averages of parameters.
 
 use super::by_path::ByPath;
-use super::scalars::{StepsTaken, one};
+use super::scalars::{StepScalars, StepsTaken, by_tensors, formula_by_tensors, one};
 use super::settings::{limit, up_to_1};
 use super::update::{Copied, ElementStep, Unchanged, WithScalars, compiled, lying_otherwise, update};
 use crate::error::{DimError, unwrap};
 use crate::expr::step::check_taken;
+#[cfg(feature = "std")]
+use crate::expr::step::{is_heard, is_recorded};
 use crate::grad::Parameters;
 use crate::grad::parameters::{Path, Visitor, is_learned, order_in_memory};
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::Dims;
+#[cfg(feature = "std")]
+use alloc::{sync::Arc, vec::Vec};
 use kernels::map::formula::{Formula, Quantity};
-use kernels::map::in_place::slice_as;
-use kernels::scalar::{Element, Real};
-use num_traits::NumCast;
+use kernels::map::in_place::{slice_as, squares};
+use kernels::scalar::Element;
+#[cfg(feature = "std")]
+use kernels::trace::{Held, sum_of_squares};
 
 /// The norm of all learned tensors together, as a tensor: the square root of the sum of the squares of all elements, computed in `f64`. As a number it is
 /// `global_norm(&gradient).order(())`.
@@ -29,6 +34,10 @@ pub fn global_norm<P: Parameters>(of: &P) -> Named<f64, ()> {
 
 /// As [`global_norm`], but returns an error where that panics.
 pub fn try_global_norm<P: Parameters>(of: &P) -> Result<Named<f64, ()>, DimError> {
+    #[cfg(feature = "std")]
+    if let Some(norm) = recorded_norm(of)? {
+        return Ok(norm);
+    }
     norm_of(of).map(one)
 }
 
@@ -67,11 +76,19 @@ pub fn try_clip_by_global_norm<P: Parameters>(
     most: f64,
 ) -> Result<Named<f64, ()>, DimError> {
     limit("clip_by_global_norm", most)?;
+    #[cfg(feature = "std")]
+    if let Some(norm) = recorded_norm(gradient)? {
+        let factor = formula_by_tensors([&norm], |[norm]| [factor_within(norm, most)]);
+        let mut scale = WithScalars(Scale, StepScalars::Tensors(factor));
+        update(&mut scale, gradient, [], None, &Unchanged::default())?;
+        return Ok(norm);
+    }
     let norm = norm_of(gradient)?;
     let factor = factor_within(norm, most);
     // (A product with 1 is the same number.)
     if factor != 1.0 {
-        update(&mut WithScalars(Scale, [factor]), gradient, [], None, &Unchanged::default())?;
+        let scalars = StepScalars::Numbers([factor]);
+        update(&mut WithScalars(Scale, scalars), gradient, [], None, &Unchanged::default())?;
     }
     Ok(one(norm))
 }
@@ -95,7 +112,7 @@ pub fn clip_by_value<P: Parameters>(gradient: &mut P, most: f64) {
 /// As [`clip_by_value`], but returns an error where that panics.
 pub fn try_clip_by_value<P: Parameters>(gradient: &mut P, most: f64) -> Result<(), DimError> {
     limit("clip_by_value", most)?;
-    update(&mut WithScalars(Limit(most), []), gradient, [], None, &Unchanged::default())
+    update(&mut WithScalars(Limit(most), StepScalars::Numbers([])), gradient, [], None, &Unchanged::default())
 }
 
 /// Changes a value by a formula, with its tensors of half precision in `f32`.
@@ -105,7 +122,7 @@ fn summed<P: Parameters, const K: usize, const N: usize>(
     read: [&P; N],
     step: &mut dyn ElementStep<K, 1, N>,
 ) -> Result<(), DimError> {
-    update(step, value, read, Some((exact, 0)), &Unchanged::default())
+    update(step, value, read, Some((exact, None)), &Unchanged::default())
 }
 
 /// The mean of the gradients of several batches, for one step. Gradients in half precision are summed in `f32`, and the mean is rounded.
@@ -126,10 +143,10 @@ fn summed<P: Parameters, const K: usize, const N: usize>(
 /// ```
 #[derive(Clone, Debug)]
 pub struct Accumulator<P> {
-    sum: Option<P>,
+    pub(super) sum: Option<P>,
     /// The sums of gradients in half precision.
-    exact: ByPath,
-    count: StepsTaken,
+    pub(super) exact: ByPath,
+    pub(super) count: StepsTaken,
 }
 
 impl<P> Default for Accumulator<P> {
@@ -162,7 +179,7 @@ impl<P: Parameters> Accumulator<P> {
     /// As [`add`](Accumulator::add), but what differs is an error; then the sum is as before.
     pub fn try_add(&mut self, gradient: P) -> Result<(), DimError> {
         match &mut self.sum {
-            Some(sum) => summed(sum, &mut self.exact, [&gradient], &mut WithScalars(GradientSum, []))?,
+            Some(sum) => summed(sum, &mut self.exact, [&gradient], &mut WithScalars(GradientSum, StepScalars::Numbers([])))?,
             None => self.sum = Some(gradient),
         }
         self.count.add_one();
@@ -177,9 +194,14 @@ impl<P: Parameters> Accumulator<P> {
     #[track_caller]
     pub fn take(&mut self) -> Option<P> {
         let mut sum = self.sum.take()?;
-        let count = core::mem::take(&mut self.count).get();
+        let count = core::mem::take(&mut self.count);
         let mut exact = core::mem::replace(&mut self.exact, ByPath::of_masters());
-        unwrap(summed(&mut sum, &mut exact, [], &mut WithScalars(Scale, [share_of(count as f64)])));
+        let share = if count.is_recorded() {
+            StepScalars::Tensors([by_tensors(count.tensor(), |count| share_of(count))])
+        } else {
+            StepScalars::Numbers([share_of(count.get() as f64)])
+        };
+        unwrap(summed(&mut sum, &mut exact, [], &mut WithScalars(Scale, share)));
         Some(sum)
     }
 }
@@ -199,10 +221,10 @@ impl<P: Parameters> Accumulator<P> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Average<P> {
-    decay: f64,
-    value: Option<P>,
+    pub(super) decay: f64,
+    pub(super) value: Option<P>,
     /// The averages of parameters in half precision.
-    exact: ByPath,
+    pub(super) exact: ByPath,
 }
 
 impl<P: Parameters> Average<P> {
@@ -226,7 +248,7 @@ impl<P: Parameters> Average<P> {
         up_to_1("Average", "decay", self.decay)?;
         match &mut self.value {
             Some(value) => {
-                summed(value, &mut self.exact, [parameters], &mut WithScalars(Blend(self.decay), []))
+                summed(value, &mut self.exact, [parameters], &mut WithScalars(Blend(self.decay), StepScalars::Numbers([])))
             }
             None => {
                 // (With memory of its own, so that the next step of the parameters copies nothing.)
@@ -361,31 +383,56 @@ impl Visitor<0, 1> for SquaredNorm {
         let copy = lying_otherwise(tensor, &order_in_memory(tensor))?;
         let elements = copy.as_ref().unwrap_or(tensor).expr.all();
         check_taken(elements, "global_norm")?;
-        let mut sum = squares::<T, f32>(elements).or_else(|| squares::<T, f64>(elements));
+        let mut sum = slice_as::<T, f32>(elements).map(squares);
+        sum = sum.or_else(|| slice_as::<T, f64>(elements).map(squares));
         #[cfg(feature = "half")]
         {
-            sum = sum.or_else(|| squares::<T, half::f16>(elements));
-            sum = sum.or_else(|| squares::<T, half::bf16>(elements));
+            sum = sum.or_else(|| slice_as::<T, half::f16>(elements).map(squares));
+            sum = sum.or_else(|| slice_as::<T, half::bf16>(elements).map(squares));
         }
         self.0 += sum.take().expect("floats are of one of these types");
         Ok(())
     }
 }
 
-/// The sum of squares, if the elements are of type `U`.
-fn squares<T: Element, U: Real>(elements: &[T]) -> Option<f64> {
-    /// Sums next to one another, which the compiler adds to at once.
-    const LANES: usize = 8;
-    let square = |a: U| {
-        let a: f64 = NumCast::from(a).expect("a float fits into f64");
-        a * a
-    };
-    let (chunks, rest) = slice_as::<T, U>(elements)?.as_chunks::<LANES>();
-    let mut sums = [0.0; LANES];
-    for chunk in chunks {
-        for (sum, &a) in sums.iter_mut().zip(chunk) {
-            *sum += square(a);
+/// The memories of all learned tensors, and whether one of them belongs to a function that is recorded.
+#[cfg(feature = "std")]
+#[derive(Default)]
+struct Memories(Vec<Arc<dyn Held>>, bool);
+
+#[cfg(feature = "std")]
+impl Visitor<0, 1> for Memories {
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        _: &Path,
+        _: [&mut Named<T, S, R>; 0],
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<(), DimError> {
+        if is_learned::<T>() {
+            let copy = lying_otherwise(tensor, &order_in_memory(tensor))?;
+            let buffer = copy.as_ref().unwrap_or(tensor).expr.buffer();
+            self.1 |= is_recorded(buffer);
+            self.0.push(buffer.held());
         }
+        Ok(())
     }
-    Some(sums.iter().sum::<f64>() + rest.iter().map(|&a| square(a)).sum::<f64>())
+}
+
+/// The norm as the result of a step, if a tensor belongs to a function that is recorded.
+#[cfg(feature = "std")]
+fn recorded_norm<P: Parameters>(of: &P) -> Result<Option<Named<f64, ()>>, DimError> {
+    if !is_heard() {
+        return Ok(None);
+    }
+    let mut memories = Memories::default();
+    P::visit([], [of], &mut Path::new(), &mut memories)?;
+    if !memories.1 {
+        return Ok(None);
+    }
+    let squares = sum_of_squares(&memories.0, None)?;
+    let squares = Named::<f64, ()>::from_expr(one(0.0).expr.with_buffer(squares));
+    let [norm] = formula_by_tensors([&squares], |[squares]| [squares.sqrt()]);
+    Ok(Some(norm))
 }

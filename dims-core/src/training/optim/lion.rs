@@ -15,9 +15,9 @@ use kernels::program::code::DType;
 /// many times larger.)
 #[derive(Clone, Debug)]
 pub struct Lion<P> {
-    state: State<P>,
-    betas: (f64, f64),
-    weight_decay: f64,
+    pub(super) state: State<P>,
+    pub(super) betas: (f64, f64),
+    pub(super) weight_decay: f64,
 }
 
 impl<P> Lion<P> {
@@ -49,12 +49,10 @@ impl<P> Lion<P> {
 impl<P: Parameters> Optimizer<P> for Lion<P> {
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError> {
         let Lion { betas, weight_decay, .. } = *self;
-        let rate = self.rate();
-        at_least_0("Lion", "learning rate", rate)?;
         below_1("Lion", "first beta", betas.0)?;
         below_1("Lion", "second beta", betas.1)?;
         at_least_0("Lion", "weight decay", weight_decay)?;
-        let mut step = StepAfter::new(self.formula(), rate, self.state.steps());
+        let mut step = StepAfter::new("Lion", self.formula(), &self.state)?;
         self.state.step(&mut step, parameters, gradient)
     }
 

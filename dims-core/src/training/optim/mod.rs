@@ -53,6 +53,7 @@ mod settings;
 mod sgd;
 mod state;
 mod update;
+mod walks;
 
 pub use adam::{Adam, AdamW};
 pub use by_path::{ParameterState, StateTensor};

@@ -1,6 +1,8 @@
 //! Numbers of a step as tensors without dims: counts, norms, rates.
 
 use crate::elementwise::{Elementwise, select};
+use crate::error::unwrap;
+use crate::expr::step::{check_buffer_unrecorded, is_recorded};
 use crate::named::Named;
 use crate::rank::Rank0;
 use crate::reduce::Reductions;
@@ -18,7 +20,7 @@ pub(super) fn one<T: Element>(value: T) -> Named<T, ()> {
 
 /// How often something was done, as data.
 #[derive(Clone, Debug)]
-pub(super) struct StepsTaken(Named<u64, ()>);
+pub(crate) struct StepsTaken(Named<u64, ()>);
 
 impl Default for StepsTaken {
     fn default() -> Self {
@@ -36,16 +38,58 @@ impl StepsTaken {
         &self.0
     }
 
+    /// What a tensor counts.
+    pub(super) fn of(tensor: Named<u64, ()>) -> Self {
+        StepsTaken(tensor)
+    }
+
+    /// The tensor, to change it.
+    pub(super) fn tensor_mut(&mut self) -> &mut Named<u64, ()> {
+        &mut self.0
+    }
+
+    /// Whether the count is an input of a function that is recorded, or depends on one.
+    pub(super) fn is_recorded(&self) -> bool {
+        is_recorded(self.0.expr.buffer())
+    }
+
     /// The number.
+    ///
+    /// # Panics
+    ///
+    /// If the count is recorded.
+    #[track_caller]
     pub(super) fn get(&self) -> u64 {
+        unwrap(check_buffer_unrecorded(self.0.expr.buffer(), "steps"));
         self.0.expr.all()[0]
     }
 
     /// Counts one more. (The largest number stays.)
     pub(super) fn add_one(&mut self) {
+        if self.is_recorded() {
+            self.0 = (&self.0 + 1).eval();
+            return;
+        }
         let count = &mut self.0.expr.all_mut()[0];
         *count = count.saturating_add(1);
     }
+}
+
+/// Numbers that are the same for all elements of a step.
+#[derive(Clone)]
+pub(super) enum StepScalars<const K: usize> {
+    Numbers([f64; K]),
+    /// Numbers that depend on inputs of a function that is recorded.
+    Tensors([Named<f64, ()>; K]),
+}
+
+/// The results of a formula of some numbers, as operations on tensors.
+pub(super) fn formula_by_tensors<const I: usize, const K: usize>(
+    inputs: [&Named<f64, ()>; I],
+    formula: impl for<'t> FnOnce([TensorQuantity<'t>; I]) -> [TensorQuantity<'t>; K],
+) -> [Named<f64, ()>; K] {
+    let all = QuantityTensors::default();
+    formula(inputs.map(|input| all.add(input.clone()))).map(TensorQuantity::tensor)
 }
 
 /// A formula of one number, as operations on tensors.
@@ -53,8 +97,8 @@ pub(super) fn by_tensors(
     number: &Named<u64, ()>,
     formula: impl for<'t> FnOnce(TensorQuantity<'t>) -> TensorQuantity<'t>,
 ) -> Named<f64, ()> {
-    let all = QuantityTensors::default();
-    formula(all.add(number.cast::<f64>().eval())).tensor()
+    let [result] = formula_by_tensors([&number.cast::<f64>().eval()], |[number]| [formula(number)]);
+    result
 }
 
 /// The tensors of a formula.

@@ -25,10 +25,10 @@ use kernels::program::code::DType;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Sgd<P> {
-    state: State<P>,
-    momentum: f64,
-    nesterov: bool,
-    weight_decay: f64,
+    pub(super) state: State<P>,
+    pub(super) momentum: f64,
+    pub(super) nesterov: bool,
+    pub(super) weight_decay: f64,
 }
 
 impl<P> Sgd<P> {
@@ -67,14 +67,12 @@ impl<P> Sgd<P> {
 impl<P: Parameters> Optimizer<P> for Sgd<P> {
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError> {
         let Sgd { momentum, nesterov, weight_decay, .. } = *self;
-        let rate = self.rate();
-        at_least_0("Sgd", "learning rate", rate)?;
         at_least_0("Sgd", "momentum", momentum)?;
         at_least_0("Sgd", "weight decay", weight_decay)?;
         if nesterov && momentum == 0.0 {
             return Err(error("`Sgd` with `nesterov` has no momentum: set `momentum` to more than 0".into()));
         }
-        let mut step = StepAfter::new(self.formula(), rate, self.state.steps());
+        let mut step = StepAfter::new("Sgd", self.formula(), &self.state)?;
         if momentum == 0.0 {
             self.state.step::<1, 1>(&mut step, parameters, gradient)
         } else {

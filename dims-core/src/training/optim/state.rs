@@ -34,7 +34,7 @@ pub struct State<P> {
     pub(super) schedule: Schedule,
     pub(super) frozen: Vec<String>,
     pub(super) by_path: ByPath,
-    marker: PhantomData<fn() -> P>,
+    pub(super) marker: PhantomData<fn() -> P>,
 }
 
 impl<P: Parameters> State<P> {
@@ -127,7 +127,7 @@ impl<P: Parameters> State<P> {
         gradient: &P,
     ) -> Result<(), DimError> {
         let unchanged = Unchanged { frozen: self.frozen.clone() };
-        update(step, parameters, [gradient], Some((&mut self.by_path, self.steps.get())), &unchanged)?;
+        update(step, parameters, [gradient], Some((&mut self.by_path, Some(&self.steps))), &unchanged)?;
         self.steps.add_one();
         self.by_path.miss(&unchanged);
         Ok(())

@@ -1,13 +1,18 @@
 //! A formula over the tensors of several values, in place.
 
+use super::State;
 use super::by_path::{ByPath, ParameterState, StateElem, StateTensor, StateWalk};
+use super::scalars::{StepScalars, StepsTaken, formula_by_tensors};
+use super::settings::at_least_0;
+use crate::elementwise::Elementwise;
 use crate::error::DimError;
 use crate::expr::evaluate::laid_out_in;
-use crate::expr::step::check_buffer_unrecorded;
+use crate::expr::step::is_recorded;
 use crate::grad::Parameters;
 use crate::grad::parameters::{Path, Visitor, Walk, is_learned, order_in_memory, same_sizes};
 use crate::named::Named;
 use crate::rank::Rank;
+use crate::reduce::Reductions;
 use crate::set::Dims;
 use crate::storage::axes::AxisBlock;
 use alloc::string::{String, ToString};
@@ -18,8 +23,12 @@ use kernels::map::formula::{Quantity, UpdateProgram};
 #[cfg(feature = "half")]
 use kernels::map::in_place::apply_halves;
 use kernels::map::in_place::{Passes, slice_as, slice_as_mut};
+#[cfg(feature = "std")]
+use kernels::memory::buffer::Buffer;
 use kernels::program::code::DType;
 use kernels::scalar::{Element, Real};
+#[cfg(feature = "std")]
+use kernels::trace::{UpdatedElements, updated};
 use smallvec::SmallVec;
 
 /// A formula whose passes are compiled here, with the loops over elements. Code that is generic in the parameters is compiled by their crate, perhaps without optimization.
@@ -45,11 +54,11 @@ pub(super) trait ElementStep<const K: usize, const M: usize, const N: usize> {
     /// The formula.
     fn passes(&self) -> &dyn Passes<K, M, N>;
     /// The numbers of parameters that have missed so many steps.
-    fn scalars(&mut self, missed: u64) -> [f64; K];
+    fn scalars(&mut self, missed: Option<&StepsTaken>) -> StepScalars<K>;
 }
 
 /// A formula with the same numbers for all parameters.
-pub(super) struct WithScalars<C, const K: usize>(pub(super) C, pub(super) [f64; K]);
+pub(super) struct WithScalars<C, const K: usize>(pub(super) C, pub(super) StepScalars<K>);
 
 impl<C: Compiled<K, M, N>, const K: usize, const M: usize, const N: usize> ElementStep<K, M, N>
     for WithScalars<C, K>
@@ -58,8 +67,8 @@ impl<C: Compiled<K, M, N>, const K: usize, const M: usize, const N: usize> Eleme
         self.0.passes()
     }
 
-    fn scalars(&mut self, _: u64) -> [f64; K] {
-        self.1
+    fn scalars(&mut self, _: Option<&StepsTaken>) -> StepScalars<K> {
+        self.1.clone()
     }
 }
 
@@ -69,18 +78,38 @@ pub(super) trait OfStep<const K: usize> {
     fn of_step<Q: Quantity>(&self, rate: Q, step: Q) -> [Q; K];
 }
 
-/// The step of an optimizer after so many others.
+/// The step of an optimizer after others.
 pub(super) struct StepAfter<C, const K: usize> {
-    pub(super) formula: C,
-    pub(super) rate: f64,
-    pub(super) steps: u64,
+    formula: C,
+    after: TakenBefore,
     /// The last numbers, and how many steps their parameters have missed.
-    last: Option<(u64, [f64; K])>,
+    last: Option<(u64, StepScalars<K>)>,
+}
+
+/// The learning rate of a step, and how many others were taken before.
+enum TakenBefore {
+    Numbers(f64, u64),
+    /// As tensors, if they depend on inputs of a function that is recorded.
+    Tensors(Named<f64, ()>, Named<u64, ()>),
 }
 
 impl<C, const K: usize> StepAfter<C, K> {
-    pub(super) fn new(formula: C, rate: f64, steps: u64) -> Self {
-        StepAfter { formula, rate, steps, last: None }
+    /// The next step of an optimizer of this name. A learning rate that is out of range is an error.
+    pub(super) fn new<P: Parameters>(
+        optimizer: &str,
+        formula: C,
+        state: &State<P>,
+    ) -> Result<Self, DimError> {
+        let (rate, after) = if state.steps.is_recorded() {
+            let rate = state.rate();
+            (rate.expr.all()[0], TakenBefore::Tensors(rate, state.step_count().clone()))
+        } else {
+            let steps = state.steps.get();
+            let rate = state.schedule.at(steps);
+            (rate, TakenBefore::Numbers(rate, steps))
+        };
+        at_least_0(optimizer, "learning rate", rate)?;
+        Ok(StepAfter { formula, after, last: None })
     }
 }
 
@@ -91,16 +120,37 @@ impl<C: Compiled<K, M, N> + OfStep<K>, const K: usize, const M: usize, const N: 
         self.formula.passes()
     }
 
-    fn scalars(&mut self, missed: u64) -> [f64; K] {
-        match self.last {
-            Some((last, scalars)) if last == missed => scalars,
-            _ => {
-                let step = self.steps.saturating_sub(missed).saturating_add(1);
-                let scalars = self.formula.of_step(self.rate, step as f64);
-                self.last = Some((missed, scalars));
-                scalars
+    fn scalars(&mut self, missed: Option<&StepsTaken>) -> StepScalars<K> {
+        let missed = match (&self.after, missed) {
+            (TakenBefore::Tensors(rate, steps), Some(missed)) if missed.is_recorded() => {
+                let step = (steps - missed.tensor() + 1).eval();
+                return StepScalars::Tensors(self.of_step_by_tensors(rate, &step));
             }
+            (_, missed) => missed.map_or(0, StepsTaken::get),
+        };
+        if let Some((last, scalars)) = &self.last
+            && *last == missed
+        {
+            return scalars.clone();
         }
+        let scalars = match &self.after {
+            TakenBefore::Numbers(rate, steps) => {
+                let step = steps.saturating_sub(missed).saturating_add(1);
+                StepScalars::Numbers(self.formula.of_step(*rate, step as f64))
+            }
+            TakenBefore::Tensors(rate, steps) => {
+                StepScalars::Tensors(self.of_step_by_tensors(rate, &(steps + 1 - missed).eval()))
+            }
+        };
+        self.last = Some((missed, scalars.clone()));
+        scalars
+    }
+}
+
+impl<C: OfStep<K>, const K: usize> StepAfter<C, K> {
+    fn of_step_by_tensors(&self, rate: &Named<f64, ()>, step: &Named<u64, ()>) -> [Named<f64, ()>; K] {
+        let step = step.cast::<f64>().eval();
+        formula_by_tensors([rate, &step], |[rate, step]| self.formula.of_step(rate, step))
     }
 }
 
@@ -144,7 +194,7 @@ pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usi
     step: &mut dyn ElementStep<K, M, N>,
     changed: &mut P,
     read: [&P; N],
-    mut kept: Option<(&mut ByPath, u64)>,
+    mut kept: Option<(&mut ByPath, Option<&StepsTaken>)>,
     unchanged: &Unchanged,
 ) -> Result<(), DimError> {
     for other in read {
@@ -250,10 +300,7 @@ impl<const K: usize, const M: usize, const N: usize> Visitor<1, N> for UpdatePas
         if self.unchanged.has(path) {
             return Ok(());
         }
-        for tensor in &read {
-            check_buffer_unrecorded(tensor.expr.buffer(), "a change of parameters in place")?;
-        }
-        let (missed, moments, master) = kept.map_or((0, &mut [][..], None), ParameterState::parts);
+        let (missed, moments, mut master) = kept.map_or((None, &mut [][..], None), ParameterState::parts);
         let scalars = self.step.scalars(missed);
         let formula = self.step.passes();
         let order = order_in_memory(tensor);
@@ -264,23 +311,31 @@ impl<const K: usize, const M: usize, const N: usize> Visitor<1, N> for UpdatePas
         for (copy, tensor) in copies.iter_mut().zip(read) {
             *copy = lying_otherwise(tensor, &order)?;
         }
-        let read = from_fn(|at| copies[at].as_ref().unwrap_or(read[at]).expr.all());
+        let read = from_fn(|at| copies[at].as_ref().unwrap_or(read[at]));
+        for state in moments.iter_mut().chain(master.as_deref_mut()) {
+            state.lie_along::<S, R>(&order)?;
+        }
+        let scalars = match scalars {
+            StepScalars::Numbers(numbers) if !is_any_recorded(tensor, read, moments, &master) => numbers,
+            scalars => return recorded(formula, scalars, tensor, read, (moments, master)),
+        };
+        let read = read.map(|tensor| tensor.expr.all());
         let elements = tensor.expr.all_mut();
         let id = TypeId::of::<T>();
         if id == TypeId::of::<f32>() {
             let ([first], read) = floats([elements], read);
-            formula.f32(scalars, first_and(first, elements_of::<f32, S, R>(moments, &order)?), read);
+            formula.f32(scalars, first_and(first, elements_of::<f32>(moments)?), read);
         } else if id == TypeId::of::<f64>() {
             let ([first], read) = floats([elements], read);
-            formula.f64(scalars, first_and(first, elements_of::<f64, S, R>(moments, &order)?), read);
+            formula.f64(scalars, first_and(first, elements_of::<f64>(moments)?), read);
         } else {
             #[cfg(feature = "half")]
             {
                 let exact = match master {
-                    Some(master) => Some(one_of::<f32, S, R>(master, &order)?),
+                    Some(master) => Some(one_of::<f32>(master)?),
                     None => None,
                 };
-                let changed = first_and(exact, elements_of::<f32, S, R>(moments, &order)?.map(Some));
+                let changed = first_and(exact, elements_of::<f32>(moments)?.map(Some));
                 if id == TypeId::of::<half::f16>() {
                     let ([rounded], read) = floats::<_, half::f16, 1, N>([elements], read);
                     apply_halves(formula, scalars, rounded, changed, read);
@@ -296,27 +351,89 @@ impl<const K: usize, const M: usize, const N: usize> Visitor<1, N> for UpdatePas
     }
 }
 
+/// What is kept of a parameter: moments, and perhaps a master.
+type KeptTensors<'k> = (&'k mut [StateTensor], Option<&'k mut StateTensor>);
+
+/// Whether an operand of a step depends on inputs of a function that is recorded.
+fn is_any_recorded<T: Element, S: Dims, R: Rank, const N: usize>(
+    tensor: &Named<T, S, R>,
+    read: [&Named<T, S, R>; N],
+    moments: &[StateTensor],
+    master: &Option<&mut StateTensor>,
+) -> bool {
+    let is_of_step = |tensor: &Named<T, S, R>| is_recorded(tensor.expr.buffer());
+    is_of_step(tensor)
+        || read.into_iter().any(is_of_step)
+        || moments.iter().any(StateTensor::is_recorded)
+        || master.as_ref().is_some_and(|master| master.is_recorded())
+}
+
+/// The step in a function that is recorded: the tensor and what is kept of it get new elements, which are results of steps.
+#[cfg(not(feature = "std"))]
+fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const N: usize>(
+    _: &dyn Passes<K, M, N>,
+    _: StepScalars<K>,
+    _: &mut Named<T, S, R>,
+    _: [&Named<T, S, R>; N],
+    _: KeptTensors<'_>,
+) -> Result<(), DimError> {
+    unreachable!("nobody records")
+}
+
+/// The step in a function that is recorded: the tensor and what is kept of it get new elements, which are results of steps.
+#[cfg(feature = "std")]
+#[cold]
+fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const N: usize>(
+    formula: &dyn Passes<K, M, N>,
+    scalars: StepScalars<K>,
+    tensor: &mut Named<T, S, R>,
+    read: [&Named<T, S, R>; N],
+    (moments, master): KeptTensors<'_>,
+) -> Result<(), DimError> {
+    let dtype = DType::of::<T>().expect("floats are known");
+    let program = formula.program(dtype);
+    let held = |tensor: &Named<T, S, R>| tensor.expr.buffer().held();
+    let scalars = match scalars {
+        StepScalars::Numbers(numbers) => numbers.map(|number| Buffer::from(vec![number]).held()),
+        StepScalars::Tensors(tensors) => tensors.map(|tensor| tensor.expr.buffer().held()),
+    };
+    let mut operands: SmallVec<[_; 8]> = scalars.into_iter().collect();
+    // (Without a master the step begins with the rounded parameter.)
+    operands.push(master.as_ref().map_or_else(|| held(tensor), |master| master.held()));
+    operands.extend(moments.iter().map(StateTensor::held));
+    operands.extend(read.into_iter().map(held));
+    if program.follows {
+        operands.push(held(tensor));
+    }
+    let len = tensor.expr.all().len();
+    let UpdatedElements { changed, rounded } = updated(&program, &operands, len, None)?;
+    let mut changed = changed.into_iter();
+    let exact = changed.next().expect("a formula changes the parameter");
+    let own = Buffer::of_held(rounded.as_ref().unwrap_or(&exact)).expect("the step has its type");
+    *tensor = Named::from_expr(tensor.expr.with_buffer(own));
+    if let Some(master) = master {
+        master.replace(&exact);
+    }
+    moments.iter_mut().zip(changed).for_each(|(moment, new)| moment.replace(&new));
+    Ok(())
+}
+
 /// The first slice, and those behind it.
 fn first_and<X, const M: usize>(first: X, others: impl IntoIterator<Item = X>) -> [X; M] {
     let mut all = core::iter::once(first).chain(others);
     from_fn(|_| all.next().expect("there is a moment for each further slice"))
 }
 
-/// The elements of moments, with the axes in this order.
-fn elements_of<'s, W: StateElem, S: Dims, R: Rank>(
-    moments: &'s mut [StateTensor],
-    order: &[usize],
-) -> Result<impl Iterator<Item = &'s mut [W]> + use<'s, W, S, R>, DimError> {
-    let all: SmallVec<[&mut [W]; 4]> =
-        moments.iter_mut().map(|moment| one_of::<W, S, R>(moment, order)).collect::<Result<_, _>>()?;
+/// The elements of moments.
+fn elements_of<W: StateElem>(
+    moments: &mut [StateTensor],
+) -> Result<impl Iterator<Item = &mut [W]> + use<'_, W>, DimError> {
+    let all: SmallVec<[&mut [W]; 4]> = moments.iter_mut().map(one_of).collect::<Result<_, _>>()?;
     Ok(all.into_iter())
 }
 
-fn one_of<'s, W: StateElem, S: Dims, R: Rank>(
-    tensor: &'s mut StateTensor,
-    order: &[usize],
-) -> Result<&'s mut [W], DimError> {
-    tensor.elements_mut::<W, S, R>(order)?.ok_or_else(|| DimError::Shape {
+fn one_of<W: StateElem>(tensor: &mut StateTensor) -> Result<&mut [W], DimError> {
+    tensor.elements_mut().ok_or_else(|| DimError::Shape {
         what: "the state of a parameter is that of one with other elements".into(),
     })
 }

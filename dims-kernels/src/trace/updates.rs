@@ -1,0 +1,192 @@
+//! Changes of elements in place as steps: in a recorded function, memory that is written to gets new elements.
+
+use crate::error::{Error, Origin};
+use crate::map::formula::UpdateProgram;
+use crate::map::in_place::squares;
+use crate::memory::buffer::Buffer;
+use crate::ops::code::{BinaryOpcode, DType, each_dtype};
+use crate::program::interpreter::ProgramOutput;
+use crate::scalar::Real;
+use crate::trace::evaluate::mapped;
+use crate::trace::link::linked;
+use crate::trace::rules::NodeParts;
+use crate::trace::{
+    Field, FieldOperand, FieldSource, Held, Node, NodeStep, Part, PerLoop, Rule, StridedPlace,
+};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// What an update makes of elements: the results of steps, for each of those that change.
+pub struct UpdatedElements {
+    /// The new elements, in `f32` for those of half precision.
+    pub changed: Vec<Arc<dyn Held>>,
+    /// The first ones, rounded to half precision, if the program follows such elements.
+    pub rounded: Option<Arc<dyn Held>>,
+}
+
+/// The results of an [`UpdateProgram`] as steps. The operands are those of the program, in its order: numbers of one element each, and `len` elements of all others.
+///
+/// # Panics
+///
+/// If there are more or fewer operands than the program has, or they have other lengths.
+pub fn updated(
+    program: &UpdateProgram,
+    operands: &[Arc<dyn Held>],
+    len: usize,
+    origin: Origin,
+) -> Result<UpdatedElements, Error> {
+    (linked().updated)(program, operands, len, origin)
+}
+
+/// The same, as it is [linked](super::link).
+pub(super) fn updated_linked(
+    update: &UpdateProgram,
+    operands: &[Arc<dyn Held>],
+    len: usize,
+    origin: Origin,
+) -> Result<UpdatedElements, Error> {
+    assert_eq!(operands.len(), update.operands(), "an operand for each of the program's");
+    let operands = operands.iter().enumerate().map(|(number, held)| {
+        let is_scalar = number < update.scalars;
+        assert_eq!(held.len(), if is_scalar { 1 } else { len }, "operands have the update's length");
+        let place = StridedPlace::strided(0, [isize::from(!is_scalar && len != 1)]);
+        FieldOperand { source: FieldSource::Memory(Arc::clone(held)), place }
+    });
+    let whole = Field {
+        sizes: PerLoop::from_slice(&[len]),
+        program: Arc::new(update.program.clone()),
+        operands: operands.collect(),
+        names: None,
+    };
+    let mut changed = Vec::new();
+    let mut rounded = None;
+    for (at, &result) in update.results.iter().enumerate() {
+        let field = whole.with_result(result);
+        let exact = if update.program.kind(result) == DType::F64.kind() { DType::F64 } else { DType::F32 };
+        if at == 0 && update.follows {
+            // (Rounded from the elements of the program: those are what a gradient and a call read.)
+            let follower = whole.operands.last().expect("the program has one");
+            rounded = Some(step_of(field.clone(), follower.source.dtype(), origin)?);
+        }
+        changed.push(step_of(field, exact, origin)?);
+    }
+    Ok(UpdatedElements { changed, rounded })
+}
+
+/// Elements that lie contiguously in an order of axes, in the order of the axes instead, as the result of a step.
+pub fn reordered(held: &Arc<dyn Held>, sizes: &[usize], order: &[usize]) -> Result<Arc<dyn Held>, Error> {
+    let field = Field::held(sizes, held, StridedPlace::contiguous(sizes, order));
+    step_of(field, held.dtype().expect("programs know the type"), None)
+}
+
+/// Elements of half precision in `f32`, as the result of a step.
+#[cfg(feature = "half")]
+pub fn widened_elements(held: &Arc<dyn Held>) -> Result<Arc<dyn Held>, Error> {
+    let sizes = [held.len()];
+    step_of(Field::held(&sizes, held, StridedPlace::contiguous(&sizes, &[0])), DType::F32, None)
+}
+
+/// The elements of a field in the order of its loops, as the result of a step.
+fn step_of(field: Field, dtype: DType, origin: Origin) -> Result<Arc<dyn Held>, Error> {
+    fn of<T: ProgramOutput>(field: Field, dtype: DType, origin: Origin) -> Result<Arc<dyn Held>, Error> {
+        let order: Vec<usize> = (0..field.sizes.len()).collect();
+        let data = mapped::<T>(&field, &order)?;
+        let place = StridedPlace::contiguous(&field.sizes, &order);
+        let node = Node::new(dtype, data.len(), NodeStep::Parts(vec![Part { field, place }]), origin);
+        Ok(Buffer::traced(data, node).held())
+    }
+    macro_rules! by_type {
+        ($($name:ident $t:ty,)*) => {
+            match dtype {
+                $(DType::$name => of::<$t>(field, dtype, origin),)*
+                #[cfg(feature = "half")]
+                DType::F16 => of::<half::f16>(field, dtype, origin),
+                #[cfg(feature = "half")]
+                DType::Bf16 => of::<half::bf16>(field, dtype, origin),
+            }
+        };
+    }
+    each_dtype!(by_type!())
+}
+
+/// The sum of the squares of all elements of some memories, in `f64`, as the result of a step.
+pub fn sum_of_squares(memories: &[Arc<dyn Held>], origin: Origin) -> Result<Buffer<f64>, Error> {
+    let operands: Vec<Field> = memories
+        .iter()
+        .map(|held| {
+            let sizes = [held.len()];
+            Field::held(&sizes, held, StridedPlace::contiguous(&sizes, &[0]))
+        })
+        .collect();
+    let sum = total(&operands);
+    let node = Node::new(DType::F64, 1, NodeStep::Rule(Box::new(SumOfSquares { operands })), origin);
+    node.lies_along(Default::default);
+    Ok(Buffer::traced(vec![sum], node))
+}
+
+/// The squares of all elements, added up.
+struct SumOfSquares {
+    operands: Vec<Field>,
+}
+
+fn total(operands: &[Field]) -> f64 {
+    fn of<T: Real>(field: &Field) -> f64 {
+        squares(&field.buffer::<T>().expect("the memory has its type"))
+    }
+    let each = operands.iter().map(|field| match field.memory().and_then(|held| held.dtype()) {
+        Some(DType::F32) => of::<f32>(field),
+        Some(DType::F64) => of::<f64>(field),
+        #[cfg(feature = "half")]
+        Some(DType::F16) => of::<half::f16>(field),
+        #[cfg(feature = "half")]
+        Some(DType::Bf16) => of::<half::bf16>(field),
+        _ => unreachable!("only floats have a norm"),
+    });
+    each.fold(0.0, |sum, squares| sum + squares)
+}
+
+impl Rule for SumOfSquares {
+    fn name(&self) -> &'static str {
+        "sum of squares"
+    }
+
+    fn operands(&self) -> Vec<&Field> {
+        self.operands.iter().collect()
+    }
+
+    fn take_operands(&mut self) -> Vec<Field> {
+        core::mem::take(&mut self.operands)
+    }
+
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
+    fn run(&self, operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
+        Some(Ok(Buffer::from(vec![total(&operands)]).held()))
+    }
+
+    fn pull(&self, _: &Arc<dyn Held>, cotangent: Arc<dyn Held>, _: bool) -> Result<NodeParts, Error> {
+        let pulled = self.operands.iter().map(|own| {
+            let given = Field::held(&own.sizes, &cotangent, StridedPlace::strided(0, [0]));
+            let slope = own.map([&given], |build, a, [given]| {
+                let a = build.cast_kind(DType::F64.kind(), a);
+                let twice = build.binary(BinaryOpcode::Add, a, a);
+                build.binary(BinaryOpcode::Mul, twice, given)
+            });
+            slope_parts(own, slope)
+        });
+        Ok(pulled.flatten().collect())
+    }
+}
+
+/// The gradient by the nodes of an operand that is elements as they are.
+fn slope_parts(own: &Field, slope: Field) -> NodeParts {
+    let part = |node: &Arc<Node>| {
+        let kind = node.dtype.kind();
+        let field = slope.map([], |build, a, []| build.cast_kind(kind, a));
+        (Arc::clone(node), Part { field, place: StridedPlace::contiguous(&own.sizes, &[0]) })
+    };
+    own.nodes().map(part).collect()
+}

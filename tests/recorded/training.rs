@@ -1,0 +1,287 @@
+//! Steps of training that are recorded: clipping, schedules, optimizers, averages and sums of gradients. State goes in, and comes out.
+
+use typed_dims::grad::loss_and_grad;
+use typed_dims::nn::linear::Linear;
+use typed_dims::nn::norm::LayerNorm;
+use typed_dims::optim::{
+    Accumulator, Adam, AdamW, Average, Lion, Optimizer, Schedule, Sgd, clip_by_global_norm, clip_by_value,
+    global_norm,
+};
+use typed_dims::prelude::*;
+use typed_dims::program::record;
+use typed_dims::scalar::Real;
+
+dims! {
+    struct Row;
+    struct Feature;
+    struct Inner;
+    struct Class;
+}
+
+/// Elements in an order of axes that is not the one of results.
+#[derive(Parameters, Clone)]
+struct Weights<T: Real> {
+    a: Tensor<T, (Row, Feature)>,
+    b: Tensor<T, (Feature,)>,
+    count: Tensor<i64, (Feature,)>,
+}
+
+fn weights<T: Real>(seed: u64) -> Weights<T> {
+    let drawn = randn::<T, _>((Row.of(3), Feature.of(5)), seed);
+    let transposed = drawn.view().order((Feature, Row));
+    Weights {
+        a: transposed.into_tensor((Feature, Row)),
+        b: randn(Feature.of(5), seed + 1),
+        count: from_fn(Feature.of(5), |at| at as i64),
+    }
+}
+
+/// All elements, as bits.
+fn bits<P: Parameters>(of: &P) -> Vec<(String, Vec<u64>)> {
+    use typed_dims::grad::parameters::{Path, Visitor};
+    use typed_dims::rank::Rank;
+    use typed_dims::scalar::Element;
+    struct Bits(Vec<(String, Vec<u64>)>);
+    impl Visitor<0, 1> for Bits {
+        type Error = DimError;
+
+        fn tensor<T: Element, S: Dims, R: Rank>(
+            &mut self,
+            path: &Path,
+            _: [&mut Named<T, S, R>; 0],
+            [tensor]: [&Named<T, S, R>; 1],
+        ) -> Result<(), DimError> {
+            // (In the order of the dims.)
+            let own = tensor.view().eval();
+            let text: Vec<u64> = own
+                .memory()
+                .iter()
+                .map(|element| {
+                    let element: &dyn std::any::Any = element;
+                    let of = |bits: Option<u64>| bits;
+                    of(element.downcast_ref::<f32>().map(|a| u64::from(a.to_bits())))
+                        .or_else(|| element.downcast_ref::<f64>().map(|a| a.to_bits()))
+                        .or_else(|| element.downcast_ref::<u64>().copied())
+                        .or_else(|| element.downcast_ref::<i64>().map(|&a| a as u64))
+                        .or_else(|| element.downcast_ref::<half::f16>().map(|a| u64::from(a.to_bits())))
+                        .or_else(|| element.downcast_ref::<half::bf16>().map(|a| u64::from(a.to_bits())))
+                        .expect("a type of this test")
+                })
+                .collect();
+            self.0.push((path.to_string(), text));
+            Ok(())
+        }
+    }
+    let mut bits = Bits(Vec::new());
+    P::visit([], [of], &mut Path::new(), &mut bits).expect("it is visited");
+    bits.0
+}
+
+/// The program of a step, recorded at the first step and at the second one (before the first there are no moments), goes on as the step itself does.
+fn goes_on<T: Real, O: Optimizer<Weights<T>> + Parameters + Clone>(name: &str, optimizer: O) {
+    type State<T, O> = (Weights<T>, O);
+    fn step<T: Real, O: Optimizer<Weights<T>> + Clone>(
+        (weights, optimizer): &State<T, O>,
+        gradient: &Weights<T>,
+    ) -> State<T, O> {
+        let (mut weights, mut optimizer) = (weights.clone(), optimizer.clone());
+        optimizer.step(&mut weights, gradient);
+        (weights, optimizer)
+    }
+    let start = (weights::<T>(1), optimizer);
+    let first = record(|(state, g): (&State<T, O>, &Weights<T>)| step(state, g), (&start, &weights::<T>(2)))
+        .expect("the first step is recorded");
+    let other = (weights::<T>(10), start.1.clone());
+    let found = first.call((&other, &weights::<T>(11)));
+    let mut state = step(&other, &weights(11));
+    assert_eq!(bits(&found), bits(&state), "{name}, the first step");
+
+    let later = record(|(state, g): (&State<T, O>, &Weights<T>)| step(state, g), (&state, &weights::<T>(2)))
+        .expect("a later step is recorded");
+    for seed in 20..26 {
+        let found = later.call((&state, &weights::<T>(seed)));
+        state = step(&state, &weights(seed));
+        assert_eq!(bits(&found), bits(&state), "{name}, the step with seed {seed}");
+    }
+    assert_eq!(state.1.steps(), 7);
+}
+
+/// All optimizers, with schedules and settings.
+fn all_go_on<T: Real>()
+where
+    Weights<T>: Parameters,
+{
+    let rate = Schedule::cosine(0.1, 5).warm_up(2);
+    goes_on::<T, _>("sgd", Sgd::new(0.1));
+    goes_on::<T, _>("sgd with decay", Sgd::new(Schedule::step(0.1, 2, 0.5)).weight_decay(0.1));
+    goes_on::<T, _>("momentum", Sgd::new(rate).momentum(0.9));
+    goes_on::<T, _>("nesterov", Sgd::new(Schedule::one_cycle(0.1, 6)).momentum(0.9).nesterov());
+    goes_on::<T, _>("adam", Adam::new(rate));
+    goes_on::<T, _>("adam with decay", Adam::new(0.01).weight_decay(0.1));
+    goes_on::<T, _>("adamw", AdamW::new(Schedule::cosine_to(0.1, 0.01, 4)));
+    goes_on::<T, _>("lion", Lion::new(rate).weight_decay(0.1));
+    goes_on::<T, _>("without masters", AdamW::new(rate).master_weights(false));
+    let mut frozen = Adam::new(0.1);
+    frozen.freeze("b");
+    goes_on::<T, _>("frozen", frozen);
+}
+
+#[test]
+fn optimizers_go_on_as_their_steps() {
+    all_go_on::<f32>();
+    all_go_on::<f64>();
+}
+
+#[test]
+fn optimizers_of_halves_go_on_as_their_steps() {
+    all_go_on::<half::f16>();
+    all_go_on::<half::bf16>();
+}
+
+#[test]
+fn a_parameter_that_is_thawed_has_its_own_steps() {
+    let step = |state: &(Weights<f32>, Adam<Weights<f32>>), gradient: &Weights<f32>| {
+        let (mut weights, mut adam) = state.clone();
+        adam.step(&mut weights, gradient);
+        (weights, adam)
+    };
+    let mut state = (weights(1), Adam::new(0.1));
+    state = step(&state, &weights(2));
+    state.1.freeze("b");
+    state = step(&state, &weights(3));
+    state.1.unfreeze("b");
+    let program = record(|(state, g)| step(state, g), (&state, &weights(4))).expect("it is recorded");
+    for seed in 5..9 {
+        let found = program.call((&state, &weights(seed)));
+        state = step(&state, &weights(seed));
+        assert_eq!(bits(&found), bits(&state));
+    }
+    assert_eq!((state.1.state().steps_of("a"), state.1.state().steps_of("b")), (6, 5));
+}
+
+#[test]
+fn clipping_is_recorded() {
+    fn all<T: Real>() {
+        let clipped = |most: f64| {
+            move |gradient: &Weights<T>| {
+                let mut gradient = gradient.clone();
+                let norm = clip_by_global_norm(&mut gradient, most);
+                (gradient, norm)
+            }
+        };
+        for most in [0.5, 1e3, f64::INFINITY, 0.0] {
+            let f = clipped(most);
+            let program = record(f, &weights::<T>(1)).expect("it is recorded");
+            for seed in [2, 3] {
+                let mut other = weights::<T>(seed);
+                other.b = other.b.map_elements(|x: T| x + x + x);
+                assert_eq!(bits(&program.call(&other)), bits(&f(&other)));
+            }
+        }
+        let limited = |gradient: &Weights<T>| {
+            let mut gradient = gradient.clone();
+            clip_by_value(&mut gradient, 0.5);
+            (gradient.clone(), global_norm(&gradient))
+        };
+        let program = record(limited, &weights::<T>(1)).expect("it is recorded");
+        let mut other = weights::<T>(4);
+        other.b = from_fn(Feature.of(5), |at| if at == 2 { T::nan() } else { T::infinity() });
+        assert_eq!(bits(&program.call(&other)), bits(&limited(&other)));
+    }
+    all::<f32>();
+    all::<f64>();
+    all::<half::f16>();
+    all::<half::bf16>();
+}
+
+#[test]
+fn averages_and_sums_of_gradients_are_recorded() {
+    fn all<T: Real>() {
+        type Sums<T> = (Average<Weights<T>>, Accumulator<Weights<T>>);
+        let step = |sums: &Sums<T>, gradient: &Weights<T>| {
+            let (mut average, mut sum) = sums.clone();
+            average.update(gradient);
+            sum.add(gradient.clone());
+            (average, sum)
+        };
+        let mut sums: Sums<T> = (Average::new(0.9), Accumulator::new());
+        for seed in 1..3 {
+            sums = step(&sums, &weights(seed));
+        }
+        let program = record(|(sums, g)| step(sums, g), (&sums, &weights::<T>(7))).expect("it is recorded");
+        for seed in 10..14 {
+            let found = program.call((&sums, &weights::<T>(seed)));
+            sums = step(&sums, &weights(seed));
+            assert_eq!(bits(&found), bits(&sums));
+        }
+        let mean = |sum: &Accumulator<Weights<T>>| sum.clone().take().expect("there are gradients");
+        let program = record(mean, &sums.1).expect("it is recorded");
+        let mut more = sums.1.clone();
+        more.add(weights(20));
+        // (The number of gradients is an input.)
+        for sum in [&sums.1, &more] {
+            assert_eq!(bits(&program.call(sum)), bits(&mean(sum)));
+        }
+    }
+    all::<f32>();
+    all::<f64>();
+    all::<half::f16>();
+    all::<half::bf16>();
+}
+
+#[derive(Parameters, Clone)]
+struct Network {
+    inner: Linear<(Feature,), (Inner,)>,
+    norm: LayerNorm<(Inner,)>,
+    outer: Linear<(Inner,), (Class,)>,
+}
+
+type Examples = Tensor<f32, (Row, Feature)>;
+type Labels = Tensor<usize, (Row,)>;
+
+impl Network {
+    fn loss(&self, x: &Examples, y: &Labels) -> Tensor<f32, ()> {
+        let h: Tensor<f32, (Row, Inner)> = self.inner.apply(x);
+        let h: Tensor<f32, (Row, Inner)> = self.norm.apply(&h.relu().eval());
+        let scores: Tensor<f32, (Row, Class)> = self.outer.apply(&h);
+        scores.cross_entropy(Class, y).mean(Row)
+    }
+}
+
+#[test]
+fn a_whole_step_is_recorded() {
+    type State = (Network, AdamW<Network>, Average<Network>);
+    fn step((network, adam, average): &State, x: &Examples, y: &Labels) -> (State, Tensor<f32, ()>) {
+        let (mut network, mut adam, mut average) = (network.clone(), adam.clone(), average.clone());
+        let (loss, mut gradient) = loss_and_grad(|network: &Network| network.loss(x, y), &network);
+        clip_by_global_norm(&mut gradient, 0.1);
+        adam.step(&mut network, &gradient);
+        average.update(&network);
+        ((network, adam, average), loss)
+    }
+    let network = Network {
+        inner: Linear::new(Feature.of(5), Inner.of(8), 1),
+        norm: LayerNorm::new(Inner.of(8)),
+        outer: Linear::new(Inner.of(8), Class.of(3), 2),
+    };
+    let batch = |seed: u64| -> (Examples, Labels) {
+        let x: Examples = randn((Row.of(6), Feature.of(5)), seed);
+        let y = x.view().slice(Feature, 0..3).argmax(Feature);
+        (x, y)
+    };
+    let mut state: State = (network, AdamW::new(Schedule::constant(0.05).warm_up(3)), Average::new(0.9));
+    let (x, y) = batch(1);
+    state = step(&state, &x, &y).0;
+    let program = record(|(state, x, y)| step(state, x, y), (&state, &x, &y)).expect("a step is recorded");
+    let (mut own, mut losses) = (state.clone(), Vec::new());
+    for seed in 0..30 {
+        let (x, y) = batch(seed);
+        let expected = step(&state, &x, &y);
+        let found = program.call((&own, &x, &y));
+        losses.push(expected.1.clone().order(()));
+        assert!((found.1.order(()) - losses[losses.len() - 1]).abs() < 1e-4);
+        (own, state) = (found.0, expected.0);
+    }
+    assert!(losses[29] < 0.7 * losses[0], "{losses:?}");
+    assert_eq!(own.1.steps(), 31);
+}
