@@ -85,6 +85,44 @@ fn integers_and_masks_are_recorded() {
 }
 
 #[test]
+fn logic_is_recorded() {
+    type Mask = Tensor<bool, (Batch, Width)>;
+    type Bytes = Tensor<u8, (Batch, Width)>;
+    let mask = |seed| -> Mask { floats(seed).gt(0.2).eval() };
+    let (x, y, z) = (mask(1), mask(2), zeros::<f32, _>((Batch.of(4), Width.of(6))).gt(0.0).eval());
+    same! {
+        |x: &Mask| (!x).eval(), x, y, z;
+        |x: &Mask| (x & x.roll(Width, 1)).eval(), x, y, z;
+        |x: &Mask| (x | x.roll(Width, 1)).eval(), x, y, z;
+        |x: &Mask| (x ^ x.roll(Width, 1)).eval(), x, y, z;
+        |x: &Mask| x.any(Width), x, y, z;
+        |x: &Mask| x.all(Batch), x, y, z;
+        |x: &Mask| x.count((Batch, Width)), x, y, z;
+        |x: &Mask| x.cast::<u8>().sum(Width), x, y, z;
+    }
+    let bytes =
+        |seed| -> Bytes { (rand::<f32, _>((Batch.of(4), Width.of(6)), seed) * 255.0).cast::<u8>().eval() };
+    let (x, y, z) = (bytes(1), bytes(2), bytes(3));
+    same! {
+        |x: &Bytes| (!x).eval(), x, y, z;
+        |x: &Bytes| (x & 15).eval(), x, y, z;
+        |x: &Bytes| (x | 15).eval(), x, y, z;
+        |x: &Bytes| (x ^ x.roll(Batch, 1)).eval(), x, y, z;
+        |x: &Bytes| (x + 200).eval(), x, y, z;
+        |x: &Bytes| (x * 3).max(Width), x, y, z;
+    }
+    let (x, y, z) = (ids(1), ids(2), (ids(3) - 10).eval());
+    same! {
+        |x: &Ids| x.floor_div(4).eval(), x, y, z;
+        |x: &Ids| (x % 4).eval(), x, y, z;
+        |x: &Ids| (x - 5).abs().eval(), x, y, z;
+        |x: &Ids| (-x).clamp(-3, 3).eval(), x, y, z;
+        |x: &Ids| x.prod(Seq), x, y, z;
+        |x: &Ids| x.argsort(Seq), x, y, z;
+    }
+}
+
+#[test]
 fn a_table_is_read_at_the_indices_of_the_call() {
     let table = from_fn((Word.of(7), Width.of(2)), |(word, width)| (10 * word + width) as f32);
     // The table is an input, or captured.

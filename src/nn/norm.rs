@@ -5,6 +5,7 @@ use crate::nn::{LayerDims, element};
 use crate::prelude::*;
 use crate::role::AllPlay;
 pub use typed_dims_core::nn::norm::*;
+use typed_dims_core::optim::in_place::{approach, scale};
 
 /// Added to variances, before their roots are taken, unless another number is given.
 const EPSILON: f64 = 1e-5;
@@ -162,11 +163,11 @@ pub struct BatchNorm<C: LayerDims, T: Clone = f32> {
     #[cfg_attr(feature = "safetensors", load(axes = C))]
     pub bias: Named<T, C>,
     /// The running mean of each channel. It is not learned by gradients.
-    #[parameters(constant)]
+    #[parameters(state)]
     #[cfg_attr(feature = "safetensors", load(axes = C))]
     pub running_mean: Named<T, C>,
     /// The running variance of each channel.
-    #[parameters(constant)]
+    #[parameters(state)]
     #[cfg_attr(feature = "safetensors", load(axes = C))]
     pub running_var: Named<T, C>,
     /// The number added to the variance: 1e-5, unless it is set.
@@ -236,11 +237,10 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
     {
         let normal = x.batch_norm(dims, element(self.epsilon));
         let count = x.len() as f64 / normal.mean.len() as f64;
-        let unbiased = element::<T>(count / (count - 1.0));
-        let moments = ChannelMoments {
-            mean: normal.mean.detach().same_set(),
-            var: normal.var.detach().map_elements(|var: T| var * unbiased).same_set(),
-        };
+        let unbiased = count / (count - 1.0);
+        let mut var = normal.var.detach().same_set();
+        scale(&mut var, unbiased);
+        let moments = ChannelMoments { mean: normal.mean.detach().same_set(), var };
         ((normal.output * &self.weight + &self.bias).eval().same_set(), moments)
     }
 
@@ -256,9 +256,7 @@ impl<C: LayerDims, T: Real> BatchNorm<C, T> {
             (0.0..=1.0).contains(&momentum),
             "`BatchNorm` with the momentum {momentum}: it must be between 0 and 1"
         );
-        let part = element::<T>(momentum);
-        let approach = |running: T, batch: T| running + (batch - running) * part;
-        self.running_mean = self.running_mean.zip_elements(&batch.mean, approach);
-        self.running_var = self.running_var.zip_elements(&batch.var, approach);
+        approach(&mut self.running_mean, &batch.mean, momentum);
+        approach(&mut self.running_var, &batch.var, momentum);
     }
 }

@@ -7,7 +7,7 @@
 mod gradients;
 mod recipes;
 
-use gradients::{check, noise};
+use gradients::{noise, recorded};
 use ndarray::Dimension;
 use safetensors::{Dtype, serialize, tensor::TensorView as Array};
 use serde_json::Value;
@@ -89,6 +89,13 @@ impl Expected {
             assert!(near, "result {at}, place {place}: {found} instead of {expected}");
         }
     }
+}
+
+/// Compares the derivatives of a layer with differences, and the layer and its gradient with what they are as recorded programs.
+#[track_caller]
+fn check<P: Parameters, Y: Parameters>(f: impl Fn(&P) -> Y, at: &P) {
+    gradients::check(&f, at);
+    assert!(recorded(&f, at), "a layer is recorded");
 }
 
 fn x() -> X {

@@ -2,7 +2,7 @@
 
 use typed_dims::grad::loss_and_grad;
 use typed_dims::nn::linear::Linear;
-use typed_dims::nn::norm::LayerNorm;
+use typed_dims::nn::norm::{BatchNorm, LayerNorm};
 use typed_dims::optim::{
     Accumulator, Adam, AdamW, Average, Lion, Optimizer, Schedule, Sgd, clip_by_global_norm, clip_by_value,
     global_norm,
@@ -284,4 +284,29 @@ fn a_whole_step_is_recorded() {
     }
     assert!(losses[29] < 0.7 * losses[0], "{losses:?}");
     assert_eq!(own.1.steps(), 31);
+}
+
+#[test]
+fn running_statistics_are_recorded() {
+    type Norm = BatchNorm<(Feature,)>;
+    fn step(norm: &Norm, x: &Examples) -> (Norm, Examples) {
+        let mut norm = norm.clone();
+        let (y, moments) = norm.train(x, Row);
+        norm.remember(&moments);
+        (norm, y)
+    }
+    let x = |seed| -> Examples { randn((Row.of(6), Feature.of(5)), seed) };
+    let mut norm = Norm::new(Feature.of(5));
+    let program = record(|(norm, x)| step(norm, x), (&norm, &x(1))).expect("it is recorded");
+    for seed in 2..6 {
+        let (found, y) = program.call((&norm, &x(seed)));
+        let expected = step(&norm, &x(seed));
+        let near = |a: &Tensor<f32, (Feature,)>, b: &Tensor<f32, (Feature,)>| {
+            assert!((a - b).abs().max(Feature).order(()) < 1e-6);
+        };
+        near(&found.running_mean, &expected.0.running_mean);
+        near(&found.running_var, &expected.0.running_var);
+        assert!((y - expected.1).abs().max((Row, Feature)).order(()) < 1e-5);
+        norm = expected.0;
+    }
 }

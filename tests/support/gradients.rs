@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use typed_dims::grad::{jvp, vjp};
 use typed_dims::prelude::*;
+use typed_dims::program::record;
 
 /// Half the distance of the two points of a difference.
 const STEP: f64 = 1e-5;
@@ -24,6 +25,7 @@ pub fn check<P: Parameters, Y: Parameters>(f: impl Fn(&P) -> Y, at: &P) {
 #[track_caller]
 fn checked<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P) {
     let value = f(at);
+    recorded(f, at);
     for seed in 0..2 {
         let (v, w) = (noise(at, 10 + seed), noise(at, 20 + seed));
         let u = noise(&value, 30 + seed);
@@ -41,6 +43,36 @@ fn checked<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P) {
         let (_, pull) = vjp(gradient, at);
         assert_near("reverse over reverse", dot(&pull(&w), &v), dot(&w, &expected));
     }
+}
+
+/// Compares a function and its gradient, recorded at one input and called with another, with what they return for that; or they are refused when they are recorded. Returns
+/// whether they were recorded.
+#[track_caller]
+pub fn recorded<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P) -> bool {
+    let others = [60, 61].map(|seed| at.zip_elements(&noise(at, seed), |x: f64, v| x + 0.01 * v));
+    let cotangent = noise(&f(at), 62);
+    let gradient = |x: &P| vjp(|x| f(x), x).1(&cotangent);
+    agrees(f, at, &others) && agrees(&gradient, at, &others)
+}
+
+/// Whether a function is recorded; then the program yields what the function does.
+#[track_caller]
+fn agrees<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P, others: &[P]) -> bool {
+    let refusal = match catch_unwind(AssertUnwindSafe(|| record(|x: &P| f(x), at))) {
+        Ok(Ok(program)) => {
+            for other in others {
+                for (found, expected) in pairs(&program.call(other), &f(other)) {
+                    let near = (found - expected).abs() <= 1e-12 * expected.abs().max(1.0);
+                    assert!(near, "a program yields {found} instead of {expected}");
+                }
+            }
+            return true;
+        }
+        Ok(Err(error)) => error.to_string(),
+        Err(payload) => payload.downcast_ref::<String>().expect("the message is text").clone(),
+    };
+    assert!(refusal.contains("cannot be recorded"), "{refusal}");
+    false
 }
 
 /// As [`check`], for `f`, and for `f` of something that is not linear: so second derivatives are not all zero where `f` is linear.

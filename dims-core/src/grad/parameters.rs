@@ -35,6 +35,8 @@ use smallvec::SmallVec;
 ///   ([`is_learned`]): `map_elements` and `zip_elements` keep them, [`zero`](Parameters::zero) has zeros in their place, and each [`Walk`] has a rule of its own for
 ///   them. Mark the field `#[parameters(constant)]` to exclude them from walks.
 /// * Fields with `#[parameters(constant)]` are not visited. A new value gets a clone of them.
+/// * Fields with `#[parameters(state)]` are tensors that change, but are not learned: running means. [Recorded functions](crate::program) take and return them; to all others they
+///   are constants.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -327,6 +329,9 @@ impl<P: DerivedParameters> Parameters for P {
 pub trait Walk<const N: usize> {
     /// Why a walk ends early.
     type Error: From<DimError>;
+
+    /// Whether the walk comes to fields with `#[parameters(state)]`, too. Else the new value gets a clone of them.
+    const STATE: bool = false;
 
     /// The tensor of the new value, from the tensors `of` the given values. Their sizes may differ. [`is_learned`] tells whether tensors of `T` are learned.
     fn tensor<T: Element, S: Dims, R: Rank>(

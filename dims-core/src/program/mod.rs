@@ -153,6 +153,7 @@ fn dense<T: Element, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> Result<Named<
 
 impl Walk<1> for RecordedInputs {
     type Error = DimError;
+    const STATE: bool = true;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
         &mut self,
@@ -178,6 +179,7 @@ struct Outputs(Vec<Arc<dyn Held>>);
 
 impl Walk<1> for Outputs {
     type Error = DimError;
+    const STATE: bool = true;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
         &mut self,
@@ -197,6 +199,7 @@ struct GivenInputs<'p> {
 
 impl Walk<1> for GivenInputs<'_> {
     type Error = DimError;
+    const STATE: bool = true;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
         &mut self,
@@ -243,6 +246,7 @@ struct CallResults(alloc::vec::IntoIter<Arc<dyn Held>>);
 
 impl Walk<1> for CallResults {
     type Error = DimError;
+    const STATE: bool = true;
 
     fn tensor<T: Element, S: Dims, R: Rank>(
         &mut self,

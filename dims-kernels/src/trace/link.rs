@@ -7,15 +7,14 @@ use crate::error::{Error, Origin};
 use crate::loops::rows::Rows;
 use crate::map::formula::UpdateProgram;
 use crate::program::Register;
-use crate::trace::updates::{UpdatedElements, updated_linked};
-use crate::trace::{Field, Held};
 use crate::trace::record::{Unrecorded, Writer};
 use crate::trace::rules::RulePullBacks;
+use crate::trace::updates::{UpdatedElements, updated_linked};
+use crate::trace::{Field, Held};
 use alloc::sync::Arc;
 use std::sync::OnceLock;
 
-type UpdateSteps =
-    fn(&UpdateProgram, &[Arc<dyn Held>], usize, Origin) -> Result<UpdatedElements, Error>;
+type UpdateSteps = fn(&UpdateProgram, &[Arc<dyn Held>], usize, Origin) -> Result<UpdatedElements, Error>;
 
 pub(super) struct Linked {
     pub(super) finish: fn(Writer<'_>, Register, &[usize], &Rows) -> Result<Field, Unrecorded>,

@@ -1,4 +1,4 @@
-//! The struct, and which of its fields are constant.
+//! The struct, and which of its fields are learned.
 
 use crate::fields::{self, last_name};
 use syn::spanned::Spanned;
@@ -8,7 +8,18 @@ use syn::{Attribute, Data, DeriveInput, Error, Field, Member, Result, Type};
 pub struct ParameterField {
     pub member: Member,
     pub ty: Type,
-    pub is_constant: bool,
+    pub kind: FieldKind,
+}
+
+/// What the attribute of a field says.
+#[derive(Clone, Copy, PartialEq)]
+pub enum FieldKind {
+    /// Nothing: the field is learned.
+    Learned,
+    /// `#[parameters(state)]`: tensors that recorded functions take and return, and that are constants to all others.
+    State,
+    /// `#[parameters(constant)]`
+    Constant,
 }
 
 /// The fields of the struct.
@@ -29,20 +40,22 @@ pub fn parts(input: &DeriveInput) -> Result<Vec<ParameterField>> {
 /// The attribute is for fields.
 fn misplaced(attrs: &[Attribute]) -> Result<()> {
     match attrs.iter().find(|attr| attr.path().is_ident("parameters")) {
-        Some(attr) => Err(Error::new(attr.span(), "`#[parameters(constant)]` is for fields")),
+        Some(attr) => Err(Error::new(attr.span(), "`#[parameters(..)]` is for fields")),
         None => Ok(()),
     }
 }
 
 fn part(member: Member, field: Field) -> Result<ParameterField> {
-    let is_constant = is_constant(&field)?;
-    if !is_constant && let Some(what) = borrowed(&field.ty) {
+    let kind = kind(&field)?;
+    if kind != FieldKind::Constant
+        && let Some(what) = borrowed(&field.ty)
+    {
         let message = format!(
             "{what} borrows its elements, which cannot be learned: make it a `Tensor`, or mark the field `#[parameters(constant)]`"
         );
         return Err(Error::new_spanned(&field.ty, message));
     }
-    Ok(ParameterField { member, ty: field.ty, is_constant })
+    Ok(ParameterField { member, ty: field.ty, kind })
 }
 
 /// How a message calls the type, if it borrows tensors.
@@ -54,21 +67,25 @@ fn borrowed(ty: &Type) -> Option<&'static str> {
     }
 }
 
-fn is_constant(field: &Field) -> Result<bool> {
-    let mut is_constant = false;
+fn kind(field: &Field) -> Result<FieldKind> {
+    let mut kind = FieldKind::Learned;
     for attr in field.attrs.iter().filter(|attr| attr.path().is_ident("parameters")) {
         let mut is_empty = true;
         attr.parse_nested_meta(|meta| {
             is_empty = false;
-            if meta.path.is_ident("constant") {
-                is_constant = true;
-                return Ok(());
-            }
-            Err(meta.error("expected `constant`"))
+            kind = match meta.path.get_ident() {
+                Some(word) if word == "constant" => FieldKind::Constant,
+                Some(word) if word == "state" => FieldKind::State,
+                _ => return Err(meta.error("expected `constant` or `state`")),
+            };
+            Ok(())
         })?;
         if is_empty {
-            return Err(Error::new(attr.span(), "expected `#[parameters(constant)]`"));
+            return Err(Error::new(
+                attr.span(),
+                "expected `#[parameters(constant)]` or `#[parameters(state)]`",
+            ));
         }
     }
-    Ok(is_constant)
+    Ok(kind)
 }

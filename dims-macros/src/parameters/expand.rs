@@ -1,6 +1,6 @@
 //! The implementation of `Parameters`.
 
-use super::ast::{ParameterField, parts};
+use super::ast::{FieldKind, ParameterField, parts};
 use crate::fields::{bounds, name};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -24,18 +24,23 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
 fn implementation(input: &DeriveInput, parts: &[ParameterField]) -> TokenStream {
     let mut generics = input.generics.clone();
     let clause = generics.make_where_clause();
-    for ParameterField { ty, is_constant, .. } in parts {
-        let (of, of_element) = match is_constant {
-            true => (quote!(::core::clone::Clone), quote!(::core::clone::Clone)),
-            false => (quote!(::typed_dims::grad::Parameters), quote!(::typed_dims::scalar::Element)),
+    for ParameterField { ty, kind, .. } in parts {
+        let clone = || (quote!(::core::clone::Clone), quote!(::core::clone::Clone));
+        let learned = || (quote!(::typed_dims::grad::Parameters), quote!(::typed_dims::scalar::Element));
+        let traits = match kind {
+            FieldKind::Learned => vec![learned()],
+            FieldKind::State => vec![learned(), clone()],
+            FieldKind::Constant => vec![clone()],
         };
-        clause.predicates.extend(bounds(ty, &of, &of_element, &input.ident, &input.generics));
+        for (of, of_element) in traits {
+            clause.predicates.extend(bounds(ty, &of, &of_element, &input.ident, &input.generics));
+        }
     }
     let ident = &input.ident;
     let members = parts.iter().map(|part| &part.member);
     let values = parts.iter().map(value);
     let walk = quote!(::core::result::Result::Ok(#ident { #(#members: #values),* }));
-    let visits = parts.iter().filter(|part| !part.is_constant).map(visited);
+    let visits = parts.iter().filter(|part| part.kind == FieldKind::Learned).map(visited);
     let visit = quote!(#(#visits)* ::core::result::Result::Ok(()));
     implemented(input, &generics, &walk, &visit)
 }
@@ -95,15 +100,20 @@ fn implemented(
     }
 }
 
-fn value(ParameterField { member, ty, is_constant }: &ParameterField) -> TokenStream {
-    if *is_constant {
-        return quote_spanned!(ty.span()=> <#ty as ::core::clone::Clone>::clone(&of[0].#member));
-    }
+fn value(ParameterField { member, ty, kind }: &ParameterField) -> TokenStream {
     let name = name(member);
-    quote_spanned! {ty.span()=>
+    let clone = quote_spanned!(ty.span()=> <#ty as ::core::clone::Clone>::clone(&of[0].#member));
+    let walked = quote_spanned! {ty.span()=>
         <#ty as ::typed_dims::grad::parameters::ParameterField>::walk_field(
             of.map(|of| &of.#member), #name, path, walk,
         )?
+    };
+    match kind {
+        FieldKind::Learned => walked,
+        FieldKind::State => quote_spanned! {ty.span()=>
+            if <ParametersWalk as ::typed_dims::grad::parameters::Walk<PARAMETERS_OF>>::STATE { #walked } else { #clone }
+        },
+        FieldKind::Constant => clone,
     }
 }
 

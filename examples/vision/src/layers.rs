@@ -56,7 +56,7 @@ impl Conv {
 }
 
 /// The mean and the variance of each channel.
-#[derive(Clone)]
+#[derive(Clone, Parameters)]
 pub struct Moments {
     mean: Tensor<f32, (Channel,)>,
     var: Tensor<f32, (Channel,)>,
@@ -84,7 +84,7 @@ struct BatchNorm {
     gain: Tensor<f32, (Channel,)>,
     bias: Tensor<f32, (Channel,)>,
     /// Not learned by gradients: a mean over batches.
-    #[parameters(constant)]
+    #[parameters(state)]
     running: Moments,
 }
 

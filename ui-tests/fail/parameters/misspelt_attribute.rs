@@ -1,4 +1,4 @@
-//~ words: expected `constant`
+//~ words: expected `constant` or `state`
 use typed_dims::prelude::*;
 
 dims! { pub struct Width; }

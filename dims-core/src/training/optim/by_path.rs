@@ -33,10 +33,10 @@ use kernels::memory::buffer::Buffer;
 #[cfg(feature = "half")]
 use kernels::ops::Map;
 use kernels::scalar::{Element, Real};
-#[cfg(feature = "std")]
-use kernels::trace::{Held, NodeAxis, reordered};
 #[cfg(all(feature = "std", feature = "half"))]
 use kernels::trace::widened_elements;
+#[cfg(feature = "std")]
+use kernels::trace::{Held, NodeAxis, reordered};
 use smallvec::SmallVec;
 
 /// What is kept for all parameters.
@@ -93,24 +93,24 @@ pub(crate) enum StateElements {
 }
 
 /// The elements of a [`StateTensor`] as a tensor with one axis.
-pub(super) enum Line {
+pub(super) enum StateLine {
     F32(Named<f32, (), Rank1>),
     F64(Named<f64, (), Rank1>),
 }
 
 macro_rules! line_parts {
     ($($name:ident $name_mut:ident $variant:ident $t:ty;)*) => {
-        impl Line {$(
+        impl StateLine {$(
             pub(super) fn $name(&self) -> Option<&Named<$t, (), Rank1>> {
                 match self {
-                    Line::$variant(line) => Some(line),
+                    StateLine::$variant(line) => Some(line),
                     _ => None,
                 }
             }
 
             pub(super) fn $name_mut(&mut self) -> Option<&mut Named<$t, (), Rank1>> {
                 match self {
-                    Line::$variant(line) => Some(line),
+                    StateLine::$variant(line) => Some(line),
                     _ => None,
                 }
             }
@@ -258,7 +258,10 @@ impl StateTensor {
         Ok(())
     }
 
-    fn lying_along<W: StateElem, S: Dims, R: Rank>(&self, order: &[usize]) -> Result<StateElements, DimError> {
+    fn lying_along<W: StateElem, S: Dims, R: Rank>(
+        &self,
+        order: &[usize],
+    ) -> Result<StateElements, DimError> {
         let Some(tensor) = self.typed::<W, S, R>() else { return Ok(self.elements.clone()) };
         Ok(match lying_otherwise(&tensor, order)? {
             Some(copy) => W::elements(copy.expr.into_buffer()),
@@ -303,10 +306,10 @@ impl StateTensor {
     }
 
     /// The elements as one line, in the order of the axes, the last one fastest.
-    pub(super) fn line(&self) -> Result<Line, DimError> {
+    pub(super) fn line(&self) -> Result<StateLine, DimError> {
         Ok(match &self.elements {
-            StateElements::F32(data) => Line::F32(flat(self.in_line(data)?)),
-            StateElements::F64(data) => Line::F64(flat(self.in_line(data)?)),
+            StateElements::F32(data) => StateLine::F32(flat(self.in_line(data)?)),
+            StateElements::F64(data) => StateLine::F64(flat(self.in_line(data)?)),
         })
     }
 
@@ -327,10 +330,10 @@ impl StateTensor {
     /// # Panics
     ///
     /// If it has more or fewer.
-    pub(super) fn with_line(&self, line: Line) -> Self {
+    pub(super) fn with_line(&self, line: StateLine) -> Self {
         let elements = match line {
-            Line::F32(line) => StateElements::F32(line.expr.into_buffer()),
-            Line::F64(line) => StateElements::F64(line.expr.into_buffer()),
+            StateLine::F32(line) => StateElements::F32(line.expr.into_buffer()),
+            StateLine::F64(line) => StateElements::F64(line.expr.into_buffer()),
         };
         let len = |elements: &StateElements| match elements {
             StateElements::F32(data) => data.len(),

@@ -179,7 +179,12 @@ impl<P: Parameters> Accumulator<P> {
     /// As [`add`](Accumulator::add), but what differs is an error; then the sum is as before.
     pub fn try_add(&mut self, gradient: P) -> Result<(), DimError> {
         match &mut self.sum {
-            Some(sum) => summed(sum, &mut self.exact, [&gradient], &mut WithScalars(GradientSum, StepScalars::Numbers([])))?,
+            Some(sum) => summed(
+                sum,
+                &mut self.exact,
+                [&gradient],
+                &mut WithScalars(GradientSum, StepScalars::Numbers([])),
+            )?,
             None => self.sum = Some(gradient),
         }
         self.count.add_one();
@@ -247,9 +252,12 @@ impl<P: Parameters> Average<P> {
     pub fn try_update(&mut self, parameters: &P) -> Result<(), DimError> {
         up_to_1("Average", "decay", self.decay)?;
         match &mut self.value {
-            Some(value) => {
-                summed(value, &mut self.exact, [parameters], &mut WithScalars(Blend(self.decay), StepScalars::Numbers([])))
-            }
+            Some(value) => summed(
+                value,
+                &mut self.exact,
+                [parameters],
+                &mut WithScalars(Blend(self.decay), StepScalars::Numbers([])),
+            ),
             None => {
                 // (With memory of its own, so that the next step of the parameters copies nothing.)
                 self.value = Some(P::walk([parameters], &mut Path::new(), &mut Copied)?);
@@ -274,7 +282,7 @@ fn share_of<Q: Quantity>(count: Q) -> Q {
     count.constant(1.0) / count
 }
 
-compiled! { Scale: 1 1 0; Limit: 0 1 0; GradientSum: 0 1 1; Blend: 0 1 1; }
+compiled! { Scale: 1 1 0; Limit: 0 1 0; GradientSum: 0 1 1; Blend: 0 1 1; Approach: 0 1 1; }
 
 struct Scale;
 
@@ -320,6 +328,42 @@ impl Formula<0, 1, 1> for Blend {
     #[inline(always)]
     fn apply<Q: Quantity>(&self, []: [Q; 0], [a]: [Q; 1], [b]: [Q; 1]) -> [Q; 1] {
         [a.constant(self.0) * a + a.constant(1.0 - self.0) * b]
+    }
+}
+
+/// `a + (b - a) * part`
+struct Approach(f64);
+
+impl Formula<0, 1, 1> for Approach {
+    const NAME: &'static str = "approach";
+
+    #[inline(always)]
+    fn apply<Q: Quantity>(&self, []: [Q; 0], [a]: [Q; 1], [b]: [Q; 1]) -> [Q; 1] {
+        [a + (b - a) * a.constant(self.0)]
+    }
+}
+
+/// Changes of learned tensors in place, for layers.
+#[doc(hidden)]
+pub mod in_place {
+    use super::{Approach, Scale};
+    use crate::error::unwrap;
+    use crate::grad::Parameters;
+    use crate::optim::scalars::StepScalars;
+    use crate::optim::update::{Unchanged, WithScalars, update};
+
+    /// Each element goes a part of the way to that of another value. A difference in sizes panics.
+    #[track_caller]
+    pub fn approach<P: Parameters>(value: &mut P, to: &P, part: f64) {
+        let mut step = WithScalars(Approach(part), StepScalars::Numbers([]));
+        unwrap(update(&mut step, value, [to], None, &Unchanged::default()));
+    }
+
+    /// Each element times a factor.
+    #[track_caller]
+    pub fn scale<P: Parameters>(value: &mut P, factor: f64) {
+        let mut step = WithScalars(Scale, StepScalars::Numbers([factor]));
+        unwrap(update(&mut step, value, [], None, &Unchanged::default()));
     }
 }
 

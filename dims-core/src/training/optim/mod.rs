@@ -57,12 +57,12 @@ mod walks;
 
 pub use adam::{Adam, AdamW};
 pub use by_path::{ParameterState, StateTensor};
-#[doc(hidden)]
-pub use gradients::programs;
 pub use gradients::{
     Accumulator, Average, clip_by_global_norm, clip_by_value, global_norm, try_clip_by_global_norm,
     try_clip_by_value, try_global_norm,
 };
+#[doc(hidden)]
+pub use gradients::{in_place, programs};
 pub use lion::Lion;
 pub use schedule::Schedule;
 pub use sgd::Sgd;

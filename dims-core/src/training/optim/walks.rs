@@ -1,6 +1,6 @@
 //! Optimizers, sums and averages as [`Parameters`]: the tensors that they keep, which recorded functions take and return.
 
-use super::by_path::{ByPath, Line, ParameterState, StateTensor};
+use super::by_path::{ByPath, ParameterState, StateLine, StateTensor};
 use super::scalars::StepsTaken;
 use super::{Accumulator, Adam, AdamW, Average, Lion, Sgd, State};
 use crate::error::DimError;
@@ -11,8 +11,11 @@ use core::array::from_fn;
 
 /// What is kept, as tensors.
 trait KeptState: Sized {
-    fn walk<const N: usize, W: Walk<N>>(of: [&Self; N], path: &mut Path, walk: &mut W)
-    -> Result<Self, W::Error>;
+    fn walk<const N: usize, W: Walk<N>>(
+        of: [&Self; N],
+        path: &mut Path,
+        walk: &mut W,
+    ) -> Result<Self, W::Error>;
 
     fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
         changed: [&mut Self; M],
@@ -48,11 +51,11 @@ impl KeptState for StateTensor {
         walk: &mut W,
     ) -> Result<Self, W::Error> {
         let lines = lines(of)?;
-        if let Some(lines) = all_of(&lines, Line::single) {
-            return Ok(of[0].with_line(Line::F32(walk.tensor(path, lines)?)));
+        if let Some(lines) = all_of(&lines, StateLine::single) {
+            return Ok(of[0].with_line(StateLine::F32(walk.tensor(path, lines)?)));
         }
-        if let Some(lines) = all_of(&lines, Line::double) {
-            return Ok(of[0].with_line(Line::F64(walk.tensor(path, lines)?)));
+        if let Some(lines) = all_of(&lines, StateLine::double) {
+            return Ok(of[0].with_line(StateLine::F64(walk.tensor(path, lines)?)));
         }
         Err(types_differ(path).into())
     }
@@ -65,9 +68,9 @@ impl KeptState for StateTensor {
     ) -> Result<(), V::Error> {
         let read = lines(read)?;
         let mut own = lines(changed.each_ref().map(|state| &**state))?;
-        let visited = match (all_of_mut(&mut own, Line::single_mut), all_of(&read, Line::single)) {
+        let visited = match (all_of_mut(&mut own, StateLine::single_mut), all_of(&read, StateLine::single)) {
             (Some(changed), Some(read)) => visit.tensor(path, changed, read),
-            _ => match (all_of_mut(&mut own, Line::double_mut), all_of(&read, Line::double)) {
+            _ => match (all_of_mut(&mut own, StateLine::double_mut), all_of(&read, StateLine::double)) {
                 (Some(changed), Some(read)) => visit.tensor(path, changed, read),
                 _ => Err(types_differ(path).into()),
             },
@@ -79,22 +82,25 @@ impl KeptState for StateTensor {
     }
 }
 
-fn lines<const N: usize>(of: [&StateTensor; N]) -> Result<[Line; N], DimError> {
-    let lines: Vec<Line> = of.into_iter().map(StateTensor::line).collect::<Result<_, _>>()?;
+fn lines<const N: usize>(of: [&StateTensor; N]) -> Result<[StateLine; N], DimError> {
+    let lines: Vec<StateLine> = of.into_iter().map(StateTensor::line).collect::<Result<_, _>>()?;
     let mut lines = lines.into_iter();
     Ok(from_fn(|_| lines.next().expect("there is one for each")))
 }
 
 /// Parts of all lines, if all have them.
-fn all_of<'l, X, const N: usize>(lines: &'l [Line; N], part: fn(&'l Line) -> Option<X>) -> Option<[X; N]> {
+fn all_of<'l, X, const N: usize>(
+    lines: &'l [StateLine; N],
+    part: fn(&'l StateLine) -> Option<X>,
+) -> Option<[X; N]> {
     let mut parts = lines.iter().map(part).collect::<Option<Vec<X>>>()?.into_iter();
     Some(from_fn(|_| parts.next().expect("there is one for each")))
 }
 
 /// The same, to change them.
 fn all_of_mut<'l, X, const N: usize>(
-    lines: &'l mut [Line; N],
-    part: fn(&'l mut Line) -> Option<X>,
+    lines: &'l mut [StateLine; N],
+    part: fn(&'l mut StateLine) -> Option<X>,
 ) -> Option<[X; N]> {
     let mut parts = lines.iter_mut().map(part).collect::<Option<Vec<X>>>()?.into_iter();
     Some(from_fn(|_| parts.next().expect("there is one for each")))
