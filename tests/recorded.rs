@@ -7,6 +7,8 @@ use typed_dims::nn::norm::LayerNorm;
 use typed_dims::prelude::*;
 use typed_dims::program::record;
 
+#[path = "recorded/jit.rs"]
+mod jit;
 #[path = "recorded/training.rs"]
 mod training;
 

@@ -70,7 +70,6 @@ pub mod file;
 #[cfg(any(feature = "candle", feature = "image", feature = "mdarray", feature = "nalgebra"))]
 pub mod foreign;
 pub mod grad;
-#[cfg(feature = "std")]
 pub mod program;
 pub mod stream;
 mod training;

@@ -73,6 +73,33 @@ fn implemented(
         }
 
         #[automatically_derived]
+        impl #impl_generics ::typed_dims::program::RecordInputs for #ident #own_generics #bounds {
+            type Value = Self;
+            type Slots = ::core::option::Option<Self>;
+
+            fn walk<ParametersWalk: ::typed_dims::grad::parameters::Walk<1>>(
+                &self,
+                path: &mut ::typed_dims::grad::parameters::Path,
+                walk: &mut ParametersWalk,
+            ) -> ::core::result::Result<Self, ParametersWalk::Error> {
+                ::typed_dims::grad::Parameters::walk([self], path, walk)
+            }
+
+            fn slots(value: Self) -> ::core::option::Option<Self> {
+                ::core::option::Option::Some(value)
+            }
+        }
+
+        #[automatically_derived]
+        impl #lent ::typed_dims::program::Hand<'parameters_lent> for #ident #own_generics #bounds {
+            type Handed = Self;
+
+            fn hand(slots: &'parameters_lent mut ::core::option::Option<Self>) -> Self {
+                ::typed_dims::program::taken(slots)
+            }
+        }
+
+        #[automatically_derived]
         impl #impl_generics ::typed_dims::grad::parameters::DerivedParameters for #ident #own_generics #bounds {
             #[allow(unused_variables)] // of a struct without parameters
             fn walk<const PARAMETERS_OF: usize, ParametersWalk: ::typed_dims::grad::parameters::Walk<PARAMETERS_OF>>(

@@ -1,0 +1,182 @@
+//! What recorded functions take.
+
+use crate::dim::DimList;
+use crate::error::DimError;
+use crate::grad::parameters::{Parameters, Path, Walk};
+use crate::named::Named;
+use crate::nn::linear::{Linear, Projection};
+use crate::optim::{Accumulator, Adam, AdamW, Average, Lion, Sgd};
+use crate::rank::Rank;
+use crate::reduce::Reductions;
+use crate::set::{Dims, Union};
+use crate::storage::View;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use kernels::scalar::Element;
+
+/// What a recorded function takes: a reference to [`Parameters`], which the function gets as such; parameters by value, which it gets by value and can change; or a tuple of
+/// both.
+///
+/// State that goes in and comes out, such as a network and its optimizer, is passed by value. Data is passed by reference.
+#[diagnostic::on_unimplemented(
+    message = "a recorded function cannot take `{Self}`",
+    label = "expected a tensor, a struct with `#[derive(Parameters)]` or an optimizer, by value or by reference; or a tuple of such",
+    note = "a number that changes from call to call is a tensor without dims, `full((), x)`; other values are captured by the function"
+)]
+pub trait RecordInputs: Sized {
+    /// The values, owned.
+    type Value: Parameters;
+    /// Where the values are, until the function takes them.
+    #[doc(hidden)]
+    type Slots;
+    /// [`Parameters::walk`] of the values.
+    #[doc(hidden)]
+    fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error>;
+    #[doc(hidden)]
+    fn slots(value: Self::Value) -> Self::Slots;
+}
+
+/// The inputs as the function gets them, for the lifetime `'t`. (The last parameter says that they live so long.)
+#[doc(hidden)]
+pub trait Hand<'t, Lives = &'t Self>: RecordInputs {
+    type Handed;
+    fn hand(slots: &'t mut Self::Slots) -> Self::Handed;
+}
+
+/// What the function gets.
+pub type HandedOf<'t, In> = <In as Hand<'t>>::Handed;
+
+#[diagnostic::do_not_recommend]
+impl<P: Parameters> RecordInputs for &P {
+    type Value = P;
+    type Slots = P;
+
+    fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
+        P::walk([self], path, walk)
+    }
+
+    fn slots(value: P) -> P {
+        value
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'t, P: Parameters> Hand<'t> for &P {
+    type Handed = &'t P;
+
+    fn hand(slots: &'t mut P) -> &'t P {
+        slots
+    }
+}
+
+/// A view is a reference to a tensor, with other axes: the function gets a tensor in memory of its own.
+#[diagnostic::do_not_recommend]
+impl<T: Element, S: Dims, R: Rank> RecordInputs for Named<T, S, R, View<'_, T, S, R>> {
+    type Value = Named<T, S, R>;
+    type Slots = Named<T, S, R>;
+
+    fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<Named<T, S, R>, W::Error> {
+        let owned: Result<_, DimError> = self.try_eval();
+        Parameters::walk([&owned?], path, walk)
+    }
+
+    fn slots(value: Named<T, S, R>) -> Named<T, S, R> {
+        value
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'t, T: Element, S: Dims, R: Rank> Hand<'t> for Named<T, S, R, View<'_, T, S, R>> {
+    type Handed = &'t Named<T, S, R>;
+
+    fn hand(slots: &'t mut Named<T, S, R>) -> &'t Named<T, S, R> {
+        slots
+    }
+}
+
+/// Parameters by value.
+macro_rules! by_value {
+    ($([$($generics:tt)*] $t:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($generics)*> RecordInputs for $t {
+                    type Value = Self;
+            type Slots = Option<Self>;
+
+            fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<Self, W::Error> {
+                Parameters::walk([self], path, walk)
+            }
+
+            fn slots(value: Self) -> Option<Self> {
+                Some(value)
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<'t, $($generics)*> Hand<'t> for $t {
+            type Handed = Self;
+
+            fn hand(slots: &'t mut Option<Self>) -> Self {
+                taken(slots)
+            }
+        }
+    )*};
+}
+
+by_value! {
+    [T: Element, S: Dims, R: Rank] Named<T, S, R>;
+    [I: Dims + DimList, O: Dims + Union<I>, T: Element] Linear<I, O, T>;
+    [I: Dims + DimList, O: Dims + Union<I>, T: Element] Projection<I, O, T>;
+    [P: Parameters] Vec<P>;
+    [P: Parameters] Option<P>;
+    [P: Parameters] Box<P>;
+    [P: Parameters, const LEN: usize] [P; LEN];
+    [P: Parameters] Sgd<P>;
+    [P: Parameters] Adam<P>;
+    [P: Parameters] AdamW<P>;
+    [P: Parameters] Lion<P>;
+    [P: Parameters] Accumulator<P>;
+    [P: Parameters] Average<P>;
+    [] ();
+}
+
+/// The value in a slot.
+#[doc(hidden)]
+pub fn taken<P>(slot: &mut Option<P>) -> P {
+    slot.take().expect("a function gets its inputs once")
+}
+
+macro_rules! tuples {
+    ($($p:ident $n:tt)*) => {
+        #[diagnostic::do_not_recommend]
+        impl<$($p: RecordInputs),*> RecordInputs for ($($p,)*) {
+                    type Value = ($($p::Value,)*);
+            type Slots = ($($p::Slots,)*);
+
+            fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error> {
+                Ok(($(path.index($n, |path| self.$n.walk(path, walk))?,)*))
+            }
+
+            fn slots(value: Self::Value) -> Self::Slots {
+                ($($p::slots(value.$n),)*)
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<'t, $($p: Hand<'t>),*> Hand<'t> for ($($p,)*) {
+            type Handed = ($($p::Handed,)*);
+
+            fn hand(slots: &'t mut Self::Slots) -> Self::Handed {
+                ($($p::hand(&mut slots.$n),)*)
+            }
+        }
+    };
+}
+
+tuples!(A 0);
+tuples!(A 0 B 1);
+tuples!(A 0 B 1 C 2);
+tuples!(A 0 B 1 C 2 D 3);
+tuples!(A 0 B 1 C 2 D 3 E 4);
+tuples!(A 0 B 1 C 2 D 3 E 4 F 5);
+tuples!(A 0 B 1 C 2 D 3 E 4 F 5 G 6);
+tuples!(A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7);

@@ -1,0 +1,264 @@
+//! [`record`], and the programs that it makes.
+
+use super::inputs::{Hand, HandedOf, RecordInputs};
+use crate::error::{DimError, unwrap};
+use crate::expr::evaluate::laid_out;
+use crate::grad::parameters::{Parameters, Path, Walk};
+use crate::named::Named;
+use crate::rank::Rank;
+use crate::set::Dims;
+use crate::storage::axes::AxisBlock;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::type_name;
+use core::marker::PhantomData;
+use kernels::memory::buffer::Buffer;
+use kernels::program::code::DType;
+use kernels::scalar::Element;
+use kernels::trace::{GradientCall, Held, Node, NotRepeatable, Recording};
+use smallvec::SmallVec;
+
+/// A function that was recorded: see [`record`].
+pub struct Program<In: RecordInputs, Out> {
+    recording: Recording,
+    /// What each input is.
+    given: Vec<InputTensor>,
+    /// The result of the recorded inputs.
+    result: Out,
+    inputs: PhantomData<fn(In) -> Out>,
+}
+
+/// Calls a function once, and records what it runs.
+///
+/// `inputs` are tensors, structs with `#[derive(Parameters)]`, optimizers, or a tuple of these, by reference or by value. The function gets the same: see [`RecordInputs`].
+///
+/// # Errors
+///
+/// If a step cannot be run again, or there is no memory. (An operation that cannot be recorded panics in `f`, unless `f` uses the `try_` form.)
+pub fn record<In, Out>(
+    f: impl for<'t> FnOnce(HandedOf<'t, In>) -> Out,
+    inputs: In,
+) -> Result<Program<In, Out>, DimError>
+where
+    In: RecordInputs + for<'t> Hand<'t>,
+    Out: Parameters,
+{
+    let mut variables = RecordedInputs::default();
+    let traced = inputs.walk(&mut Path::new(), &mut variables)?;
+    recorded(f, traced, variables)
+}
+
+/// Records a function of inputs that are variables.
+pub(super) fn recorded<In, Out>(
+    f: impl for<'t> FnOnce(HandedOf<'t, In>) -> Out,
+    traced: In::Value,
+    mut variables: RecordedInputs,
+) -> Result<Program<In, Out>, DimError>
+where
+    In: RecordInputs + for<'t> Hand<'t>,
+    Out: Parameters,
+{
+    let mut slots = In::slots(traced);
+    let value = f(In::hand(&mut slots));
+    let mut outputs = Outputs(Vec::new());
+    let result = Out::walk([&value], &mut Path::new(), &mut outputs)?;
+    variables.call.end();
+    let (nodes, given) = (core::mem::take(&mut variables.nodes), core::mem::take(&mut variables.given));
+    let recording = Recording::new(nodes, outputs.0).map_err(|NotRepeatable { operation, origin }| {
+        let at = crate::error::OriginSuffix(origin);
+        DimError::Shape {
+            what: format!("`{operation}` cannot be recorded{at}: programs cannot run it again"),
+        }
+    })?;
+    Ok(Program { recording, given, result, inputs: PhantomData })
+}
+
+impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
+    /// The result of the function for these inputs, which have the sizes of the recorded ones.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_call`](Program::try_call) returns an error.
+    #[track_caller]
+    pub fn call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Out {
+        unwrap(self.try_call(inputs))
+    }
+
+    /// As [`call`](Program::call), but what sizes and indices decide is an error.
+    ///
+    /// # Errors
+    ///
+    /// If an input has other sizes than the recorded one, an index is out of range, or there is no memory.
+    pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
+        let mut given = GivenInputs { expected: self.given.iter(), held: Vec::new() };
+        inputs.walk(&mut Path::new(), &mut given)?;
+        if let Some(missing) = given.expected.next() {
+            return Err(DimError::Shape { what: format!("there is no input `{}`", missing.path) });
+        }
+        let results = self.recording.run(given.held)?;
+        Out::walk([&self.result], &mut Path::new(), &mut CallResults(results.into_iter()))
+    }
+
+    /// How many steps the program has.
+    pub fn steps(&self) -> usize {
+        self.recording.len()
+    }
+}
+
+/// Makes inputs of all tensors. When this is dropped, the recording has ended.
+pub(super) struct RecordedInputs {
+    call: Arc<GradientCall>,
+    nodes: Vec<Arc<Node>>,
+    given: Vec<InputTensor>,
+}
+
+/// What a program knows of a tensor of its inputs.
+#[derive(PartialEq)]
+pub(super) struct InputTensor {
+    path: Path,
+    dtype: DType,
+    sizes: SmallVec<[usize; 8]>,
+}
+
+impl InputTensor {
+    pub(super) fn of<T: Element, S: Dims, R: Rank>(
+        path: &Path,
+        tensor: &Named<T, S, R>,
+    ) -> Result<Self, DimError> {
+        let Some(dtype) = DType::of::<T>() else {
+            let name = type_name::<T>();
+            return Err(DimError::Shape { what: format!("input `{path}`: programs do not know `{name}`") });
+        };
+        Ok(InputTensor { path: path.clone(), dtype, sizes: sizes_of(tensor) })
+    }
+}
+
+impl Default for RecordedInputs {
+    fn default() -> Self {
+        RecordedInputs { call: Arc::new(GradientCall::recording()), nodes: Vec::new(), given: Vec::new() }
+    }
+}
+
+impl Drop for RecordedInputs {
+    fn drop(&mut self) {
+        self.call.end();
+    }
+}
+
+/// The sizes of all axes, dims first.
+fn sizes_of<T, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> SmallVec<[usize; 8]> {
+    let axes = tensor.expr.named().as_slice().iter().chain(tensor.expr.positional().as_slice());
+    axes.map(|axis| axis.size).collect()
+}
+
+/// The elements as results lie, in memory of their own.
+fn dense<T: Element, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> Result<Named<T, S, R>, DimError> {
+    let shape = tensor.unified_shape()?;
+    Ok(Named::from_expr(laid_out::<S, R, _>(&tensor.expr, &shape)?))
+}
+
+impl Walk<1> for RecordedInputs {
+    type Error = DimError;
+    const STATE: bool = true;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        let given = InputTensor::of(path, tensor)?;
+        let dtype = given.dtype;
+        self.given.push(given);
+        let own = dense(tensor)?;
+        let data = own.expr.all().to_vec();
+        let name = (!path.segments().is_empty()).then(|| alloc::boxed::Box::new(path.clone()) as _);
+        let node = Node::variable(dtype, data.len(), name, &self.call);
+        self.nodes.push(Arc::clone(&node));
+        Ok(Named::from_expr(own.expr.with_buffer(Buffer::traced(data, node))))
+    }
+}
+
+/// The memory of each tensor of a result.
+struct Outputs(Vec<Arc<dyn Held>>);
+
+impl Walk<1> for Outputs {
+    type Error = DimError;
+    const STATE: bool = true;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        _: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        self.0.push(tensor.expr.buffer().held());
+        Ok(tensor.clone())
+    }
+}
+
+/// The memory of each input of a call.
+struct GivenInputs<'p> {
+    expected: core::slice::Iter<'p, InputTensor>,
+    held: Vec<Arc<dyn Held>>,
+}
+
+impl Walk<1> for GivenInputs<'_> {
+    type Error = DimError;
+    const STATE: bool = true;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        let found = sizes_of(tensor);
+        let describe = |sizes: &[usize]| {
+            let names = S::KEYS.as_slice().iter().map(|key| key.name);
+            crate::error::list_sizes(
+                names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied()),
+            )
+        };
+        let what = match self.expected.next() {
+            Some(own) if own.path != *path => {
+                format!("input `{path}` stands where `{}` was recorded", own.path)
+            }
+            Some(own) if DType::of::<T>() != Some(own.dtype) => {
+                format!("input `{path}` has elements of `{}`, others than were recorded", type_name::<T>())
+            }
+            Some(own) if own.sizes != found => format!(
+                "input `{path}` has {}, but the program was recorded for {}",
+                describe(&found),
+                describe(&own.sizes)
+            ),
+            Some(_) if tensor.expr.is_traced() => format!(
+                "input `{path}` belongs to a gradient or to another function that is recorded: call the function itself there"
+            ),
+            Some(_) => String::new(),
+            None => format!("input `{path}` was not recorded"),
+        };
+        if !what.is_empty() {
+            return Err(DimError::Shape { what });
+        }
+        let own = dense(tensor)?;
+        self.held.push(own.expr.buffer().held());
+        Ok(own)
+    }
+}
+
+/// The result of a call, in the place of the recorded one.
+struct CallResults(alloc::vec::IntoIter<Arc<dyn Held>>);
+
+impl Walk<1> for CallResults {
+    type Error = DimError;
+    const STATE: bool = true;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        _: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        let held = self.0.next().expect("there is a value for each tensor of the result");
+        let buffer = Buffer::of_held(&held).expect("a step has the type that it was recorded with");
+        Ok(Named::from_expr(tensor.expr.with_buffer(buffer)))
+    }
+}

@@ -1,0 +1,130 @@
+//! `jit`: functions that are recorded by their calls.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use typed_dims::grad::{grad, loss_and_grad};
+use typed_dims::nn::linear::Linear;
+use typed_dims::optim::{Adam, Optimizer};
+use typed_dims::prelude::*;
+use typed_dims::program::{jit, record};
+
+dims! {
+    struct Row;
+    struct In;
+    struct Out;
+}
+
+type Data = Tensor<f32, (Row, In)>;
+type Layer = Linear<(In,), (Out,)>;
+
+fn data(rows: usize, seed: u64) -> Data {
+    randn((Row.of(rows), In.of(4)), seed)
+}
+
+#[test]
+fn each_tuple_of_sizes_is_recorded_once() {
+    let runs = AtomicUsize::new(0);
+    let f = jit::<&Data, _>(|x| {
+        runs.fetch_add(1, Ordering::Relaxed);
+        x.softmax(In).sum(Row)
+    })
+    .keep(2);
+    for (rows, expected) in [(2, 1), (3, 2), (2, 2), (3, 2), (4, 3), (3, 3), (2, 4)] {
+        let x = data(rows, rows as u64 + expected as u64);
+        assert_eq!(f.call(&x), x.softmax(In).sum(Row));
+        assert_eq!(runs.load(Ordering::Relaxed), expected, "{rows} rows");
+        assert!(f.programs() <= 2);
+    }
+}
+
+#[test]
+fn inputs_are_moved_and_borrowed() {
+    type State = (Layer, Adam<Layer>, Tensor<u64, ()>);
+    let step = |(mut layer, mut adam, count): State, x: &Data| -> (State, Tensor<f32, ()>) {
+        let loss = |layer: &Layer| {
+            let y: Tensor<f32, (Row, Out)> = layer.apply(x);
+            (y - 1.0).square().mean((Row, Out))
+        };
+        let (loss, gradient) = loss_and_grad(loss, &layer);
+        adam.step(&mut layer, &gradient);
+        ((layer, adam, (count + 1).eval()), loss)
+    };
+    let fast = jit::<(State, &Data), _>(|(state, x)| step(state, x));
+    let start = || -> State { (Layer::new(In.of(4), Out.of(3), 1), Adam::new(0.1), zeros(())) };
+    let (mut own, mut expected) = (start(), start());
+    for seed in 0..10 {
+        let x = data(8, seed);
+        let (next, loss) = fast.call((own, &x));
+        let (other, same) = step(expected, &x);
+        assert!((loss.order(()) - same.order(())).abs() < 1e-6);
+        assert_eq!((&next.2).order(()), seed + 1);
+        (own, expected) = (next, other);
+    }
+    assert!((&own.0.weight - &expected.0.weight).abs().max((In, Out)).order(()) < 1e-4);
+    // Before the first step there are no moments, and afterwards there are.
+    assert_eq!(fast.programs(), 2);
+}
+
+#[test]
+fn several_threads_call_at_once() {
+    let runs = AtomicUsize::new(0);
+    let f = jit::<&Data, _>(|x| {
+        runs.fetch_add(1, Ordering::Relaxed);
+        x.tanh().cumsum(Row)
+    });
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let f = &f;
+            scope.spawn(move || {
+                for round in 0..20 {
+                    let x = data(3 + round % 2, thread * 100 + round as u64);
+                    assert_eq!(f.call(&x), x.tanh().cumsum(Row));
+                }
+            });
+        }
+    });
+    assert_eq!(runs.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn the_function_itself_runs_in_gradients_and_recorded_functions() {
+    let f = jit::<&Data, _>(|x| x.exp().sum((Row, In)));
+    let x = data(3, 1);
+    assert_eq!(grad(|x: &Data| f.call(x), &x), x.view().exp().eval());
+    let program = record(|x: &Data| (f.call(x) * 2.0).eval(), &x).expect("it is recorded");
+    assert_eq!(f.programs(), 0);
+    assert_eq!(program.call(&data(3, 2)), (data(3, 2).exp().sum((Row, In)) * 2.0).eval());
+}
+
+#[test]
+fn what_cannot_be_recorded_is_an_error_each_time() {
+    let f = jit::<&Data, _>(|x| x.map(|x| x + 1.0).eval());
+    for _ in 0..2 {
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| f.call(&data(2, 1))));
+        let text = panicked.expect_err("a closure cannot be recorded");
+        let text = text.downcast_ref::<String>().expect("a text");
+        assert!(text.contains("`map`"), "{text}");
+    }
+}
+
+#[test]
+fn an_index_out_of_range_is_an_error_of_the_call() {
+    type Ids = Tensor<i64, (Row,)>;
+    let table: Tensor<f32, (In,)> = from_vec(In.of(3), vec![1.0, 2.0, 3.0]);
+    let f = jit::<&Ids, _>(|ids| (&table).take(In, ids).eval());
+    let ids = |ids: [i64; 2]| -> Ids { from_vec(Row.of(2), ids.to_vec()) };
+    assert_eq!(f.call(&ids([2, 0])).order(Row), ndarray::array![3.0, 1.0]);
+    let error = f.try_call(&ids([1, 3])).expect_err("there are three").to_string();
+    assert!(error.contains("is out of range for an axis of size 3"), "{error}");
+    assert_eq!(f.call(&ids([1, 1])).order(Row), ndarray::array![2.0, 2.0]);
+}
+
+#[test]
+fn numbers_and_views_are_inputs() {
+    let f = jit::<(&Tensor<f64, ()>, &Data), _>(|(by, x)| (x.cast::<f64>() * by).sum(In));
+    let x = data(2, 1);
+    for by in [1.0, -3.0] {
+        let by = full((), by);
+        assert_eq!(f.call((&by, &x)), (x.view().cast::<f64>() * &by).sum(In));
+        assert_eq!(f.call((&by, x.view())), (x.view().cast::<f64>() * &by).sum(In));
+    }
+}
