@@ -338,6 +338,9 @@ pub mod guide {
     #[doc = include_str!("../docs/book/src/performance.md")]
     pub struct Performance;
 
+    #[doc = include_str!("../docs/book/src/record.md")]
+    pub struct Record;
+
     #[doc = include_str!("../docs/book/src/modes.md")]
     pub struct Modes;
 

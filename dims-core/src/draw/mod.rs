@@ -9,3 +9,6 @@ mod svg;
 mod tree;
 
 pub use heat::{Draw, Flat};
+
+#[cfg(feature = "std")]
+pub(crate) use plan::program;

@@ -6,6 +6,8 @@ use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use kernels::loops::steps::PlanStep;
+#[cfg(feature = "std")]
+use kernels::trace::Listing;
 use num_traits::Float;
 
 /// The lines of a step are cut there.
@@ -28,6 +30,29 @@ impl Plan {
         steps(&mut svg, (&self.steps, &gradient), self.bytes(), 8, LINE + 12);
         svg.finish("plan")
     }
+}
+
+/// A recorded program as an SVG document.
+#[cfg(feature = "std")]
+pub(crate) fn program(listing: &Listing) -> String {
+    let mut svg = Svg::default();
+    let bytes: usize = listing.steps.iter().map(|step| step.value.bytes).sum();
+    let operations = listing.steps.iter().fold(0usize, |all, step| all.saturating_add(step.operations));
+    svg.text(true, 8, LINE, &format!("{bytes} bytes written, {operations} operations"));
+    let (left, mut top, mut above) = (8, LINE + 12, None);
+    let text = listing.to_string();
+    for line in text.lines() {
+        let line = shortened(line);
+        let (width, height) = (CHARACTER * line.chars().count() + 32, LINE + 10);
+        if let Some(above) = above {
+            svg.line([(left + 24, above), (left + 24, top)]);
+        }
+        svg.rect("box", [left, top, width, height], "", &line);
+        svg.text(false, left + 16, top + LINE, &line);
+        above = Some(top + height);
+        top += height + 12;
+    }
+    svg.finish("program")
 }
 
 /// Boxes from (`left`, `top`) downwards; where they end. Steps of a gradient have a place.

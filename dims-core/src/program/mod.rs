@@ -67,8 +67,10 @@ mod record;
 
 #[doc(hidden)]
 pub use inputs::{Hand, taken};
-pub use inputs::{HandedOf, RecordInputs};
+pub use inputs::{HandedOf, RecordInputs, Spec, SpecOf, spec};
 #[cfg(feature = "std")]
 pub use jit::{Jit, jit};
+#[cfg(feature = "std")]
+pub use kernels::trace::{ListedStep, ListedValue, Listing};
 #[cfg(feature = "std")]
 pub use record::{Program, record};

@@ -8,7 +8,7 @@ use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::Dims;
 use crate::storage::axes::AxisBlock;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::type_name;
@@ -16,7 +16,7 @@ use core::marker::PhantomData;
 use kernels::memory::buffer::Buffer;
 use kernels::program::code::DType;
 use kernels::scalar::Element;
-use kernels::trace::{GradientCall, Held, Node, NotRepeatable, Recording};
+use kernels::trace::{GradientCall, Held, ListedValue, Listing, Node, NotRepeatable, Recording, listing};
 use smallvec::SmallVec;
 
 /// A function that was recorded: see [`record`].
@@ -26,6 +26,7 @@ pub struct Program<In: RecordInputs, Out> {
     given: Vec<InputTensor>,
     /// The result of the recorded inputs.
     result: Out,
+    listing: Listing,
     inputs: PhantomData<fn(In) -> Out>,
 }
 
@@ -65,13 +66,15 @@ where
     let result = Out::walk([&value], &mut Path::new(), &mut outputs)?;
     variables.call.end();
     let (nodes, given) = (core::mem::take(&mut variables.nodes), core::mem::take(&mut variables.given));
+    let named = nodes.iter().cloned().zip(given.iter().map(|own| own.path.to_string())).collect::<Vec<_>>();
+    let listing = listing(&named, &outputs.0);
     let recording = Recording::new(nodes, outputs.0).map_err(|NotRepeatable { operation, origin }| {
         let at = crate::error::OriginSuffix(origin);
         DimError::Shape {
             what: format!("`{operation}` cannot be recorded{at}: programs cannot run it again"),
         }
     })?;
-    Ok(Program { recording, given, result, inputs: PhantomData })
+    Ok(Program { recording, given, result, listing, inputs: PhantomData })
 }
 
 impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
@@ -103,6 +106,64 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     /// How many steps the program has.
     pub fn steps(&self) -> usize {
         self.recording.len()
+    }
+
+    /// The inputs, constants, steps and results, each with its element type, dims and sizes: what the program prints.
+    ///
+    /// Steps are listed as they were recorded. For each there is the number of its scalar operations, and of the bytes of its result.
+    pub fn listing(&self) -> &Listing {
+        &self.listing
+    }
+
+    /// The tensors that the function captured, each with the place in the program of the step that read it first.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    /// use typed_dims::program::record;
+    ///
+    /// dims! { pub struct Feat; }
+    /// let weight: Tensor<f32, (Feat,)> = ones(Feat.of(3));
+    /// let program = record(|x: &Tensor<f32, (Feat,)>| (x * &weight).sum(Feat), &ones(Feat.of(3)))?;
+    /// let [constant] = program.constants() else { panic!("the weight alone is captured") };
+    /// assert_eq!(constant.bytes, 12);
+    /// assert!(constant.origin.expect("the place of the product").file().ends_with(".rs"));
+    /// # Ok::<(), DimError>(())
+    /// ```
+    pub fn constants(&self) -> &[ListedValue] {
+        &self.listing.constants
+    }
+
+    /// The listing as an SVG document: a box for each step, one below the other.
+    pub fn to_svg(&self) -> String {
+        crate::draw::program(&self.listing)
+    }
+}
+
+/// The steps, one a line.
+///
+/// ```
+/// use typed_dims::prelude::*;
+/// use typed_dims::program::record;
+///
+/// dims! { pub struct Row; pub struct Col; }
+/// let program = record(
+///     |(a, x): (&Tensor<f32, (Row, Col)>, &Tensor<f32, (Col,)>)| (a * x).sum(Col).relu().eval(),
+///     (&ones((Row.of(2), Col.of(3))), &ones(Col.of(3))),
+/// )?;
+/// let text = program.to_string();
+/// let lines: Vec<&str> = text.lines().map(|line| line.split(" (at ").next().unwrap()).collect();
+/// assert_eq!(lines, [
+///     "%1 = `0`: f32 [Row = 2, Col = 3]",
+///     "%2 = `1`: f32 [Col = 3]",
+///     "%3 = sum(mul(%1, %2)): f32 [Row = 2]",
+///     "%4 = relu(%3): f32 [Row = 2]",
+///     "results: %4",
+/// ]);
+/// # Ok::<(), DimError>(())
+/// ```
+impl<In: RecordInputs, Out> core::fmt::Display for Program<In, Out> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.listing.fmt(f)
     }
 }
 

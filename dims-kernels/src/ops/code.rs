@@ -75,6 +75,22 @@ impl DType {
         }
     }
 
+    /// The name of the type: `f32`.
+    pub fn name(self) -> &'static str {
+        macro_rules! names {
+            ($($name:ident $t:ty,)*) => {
+                match self {
+                    $(DType::$name => stringify!($t),)*
+                    #[cfg(feature = "half")]
+                    DType::F16 => "f16",
+                    #[cfg(feature = "half")]
+                    DType::Bf16 => "bf16",
+                }
+            };
+        }
+        each_dtype!(names!())
+    }
+
     /// The bytes of an element.
     pub fn bytes(self) -> usize {
         macro_rules! bytes {

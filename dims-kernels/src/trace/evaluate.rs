@@ -22,6 +22,7 @@ use crate::scalar::{Num, Real};
 use crate::trace::products::contracted;
 use crate::trace::windows::gathered;
 use crate::trace::{Field, FieldOperand, FieldSource, Held, Node, NodeStep, Part, StridedPlace};
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
@@ -405,13 +406,31 @@ fn summed<T: ProgramOutput + Real>(
 
 impl ScalarProgram {
     /// The program in words, for plans.
-    pub fn describe(&self) -> alloc::string::String {
-        fn words(program: &ScalarProgram, register: u32, depth: usize) -> alloc::string::String {
+    pub fn describe(&self) -> String {
+        self.describe_with(&|number| format!("x{number}"))
+    }
+
+    /// How many operations there are for each element.
+    pub(super) fn operations(&self) -> usize {
+        let is_operation = |own: &&Instruction| {
+            !matches!(own, Instruction::Load(_) | Instruction::Position(_) | Instruction::Constant(_))
+        };
+        self.instructions().iter().filter(is_operation).count()
+    }
+
+    /// The program in words, with these names of its operands.
+    pub(super) fn describe_with(&self, name: &dyn Fn(u32) -> String) -> String {
+        fn words(
+            program: &ScalarProgram,
+            register: u32,
+            depth: usize,
+            name: &dyn Fn(u32) -> String,
+        ) -> String {
             let inner = |register: u32| {
-                if depth > 6 { "..".into() } else { words(program, register, depth + 1) }
+                if depth > 6 { "..".into() } else { words(program, register, depth + 1, name) }
             };
             match program.instruction(register) {
-                Instruction::Load(number) => format!("x{number}"),
+                Instruction::Load(number) => name(number),
                 Instruction::Position(number) => format!("position{number}"),
                 Instruction::Constant(Number::Float(value)) => format!("{value}"),
                 Instruction::Constant(Number::Int(value)) => format!("{value}"),
@@ -429,7 +448,7 @@ impl ScalarProgram {
                 }
             }
         }
-        words(self, self.result(), 0)
+        words(self, self.result(), 0, name)
     }
 }
 

@@ -17,6 +17,7 @@ mod backward;
 mod evaluate;
 pub mod field;
 mod link;
+mod listing;
 mod products;
 pub mod record;
 mod replay;
@@ -31,6 +32,7 @@ pub use crate::memory::registry::{self, is_active};
 pub use backward::{Gradients, depends_on_others, gradients, names_of_variables, pull_parts};
 pub use evaluate::{evaluate, with_rule};
 pub use field::Field;
+pub use listing::{ListedStep, ListedValue, Listing, listing};
 pub use replay::{NotRepeatable, Recording};
 #[cfg(feature = "half")]
 pub use updates::widened_elements;

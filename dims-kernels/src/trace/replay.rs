@@ -114,7 +114,7 @@ fn assert_fits(node: &Node, value: &Arc<dyn Held>) {
 
 impl Node {
     /// What the step reads, elements of all types.
-    fn all_inputs(&self) -> Vec<&Arc<Node>> {
+    pub(super) fn all_inputs(&self) -> Vec<&Arc<Node>> {
         match &self.step {
             NodeStep::Variable(_) => Vec::new(),
             NodeStep::Parts(parts) => parts

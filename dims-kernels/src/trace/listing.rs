@@ -1,0 +1,216 @@
+//! A recorded function in words: what a program prints.
+
+use crate::error::Origin;
+use crate::ops::code::DType;
+use crate::trace::{Field, FieldOperand, FieldSource, Held, Node, NodeAxes, NodeAxis, NodeStep, Part};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt::{self, Write};
+
+/// A recorded function: its inputs, the constants that it captured, its steps and its results.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Listing {
+    /// The inputs.
+    pub inputs: Vec<ListedValue>,
+    /// Elements that the function captured, which are the same in each call.
+    pub constants: Vec<ListedValue>,
+    /// The steps, each behind those that it reads.
+    pub steps: Vec<ListedStep>,
+    /// The names of the results.
+    pub results: Vec<String>,
+}
+
+/// Elements of a recorded function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ListedValue {
+    /// How steps refer to it: `%3`, or `c1` for a constant.
+    pub name: String,
+    /// What it is called: the path of an input.
+    pub path: Option<String>,
+    /// The element type.
+    pub dtype: DType,
+    /// The axes, from the outermost in memory to the innermost, if they are known.
+    pub axes: Option<NodeAxes>,
+    /// How many elements there are.
+    pub len: usize,
+    /// How many bytes they have.
+    pub bytes: usize,
+    /// Where in the user's program: of a constant, the step that captured it.
+    pub origin: Origin,
+}
+
+/// A step of a recorded function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ListedStep {
+    /// The result.
+    pub value: ListedValue,
+    /// What is computed.
+    pub operation: String,
+    /// How many scalar operations that takes.
+    pub operations: usize,
+}
+
+impl fmt::Display for ListedValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.dtype.name())?;
+        match &self.axes {
+            Some(axes) => {
+                f.write_str(" [")?;
+                for (at, NodeAxis { name, size }) in axes.iter().enumerate() {
+                    write!(f, "{}{name} = {size}", if at == 0 { "" } else { ", " })?;
+                }
+                f.write_char(']')
+            }
+            None => write!(f, " [{}]", self.len),
+        }
+    }
+}
+
+impl fmt::Display for Listing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = |origin: Origin| match origin {
+            Some(place) => format!(" (at {}:{}:{})", place.file(), place.line(), place.column()),
+            None => String::new(),
+        };
+        for value in &self.inputs {
+            let path = value.path.as_deref().unwrap_or("the input");
+            writeln!(f, "{} = `{path}`: {value}", value.name)?;
+        }
+        for value in &self.constants {
+            let ListedValue { name, bytes, origin, .. } = value;
+            writeln!(f, "{name} = a constant of {bytes} bytes: {value}{}", place(*origin))?;
+        }
+        for ListedStep { value, operation, .. } in &self.steps {
+            writeln!(f, "{} = {operation}: {value}{}", value.name, place(value.origin))?;
+        }
+        writeln!(f, "results: {}", self.results.join(", "))
+    }
+}
+
+/// The listing of the function that computes `outputs` from `inputs`, with the paths of the inputs.
+pub fn listing(inputs: &[(Arc<Node>, String)], outputs: &[Arc<dyn Held>]) -> Listing {
+    let mut found: BTreeMap<u64, Arc<Node>> = BTreeMap::new();
+    let mut open: Vec<Arc<Node>> = outputs.iter().filter_map(|held| held.node().cloned()).collect();
+    while let Some(node) = open.pop() {
+        if !found.contains_key(&node.id) {
+            open.extend(node.all_inputs().into_iter().cloned());
+            found.insert(node.id, node);
+        }
+    }
+    let mut list = Lister::default();
+    for (node, path) in inputs {
+        let value = list.value(node, Some(path.clone()));
+        list.listing.inputs.push(value);
+    }
+    let own: BTreeSet<u64> = inputs.iter().map(|(node, _)| node.id).collect();
+    for node in found.values().filter(|node| !own.contains(&node.id)) {
+        let (operation, operations) = list.step(node);
+        let value = list.value(node, None);
+        list.listing.steps.push(ListedStep { value, operation, operations });
+    }
+    list.listing.results = outputs.iter().map(|held| list.memory(held, None)).collect();
+    list.listing
+}
+
+#[derive(Default)]
+struct Lister {
+    listing: Listing,
+    /// The number of each value that was listed.
+    numbers: BTreeMap<u64, usize>,
+    /// The number of each constant, by the place of its elements.
+    constants: BTreeMap<usize, usize>,
+}
+
+impl Lister {
+    fn value(&mut self, node: &Node, path: Option<String>) -> ListedValue {
+        let number = self.numbers.len() + 1;
+        self.numbers.insert(node.id, number);
+        ListedValue {
+            name: format!("%{number}"),
+            path: path.filter(|path| !path.is_empty()),
+            dtype: node.dtype,
+            axes: node.axes().map(|axes| axes.iter().copied().collect()),
+            len: node.len,
+            bytes: node.len * node.dtype.bytes(),
+            origin: node.origin,
+        }
+    }
+
+    /// The name of elements that a step of a place reads.
+    fn memory(&mut self, held: &Arc<dyn Held>, origin: Origin) -> String {
+        if let Some(number) = held.node().and_then(|node| self.numbers.get(&node.id)) {
+            return format!("%{number}");
+        }
+        let next = self.constants.len() + 1;
+        let number = *self.constants.entry(held.start() as usize).or_insert(next);
+        let name = format!("c{number}");
+        if number == next
+            && let Some(dtype) = held.dtype()
+        {
+            let (len, bytes) = (held.len(), held.bytes());
+            self.listing.constants.push(ListedValue {
+                name: name.clone(),
+                path: None,
+                dtype,
+                axes: None,
+                len,
+                bytes,
+                origin,
+            });
+        }
+        name
+    }
+
+    /// What a step computes, and in how many operations.
+    fn step(&mut self, node: &Node) -> (String, usize) {
+        match &node.step {
+            NodeStep::Variable(_) => (String::from("a variable"), 0),
+            NodeStep::Parts(parts) => {
+                let (mut text, mut operations) = (String::new(), 0usize);
+                for (at, Part { field, place }) in parts.iter().enumerate() {
+                    let (own, count) = self.field(field, node.origin);
+                    operations = operations.saturating_add(count);
+                    let summed =
+                        (0..field.sizes.len()).any(|axis| field.sizes[axis] > 1 && !place.varies(axis));
+                    let separator = if at == 0 { "" } else { " + " };
+                    let _ = match (summed, place.table.is_some()) {
+                        (true, _) => write!(text, "{separator}sum({own})"),
+                        (false, true) => write!(text, "{separator}scattered({own})"),
+                        (false, false) => write!(text, "{separator}{own}"),
+                    };
+                }
+                (text, operations)
+            }
+            NodeStep::Rule(rule) => {
+                let (mut texts, mut operations) = (Vec::new(), 0usize);
+                for field in rule.operands() {
+                    let (text, count) = self.field(field, node.origin);
+                    texts.push(text);
+                    operations = operations.saturating_add(count);
+                }
+                (format!("{}({})", rule.name(), texts.join(", ")), operations)
+            }
+        }
+    }
+
+    /// A field in words, and how many operations compute it.
+    fn field(&mut self, field: &Field, origin: Origin) -> (String, usize) {
+        let names: Vec<String> = field.operands.iter().map(|own| self.operand(own, origin)).collect();
+        let text = field.program.describe_with(&|number| names[number as usize].clone());
+        let volume = field.sizes.iter().fold(1usize, |all, &size| all.saturating_mul(size));
+        (text, volume.saturating_mul(field.program.operations().max(1)))
+    }
+
+    fn operand(&mut self, FieldOperand { source, place }: &FieldOperand, origin: Origin) -> String {
+        let FieldSource::Memory(held) = source else { return String::from("position") };
+        let name = self.memory(held, origin);
+        let Some(source) = place.table.as_ref().and_then(|table| table.source.as_ref()) else {
+            return name;
+        };
+        let indices: Vec<String> =
+            source.indices.iter().map(|own| self.field(&own.index, origin).0).collect();
+        format!("{name}[{}]", indices.join(", "))
+    }
+}
