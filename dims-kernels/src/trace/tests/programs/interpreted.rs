@@ -228,7 +228,7 @@ binary_table! {
     constants: Huber(1.5) SmoothL1(0.5) Lerp(0.25);
     compare: Lt Le Gt Ge Eq Ne;
     // Of integers, and products of derivatives.
-    others: [BinaryOpcode::FloorDiv | BinaryOpcode::And | BinaryOpcode::Or | BinaryOpcode::Xor | BinaryOpcode::Chain]
+    others: [BinaryOpcode::FloorDiv | BinaryOpcode::UnsignedDiv | BinaryOpcode::UnsignedRem | BinaryOpcode::And | BinaryOpcode::Or | BinaryOpcode::Xor | BinaryOpcode::Chain]
 }
 
 #[test]
@@ -348,7 +348,7 @@ macro_rules! integers {
 mod integers {
     use super::*;
     integers! {
-        i8: Neg Abs; i16: Neg Abs; i32: Neg Abs; i64: Neg Abs; isize: Neg Abs; u8: ; u16: ; u32: ;
+        i8: Neg Abs; i16: Neg Abs; i32: Neg Abs; i64: Neg Abs; isize: Neg Abs; u8: ; u16: ; u32: ; u64: ; usize: ;
     }
 }
 
