@@ -233,12 +233,7 @@ fn probabilities_and_scores_are_inputs_as_well() {
     assert_eq!(try_bernoulli(&wrong, 1).expect_err("the probability is wrong").to_string(), error);
     // What is drawn with them has no derivative.
     let gated = |x: &Floats, seed: &SeedTensor| {
-        grad(
-            |x: &Floats| {
-                select(bernoulli(x.sigmoid(), seed), x.square(), x * 3.0).sum((Batch, Width))
-            },
-            x,
-        )
+        grad(|x: &Floats| select(bernoulli(x.sigmoid(), seed), x.square(), x * 3.0).sum((Batch, Width)), x)
     };
     let program = record(|(x, seed)| gated(x, seed), (&floats(1), &seed(1))).unwrap();
     for number in SEEDS {
@@ -297,9 +292,7 @@ fn a_step_of_a_training_is_recorded_with_its_seed() {
     let step = |w: &Weights, x: &Floats, labels: &Labels, seed: &SeedTensor| {
         let plain = grad(|w: &Weights| loss(w, x, labels, seed), w);
         let again = grad(
-            |w: &Weights| {
-                checkpoint(|(w, x, labels, seed)| loss(w, x, labels, seed), (w, x, labels, seed))
-            },
+            |w: &Weights| checkpoint(|(w, x, labels, seed)| loss(w, x, labels, seed), (w, x, labels, seed)),
             w,
         );
         ((w - &plain * 0.1).eval(), again, (seed + 1).eval())

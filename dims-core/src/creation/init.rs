@@ -177,9 +177,7 @@ pub fn try_truncated_normal<T: Real, D: SizedDims>(
         // Each try has a seed of its own.
         let mut tries =
             (0..).map(|tried| deviate(RandomStream::Truncated, crate::random::split(seed, tried), at));
-        rounded(
-            deviation * tries.find(|value| Float::abs(*value) <= 2.0).expect("a try succeeds in the end"),
-        )
+        rounded(deviation * tries.find(|value| Float::abs(*value) <= 2.0).expect("a try succeeds in the end"))
     })
 }
 

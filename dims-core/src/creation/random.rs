@@ -35,7 +35,7 @@ use kernels::reduce::reducers;
 #[cfg(feature = "rand")]
 use kernels::scalar::Element;
 use kernels::scalar::Real;
-use kernels::step::draw::{self, Distribution, DrawElements, DrawOrder, DrawTruths};
+use kernels::step::draw::{self, Distribution, DrawElements, DrawOrder, DrawTruths, Gumbel, Normal, Uniform};
 
 /// Numbers that are drawn evenly from 0 to 1, exclusive: `rand::<f32, _>((Batch.of(2), Seq.of(3)), seed)`.
 ///
@@ -51,11 +51,8 @@ pub fn rand<T: Real, D: SizedDims>(dims: D, seed: impl Into<Seed>) -> Named<T, D
 
 /// As [`rand()`], but what sizes decide is an error.
 #[track_caller]
-pub fn try_rand<T: Real, D: SizedDims>(
-    dims: D,
-    seed: impl Into<Seed>,
-) -> Result<Named<T, D::Set>, DimError> {
-    drawn_from(dims, Distribution::Uniform, &seed.into())
+pub fn try_rand<T: Real, D: SizedDims>(dims: D, seed: impl Into<Seed>) -> Result<Named<T, D::Set>, DimError> {
+    drawn_from::<T, D, Uniform>(dims, &seed.into())
 }
 
 /// Numbers with a normal distribution, of mean 0 and variance 1, as for [`rand()`].
@@ -74,7 +71,7 @@ pub fn try_randn<T: Real, D: SizedDims>(
     dims: D,
     seed: impl Into<Seed>,
 ) -> Result<Named<T, D::Set>, DimError> {
-    drawn_from(dims, Distribution::Normal, &seed.into())
+    drawn_from::<T, D, Normal>(dims, &seed.into())
 }
 
 /// A tensor of numbers that are drawn one after the other, in the order in which the dims are written.
@@ -91,19 +88,18 @@ pub(super) fn drawn<T: Real, D: Written>(
 
 /// The same from a distribution, for a seed that a recorded function may compute.
 #[track_caller]
-fn drawn_from<T: Real, D: Written>(
+fn drawn_from<T: Real, D: Written, Q: Distribution>(
     dims: D,
-    from: Distribution,
     seed: &Seed,
 ) -> Result<Named<T, D::Set>, DimError> {
     let mut seed = match seed.drawn()? {
-        DrawnSeed::Number(seed) => return drawn(dims, |at| from.draw(seed, at)),
+        DrawnSeed::Number(seed) => return drawn(dims, |at| Q::draw(seed, at)),
         DrawnSeed::Operand(seed) => seed,
     };
     let sizes = sizes(&dims)?;
     let count = volume::<T>(&sizes)?;
     let numbers = DrawNumbers::new(0, [(count, 1)]);
-    let kind = DrawElements { count, from, numbers, element: PhantomData::<T> };
+    let kind = DrawElements { count, numbers, from: PhantomData::<(T, Q)> };
     let data: Buffer<T> = execute(&kind, &mut [&mut seed])?.next();
     Ok(build::<T, D>(&sizes, data))
 }
@@ -171,7 +167,7 @@ pub fn try_rand_like<A: Computable<Elem: Real>>(
     tensor: A,
     seed: impl Into<Seed>,
 ) -> Result<TensorOf<A>, DimError> {
-    drawn_like(tensor, Distribution::Uniform, &seed.into())
+    drawn_like::<A, Uniform>(tensor, &seed.into())
 }
 
 /// [`randn`] with the dims and sizes of another tensor, as for [`rand_like`].
@@ -190,14 +186,13 @@ pub fn try_randn_like<A: Computable<Elem: Real>>(
     tensor: A,
     seed: impl Into<Seed>,
 ) -> Result<TensorOf<A>, DimError> {
-    drawn_like(tensor, Distribution::Normal, &seed.into())
+    drawn_like::<A, Normal>(tensor, &seed.into())
 }
 
 /// The dims and sizes of a tensor, with elements that are drawn for each position.
 #[track_caller]
-fn drawn_like<A: Computable<Elem: Real>>(
+fn drawn_like<A: Computable<Elem: Real>, Q: Distribution>(
     tensor: A,
-    from: Distribution,
     seed: &Seed,
 ) -> Result<TensorOf<A>, DimError> {
     let shape = tensor.into_named().unified_shape()?;
@@ -206,11 +201,11 @@ fn drawn_like<A: Computable<Elem: Real>>(
     let numbers = draw_numbers(A::Dims::KEYS, &shape, order);
     let data: Result<Buffer<A::Elem>, DimError> = match seed.drawn()? {
         DrawnSeed::Number(seed) => {
-            let data = Destination::New(count).from_fn(|at| from.draw(seed, numbers.at(at)));
+            let data = Destination::New(count).from_fn(|at| Q::draw(seed, numbers.at(at)));
             data.map(Buffer::from).map_err(DimError::from)
         }
         DrawnSeed::Operand(mut seed) => {
-            let kind = DrawElements { count, from, numbers, element: PhantomData::<A::Elem> };
+            let kind = DrawElements { count, numbers, from: PhantomData::<(A::Elem, Q)> };
             execute(&kind, &mut [&mut seed]).map(|mut results| results.next())
         }
     };
@@ -259,7 +254,7 @@ where
     X: Dims,
 {
     let tensor = checked(logits, &dim)?;
-    let noise = drawn_like(&tensor, Distribution::Gumbel, &seed.into())?;
+    let noise = drawn_like::<_, Gumbel>(&tensor, &seed.into())?;
     let scores = Binary { op: ops::Add, a: &tensor.expr, b: &noise.expr };
     let (reducer, empty) = (reducers::ArgExtremum::<true>, Empty::Refused("argmax"));
     if !reads_recorded(&scores) {

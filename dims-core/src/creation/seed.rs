@@ -15,7 +15,7 @@ use kernels::step::draw::{SplitSeed, split};
 ///
 /// Whatever draws takes `impl Into<Seed>`: `rand(dims, 7)`, `rand(dims, &seed)`. A tensor counts as the number that it has, so both draw the same.
 ///
-/// The difference is in functions that are [recorded](https://docs.rs/typed-dims/latest/typed_dims/program/index.html): a number belongs to the program, and each call draws the same again. A tensor that is
+/// The difference is in functions that are [recorded](crate::program): a number belongs to the program, and each call draws the same again. A tensor that is
 /// an input, or is computed from inputs, is another one in each call.
 ///
 /// ```

@@ -694,8 +694,12 @@ impl Execute<'_> {
                         let (low, high) = integer_bounds(to);
                         let out: &mut [isize] = out!();
                         match kind_of(a) {
-                            RegisterKind::F32 if to.is_unsigned_word() => return unsigned::<f32>(line!(a), out),
-                            RegisterKind::F64 if to.is_unsigned_word() => return unsigned::<f64>(line!(a), out),
+                            RegisterKind::F32 if to.is_unsigned_word() => {
+                                return unsigned::<f32>(line!(a), out);
+                            }
+                            RegisterKind::F64 if to.is_unsigned_word() => {
+                                return unsigned::<f64>(line!(a), out);
+                            }
                             RegisterKind::F32 => cast::<f32, isize>(line!(a), out),
                             RegisterKind::F64 => cast::<f64, isize>(line!(a), out),
                             _ => return wrap(to, line!(a), out),

@@ -444,7 +444,8 @@ impl Builder {
     fn unsigned_as_float(&mut self, to: DType, a: Register) -> Register {
         let (zero, one, two) = (self.integer(0), self.integer(1), self.integer(2));
         // Of those that signed integers do not have, twice the half, which is rounded as the whole if its last bit says whether anything is below it.
-        let (half, last) = (self.binary(BinaryOpcode::UnsignedDiv, a, two), self.binary(BinaryOpcode::And, a, one));
+        let (half, last) =
+            (self.binary(BinaryOpcode::UnsignedDiv, a, two), self.binary(BinaryOpcode::And, a, one));
         let half = self.binary(BinaryOpcode::Or, half, last);
         let half = self.push(Instruction::Cast(to, half), to.kind());
         let twice = self.binary(BinaryOpcode::Add, half, half);

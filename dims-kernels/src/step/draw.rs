@@ -17,33 +17,54 @@ use core::marker::PhantomData;
 use num_traits::Float;
 
 /// What floats are drawn from.
-#[derive(Clone, Copy, Debug)]
-pub enum Distribution {
-    /// From 0 to 1, exclusive, evenly.
-    Uniform,
-    /// The normal distribution of mean 0 and variance 1.
-    Normal,
-    /// `-ln(-ln(u))`, where `u` is drawn evenly from 0 to 1: what is added to the logarithms of probabilities before the greatest one is chosen.
-    Gumbel,
+pub trait Distribution: Copy + Send + Sync + 'static {
+    /// What plans and messages call it.
+    const NAME: &'static str;
+
+    /// The `at`th number of a seed.
+    fn draw<T: Real>(seed: u64, at: u64) -> T;
 }
 
-impl Distribution {
-    /// The `at`th number of a seed.
+/// From 0 to 1, exclusive, evenly.
+#[derive(Clone, Copy, Debug)]
+pub struct Uniform;
+
+impl Distribution for Uniform {
+    const NAME: &'static str = "rand";
+
     #[inline(always)]
-    pub fn draw<T: Real>(self, seed: u64, at: u64) -> T {
-        match self {
-            Distribution::Uniform => {
-                let value = rounded::<T>(unit(RandomStream::Uniform, seed, at));
-                // Rounding to a narrow type can reach 1.
-                if value < T::ONE { value } else { T::ONE - T::epsilon() }
-            }
-            Distribution::Normal => rounded(deviate(RandomStream::Normal, seed, at)),
-            Distribution::Gumbel => {
-                // Half a step above the number that is drawn: neither 0 nor 1, so that both logarithms are finite.
-                let u = unit(RandomStream::Categorical, seed, at) + 0.5 / (1u64 << 53) as f64;
-                rounded(-Float::ln(-Float::ln(u)))
-            }
-        }
+    fn draw<T: Real>(seed: u64, at: u64) -> T {
+        let value = rounded::<T>(unit(RandomStream::Uniform, seed, at));
+        // Rounding to a narrow type can reach 1.
+        if value < T::ONE { value } else { T::ONE - T::epsilon() }
+    }
+}
+
+/// The normal distribution of mean 0 and variance 1.
+#[derive(Clone, Copy, Debug)]
+pub struct Normal;
+
+impl Distribution for Normal {
+    const NAME: &'static str = "randn";
+
+    #[inline(always)]
+    fn draw<T: Real>(seed: u64, at: u64) -> T {
+        rounded(deviate(RandomStream::Normal, seed, at))
+    }
+}
+
+/// `-ln(-ln(u))`, where `u` is drawn evenly from 0 to 1: what is added to the logarithms of probabilities before the greatest one is chosen.
+#[derive(Clone, Copy, Debug)]
+pub struct Gumbel;
+
+impl Distribution for Gumbel {
+    const NAME: &'static str = "categorical";
+
+    #[inline(always)]
+    fn draw<T: Real>(seed: u64, at: u64) -> T {
+        // Half a step above the number that is drawn: neither 0 nor 1, so that both logarithms are finite.
+        let u = unit(RandomStream::Categorical, seed, at) + 0.5 / (1u64 << 53) as f64;
+        rounded(-Float::ln(-Float::ln(u)))
     }
 }
 
@@ -80,26 +101,20 @@ fn seed_of(operands: &StepOperands<'_, '_>, number: usize) -> u64 {
     operands.of::<u64>(number)[0]
 }
 
-/// Elements that are drawn. Operand: the seed. Result: `count` elements.
+/// Elements that are drawn from a [`Distribution`]. Operand: the seed. Result: `count` elements.
 #[derive(Clone, Debug)]
-pub struct DrawElements<T> {
+pub struct DrawElements<T, Q> {
     /// How many elements there are.
     pub count: usize,
-    /// What they are drawn from.
-    pub from: Distribution,
     /// Which of the seed's numbers each element draws.
     pub numbers: DrawNumbers,
-    /// The type of the elements.
-    pub element: PhantomData<T>,
+    /// The type of the elements, and what they are drawn from.
+    pub from: PhantomData<(T, Q)>,
 }
 
-impl<T: Real> StepKind for DrawElements<T> {
+impl<T: Real, Q: Distribution> StepKind for DrawElements<T, Q> {
     fn name(&self) -> &'static str {
-        match self.from {
-            Distribution::Uniform => "rand",
-            Distribution::Normal => "randn",
-            Distribution::Gumbel => "categorical",
-        }
+        Q::NAME
     }
 
     fn lines(&self) -> [usize; 2] {
@@ -108,7 +123,7 @@ impl<T: Real> StepKind for DrawElements<T> {
 
     fn run(&self, operands: &mut StepOperands<'_, '_>, _: usize) -> Result<StepResults, Error> {
         let seed = seed_of(operands, 0);
-        let draw = |at| self.from.draw::<T>(seed, self.numbers.at(at));
+        let draw = |at| Q::draw::<T>(seed, self.numbers.at(at));
         Ok(StepResults::one(Destination::New(self.count).from_fn(draw)?))
     }
 

@@ -207,7 +207,8 @@ impl<'w> Writer<'w> {
         };
         let number = self.push(memory);
         // (Registers of 32 bits do not have the integers of 64 bits.)
-        let is_too_wide = is_recorded && dtype.kind() == RegisterKind::Int && dtype.bytes() > size_of::<isize>();
+        let is_too_wide =
+            is_recorded && dtype.kind() == RegisterKind::Int && dtype.bytes() > size_of::<isize>();
         if self.exact && !dtype.is_exact() || is_too_wide {
             self.opaque(element.name)
         } else {
