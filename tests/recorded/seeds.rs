@@ -277,6 +277,16 @@ fn examples_of_a_batch_draw_apart() {
         assert_eq!(each(&x, &seed(number)), expected);
         assert_eq!(program.call((&x, &seed(number))), expected);
     }
+    // With a seed for each example.
+    type Seeds = Tensor<u64, (Batch,)>;
+    let each = |x: &Floats, seeds: &Seeds| {
+        vmap(|x: &Row, seed: &SeedTensor| noisy(x, &(seed + 1).eval()), Batch)((x, seeds))
+    };
+    let seeds = |first: u64| -> Seeds { from_vec(Batch.of(4), (0..4).map(|at| first << at).collect()) };
+    let program = record(|(x, seeds)| each(x, seeds), (&floats(1), &seeds(9))).unwrap();
+    for first in [3, 0, u64::MAX] {
+        assert_eq!(program.call((&floats(2), &seeds(first))), each(&floats(2), &seeds(first)));
+    }
 }
 
 #[test]

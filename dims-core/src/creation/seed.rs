@@ -66,10 +66,10 @@ impl Seed {
     ///     let seed = seed.into();
     ///     (x.dropout(0.5, seed.split(0)) + rand(Feat.of(3), seed.split(1))).eval()
     /// }
-    /// let x = ones(Feat.of(3));
+    /// let x = &ones(Feat.of(3));
     /// let expected = (x.dropout(0.5, split(7, 0)) + rand(Feat.of(3), split(7, 1))).eval();
-    /// assert_eq!(noisy(&x, 7), expected);
-    /// assert_eq!(noisy(&x, &full((), 7)), expected);
+    /// assert_eq!(noisy(x, 7), expected);
+    /// assert_eq!(noisy(x, &full((), 7)), expected);
     /// ```
     #[track_caller]
     pub fn split(&self, at: u64) -> Seed {
