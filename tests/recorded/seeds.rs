@@ -321,3 +321,12 @@ fn a_step_of_a_training_is_recorded_with_its_seed() {
         (w, own) = (next, next_seed);
     }
 }
+
+#[test]
+fn a_draw_is_one_step() {
+    let program = record(|seed: &SeedTensor| rand::<f32, _>(Batch.of(3), seed), &seed(1)).unwrap();
+    assert_eq!(program.steps(), 1);
+    let program = record(|(x, seed): (&Floats, &SeedTensor)| x.dropout(0.5, seed), (&floats(1), &seed(1)));
+    // (The elements are copied, as `dropout` writes over them.)
+    assert!(program.unwrap().steps() <= 2);
+}

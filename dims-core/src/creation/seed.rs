@@ -93,7 +93,10 @@ impl Seed {
         match &self.0 {
             SeedSource::Number(seed) => Ok(DrawnSeed::Number(*seed)),
             SeedSource::Tensor(tensor) if is_recorded(tensor.expr.buffer()) => {
-                // (It may be one of many elements in memory.)
+                if let [_] = tensor.expr.all() {
+                    return Ok(DrawnSeed::Operand(tensor.expr.buffer().clone()));
+                }
+                // One of many elements in memory.
                 let shape = tensor.unified_shape()?;
                 Ok(DrawnSeed::Operand(evaluate::<(), Rank0, _>(&tensor.expr, &shape, &[])?))
             }
