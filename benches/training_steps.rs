@@ -143,7 +143,7 @@ impl Block {
     fn new(model: usize, heads: usize) -> Self {
         let (head, feat, wide) = (Head.of(heads), Feat.of(model / heads), Wide.of(4 * model));
         let small = |w: f32| 0.05 * w;
-        let projection = |seed| randn::<f32, _>((head, feat, Model.of(model)), seed).map_elements(small);
+        let projection = |seed: u64| randn::<f32, _>((head, feat, Model.of(model)), seed).map_elements(small);
         Block {
             gain: [ones(Model.of(model)), ones(Model.of(model))],
             bias: [zeros(Model.of(model)), zeros(Model.of(model))],
@@ -409,7 +409,7 @@ fn networks(bench: &Bench) {
     }
     if bench.is_asked("transformer block 4x128x256") {
         let mut block = Block::new(256, 8);
-        let tokens = |seed| randn::<f32, _>((Batch.of(4), Query.of(128), Model.of(256)), seed);
+        let tokens = |seed: u64| randn::<f32, _>((Batch.of(4), Query.of(128), Model.of(256)), seed);
         let (x, target) = (tokens(7), tokens(8));
         bench.print(
             "transformer block 4x128x256",

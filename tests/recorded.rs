@@ -1,5 +1,8 @@
 //! Functions that are recorded at one input, and called with others: other numbers, indices, masks and labels. The program yields what the function yields for them.
 
+#[path = "recorded/seeds.rs"]
+mod seeds;
+
 use typed_dims::grad::{checkpoint, custom_vjp, grad, loss_and_grad};
 use typed_dims::nn::embedding::Embedding;
 use typed_dims::nn::linear::Linear;
@@ -125,6 +128,59 @@ fn logic_is_recorded() {
 }
 
 #[test]
+fn unsigned_integers_are_recorded_up_to_the_greatest() {
+    type Numbers = Tensor<u64, (Batch,)>;
+    let all = |numbers: [u64; 5]| -> Numbers { from_vec(Batch.of(5), numbers.to_vec()) };
+    let half = 1 << 63;
+    let (x, y, z) = (
+        all([3, 4, 5, 6, 9]),
+        all([0, u64::MAX, half + 5, half, half + (1 << 53) + 1025]),
+        all([half + 1025, half + 1024, half - 1, u64::MAX - 1024, 1]),
+    );
+    let other = &all([1, 2, u64::MAX, half, 7]);
+    same! {
+        |x: &Numbers| (x * 0x9E37_79B9_7F4A_7C15 + other).eval(), x, y, z;
+        |x: &Numbers| (!(x & 255) | (x ^ other)).eval(), x, y, z;
+        |x: &Numbers| x.gt(5).eval(), x, y, z;
+        |x: &Numbers| x.lt(half + 1).eval(), x, y, z;
+        |x: &Numbers| x.ge(other).eval(), x, y, z;
+        |x: &Numbers| x.le(other).eval(), x, y, z;
+        |x: &Numbers| x.eq(u64::MAX).eval(), x, y, z;
+        |x: &Numbers| x.maximum(other).eval(), x, y, z;
+        |x: &Numbers| x.minimum(7).eval(), x, y, z;
+        |x: &Numbers| x.clamp(2, 9).eval(), x, y, z;
+        |x: &Numbers| x.clamp(5, u64::MAX - 1).eval(), x, y, z;
+        |x: &Numbers| (x / 3).eval(), x, y, z;
+        |x: &Numbers| (x % 10).eval(), x, y, z;
+        |x: &Numbers| x.remainder(half + 3).eval(), x, y, z;
+        |x: &Numbers| x.floor_div(other).eval(), x, y, z;
+        |x: &Numbers| x.signum().eval(), x, y, z;
+        |x: &Numbers| x.cast::<f32>().eval(), x, y, z;
+        |x: &Numbers| x.cast::<f64>().eval(), x, y, z;
+        |x: &Numbers| x.cast::<bool>().eval(), x, y, z;
+        |x: &Numbers| x.cast::<i64>().lt(0).eval(), x, y, z;
+        |x: &Numbers| x.cast::<i64>().max(Batch), x, y, z;
+        |x: &Numbers| x.cast::<i64>().argmin(Batch), x, y, z;
+        |x: &Numbers| (x.cast::<i64>() / 3).cast::<u64>().gt(7).eval(), x, y, z;
+        |x: &Numbers| select(x.cast::<i64>().lt(5), x.lt(5), x.gt(half)).eval(), x, y, z;
+        |x: &Numbers| (x.cast::<u32>().cast::<f64>() * 1e19 / 3.0).cast::<u64>().eval(), x, y, z;
+        |x: &Numbers| (x.cast::<i32>() - 30).cast::<usize>().cast::<f32>().eval(), x, y, z;
+        |x: &Numbers| select(x.gt(5), half, 7).lt(other).eval(), x, y, z;
+        |x: &Numbers| select(x.gt(other), x, other).eval(), x, y, z;
+        |x: &Numbers| x.max(Batch), x, y, z;
+        |x: &Numbers| x.min(Batch), x, y, z;
+        |x: &Numbers| (x + 1).argmax(Batch), x, y, z;
+        |x: &Numbers| x.argmin(Batch), x, y, z;
+        |x: &Numbers| x.sum(Batch), x, y, z;
+        |x: &Numbers| x.cumsum(Batch), x, y, z;
+        |x: &Numbers| x.cummax(Batch), x, y, z;
+        |x: &Numbers| x.sort(Batch), x, y, z;
+    }
+    let f = |x: &Numbers| x.clamp(2, half).eval();
+    assert!(caught(|| record(f, &x).err()).is_err(), "a bound that is no float exactly is refused");
+}
+
+#[test]
 fn a_table_is_read_at_the_indices_of_the_call() {
     let table = from_fn((Word.of(7), Width.of(2)), |(word, width)| (10 * word + width) as f32);
     // The table is an input, or captured.
@@ -207,8 +263,8 @@ fn a_gradient_is_recorded_with_its_labels() {
 fn attention_is_recorded_with_its_mask() {
     type X = Tensor<f32, (Batch, Seq, Width)>;
     type Mask = Tensor<bool, (Seq, Key)>;
-    let x = |seed| -> X { randn((Batch.of(2), Seq.of(4), Width.of(6)), seed) };
-    let mask = |seed| -> Mask { rand::<f32, _>((Seq.of(4), Key.of(4)), seed).gt(0.4).eval() };
+    let x = |seed: u64| -> X { randn((Batch.of(2), Seq.of(4), Width.of(6)), seed) };
+    let mask = |seed: u64| -> Mask { rand::<f32, _>((Seq.of(4), Key.of(4)), seed).gt(0.4).eval() };
     fn attend(x: &X, mask: &Mask) -> X {
         let keys = x.rename(Seq, Key);
         attention(x, &keys, &keys, Width, Key, 0.4, mask)
@@ -233,7 +289,7 @@ fn a_mask_alone_is_recorded() {
     let x: Floats = floats(3);
     let keys: Tensor<f32, (Key, Width)> = randn((Key.of(5), Width.of(6)), 4);
     let attend = |x: &Floats, mask: &Mask| attention(x, &keys, &keys, Width, Key, 0.5, mask);
-    let mask = |seed| -> Mask { rand::<f32, _>((Batch.of(4), Key.of(5)), seed).gt(0.5).eval() };
+    let mask = |seed: u64| -> Mask { rand::<f32, _>((Batch.of(4), Key.of(5)), seed).gt(0.5).eval() };
     let none = zeros::<f32, _>((Batch.of(4), Key.of(5))).gt(0.5).eval();
     let program = record(|mask: &Mask| attend(&x, mask), &mask(1)).unwrap();
     let slope = record(
@@ -338,7 +394,6 @@ fn what_the_function_reads_by_itself_is_refused() {
                 from_vec(Batch.of(1), vec![total])
             }),
         ),
-        ("bernoulli", refused(|x| typed_dims::random::bernoulli(x.sigmoid(), 3))),
         (
             "scatter_add",
             refused(|x| {

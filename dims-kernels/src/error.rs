@@ -56,6 +56,13 @@ pub enum Error {
         /// The step.
         operation: &'static str,
     },
+    /// A probability is not between 0 and 1.
+    Probability {
+        /// What draws with it.
+        operation: &'static str,
+        /// The probability.
+        p: f64,
+    },
     /// A pull-back failed.
     PullBack {
         /// Why.
@@ -75,6 +82,9 @@ impl fmt::Display for Error {
             Error::Operation { name, what } => write!(f, "the operation `{name}`: {what}"),
             Error::NotRecorded { operation } => {
                 write!(f, "`{operation}` cannot be recorded: programs cannot run it again")
+            }
+            Error::Probability { operation, p } => {
+                write!(f, "{operation} with the probability {p}; it must be between 0 and 1")
             }
             Error::PullBack { what } => f.write_str(what),
             Error::TooLarge { elements } => {

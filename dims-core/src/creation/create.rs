@@ -13,6 +13,7 @@ use crate::set::list::List;
 use crate::set::{DimKey, Dims, MaybeDim, NoDim, Nothing, Union};
 use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
+use crate::storage::evaluated::IntoElements;
 use crate::tensor::Computable;
 use crate::types::condition::condition;
 use crate::types::open::Open;
@@ -215,7 +216,7 @@ pub(super) fn sizes<D: Written>(dims: &D) -> Result<SmallVec<[(DimKey, usize); 8
 }
 
 /// How many elements there are; `Err` if that cannot be counted.
-fn volume<T>(sizes: &[(DimKey, usize)]) -> Result<usize, DimError> {
+pub(super) fn volume<T>(sizes: &[(DimKey, usize)]) -> Result<usize, DimError> {
     crate::plan::shape::volume(sizes.iter().map(|&(_, size)| size), size_of::<T>())
         .ok_or_else(|| DimError::TooLarge { dims: describe(sizes) })
 }
@@ -233,7 +234,10 @@ fn describe(sizes: &[(DimKey, usize)]) -> String {
 
 /// A tensor of elements in the order in which its dims are written.
 #[track_caller]
-fn build<T: Element, D: Written>(sizes: &[(DimKey, usize)], data: Vec<T>) -> Named<T, D::Set, Rank0> {
+pub(super) fn build<T: Element, D: Written>(
+    sizes: &[(DimKey, usize)],
+    data: impl IntoElements<T>,
+) -> Named<T, D::Set, Rank0> {
     let mut axes = <D::Set as Dims>::Axes::filled(Axis::default());
     let mut stride = 1;
     for (key, size) in sizes.iter().rev() {

@@ -30,11 +30,12 @@ use crate::create::{Chained, SizedDims, Written, sizes};
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::named::Named;
-use crate::random::{deviate, drawn, narrowed};
+use crate::random::drawn;
 use crate::set::{Dims, DimsOf, Union};
 use kernels::memory::destination::Destination;
 use kernels::random::{RandomStream, unit};
 use kernels::scalar::Real;
+use kernels::step::draw::{deviate, rounded};
 use num_traits::Float;
 
 /// The product of the sizes of some of the dims.
@@ -47,13 +48,13 @@ fn fan<D: SizedDims, F: DimList>(dims: &D, _: &F) -> Result<f64, DimError> {
 /// Numbers with a normal distribution of mean 0.
 #[track_caller]
 fn normal<T: Real, D: Written>(dims: D, deviation: f64, seed: u64) -> Result<Named<T, D::Set>, DimError> {
-    drawn(dims, |at| narrowed(deviation * deviate(RandomStream::Normal, seed, at)))
+    drawn(dims, |at| rounded(deviation * deviate(RandomStream::Normal, seed, at)))
 }
 
 /// Numbers that are drawn evenly between `-most` and `most`.
 #[track_caller]
 fn uniform<T: Real, D: SizedDims>(dims: D, most: f64, seed: u64) -> Result<Named<T, D::Set>, DimError> {
-    drawn(dims, |at| narrowed(most * (2.0 * unit(RandomStream::Uniform, seed, at) - 1.0)))
+    drawn(dims, |at| rounded(most * (2.0 * unit(RandomStream::Uniform, seed, at) - 1.0)))
 }
 
 /// The weights of a map from the dims `inputs` to the dims `outputs`, as [`lecun_normal`] makes them: the fan-in is the product of the sizes of `inputs`.
@@ -176,9 +177,7 @@ pub fn try_truncated_normal<T: Real, D: SizedDims>(
         // Each try has a seed of its own.
         let mut tries =
             (0..).map(|tried| deviate(RandomStream::Truncated, crate::random::split(seed, tried), at));
-        narrowed(
-            deviation * tries.find(|value| Float::abs(*value) <= 2.0).expect("a try succeeds in the end"),
-        )
+        rounded(deviation * tries.find(|value| Float::abs(*value) <= 2.0).expect("a try succeeds in the end"))
     })
 }
 
@@ -246,6 +245,6 @@ where
             at /= size;
         }
         let (vector, element) = if rows <= columns { (row, column) } else { (column, row) };
-        narrowed(vectors[vector * len + element])
+        rounded(vectors[vector * len + element])
     })
 }

@@ -5,3 +5,4 @@ pub mod create;
 pub mod init;
 pub(crate) mod positions;
 pub mod random;
+pub(crate) mod seed;

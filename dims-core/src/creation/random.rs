@@ -1,17 +1,24 @@
 //! Tensors of random elements: from a seed, and by a generator and a distribution of the crate `rand` (`random`, with the feature `rand`).
 //!
+//! A [`Seed`] is a number or a tensor of one number: `rand(dims, 7)`, `rand(dims, &seed)`. In a function that is recorded, a tensor is an input like any other: each call draws for
+//! the seed that it is given.
+//!
 //! The number that a seed gives at a position is a hash of both: it is the same on every machine, whatever the number of threads, and no generator
 //! has to be carried along. [`rand()`], [`randn`] and [`permutation`] count positions in the order in which dims are written. What draws for the elements of a tensor
 //! ([`rand_like`], [`randn_like`], [`bernoulli`], [`categorical`] and [`dropout`](crate::nn::dropout::Dropout::dropout)) takes the names of the dims and the indices along them, so that
 //! every way of batching a function draws the same numbers: bound dims, `#[batched]`, [`batched`](crate::batch::batched), [`vmap`](crate::batch::vmap()) and
 //! [`map_each`](crate::batch::map_each). The hash is splitmix64: G. L. Steele, D. Lea, C. H. Flood, 2014, "Fast splittable pseudorandom number generators".
 
-use crate::create::{SizedDims, Written, each_position, try_from_fn};
+pub use crate::creation::seed::Seed;
+
+use crate::create::{SizedDims, Written, build, each_position, sizes, try_from_fn, volume};
+use crate::creation::seed::DrawnSeed;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
+use crate::execute::step::execute;
 use crate::expr::Binary;
-use crate::expr::evaluate::computed;
-use crate::expr::step::check_unrecorded;
+use crate::expr::evaluate::{computed, evaluate};
+use crate::expr::step::reads_recorded;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::positions::draw_numbers;
@@ -19,18 +26,16 @@ use crate::reduce::{Empty, TensorOf, run};
 use crate::set::{Dims, DimsOf};
 use crate::storage::Evaluated;
 use crate::tensor::{AsTensor, Computable, checked};
+use core::marker::PhantomData;
+use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
 use kernels::ops;
-use kernels::random::{RandomStream, bits, unit};
+use kernels::random::DrawNumbers;
 use kernels::reduce::reducers;
 #[cfg(feature = "rand")]
 use kernels::scalar::Element;
 use kernels::scalar::Real;
-use num_traits::Float;
-
-pub(super) fn narrowed<T: Real>(value: f64) -> T {
-    <T as num_traits::NumCast>::from(value).expect("a float can be any float, rounded")
-}
+use kernels::step::draw::{self, Distribution, DrawElements, DrawOrder, DrawTruths, Gumbel, Normal, Uniform};
 
 /// Numbers that are drawn evenly from 0 to 1, exclusive: `rand::<f32, _>((Batch.of(2), Seq.of(3)), seed)`.
 ///
@@ -40,14 +45,33 @@ pub(super) fn narrowed<T: Real>(value: f64) -> T {
 ///
 /// If a dim has no size, or the tensor does not fit into memory.
 #[track_caller]
-pub fn rand<T: Real, D: SizedDims>(dims: D, seed: u64) -> Named<T, D::Set> {
+pub fn rand<T: Real, D: SizedDims>(dims: D, seed: impl Into<Seed>) -> Named<T, D::Set> {
     unwrap(try_rand(dims, seed))
 }
 
 /// As [`rand()`], but what sizes decide is an error.
 #[track_caller]
-pub fn try_rand<T: Real, D: SizedDims>(dims: D, seed: u64) -> Result<Named<T, D::Set>, DimError> {
-    drawn(dims, |at| uniform(seed, at))
+pub fn try_rand<T: Real, D: SizedDims>(dims: D, seed: impl Into<Seed>) -> Result<Named<T, D::Set>, DimError> {
+    drawn_from::<T, D, Uniform>(dims, &seed.into())
+}
+
+/// Numbers with a normal distribution, of mean 0 and variance 1, as for [`rand()`].
+///
+/// # Panics
+///
+/// If a dim has no size, or the tensor does not fit into memory.
+#[track_caller]
+pub fn randn<T: Real, D: SizedDims>(dims: D, seed: impl Into<Seed>) -> Named<T, D::Set> {
+    unwrap(try_randn(dims, seed))
+}
+
+/// As [`randn`], but what sizes decide is an error.
+#[track_caller]
+pub fn try_randn<T: Real, D: SizedDims>(
+    dims: D,
+    seed: impl Into<Seed>,
+) -> Result<Named<T, D::Set>, DimError> {
+    drawn_from::<T, D, Normal>(dims, &seed.into())
 }
 
 /// A tensor of numbers that are drawn one after the other, in the order in which the dims are written.
@@ -62,43 +86,25 @@ pub(super) fn drawn<T: Real, D: Written>(
     })
 }
 
-/// The `at`th number of a seed, drawn evenly from 0 to 1, exclusive.
-fn uniform<T: Real>(seed: u64, at: u64) -> T {
-    let value = narrowed::<T>(unit(RandomStream::Uniform, seed, at));
-    // Rounding to a narrow type can reach 1.
-    if value < T::one() { value } else { T::one() - T::epsilon() }
-}
-
-/// Numbers with a normal distribution, of mean 0 and variance 1, as for [`rand()`].
-///
-/// # Panics
-///
-/// If a dim has no size, or the tensor does not fit into memory.
+/// The same from a distribution, for a seed that a recorded function may compute.
 #[track_caller]
-pub fn randn<T: Real, D: SizedDims>(dims: D, seed: u64) -> Named<T, D::Set> {
-    unwrap(try_randn(dims, seed))
+fn drawn_from<T: Real, D: Written, Q: Distribution>(
+    dims: D,
+    seed: &Seed,
+) -> Result<Named<T, D::Set>, DimError> {
+    let mut seed = match seed.drawn()? {
+        DrawnSeed::Number(seed) => return drawn(dims, |at| Q::draw(seed, at)),
+        DrawnSeed::Operand(seed) => seed,
+    };
+    let sizes = sizes(&dims)?;
+    let count = volume::<T>(&sizes)?;
+    let numbers = DrawNumbers::new(0, [(count, 1)]);
+    let kind = DrawElements { count, numbers, from: PhantomData::<(T, Q)> };
+    let data: Buffer<T> = execute(&kind, &mut [&mut seed])?.next();
+    Ok(build::<T, D>(&sizes, data))
 }
 
-/// As [`randn`], but what sizes decide is an error.
-#[track_caller]
-pub fn try_randn<T: Real, D: SizedDims>(dims: D, seed: u64) -> Result<Named<T, D::Set>, DimError> {
-    drawn(dims, |at| normal(seed, at))
-}
-
-/// The `at`th number of a seed with a normal distribution.
-fn normal<T: Real>(seed: u64, at: u64) -> T {
-    narrowed(deviate(RandomStream::Normal, seed, at))
-}
-
-/// The `at`th number of a seed with a normal distribution, of mean 0 and variance 1.
-pub(super) fn deviate(stream: RandomStream, seed: u64, at: u64) -> f64 {
-    // G. E. P. Box, M. E. Muller, 1958, "A note on the generation of random normal deviates".
-    let at = at.wrapping_mul(2);
-    let (u, v) = (1.0 - unit(stream, seed, at), unit(stream, seed, at + 1));
-    Float::sqrt(-2.0 * Float::ln(u)) * Float::cos(core::f64::consts::TAU * v)
-}
-
-/// The `at`th of many seeds that one seed stands for: one for each parameter of a network, or for each step of a training.
+/// The `at`th of many seeds that one seed stands for: one for each parameter of a network, or for each step of a training. Of seeds that may be tensors, see [`Seed::split`].
 ///
 /// ```
 /// use typed_dims::random::split;
@@ -108,7 +114,7 @@ pub(super) fn deviate(stream: RandomStream, seed: u64, at: u64) -> f64 {
 /// assert_eq!(split(7, 2), seeds[2]);
 /// ```
 pub fn split(seed: u64, at: u64) -> u64 {
-    bits(RandomStream::Split, seed, at)
+    draw::split(seed, at)
 }
 
 /// Elements that are drawn from a distribution by a generator of the crate `rand`, in the order in which the dims are written, the last one fastest.
@@ -151,14 +157,17 @@ where
 ///
 /// If operands of the tensor have different sizes for one dim, or the result does not fit into memory.
 #[track_caller]
-pub fn rand_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> TensorOf<A> {
+pub fn rand_like<A: Computable<Elem: Real>>(tensor: A, seed: impl Into<Seed>) -> TensorOf<A> {
     unwrap(try_rand_like(tensor, seed))
 }
 
 /// As [`rand_like`], but what sizes decide is an error.
 #[track_caller]
-pub fn try_rand_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> Result<TensorOf<A>, DimError> {
-    drawn_like(tensor, |at| uniform(seed, at))
+pub fn try_rand_like<A: Computable<Elem: Real>>(
+    tensor: A,
+    seed: impl Into<Seed>,
+) -> Result<TensorOf<A>, DimError> {
+    drawn_like::<A, Uniform>(tensor, &seed.into())
 }
 
 /// [`randn`] with the dims and sizes of another tensor, as for [`rand_like`].
@@ -167,28 +176,41 @@ pub fn try_rand_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> Result<
 ///
 /// If operands of the tensor have different sizes for one dim, or the result does not fit into memory.
 #[track_caller]
-pub fn randn_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> TensorOf<A> {
+pub fn randn_like<A: Computable<Elem: Real>>(tensor: A, seed: impl Into<Seed>) -> TensorOf<A> {
     unwrap(try_randn_like(tensor, seed))
 }
 
 /// As [`randn_like`], but what sizes decide is an error.
 #[track_caller]
-pub fn try_randn_like<A: Computable<Elem: Real>>(tensor: A, seed: u64) -> Result<TensorOf<A>, DimError> {
-    drawn_like(tensor, |at| normal(seed, at))
+pub fn try_randn_like<A: Computable<Elem: Real>>(
+    tensor: A,
+    seed: impl Into<Seed>,
+) -> Result<TensorOf<A>, DimError> {
+    drawn_like::<A, Normal>(tensor, &seed.into())
 }
 
-/// The dims and sizes of a tensor, with the elements that are drawn for each position.
+/// The dims and sizes of a tensor, with elements that are drawn for each position.
 #[track_caller]
-fn drawn_like<A: Computable>(tensor: A, draw: impl Fn(u64) -> A::Elem) -> Result<TensorOf<A>, DimError> {
+fn drawn_like<A: Computable<Elem: Real>, Q: Distribution>(
+    tensor: A,
+    seed: &Seed,
+) -> Result<TensorOf<A>, DimError> {
     let shape = tensor.into_named().unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
-    let len = shape.volume(order, size_of::<A::Elem>())?;
-    let positions = draw_numbers(A::Dims::KEYS, &shape, order);
-    let data = Destination::New(len)
-        .from_fn(|at| draw(positions.at(at)))
-        .map_err(|error| shape.name_dims(error.into(), order))?;
-    let sizes = shape.sizes_in(order);
-    Ok(Named::from_expr(Evaluated::laid_out(data, &sizes)))
+    let count = shape.volume(order, size_of::<A::Elem>())?;
+    let numbers = draw_numbers(A::Dims::KEYS, &shape, order);
+    let data: Result<Buffer<A::Elem>, DimError> = match seed.drawn()? {
+        DrawnSeed::Number(seed) => {
+            let data = Destination::New(count).from_fn(|at| Q::draw(seed, numbers.at(at)));
+            data.map(Buffer::from).map_err(DimError::from)
+        }
+        DrawnSeed::Operand(mut seed) => {
+            let kind = DrawElements { count, numbers, from: PhantomData::<(A::Elem, Q)> };
+            execute(&kind, &mut [&mut seed]).map(|mut results| results.next())
+        }
+    };
+    let data = data.map_err(|error| shape.name_dims(error, order))?;
+    Ok(Named::from_expr(Evaluated::laid_out(data, &shape.sizes_in(order))))
 }
 
 /// Draws one index along a dim for each position of the other dims, with probabilities proportional to `e^logits`:
@@ -210,7 +232,7 @@ fn drawn_like<A: Computable>(tensor: A, draw: impl Fn(u64) -> A::Elem) -> Result
 ///
 /// Where [`try_categorical`] returns an error.
 #[track_caller]
-pub fn categorical<A, D, X>(logits: A, dim: D, seed: u64) -> Named<usize, X, A::Rank>
+pub fn categorical<A, D, X>(logits: A, dim: D, seed: impl Into<Seed>) -> Named<usize, X, A::Rank>
 where
     A: Computable<Elem: Real>,
     D: DimRef + DimsOf<A::Dims, X>,
@@ -221,20 +243,30 @@ where
 
 /// As [`categorical`], but what sizes decide is an error; so are no elements to draw from.
 #[track_caller]
-pub fn try_categorical<A, D, X>(logits: A, dim: D, seed: u64) -> Result<Named<usize, X, A::Rank>, DimError>
+pub fn try_categorical<A, D, X>(
+    logits: A,
+    dim: D,
+    seed: impl Into<Seed>,
+) -> Result<Named<usize, X, A::Rank>, DimError>
 where
     A: Computable<Elem: Real>,
     D: DimRef + DimsOf<A::Dims, X>,
     X: Dims,
 {
     let tensor = checked(logits, &dim)?;
-    let noise = drawn_like(&tensor, |at| {
-        // Half a step above the number that is drawn: neither 0 nor 1, so that both logarithms are finite.
-        let u = unit(RandomStream::Categorical, seed, at) + 0.5 / (1u64 << 53) as f64;
-        narrowed(-Float::ln(-Float::ln(u)))
-    })?;
+    let noise = drawn_like::<_, Gumbel>(&tensor, &seed.into())?;
     let scores = Binary { op: ops::Add, a: &tensor.expr, b: &noise.expr };
-    run::<Noisy<'_, A>, D, X, _>(&scores, reducers::ArgExtremum::<true>, Empty::Refused("argmax"))
+    let (reducer, empty) = (reducers::ArgExtremum::<true>, Empty::Refused("argmax"));
+    if !reads_recorded(&scores) {
+        return run::<Noisy<'_, A>, D, X, _>(&scores, reducer, empty);
+    }
+    // (The scores as elements, which are rounded to their type: programs compute with more digits in between.)
+    let scores = Noisy::<'_, A>::from_expr(scores);
+    let shape = scores.unified_shape()?;
+    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
+    let data = evaluate::<A::Dims, A::Rank, _>(scores.expr, &shape, order)?;
+    let scores: TensorOf<A> = Named::from_expr(Evaluated::laid_out(data, &shape.sizes_in(order)));
+    run::<TensorOf<A>, D, X, _>(&scores.expr, reducer, empty)
 }
 
 /// Scores with noise: both are borrowed.
@@ -262,7 +294,7 @@ type Noisy<'a, A> = Named<
 ///
 /// Where [`try_bernoulli`] returns an error.
 #[track_caller]
-pub fn bernoulli<A: Computable<Elem: Real>>(p: A, seed: u64) -> Named<bool, A::Dims, A::Rank> {
+pub fn bernoulli<A: Computable<Elem: Real>>(p: A, seed: impl Into<Seed>) -> Named<bool, A::Dims, A::Rank> {
     unwrap(try_bernoulli(p, seed))
 }
 
@@ -270,25 +302,28 @@ pub fn bernoulli<A: Computable<Elem: Real>>(p: A, seed: u64) -> Named<bool, A::D
 #[track_caller]
 pub fn try_bernoulli<A: Computable<Elem: Real>>(
     p: A,
-    seed: u64,
+    seed: impl Into<Seed>,
 ) -> Result<Named<bool, A::Dims, A::Rank>, DimError> {
     let tensor = p.into_named();
     let shape = tensor.unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
-    check_unrecorded(&tensor.expr, "bernoulli")?;
-    // (Without a trace: a `bool` has no derivative.)
-    let p = computed::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
-    let probability = |at: usize| num_traits::NumCast::from(p[at]).unwrap_or(f64::NAN);
-    if let Some(p) = (0..p.len()).map(probability).find(|p| !(0.0..=1.0).contains(p)) {
-        let what = format!("bernoulli with the probability {p}; it must be between 0 and 1");
-        return Err(DimError::Shape { what });
-    }
-    let positions = draw_numbers(A::Dims::KEYS, &shape, order);
-    let is_drawn = |at: usize| unit(RandomStream::Bernoulli, seed, positions.at(at)) < probability(at);
-    let data =
-        Destination::New(p.len()).from_fn(is_drawn).map_err(|error| shape.name_dims(error.into(), order))?;
-    let sizes = shape.sizes_in(order);
-    Ok(Named::from_expr(Evaluated::laid_out(data, &sizes)))
+    let count = shape.volume(order, size_of::<A::Elem>())?;
+    let numbers = draw_numbers(A::Dims::KEYS, &shape, order);
+    let kind = DrawTruths { count, numbers, element: PhantomData::<A::Elem> };
+    let data: Result<Buffer<bool>, DimError> = match seed.into().drawn()? {
+        DrawnSeed::Number(seed) if !reads_recorded(&tensor.expr) => {
+            // (Without a trace: a `bool` has no derivative.)
+            let p = computed::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
+            kind.draw(&p, seed).map(Buffer::from).map_err(DimError::from)
+        }
+        seed => {
+            let mut p = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
+            let mut seed = seed.into_operand();
+            execute(&kind, &mut [&mut p, &mut seed]).map(|mut results| results.next())
+        }
+    };
+    let data = data.map_err(|error| shape.name_dims(error, order))?;
+    Ok(Named::from_expr(Evaluated::laid_out(data, &shape.sizes_in(order))))
 }
 
 /// The indices of a dim in random order, each order with the same probability: `permutation(Example.of(100), seed)`.
@@ -310,22 +345,30 @@ pub fn try_bernoulli<A: Computable<Elem: Real>>(
 ///
 /// If it does not fit into memory.
 #[track_caller]
-pub fn permutation<D: SizedDims + Written<Index = usize>>(dim: D, seed: u64) -> Named<usize, D::Set> {
+pub fn permutation<D: SizedDims + Written<Index = usize>>(
+    dim: D,
+    seed: impl Into<Seed>,
+) -> Named<usize, D::Set> {
     unwrap(try_permutation(dim, seed))
 }
 
 /// As [`permutation`], but what sizes decide is an error.
 #[track_caller]
-pub fn try_permutation<D>(dim: D, seed: u64) -> Result<Named<usize, D::Set>, DimError>
+pub fn try_permutation<D>(dim: D, seed: impl Into<Seed>) -> Result<Named<usize, D::Set>, DimError>
 where
     D: SizedDims + Written<Index = usize>,
 {
-    let mut permutation = try_from_fn(dim, |at| at)?;
-    let indices = permutation.expr.all_mut();
-    for at in (1..indices.len()).rev() {
-        // (The upper half of a product: even up to a part in 2^64 for each index.)
-        let below = u128::from(bits(RandomStream::Permutation, seed, at as u64)) * (at as u128 + 1);
-        indices.swap(at, (below >> 64) as usize);
+    match seed.into().drawn()? {
+        DrawnSeed::Number(seed) => {
+            let mut permutation = try_from_fn(dim, |at| at)?;
+            draw::shuffle(permutation.expr.all_mut(), seed);
+            Ok(permutation)
+        }
+        DrawnSeed::Operand(mut seed) => {
+            let sizes = sizes(&dim)?;
+            let size = volume::<usize>(&sizes)?;
+            let data: Buffer<usize> = execute(&DrawOrder { size }, &mut [&mut seed])?.next();
+            Ok(build::<usize, D>(&sizes, data))
+        }
     }
-    Ok(permutation)
 }

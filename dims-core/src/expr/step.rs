@@ -736,15 +736,34 @@ pub(crate) fn check_unrecorded<E: Expr + ?Sized>(
     operation: &'static str,
 ) -> Result<(), DimError> {
     #[cfg(feature = "std")]
-    if is_heard() {
-        let mut writer = Writer::new();
-        expr_written(operand, &mut writer);
-        if writer.is_recorded() {
-            return Err(unrecorded(operation));
-        }
+    if reads_recorded(operand) {
+        return Err(unrecorded(operation));
     }
     let _ = (operand, operation);
     Ok(())
+}
+
+/// Whether an operand depends on inputs of a function that is recorded, to be run again.
+pub(crate) fn reads_recorded<E: Expr + ?Sized>(operand: &E) -> bool {
+    #[cfg(feature = "std")]
+    if is_heard() {
+        let mut writer = Writer::new();
+        expr_written(operand, &mut writer);
+        return writer.is_recorded();
+    }
+    let _ = operand;
+    false
+}
+
+/// The same for elements in memory.
+pub(crate) fn is_recorded<T>(buffer: &Buffer<T>) -> bool {
+    #[cfg(feature = "std")]
+    return buffer.node().is_some_and(|node| node.is_recorded());
+    #[cfg(not(feature = "std"))]
+    {
+        let _ = buffer;
+        false
+    }
 }
 
 /// The same for computed indices of places that are written to.

@@ -138,16 +138,22 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     /// # Panics
     ///
     /// If the axes reach beyond the elements.
-    pub(crate) fn strided(
-        data: Vec<T>,
+    pub(crate) fn strided<B: IntoElements<T>>(
+        data: B,
         start: usize,
         named: S::Axes,
         positional: R::Axes,
         origin: Origin,
     ) -> Self {
+        let data: Buffer<T> = data.into();
         let axes = named.as_slice().iter().chain(positional.as_slice()).map(Axis::parts);
         assert!(is_within(data.len(), start as i128, axes), "the axes reach elements alone");
-        Evaluated { data: data.into(), start, named, positional, origin, marker: PhantomData }
+        let own = Evaluated { data, start, named, positional, origin, marker: PhantomData };
+        #[cfg(feature = "std")]
+        if B::MAY_BE_MARKED {
+            own.tell_axes();
+        }
+        own
     }
 
     /// Elements that vary along one axis alone, of all axes of these sizes, dims first.
@@ -251,7 +257,6 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     }
 
     /// Where the element at the origin is among all elements.
-    #[cfg(feature = "std")]
     pub(crate) fn start(&self) -> usize {
         self.start
     }

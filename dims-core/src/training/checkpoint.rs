@@ -11,7 +11,7 @@
 //!     weight: Tensor<f32, (In, Out)>,
 //!     bias: Tensor<f32, (Out,)>,
 //! }
-//! let layer = |seed| Layer { weight: randn((In.of(3), Out.of(2)), seed), bias: zeros(Out.of(2)) };
+//! let layer = |seed: u64| Layer { weight: randn((In.of(3), Out.of(2)), seed), bias: zeros(Out.of(2)) };
 //!
 //! let (mut network, mut optimizer) = (layer(1), Adam::new(1e-3));
 //! let gradient = network.map_elements(|w: f32| 2.0 * w);

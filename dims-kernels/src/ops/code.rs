@@ -110,6 +110,11 @@ impl DType {
         self.kind() == RegisterKind::Int && self.bytes() < size_of::<isize>()
     }
 
+    /// Whether elements are unsigned integers of as many bits as the registers that hold them: a register has the same bits, as a signed integer.
+    pub(crate) fn is_unsigned_word(self) -> bool {
+        matches!(self, DType::U32 | DType::U64 | DType::Usize) && self.bytes() >= size_of::<isize>()
+    }
+
     /// Whether a register holds each element as it is, so that programs compute with them bit by bit as operations do: not half precisions, whose
     /// results are rounded, nor integers that `isize` does not have.
     #[cfg(feature = "std")]
@@ -341,6 +346,10 @@ macro_rules! binary_codes {
         pub enum BinaryOpcode {
             $($name,)* $($number,)* $($compare,)*
             FloorDiv, And, Or, Xor,
+            /// The quotient of integers whose bits are those of unsigned ones.
+            UnsignedDiv,
+            /// The remainder of such integers.
+            UnsignedRem,
             Huber(f64),
             SmoothL1(f64),
             Lerp(f64),
@@ -402,6 +411,12 @@ macro_rules! binary_codes {
                     BinaryOpcode::Rem => both(a, b, out, |a, b| if b == 0 { 0 } else { a.wrapping_rem(b) }),
                     BinaryOpcode::Remainder => both(a, b, out, |a, b| if b == 0 { 0 } else { special::remainder(a, b) }),
                     BinaryOpcode::FloorDiv => both(a, b, out, |a, b| if b == 0 { 0 } else { special::floor_div(a, b) }),
+                    BinaryOpcode::UnsignedDiv => {
+                        both(a, b, out, |a, b| (a as usize).checked_div(b as usize).unwrap_or(0) as isize);
+                    }
+                    BinaryOpcode::UnsignedRem => {
+                        both(a, b, out, |a, b| (a as usize).checked_rem(b as usize).unwrap_or(0) as isize);
+                    }
                     $(BinaryOpcode::$number => both(a, b, out, |a, b| BinaryOp::<isize, isize>::apply::<I>(&ops::$number, a, b)),)*
                     BinaryOpcode::And => both(a, b, out, |a, b| a & b),
                     BinaryOpcode::Or => both(a, b, out, |a, b| a | b),

@@ -630,7 +630,12 @@ fn left(
             }
         }
         BinaryOpcode::Lerp(weight) => t.c(1.0 - weight),
-        BinaryOpcode::FloorDiv | BinaryOpcode::And | BinaryOpcode::Or | BinaryOpcode::Xor => return None,
+        BinaryOpcode::FloorDiv
+        | BinaryOpcode::UnsignedDiv
+        | BinaryOpcode::UnsignedRem
+        | BinaryOpcode::And
+        | BinaryOpcode::Or
+        | BinaryOpcode::Xor => return None,
         BinaryOpcode::Lt
         | BinaryOpcode::Le
         | BinaryOpcode::Gt
@@ -727,6 +732,8 @@ fn right(
         BinaryOpcode::Lerp(weight) => t.c(weight),
         BinaryOpcode::Copysign
         | BinaryOpcode::FloorDiv
+        | BinaryOpcode::UnsignedDiv
+        | BinaryOpcode::UnsignedRem
         | BinaryOpcode::And
         | BinaryOpcode::Or
         | BinaryOpcode::Xor => return None,

@@ -694,6 +694,12 @@ impl Execute<'_> {
                         let (low, high) = integer_bounds(to);
                         let out: &mut [isize] = out!();
                         match kind_of(a) {
+                            RegisterKind::F32 if to.is_unsigned_word() => {
+                                return unsigned::<f32>(line!(a), out);
+                            }
+                            RegisterKind::F64 if to.is_unsigned_word() => {
+                                return unsigned::<f64>(line!(a), out);
+                            }
                             RegisterKind::F32 => cast::<f32, isize>(line!(a), out),
                             RegisterKind::F64 => cast::<f64, isize>(line!(a), out),
                             _ => return wrap(to, line!(a), out),
@@ -747,6 +753,14 @@ fn select<T: Copy>(cond: &[bool], a: &[T], b: &[T], out: &mut [T]) {
 fn cast<A: CastTo<B>, B>(a: &[A], out: &mut [B]) {
     for (out, &a) in out.iter_mut().zip(a) {
         *out = a.cast_to();
+    }
+}
+
+/// Floats as unsigned integers of as many bits as a register has.
+#[inline(always)]
+fn unsigned<A: CastTo<usize>>(a: &[A], out: &mut [isize]) {
+    for (out, &a) in out.iter_mut().zip(a) {
+        *out = CastTo::<usize>::cast_to(a) as isize;
     }
 }
 

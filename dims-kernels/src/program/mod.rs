@@ -119,6 +119,30 @@ impl ScalarProgram {
         Some((factors, scale))
     }
 
+    /// Whether an integer's bits are those of an unsigned one: `load` says so of operands.
+    pub(crate) fn is_unsigned(&self, register: Register, load: impl Fn(u32) -> bool) -> bool {
+        if self.kind(register) != RegisterKind::Int {
+            return false;
+        }
+        let mut at = register;
+        loop {
+            match self.instruction(at) {
+                Instruction::Load(operand) => return load(operand),
+                Instruction::Cast(to, _) => return to.is_unsigned_word(),
+                Instruction::Call(number, ..) => {
+                    return self.functions.get(number).dtype().is_unsigned_word();
+                }
+                Instruction::Position(_)
+                | Instruction::Constant(_)
+                | Instruction::Unary(UnaryOpcode::FromEnd(_), _) => return false,
+                // (Both operands have one type.)
+                Instruction::Unary(_, a) | Instruction::Binary(_, a, _) | Instruction::Select(_, a, _) => {
+                    at = a;
+                }
+            }
+        }
+    }
+
     /// The program with its operands under other numbers.
     pub fn with_operands(mut self, number: impl Fn(u32) -> u32) -> Self {
         for instruction in &mut self.instructions {
@@ -138,6 +162,8 @@ pub struct Builder {
     exact: bool,
     /// Registers with integers of fewer bits than they have, and the type of these.
     narrow: SmallVec<[(Register, DType); 2]>,
+    /// Operands with unsigned integers of as many bits as registers have.
+    unsigned: SmallVec<[u32; 2]>,
 }
 
 impl Builder {
@@ -180,6 +206,9 @@ impl Builder {
     /// The element of an operand of this type.
     pub fn load(&mut self, operand: u32, dtype: DType) -> Register {
         let register = self.push(Instruction::Load(operand), dtype.kind());
+        if dtype.is_unsigned_word() {
+            self.unsigned.push(operand);
+        }
         self.of_type(register, dtype)
     }
 
@@ -194,6 +223,11 @@ impl Builder {
     /// The type of integers that have fewer bits than their register.
     fn narrow_type(&self, register: Register) -> Option<DType> {
         self.narrow.iter().find(|(own, _)| *own == register).map(|&(_, dtype)| dtype)
+    }
+
+    /// Whether an integer's bits are those of an unsigned one.
+    fn is_unsigned(&self, register: Register) -> bool {
+        self.program.is_unsigned(register, |operand| self.unsigned.contains(&operand))
     }
 
     /// The result of an operation on integers of a type, which wraps around as the type does.
@@ -297,7 +331,9 @@ impl Builder {
     pub fn cast(&mut self, to: DType, a: Register) -> Register {
         let is_same = match to.kind() {
             RegisterKind::Int => {
-                self.kind(a) == RegisterKind::Int && self.narrow_type(a) == to.is_narrow().then_some(to)
+                self.kind(a) == RegisterKind::Int
+                    && self.narrow_type(a) == to.is_narrow().then_some(to)
+                    && self.is_unsigned(a) == to.is_unsigned_word()
             }
             kind => self.kind(a) == kind,
         };
@@ -327,15 +363,95 @@ impl Builder {
 
     /// An operation of the table; nothing if programs do not know it.
     pub fn operation(&mut self, code: Code, operands: &[Register]) -> Option<Register> {
+        let is_unsigned = operands.iter().any(|&operand| self.is_unsigned(operand));
         match (code, operands) {
+            (Code::Unary(op), &[a]) if is_unsigned => self.unsigned_unary(op, a),
+            (Code::Binary(op), &[a, b]) if is_unsigned => Some(self.unsigned_binary(op, a, b)),
+            (Code::Cast(to), &[a]) if is_unsigned && to.is_float() => Some(self.unsigned_as_float(to, a)),
             (Code::Unary(op), &[a]) => Some(self.unary(op, a)),
             (Code::Binary(op), &[a, b]) => Some(self.binary(op, a, b)),
             (Code::Cast(to), &[a]) => Some(self.cast(to, a)),
-            // An integer as an index.
+            // An integer as an index. (Of unsigned ones those that `isize` does not have are out of range either way.)
+            (Code::Same, &[a]) if is_unsigned => Some(a),
             (Code::Same, &[a]) if self.kind(a) == RegisterKind::Int => Some(self.cast(DType::Isize, a)),
             (Code::Same, &[a]) | (Code::Left, &[a, _]) | (Code::Right, &[_, a]) => Some(a),
             _ => None,
         }
+    }
+
+    fn integer(&mut self, value: isize) -> Register {
+        self.constant(Number::Int(value), RegisterKind::Int)
+    }
+
+    /// An integer whose order among signed ones is that of the unsigned one among unsigned ones, and the other way around.
+    fn in_other_order(&mut self, a: Register) -> Register {
+        let least = self.integer(isize::MIN);
+        self.binary(BinaryOpcode::Xor, a, least)
+    }
+
+    /// An operation on an unsigned integer; nothing if programs do not know it for this constant.
+    fn unsigned_unary(&mut self, op: UnaryOpcode, a: Register) -> Option<Register> {
+        Some(match op {
+            UnaryOpcode::Abs | UnaryOpcode::Relu | UnaryOpcode::LeakyRelu(_) => a,
+            UnaryOpcode::Signum => {
+                let (zero, one) = (self.integer(0), self.integer(1));
+                let is_zero = self.binary(BinaryOpcode::Eq, a, zero);
+                self.select(is_zero, a, one)
+            }
+            UnaryOpcode::Relu6 => {
+                let most = self.integer(6);
+                self.unsigned_binary(BinaryOpcode::Minimum, a, most)
+            }
+            UnaryOpcode::Clamp(low, high) => {
+                // (Both are integers as floats, which have 53 bits.)
+                let exact = (1_u64 << 53) as f64;
+                if low.abs() > exact || high.abs() > exact {
+                    return None;
+                }
+                let (low, high) = (self.integer(low as isize), self.integer(high as isize));
+                let above = self.unsigned_binary(BinaryOpcode::Maximum, a, low);
+                self.unsigned_binary(BinaryOpcode::Minimum, above, high)
+            }
+            _ => self.unary(op, a),
+        })
+    }
+
+    /// An operation on two unsigned integers.
+    fn unsigned_binary(&mut self, op: BinaryOpcode, a: Register, b: Register) -> Register {
+        use BinaryOpcode::*;
+        match op {
+            Lt | Le | Gt | Ge => {
+                let (a, b) = (self.in_other_order(a), self.in_other_order(b));
+                self.binary(op, a, b)
+            }
+            Maximum | Minimum | Fmax | Fmin => {
+                let (a, b) = (self.in_other_order(a), self.in_other_order(b));
+                let chosen = self.binary(op, a, b);
+                self.in_other_order(chosen)
+            }
+            Heaviside => {
+                let (zero, one) = (self.integer(0), self.integer(1));
+                let is_zero = self.binary(Eq, a, zero);
+                self.select(is_zero, b, one)
+            }
+            Div | FloorDiv => self.binary(UnsignedDiv, a, b),
+            Rem | Remainder => self.binary(UnsignedRem, a, b),
+            _ => self.binary(op, a, b),
+        }
+    }
+
+    /// An unsigned integer as a float.
+    fn unsigned_as_float(&mut self, to: DType, a: Register) -> Register {
+        let (zero, one, two) = (self.integer(0), self.integer(1), self.integer(2));
+        // Of those that signed integers do not have, twice the half, which is rounded as the whole if its last bit says whether anything is below it.
+        let (half, last) =
+            (self.binary(BinaryOpcode::UnsignedDiv, a, two), self.binary(BinaryOpcode::And, a, one));
+        let half = self.binary(BinaryOpcode::Or, half, last);
+        let half = self.push(Instruction::Cast(to, half), to.kind());
+        let twice = self.binary(BinaryOpcode::Add, half, half);
+        let own = self.push(Instruction::Cast(to, a), to.kind());
+        let is_large = self.binary(BinaryOpcode::Lt, a, zero);
+        self.select(is_large, twice, own)
     }
 
     /// Copies the instructions of another program; `operand` yields the value that stands in for each of its operands, or nothing for one that stays
@@ -385,6 +501,12 @@ impl Builder {
                 Instruction::Unary(op, a) => self.unary(op, at(a)),
                 Instruction::Binary(op, a, b) => self.binary(op, at(a), at(b)),
                 Instruction::Select(cond, a, b) => self.select(at(cond), at(a), at(b)),
+                // (It says whether the integer is signed, which is not known of the operands here.)
+                Instruction::Cast(to, a)
+                    if kind == RegisterKind::Int && !to.is_narrow() && self.kind(at(a)) == kind =>
+                {
+                    self.push(Instruction::Cast(to, at(a)), kind)
+                }
                 Instruction::Cast(to, a) => self.cast(to, at(a)),
                 Instruction::Call(number, a, b) => self.call(program.functions.get(number), &[at(a), at(b)]),
             };

@@ -16,7 +16,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-/// Each element times `1 / (1 - p)`, or 0 with the probability `p`. Operand: `count` elements. Result: as many.
+/// Each element times `1 / (1 - p)`, or 0 with the probability `p`. Operands: `count` elements, and the seed if it is an operand. Result: as many.
 ///
 /// Its derivative leaves out the same elements of the cotangent.
 #[derive(Clone, Debug)]
@@ -25,8 +25,8 @@ pub struct DropElements<T> {
     pub count: usize,
     /// The probability, from 0 to 1.
     pub p: f64,
-    /// What the numbers that are drawn follow from.
-    pub seed: u64,
+    /// What the numbers that are drawn follow from. If there is none here, it is the second operand.
+    pub seed: Option<u64>,
     /// Which of the seed's numbers each element draws.
     pub numbers: DrawNumbers,
     /// The type of the elements.
@@ -47,7 +47,8 @@ impl<T: Real> StepKind for DropElements<T> {
     }
 
     fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error> {
-        let DropElements { p, seed, ref numbers, .. } = *self;
+        let DropElements { p, ref numbers, .. } = *self;
+        let seed = self.seed.unwrap_or_else(|| operands.of::<u64>(1)[0]);
         // With `p = 1` nothing is kept, so the scale is never used.
         let scale = <T::Wide as num_traits::NumCast>::from(1.0 / (1.0 - p))
             .expect("a float can be any float, rounded");
@@ -67,7 +68,14 @@ impl<T: Real> StepKind for DropElements<T> {
     fn pull(&self, step: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
         let Some(node) = step.asked_operand(0) else { return Ok(Vec::new()) };
         let mut cotangent = Buffer::<T>::of_held(step.cotangent).expect("a cotangent has the result's type");
-        let given = execute_backward(self, &mut [&mut cotangent])?.next::<T>().held();
+        let given = match self.seed {
+            Some(_) => execute_backward(self, &mut [&mut cotangent]),
+            None => {
+                let mut seed = step.operands[1].buffer::<u64>().expect("the second operand is the seed");
+                execute_backward(self, &mut [&mut cotangent, &mut seed])
+            }
+        };
+        let given = given?.next::<T>().held();
         let place = StridedPlace::strided(0, [1]);
         let field = Field::held(&[self.count], &given, place.clone());
         Ok(vec![(Arc::clone(node), Part { field, place })])

@@ -11,6 +11,7 @@
 //!
 //! Functions of users may borrow what they like, so a step that calls one is no kind: it is a [`Step`] that lives as long as the call. What is kept of it is its derivative.
 
+pub mod draw;
 pub mod dropout;
 mod execute;
 pub mod lines;

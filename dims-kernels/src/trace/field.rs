@@ -134,6 +134,12 @@ impl Field {
         self.program.kind(self.program.result())
     }
 
+    /// Whether the elements are integers whose bits are those of unsigned ones.
+    pub(crate) fn is_unsigned(&self) -> bool {
+        let load = |operand: u32| self.operands[operand as usize].source.dtype().is_unsigned_word();
+        self.program.is_unsigned(self.program.result(), load)
+    }
+
     /// A field of this one's elements and those of others over the same loops.
     pub fn map<const N: usize>(
         &self,

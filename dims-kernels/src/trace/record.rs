@@ -195,6 +195,7 @@ impl<'w> Writer<'w> {
             self.recorded |= node.is_recorded();
         }
         // (A program that holds memory of a call that has ended would keep all steps of that call.)
+        let is_recorded = held.as_ref().and_then(|held| held.node()).is_some_and(|node| node.is_recorded());
         let memory = match held.filter(|held| held.node().is_none() || held.is_traced()) {
             Some(held) => {
                 self.traced |= held.is_traced();
@@ -205,7 +206,10 @@ impl<'w> Writer<'w> {
             None => LeafMemory::Borrowed(Borrowed { start, dtype, reached, memory: PhantomData }),
         };
         let number = self.push(memory);
-        if self.exact && !dtype.is_exact() {
+        // (Registers of 32 bits do not have the integers of 64 bits.)
+        let is_too_wide =
+            is_recorded && dtype.kind() == RegisterKind::Int && dtype.bytes() > size_of::<isize>();
+        if self.exact && !dtype.is_exact() || is_too_wide {
             self.opaque(element.name)
         } else {
             self.build.load(number, dtype)
@@ -246,7 +250,14 @@ impl<'w> Writer<'w> {
             Some(_) if self.exact && !DType::of_id(element.id).is_some_and(DType::is_exact) => {
                 self.opaque(element.name)
             }
-            Some((number, kind)) => self.build.constant(number, kind),
+            Some((number, kind)) => {
+                let value = self.build.constant(number, kind);
+                match DType::of_id(element.id) {
+                    // (The cast says that it is unsigned.)
+                    Some(dtype) if dtype.is_unsigned_word() => self.build.cast(dtype, value),
+                    _ => value,
+                }
+            }
             None => self.opaque(element.name),
         }
     }

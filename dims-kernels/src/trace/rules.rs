@@ -14,7 +14,7 @@ pub use recurrence::Recurrence;
 
 use crate::error::Error;
 use crate::memory::buffer::Buffer;
-use crate::ops::code::{BinaryOpcode, DType, ReductionKind, RegisterKind, UnaryOpcode};
+use crate::ops::code::{BinaryOpcode, DType, Number, ReductionKind, RegisterKind, UnaryOpcode};
 use crate::program::interpreter::ProgramOutput;
 use crate::program::{Builder, Register};
 use crate::reduce::{Reducer, reducers};
@@ -203,6 +203,21 @@ impl ReductionRule {
     }
 
     fn repeat_integers(&self, field: &Field) -> Result<Arc<dyn Held>, Error> {
+        use ReductionKind::{ArgMax, ArgMin, Max, Min};
+        if matches!(self.reduction, ArgMax | ArgMin | Max | Min) && field.is_unsigned() {
+            // Signed integers in the order of the unsigned ones.
+            let ordered = field.map([], |build, value, []| {
+                let least = build.constant(Number::Int(isize::MIN), RegisterKind::Int);
+                build.binary(BinaryOpcode::Xor, value, least)
+            });
+            let mut data = match self.reduction {
+                Max => self.reduced::<isize, _>(&ordered, reducers::Max)?,
+                Min => self.reduced::<isize, _>(&ordered, reducers::Min)?,
+                _ => return self.repeat_positions::<isize>(&ordered),
+            };
+            data.iter_mut().for_each(|value| *value ^= isize::MIN);
+            return self.as_result(&Buffer::from(data).held());
+        }
         let data = match self.reduction {
             ReductionKind::ArgMax | ReductionKind::ArgMin => return self.repeat_positions::<isize>(field),
             ReductionKind::Prod => self.reduced::<isize, _>(field, reducers::Prod)?,

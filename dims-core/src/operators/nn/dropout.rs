@@ -1,11 +1,13 @@
 //! Dropout.
 
+use crate::creation::seed::DrawnSeed;
 use crate::error::{DimError, unwrap};
 use crate::execute::step::execute;
 use crate::expr::evaluate::evaluate;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::positions::draw_numbers;
+use crate::random::Seed;
 use crate::reduce::TensorOf;
 use crate::set::Dims;
 use crate::storage::Evaluated;
@@ -20,7 +22,7 @@ pub trait Dropout: Computable {
     /// Each element times `1 / (1 - p)`, or 0 with the probability `p`. The result is evaluated.
     ///
     /// Which ones are left out follows from the seed, the names of the dims and the indices along them; the same seed leaves out
-    /// the same ones, whatever the number of threads. In inference, leave the call out.
+    /// the same ones, whatever the number of threads. It is a number or a tensor of one number: see [`Seed`]. In inference, leave the call out.
     ///
     /// Each example of a batch draws apart from the others, as along any dim, however the function is batched. Where all are to lack the same ones, draw the mask
     /// from its dims:
@@ -36,7 +38,7 @@ pub trait Dropout: Computable {
     ///
     /// Where [`try_dropout`](Dropout::try_dropout) returns an error.
     #[track_caller]
-    fn dropout(self, p: f64, seed: u64) -> TensorOf<Self>
+    fn dropout(self, p: f64, seed: impl Into<Seed>) -> TensorOf<Self>
     where
         Self::Elem: Real,
     {
@@ -45,7 +47,7 @@ pub trait Dropout: Computable {
 
     /// As [`dropout`](Dropout::dropout), but what sizes decide is an error; so is a `p` that is not between 0 and 1.
     #[track_caller]
-    fn try_dropout(self, p: f64, seed: u64) -> Result<TensorOf<Self>, DimError>
+    fn try_dropout(self, p: f64, seed: impl Into<Seed>) -> Result<TensorOf<Self>, DimError>
     where
         Self::Elem: Real,
     {
@@ -58,8 +60,16 @@ pub trait Dropout: Computable {
         let order = AxisList::in_memory_of::<Self::Dims, Self::Rank>().as_slice();
         let mut data = evaluate::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, order)?;
         let numbers = draw_numbers(Self::Dims::KEYS, &shape, order);
+        let (seed, mut operand) = match seed.into().drawn()? {
+            DrawnSeed::Number(seed) => (Some(seed), None),
+            DrawnSeed::Operand(seed) => (None, Some(seed)),
+        };
         let kind = DropElements { count: data.len(), p, seed, numbers, element: PhantomData::<Self::Elem> };
-        let data: Buffer<Self::Elem> = execute(&kind, &mut [&mut data])?.next();
+        let mut results = match &mut operand {
+            None => execute(&kind, &mut [&mut data]),
+            Some(seed) => execute(&kind, &mut [&mut data, seed]),
+        }?;
+        let data: Buffer<Self::Elem> = results.next();
         Ok(Named::from_expr(Evaluated::laid_out(data, &shape.sizes_in(order))))
     }
 }

@@ -171,7 +171,7 @@ macro_rules! binary_slopes {
 }
 
 binary_slopes! {
-    others: [BinaryOpcode::Lt | BinaryOpcode::Le | BinaryOpcode::Gt | BinaryOpcode::Ge | BinaryOpcode::Eq | BinaryOpcode::Ne | BinaryOpcode::FloorDiv | BinaryOpcode::And | BinaryOpcode::Or | BinaryOpcode::Xor];
+    others: [BinaryOpcode::Lt | BinaryOpcode::Le | BinaryOpcode::Gt | BinaryOpcode::Ge | BinaryOpcode::Eq | BinaryOpcode::Ne | BinaryOpcode::FloorDiv | BinaryOpcode::UnsignedDiv | BinaryOpcode::UnsignedRem | BinaryOpcode::And | BinaryOpcode::Or | BinaryOpcode::Xor];
     Powf in 0.4 .. 3.0, -2.0 .. 2.0; Atan2 in -3.0 .. 3.0, 0.5 .. 3.0; Hypot in -3.0 .. 3.0, 0.5 .. 3.0; Copysign in -3.0 .. 3.0, -3.0 .. 3.0;
     LogAddExp in -3.0 .. 3.0, -2.0 .. 2.0; Xlogy in -3.0 .. 3.0, 0.4 .. 3.0; AbsoluteError in -3.0 .. 3.0, -2.0 .. 2.0; Bce in 0.2 .. 0.8, 0.1 .. 0.9;
     BceWithLogits in -3.0 .. 3.0, 0.1 .. 0.9; KlDiv in -3.0 .. 3.0, 0.2 .. 0.9; Add in -3.0 .. 3.0, -2.0 .. 2.0; Offset in -3.0 .. 3.0, -2.0 .. 2.0;

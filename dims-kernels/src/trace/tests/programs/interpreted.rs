@@ -228,7 +228,7 @@ binary_table! {
     constants: Huber(1.5) SmoothL1(0.5) Lerp(0.25);
     compare: Lt Le Gt Ge Eq Ne;
     // Of integers, and products of derivatives.
-    others: [BinaryOpcode::FloorDiv | BinaryOpcode::And | BinaryOpcode::Or | BinaryOpcode::Xor | BinaryOpcode::Chain]
+    others: [BinaryOpcode::FloorDiv | BinaryOpcode::UnsignedDiv | BinaryOpcode::UnsignedRem | BinaryOpcode::And | BinaryOpcode::Or | BinaryOpcode::Xor | BinaryOpcode::Chain]
 }
 
 #[test]
@@ -348,7 +348,7 @@ macro_rules! integers {
 mod integers {
     use super::*;
     integers! {
-        i8: Neg Abs; i16: Neg Abs; i32: Neg Abs; i64: Neg Abs; isize: Neg Abs; u8: ; u16: ; u32: ;
+        i8: Neg Abs; i16: Neg Abs; i32: Neg Abs; i64: Neg Abs; isize: Neg Abs; u8: ; u16: ; u32: ; u64: ; usize: ;
     }
 }
 
@@ -369,13 +369,13 @@ macro_rules! casts {
     ($($from:ident)*; $to:tt) => { $(casts!(@from $from $to);)* };
     (@from $from:ident [$($to:ident)*]) => {
         let a: Vec<$from> = (0..700).map(|at| {
-            let special = [0.0, -1.0, 0.75, -0.75, 300.5, -70_000.25, 5e9, -5e9, 1e12, 127.0, 128.0, 255.0, 256.0, f64::NAN];
+            let special = [0.0, -1.0, 0.75, -0.75, 300.5, -70_000.25, 5e9, -5e9, 1e12, 127.0, 128.0, 255.0, 256.0, 1.5e19, 9.3e18, f64::NAN];
             CastTo::<$from>::cast_to(special[at % special.len()])
         }).collect();
         $({
             let program = written(|build| {
                 let a = build.load(0, dtype::<$from>());
-                let to = build.cast(dtype::<$to>(), a);
+                let to = build.operation(Code::Cast(dtype::<$to>()), &[a]).expect("an operation that programs know");
                 if dtype::<$to>().is_float() { build.cast(DType::F64, to) } else { build.cast(DType::Isize, to) }
             });
             if dtype::<$to>().is_float() {
@@ -391,7 +391,7 @@ macro_rules! casts {
 
 #[test]
 fn casts() {
-    casts!(f32 f64 bool i8 i16 i32 i64 isize u8 u16 u32 usize; [f32 f64 bool i8 i16 i32 i64 isize u8 u16 u32 usize]);
+    casts!(f32 f64 bool i8 i16 i32 i64 isize u8 u16 u32 u64 usize; [f32 f64 bool i8 i16 i32 i64 isize u8 u16 u32 u64 usize]);
 }
 
 #[test]
