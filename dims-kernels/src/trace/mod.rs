@@ -31,6 +31,8 @@ pub use crate::memory::registry::{self, is_active};
 pub use backward::{Gradients, depends_on_others, gradients, names_of_variables, pull_parts};
 pub use evaluate::{evaluate, with_rule};
 pub use field::Field;
+#[doc(hidden)]
+pub use replay::run_plainly;
 pub use replay::{NotRepeatable, Recording};
 #[cfg(feature = "half")]
 pub use updates::widened_elements;

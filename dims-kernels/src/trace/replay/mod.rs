@@ -25,6 +25,7 @@ use crate::trace::{Field, Held, Node, NodeStep};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::cell::Cell;
 use prepared::Prepared;
 use std::sync::OnceLock;
 
@@ -83,22 +84,24 @@ impl Recording {
 
     /// Runs all steps with other inputs, which have the types and sizes of the recorded ones. Returns the outputs.
     pub fn run(&self, inputs: Vec<Arc<dyn Held>>) -> Result<Vec<Arc<dyn Held>>, Error> {
-        self.assert_fit(&inputs);
+        assert_eq!(inputs.len(), self.inputs.len(), "there is a value for each input");
+        self.inputs.iter().zip(&inputs).for_each(|(node, value)| assert_fits(node, value));
+        if PLAIN.get() {
+            return plain::run(self, inputs);
+        }
         self.prepared.get_or_init(|| Prepared::new(self)).run(inputs)
     }
+}
 
-    /// The same, each step by itself as it was recorded: for tests of what calls run.
-    #[doc(hidden)]
-    pub fn run_plain(&self, inputs: Vec<Arc<dyn Held>>) -> Result<Vec<Arc<dyn Held>>, Error> {
-        self.assert_fit(&inputs);
-        plain::run(self, inputs)
-    }
+std::thread_local! {
+    /// Whether each step runs by itself on this thread.
+    static PLAIN: Cell<bool> = const { Cell::new(false) };
+}
 
-    /// Panics unless there is a value for each input, with its type and length.
-    fn assert_fit(&self, inputs: &[Arc<dyn Held>]) {
-        assert_eq!(inputs.len(), self.inputs.len(), "there is a value for each input");
-        self.inputs.iter().zip(inputs).for_each(|(node, value)| assert_fits(node, value));
-    }
+/// Has recordings of this thread run each step by itself, as it was recorded, or as they are prepared: for tests, which compare both.
+#[doc(hidden)]
+pub fn run_plainly(plainly: bool) {
+    PLAIN.set(plainly);
 }
 
 /// Panics unless a value has the type and the length of a step's.
