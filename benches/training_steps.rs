@@ -1,16 +1,17 @@
 //! Training steps, value and gradient without an optimizer: `value_and_grad` beside the same backward pass written by hand in typed dims. Then what comes after the
-//! gradient: the step of each optimizer, the limit of a gradient, averages and sums.
+//! gradient: the step of each optimizer, the limit of a gradient, averages and sums. Some steps are recorded as well, and called.
 //!
-//! `cargo bench --bench training_steps -- [rounds] [part of a name]` prints the least processor time of each in microseconds, on one thread; both take turns. It also
+//! `cargo bench --bench training_steps -- [rounds] [part of a name]` prints the least processor time of each in microseconds, on one thread; all take turns. It also
 //! prints how many MiB a step has allocated at most, beside what lives before it. `benches/python/training_steps.py` has the same steps in PyTorch and JAX.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use typed_dims::grad::value_and_grad;
+use typed_dims::grad::{loss_and_grad, value_and_grad};
 use typed_dims::optim::{Accumulator, Adam, AdamW, Average, Lion, Optimizer, Sgd, clip_by_global_norm};
 use typed_dims::prelude::*;
+use typed_dims::program::record;
 
 /// The system's allocator, which counts the bytes that live.
 struct Counting;
@@ -272,17 +273,45 @@ impl Bench {
         name.contains(&self.part)
     }
 
-    fn print(&self, name: &str, traced: &mut dyn FnMut(), by_hand: Option<&mut dyn FnMut()>) {
-        let memory = peak(traced) as f64 / f64::from(1 << 20);
-        let times = match by_hand {
-            Some(by_hand) => race(self.rounds, &mut [traced, by_hand]),
-            None => race(self.rounds, &mut [traced]),
-        };
-        let (beside, ratio) = match times[..] {
-            [traced, by_hand] => (format!("{by_hand:.1}"), format!("{:.2}", traced / by_hand)),
-            _ => (String::new(), String::new()),
-        };
-        println!("{name:<28} {:>10.1} {beside:>10} {ratio:>8} {memory:>10.2}", times[0]);
+    fn print<'s>(&self, name: &str, traced: &'s mut dyn FnMut(), by_hand: Option<&'s mut dyn FnMut()>) {
+        self.print_all(name, traced, by_hand, None);
+    }
+
+    /// The same with a call of the recorded step.
+    fn print_all<'s>(
+        &self,
+        name: &str,
+        traced: &'s mut dyn FnMut(),
+        by_hand: Option<&'s mut dyn FnMut()>,
+        recorded: Option<&'s mut dyn FnMut()>,
+    ) {
+        let mebibytes = |step: &mut dyn FnMut()| peak(step) as f64 / f64::from(1 << 20);
+        let memory = mebibytes(traced);
+        let mut steps: Vec<&'s mut dyn FnMut()> = vec![traced];
+        let hand_at = by_hand.map(|step| {
+            steps.push(step);
+            steps.len() - 1
+        });
+        let (mut recorded_at, mut recorded_memory) = (None, String::new());
+        if let Some(step) = recorded {
+            // (The first call prepares the program.)
+            step();
+            recorded_memory = format!("{:.2}", mebibytes(step));
+            recorded_at = Some(steps.len());
+            steps.push(step);
+        }
+        let times = race(self.rounds, &mut steps);
+        let time = |at: Option<usize>| at.map_or_else(String::new, |at| format!("{:.1}", times[at]));
+        let ratio =
+            |at: Option<usize>| at.map_or_else(String::new, |at| format!("{:.2}", times[0] / times[at]));
+        println!(
+            "{name:<28} {:>10.1} {:>10} {:>8} {:>10} {:>8} {memory:>10.2} {recorded_memory:>10}",
+            times[0],
+            time(hand_at),
+            ratio(hand_at),
+            time(recorded_at),
+            ratio(recorded_at),
+        );
     }
 }
 
@@ -296,8 +325,8 @@ fn main() {
 
 fn run(bench: &Bench) {
     println!(
-        "{:<28} {:>10} {:>10} {:>8} {:>10}",
-        "step, microseconds", "grad", "by hand", "ratio", "peak MiB"
+        "{:<28} {:>10} {:>10} {:>8} {:>10} {:>8} {:>10} {:>10}",
+        "step, microseconds", "grad", "by hand", "ratio", "recorded", "ratio", "peak MiB", "recorded"
     );
     elementwise(bench);
     networks(bench);
@@ -314,10 +343,17 @@ fn elementwise(bench: &Bench) {
         let [mut mlp, by_hand] = [(); 2].map(|()| Mlp::new(input, hidden, 10));
         let x = randn::<f32, _>((Example.of(examples), Input.of(input)), 3);
         let y = from_fn(Example.of(examples), |e: usize| e % 10);
-        bench.print(
+        let given = (&mlp.clone(), &x, &y);
+        let program = record(
+            |(mlp, x, y): (&Mlp, &Inputs, &Labels)| loss_and_grad(|mlp: &Mlp| mlp.loss(x, y), mlp),
+            given,
+        )
+        .expect("the step is recorded");
+        bench.print_all(
             &name,
             &mut || drop(black_box(value_and_grad(|mlp| mlp.loss(&x, &y), &mut mlp))),
             Some(&mut || drop(black_box(by_hand.by_hand(&x, &y)))),
+            Some(&mut || drop(black_box(program.call(given)))),
         );
     }
     if bench.is_asked("chain of 10^6") {
@@ -394,27 +430,45 @@ fn networks(bench: &Bench) {
         let mut q = randn::<f32, _>((Batch.of(4), Head.of(8), Query.of(256), Feat.of(64)), 1);
         let mut k = randn::<f32, _>((Batch.of(4), Head.of(8), Key.of(256), Feat.of(64)), 2);
         let mut v = randn::<f32, _>((Batch.of(4), Head.of(8), Key.of(256), Feat.of(64)), 3);
-        bench.print(
-            "attention 4x8x256x64 causal",
-            &mut || {
-                drop(black_box(value_and_grad(
-                    |(q, k, v)| {
-                        attention(q, k, v, Feat, Key, 0.125, Key.le(Query)).sum((Batch, Head, Query, Feat))
-                    },
-                    (&mut q, &mut k, &mut v),
-                )));
+        type Queries = Tensor<f32, (Batch, Head, Query, Feat)>;
+        type Keys = Tensor<f32, (Batch, Head, Key, Feat)>;
+        let loss = |(q, k, v): (&Queries, &Keys, &Keys)| {
+            attention(q, k, v, Feat, Key, 0.125, Key.le(Query)).sum((Batch, Head, Query, Feat))
+        };
+        let given = (q.clone(), k.clone(), v.clone());
+        let given = (&given.0, &given.1, &given.2);
+        let program = record(
+            |given: (&Queries, &Keys, &Keys)| {
+                loss_and_grad(|given: (&Queries, &Keys, &Keys)| loss(given), given)
             },
+            given,
+        )
+        .expect("the step is recorded");
+        bench.print_all(
+            "attention 4x8x256x64 causal",
+            &mut || drop(black_box(value_and_grad(loss, (&mut q, &mut k, &mut v)))),
             None,
+            Some(&mut || drop(black_box(program.call(given)))),
         );
     }
     if bench.is_asked("transformer block 4x128x256") {
         let mut block = Block::new(256, 8);
         let tokens = |seed: u64| randn::<f32, _>((Batch.of(4), Query.of(128), Model.of(256)), seed);
         let (x, target) = (tokens(7), tokens(8));
-        bench.print(
+        let recorded = Block::new(256, 8);
+        let given = (&recorded, &x, &target);
+        let program = record(
+            |(block, x, target): (&Block, &Tokens, &Tokens)| {
+                loss_and_grad(|block: &Block| block.loss(x, target), block)
+            },
+            given,
+        )
+        .expect("the step is recorded");
+        bench.print_all(
             "transformer block 4x128x256",
             &mut || drop(black_box(value_and_grad(|block| block.loss(&x, &target), &mut block))),
             None,
+            Some(&mut || drop(black_box(program.call(given)))),
         );
     }
     if bench.is_asked("conv block 8x32x28x28") {
@@ -433,10 +487,17 @@ fn networks(bench: &Bench) {
     if bench.is_asked("lstm 32 steps of 32x128") {
         let mut lstm = Lstm::new(128, 128);
         let x = randn::<f32, _>((Step.of(32), Example.of(32), Input.of(128)), 3);
-        bench.print(
+        type Sequence = Tensor<f32, (Step, Example, Input)>;
+        let recorded = Lstm::new(128, 128);
+        let given = (&recorded, &x);
+        let program =
+            record(|(lstm, x): (&Lstm, &Sequence)| loss_and_grad(|lstm: &Lstm| lstm.loss(x), lstm), given)
+                .expect("the step is recorded");
+        bench.print_all(
             "lstm 32 steps of 32x128",
             &mut || drop(black_box(value_and_grad(|lstm| lstm.loss(&x), &mut lstm))),
             None,
+            Some(&mut || drop(black_box(program.call(given)))),
         );
     }
 }
@@ -460,22 +521,23 @@ fn lookups_and_loops(bench: &Bench) {
         // Damped oscillators, explicit steps.
         let x = randn::<f32, _>(N.of(64), 1);
         let mut stiffness = randn::<f32, _>(N.of(64), 2).square().eval();
-        bench.print(
+        type Line = Tensor<f32, (N,)>;
+        let loss = |k: &Line, x: &Line| {
+            let (mut x, mut v) = (x.clone(), zeros::<f32, _>(N.of(64)));
+            for _ in 0..100 {
+                v = (&v - (k * &x + &v * 0.1) * 0.01).eval();
+                x = (&x + &v * 0.01).eval();
+            }
+            x.square().sum(N)
+        };
+        let given = (&stiffness.clone(), &x);
+        let program = record(|(k, x): (&Line, &Line)| loss_and_grad(|k: &Line| loss(k, x), k), given)
+            .expect("the step is recorded");
+        bench.print_all(
             "100 steps of 64 oscillators",
-            &mut || {
-                drop(black_box(value_and_grad(
-                    |k| {
-                        let (mut x, mut v) = (x.clone(), zeros::<f32, _>(N.of(64)));
-                        for _ in 0..100 {
-                            v = (&v - (k * &x + &v * 0.1) * 0.01).eval();
-                            x = (&x + &v * 0.01).eval();
-                        }
-                        x.square().sum(N)
-                    },
-                    &mut stiffness,
-                )));
-            },
+            &mut || drop(black_box(value_and_grad(|k| loss(k, &x), &mut stiffness))),
             None,
+            Some(&mut || drop(black_box(program.call(given)))),
         );
     }
 }

@@ -5,8 +5,10 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use typed_dims::grad::{grad, hvp, jvp, vjp};
+use typed_dims::grad::{grad, hvp, jvp, loss_and_grad, vjp};
 use typed_dims::prelude::*;
+use typed_dims::program::{Program, record};
+use typed_dims_kernels::trace::run_plainly;
 
 dims! { struct A; struct B; struct C; }
 
@@ -328,6 +330,45 @@ impl Case {
         true
     }
 
+    /// Records the value and the gradient at one input, and calls both at another: the same bits as from the recorded steps one by one, and what the functions return. `false` if
+    /// the program is refused.
+    fn check_recorded(&self) -> bool {
+        let mut random = Random(self.seed ^ 0x5DEE_CE66);
+        let [first, other] = [(); 2].map(|()| random.pair(self.sizes.0, self.sizes.1));
+        let value = |inputs: (&Matrix, &Vector)| self.run(inputs, None);
+        let loss = |inputs: (&Matrix, &Vector)| -> Tensor<f64, ()> {
+            let (matrix, vector) = self.run(inputs, None);
+            let linear = inputs.0.sum((A, B)) + inputs.1.sum(A);
+            (matrix.sin().sum((A, B)) + vector.sin().sum(A) + linear).eval()
+        };
+        let gradient = |inputs: (&Matrix, &Vector)| {
+            let (loss, (x, v)) = loss_and_grad(loss, inputs);
+            (x, (v * 1.0 + loss).eval())
+        };
+        fn compared<'i>(
+            program: Result<Program<(&'i Matrix, &'i Vector), Pair>, DimError>,
+            (x, v): (&'i Matrix, &'i Vector),
+            expected: &Pair,
+        ) -> bool {
+            let Ok(program) = program else { return false };
+            let call = |plainly| {
+                run_plainly(plainly);
+                let found = program.try_call((x, v));
+                run_plainly(false);
+                flat(&found.expect("the program runs"))
+            };
+            let (plain, found) = (call(true), call(false));
+            let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(&found), bits(&plain), "prepared and plain");
+            assert_eq!(bits(&found), bits(&call(false)), "the second call");
+            assert_all_near(&found, &flat(expected), 1e-12, "the function itself");
+            true
+        }
+        let (first, other) = ((&first.0, &first.1), (&other.0, &other.1));
+        let is_recorded = compared(record(value, first), other, &value(other));
+        is_recorded & compared(record(gradient, first), other, &gradient(other))
+    }
+
     /// The product of the Hessian of a loss with a direction, against differences of gradients.
     fn check_second_order(&self, (x, v): (&Matrix, &Vector), (dx, dv): (&Matrix, &Vector), (u, w): &Pair) {
         let loss = |inputs: (&Matrix, &Vector)| -> Tensor<f64, ()> {
@@ -385,21 +426,21 @@ fn assert_all_near(found: &[f64], expected: &[f64], tolerance: f64, what: &str) 
     }
 }
 
-/// Whether the gradients were compared, or the text of a failure.
-fn tried(case: &Case) -> Result<bool, String> {
-    catch_unwind(AssertUnwindSafe(|| case.check())).map_err(|payload| {
+/// Whether a check compared anything, or the text of a failure.
+fn tried(case: &Case, check: fn(&Case) -> bool) -> Result<bool, String> {
+    catch_unwind(AssertUnwindSafe(|| check(case))).map_err(|payload| {
         let text = payload.downcast_ref::<String>().cloned();
         text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).into())).unwrap_or_default()
     })
 }
 
 /// The program without steps that the failure does not need.
-fn shortened(mut case: Case) -> Case {
+fn shortened(mut case: Case, check: fn(&Case) -> bool) -> Case {
     let mut at = 0;
     while at < case.steps.len() {
         let mut shorter = case.clone();
         shorter.steps.remove(at);
-        if tried(&shorter).is_err() {
+        if tried(&shorter, check).is_err() {
             case = shorter;
         } else {
             at += 1;
@@ -412,19 +453,39 @@ fn number(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
 }
 
-#[test]
-fn gradients_of_random_programs() {
-    let (first, count) = (number("GRAD_FIRST", 0), number("GRAD_CASES", 500));
+/// Checks random programs. Returns how many of how many were compared.
+fn check_all(usual: u64, new: fn(u64) -> Case, check: fn(&Case) -> bool) -> (u64, u64) {
+    let (first, count) = (number("GRAD_FIRST", 0), number("GRAD_CASES", usual));
     let mut compared = 0;
     for seed in first..first + count {
-        let case = Case::new(seed);
-        match tried(&case) {
+        let case = new(seed);
+        match tried(&case, check) {
             Ok(is_compared) => compared += u64::from(is_compared),
             Err(_) => {
-                let shorter = shortened(case);
-                panic!("{}\n{shorter:#?}", tried(&shorter).expect_err("it fails"));
+                let shorter = shortened(case, check);
+                panic!("{}\n{shorter:#?}", tried(&shorter, check).expect_err("it fails"));
             }
         }
     }
+    (compared, count)
+}
+
+#[test]
+fn gradients_of_random_programs() {
+    let (compared, count) = check_all(500, Case::new, Case::check);
     assert!(compared > count / 2, "only {compared} of {count} were far enough from kinks");
+}
+
+#[test]
+fn recorded_random_programs() {
+    let longer = |seed| {
+        let mut case = Case::new(seed);
+        // (Several programs, one behind the other: there is more to put together.)
+        for further in 1..seed % 4 {
+            case.steps.extend(Case::new(seed.wrapping_add(further << 32)).steps);
+        }
+        case
+    };
+    let (compared, count) = check_all(300, longer, Case::check_recorded);
+    assert!(compared > count * 2 / 3, "only {compared} of {count} were recorded");
 }

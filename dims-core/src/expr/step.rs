@@ -756,6 +756,7 @@ pub(crate) fn reads_recorded<E: Expr + ?Sized>(operand: &E) -> bool {
 }
 
 /// The same for elements in memory.
+#[inline]
 pub(crate) fn is_recorded<T>(buffer: &Buffer<T>) -> bool {
     #[cfg(feature = "std")]
     return buffer.node().is_some_and(|node| node.is_recorded());
@@ -797,18 +798,6 @@ pub(crate) fn check_buffer_unrecorded<T: Element>(
     }
     let _ = (buffer, operation);
     Ok(())
-}
-
-/// Whether elements depend on inputs of a function that is recorded, to be run again.
-#[inline]
-pub(crate) fn is_recorded<T>(buffer: &Buffer<T>) -> bool {
-    #[cfg(feature = "std")]
-    return is_heard() && buffer.node().is_some_and(|node| node.is_recorded());
-    #[cfg(not(feature = "std"))]
-    {
-        let _ = buffer;
-        false
-    }
 }
 
 #[cfg(feature = "std")]

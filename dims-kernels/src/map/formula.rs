@@ -390,7 +390,7 @@ fn finished<const R: usize>(
 
 /// A function that rounds `f32` to half precision, and yields the rounded number in `f32`.
 #[cfg(feature = "half")]
-fn rounding_to(half: DType) -> Arc<dyn Function> {
+pub(crate) fn rounding_to(half: DType) -> Arc<dyn Function> {
     struct Rounding<H>(core::marker::PhantomData<fn(H)>);
 
     impl<H: Real<Wide = f32>> Function for Rounding<H> {

@@ -10,6 +10,7 @@ use crate::program::{Instruction, Register, ScalarProgram};
 use crate::scalar::{CastTo, Element};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use core::ops::Deref;
 use smallvec::SmallVec;
 
 /// Element types that a program can yield.
@@ -123,11 +124,35 @@ pub(crate) struct Machine<'k> {
     program: &'k ScalarProgram,
     operands: SmallVec<[SpanOperand<'k>; 6]>,
     registers: Vec<RegisterLine>,
-    slots: Slots,
-    scratch: Vec<u64>,
+    slots: MachineSlots<'k>,
+    scratch: Vec<CacheLine>,
+    /// How many values a slot has room for.
+    room: usize,
     /// How far lines of constants are filled.
     constants: usize,
 }
+
+/// The slots of a machine: its own, or those of a program that is run many times.
+enum MachineSlots<'k> {
+    Own(Slots),
+    Kept(&'k Slots),
+}
+
+impl Deref for MachineSlots<'_> {
+    type Target = Slots;
+
+    fn deref(&self) -> &Slots {
+        match self {
+            MachineSlots::Own(slots) => slots,
+            MachineSlots::Kept(slots) => slots,
+        }
+    }
+}
+
+/// Memory that lies as caches have it.
+#[repr(align(64))]
+#[allow(dead_code)] // It is room for lines.
+struct CacheLine([u8; 64]);
 
 /// A value that is written to memory, beside that which a program yields.
 #[derive(Clone, Copy)]
@@ -153,16 +178,19 @@ pub struct Interpreted<'k, T> {
 
 /// Where the value of each instruction is put: registers are used again once nobody reads them any more.
 #[derive(Clone, Debug)]
-struct Slots {
+pub(crate) struct Slots {
     of: Vec<u32>,
     count: usize,
+    /// The bytes of the widest value.
+    width: usize,
 }
 
 /// The most elements of a line: some twenty lines of `f64` fit into the first-level cache.
 const LINE: usize = TILE;
 
 impl Slots {
-    fn new(program: &ScalarProgram, results: impl Iterator<Item = Register>) -> Self {
+    /// The slots of a program that is to yield these results.
+    pub(crate) fn new(program: &ScalarProgram, results: impl Iterator<Item = Register>) -> Self {
         let instructions = program.instructions();
         let mut last = vec![0; instructions.len()];
         for (at, instruction) in instructions.iter().enumerate() {
@@ -184,7 +212,24 @@ impl Slots {
                 }
             }
         }
-        Slots { of, count }
+        let width = |kind: &RegisterKind| match kind {
+            RegisterKind::Bool => 1,
+            RegisterKind::F32 => 4,
+            RegisterKind::F64 | RegisterKind::Int => 8,
+        };
+        let width = program.kinds.iter().map(width).max().unwrap_or(1);
+        Slots { of, count, width }
+    }
+
+    /// How many cache lines a slot takes that has room for `len` values.
+    fn lines(&self, len: usize) -> usize {
+        (len * self.width).div_ceil(size_of::<CacheLine>())
+    }
+
+    /// How many bytes all slots take, with room for `len` values each.
+    #[cfg(feature = "std")]
+    pub(crate) fn bytes(&self, len: usize) -> usize {
+        self.count * self.lines(len) * size_of::<CacheLine>()
     }
 }
 
@@ -280,6 +325,27 @@ impl<'k> Machine<'k> {
         sources: &[OperandSource],
         rows: &mut OperandRows<'k>,
     ) -> Self {
+        Machine::of(program, MachineSlots::Own(Slots::new(program, results)), sources, rows)
+    }
+
+    /// The same with slots that were made for the program and its results before.
+    #[cfg(feature = "std")]
+    pub(crate) fn with_slots(
+        program: &'k ScalarProgram,
+        slots: &'k Slots,
+        sources: &[OperandSource],
+        rows: &mut OperandRows<'k>,
+    ) -> Self {
+        assert_eq!(slots.of.len(), program.instructions().len(), "the slots are those of the program");
+        Machine::of(program, MachineSlots::Kept(slots), sources, rows)
+    }
+
+    fn of(
+        program: &'k ScalarProgram,
+        slots: MachineSlots<'k>,
+        sources: &[OperandSource],
+        rows: &mut OperandRows<'k>,
+    ) -> Self {
         let operands = sources
             .iter()
             .map(|&source| {
@@ -295,10 +361,21 @@ impl<'k> Machine<'k> {
             program,
             operands,
             registers: vec![RegisterLine(core::ptr::null()); program.instructions().len()],
-            slots: Slots::new(program, results),
+            slots,
             scratch: Vec::new(),
+            room: 0,
             constants: 0,
         }
+    }
+
+    /// Gives each slot room for `len` values. What slots have is lost.
+    #[cold]
+    fn make_room(&mut self, len: usize) {
+        let lines = self.slots.lines(len);
+        self.scratch = Vec::with_capacity(self.slots.count * lines);
+        self.room = lines * size_of::<CacheLine>() / self.slots.width;
+        self.constants = 0;
+        self.operands.iter_mut().for_each(|operand| operand.filled = (core::ptr::null(), 0));
     }
 
     /// The register of what the program yields.
@@ -321,14 +398,16 @@ impl<'k> Machine<'k> {
     #[inline(always)]
     fn run_with<I: Isa>(&mut self, span: &Span<'_>) {
         let len = span.positions();
-        if self.scratch.capacity() == 0 {
-            self.scratch.reserve_exact(self.slots.count * LINE);
+        if len > self.room {
+            self.make_room(len);
         }
         let constants = self.constants;
         self.constants = constants.max(len);
-        let scratch: *mut u64 = self.scratch.as_mut_ptr();
+        let scratch: *mut CacheLine = self.scratch.as_mut_ptr();
+        // (One behind the other: lines that lie a page apart would push each other out of the first-level cache.)
+        let lines = self.slots.lines(self.room);
         for at in 0..self.program.instructions().len() {
-            let place = scratch.wrapping_add(self.slots.of[at] as usize * LINE);
+            let place: *mut u64 = scratch.wrapping_add(self.slots.of[at] as usize * lines).cast();
             let kind = self.program.kind(at as Register);
             let line = match self.program.instruction(at as Register) {
                 Instruction::Load(number) => self.operands[number as usize].load(span, kind, place),
@@ -337,7 +416,7 @@ impl<'k> Machine<'k> {
                 Instruction::Constant(_) if constants >= len => continue,
                 instruction => {
                     // The register of the instruction is none of its inputs', which are still read; lines have `len` values of their
-                    // instruction's kind; the scratch memory has room for `LINE` values of eight bytes in each slot.
+                    // instruction's kind; each slot of the scratch memory has room for as many of the widest kind.
                     let registers = &self.registers;
                     Execute { program: self.program, registers, instruction, kind, place, len }.run::<I>();
                     RegisterLine(place.cast())
@@ -518,8 +597,16 @@ impl DType {
                     $(DType::$name => unsafe {
                         write_rows::<<$t as Loads>::Register, $t>(line.cast(), start.cast(), (rows, len), steps);
                     },)*
+                    // SAFETY: likewise.
                     #[cfg(feature = "half")]
-                    DType::F16 | DType::Bf16 => unreachable!("programs compute half precisions as others"),
+                    DType::F16 => unsafe {
+                        write_rows::<f32, half::f16>(line.cast(), start.cast(), (rows, len), steps);
+                    },
+                    // SAFETY: likewise.
+                    #[cfg(feature = "half")]
+                    DType::Bf16 => unsafe {
+                        write_rows::<f32, half::bf16>(line.cast(), start.cast(), (rows, len), steps);
+                    },
                 }
             };
         }

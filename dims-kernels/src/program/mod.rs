@@ -41,7 +41,7 @@ pub enum Instruction {
 
 impl Instruction {
     /// Whether two instructions yield the same: 0 and -0 are two constants, and not-a-number is one.
-    fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Instruction::Constant(Number::Float(a)), Instruction::Constant(Number::Float(b))) => {
                 a.to_bits() == b.to_bits()
@@ -72,6 +72,17 @@ pub struct ScalarProgram {
 }
 
 impl ScalarProgram {
+    /// Instructions, the kind of each value, and the functions that they call.
+    #[cfg(feature = "std")]
+    pub(crate) fn of(
+        instructions: impl IntoIterator<Item = (Instruction, RegisterKind)>,
+        functions: Functions,
+        result: Register,
+    ) -> Self {
+        let (instructions, kinds) = instructions.into_iter().unzip();
+        ScalarProgram { instructions, kinds, functions, result }
+    }
+
     /// The instructions; the result need not be the last one.
     pub fn instructions(&self) -> &[Instruction] {
         &self.instructions
@@ -85,6 +96,16 @@ impl ScalarProgram {
     /// The functions that the program calls.
     pub fn functions(&self) -> &Functions {
         &self.functions
+    }
+
+    /// Whether two programs yield the same for the same operands, as they do the same.
+    #[cfg(feature = "std")]
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let instructions = self.instructions.iter().zip(&other.instructions);
+        (self.result, self.instructions.len()) == (other.result, other.instructions.len())
+            && self.kinds == other.kinds
+            && self.functions == other.functions
+            && instructions.into_iter().all(|(a, b)| a.is_same(b))
     }
 
     /// The value that the program yields.

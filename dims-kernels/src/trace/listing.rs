@@ -2,6 +2,7 @@
 
 use crate::error::Origin;
 use crate::ops::code::DType;
+use crate::trace::replay::nodes_behind;
 use crate::trace::{Field, FieldOperand, FieldSource, Held, Node, NodeAxes, NodeAxis, NodeStep, Part};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -91,14 +92,7 @@ impl fmt::Display for Listing {
 
 /// The listing of the function that computes `outputs` from `inputs`, with the paths of the inputs.
 pub fn listing(inputs: &[(Arc<Node>, String)], outputs: &[Arc<dyn Held>]) -> Listing {
-    let mut found: BTreeMap<u64, Arc<Node>> = BTreeMap::new();
-    let mut open: Vec<Arc<Node>> = outputs.iter().filter_map(|held| held.node().cloned()).collect();
-    while let Some(node) = open.pop() {
-        if !found.contains_key(&node.id) {
-            open.extend(node.all_inputs().into_iter().cloned());
-            found.insert(node.id, node);
-        }
-    }
+    let found = nodes_behind(outputs);
     let mut list = Lister::default();
     for (node, path) in inputs {
         let value = list.value(node, Some(path.clone()));

@@ -33,6 +33,8 @@ pub use backward::{Gradients, depends_on_others, gradients, names_of_variables, 
 pub use evaluate::{evaluate, with_rule};
 pub use field::Field;
 pub use listing::{ListedStep, ListedValue, Listing, listing};
+#[doc(hidden)]
+pub use replay::run_plainly;
 pub use replay::{NotRepeatable, Recording};
 #[cfg(feature = "half")]
 pub use updates::widened_elements;

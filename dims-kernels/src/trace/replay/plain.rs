@@ -1,6 +1,7 @@
-//! Running recorded steps again, with other inputs: each step by itself, as it was recorded.
+//! Running each step by itself, as it was recorded. The steps that are not fused run so in prepared programs, too.
 
-use crate::error::{Error, Origin};
+use super::{Recording, assert_fits};
+use crate::error::Error;
 use crate::loops::nest::{Nest, NestParts};
 use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
@@ -17,118 +18,48 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// A function that was recorded: the steps that compute its results from its inputs.
-pub struct Recording {
-    inputs: Vec<Arc<Node>>,
-    /// The steps, each behind those that it reads.
-    steps: Vec<Arc<Node>>,
-    outputs: Vec<Arc<dyn Held>>,
+/// The value of a step with this number, if it is none of the recorded constants.
+pub(super) type ValueOf<'v> = &'v dyn Fn(u64) -> Option<Arc<dyn Held>>;
+
+/// Runs all steps. Returns the outputs.
+pub(super) fn run(recording: &Recording, inputs: Vec<Arc<dyn Held>>) -> Result<Vec<Arc<dyn Held>>, Error> {
+    let mut values: BTreeMap<u64, Arc<dyn Held>> =
+        recording.inputs.iter().map(|node| node.id).zip(inputs).collect();
+    for node in &recording.steps {
+        let value = value_of(node, &|id| values.get(&id).cloned())?;
+        values.insert(node.id, value);
+    }
+    let value = |held: &Arc<dyn Held>| match held.node().and_then(|node| values.get(&node.id)) {
+        Some(value) => Arc::clone(value),
+        None => Arc::clone(held),
+    };
+    Ok(recording.outputs.iter().map(value).collect())
 }
 
-/// A step that cannot be run again.
-#[derive(Debug)]
-pub struct NotRepeatable {
-    /// What it is called.
-    pub operation: &'static str,
-    /// Where in the user's program.
-    pub origin: Origin,
-}
-
-/// The elements of steps that have run, by their numbers.
-type StepValues = BTreeMap<u64, Arc<dyn Held>>;
-
-impl Recording {
-    /// The steps between inputs, which are variables, and outputs.
-    pub fn new(inputs: Vec<Arc<Node>>, outputs: Vec<Arc<dyn Held>>) -> Result<Self, NotRepeatable> {
-        let mut found: BTreeMap<u64, Arc<Node>> = BTreeMap::new();
-        let mut open: Vec<Arc<Node>> = outputs.iter().filter_map(|held| held.node().cloned()).collect();
-        while let Some(node) = open.pop() {
-            if found.contains_key(&node.id) {
-                continue;
-            }
-            open.extend(node.all_inputs().into_iter().cloned());
-            found.insert(node.id, node);
+/// The elements of a step.
+pub(super) fn value_of(node: &Node, values: ValueOf<'_>) -> Result<Arc<dyn Held>, Error> {
+    let value = match &node.step {
+        NodeStep::Variable(_) => unreachable!("variables are no steps"),
+        NodeStep::Parts(parts) => {
+            let parts = parts.iter().map(|part| {
+                let Part { field, place } = part;
+                Ok(Part { field: field.with_values(values)?, place: place.with_values(values)? })
+            });
+            sum_of_parts(&parts.collect::<Result<Vec<_>, Error>>()?, node.len, node.dtype)?
         }
-        let steps: Vec<Arc<Node>> =
-            found.into_values().filter(|node| !matches!(node.step, NodeStep::Variable(_))).collect();
-        for node in &steps {
-            if let NodeStep::Rule(rule) = &node.step
-                && !rule.is_repeatable()
-            {
-                return Err(NotRepeatable { operation: rule.name(), origin: node.origin });
-            }
+        NodeStep::Rule(rule) => {
+            let operands = rule.operands().into_iter().map(|own| own.with_values(values));
+            let operands = operands.collect::<Result<Vec<_>, _>>()?;
+            rule.run(operands).expect("each step was found to be repeatable")?
         }
-        Ok(Recording { inputs, steps, outputs })
-    }
-
-    /// How many steps there are.
-    pub fn len(&self) -> usize {
-        self.steps.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.steps.is_empty()
-    }
-
-    /// Runs all steps with other inputs, which have the types and sizes of the recorded ones. Returns the outputs.
-    pub fn run(&self, inputs: Vec<Arc<dyn Held>>) -> Result<Vec<Arc<dyn Held>>, Error> {
-        assert_eq!(inputs.len(), self.inputs.len(), "there is a value for each input");
-        self.inputs.iter().zip(&inputs).for_each(|(node, value)| assert_fits(node, value));
-        let mut values: StepValues = self.inputs.iter().map(|node| node.id).zip(inputs).collect();
-        for node in &self.steps {
-            let value = match &node.step {
-                NodeStep::Variable(_) => unreachable!("variables are no steps"),
-                NodeStep::Parts(parts) => {
-                    let parts = parts.iter().map(|part| {
-                        let Part { field, place } = part;
-                        Ok(Part { field: field.with_values(&values)?, place: place.with_values(&values)? })
-                    });
-                    sum_of_parts(&parts.collect::<Result<Vec<_>, Error>>()?, node.len, node.dtype)?
-                }
-                NodeStep::Rule(rule) => {
-                    let operands = rule.operands().into_iter().map(|own| own.with_values(&values));
-                    let operands = operands.collect::<Result<Vec<_>, _>>()?;
-                    rule.run(operands).expect("each step was found to be repeatable")?
-                }
-            };
-            assert_fits(node, &value);
-            values.insert(node.id, value);
-        }
-        let value = |held: &Arc<dyn Held>| match held.node().and_then(|node| values.get(&node.id)) {
-            Some(value) => Arc::clone(value),
-            None => Arc::clone(held),
-        };
-        Ok(self.outputs.iter().map(value).collect())
-    }
-}
-
-/// Panics unless a value has the type and the length of a step's.
-fn assert_fits(node: &Node, value: &Arc<dyn Held>) {
-    assert_eq!(
-        (value.dtype(), value.len()),
-        (Some(node.dtype), node.len),
-        "a step has the elements that it was recorded with"
-    );
-}
-
-impl Node {
-    /// What the step reads, elements of all types.
-    pub(super) fn all_inputs(&self) -> Vec<&Arc<Node>> {
-        match &self.step {
-            NodeStep::Variable(_) => Vec::new(),
-            NodeStep::Parts(parts) => parts
-                .iter()
-                .flat_map(|part| part.field.all_nodes().into_iter().chain(part.place.nodes()))
-                .collect(),
-            NodeStep::Rule(rule) => rule.operands().into_iter().flat_map(Field::all_nodes).collect(),
-        }
-    }
+    };
+    assert_fits(node, &value);
+    Ok(value)
 }
 
 impl StridedPlace {
     /// The nodes that computed offsets depend on.
-    pub(super) fn nodes(&self) -> Vec<&Arc<Node>> {
+    pub(in crate::trace) fn nodes(&self) -> Vec<&Arc<Node>> {
         let source = self.table.as_ref().and_then(|table| table.source.as_ref());
         source.map_or_else(Vec::new, |source| {
             source.indices.iter().flat_map(|index| index.index.all_nodes()).collect()
@@ -136,7 +67,7 @@ impl StridedPlace {
     }
 
     /// The same place, with offsets that are computed from these values.
-    fn with_values(&self, values: &StepValues) -> Result<StridedPlace, Error> {
+    pub(super) fn with_values(&self, values: ValueOf<'_>) -> Result<StridedPlace, Error> {
         let mut place = self.clone();
         let Some(table) = &mut place.table else { return Ok(place) };
         let Some(source) = table.source.clone() else { return Ok(place) };
@@ -167,13 +98,13 @@ impl StridedPlace {
 
 impl Field {
     /// The same field of these values.
-    fn with_values(&self, values: &StepValues) -> Result<Field, Error> {
+    pub(super) fn with_values(&self, values: ValueOf<'_>) -> Result<Field, Error> {
         let mut field = self.clone();
         for FieldOperand { source, place } in &mut field.operands {
             if let FieldSource::Memory(held) = source
-                && let Some(value) = held.node().and_then(|node| values.get(&node.id))
+                && let Some(value) = held.node().and_then(|node| values(node.id))
             {
-                *held = Arc::clone(value);
+                *held = value;
             }
             if place.table.is_some() {
                 *place = place.with_values(values)?;
@@ -203,7 +134,7 @@ impl Field {
 }
 
 /// The sum of parts over zeros, of any element type. (`bool`s lie at places of their own.)
-fn sum_of_parts(parts: &[Part], len: usize, dtype: DType) -> Result<Arc<dyn Held>, Error> {
+pub(super) fn sum_of_parts(parts: &[Part], len: usize, dtype: DType) -> Result<Arc<dyn Held>, Error> {
     macro_rules! integers {
         ($($name:ident $t:ty,)*) => {
             match dtype {
@@ -264,7 +195,7 @@ fn integer_sum<T: ProgramOutput + Num>(parts: &[Part], len: usize) -> Result<Arc
 }
 
 /// What a reduction makes of a field over some loops, contiguous in an order of the others.
-pub(super) fn reduced_of<T: ProgramOutput, Q>(
+pub(in crate::trace) fn reduced_of<T: ProgramOutput, Q>(
     field: &Field,
     order: &[usize],
     reduced: &[usize],

@@ -1,0 +1,235 @@
+//! The first pass over recorded steps: what is a constant, what is a copy of another value, and what is computed twice.
+
+use super::Recording;
+use crate::program::Instruction;
+use crate::trace::evaluate::covers;
+use crate::trace::{Field, FieldSource, Held, Node, NodeStep, Part};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// Steps that are to be run, and what the values of the others are.
+pub(super) struct Draft {
+    /// The steps, each behind those that it reads.
+    pub(super) steps: Vec<Arc<Node>>,
+    /// The numbers of all values of a call: inputs and steps.
+    values: BTreeSet<u64>,
+    /// Steps that do not run, and what they are instead.
+    replaced: BTreeMap<u64, Meaning>,
+}
+
+/// What is in memory that a recorded step reads.
+#[derive(Clone)]
+pub(super) enum Meaning {
+    /// The value of the input or step with this number.
+    Value(u64),
+    /// The same elements in each call.
+    Constant(Arc<dyn Held>),
+}
+
+impl Meaning {
+    fn is_value(&self) -> bool {
+        matches!(self, Meaning::Value(_))
+    }
+
+    pub(super) fn is_same(&self, other: &Meaning) -> bool {
+        match (self, other) {
+            (Meaning::Value(a), Meaning::Value(b)) => a == b,
+            (Meaning::Constant(a), Meaning::Constant(b)) => {
+                core::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Values of at most so many bytes are kept rather than computed again. (Larger ones may be computed twice on purpose: `checkpoint` frees what it computes again.)
+const SMALL: usize = 32 << 10;
+
+impl Node {
+    /// The bytes of the elements.
+    pub(super) fn bytes(&self) -> usize {
+        self.len.saturating_mul(self.dtype.bytes())
+    }
+
+    /// Whether the elements need so little memory that they may be kept for long.
+    pub(super) fn is_small(&self) -> bool {
+        self.bytes() <= SMALL
+    }
+}
+
+impl Draft {
+    pub(super) fn new(recording: &Recording) -> Self {
+        let mut draft = Draft {
+            steps: Vec::new(),
+            values: recording.inputs.iter().map(|node| node.id).collect(),
+            replaced: BTreeMap::new(),
+        };
+        let mut last_reads = last_reads(recording);
+        let mut found: BTreeMap<u64, Vec<Arc<Node>>> = BTreeMap::new();
+        for (at, node) in recording.steps.iter().enumerate() {
+            if !node
+                .all_inputs()
+                .iter()
+                .any(|input| draft.meaning_of(input.id).is_some_and(|own| own.is_value()))
+            {
+                // Of constants alone: the elements are those of the recorded call, which whoever reads them has.
+                continue;
+            }
+            let last_read = last_reads.get(&node.id).copied().unwrap_or(0);
+            if let Some(meaning) = draft.copied(node) {
+                if let Meaning::Value(of) = &meaning {
+                    let own = last_reads.entry(*of).or_insert(0);
+                    *own = last_read.max(*own);
+                }
+                draft.replaced.insert(node.id, meaning);
+                continue;
+            }
+            if let NodeStep::Parts(parts) = &node.step {
+                let same = found.entry(draft.hash(node, parts)).or_default();
+                let is_kept = |own: &Node| {
+                    own.is_small() || last_reads.get(&own.id).is_some_and(|&last_read| last_read >= at)
+                };
+                if let Some(own) = same.iter().find(|own| draft.is_same(own, node) && is_kept(own)) {
+                    draft.replaced.insert(node.id, Meaning::Value(own.id));
+                    let own = last_reads.entry(own.id).or_insert(0);
+                    *own = last_read.max(*own);
+                    continue;
+                }
+                same.push(Arc::clone(node));
+            }
+            draft.values.insert(node.id);
+            draft.steps.push(Arc::clone(node));
+        }
+        draft.drop_unread(recording);
+        draft
+    }
+
+    /// What an input or a step is, unless it is a constant of its own.
+    pub(super) fn meaning_of(&self, number: u64) -> Option<Meaning> {
+        match self.replaced.get(&number) {
+            Some(meaning) => Some(meaning.clone()),
+            None => self.values.contains(&number).then_some(Meaning::Value(number)),
+        }
+    }
+
+    /// What is in memory.
+    pub(super) fn meaning(&self, held: &Arc<dyn Held>) -> Meaning {
+        let known = held.node().and_then(|node| self.meaning_of(node.id));
+        known.unwrap_or_else(|| Meaning::Constant(Arc::clone(held)))
+    }
+
+    /// The values that a step reads.
+    pub(super) fn reads(&self, node: &Node) -> BTreeSet<u64> {
+        let inputs = node.all_inputs().into_iter().filter_map(|input| match self.meaning_of(input.id) {
+            Some(Meaning::Value(number)) => Some(number),
+            _ => None,
+        });
+        inputs.collect()
+    }
+
+    /// The steps that do not run, and what they are instead.
+    pub(super) fn replaced(&self) -> impl Iterator<Item = (u64, &Meaning)> {
+        self.replaced.iter().map(|(&number, meaning)| (number, meaning))
+    }
+
+    /// What a step is a copy of, element by element.
+    fn copied(&self, node: &Node) -> Option<Meaning> {
+        let NodeStep::Parts(parts) = &node.step else { return None };
+        let [Part { field, place }] = &parts[..] else { return None };
+        let [operand] = &field.operands[..] else { return None };
+        let FieldSource::Memory(memory) = &operand.source else { return None };
+        let is_same = matches!(field.program.instructions(), [Instruction::Load(_)])
+            && memory.dtype() == Some(node.dtype)
+            && memory.len() == node.len
+            && !field.sizes.contains(&0)
+            && covers(place, &field.sizes, node.len)
+            && covers(&operand.place, &field.sizes, node.len)
+            // (A loop along which nothing varies is a sum.)
+            && (0..field.sizes.len()).all(|axis| {
+                let stride = place.strides[axis];
+                field.sizes[axis] == 1 || stride != 0 && stride == operand.place.strides[axis]
+            });
+        is_same.then(|| self.meaning(memory))
+    }
+
+    /// A number that is the same for equal steps.
+    fn hash(&self, node: &Node, parts: &[Part]) -> u64 {
+        let mut hash = 0xCBF2_9CE4_8422_2325_u64;
+        let mut add = |value: u64| hash = (hash ^ value).wrapping_mul(0x0000_0100_0000_01B3).rotate_left(5);
+        add(node.len as u64);
+        for Part { field, place } in parts {
+            field.sizes.iter().for_each(|&size| add(size as u64));
+            add(field.program.instructions().len() as u64);
+            place.strides.iter().for_each(|&stride| add(stride as u64));
+            for operand in &field.operands {
+                match &operand.source {
+                    FieldSource::Position => add(1),
+                    FieldSource::Memory(held) => match self.meaning(held) {
+                        Meaning::Value(number) => add(number),
+                        Meaning::Constant(held) => add(held.start().addr() as u64),
+                    },
+                }
+                add(operand.place.offset as u64);
+                operand.place.strides.iter().for_each(|&stride| add(stride as u64));
+            }
+        }
+        hash
+    }
+
+    /// Whether two steps made of parts compute the same.
+    fn is_same(&self, a: &Node, b: &Node) -> bool {
+        let (NodeStep::Parts(of_a), NodeStep::Parts(of_b)) = (&a.step, &b.step) else { return false };
+        (a.dtype, a.len, of_a.len()) == (b.dtype, b.len, of_b.len())
+            && of_a
+                .iter()
+                .zip(of_b)
+                .all(|(a, b)| a.place.is_same(&b.place) && self.is_same_field(&a.field, &b.field))
+    }
+
+    fn is_same_field(&self, a: &Field, b: &Field) -> bool {
+        let is_same_source = |a: &FieldSource, b: &FieldSource| match (a, b) {
+            (FieldSource::Memory(a), FieldSource::Memory(b)) => self.meaning(a).is_same(&self.meaning(b)),
+            (FieldSource::Position, FieldSource::Position) => true,
+            _ => false,
+        };
+        a.sizes == b.sizes
+            && a.operands.len() == b.operands.len()
+            && a.program.is_same(&b.program)
+            && a.operands
+                .iter()
+                .zip(&b.operands)
+                .all(|(a, b)| is_same_source(&a.source, &b.source) && a.place.is_same(&b.place))
+    }
+
+    /// Drops steps that nothing reads any more.
+    fn drop_unread(&mut self, recording: &Recording) {
+        let mut read: BTreeSet<u64> = recording
+            .outputs
+            .iter()
+            .filter_map(|held| match self.meaning(held) {
+                Meaning::Value(number) => Some(number),
+                Meaning::Constant(_) => None,
+            })
+            .collect();
+        let mut steps = core::mem::take(&mut self.steps);
+        for at in (0..steps.len()).rev() {
+            if read.contains(&steps[at].id) {
+                read.extend(self.reads(&steps[at]));
+            }
+        }
+        steps.retain(|node| read.contains(&node.id));
+        self.steps = steps;
+    }
+}
+
+/// The last step that reads each value, by its position. Outputs are read after all steps.
+fn last_reads(recording: &Recording) -> BTreeMap<u64, usize> {
+    let mut last_reads = BTreeMap::new();
+    for (at, node) in recording.steps.iter().enumerate() {
+        last_reads.extend(node.all_inputs().into_iter().map(|input| (input.id, at)));
+    }
+    let outputs = recording.outputs.iter().filter_map(|held| held.node());
+    last_reads.extend(outputs.map(|node| (node.id, usize::MAX)));
+    last_reads
+}

@@ -1,0 +1,387 @@
+//! The second pass: maps over the same loops become one program with several results.
+//!
+//! A map is a step with an element for each position of its loops, which lie in their order. It joins a group of maps whose result has as many elements, if all that it reads is
+//! there when the group runs, or is a member of the group, read at the same position. Nothing is computed twice, and no operation is added, left out or put into another
+//! order, so each bit is what the steps by themselves compute.
+
+use super::draft::{Draft, Meaning};
+use super::merge::MergedPrograms;
+use crate::memory::axes::row_major;
+use crate::ops::code::{DType, RegisterKind};
+use crate::program::{Instruction, Register, ScalarProgram};
+use crate::trace::evaluate::{covers, kept};
+use crate::trace::{FieldSource, Node, NodeStep, Part};
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use smallvec::SmallVec;
+
+/// What runs at once.
+pub(super) enum Unit {
+    /// Maps over the same loops.
+    Group(Group),
+    /// A step by itself.
+    Step(Arc<Node>),
+}
+
+/// Maps over the same loops.
+pub(super) struct Group {
+    /// How often each loop runs. The results lie in the order of the loops.
+    pub(super) sizes: Vec<usize>,
+    /// How many positions there are.
+    pub(super) len: usize,
+    /// What the program reads.
+    pub(super) operands: Vec<GroupOperand>,
+    program: MergedPrograms,
+    /// The maps, and their values as elements of their types.
+    members: Vec<(Arc<Node>, Register)>,
+}
+
+/// An operand of a group.
+#[derive(Clone)]
+pub(super) struct GroupOperand {
+    /// What; nothing if it is a position.
+    pub(super) source: Option<Meaning>,
+    /// The type of the elements.
+    pub(super) dtype: DType,
+    /// The element at the origin of the loops.
+    pub(super) offset: isize,
+    /// The stride along each loop.
+    pub(super) strides: Vec<isize>,
+}
+
+impl GroupOperand {
+    fn is_same(&self, other: &GroupOperand) -> bool {
+        let is_same_source = match (&self.source, &other.source) {
+            (None, None) => true,
+            (Some(a), Some(b)) => a.is_same(b),
+            _ => false,
+        };
+        is_same_source && self.offset == other.offset && self.strides == other.strides
+    }
+
+    /// Splits loops, so that they are those of `sizes`.
+    fn split(&mut self, from: &[usize], sizes: &[usize]) {
+        let mut strides = Vec::with_capacity(sizes.len());
+        let mut rest = sizes.iter();
+        for (&size, &stride) in from.iter().zip(&self.strides) {
+            let mut own: SmallVec<[usize; 4]> = SmallVec::new();
+            let mut volume = 1;
+            while volume < size {
+                let part = *rest.next().expect("the loops are parts of others");
+                volume *= part;
+                own.push(part);
+            }
+            let mut inner = size;
+            for part in own {
+                inner /= part;
+                strides.push(stride * inner as isize);
+            }
+        }
+        self.strides = strides;
+    }
+}
+
+/// A step with an element for each position of its loops.
+struct MapStep<'n> {
+    sizes: Vec<usize>,
+    parts: Vec<MapPart<'n>>,
+}
+
+/// A summand of a map.
+struct MapPart<'n> {
+    program: &'n ScalarProgram,
+    operands: Vec<GroupOperand>,
+    /// Whether the summand varies along all loops.
+    is_whole: bool,
+}
+
+/// The most instructions of a group.
+const LONGEST: usize = 8192;
+
+/// The units of a program, each behind those that it reads.
+pub(super) fn units(draft: &Draft, outputs: &[u64]) -> Vec<(Unit, Vec<(Arc<Node>, Register)>)> {
+    let mut grouping = Grouping { draft, units: Vec::new(), largest: Vec::new(), unit_of: BTreeMap::new() };
+    for node in &draft.steps {
+        grouping.add(node);
+    }
+    let Grouping { units, unit_of, .. } = grouping;
+    // What is read outside of its group.
+    let mut is_read: BTreeMap<u64, bool> = outputs.iter().map(|&number| (number, true)).collect();
+    for node in &draft.steps {
+        for number in draft.reads(node) {
+            if unit_of.get(&number) != unit_of.get(&node.id) {
+                is_read.insert(number, true);
+            }
+        }
+    }
+    let results = |unit: &Unit| match unit {
+        Unit::Group(group) => {
+            let read = |(node, _): &&(Arc<Node>, Register)| is_read.contains_key(&node.id);
+            group.members.iter().filter(read).cloned().collect()
+        }
+        Unit::Step(node) => alloc::vec![(Arc::clone(node), 0)],
+    };
+    units.into_iter().map(|unit| (results(&unit), unit)).map(|(results, unit)| (unit, results)).collect()
+}
+
+struct Grouping<'d> {
+    draft: &'d Draft,
+    units: Vec<Unit>,
+    /// The bytes of the largest result of each unit.
+    largest: Vec<usize>,
+    unit_of: BTreeMap<u64, usize>,
+}
+
+impl Grouping<'_> {
+    fn add(&mut self, node: &Arc<Node>) {
+        let Some(map) = MapStep::of(node, self.draft) else {
+            self.unit_of.insert(node.id, self.units.len());
+            self.units.push(Unit::Step(Arc::clone(node)));
+            self.largest.push(node.bytes());
+            return;
+        };
+        let joined = self.group_for(node, &map);
+        let (at, sizes) = joined.unwrap_or_else(|| {
+            self.units.push(Unit::Group(Group::new(map.sizes.clone(), node.len)));
+            self.largest.push(0);
+            (self.units.len() - 1, map.sizes.clone())
+        });
+        let Unit::Group(group) = &mut self.units[at] else { unreachable!("maps join groups") };
+        group.join(node, map, sizes);
+        self.largest[at] = node.bytes().max(self.largest[at]);
+        self.unit_of.insert(node.id, at);
+    }
+
+    /// The group that a map can join, and the loops of both.
+    fn group_for(&self, node: &Node, map: &MapStep<'_>) -> Option<(usize, Vec<usize>)> {
+        let operands = || map.parts.iter().flat_map(|part| &part.operands);
+        let unit_of = |operand: &GroupOperand| match operand.source {
+            Some(Meaning::Value(number)) => self.unit_of.get(&number).copied(),
+            _ => None,
+        };
+        // No unit before the last one that computes an operand.
+        let least = operands().filter_map(unit_of).max();
+        let fits = |at: usize| -> Option<Vec<usize>> {
+            let Unit::Group(group) = &self.units[at] else { return None };
+            if group.len != node.len || group.program.len() > LONGEST {
+                return None;
+            }
+            let reads_same_position = |operand: &GroupOperand| {
+                unit_of(operand) != Some(at)
+                    || operand.offset == 0 && operand.strides[..] == row_major(&map.sizes)[..]
+            };
+            if !operands().all(reads_same_position) {
+                return None;
+            }
+            refined(&group.sizes, &map.sizes)
+        };
+        let first = least.unwrap_or(0);
+        let mut at = self.units.len();
+        while at > first {
+            at -= 1;
+            if let Some(sizes) = fits(at) {
+                return Some((at, sizes));
+            }
+            // A large result would be there for longer if it were computed before another large one.
+            if !node.is_small() && self.largest[at] > node.bytes() / 4 {
+                return None;
+            }
+        }
+        None
+    }
+}
+
+/// The loops that loops of as many positions are both made of; nothing if there are none.
+fn refined(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
+    let steps = |sizes: &[usize]| -> Vec<usize> {
+        let mut step = 1;
+        let inner_first = sizes.iter().rev().map(|size| {
+            step *= size;
+            step
+        });
+        inner_first.collect()
+    };
+    let mut all: Vec<usize> = steps(a).into_iter().chain(steps(b)).collect();
+    all.sort_unstable();
+    all.dedup();
+    let (mut sizes, mut before) = (Vec::new(), 1);
+    for step in all {
+        if step % before != 0 {
+            return None;
+        }
+        sizes.push(step / before);
+        before = step;
+    }
+    sizes.reverse();
+    Some(sizes)
+}
+
+impl<'n> MapStep<'n> {
+    fn of(node: &'n Node, draft: &Draft) -> Option<Self> {
+        let NodeStep::Parts(parts) = &node.step else { return None };
+        if node.len == 0 || parts.is_empty() || parts.len() > 1 && !node.dtype.is_float() {
+            return None;
+        }
+        let mut maps: Vec<(Vec<usize>, MapPart<'n>)> = Vec::with_capacity(parts.len());
+        for part in parts {
+            maps.push(map_part(part, node, draft)?);
+        }
+        let mut sizes = maps[0].0.clone();
+        for (own, _) in &maps[1..] {
+            sizes = refined(&sizes, own)?;
+        }
+        let mut parts: Vec<MapPart<'n>> = Vec::with_capacity(maps.len());
+        for (own, mut part) in maps {
+            part.operands.iter_mut().for_each(|operand| operand.split(&own, &sizes));
+            parts.push(part);
+        }
+        let mut map = MapStep { sizes, parts };
+        map.merge();
+        Some(map)
+    }
+
+    /// Makes one loop of neighbours, where all operands allow it.
+    fn merge(&mut self) {
+        let mut at = 1;
+        while at < self.sizes.len() {
+            let size = self.sizes[at] as isize;
+            let mut operands = self.parts.iter().flat_map(|part| &part.operands);
+            if operands.all(|own| own.strides[at - 1] == own.strides[at] * size) {
+                self.sizes[at] *= self.sizes[at - 1];
+                self.sizes.remove(at - 1);
+                let operands = self.parts.iter_mut().flat_map(|part| &mut part.operands);
+                operands.for_each(|own| {
+                    own.strides.remove(at - 1);
+                });
+            } else {
+                at += 1;
+            }
+        }
+    }
+}
+
+/// A part with an element for each of a node's, and its loops in their order.
+fn map_part<'n>(part: &'n Part, node: &Node, draft: &Draft) -> Option<(Vec<usize>, MapPart<'n>)> {
+    let Part { field, place } = part;
+    if field.sizes.contains(&0) || !covers(place, &field.sizes, node.len) {
+        return None;
+    }
+    let order = kept(place, &field.sizes);
+    if order.len() != field.sizes.iter().filter(|&&size| size != 1).count() {
+        return None;
+    }
+    let (kind, of_node) = (field.kind(), node.dtype.kind());
+    let is_half = node.dtype.is_float() && node.dtype.bytes() < size_of::<f32>();
+    let is_rounded = match (kind, of_node) {
+        (RegisterKind::F64, RegisterKind::F32) => !is_half,
+        (RegisterKind::F32, RegisterKind::F64) => true,
+        _ => kind == of_node,
+    };
+    if !is_rounded {
+        return None;
+    }
+    let mut operands = Vec::with_capacity(field.operands.len());
+    for operand in &field.operands {
+        let (source, dtype, len) = match &operand.source {
+            FieldSource::Position => (None, DType::Isize, None),
+            FieldSource::Memory(held) => (Some(draft.meaning(held)), held.dtype()?, Some(held.len())),
+        };
+        if operand.place.table.is_some() {
+            return None;
+        }
+        if let Some(len) = len {
+            operand.place.assert_within(&field.sizes, len);
+        }
+        let strides = order.iter().map(|&axis| operand.place.strides[axis]).collect();
+        operands.push(GroupOperand { source, dtype, offset: operand.place.offset, strides });
+    }
+    let sizes: Vec<usize> = order.iter().map(|&axis| field.sizes[axis]).collect();
+    let is_whole = (0..sizes.len()).all(|at| operands.iter().any(|own| own.strides[at] != 0));
+    Some((sizes, MapPart { program: &field.program, operands, is_whole }))
+}
+
+impl Group {
+    fn new(sizes: Vec<usize>, len: usize) -> Self {
+        Group { sizes, len, operands: Vec::new(), program: MergedPrograms::default(), members: Vec::new() }
+    }
+
+    /// Adds a map, over loops of these sizes from now on.
+    fn join(&mut self, node: &Arc<Node>, map: MapStep<'_>, sizes: Vec<usize>) {
+        for operand in &mut self.operands {
+            operand.split(&self.sizes, &sizes);
+        }
+        let dtype = node.dtype;
+        let single = map.parts.len() == 1;
+        // Sums are kept in the type of the elements; those of half precision in `f32`.
+        let kind = if single { None } else { Some(dtype.kind()) };
+        let mut sum: Option<Register> = None;
+        for part in map.parts {
+            let value = self.append(&part, &map.sizes, &sizes);
+            let Some(kind) = kind else {
+                sum = Some(value);
+                continue;
+            };
+            let value = self.program.converted(value, kind);
+            sum = Some(match sum {
+                None if part.is_whole => value,
+                // (Where a summand is not whole, it is added to zeros.)
+                None => {
+                    let zero = self.program.zero(kind);
+                    self.program.sum(zero, value)
+                }
+                Some(sum) => self.program.sum(sum, value),
+            });
+        }
+        let sum = sum.expect("a map has a part");
+        let value = self.program.rounded(sum, dtype);
+        self.sizes = sizes;
+        self.members.push((Arc::clone(node), value));
+    }
+
+    /// The value of a part's program.
+    fn append(&mut self, part: &MapPart<'_>, from: &[usize], sizes: &[usize]) -> Register {
+        let Group { operands, program, members, .. } = self;
+        let is_position = |number: u32| {
+            let reads = |own: &Instruction| matches!(own, Instruction::Position(at) if *at == number);
+            part.program.instructions().iter().any(reads)
+        };
+        program.append(part.program, &mut |program, number| {
+            let operand = &part.operands[number as usize];
+            if let Some(Meaning::Value(of)) = operand.source
+                && let Some((_, register)) = members.iter().rev().find(|(node, _)| node.id == of)
+            {
+                return *register;
+            }
+            let mut own = operand.clone();
+            own.split(from, sizes);
+            let at = operands.iter().position(|known| known.is_same(&own)).unwrap_or_else(|| {
+                operands.push(own);
+                operands.len() - 1
+            });
+            if is_position(number) {
+                program.position(at as u32)
+            } else {
+                program.load(at as u32, operand.dtype.kind())
+            }
+        })
+    }
+
+    /// The program with these of its values, and their registers.
+    pub(super) fn finish(
+        self,
+        results: &[Register],
+    ) -> (ScalarProgram, Vec<Register>, Vec<usize>, Vec<GroupOperand>) {
+        let (program, results) = self.program.finish(results);
+        let mut numbers = alloc::vec![0; self.operands.len()];
+        let mut operands = Vec::new();
+        for (at, operand) in self.operands.into_iter().enumerate() {
+            if program.reads(at as u32) {
+                numbers[at] = operands.len() as u32;
+                operands.push(operand);
+            }
+        }
+        let program = program.with_operands(|number| numbers[number as usize]);
+        (program, results, self.sizes, operands)
+    }
+}

@@ -1,0 +1,252 @@
+//! Groups of maps as they run: one pass over the loops, with the results of all.
+
+use super::draft::Meaning;
+use super::fuse::{Group, GroupOperand};
+use crate::error::Error;
+use crate::load::TILE;
+use crate::load::tiles::for_each_run;
+use crate::loops::modes::{ResultMemory, told_all};
+use crate::loops::nest::Nest;
+use crate::loops::rows::Rows;
+use crate::loops::steps::{Loops, PlanStep, note};
+use crate::machine::threads::{self, Carried};
+use crate::memory::allocate::reserve;
+use crate::memory::axes::row_major;
+use crate::memory::buffer::Buffer;
+use crate::ops::code::{DType, each_dtype};
+use crate::program::interpreter::{Machine, OperandSource, Slots, Span};
+use crate::program::{Register, ScalarProgram};
+use crate::scalar::Element;
+use crate::trace::{Held, Node, StridedPlace};
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use smallvec::SmallVec;
+
+/// A program over loops, and where its operands and results are.
+pub(super) struct FusedLoops {
+    program: ScalarProgram,
+    slots: Slots,
+    nest: Nest,
+    /// How many positions run at once.
+    tile: usize,
+    len: usize,
+    operands: Vec<LoopOperand>,
+    results: Vec<LoopResult>,
+}
+
+/// What an operand of fused loops reads.
+struct LoopOperand {
+    memory: OperandMemory,
+    dtype: DType,
+}
+
+/// Where the memory of an operand is.
+enum OperandMemory {
+    /// The value of this slot.
+    Slot(usize),
+    Constant(Arc<dyn Held>),
+    /// A position.
+    None,
+}
+
+/// A result of fused loops.
+struct LoopResult {
+    value: Register,
+    dtype: DType,
+    slot: usize,
+}
+
+/// How many bytes the values of a program may take: they stay in the first-level cache.
+const AT_HAND: usize = 24 << 10;
+
+/// The fewest positions that are run at once.
+const SHORTEST: usize = 64;
+
+impl FusedLoops {
+    /// The loops of a group, with the results that are read outside of it. `slot` is the slot of a value.
+    pub(super) fn new(group: Group, results: &[(Arc<Node>, Register)], slot: &dyn Fn(u64) -> usize) -> Self {
+        let len = group.len;
+        let registers: Vec<Register> = results.iter().map(|&(_, register)| register).collect();
+        let (program, registers, sizes, operands) = group.finish(&registers);
+        let mut rows = Rows::new(sizes.len());
+        for GroupOperand { offset, strides, .. } in &operands {
+            rows.push_at(*offset).copy_from_slice(strides);
+        }
+        rows.push().copy_from_slice(&row_major(&sizes));
+        let order: SmallVec<[usize; 8]> = (0..sizes.len()).collect();
+        let nest = Nest::map(&sizes, &order, &rows);
+        let slots = Slots::new(&program, registers.iter().copied());
+        let mut tile = TILE;
+        while tile > SHORTEST && slots.bytes(tile) > AT_HAND {
+            tile /= 2;
+        }
+        let operands = operands.into_iter().map(|GroupOperand { source, dtype, offset, strides }| {
+            let memory = match source {
+                None => OperandMemory::None,
+                Some(Meaning::Value(number)) => OperandMemory::Slot(slot(number)),
+                Some(Meaning::Constant(held)) => {
+                    StridedPlace::strided(offset, strides).assert_within(&sizes, held.len());
+                    OperandMemory::Constant(held)
+                }
+            };
+            LoopOperand { memory, dtype }
+        });
+        let results = results.iter().zip(registers).map(|((node, _), value)| LoopResult {
+            value,
+            dtype: node.dtype,
+            slot: slot(node.id),
+        });
+        let (operands, results) = (operands.collect(), results.collect());
+        FusedLoops { program, slots, nest, tile, len, operands, results }
+    }
+
+    /// The slots that are read.
+    pub(super) fn reads(&self) -> BTreeSet<usize> {
+        let slots = self.operands.iter().filter_map(|own| match own.memory {
+            OperandMemory::Slot(slot) => Some(slot),
+            _ => None,
+        });
+        slots.collect()
+    }
+
+    /// Runs the program on the values of a call, and adds its results to them.
+    ///
+    /// # Safety
+    ///
+    /// The value of each slot that is read has the elements of the step that the slot was made for.
+    pub(super) unsafe fn run(&self, values: &mut [Option<Arc<dyn Held>>]) -> Result<(), Error> {
+        let mut sources: SmallVec<[OperandSource; 16]> = SmallVec::new();
+        for LoopOperand { memory, dtype } in &self.operands {
+            let held = match memory {
+                OperandMemory::None => {
+                    sources.push(OperandSource::position());
+                    continue;
+                }
+                OperandMemory::Constant(held) => held,
+                OperandMemory::Slot(slot) => values[*slot].as_ref().expect("steps run behind what they read"),
+            };
+            // SAFETY: the positions of the nest lie within so many elements as the operand has, which was asserted when the steps were drafted, and which the caller
+            // promises of values; the memory is held until the program has run.
+            sources.push(unsafe { OperandSource::new(held.start(), *dtype, None) });
+        }
+        let mut memory: SmallVec<[Box<dyn FreshMemory>; 4]> = SmallVec::new();
+        for result in &self.results {
+            memory.push(fresh(result.dtype, self.len)?);
+        }
+        let starts: SmallVec<[*mut u8; 4]> = memory.iter_mut().map(|own| own.start()).collect();
+        let threads = threads::parts(self.len);
+        note(|| PlanStep::Elementwise {
+            expression: self.program.describe(),
+            loops: Loops::of_bytes(
+                &self.nest,
+                self.results.iter().map(|result| self.len * result.dtype.bytes()).sum(),
+                threads,
+            ),
+        });
+        if threads <= 1 {
+            // SAFETY: the sources are elements of the nest, and there is room for the results.
+            unsafe { self.part(&self.nest, &sources, &starts, 0) };
+        } else {
+            let parts = self.nest.split(0, threads);
+            let mut jobs: Vec<threads::Job<'_>> = Vec::with_capacity(parts.len());
+            let mut before = 0;
+            for nest in &parts {
+                // SAFETY: elements are plain numbers, which threads read; the places of the parts have none in common.
+                let own = unsafe { Carried::new((&sources, &starts)) };
+                let from = before;
+                before += nest.positions();
+                jobs.push(Box::new(move || {
+                    let (sources, starts) = own.into_inner();
+                    // SAFETY: as above; the positions of the part are some of the nest's.
+                    unsafe { self.part(nest, sources, starts, from) };
+                    Ok(())
+                }));
+            }
+            threads::run(jobs)?;
+        }
+        for own in &mut memory {
+            // SAFETY: all places are written.
+            unsafe { own.assume_written(self.len) };
+        }
+        told_all(memory.iter().map(|own| own.result()));
+        for (own, result) in memory.into_iter().zip(&self.results) {
+            values[result.slot] = Some(own.held());
+        }
+        Ok(())
+    }
+
+    /// Runs the program over a part of the nest, whose first position is the one with this number.
+    ///
+    /// # Safety
+    ///
+    /// The positions of the nest are elements of the sources, and the places from `starts` on have room for the results of all.
+    unsafe fn part(&self, nest: &Nest, sources: &[OperandSource], starts: &[*mut u8], from: usize) {
+        let mut machine = Machine::with_slots(&self.program, &self.slots, sources, &mut nest.operands());
+        let mut done = from;
+        for_each_run(nest, self.tile, &mut |run| {
+            let (rows, len) = (run.rows, run.len);
+            machine.run(&Span { at: run.at, rows, len });
+            for (result, start) in self.results.iter().zip(starts) {
+                let line = machine.line(result.value).start();
+                let start = start.wrapping_add(done * result.dtype.bytes());
+                // SAFETY: the register has the values of the run, of the kind of the type; runs lie one behind the other in the order of the results.
+                unsafe { result.dtype.write_line(line, start, (1, rows * len), [0, 1]) };
+            }
+            done += rows * len;
+            true
+        });
+    }
+}
+
+/// Memory of a result, of any type.
+trait FreshMemory {
+    /// The first place.
+    fn start(&mut self) -> *mut u8;
+    /// Says that there are so many elements.
+    ///
+    /// # Safety
+    ///
+    /// There are.
+    unsafe fn assume_written(&mut self, len: usize);
+    /// The memory as that of a step's result.
+    fn result(&self) -> ResultMemory<'_>;
+    /// The memory as a value.
+    fn held(self: Box<Self>) -> Arc<dyn Held>;
+}
+
+impl<T: Element> FreshMemory for Vec<T> {
+    fn start(&mut self) -> *mut u8 {
+        self.as_mut_ptr().cast()
+    }
+
+    unsafe fn assume_written(&mut self, len: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { self.set_len(len) };
+    }
+
+    fn result(&self) -> ResultMemory<'_> {
+        ResultMemory::of(self)
+    }
+
+    fn held(self: Box<Self>) -> Arc<dyn Held> {
+        Buffer::from(*self).held()
+    }
+}
+
+/// Memory for so many elements.
+fn fresh(dtype: DType, len: usize) -> Result<Box<dyn FreshMemory>, Error> {
+    macro_rules! by_type {
+        ($($name:ident $t:ty,)*) => {
+            match dtype {
+                $(DType::$name => Ok(Box::new(reserve::<$t>(len)?)),)*
+                #[cfg(feature = "half")]
+                DType::F16 => Ok(Box::new(reserve::<half::f16>(len)?)),
+                #[cfg(feature = "half")]
+                DType::Bf16 => Ok(Box::new(reserve::<half::bf16>(len)?)),
+            }
+        };
+    }
+    each_dtype!(by_type!())
+}

@@ -1,0 +1,172 @@
+//! Programs put together, instruction by instruction: equal ones are one, and nothing else is simplified, so that each bit stays.
+
+use crate::ops::code::{BinaryOpcode, DType, Number, RegisterKind};
+use crate::ops::function::{Function, Functions};
+use crate::program::{Instruction, Register, ScalarProgram};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use smallvec::SmallVec;
+
+/// A program of several results that is being written.
+#[derive(Default)]
+pub(super) struct MergedPrograms {
+    instructions: Vec<(Instruction, RegisterKind)>,
+    functions: Functions,
+    /// For each value, the instructions whose first input it is.
+    readers: Vec<SmallVec<[Register; 2]>>,
+    /// The instructions without inputs.
+    leaves: Vec<Register>,
+    /// What rounds to half precision, once it was needed.
+    rounding: Vec<(DType, Arc<dyn Function>)>,
+}
+
+impl MergedPrograms {
+    /// How many instructions there are.
+    pub(super) fn len(&self) -> usize {
+        self.instructions.len()
+    }
+
+    /// What the value of an instruction is.
+    fn kind(&self, register: Register) -> RegisterKind {
+        self.instructions[register as usize].1
+    }
+
+    fn push(&mut self, instruction: Instruction, kind: RegisterKind) -> Register {
+        let first = instruction.inputs().next();
+        let known = match first {
+            Some(first) => &self.readers[first as usize][..],
+            None => &self.leaves[..],
+        };
+        let is_same = |&&at: &&Register| {
+            let (own, own_kind) = &self.instructions[at as usize];
+            *own_kind == kind && own.is_same(&instruction)
+        };
+        if let Some(&at) = known.iter().find(is_same) {
+            return at;
+        }
+        let register = self.instructions.len() as Register;
+        match first {
+            Some(first) => self.readers[first as usize].push(register),
+            None => self.leaves.push(register),
+        }
+        self.instructions.push((instruction, kind));
+        self.readers.push(SmallVec::new());
+        register
+    }
+
+    /// The element of an operand.
+    pub(super) fn load(&mut self, operand: u32, kind: RegisterKind) -> Register {
+        self.push(Instruction::Load(operand), kind)
+    }
+
+    /// The position that an operand counts.
+    pub(super) fn position(&mut self, operand: u32) -> Register {
+        self.push(Instruction::Position(operand), RegisterKind::Int)
+    }
+
+    /// The result of a program. `leaf` yields the value of an operand.
+    pub(super) fn append(
+        &mut self,
+        program: &ScalarProgram,
+        leaf: &mut dyn FnMut(&mut Self, u32) -> Register,
+    ) -> Register {
+        let mut own: Vec<Register> = Vec::with_capacity(program.instructions().len());
+        for (at, &instruction) in program.instructions().iter().enumerate() {
+            let kind = program.kind(at as Register);
+            let of = |register: Register| own[register as usize];
+            let instruction = match instruction {
+                Instruction::Load(number) | Instruction::Position(number) => {
+                    let register = leaf(self, number);
+                    assert_eq!(self.kind(register), kind, "operands are of the kind that a program reads");
+                    own.push(register);
+                    continue;
+                }
+                Instruction::Constant(number) => Instruction::Constant(number),
+                Instruction::Unary(op, a) => Instruction::Unary(op, of(a)),
+                Instruction::Binary(op, a, b) => Instruction::Binary(op, of(a), of(b)),
+                Instruction::Select(cond, a, b) => Instruction::Select(of(cond), of(a), of(b)),
+                Instruction::Cast(to, a) => Instruction::Cast(to, of(a)),
+                Instruction::Call(number, a, b) => {
+                    let number = self.functions.number(program.functions().get(number));
+                    Instruction::Call(number, of(a), of(b))
+                }
+            };
+            own.push(self.push(instruction, kind));
+        }
+        own[program.result() as usize]
+    }
+
+    /// Zero.
+    pub(super) fn zero(&mut self, kind: RegisterKind) -> Register {
+        self.push(Instruction::Constant(Number::Float(0.0)), kind)
+    }
+
+    /// `a + b`, of one kind of floats.
+    pub(super) fn sum(&mut self, a: Register, b: Register) -> Register {
+        let kind = self.kind(a);
+        self.push(Instruction::Binary(BinaryOpcode::Add, a, b), kind)
+    }
+
+    /// A float in another kind.
+    pub(super) fn converted(&mut self, a: Register, kind: RegisterKind) -> Register {
+        match kind {
+            _ if self.kind(a) == kind => a,
+            RegisterKind::F64 => self.push(Instruction::Cast(DType::F64, a), kind),
+            _ => self.push(Instruction::Cast(DType::F32, a), kind),
+        }
+    }
+
+    /// A value as an element of a type that is read again.
+    pub(super) fn rounded(&mut self, a: Register, dtype: DType) -> Register {
+        let kind = dtype.kind();
+        match dtype {
+            #[cfg(feature = "half")]
+            DType::F16 | DType::Bf16 => {
+                let known = self.rounding.iter().find(|(own, _)| *own == dtype);
+                let function = match known {
+                    Some((_, function)) => Arc::clone(function),
+                    None => {
+                        let function = crate::map::formula::rounding_to(dtype);
+                        self.rounding.push((dtype, Arc::clone(&function)));
+                        function
+                    }
+                };
+                let number = self.functions.number(&function);
+                self.push(Instruction::Call(number, a, a), kind)
+            }
+            _ if dtype.is_narrow() => self.push(Instruction::Cast(dtype, a), kind),
+            _ => self.converted(a, kind),
+        }
+    }
+
+    /// The program with these values, and their registers, without instructions that none of them needs.
+    pub(super) fn finish(self, results: &[Register]) -> (ScalarProgram, Vec<Register>) {
+        let mut is_needed = alloc::vec![false; self.instructions.len()];
+        results.iter().for_each(|&result| is_needed[result as usize] = true);
+        for (at, (instruction, _)) in self.instructions.iter().enumerate().rev() {
+            if is_needed[at] {
+                instruction.inputs().for_each(|input| is_needed[input as usize] = true);
+            }
+        }
+        let mut number: Vec<Register> = alloc::vec![0; self.instructions.len()];
+        let mut kept = Vec::new();
+        for (at, &(instruction, kind)) in self.instructions.iter().enumerate() {
+            if is_needed[at] {
+                number[at] = kept.len() as Register;
+                let of = |register: Register| number[register as usize];
+                let instruction = match instruction {
+                    Instruction::Unary(op, a) => Instruction::Unary(op, of(a)),
+                    Instruction::Binary(op, a, b) => Instruction::Binary(op, of(a), of(b)),
+                    Instruction::Select(cond, a, b) => Instruction::Select(of(cond), of(a), of(b)),
+                    Instruction::Cast(to, a) => Instruction::Cast(to, of(a)),
+                    Instruction::Call(function, a, b) => Instruction::Call(function, of(a), of(b)),
+                    leaf => leaf,
+                };
+                kept.push((instruction, kind));
+            }
+        }
+        let results: Vec<Register> = results.iter().map(|&result| number[result as usize]).collect();
+        let first = results.first().copied().unwrap_or(0);
+        (ScalarProgram::of(kept, self.functions, first), results)
+    }
+}

@@ -1,0 +1,135 @@
+//! Running recorded steps again, with other inputs.
+//!
+//! A [`Recording`] is prepared once, at its first call:
+//!
+//! ```text
+//! steps  ->  draft  ->  fuse  ->  prepared
+//!            aliases    maps over     slots for values, and
+//!            and equal  the same      when each is needed last
+//!            steps      loops
+//! ```
+//!
+//! A call binds the memory of its inputs, and runs a flat list. [`plain`] runs each step by itself instead, as it was recorded: tests compare the two, bit by bit.
+
+mod draft;
+mod fuse;
+mod loops;
+mod merge;
+mod plain;
+mod prepared;
+
+pub(super) use plain::reduced_of;
+
+use crate::error::{Error, Origin};
+use crate::trace::{Field, Held, Node, NodeStep};
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::cell::Cell;
+use prepared::Prepared;
+use std::sync::OnceLock;
+
+/// A function that was recorded: the steps that compute its results from its inputs.
+pub struct Recording {
+    inputs: Vec<Arc<Node>>,
+    /// The steps, each behind those that it reads.
+    steps: Vec<Arc<Node>>,
+    outputs: Vec<Arc<dyn Held>>,
+    /// What calls run.
+    prepared: OnceLock<Prepared>,
+}
+
+/// A step that cannot be run again.
+#[derive(Debug)]
+pub struct NotRepeatable {
+    /// What it is called.
+    pub operation: &'static str,
+    /// Where in the user's program.
+    pub origin: Origin,
+}
+
+impl Recording {
+    /// The steps between inputs, which are variables, and outputs.
+    pub fn new(inputs: Vec<Arc<Node>>, outputs: Vec<Arc<dyn Held>>) -> Result<Self, NotRepeatable> {
+        let steps: Vec<Arc<Node>> = nodes_behind(&outputs)
+            .into_values()
+            .filter(|node| !matches!(node.step, NodeStep::Variable(_)))
+            .collect();
+        for node in &steps {
+            if let NodeStep::Rule(rule) = &node.step
+                && !rule.is_repeatable()
+            {
+                return Err(NotRepeatable { operation: rule.name(), origin: node.origin });
+            }
+        }
+        Ok(Recording { inputs, steps, outputs, prepared: OnceLock::new() })
+    }
+
+    /// How many steps there are.
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Runs all steps with other inputs, which have the types and sizes of the recorded ones. Returns the outputs.
+    pub fn run(&self, inputs: Vec<Arc<dyn Held>>) -> Result<Vec<Arc<dyn Held>>, Error> {
+        assert_eq!(inputs.len(), self.inputs.len(), "there is a value for each input");
+        self.inputs.iter().zip(&inputs).for_each(|(node, value)| assert_fits(node, value));
+        if PLAIN.get() {
+            return plain::run(self, inputs);
+        }
+        self.prepared.get_or_init(|| Prepared::new(self)).run(inputs)
+    }
+}
+
+std::thread_local! {
+    /// Whether each step runs by itself on this thread.
+    static PLAIN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Has recordings of this thread run each step by itself, as it was recorded, or as they are prepared: for tests, which compare both.
+#[doc(hidden)]
+pub fn run_plainly(plainly: bool) {
+    PLAIN.set(plainly);
+}
+
+/// Panics unless a value has the type and the length of a step's.
+fn assert_fits(node: &Node, value: &Arc<dyn Held>) {
+    assert_eq!(
+        (value.dtype(), value.len()),
+        (Some(node.dtype), node.len),
+        "a step has the elements that it was recorded with"
+    );
+}
+
+/// The nodes that these values are computed from, by their numbers: each has a greater one than those that it reads.
+pub(super) fn nodes_behind(values: &[Arc<dyn Held>]) -> BTreeMap<u64, Arc<Node>> {
+    let mut found: BTreeMap<u64, Arc<Node>> = BTreeMap::new();
+    let mut open: Vec<Arc<Node>> = values.iter().filter_map(|held| held.node().cloned()).collect();
+    while let Some(node) = open.pop() {
+        if found.contains_key(&node.id) {
+            continue;
+        }
+        open.extend(node.all_inputs().into_iter().cloned());
+        found.insert(node.id, node);
+    }
+    found
+}
+
+impl Node {
+    /// What the step reads, elements of all types.
+    pub(super) fn all_inputs(&self) -> Vec<&Arc<Node>> {
+        match &self.step {
+            NodeStep::Variable(_) => Vec::new(),
+            NodeStep::Parts(parts) => parts
+                .iter()
+                .flat_map(|part| part.field.all_nodes().into_iter().chain(part.place.nodes()))
+                .collect(),
+            NodeStep::Rule(rule) => rule.operands().into_iter().flat_map(Field::all_nodes).collect(),
+        }
+    }
+}
