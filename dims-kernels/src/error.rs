@@ -70,6 +70,16 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// The same error, with the place of its step, unless it has one.
+    pub(crate) fn at(mut self, place: Origin) -> Self {
+        if let Error::OutOfBounds { origin, .. } = &mut self {
+            *origin = origin.or(place);
+        }
+        self
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

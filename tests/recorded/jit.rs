@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use typed_dims::grad::{grad, loss_and_grad};
+use typed_dims::mode::{self, PeakMemory};
 use typed_dims::nn::linear::Linear;
 use typed_dims::optim::{Adam, Optimizer};
 use typed_dims::prelude::*;
@@ -114,7 +115,8 @@ fn an_index_out_of_range_is_an_error_of_the_call() {
     let ids = |ids: [i64; 2]| -> Ids { from_vec(Row.of(2), ids.to_vec()) };
     assert_eq!(f.call(&ids([2, 0])).order(Row), ndarray::array![3.0, 1.0]);
     let error = f.try_call(&ids([1, 3])).expect_err("there are three").to_string();
-    assert!(error.contains("is out of range for an axis of size 3"), "{error}");
+    let at = format!("index 3 of a computed index is out of range for an axis of size 3 (at {}:", file!());
+    assert!(error.contains(&at), "{error}");
     assert_eq!(f.call(&ids([1, 1])).order(Row), ndarray::array![2.0, 2.0]);
 }
 
@@ -127,4 +129,26 @@ fn numbers_and_views_are_inputs() {
         assert_eq!(f.call((&by, &x)), (x.view().cast::<f64>() * &by).sum(In));
         assert_eq!(f.call((&by, x.view())), (x.view().cast::<f64>() * &by).sum(In));
     }
+}
+
+#[test]
+fn a_program_keeps_no_memory_of_what_was_computed_while_it_was_recorded() {
+    let f = |(layer, x): (&Layer, &Data)| {
+        let rows: Tensor<f32, (Row, Out)> = layer.apply(x).softmax(Out);
+        let loss = |layer: &Layer| ((layer.apply(x) - &rows).square().sum(Out).exp() / 1e3).mean(Row);
+        let (loss, gradient) = loss_and_grad(loss, layer);
+        (loss, gradient, rows.argsort(Out), x.roll(Row, 1))
+    };
+    let layer = Layer::new(In.of(4), Out.of(7), 1);
+    let mut memory = PeakMemory::default();
+    let x = data(3, 1);
+    let program = mode::with(&mut memory, || record(f, (&layer, &x)));
+    let program = program.expect("it is recorded");
+    assert!(memory.peak() > 0);
+    assert_eq!(memory.now(), 0, "all results were freed");
+    let x = data(3, 2);
+    let (loss, gradient, order, rolled) = program.call((&layer, &x));
+    let (own_loss, own_gradient, own_order, own_rolled) = f((&layer, &x));
+    assert_eq!((loss, gradient.weight, gradient.bias), (own_loss, own_gradient.weight, own_gradient.bias));
+    assert_eq!((order, rolled), (own_order, own_rolled));
 }

@@ -109,6 +109,7 @@ where
             *program = Some(Arc::new(self.record(&value)?));
         }
         let program = Arc::clone(program.as_ref().expect("it was recorded"));
+        drop(value);
         program.try_call(inputs)
     }
 

@@ -1,17 +1,19 @@
 //! [`record`], and the programs that it makes.
 
 use super::inputs::{Hand, HandedOf, RecordInputs};
-use crate::error::{DimError, unwrap};
+use crate::error::{DimError, Origin, unwrap};
 use crate::expr::evaluate::laid_out;
 use crate::grad::parameters::{Parameters, Path, Walk};
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::Dims;
 use crate::storage::axes::AxisBlock;
+use crate::storage::evaluated::{Evaluated, IntoElements};
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::type_name;
+use core::iter::Zip;
 use core::marker::PhantomData;
 use kernels::memory::buffer::Buffer;
 use kernels::program::code::DType;
@@ -24,8 +26,10 @@ pub struct Program<In: RecordInputs, Out> {
     recording: Recording,
     /// What each input is.
     given: Vec<InputTensor>,
-    /// The result of the recorded inputs.
+    /// A value of the result's type, whose tensors have the right sizes, and one element each.
     result: Out,
+    /// How each tensor of a result lies.
+    layouts: Vec<ResultLayout>,
     listing: Listing,
     inputs: PhantomData<fn(In) -> Out>,
 }
@@ -62,19 +66,23 @@ where
 {
     let mut slots = In::slots(traced);
     let value = f(In::hand(&mut slots));
-    let mut outputs = Outputs(Vec::new());
+    let mut outputs = Outputs::default();
     let result = Out::walk([&value], &mut Path::new(), &mut outputs)?;
+    let Outputs { held, layouts } = outputs;
     variables.call.end();
     let (nodes, given) = (core::mem::take(&mut variables.nodes), core::mem::take(&mut variables.given));
     let named = nodes.iter().cloned().zip(given.iter().map(|own| own.path.to_string())).collect::<Vec<_>>();
-    let listing = listing(&named, &outputs.0);
-    let recording = Recording::new(nodes, outputs.0).map_err(|NotRepeatable { operation, origin }| {
+    let listing = listing(&named, &held);
+    let mut recording = Recording::new(nodes, held).map_err(|NotRepeatable { operation, origin }| {
         let at = crate::error::OriginSuffix(origin);
         DimError::Shape {
             what: format!("`{operation}` cannot be recorded{at}: programs cannot run it again"),
         }
     })?;
-    Ok(Program { recording, given, result, listing, inputs: PhantomData })
+    // (So that nobody else has the memory.)
+    drop((value, slots));
+    recording.release();
+    Ok(Program { recording, given, result, layouts, listing, inputs: PhantomData })
 }
 
 impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
@@ -99,8 +107,11 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
         if let Some(missing) = given.expected.next() {
             return Err(DimError::Shape { what: format!("there is no input `{}`", missing.path) });
         }
+        // (What was moved in, nobody else has from now on: its memory can be used again.)
+        drop(inputs);
         let results = self.recording.run(given.held)?;
-        Out::walk([&self.result], &mut Path::new(), &mut CallResults(results.into_iter()))
+        let mut results = CallResults(results.into_iter().zip(&self.layouts));
+        Out::walk([&self.result], &mut Path::new(), &mut results)
     }
 
     /// How many steps the program has.
@@ -240,8 +251,20 @@ impl Walk<1> for RecordedInputs {
     }
 }
 
-/// The memory of each tensor of a result.
-struct Outputs(Vec<Arc<dyn Held>>);
+/// The memory of each tensor of a result, and how it lies there.
+#[derive(Default)]
+struct Outputs {
+    held: Vec<Arc<dyn Held>>,
+    layouts: Vec<ResultLayout>,
+}
+
+/// How a tensor lies in memory.
+struct ResultLayout {
+    start: usize,
+    /// Dims first.
+    strides: SmallVec<[isize; 8]>,
+    origin: Origin,
+}
 
 impl Walk<1> for Outputs {
     type Error = DimError;
@@ -252,9 +275,30 @@ impl Walk<1> for Outputs {
         _: &Path,
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
-        self.0.push(tensor.expr.buffer().held());
-        Ok(tensor.clone())
+        let expr = &tensor.expr;
+        let layout = ResultLayout {
+            start: expr.start(),
+            strides: expr.axes().map(|axis| axis.stride).collect(),
+            origin: expr.origin(),
+        };
+        self.held.push(expr.buffer().held());
+        self.layouts.push(layout);
+        Ok(strided(tensor, alloc::vec![T::default()], 0, |_| 0, None))
     }
+}
+
+/// Elements with the sizes of a tensor, and other strides.
+fn strided<T: Element, S: Dims, R: Rank, B: IntoElements<T>>(
+    of: &Named<T, S, R>,
+    data: B,
+    start: usize,
+    stride: impl Fn(usize) -> isize,
+    origin: Origin,
+) -> Named<T, S, R> {
+    let (mut named, mut positional) = (*of.expr.named(), *of.expr.positional());
+    let axes = named.as_mut_slice().iter_mut().chain(positional.as_mut_slice());
+    axes.enumerate().for_each(|(at, axis)| axis.stride = stride(at));
+    Named::from_expr(Evaluated::strided(data, start, named, positional, origin))
 }
 
 /// The memory of each input of a call.
@@ -306,10 +350,10 @@ impl Walk<1> for GivenInputs<'_> {
     }
 }
 
-/// The result of a call, in the place of the recorded one.
-struct CallResults(alloc::vec::IntoIter<Arc<dyn Held>>);
+/// The result of a call: its memory, and how each tensor lies.
+struct CallResults<'p>(Zip<alloc::vec::IntoIter<Arc<dyn Held>>, core::slice::Iter<'p, ResultLayout>>);
 
-impl Walk<1> for CallResults {
+impl Walk<1> for CallResults<'_> {
     type Error = DimError;
     const STATE: bool = true;
 
@@ -318,8 +362,8 @@ impl Walk<1> for CallResults {
         _: &Path,
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
-        let held = self.0.next().expect("there is a value for each tensor of the result");
+        let (held, layout) = self.0.next().expect("there is a value for each tensor of the result");
         let buffer = Buffer::of_held(&held).expect("a step has the type that it was recorded with");
-        Ok(Named::from_expr(tensor.expr.with_buffer(buffer)))
+        Ok(strided(tensor, buffer, layout.start, |at| layout.strides[at], layout.origin))
     }
 }

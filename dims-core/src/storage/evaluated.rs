@@ -390,7 +390,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     }
 
     /// The axes of the dims, then the positional ones.
-    fn axes(&self) -> impl Iterator<Item = Axis> {
+    pub(crate) fn axes(&self) -> impl Iterator<Item = Axis> {
         self.named.as_slice().iter().chain(self.positional.as_slice()).copied()
     }
 

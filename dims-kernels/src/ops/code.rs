@@ -63,6 +63,22 @@ impl DType {
         None
     }
 
+    /// The number of the type.
+    pub fn id(self) -> TypeId {
+        macro_rules! id {
+            ($($name:ident $t:ty,)*) => {
+                match self {
+                    $(DType::$name => TypeId::of::<$t>(),)*
+                    #[cfg(feature = "half")]
+                    DType::F16 => TypeId::of::<half::f16>(),
+                    #[cfg(feature = "half")]
+                    DType::Bf16 => TypeId::of::<half::bf16>(),
+                }
+            };
+        }
+        each_dtype!(id!())
+    }
+
     /// The kind of the registers that hold its elements.
     pub fn kind(self) -> RegisterKind {
         match self {

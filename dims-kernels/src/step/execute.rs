@@ -192,8 +192,12 @@ impl Rule for StepRule {
         self.operands.iter().collect()
     }
 
-    fn take_operands(&mut self) -> Vec<Field> {
-        core::mem::take(&mut self.operands)
+    fn operands_mut(&mut self) -> Vec<&mut Field> {
+        self.operands.iter_mut().collect()
+    }
+
+    fn end_gradients(&mut self) {
+        self.kept = None;
     }
 
     fn is_repeatable(&self) -> bool {

@@ -114,19 +114,17 @@ impl Field {
         })
     }
 
-    /// What the operands read.
-    pub fn into_sources(self) -> impl Iterator<Item = FieldSource> {
+    /// Takes away what the operands read.
+    pub fn take_sources(&mut self) -> Vec<FieldSource> {
         let mut sources = Vec::new();
-        let mut open = vec![self];
-        while let Some(field) = open.pop() {
-            for FieldOperand { source, place } in field.operands {
-                sources.push(source);
-                // (What computes offsets that nobody else has goes with them.)
-                let table = place.table.and_then(|table| table.source).and_then(Arc::into_inner);
-                open.extend(table.into_iter().flat_map(|own| own.indices).map(|own| own.index));
-            }
+        let mut open = core::mem::take(&mut self.operands);
+        while let Some(FieldOperand { source, place }) = open.pop() {
+            sources.push(source);
+            // (What computes offsets that nobody else has goes with them.)
+            let table = place.table.and_then(|table| table.source).and_then(Arc::into_inner);
+            open.extend(table.into_iter().flat_map(|own| own.indices).flat_map(|own| own.index.operands));
         }
-        sources.into_iter()
+        sources
     }
 
     /// The kind of the elements.

@@ -376,8 +376,11 @@ pub trait Rule: Send + Sync {
     /// The fields that the step reads.
     fn operands(&self) -> Vec<&Field>;
 
-    /// The same, taken away. (Long chains of steps are dropped one by one.)
-    fn take_operands(&mut self) -> Vec<Field>;
+    /// The same, to change where they are.
+    fn operands_mut(&mut self) -> Vec<&mut Field>;
+
+    /// Lets go of what only the gradient needs.
+    fn end_gradients(&mut self) {}
 
     /// The gradient: for fields of the step, the parts `d operand += ..`. `value` are the elements that the step yielded, `cotangent` has one element for each of them. A rule may
     /// write over the cotangent where nobody else has its memory.
@@ -510,6 +513,22 @@ impl Node {
         Node::of_calls(dtype, len, NodeStep::Variable(name), None, calls)
     }
 
+    /// What has the number of this step, and the type and length of its elements, but does not keep what the step reads.
+    fn name_only(&self) -> Arc<Self> {
+        let (axes, read) = (OnceLock::new(), AtomicBool::new(false));
+        let Node { id, dtype, len, origin, .. } = *self;
+        Arc::new(Node {
+            id,
+            dtype,
+            len,
+            axes,
+            step: NodeStep::Variable(None),
+            origin,
+            calls: Calls::new(),
+            read,
+        })
+    }
+
     /// The axes of the elements, from the outermost in memory to the innermost, if they are known.
     pub fn axes(&self) -> Option<&[NodeAxis]> {
         self.axes.get().map(|axes| &axes[..])
@@ -592,11 +611,11 @@ impl Drop for Node {
         fn take(step: &mut NodeStep, open: &mut Vec<FieldSource>) {
             match core::mem::replace(step, NodeStep::Variable(None)) {
                 NodeStep::Variable(_) => {}
-                NodeStep::Parts(parts) => {
-                    open.extend(parts.into_iter().flat_map(|part| part.field.into_sources()))
+                NodeStep::Parts(mut parts) => {
+                    open.extend(parts.iter_mut().flat_map(|part| part.field.take_sources()))
                 }
                 NodeStep::Rule(mut rule) => {
-                    open.extend(rule.take_operands().into_iter().flat_map(Field::into_sources))
+                    open.extend(rule.operands_mut().into_iter().flat_map(Field::take_sources))
                 }
             }
         }

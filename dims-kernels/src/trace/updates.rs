@@ -155,8 +155,8 @@ impl Rule for SumOfSquares {
         self.operands.iter().collect()
     }
 
-    fn take_operands(&mut self) -> Vec<Field> {
-        core::mem::take(&mut self.operands)
+    fn operands_mut(&mut self) -> Vec<&mut Field> {
+        self.operands.iter_mut().collect()
     }
 
     fn is_repeatable(&self) -> bool {

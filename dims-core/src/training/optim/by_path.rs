@@ -5,6 +5,7 @@ use super::update::{Unchanged, lying_otherwise, sizes_of};
 use crate::error::DimError;
 #[cfg(feature = "half")]
 use crate::expr::Unary;
+use crate::expr::evaluate::laid_out;
 #[cfg(feature = "half")]
 use crate::expr::evaluate::laid_out_in;
 use crate::expr::step::is_recorded;
@@ -123,6 +124,15 @@ line_parts! { single single_mut F32 f32; double double_mut F64 f64; }
 fn flat<W: StateElem>(data: Buffer<W>) -> Named<W, (), Rank1> {
     let len = data.len();
     Named::from_expr(Evaluated::in_order(data, &[0], &[len]).with_origin(None))
+}
+
+/// The elements of a line, one behind the other.
+fn elements_of<W: StateElem>(line: Named<W, (), Rank1>) -> Result<Buffer<W>, DimError> {
+    if line.expr.is_contiguous(&[0]) {
+        return Ok(line.expr.into_buffer());
+    }
+    let shape = line.unified_shape()?;
+    Ok(laid_out::<(), Rank1, _>(&line.expr, &shape)?.into_buffer())
 }
 
 /// Types of such elements.
@@ -330,17 +340,17 @@ impl StateTensor {
     /// # Panics
     ///
     /// If it has more or fewer.
-    pub(super) fn with_line(&self, line: StateLine) -> Self {
+    pub(super) fn with_line(&self, line: StateLine) -> Result<Self, DimError> {
         let elements = match line {
-            StateLine::F32(line) => StateElements::F32(line.expr.into_buffer()),
-            StateLine::F64(line) => StateElements::F64(line.expr.into_buffer()),
+            StateLine::F32(line) => StateElements::F32(elements_of(line)?),
+            StateLine::F64(line) => StateElements::F64(elements_of(line)?),
         };
         let len = |elements: &StateElements| match elements {
             StateElements::F32(data) => data.len(),
             StateElements::F64(data) => data.len(),
         };
         assert_eq!(len(&elements), len(&self.elements), "an element for each position");
-        StateTensor { axes: self.axes.clone(), order: (0..self.order.len()).collect(), elements }
+        Ok(StateTensor { axes: self.axes.clone(), order: (0..self.order.len()).collect(), elements })
     }
 
     /// The elements in the order of the axes, the last one fastest.

@@ -52,10 +52,10 @@ impl KeptState for StateTensor {
     ) -> Result<Self, W::Error> {
         let lines = lines(of)?;
         if let Some(lines) = all_of(&lines, StateLine::single) {
-            return Ok(of[0].with_line(StateLine::F32(walk.tensor(path, lines)?)));
+            return Ok(of[0].with_line(StateLine::F32(walk.tensor(path, lines)?))?);
         }
         if let Some(lines) = all_of(&lines, StateLine::double) {
-            return Ok(of[0].with_line(StateLine::F64(walk.tensor(path, lines)?)));
+            return Ok(of[0].with_line(StateLine::F64(walk.tensor(path, lines)?))?);
         }
         Err(types_differ(path).into())
     }
@@ -76,7 +76,7 @@ impl KeptState for StateTensor {
             },
         };
         for (state, line) in changed.into_iter().zip(own) {
-            *state = state.with_line(line);
+            *state = state.with_line(line)?;
         }
         visited
     }

@@ -17,6 +17,7 @@ mod loops;
 mod merge;
 mod plain;
 mod prepared;
+mod release;
 
 pub(super) use plain::reduced_of;
 

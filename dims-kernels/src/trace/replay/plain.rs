@@ -38,23 +38,27 @@ pub(super) fn run(recording: &Recording, inputs: Vec<Arc<dyn Held>>) -> Result<V
 
 /// The elements of a step.
 pub(super) fn value_of(node: &Node, values: ValueOf<'_>) -> Result<Arc<dyn Held>, Error> {
-    let value = match &node.step {
+    let value = computed(node, values).map_err(|error| error.at(node.origin))?;
+    assert_fits(node, &value);
+    Ok(value)
+}
+
+fn computed(node: &Node, values: ValueOf<'_>) -> Result<Arc<dyn Held>, Error> {
+    match &node.step {
         NodeStep::Variable(_) => unreachable!("variables are no steps"),
         NodeStep::Parts(parts) => {
             let parts = parts.iter().map(|part| {
                 let Part { field, place } = part;
                 Ok(Part { field: field.with_values(values)?, place: place.with_values(values)? })
             });
-            sum_of_parts(&parts.collect::<Result<Vec<_>, Error>>()?, node.len, node.dtype)?
+            sum_of_parts(&parts.collect::<Result<Vec<_>, Error>>()?, node.len, node.dtype)
         }
         NodeStep::Rule(rule) => {
             let operands = rule.operands().into_iter().map(|own| own.with_values(values));
             let operands = operands.collect::<Result<Vec<_>, _>>()?;
-            rule.run(operands).expect("each step was found to be repeatable")?
+            rule.run(operands).expect("each step was found to be repeatable")
         }
-    };
-    assert_fits(node, &value);
-    Ok(value)
+    }
 }
 
 impl StridedPlace {

@@ -55,11 +55,8 @@ impl Rule for Attention {
         self.operands.iter().chain(&self.mask).chain(&self.bias).collect()
     }
 
-    fn take_operands(&mut self) -> Vec<Field> {
-        let fields = self.operands.iter_mut().chain(&mut self.mask).chain(&mut self.bias);
-        fields
-            .map(|field| Field { operands: core::mem::take(&mut field.operands), ..field.clone() })
-            .collect()
+    fn operands_mut(&mut self) -> Vec<&mut Field> {
+        self.operands.iter_mut().chain(&mut self.mask).chain(&mut self.bias).collect()
     }
 
     fn is_repeatable(&self) -> bool {

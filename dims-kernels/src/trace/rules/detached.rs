@@ -28,9 +28,8 @@ impl Rule for DetachedElements {
         vec![&self.field]
     }
 
-    fn take_operands(&mut self) -> Vec<Field> {
-        let operands = core::mem::take(&mut self.field.operands);
-        vec![Field { operands, ..self.field.clone() }]
+    fn operands_mut(&mut self) -> Vec<&mut Field> {
+        vec![&mut self.field]
     }
 
     fn is_repeatable(&self) -> bool {

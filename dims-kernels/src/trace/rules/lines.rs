@@ -44,9 +44,8 @@ impl Rule for LineRule {
         vec![&self.field]
     }
 
-    fn take_operands(&mut self) -> Vec<Field> {
-        let operands = core::mem::take(&mut self.field.operands);
-        vec![Field { operands, ..self.field.clone() }]
+    fn operands_mut(&mut self) -> Vec<&mut Field> {
+        vec![&mut self.field]
     }
 
     fn pull(
@@ -499,9 +498,8 @@ impl Rule for BestOf {
         vec![&self.x, &self.y]
     }
 
-    fn take_operands(&mut self) -> Vec<Field> {
-        let fields = [&mut self.x, &mut self.y];
-        fields.map(|field| Field { operands: core::mem::take(&mut field.operands), ..field.clone() }).into()
+    fn operands_mut(&mut self) -> Vec<&mut Field> {
+        vec![&mut self.x, &mut self.y]
     }
 
     fn is_repeatable(&self) -> bool {

@@ -41,8 +41,8 @@ impl Rule for Placed {
         self.parts.iter().map(|part| &part.field).collect()
     }
 
-    fn take_operands(&mut self) -> Vec<Field> {
-        core::mem::take(&mut self.parts).into_iter().map(|part| part.field).collect()
+    fn operands_mut(&mut self) -> Vec<&mut Field> {
+        self.parts.iter_mut().map(|part| &mut part.field).collect()
     }
 
     fn is_repeatable(&self) -> bool {

@@ -96,11 +96,8 @@ impl Rule for Recurrence {
         self.a.iter().chain([&self.b]).collect()
     }
 
-    fn take_operands(&mut self) -> Vec<Field> {
-        let fields = self.a.iter_mut().chain([&mut self.b]);
-        fields
-            .map(|field| Field { operands: core::mem::take(&mut field.operands), ..field.clone() })
-            .collect()
+    fn operands_mut(&mut self) -> Vec<&mut Field> {
+        self.a.iter_mut().chain([&mut self.b]).collect()
     }
 
     fn is_repeatable(&self) -> bool {

@@ -43,9 +43,8 @@ impl Rule for Same {
         vec![&self.0]
     }
 
-    fn take_operands(&mut self) -> Vec<Field> {
-        let operands = core::mem::take(&mut self.0.operands);
-        vec![Field { operands, ..self.0.clone() }]
+    fn operands_mut(&mut self) -> Vec<&mut Field> {
+        vec![&mut self.0]
     }
 
     fn pull(
