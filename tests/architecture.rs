@@ -75,8 +75,8 @@ const CORE: Crate = Crate {
         &["file"],
         &["foreign"],
         &["grad"],
-        &["program"],
         &["training"],
+        &["program"],
     ],
     leaves: &["stream", "draw", "file", "foreign", "grad", "program", "training"],
     above_leaves: &["program", "training"], // recorded functions; optimizers, and files of parameters

@@ -104,11 +104,13 @@ where
             return Ok((self.f)(In::hand(&mut slots)));
         }
         let recorded = self.recorded(given.given);
-        let mut program = locked(&recorded.program);
-        if program.is_none() {
-            *program = Some(Arc::new(self.record(&value)?));
-        }
-        let program = Arc::clone(program.as_ref().expect("it was recorded"));
+        let program = {
+            let mut program = locked(&recorded.program);
+            if program.is_none() {
+                *program = Some(Arc::new(self.record(&value)?));
+            }
+            Arc::clone(program.as_ref().expect("it was recorded"))
+        };
         drop(value);
         program.try_call(inputs)
     }
