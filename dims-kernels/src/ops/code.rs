@@ -63,6 +63,23 @@ impl DType {
         None
     }
 
+    /// The Rust type.
+    #[cfg(feature = "std")]
+    pub(crate) fn element(self) -> TypeId {
+        macro_rules! by_type {
+            ($($name:ident $t:ty,)*) => {
+                match self {
+                    $(DType::$name => TypeId::of::<$t>(),)*
+                    #[cfg(feature = "half")]
+                    DType::F16 => TypeId::of::<half::f16>(),
+                    #[cfg(feature = "half")]
+                    DType::Bf16 => TypeId::of::<half::bf16>(),
+                }
+            };
+        }
+        each_dtype!(by_type!())
+    }
+
     /// The kind of the registers that hold its elements.
     pub fn kind(self) -> RegisterKind {
         match self {

@@ -14,9 +14,11 @@
 mod draft;
 mod fuse;
 mod loops;
+mod memory;
 mod merge;
 mod plain;
 mod prepared;
+mod sums;
 
 pub(super) use plain::reduced_of;
 
