@@ -8,6 +8,8 @@
 pub mod operand;
 mod pair;
 pub mod path;
+#[cfg(feature = "std")]
+pub(crate) mod planned;
 pub mod target;
 
 use crate::compiled::compiled;

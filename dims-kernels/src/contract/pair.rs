@@ -1,7 +1,7 @@
 //! The product of two operands. It is a matrix product where there are rows, columns and a sum, else one fused loop.
 
 use crate::contract::LoopAxes;
-use crate::contract::operand::ContractionFactor;
+use crate::contract::operand::{ContractionFactor, axes_of};
 use crate::contract::target::Target;
 use crate::error::Error;
 use crate::gemm;
@@ -9,7 +9,7 @@ use crate::gemm;
 use crate::gemm::dispatch::is_skinny;
 #[cfg(x86_vectors)]
 use crate::gemm::plan::panels::InPanels;
-use crate::gemm::plan::products::{Loop, PerRole, Products, merge};
+use crate::gemm::plan::products::{Loop, PerRole, Products, RoleLoops, merge};
 use crate::load::nodes::BinaryKernel;
 use crate::load::strided::Strided;
 use crate::loops::axes::{AxisSet, each, set, sorted, volume};
@@ -21,6 +21,7 @@ use crate::machine::params::params;
 use crate::machine::threads;
 use crate::memory::axes::contiguous;
 use crate::memory::destination::Destination;
+use crate::memory::elements::Elements;
 use crate::ops::Mul;
 use crate::reduce::dots::{are_lines, sum_products};
 use crate::reduce::{reduce, reducers};
@@ -42,24 +43,106 @@ pub(super) fn pair<T: Num>(
     let (in_a, in_b) = (a.axes(sizes), b.axes(sizes));
     a = without(a, in_a & !in_b & !result, sizes)?;
     b = without(b, in_b & !in_a & !result, sizes)?;
-    let (in_a, in_b) = (a.axes(sizes), b.axes(sizes));
-    let sum = in_a & in_b & !result;
-    let (m, n) = (in_a & !in_b, in_b & !in_a);
-    if sum == 0 || m == 0 || n == 0 {
+    let mut plan = PairPlan::new::<T>([a.strides(), b.strides()], sizes, target.order(), target.strides());
+    if let PairPlan::Packed(roles) = plan {
+        (a, b) = packed_pair(a, b, target.strides(), sizes, roles)?;
+        plan = PairPlan::Products(
+            loops_of(roles, sizes, [a.strides(), b.strides()], target.strides()).products(),
+        );
+    }
+    match &plan {
+        PairPlan::Products(products) => {
+            note(|| products.step::<T>(axes.product(&a, &b, target.order())));
+            // SAFETY: the plan was made of the strides of these operands and of the target.
+            unsafe { run_products(products, &a, &b, target) }
+        }
         #[cfg(x86_vectors)]
-        if m | n != 0 && in_a & in_b & result == 0 {
-            let (vector, matrix) = if m == 0 { (&a, &b) } else { (&b, &a) };
-            let roles = PerRole { batch: 0, m: 0, n: m | n, k: sum };
-            if let Some(products) = row_times_matrix(vector, matrix, sizes, target.strides(), roles) {
-                note(|| products.step::<T>(axes.product(vector, matrix, target.order())));
-                // SAFETY: the plan was made of the strides of these operands and of the target.
-                return unsafe { run_products(products, vector, matrix, target) };
+        PairPlan::Row(products) => {
+            note(|| products.step::<T>(axes.product(&b, &a, target.order())));
+            // SAFETY: likewise, for the operands in the other order.
+            unsafe { run_products(products, &b, &a, target) }
+        }
+        #[cfg(x86_vectors)]
+        PairPlan::InPanels(products) => {
+            note(|| products.step::<T>(axes.product(&a, &b, target.order())));
+            let results = products.over_results().map(|l| (l.size, l.c));
+            // SAFETY: the plan was made of the operands' strides, which are valid for loops of these sizes, as the callers of `borrowed` promised, and of the
+            // target's, whose places are distinct.
+            unsafe {
+                target.write(results, |c| gemm::in_panels::run(products, a.elements(), b.elements(), c))
             }
         }
-        let reduced: SmallVec<[usize; 8]> = each((in_a | in_b) & !result).collect();
-        return fused_loop([&a, &b], sizes, &reduced, target, &|| "mul(tensor, tensor)".into());
+        PairPlan::Loop(nest) => run_loop(nest, [&a, &b], sizes, target, &|| "mul(tensor, tensor)".into()),
+        PairPlan::Packed(_) => unreachable!("the operands are packed"),
     }
-    matrix_pair(a, b, axes, target, PerRole { batch: in_a & in_b & result, m, n, k: sum })
+}
+
+/// How the product of two operands is computed, each of which has no axis of its own that the result lacks. It follows from sizes and strides alone.
+pub(super) enum PairPlan {
+    /// Products of matrices.
+    Products(Products),
+    /// The same with the operands in the other order: the right one is a vector.
+    #[cfg(x86_vectors)]
+    Row(Products),
+    /// Products of matrices whose rows, columns or sums are several loops.
+    #[cfg(x86_vectors)]
+    InPanels(InPanels),
+    /// One fused loop.
+    Loop(Nest),
+    /// Products of matrices, once operands are [packed](packed_pair).
+    Packed(PerRole<AxisSet>),
+}
+
+impl PairPlan {
+    /// The plan for operands and a result with these strides; `order` are the axes of the result, as it lies.
+    pub(super) fn new<T: Num>([a, b]: [&[isize]; 2], sizes: &[usize], order: &[usize], c: &[isize]) -> Self {
+        let result = set(order);
+        let (in_a, in_b) = (axes_of(a, sizes), axes_of(b, sizes));
+        let sum = in_a & in_b & !result;
+        let (m, n) = (in_a & !in_b, in_b & !in_a);
+        if sum == 0 || m == 0 || n == 0 {
+            #[cfg(x86_vectors)]
+            if m | n != 0 && in_a & in_b & result == 0 {
+                let (vector, matrix) = if m == 0 { (a, b) } else { (b, a) };
+                let roles = PerRole { batch: 0, m: 0, n: m | n, k: sum };
+                if let Some(products) = row_times_matrix::<T>(vector, matrix, sizes, c, roles) {
+                    return if m == 0 { PairPlan::Products(products) } else { PairPlan::Row(products) };
+                }
+            }
+            let reduced: SmallVec<[usize; 8]> = each((in_a | in_b) & !result).collect();
+            return PairPlan::Loop(loop_nest([a, b], sizes, order, &reduced));
+        }
+        let roles = PerRole { batch: in_a & in_b & result, m, n, k: sum };
+        let runs = loops_of(roles, sizes, [a, b], c);
+        #[cfg(x86_vectors)]
+        if let Some(products) = InPanels::of::<T>(&runs) {
+            return PairPlan::InPanels(products);
+        }
+        if runs.m.len() + runs.n.len() + runs.k.len() > 3 {
+            return PairPlan::Packed(roles);
+        }
+        PairPlan::Products(runs.products())
+    }
+
+    /// Whether the right operand is the left one of the products.
+    #[cfg(feature = "std")]
+    pub(super) fn is_exchanged(&self) -> bool {
+        #[cfg(x86_vectors)]
+        if let PairPlan::Row(_) = self {
+            return true;
+        }
+        false
+    }
+}
+
+/// The loops of each role.
+fn loops_of(
+    roles: PerRole<AxisSet>,
+    sizes: &[usize],
+    [a, b]: [&[isize]; 2],
+    c: &[isize],
+) -> PerRole<RoleLoops> {
+    roles.map(|axes| merge(axes, sizes, a, b, c))
 }
 
 /// What only one operand has, and the result has not, is summed before the product.
@@ -79,11 +162,11 @@ fn without<'a, T: Num>(
 
 /// A vector times a large matrix, as the product of one row, if there is a kernel for [few rows](is_skinny).
 ///
-/// `c` are the strides of the result. (Where the elements of a sum are neighbours, some processors are faster in [`sum_products`], which reads one line of the matrix after the other.)
+/// The arguments are strides; `c` are those of the result. (Where the elements of a sum are neighbours, some processors are faster in [`sum_products`], which reads one line of the matrix after the other.)
 #[cfg(x86_vectors)]
 fn row_times_matrix<T: Num>(
-    vector: &ContractionFactor<'_, T>,
-    matrix: &ContractionFactor<'_, T>,
+    vector: &[isize],
+    matrix: &[isize],
     sizes: &[usize],
     c: &[isize],
     roles: PerRole<AxisSet>,
@@ -92,7 +175,7 @@ fn row_times_matrix<T: Num>(
     if roles.k == 0 || !is_skinny::<T>(1, count(roles.n), count(roles.k)) {
         return None;
     }
-    let loops = |axes| merge(axes, sizes, vector.strides(), matrix.strides(), c);
+    let loops = |axes| merge(axes, sizes, vector, matrix, c);
     let (&[n], &[k]) = (&*loops(roles.n), &*loops(roles.k)) else { return None };
     let m = Loop { size: 1, a: 0, b: 0, c: 0 };
     let is_wanted = n.b == 1 || k.b == 1 && params().dots.as_rows;
@@ -106,7 +189,7 @@ fn row_times_matrix<T: Num>(
 /// The plan was made of the strides of these operands, which are valid for its loops as the callers of `borrowed` promised, and of those of the target, whose results its batch,
 /// rows and columns run over.
 unsafe fn run_products<T: Num>(
-    products: Products,
+    products: &Products,
     a: &ContractionFactor<'_, T>,
     b: &ContractionFactor<'_, T>,
     target: &mut Target<'_, T>,
@@ -141,72 +224,72 @@ fn fused_loop<T: Num>(
     target: &mut Target<'_, T>,
     describe: &dyn Fn() -> String,
 ) -> Result<Vec<T>, Error> {
-    let kept = target.order();
+    let nest = loop_nest([a.strides(), b.strides()], sizes, target.order(), reduced);
+    run_loop(&nest, [a, b], sizes, target, describe)
+}
+
+/// The loops of a product that is no matrix product.
+fn loop_nest([a, b]: [&[isize]; 2], sizes: &[usize], kept: &[usize], reduced: &[usize]) -> Nest {
     let mut rows = Rows::new(sizes.len());
-    a.row(&mut rows);
-    b.row(&mut rows);
-    let nest = Nest::reduce(sizes, kept, reduced, &rows);
-    let len = kept.iter().map(|&axis| sizes[axis]).product();
-    note(|| PlanStep::Reduce {
-        reduction: "sum",
-        expression: describe(),
-        loops: Loops::new::<T>(&nest, len, threads::parts(nest.positions())),
-        count: reduced.iter().map(|&axis| sizes[axis]).product(),
-    });
-    let lower = |nest| {
-        let mut operands = Nest::operands(nest);
-        // SAFETY: the first row of the nest has the strides of `a`, whose positions are elements, as the caller of `borrowed` promised; `reduce` runs the
-        // kernel over the nest that it is made for.
-        let a = unsafe { Strided::new(a.elements(), operands.next_row(), ()) };
-        // SAFETY: likewise, of the second row and `b`.
-        let b = unsafe { Strided::new(b.elements(), operands.next_row(), ()) };
-        BinaryKernel { op: &Mul, a, b }
-    };
+    rows.push().copy_from_slice(a);
+    rows.push().copy_from_slice(b);
+    Nest::reduce(sizes, kept, reduced, &rows)
+}
+
+/// Runs the [loops](loop_nest).
+#[track_caller]
+fn run_loop<T: Num>(
+    nest: &Nest,
+    [a, b]: [&ContractionFactor<'_, T>; 2],
+    sizes: &[usize],
+    target: &mut Target<'_, T>,
+    describe: &dyn Fn() -> String,
+) -> Result<Vec<T>, Error> {
+    let len = target.order().iter().map(|&axis| sizes[axis]).product();
+    note(|| loop_step::<T>(nest, len, describe()));
     let (to, is_there) = match target.line() {
         Some(to) => (to, true),
         None => (Destination::New(len), false),
     };
-    // (What sums up products in lines has accumulators of the elements' type.)
-    let data = if TypeId::of::<T>() == TypeId::of::<T::Acc>() && are_lines(&nest) {
-        sum_products([a.elements(), b.elements()], &nest, to)?
-    } else {
-        reduce(&nest, &mut NestParts::new(), lower, nest.positions(), to, 0, reducers::Sum)?
-    };
+    // SAFETY: the rows have the strides of the operands, as the callers say, whose positions are elements, as the callers of `borrowed` promised.
+    let data = unsafe { sum_loop(nest, [a.elements(), b.elements()], to)? };
     Ok(if is_there { data } else { target.take(data, sizes) })
 }
 
-#[track_caller]
-fn matrix_pair<T: Num>(
-    mut a: ContractionFactor<'_, T>,
-    mut b: ContractionFactor<'_, T>,
-    axes: LoopAxes<'_>,
-    target: &mut Target<'_, T>,
-    roles: PerRole<AxisSet>,
+/// The loops as a step of a plan.
+pub(super) fn loop_step<T: Num>(nest: &Nest, len: usize, expression: String) -> PlanStep {
+    PlanStep::Reduce {
+        reduction: "sum",
+        expression,
+        loops: Loops::new::<T>(nest, len, threads::parts(nest.positions())),
+        count: nest.positions().checked_div(len).unwrap_or_default(),
+    }
+}
+
+/// The sums of products along the loops.
+///
+/// # Safety
+///
+/// The nest has a row for each operand, along which each of its positions is one of the elements' axes.
+pub(super) unsafe fn sum_loop<T: Num>(
+    nest: &Nest,
+    [a, b]: [Elements<'_, T>; 2],
+    to: Destination<'_, T>,
 ) -> Result<Vec<T>, Error> {
-    let (sizes, c) = (axes.sizes, target.strides());
-    let loops = |axes, a: &ContractionFactor<'_, T>, b: &ContractionFactor<'_, T>| {
-        merge(axes, sizes, a.strides(), b.strides(), c)
+    let lower = |nest| {
+        let mut operands = Nest::operands(nest);
+        // SAFETY: the first row of the nest has the strides of `a`, whose positions are elements, as the caller promises; `reduce` runs the kernel over the nest that
+        // it is made for.
+        let a = unsafe { Strided::new(a, operands.next_row(), ()) };
+        // SAFETY: likewise, of the second row and `b`.
+        let b = unsafe { Strided::new(b, operands.next_row(), ()) };
+        BinaryKernel { op: &Mul, a, b }
     };
-    let mut runs = roles.map(|axes| loops(axes, &a, &b));
-    #[cfg(x86_vectors)]
-    if let Some(products) = InPanels::of::<T>(&runs) {
-        note(|| products.step::<T>(axes.product(&a, &b, target.order())));
-        let PerRole { batch, m, n, .. } = &products.roles;
-        let results = [batch, m, n].into_iter().flatten().map(|l| (l.size, l.c));
-        // SAFETY: the plan was made of the operands' strides, which are valid for loops of these sizes, as the callers of `borrowed` promised, and of the
-        // target's, whose places are distinct.
-        return unsafe {
-            target.write(results, |c| gemm::in_panels::run(&products, a.elements(), b.elements(), c))
-        };
+    // (What sums up products in lines has accumulators of the elements' type.)
+    if TypeId::of::<T>() == TypeId::of::<T::Acc>() && are_lines(nest) {
+        return sum_products([a, b], nest, to);
     }
-    if runs.m.len() + runs.n.len() + runs.k.len() > 3 {
-        (a, b) = packed_pair(a, b, c, sizes, roles)?;
-        runs = roles.map(|axes| loops(axes, &a, &b));
-    }
-    let products = runs.products();
-    note(|| products.step::<T>(axes.product(&a, &b, target.order())));
-    // SAFETY: the plan was made of the strides of these operands and of the target.
-    unsafe { run_products(products, &a, &b, target) }
+    reduce(nest, &mut NestParts::new(), lower, nest.positions(), to, 0, reducers::Sum)
 }
 
 /// The operands of a product whose rows, columns or sums are several loops: an operand is packed if then fewer are left, if that does not

@@ -15,10 +15,10 @@ use alloc::vec::Vec;
 ///
 /// Each position of the loops is, along the strides of `a` and of `b`, one of their elements. The results are valid for writes; nothing else accesses them, and distinct positions
 /// have distinct ones.
-pub unsafe fn run<T: Num>(products: Products, a: Elements<'_, T>, b: Elements<'_, T>, c: *mut T) {
+pub unsafe fn run<T: Num>(products: &Products, a: Elements<'_, T>, b: Elements<'_, T>, c: *mut T) {
     let parts = products.parts::<T>();
     let Products { loops, results, m, n, k } = products;
-    let all = || loops.iter().chain([&m, &n, &k]);
+    let all = || loops.iter().chain([m, n, k]);
     a.assert_loops(0, all().map(|l| (l.size, l.a)));
     b.assert_loops(0, all().map(|l| (l.size, l.b)));
     let first = Product {
@@ -34,7 +34,7 @@ pub unsafe fn run<T: Num>(products: Products, a: Elements<'_, T>, b: Elements<'_
     };
     // SAFETY: the plan's strides reach the elements that the operands' axes do. Each place of the result is written before it is added to; the
     // rest is the caller's promise.
-    unsafe { ProductRun { loops, results, first }.run(parts) };
+    unsafe { ProductRun { loops: loops.clone(), results: *results, first }.run(parts) };
 }
 
 /// Products at given addresses.

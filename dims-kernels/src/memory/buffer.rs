@@ -142,6 +142,10 @@ impl<T: Send + Sync + 'static> Held for SharedVec<T> {
         self.memory.start.as_ptr().cast()
     }
 
+    fn start_mut(&mut self) -> *mut u8 {
+        self.memory.start.as_ptr().cast()
+    }
+
     fn len(&self) -> usize {
         self.memory.len
     }

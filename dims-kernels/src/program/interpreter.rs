@@ -244,6 +244,26 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
         unsafe { Self::with_values(program, program.result(), &[], sources, operands) }
     }
 
+    /// The same with slots that were made for the program and its result before.
+    #[cfg(feature = "std")]
+    pub(crate) fn with_slots(
+        program: &'k ScalarProgram,
+        slots: &'k Slots,
+        sources: &[OperandSource],
+        rows: &mut OperandRows<'k>,
+    ) -> Self {
+        let machine = Machine::with_slots(program, slots, sources, rows);
+        Interpreted {
+            machine,
+            value: program.result(),
+            beside: &[],
+            written: Row::new(&[]),
+            result: Vec::new(),
+            current: core::ptr::null(),
+            marker: PhantomData,
+        }
+    }
+
     /// The same for another value than the program's result, with values that are written `beside`: the nest has one more row of strides, that of their places, if there are
     /// any.
     ///

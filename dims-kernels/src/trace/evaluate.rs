@@ -165,14 +165,7 @@ pub(super) struct Dense<T> {
 
 /// The sums of a field over the loops along which the place does not vary. The order has those along which it does, but for loops along which nothing varies.
 fn dense<T: ProgramOutput + Real>(field: &Field, place: &StridedPlace) -> Result<Dense<T>, Error> {
-    let sizes = &field.sizes[..];
-    let varies = |axis: usize| field.operands.iter().any(|own| own.place.varies(axis));
-    let all = kept(place, sizes);
-    let order: Order = all.iter().copied().filter(|&axis| varies(axis)).collect();
-    let reduced: Order = (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && !all.contains(&axis)).collect();
-    // Along loops on which nothing depends, a sum is a product.
-    let count: f64 = reduced.iter().filter(|&&axis| !varies(axis)).map(|&axis| sizes[axis] as f64).product();
-    let reduced: Order = reduced.into_iter().filter(|&axis| varies(axis)).collect();
+    let SumLoops { order, reduced, count, .. } = SumLoops::new(field, place);
     let field = if count == 1.0 { field.clone() } else { field.scaled(count) };
     if reduced.is_empty() {
         return Ok(Dense { data: mapped(&field, &order)?, order });
@@ -183,6 +176,33 @@ fn dense<T: ProgramOutput + Real>(field: &Field, place: &StridedPlace) -> Result
     };
     told(&dense.data);
     Ok(dense)
+}
+
+/// The loops of a field whose elements are added at a place.
+pub(super) struct SumLoops {
+    /// Those along which the place and the field vary.
+    pub(super) order: Order,
+    /// Those along which the field alone varies.
+    pub(super) reduced: Order,
+    /// How often each element is added: along loops on which nothing depends, a sum is a product.
+    pub(super) count: f64,
+    /// Whether the place varies along no others than those of the order.
+    pub(super) is_whole: bool,
+}
+
+impl SumLoops {
+    pub(super) fn new(field: &Field, place: &StridedPlace) -> Self {
+        let sizes = &field.sizes[..];
+        let varies = |axis: usize| field.operands.iter().any(|own| own.place.varies(axis));
+        let all = kept(place, sizes);
+        let order: Order = all.iter().copied().filter(|&axis| varies(axis)).collect();
+        let reduced: Order =
+            (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && !all.contains(&axis)).collect();
+        let count = reduced.iter().filter(|&&axis| !varies(axis)).map(|&axis| sizes[axis] as f64).product();
+        let reduced = reduced.into_iter().filter(|&axis| varies(axis)).collect();
+        let is_whole = order.len() == all.len();
+        SumLoops { order, reduced, count, is_whole }
+    }
 }
 
 impl Field {

@@ -1,11 +1,13 @@
 //! Sums of products by contractions, in which 0 times anything is 0 where they are those of the chain rule.
 
 use super::evaluate::{Dense, HeldMemories, UNNAMED, filled, mapped};
-use super::{Field, PerLoop};
+use super::{Field, FieldOperand, PerLoop};
+use crate::contract::planned::PreparedProduct;
 use crate::contract::target::Target;
 use crate::contract::{self, LoopAxes};
 use crate::error::Error;
 use crate::loops::axes::{AxisSet, Order};
+use crate::memory::destination::Destination;
 use crate::ops::code::{BinaryOpcode, Number, UnaryOpcode};
 use crate::program::interpreter::ProgramOutput;
 use crate::program::{Builder, Instruction, Register, ScalarProgram};
@@ -19,20 +21,102 @@ pub(super) fn contracted<T: ProgramOutput + Real>(
     order: &[usize],
     reduced: &[usize],
 ) -> Result<Option<Dense<T>>, Error> {
-    let (factors, scale) = field.program.factors();
-    if factors.len() < 2 {
-        return Ok(None);
-    }
-    let fields: SmallVec<[Field; 4]> = factors.into_iter().map(|value| field.with_result(value)).collect();
+    let Some((fields, scale)) = factors::<T>(field, order, reduced) else { return Ok(None) };
     let product = ProductOfFields { field, order, reduced, scale };
-    if !product.is_worthwhile::<T>(&fields) {
-        return Ok(None);
-    }
     let mut data = product.of::<T>(&fields)?;
-    if field.program.has_chain() && data.iter().any(|value| value.is_nan()) {
+    if field.program.has_chain() && has_nan(&data) {
         product.skip_zeros(&fields, &mut data)?;
     }
     Ok(Some(Dense { data, order: order.into() }))
+}
+
+/// The factors of a sum of products and the constant factor, if it is worthwhile to compute it as a contraction.
+pub(super) fn factors<T: ProgramOutput + Real>(
+    field: &Field,
+    order: &[usize],
+    reduced: &[usize],
+) -> Option<(SmallVec<[Field; 4]>, f64)> {
+    let (factors, scale) = field.program.factors();
+    if factors.len() < 2 {
+        return None;
+    }
+    let fields: SmallVec<[Field; 4]> = factors.into_iter().map(|value| field.with_result(value)).collect();
+    let product = ProductOfFields { field, order, reduced, scale };
+    product.is_worthwhile::<T>(&fields).then_some((fields, scale))
+}
+
+/// Whether an element is NaN. (By blocks: a loop that may end at each element compares them one by one.)
+pub(super) fn has_nan<T: Real>(data: &[T]) -> bool {
+    data.chunks(512).any(|block| block.iter().fold(false, |found, value| found | value.is_nan()))
+}
+
+/// A contraction of two factors that are elements in memory, as a plan.
+pub(super) struct PlannedContraction {
+    /// The elements of both factors.
+    pub(super) operands: [FieldOperand; 2],
+    /// Whether elements that are NaN are to be [computed again](contracted), as 0 times anything is 0.
+    pub(super) has_chain: bool,
+    product: PreparedProduct,
+    scale: f64,
+}
+
+impl PlannedContraction {
+    /// The plan of a sum of products with these [factors]; nothing if one has to be computed, summed or packed first.
+    pub(super) fn new<T: ProgramOutput + Real>(
+        field: &Field,
+        order: &[usize],
+        reduced: &[usize],
+        (fields, scale): &(SmallVec<[Field; 4]>, f64),
+    ) -> Option<Self> {
+        let [a, b] = &fields[..] else { return None };
+        let operands = [a.plain::<T>()?.1, b.plain::<T>()?.1];
+        let of = ProductOfFields { field, order, reduced, scale: *scale };
+        let sizes = of.sizes();
+        let strides = operands.map(|operand| strides_of(operand, &field.sizes));
+        let name = |axis: usize| of.name(axis);
+        let axes = LoopAxes { sizes: &sizes, name: &name };
+        let product = PreparedProduct::new::<T>([&strides[0], &strides[1]], axes, order)?;
+        let has_chain = field.program.has_chain();
+        Some(PlannedContraction { operands: operands.map(Clone::clone), has_chain, product, scale: *scale })
+    }
+
+    /// Computes the sums of factors whose first elements these are.
+    ///
+    /// # Safety
+    ///
+    /// The plan is one for this type. From its start on, each factor has the elements that its operand has. There are as many places as sums.
+    pub(super) unsafe fn run<T: Real>(
+        &self,
+        starts: [*const T; 2],
+        to: Destination<'_, T>,
+    ) -> Result<Vec<T>, Error> {
+        let scale = <T as num_traits::NumCast>::from(self.scale).unwrap_or_else(T::nan);
+        let scaled = |data: &mut [T]| {
+            if scale != T::ONE {
+                data.iter_mut().for_each(|value| *value = *value * scale);
+            }
+        };
+        // SAFETY: the caller's promise, of the operands whose strides the plan was made of.
+        let run = |to: Destination<'_, T>| unsafe { self.product.run(starts, to) };
+        match to {
+            Destination::Given(places) => {
+                run(Destination::Given(&mut *places))?;
+                scaled(places);
+                Ok(Vec::new())
+            }
+            to => {
+                let mut data = run(to)?;
+                scaled(&mut data);
+                Ok(data)
+            }
+        }
+    }
+}
+
+/// The strides of an operand along loops; 0 along those that run once.
+fn strides_of(operand: &FieldOperand, sizes: &[usize]) -> SmallVec<[isize; 8]> {
+    let strides = operand.place.strides.iter().zip(sizes);
+    strides.map(|(&stride, &size)| if size == 1 { 0 } else { stride }).collect()
 }
 
 /// The loops along which a field varies.
@@ -97,6 +181,12 @@ impl ProductOfFields<'_> {
         sizes.map(|(axis, &size)| if is_run(axis) { size } else { 1 }).collect()
     }
 
+    /// What a loop is called, for plans.
+    fn name(&self, axis: usize) -> &'static str {
+        let unnamed = || UNNAMED.get(axis).copied().unwrap_or("..");
+        self.field.names.as_ref().map_or_else(unnamed, |names| names[axis])
+    }
+
     /// Whether the sum is computed by a contraction.
     fn is_worthwhile<T: 'static + Real>(&self, fields: &[Field]) -> bool {
         let supports: SmallVec<[AxisSet; 4]> = fields.iter().map(support).collect();
@@ -118,18 +208,12 @@ impl ProductOfFields<'_> {
         for (own, memories) in fields.iter().zip(&memories) {
             operands.push(match own.plain::<T>() {
                 Some((number, operand)) => {
-                    let strides = operand
-                        .place
-                        .strides
-                        .iter()
-                        .zip(sizes)
-                        .map(|(&stride, &size)| if size == 1 { 0 } else { stride });
                     // SAFETY: the elements have an axis for each loop of the field, with its size and, if that is not 1, this stride; the contraction is over
                     // these loops.
                     unsafe {
                         contract::ContractionFactor::borrowed(
                             memories.elements::<T>(own, number),
-                            strides.collect(),
+                            strides_of(operand, sizes),
                         )
                     }
                 }
@@ -141,8 +225,7 @@ impl ProductOfFields<'_> {
             });
         }
         let scale = <T as num_traits::NumCast>::from(scale).unwrap_or_else(T::nan);
-        let unnamed = |axis: usize| UNNAMED.get(axis).copied().unwrap_or("..");
-        let name = |axis: usize| field.names.as_ref().map_or_else(|| unnamed(axis), |names| names[axis]);
+        let name = |axis: usize| self.name(axis);
         let axes = LoopAxes { sizes: &own, name: &name };
         contract::contract(operands, scale, axes, Target::new(order, &own))
     }

@@ -97,6 +97,12 @@ impl InPanels {
         parts(self.batch(), self.m, self.n, self.k)
     }
 
+    /// The loops over all elements of the results.
+    pub fn over_results(&self) -> impl Iterator<Item = &Loop> {
+        let PerRole { batch, m, n, .. } = &self.roles;
+        [batch, m, n].into_iter().flatten()
+    }
+
     /// How many products there are.
     pub fn batch(&self) -> usize {
         count(&self.roles.batch)

@@ -43,7 +43,7 @@ impl Meaning {
     }
 }
 
-/// Values of at most so many bytes are kept rather than computed again. (Larger ones may be computed twice on purpose: `checkpoint` frees what it computes again.)
+/// CallValues of at most so many bytes are kept rather than computed again. (Larger ones may be computed twice on purpose: `checkpoint` frees what it computes again.)
 const SMALL: usize = 32 << 10;
 
 impl Node {

@@ -19,13 +19,13 @@ use smallvec::SmallVec;
 /// What runs at once.
 pub(super) enum Unit {
     /// Maps over the same loops.
-    Group(Group),
+    FusedMaps(MapGroup),
     /// A step by itself.
     Step(Arc<Node>),
 }
 
 /// Maps over the same loops.
-pub(super) struct Group {
+pub(super) struct MapGroup {
     /// How often each loop runs. The results lie in the order of the loops.
     pub(super) sizes: Vec<usize>,
     /// How many positions there are.
@@ -116,7 +116,7 @@ pub(super) fn units(draft: &Draft, outputs: &[u64]) -> Vec<(Unit, Vec<(Arc<Node>
         }
     }
     let results = |unit: &Unit| match unit {
-        Unit::Group(group) => {
+        Unit::FusedMaps(group) => {
             let read = |(node, _): &&(Arc<Node>, Register)| is_read.contains_key(&node.id);
             group.members.iter().filter(read).cloned().collect()
         }
@@ -143,11 +143,11 @@ impl Grouping<'_> {
         };
         let joined = self.group_for(node, &map);
         let (at, sizes) = joined.unwrap_or_else(|| {
-            self.units.push(Unit::Group(Group::new(map.sizes.clone(), node.len)));
+            self.units.push(Unit::FusedMaps(MapGroup::new(map.sizes.clone(), node.len)));
             self.largest.push(0);
             (self.units.len() - 1, map.sizes.clone())
         });
-        let Unit::Group(group) = &mut self.units[at] else { unreachable!("maps join groups") };
+        let Unit::FusedMaps(group) = &mut self.units[at] else { unreachable!("maps join groups") };
         group.join(node, map, sizes);
         self.largest[at] = node.bytes().max(self.largest[at]);
         self.unit_of.insert(node.id, at);
@@ -163,7 +163,7 @@ impl Grouping<'_> {
         // No unit before the last one that computes an operand.
         let least = operands().filter_map(unit_of).max();
         let fits = |at: usize| -> Option<Vec<usize>> {
-            let Unit::Group(group) = &self.units[at] else { return None };
+            let Unit::FusedMaps(group) = &self.units[at] else { return None };
             if group.len != node.len || group.program.len() > LONGEST {
                 return None;
             }
@@ -301,9 +301,9 @@ fn map_part<'n>(part: &'n Part, node: &Node, draft: &Draft) -> Option<(Vec<usize
     Some((sizes, MapPart { program: &field.program, operands, is_whole }))
 }
 
-impl Group {
+impl MapGroup {
     fn new(sizes: Vec<usize>, len: usize) -> Self {
-        Group { sizes, len, operands: Vec::new(), program: MergedPrograms::default(), members: Vec::new() }
+        MapGroup { sizes, len, operands: Vec::new(), program: MergedPrograms::default(), members: Vec::new() }
     }
 
     /// Adds a map, over loops of these sizes from now on.
@@ -341,7 +341,7 @@ impl Group {
 
     /// The value of a part's program.
     fn append(&mut self, part: &MapPart<'_>, from: &[usize], sizes: &[usize]) -> Register {
-        let Group { operands, program, members, .. } = self;
+        let MapGroup { operands, program, members, .. } = self;
         let is_position = |number: u32| {
             let reads = |own: &Instruction| matches!(own, Instruction::Position(at) if *at == number);
             part.program.instructions().iter().any(reads)

@@ -1,7 +1,8 @@
 //! Groups of maps as they run: one pass over the loops, with the results of all.
 
 use super::draft::Meaning;
-use super::fuse::{Group, GroupOperand};
+use super::fuse::{GroupOperand, MapGroup};
+use super::memory::{CallMemory, OperandMemory, free_memory};
 use crate::error::Error;
 use crate::load::TILE;
 use crate::load::tiles::for_each_run;
@@ -32,30 +33,23 @@ pub(super) struct FusedLoops {
     /// How many positions run at once.
     tile: usize,
     len: usize,
-    operands: Vec<LoopOperand>,
-    results: Vec<LoopResult>,
+    operands: Vec<FusedOperand>,
+    results: Vec<FusedResult>,
 }
 
 /// What an operand of fused loops reads.
-struct LoopOperand {
+struct FusedOperand {
     memory: OperandMemory,
     dtype: DType,
 }
 
-/// Where the memory of an operand is.
-enum OperandMemory {
-    /// The value of this slot.
-    Slot(usize),
-    Constant(Arc<dyn Held>),
-    /// A position.
-    None,
-}
-
 /// A result of fused loops.
-struct LoopResult {
+struct FusedResult {
     value: Register,
     dtype: DType,
     slot: usize,
+    /// The cell whose memory it is written to, if that is free.
+    cell: Option<usize>,
 }
 
 /// How many bytes the values of a program may take: they stay in the first-level cache.
@@ -66,7 +60,11 @@ const SHORTEST: usize = 64;
 
 impl FusedLoops {
     /// The loops of a group, with the results that are read outside of it. `slot` is the slot of a value.
-    pub(super) fn new(group: Group, results: &[(Arc<Node>, Register)], slot: &dyn Fn(u64) -> usize) -> Self {
+    pub(super) fn new(
+        group: MapGroup,
+        results: &[(Arc<Node>, Register)],
+        slot: &dyn Fn(u64) -> usize,
+    ) -> Self {
         let len = group.len;
         let registers: Vec<Register> = results.iter().map(|&(_, register)| register).collect();
         let (program, registers, sizes, operands) = group.finish(&registers);
@@ -83,20 +81,16 @@ impl FusedLoops {
             tile /= 2;
         }
         let operands = operands.into_iter().map(|GroupOperand { source, dtype, offset, strides }| {
-            let memory = match source {
-                None => OperandMemory::None,
-                Some(Meaning::Value(number)) => OperandMemory::Slot(slot(number)),
-                Some(Meaning::Constant(held)) => {
-                    StridedPlace::strided(offset, strides).assert_within(&sizes, held.len());
-                    OperandMemory::Constant(held)
-                }
-            };
-            LoopOperand { memory, dtype }
+            if let Some(Meaning::Constant(held)) = &source {
+                StridedPlace::strided(offset, strides).assert_within(&sizes, held.len());
+            }
+            FusedOperand { memory: OperandMemory::new(source, slot), dtype }
         });
-        let results = results.iter().zip(registers).map(|((node, _), value)| LoopResult {
+        let results = results.iter().zip(registers).map(|((node, _), value)| FusedResult {
             value,
             dtype: node.dtype,
             slot: slot(node.id),
+            cell: None,
         });
         let (operands, results) = (operands.collect(), results.collect());
         FusedLoops { program, slots, nest, tile, len, operands, results }
@@ -104,11 +98,12 @@ impl FusedLoops {
 
     /// The slots that are read.
     pub(super) fn reads(&self) -> BTreeSet<usize> {
-        let slots = self.operands.iter().filter_map(|own| match own.memory {
-            OperandMemory::Slot(slot) => Some(slot),
-            _ => None,
-        });
-        slots.collect()
+        self.operands.iter().filter_map(|own| own.memory.slot()).collect()
+    }
+
+    /// Says which cells the results are written to, by their slots, types and lengths.
+    pub(super) fn set_cells(&mut self, cell: &mut dyn FnMut(usize, DType, usize) -> Option<usize>) {
+        self.results.iter_mut().for_each(|own| own.cell = cell(own.slot, own.dtype, self.len));
     }
 
     /// Runs the program on the values of a call, and adds its results to them.
@@ -116,26 +111,23 @@ impl FusedLoops {
     /// # Safety
     ///
     /// The value of each slot that is read has the elements of the step that the slot was made for.
-    pub(super) unsafe fn run(&self, values: &mut [Option<Arc<dyn Held>>]) -> Result<(), Error> {
-        let mut sources: SmallVec<[OperandSource; 16]> = SmallVec::new();
-        for LoopOperand { memory, dtype } in &self.operands {
-            let held = match memory {
-                OperandMemory::None => {
-                    sources.push(OperandSource::position());
-                    continue;
-                }
-                OperandMemory::Constant(held) => held,
-                OperandMemory::Slot(slot) => values[*slot].as_ref().expect("steps run behind what they read"),
-            };
+    pub(super) unsafe fn run(&self, call: &mut CallMemory) -> Result<(), Error> {
+        let source = |own: &FusedOperand| match own.memory.start(&call.values) {
+            None => OperandSource::position(),
             // SAFETY: the positions of the nest lie within so many elements as the operand has, which was asserted when the steps were drafted, and which the caller
             // promises of values; the memory is held until the program has run.
-            sources.push(unsafe { OperandSource::new(held.start(), *dtype, None) });
-        }
-        let mut memory: SmallVec<[Box<dyn FreshMemory>; 4]> = SmallVec::new();
+            Some(start) => unsafe { OperandSource::new(start, own.dtype, None) },
+        };
+        let sources: SmallVec<[OperandSource; 16]> = self.operands.iter().map(source).collect();
+        let mut memory: SmallVec<[FusedMemory; 4]> = SmallVec::new();
         for result in &self.results {
-            memory.push(fresh(result.dtype, self.len)?);
+            let cell = result.cell.and_then(|cell| call.cells[cell].take());
+            memory.push(match free_memory(cell, result.dtype.element(), self.len) {
+                Some(held) => FusedMemory::Kept(held),
+                None => FusedMemory::New(fresh(result.dtype, self.len)?),
+            });
         }
-        let starts: SmallVec<[*mut u8; 4]> = memory.iter_mut().map(|own| own.start()).collect();
+        let starts: SmallVec<[*mut u8; 4]> = memory.iter_mut().map(FusedMemory::start).collect();
         let threads = threads::parts(self.len);
         note(|| PlanStep::Elementwise {
             expression: self.program.describe(),
@@ -167,12 +159,20 @@ impl FusedLoops {
             threads::run(jobs)?;
         }
         for own in &mut memory {
-            // SAFETY: all places are written.
-            unsafe { own.assume_written(self.len) };
+            if let FusedMemory::New(own) = own {
+                // SAFETY: all places are written.
+                unsafe { own.assume_written(self.len) };
+            }
         }
-        told_all(memory.iter().map(|own| own.result()));
+        told_all(memory.iter().filter_map(|own| match own {
+            FusedMemory::New(own) => Some(own.result()),
+            FusedMemory::Kept(_) => None,
+        }));
         for (own, result) in memory.into_iter().zip(&self.results) {
-            values[result.slot] = Some(own.held());
+            call.values[result.slot] = Some(match own {
+                FusedMemory::New(own) => own.held(),
+                FusedMemory::Kept(held) => held,
+            });
         }
         Ok(())
     }
@@ -197,6 +197,23 @@ impl FusedLoops {
             done += rows * len;
             true
         });
+    }
+}
+
+/// Where a result is written.
+enum FusedMemory {
+    New(Box<dyn FreshMemory>),
+    /// Memory that nobody else has.
+    Kept(Arc<dyn Held>),
+}
+
+impl FusedMemory {
+    /// The first place.
+    fn start(&mut self) -> *mut u8 {
+        match self {
+            FusedMemory::New(own) => own.start(),
+            FusedMemory::Kept(held) => Arc::get_mut(held).expect("free memory is not shared").start_mut(),
+        }
     }
 }
 

@@ -14,10 +14,12 @@
 mod draft;
 mod fuse;
 mod loops;
+mod memory;
 mod merge;
 mod plain;
 mod prepared;
 mod release;
+mod sums;
 
 pub(super) use plain::reduced_of;
 

@@ -3,9 +3,13 @@
 use super::draft::{Draft, Meaning};
 use super::fuse::{Unit, units};
 use super::loops::FusedLoops;
+use super::memory::{CallMemories, CallMemory, CallValues};
+use super::sums::{PlannedSum, planned};
 use super::{Recording, assert_fits, plain};
 use crate::error::Error;
+use crate::ops::code::DType;
 use crate::trace::{Held, Node};
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -15,9 +19,12 @@ pub(super) struct Prepared {
     steps: Vec<PreparedStep>,
     /// How many values a call has at most; the first are the inputs.
     slots: usize,
+    /// How many cells it has for values that nobody reads any more.
+    cells: usize,
     /// Where the values of recorded steps are.
     places: BTreeMap<u64, ValuePlace>,
     outputs: Vec<ValuePlace>,
+    memories: CallMemories,
 }
 
 /// Where a value is.
@@ -29,15 +36,24 @@ enum ValuePlace {
 
 struct PreparedStep {
     work: PreparedWork,
-    /// The slots whose values nobody reads afterwards.
-    freed: Vec<usize>,
+    /// The slots whose values nobody reads afterwards, and the cells for their memory.
+    freed: Vec<(usize, Option<usize>)>,
 }
 
 enum PreparedWork {
     /// Maps over the same loops.
     Loops(FusedLoops),
-    /// A step by itself, and the slot of its value.
-    Alone(Arc<Node>, usize),
+    /// A step by itself.
+    Alone(AloneStep),
+}
+
+/// A step that runs by itself.
+struct AloneStep {
+    node: Arc<Node>,
+    slot: usize,
+    /// How it runs, if that was planned, and the cell for its result.
+    sum: Option<Box<dyn PlannedSum>>,
+    cell: Option<usize>,
 }
 
 impl Prepared {
@@ -74,9 +90,10 @@ impl Prepared {
                 Unit::Step(node) => {
                     let (slot, reads) = (slot_of[&node.id], draft.reads(&node));
                     let reads = reads.iter().map(|number| slot_of[number]).collect();
-                    (PreparedWork::Alone(node, slot), reads)
+                    let sum = planned(&node, &draft, &|number| slot_of[&number]);
+                    (PreparedWork::Alone(AloneStep { node, slot, sum, cell: None }), reads)
                 }
-                Unit::Group(group) => {
+                Unit::FusedMaps(group) => {
                     let loops = FusedLoops::new(group, &results, &|number| slot_of[&number]);
                     let reads = loops.reads();
                     (PreparedWork::Loops(loops), reads)
@@ -96,41 +113,111 @@ impl Prepared {
         let mut prepared: Vec<PreparedStep> = Vec::with_capacity(steps.len());
         for (work, reads) in steps.into_iter().rev() {
             let reads: BTreeSet<usize> = reads;
-            let freed = reads.into_iter().filter(|&slot| seen.insert(slot)).collect();
+            let freed =
+                reads.into_iter().filter(|&slot| seen.insert(slot)).map(|slot| (slot, None)).collect();
             prepared.push(PreparedStep { work, freed });
         }
         prepared.reverse();
+        let cells = assign_cells(&mut prepared);
         let of_values = slot_of.iter().map(|(&number, &slot)| (number, ValuePlace::Slot(slot)));
         let of_others =
             draft.replaced().filter_map(|(number, meaning)| place(meaning).map(|place| (number, place)));
         let places = of_values.chain(of_others).collect();
-        Prepared { steps: prepared, slots, places, outputs }
+        Prepared { steps: prepared, slots, cells, places, outputs, memories: CallMemories::default() }
     }
 
     /// Runs all steps with these inputs, which have the types and sizes of the recorded ones. Returns the outputs.
     pub(super) fn run(&self, inputs: Vec<Arc<dyn Held>>) -> Result<Vec<Arc<dyn Held>>, Error> {
-        let mut values: Vec<Option<Arc<dyn Held>>> = inputs.into_iter().map(Some).collect();
-        values.resize(self.slots, None);
-        for PreparedStep { work, freed } in &self.steps {
-            match work {
-                // SAFETY: inputs have the types and lengths of the recorded ones, and so do the values of steps: `assert_fits` has seen it, and loops write results of the
-                // type and the length of their steps.
-                PreparedWork::Loops(loops) => unsafe { loops.run(&mut values) }?,
-                PreparedWork::Alone(node, slot) => {
-                    let value = plain::value_of(node, &|number| match self.places.get(&number)? {
-                        ValuePlace::Slot(slot) => values[*slot].clone(),
-                        ValuePlace::Constant(held) => Some(Arc::clone(held)),
-                    })?;
-                    assert_fits(node, &value);
-                    values[*slot] = Some(value);
-                }
-            }
-            freed.iter().for_each(|&slot| values[slot] = None);
-        }
+        let mut call = self.memories.take(self.slots, self.cells);
+        inputs.into_iter().zip(&mut call.values).for_each(|(input, value)| *value = Some(input));
+        // (After an error the memory is dropped.)
+        self.steps.iter().try_for_each(|step| self.run_step(step, &mut call))?;
         let value = |place: &ValuePlace| match place {
-            ValuePlace::Slot(slot) => Arc::clone(values[*slot].as_ref().expect("outputs are kept")),
+            ValuePlace::Slot(slot) => Arc::clone(call.values[*slot].as_ref().expect("outputs are kept")),
             ValuePlace::Constant(held) => Arc::clone(held),
         };
-        Ok(self.outputs.iter().map(value).collect())
+        let outputs = self.outputs.iter().map(value).collect();
+        self.memories.keep(call);
+        Ok(outputs)
     }
+
+    fn run_step(&self, step: &PreparedStep, call: &mut CallMemory) -> Result<(), Error> {
+        match &step.work {
+            // SAFETY: inputs have the types and lengths of the recorded ones, and so do the values of steps: `assert_fits` has seen it, and loops and sums write results of the
+            // type and the length of their steps.
+            PreparedWork::Loops(loops) => unsafe { loops.run(call) }?,
+            PreparedWork::Alone(AloneStep { node, slot, sum, cell }) => {
+                let cell = cell.and_then(|cell| call.cells[cell].take());
+                let value = match sum {
+                    // SAFETY: likewise.
+                    Some(sum) => unsafe { sum.run(&call.values, cell) }?,
+                    None => None,
+                };
+                let value = match value {
+                    Some(value) => value,
+                    None => self.value_of(node, &call.values)?,
+                };
+                call.values[*slot] = Some(value);
+            }
+        }
+        for &(slot, cell) in &step.freed {
+            let value = call.values[slot].take();
+            if let Some(cell) = cell {
+                call.cells[cell] = value;
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of a step that is run as it was recorded.
+    fn value_of(&self, node: &Node, values: &CallValues) -> Result<Arc<dyn Held>, Error> {
+        let value = plain::value_of(node, &|number| match self.places.get(&number)? {
+            ValuePlace::Slot(slot) => values[*slot].clone(),
+            ValuePlace::Constant(held) => Some(Arc::clone(held)),
+        })?;
+        assert_fits(node, &value);
+        Ok(value)
+    }
+}
+
+/// CallValues of so many bytes go to the pool once nobody reads them, from where all programs take them.
+const LARGE: usize = 256 << 10;
+
+/// Has results written to the memory of values of their type and length that nobody reads any more. Returns how many cells there are for these.
+fn assign_cells(steps: &mut [PreparedStep]) -> usize {
+    // The cells that are free, and those that slots have.
+    let mut free: Vec<(DType, usize, usize)> = Vec::new();
+    let mut of_slot: BTreeMap<usize, (DType, usize, usize)> = BTreeMap::new();
+    let mut cells = 0;
+    for PreparedStep { work, freed } in steps {
+        let mut cell_for = |slot: usize, dtype: DType, len: usize| {
+            if len.saturating_mul(dtype.bytes()) >= LARGE {
+                return None;
+            }
+            let known = free.iter().position(|&(own, own_len, _)| (own, own_len) == (dtype, len));
+            let (_, _, cell) = known.map_or_else(
+                || {
+                    cells += 1;
+                    (dtype, len, cells - 1)
+                },
+                |at| free.swap_remove(at),
+            );
+            of_slot.insert(slot, (dtype, len, cell));
+            Some(cell)
+        };
+        match work {
+            PreparedWork::Loops(loops) => loops.set_cells(&mut cell_for),
+            PreparedWork::Alone(AloneStep { node, slot, sum: Some(_), cell }) => {
+                *cell = cell_for(*slot, node.dtype, node.len);
+            }
+            PreparedWork::Alone(_) => {}
+        }
+        for (slot, cell) in freed {
+            if let Some(own) = of_slot.remove(slot) {
+                *cell = Some(own.2);
+                free.push(own);
+            }
+        }
+    }
+    cells
 }

@@ -1,0 +1,113 @@
+//! The memory of values while a call runs.
+
+use super::draft::Meaning;
+use crate::error::Error;
+use crate::loops::steps::told;
+use crate::memory::buffer::Buffer;
+use crate::memory::destination::Destination;
+use crate::memory::listener;
+use crate::scalar::Element;
+use crate::trace::Held;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::TypeId;
+use core::slice::from_raw_parts_mut;
+use std::sync::{Mutex, PoisonError};
+
+/// The values of a call, by their slots.
+pub(super) type CallValues = [Option<Arc<dyn Held>>];
+
+/// Where the memory of an operand is.
+pub(super) enum OperandMemory {
+    /// The value of this slot.
+    Slot(usize),
+    Constant(Arc<dyn Held>),
+    /// A position.
+    None,
+}
+
+impl OperandMemory {
+    pub(super) fn new(meaning: Option<Meaning>, slot: &dyn Fn(u64) -> usize) -> Self {
+        match meaning {
+            None => OperandMemory::None,
+            Some(Meaning::Value(number)) => OperandMemory::Slot(slot(number)),
+            Some(Meaning::Constant(held)) => OperandMemory::Constant(held),
+        }
+    }
+
+    /// The slot that is read.
+    pub(super) fn slot(&self) -> Option<usize> {
+        match self {
+            OperandMemory::Slot(slot) => Some(*slot),
+            _ => None,
+        }
+    }
+
+    /// The first element; nothing for a position.
+    pub(super) fn start(&self, values: &CallValues) -> Option<*const u8> {
+        match self {
+            OperandMemory::None => None,
+            OperandMemory::Constant(held) => Some(held.start()),
+            OperandMemory::Slot(slot) => {
+                Some(values[*slot].as_ref().expect("steps run behind what they read").start())
+            }
+        }
+    }
+}
+
+/// What a call keeps for the next one.
+#[derive(Default)]
+pub(super) struct CallMemory {
+    pub(super) values: Vec<Option<Arc<dyn Held>>>,
+    /// Memory that no value has any more. A result has a cell if one of its type and length is free when it is computed.
+    pub(super) cells: Vec<Option<Arc<dyn Held>>>,
+}
+
+/// The memories of calls that have ended: one for each of those that ran at the same time.
+#[derive(Default)]
+pub(super) struct CallMemories(Mutex<Vec<CallMemory>>);
+
+/// (What is locked is a list, which is whole at any time.)
+impl CallMemories {
+    /// Memory for a call of so many values and cells.
+    pub(super) fn take(&self, values: usize, cells: usize) -> CallMemory {
+        let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        memory.values.resize(values, None);
+        memory.cells.resize(cells, None);
+        memory
+    }
+
+    /// Keeps the memory of a call. Where somebody listens, memory that is no longer used is to be freed.
+    pub(super) fn keep(&self, mut memory: CallMemory) {
+        memory.values.clear();
+        if listener::is_listening() {
+            memory.cells.clear();
+        }
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
+    }
+}
+
+/// The memory, if it has so many elements of a type, and nobody else has it.
+pub(super) fn free_memory(cell: Option<Arc<dyn Held>>, element: TypeId, len: usize) -> Option<Arc<dyn Held>> {
+    let mut held = cell.filter(|held| (held.element(), held.len()) == (element, len))?;
+    Arc::get_mut(&mut held)?;
+    (!listener::is_listening()).then_some(held)
+}
+
+/// The elements that `write` computes, in memory that is free, if there is some of their type and number.
+pub(super) fn written<T: Element>(
+    cell: Option<Arc<dyn Held>>,
+    len: usize,
+    write: impl FnOnce(Destination<'_, T>) -> Result<Vec<T>, Error>,
+) -> Result<Arc<dyn Held>, Error> {
+    let Some(mut held) = free_memory(cell, TypeId::of::<T>(), len) else {
+        let data = write(Destination::New(len))?;
+        told(&data);
+        return Ok(Buffer::from(data).held());
+    };
+    let own = Arc::get_mut(&mut held).expect("free memory is not shared");
+    // SAFETY: the memory has `len` elements of this type, and is borrowed exclusively.
+    let places = unsafe { from_raw_parts_mut(own.start_mut().cast::<T>(), len) };
+    write(Destination::Given(places))?;
+    Ok(held)
+}

@@ -1,0 +1,232 @@
+//! Sums as they run: a contraction or a reduction, planned once.
+
+use super::draft::Draft;
+use super::memory::{CallValues, OperandMemory, written};
+use crate::error::Error;
+use crate::loops::nest::{Nest, NestParts};
+use crate::loops::rows::Rows;
+use crate::loops::steps::{Loops, PlanStep, note};
+use crate::machine::threads;
+use crate::memory::axes::Axis;
+use crate::memory::elements::Elements;
+use crate::ops::code::DType;
+use crate::program::ScalarProgram;
+use crate::program::interpreter::{Interpreted, OperandSource, ProgramOutput, Slots};
+use crate::reduce::{ReduceInput, Reducer, reduce, reducers};
+use crate::scalar::Real;
+use crate::trace::evaluate::{SumLoops, covers, rows};
+use crate::trace::products::{PlannedContraction, factors, has_nan};
+use crate::trace::{FieldOperand, FieldSource, Held, Node, NodeStep, Part};
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+use smallvec::SmallVec;
+
+/// A step that is one sum.
+pub(super) trait PlannedSum: Send + Sync {
+    /// Computes the elements in free memory, if there is some. Nothing if they are to be computed in another way after all.
+    ///
+    /// # Safety
+    ///
+    /// The value of each slot that is read has the elements of the step that the slot was made for.
+    unsafe fn run(
+        &self,
+        values: &CallValues,
+        cell: Option<Arc<dyn Held>>,
+    ) -> Result<Option<Arc<dyn Held>>, Error>;
+}
+
+/// The plan of a step, if it is a sum of floats that covers all elements. `slot` is the slot of a value.
+pub(super) fn planned(
+    node: &Node,
+    draft: &Draft,
+    slot: &dyn Fn(u64) -> usize,
+) -> Option<Box<dyn PlannedSum>> {
+    match node.dtype {
+        DType::F32 => planned_as::<f32>(node, draft, slot),
+        DType::F64 => planned_as::<f64>(node, draft, slot),
+        _ => None,
+    }
+}
+
+fn planned_as<T: ProgramOutput + Real>(
+    node: &Node,
+    draft: &Draft,
+    slot: &dyn Fn(u64) -> usize,
+) -> Option<Box<dyn PlannedSum>> {
+    let NodeStep::Parts(parts) = &node.step else { return None };
+    let [Part { field, place }] = &parts[..] else { return None };
+    let has_table = |own: &FieldOperand| own.place.table.is_some();
+    if field.sizes.contains(&0)
+        || !covers(place, &field.sizes, node.len)
+        || field.operands.iter().any(has_table)
+    {
+        return None;
+    }
+    let SumLoops { order, reduced, count, is_whole } = SumLoops::new(field, place);
+    if !is_whole || reduced.is_empty() {
+        return None;
+    }
+    let scaled = (count != 1.0).then(|| field.scaled(count));
+    let field = scaled.as_ref().unwrap_or(field);
+    let operand = |own: &FieldOperand| SumOperand::new(own, &field.sizes, draft, slot);
+    if let Some(found) = factors::<T>(field, &order, &reduced) {
+        let plan = PlannedContraction::new::<T>(field, &order, &reduced, &found)?;
+        let operands = [operand(&plan.operands[0]), operand(&plan.operands[1])];
+        return Some(Box::new(SumOfProducts::<T> { plan, operands, len: node.len, element: PhantomData }));
+    }
+    let volume = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
+    let (len, count) = (volume(&order), volume(&reduced));
+    let in_memory = field.plain::<T>().map(|(_, own)| own);
+    let rows = match in_memory {
+        Some(own) => {
+            let mut rows = Rows::new(field.sizes.len());
+            rows.push().copy_from_slice(&own.place.strides);
+            rows
+        }
+        None => rows(field),
+    };
+    let nest = Nest::reduce(&field.sizes, &order, &reduced, &rows);
+    let input = match in_memory {
+        Some(own) => SumInput::Memory(operand(own)),
+        None => SumInput::Program {
+            program: Arc::clone(&field.program),
+            slots: Slots::new(&field.program, core::iter::once(field.program.result())),
+            operands: field.operands.iter().map(operand).collect(),
+        },
+    };
+    Some(Box::new(SumOverLoops::<T> { nest, input, len, count, element: PhantomData }))
+}
+
+/// What a sum reads.
+struct SumOperand {
+    memory: OperandMemory,
+    dtype: DType,
+    /// Its axes along the loops, and the element at their origin.
+    axes: SmallVec<[Axis; 6]>,
+    offset: isize,
+}
+
+impl SumOperand {
+    fn new(own: &FieldOperand, sizes: &[usize], draft: &Draft, slot: &dyn Fn(u64) -> usize) -> Self {
+        let meaning = match &own.source {
+            FieldSource::Position => None,
+            FieldSource::Memory(held) => {
+                own.place.assert_within(sizes, held.len());
+                Some(draft.meaning(held))
+            }
+        };
+        let axes = sizes.iter().zip(&own.place.strides).map(|(&size, &stride)| Axis::new(size, stride));
+        SumOperand {
+            memory: OperandMemory::new(meaning, slot),
+            dtype: own.source.dtype(),
+            axes: axes.collect(),
+            offset: own.place.offset,
+        }
+    }
+
+    /// The element at the origin of the loops.
+    fn start<T>(&self, values: &CallValues) -> *const T {
+        let start = self.memory.start(values).expect("the operand is in memory");
+        start.cast::<T>().wrapping_offset(self.offset)
+    }
+}
+
+/// A sum of products.
+struct SumOfProducts<T> {
+    plan: PlannedContraction,
+    operands: [SumOperand; 2],
+    len: usize,
+    element: PhantomData<T>,
+}
+
+impl<T: ProgramOutput + Real> PlannedSum for SumOfProducts<T> {
+    unsafe fn run(
+        &self,
+        values: &CallValues,
+        cell: Option<Arc<dyn Held>>,
+    ) -> Result<Option<Arc<dyn Held>>, Error> {
+        let starts = [self.operands[0].start::<T>(values), self.operands[1].start(values)];
+        // SAFETY: the plan was made for this type, and of these operands, whose elements lie within their memory, as `SumOperand::new` has asserted.
+        let held = written(cell, self.len, |to| unsafe { self.plan.run(starts, to) })?;
+        // SAFETY: the elements were just written, and are of this type.
+        let is_lost = self.plan.has_chain && has_nan(unsafe { elements::<T>(&held) });
+        Ok((!is_lost).then_some(held))
+    }
+}
+
+/// A sum over loops.
+struct SumOverLoops<T> {
+    nest: Nest,
+    input: SumInput,
+    len: usize,
+    /// How many elements are added up to one.
+    count: usize,
+    element: PhantomData<T>,
+}
+
+enum SumInput {
+    /// Elements in memory.
+    Memory(SumOperand),
+    /// The results of a program.
+    Program { program: Arc<ScalarProgram>, slots: Slots, operands: Vec<SumOperand> },
+}
+
+impl<T: ProgramOutput + Real> PlannedSum for SumOverLoops<T> {
+    unsafe fn run(
+        &self,
+        values: &CallValues,
+        cell: Option<Arc<dyn Held>>,
+    ) -> Result<Option<Arc<dyn Held>>, Error> {
+        let &SumOverLoops { ref nest, len, count, .. } = self;
+        match &self.input {
+            SumInput::Memory(operand) => {
+                let work = nest.positions();
+                self.note(work, &|| "x0".into());
+                // SAFETY: the operand's elements lie within its memory, as `SumOperand::new` has asserted.
+                let elements = unsafe { Elements::new(operand.start::<T>(values), &operand.axes, &[]) };
+                // SAFETY: the row of the nest has the strides of the operand.
+                let input = unsafe { ReduceInput::new(elements, nest, work, count) };
+                written(cell, len, |to| reducers::Sum.reduce_memory(input, to)).map(Some)
+            }
+            SumInput::Program { program, slots, operands } => {
+                let source = |own: &SumOperand| match own.memory.start(values) {
+                    None => OperandSource::position(),
+                    // SAFETY: all positions lie within the memory, as `SumOperand::new` has asserted, and the rows of the nest say the same strides.
+                    Some(start) => unsafe { OperandSource::new(start, own.dtype, None) },
+                };
+                let sources: SmallVec<[OperandSource; 6]> = operands.iter().map(source).collect();
+                let work = len.saturating_mul(count);
+                self.note(work, &|| program.describe());
+                let lower =
+                    |nest| Interpreted::<T>::with_slots(program, slots, &sources, &mut Nest::operands(nest));
+                let mut parts = NestParts::new();
+                written(cell, len, |to| reduce(nest, &mut parts, lower, work, to, count, reducers::Sum))
+                    .map(Some)
+            }
+        }
+    }
+}
+
+impl<T: ProgramOutput> SumOverLoops<T> {
+    fn note(&self, work: usize, expression: &dyn Fn() -> String) {
+        note(|| PlanStep::Reduce {
+            reduction: "sum",
+            expression: expression(),
+            loops: Loops::new::<T>(&self.nest, self.len, threads::parts(work)),
+            count: self.count,
+        });
+    }
+}
+
+/// The elements of a value.
+///
+/// # Safety
+///
+/// They are of this type.
+unsafe fn elements<T>(held: &Arc<dyn Held>) -> &[T] {
+    // SAFETY: the caller's promise; what is held is not changed while it is.
+    unsafe { core::slice::from_raw_parts(held.start().cast(), held.len()) }
+}
