@@ -63,16 +63,10 @@ impl DType {
         None
     }
 
-<<<<<<< HEAD
-    /// The number of the type.
-    pub fn id(self) -> TypeId {
-        macro_rules! id {
-=======
     /// The Rust type.
     #[cfg(feature = "std")]
     pub(crate) fn element(self) -> TypeId {
         macro_rules! by_type {
->>>>>>> 74e37e7afd8d7bd698ea702a627a3a95f1c81f29
             ($($name:ident $t:ty,)*) => {
                 match self {
                     $(DType::$name => TypeId::of::<$t>(),)*
@@ -83,11 +77,7 @@ impl DType {
                 }
             };
         }
-<<<<<<< HEAD
-        each_dtype!(id!())
-=======
         each_dtype!(by_type!())
->>>>>>> 74e37e7afd8d7bd698ea702a627a3a95f1c81f29
     }
 
     /// The kind of the registers that hold its elements.

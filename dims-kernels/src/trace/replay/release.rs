@@ -22,7 +22,7 @@ struct Placeholder {
 
 impl Placeholder {
     fn of(node: &Node) -> Arc<dyn Held> {
-        let (element, len, bytes) = (node.dtype.id(), node.len, node.bytes());
+        let (element, len, bytes) = (node.dtype.element(), node.len, node.bytes());
         Arc::new(Placeholder { element, len, bytes, mark: Box::new(node.name_only()) })
     }
 }
@@ -30,6 +30,10 @@ impl Placeholder {
 impl Held for Placeholder {
     fn start(&self) -> *const u8 {
         panic!("a value is read where a call has computed it")
+    }
+
+    fn start_mut(&mut self) -> *mut u8 {
+        panic!("a value is written where a call computes it")
     }
 
     fn len(&self) -> usize {
