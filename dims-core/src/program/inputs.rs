@@ -39,6 +39,11 @@ pub trait RecordInputs: Sized {
 
 /// The inputs as the function gets them, for the lifetime `'t`. (The last parameter says that they live so long.)
 #[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "a recorded function cannot take `{Self}`",
+    label = "expected a tensor, a struct with `#[derive(Parameters)]` or an optimizer, by value or by reference; or a tuple of such",
+    note = "a number that changes from call to call is a tensor without dims, `full((), x)`; other values are captured by the function"
+)]
 pub trait Hand<'t, Lives = &'t Self>: RecordInputs {
     type Handed;
     fn hand(slots: &'t mut Self::Slots) -> Self::Handed;

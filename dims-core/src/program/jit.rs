@@ -14,7 +14,7 @@ use kernels::scalar::Element;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A function that is recorded by its calls: see [`jit`].
-pub struct Jit<In: RecordInputs, Out, F> {
+pub struct Jit<In, Out, F> {
     f: F,
     /// How many programs are kept.
     most: usize,
@@ -24,7 +24,7 @@ pub struct Jit<In: RecordInputs, Out, F> {
 }
 
 /// The program for inputs of some sizes.
-struct Recorded<In: RecordInputs, Out> {
+struct Recorded<In, Out> {
     given: Vec<InputTensor>,
     /// Nothing until it is recorded, by the thread that has the lock.
     program: Mutex<Option<Arc<Program<In, Out>>>>,
@@ -55,18 +55,33 @@ struct Recorded<In: RecordInputs, Out> {
 /// assert_eq!(normalized.programs(), 2);
 /// ```
 pub fn jit<In, Out>(
-    f: impl for<'t> Fn(HandedOf<'t, In>) -> Out,
+    f: impl for<'t> Fn(HandedOf<'t, In>) -> Out + ReturnsTensors<Out>,
 ) -> Jit<In, Out, impl for<'t> Fn(HandedOf<'t, In>) -> Out>
 where
-    In: RecordInputs + for<'t> Hand<'t>,
-    Out: Parameters,
+    In: for<'t> Hand<'t>,
 {
     Jit { f, most: 16, programs: Mutex::default(), inputs: PhantomData }
 }
 
+/// A function whose result is made of [`Parameters`]. (A bound of the function, as rustc would name a bound of the result twice.)
+#[diagnostic::on_unimplemented(
+    message = "`{Out}` is not made of tensors",
+    label = "this function returns it; a tensor that owns its elements is expected, or a struct with `#[derive(Parameters)]`",
+    note = "compute an expression first: `x.eval()`"
+)]
+pub trait ReturnsTensors<Out> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+
+#[diagnostic::do_not_recommend]
+impl<F, Out: Parameters> ReturnsTensors<Out> for F {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
+
 impl<In, Out, F> Jit<In, Out, F>
 where
-    In: RecordInputs + for<'t> Hand<'t>,
+    In: for<'t> Hand<'t>,
     Out: Parameters,
     F: for<'t> Fn(HandedOf<'t, In>) -> Out,
 {

@@ -22,7 +22,7 @@ use kernels::trace::{GradientCall, Held, ListedValue, Listing, Node, NotRepeatab
 use smallvec::SmallVec;
 
 /// A function that was recorded: see [`record`].
-pub struct Program<In: RecordInputs, Out> {
+pub struct Program<In, Out> {
     recording: Recording,
     /// What each input is.
     given: Vec<InputTensor>,
@@ -41,14 +41,10 @@ pub struct Program<In: RecordInputs, Out> {
 /// # Errors
 ///
 /// If a step cannot be run again, or there is no memory. (An operation that cannot be recorded panics in `f`, unless `f` uses the `try_` form.)
-pub fn record<In, Out>(
+pub fn record<In: for<'t> Hand<'t>, Out: Parameters>(
     f: impl for<'t> FnOnce(HandedOf<'t, In>) -> Out,
     inputs: In,
-) -> Result<Program<In, Out>, DimError>
-where
-    In: RecordInputs + for<'t> Hand<'t>,
-    Out: Parameters,
-{
+) -> Result<Program<In, Out>, DimError> {
     let mut variables = RecordedInputs::default();
     let traced = inputs.walk(&mut Path::new(), &mut variables)?;
     recorded(f, traced, variables)
@@ -61,7 +57,7 @@ pub(super) fn recorded<In, Out>(
     mut variables: RecordedInputs,
 ) -> Result<Program<In, Out>, DimError>
 where
-    In: RecordInputs + for<'t> Hand<'t>,
+    In: for<'t> Hand<'t>,
     Out: Parameters,
 {
     let mut slots = In::slots(traced);
@@ -172,7 +168,7 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
 /// ]);
 /// # Ok::<(), DimError>(())
 /// ```
-impl<In: RecordInputs, Out> core::fmt::Display for Program<In, Out> {
+impl<In, Out> core::fmt::Display for Program<In, Out> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         self.listing.fmt(f)
     }

@@ -1,0 +1,11 @@
+//~ words: type mismatch resolving
+use typed_dims::prelude::*;
+use typed_dims::program::jit;
+
+dims! { pub struct Row; pub struct Col; }
+type Line = Tensor<f32, (Row,)>;
+
+fn main() {
+    let doubled = jit::<&Line, _>(|x| (x * 2.0).eval());
+    let y = doubled.call(&ones::<f32, _>(Col.of(3)));
+}
