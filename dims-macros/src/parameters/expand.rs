@@ -73,7 +73,6 @@ fn implemented(
         }
 
         #[automatically_derived]
-        #[diagnostic::do_not_recommend]
         impl #impl_generics ::typed_dims::program::RecordInputs for #ident #own_generics #bounds {
             type Value = Self;
             type Slots = ::core::option::Option<Self>;
@@ -92,7 +91,6 @@ fn implemented(
         }
 
         #[automatically_derived]
-        #[diagnostic::do_not_recommend]
         impl #lent ::typed_dims::program::Hand<'parameters_lent> for #ident #own_generics #bounds {
             type Handed = Self;
 
