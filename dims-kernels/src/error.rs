@@ -72,6 +72,7 @@ pub enum Error {
 
 impl Error {
     /// The same error, with the place of its step, unless it has one.
+    #[cfg(feature = "std")]
     pub(crate) fn at(mut self, place: Origin) -> Self {
         if let Error::OutOfBounds { origin, .. } = &mut self {
             *origin = origin.or(place);

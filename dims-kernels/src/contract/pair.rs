@@ -94,6 +94,10 @@ pub(super) enum PairPlan {
 }
 
 impl PairPlan {
+    #[cfg_attr(
+        not(x86_vectors),
+        expect(clippy::extra_unused_type_parameters, reason = "some plans are for types with vectors")
+    )]
     /// The plan for operands and a result with these strides; `order` are the axes of the result, as it lies.
     pub(super) fn new<T: Num>([a, b]: [&[isize]; 2], sizes: &[usize], order: &[usize], c: &[isize]) -> Self {
         let result = set(order);

@@ -135,6 +135,7 @@ pub(crate) struct Machine<'k> {
 /// The slots of a machine: its own, or those of a program that is run many times.
 enum MachineSlots<'k> {
     Own(Slots),
+    #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "only recorded functions keep slots"))]
     Kept(&'k Slots),
 }
 

@@ -1,7 +1,9 @@
 //! Gradients that are limited and summed, and averages of parameters.
 
 use super::by_path::ByPath;
-use super::scalars::{StepScalars, StepsTaken, by_tensors, formula_by_tensors, one};
+#[cfg(feature = "std")]
+use super::scalars::formula_by_tensors;
+use super::scalars::{StepScalars, StepsTaken, by_tensors, one};
 use super::settings::{limit, up_to_1};
 use super::update::{Copied, ElementStep, Unchanged, WithScalars, compiled, lying_otherwise, update};
 use crate::error::{DimError, unwrap};

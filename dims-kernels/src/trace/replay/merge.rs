@@ -1,8 +1,11 @@
 //! Programs put together, instruction by instruction: equal ones are one, and nothing else is simplified, so that each bit stays.
 
 use crate::ops::code::{BinaryOpcode, DType, Number, RegisterKind};
-use crate::ops::function::{Function, Functions};
+#[cfg(feature = "half")]
+use crate::ops::function::Function;
+use crate::ops::function::Functions;
 use crate::program::{Instruction, Register, ScalarProgram};
+#[cfg(feature = "half")]
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
@@ -17,6 +20,7 @@ pub(super) struct MergedPrograms {
     /// The instructions without inputs.
     leaves: Vec<Register>,
     /// What rounds to half precision, once it was needed.
+    #[cfg(feature = "half")]
     rounding: Vec<(DType, Arc<dyn Function>)>,
 }
 
