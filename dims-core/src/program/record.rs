@@ -2,11 +2,12 @@
 
 use super::inputs::{Hand, HandedOf, RecordInputs};
 use crate::error::{DimError, unwrap};
-use crate::expr::evaluate::laid_out;
+use crate::expr::evaluate::laid_out_in;
 use crate::grad::parameters::{Parameters, Path, Walk};
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::Dims;
+use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -24,6 +25,8 @@ pub struct Program<In: RecordInputs, Out> {
     recording: Recording,
     /// What each input is.
     given: Vec<InputTensor>,
+    /// How each input lies in memory.
+    lying: Vec<AxisOrder>,
     /// The result of the recorded inputs.
     result: Out,
     listing: Listing,
@@ -66,6 +69,7 @@ where
     let result = Out::walk([&value], &mut Path::new(), &mut outputs)?;
     variables.call.end();
     let (nodes, given) = (core::mem::take(&mut variables.nodes), core::mem::take(&mut variables.given));
+    let lying = core::mem::take(&mut variables.lying);
     let named = nodes.iter().cloned().zip(given.iter().map(|own| own.path.to_string())).collect::<Vec<_>>();
     let listing = listing(&named, &outputs.0);
     let recording = Recording::new(nodes, outputs.0).map_err(|NotRepeatable { operation, origin }| {
@@ -74,7 +78,7 @@ where
             what: format!("`{operation}` cannot be recorded{at}: programs cannot run it again"),
         }
     })?;
-    Ok(Program { recording, given, result, listing, inputs: PhantomData })
+    Ok(Program { recording, given, lying, result, listing, inputs: PhantomData })
 }
 
 impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
@@ -94,7 +98,8 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     ///
     /// If an input has other sizes than the recorded one, an index is out of range, or there is no memory.
     pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
-        let mut given = GivenInputs { expected: self.given.iter(), held: Vec::new() };
+        let held = Vec::with_capacity(self.given.len());
+        let mut given = GivenInputs { expected: self.given.iter(), lying: self.lying.iter(), held };
         inputs.walk(&mut Path::new(), &mut given)?;
         if let Some(missing) = given.expected.next() {
             return Err(DimError::Shape { what: format!("there is no input `{}`", missing.path) });
@@ -172,7 +177,11 @@ pub(super) struct RecordedInputs {
     call: Arc<GradientCall>,
     nodes: Vec<Arc<Node>>,
     given: Vec<InputTensor>,
+    lying: Vec<AxisOrder>,
 }
+
+/// The axes of a tensor from the outermost in memory to the innermost, dims first in their numbers.
+type AxisOrder = SmallVec<[usize; 8]>;
 
 /// What a program knows of a tensor of its inputs.
 #[derive(PartialEq)]
@@ -197,7 +206,8 @@ impl InputTensor {
 
 impl Default for RecordedInputs {
     fn default() -> Self {
-        RecordedInputs { call: Arc::new(GradientCall::recording()), nodes: Vec::new(), given: Vec::new() }
+        let call = Arc::new(GradientCall::recording());
+        RecordedInputs { call, nodes: Vec::new(), given: Vec::new(), lying: Vec::new() }
     }
 }
 
@@ -213,10 +223,16 @@ fn sizes_of<T, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> SmallVec<[usize; 8]
     axes.map(|axis| axis.size).collect()
 }
 
-/// The elements as results lie, in memory of their own.
-fn dense<T: Element, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> Result<Named<T, S, R>, DimError> {
+/// The elements as they lie in an order of all axes: in the same memory if they do, else in memory of their own.
+fn dense<T: Element, S: Dims, R: Rank>(
+    tensor: &Named<T, S, R>,
+    order: &[usize],
+) -> Result<Evaluated<T, S, R>, DimError> {
+    if tensor.expr.lies_in(order) {
+        return Ok(tensor.expr.clone());
+    }
     let shape = tensor.unified_shape()?;
-    Ok(Named::from_expr(laid_out::<S, R, _>(&tensor.expr, &shape)?))
+    laid_out_in::<S, R, _>(&tensor.expr, &shape, order)
 }
 
 impl Walk<1> for RecordedInputs {
@@ -231,12 +247,14 @@ impl Walk<1> for RecordedInputs {
         let given = InputTensor::of(path, tensor)?;
         let dtype = given.dtype;
         self.given.push(given);
-        let own = dense(tensor)?;
-        let data = own.expr.all().to_vec();
+        let order = tensor.expr.order_in_memory();
+        let own = dense(tensor, &order)?;
+        self.lying.push(order);
+        let data = own.all().to_vec();
         let name = (!path.segments().is_empty()).then(|| alloc::boxed::Box::new(path.clone()) as _);
         let node = Node::variable(dtype, data.len(), name, &self.call);
         self.nodes.push(Arc::clone(&node));
-        Ok(Named::from_expr(own.expr.with_buffer(Buffer::traced(data, node))))
+        Ok(Named::from_expr(own.with_buffer(Buffer::traced(data, node))))
     }
 }
 
@@ -260,6 +278,7 @@ impl Walk<1> for Outputs {
 /// The memory of each input of a call.
 struct GivenInputs<'p> {
     expected: core::slice::Iter<'p, InputTensor>,
+    lying: core::slice::Iter<'p, AxisOrder>,
     held: Vec<Arc<dyn Held>>,
 }
 
@@ -300,9 +319,10 @@ impl Walk<1> for GivenInputs<'_> {
         if !what.is_empty() {
             return Err(DimError::Shape { what });
         }
-        let own = dense(tensor)?;
-        self.held.push(own.expr.buffer().held());
-        Ok(own)
+        let order = self.lying.next().expect("there is an order for each input");
+        let own = dense(tensor, order)?;
+        self.held.push(own.buffer().held());
+        Ok(Named::from_expr(own))
     }
 }
 

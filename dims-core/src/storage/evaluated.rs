@@ -16,6 +16,8 @@ use alloc::{boxed::Box, sync::Arc};
 use core::any::{Any, TypeId};
 use core::marker::PhantomData;
 use core::panic::Location;
+#[cfg(feature = "std")]
+use kernels::loops::axes::sort_few;
 use kernels::loops::nest::Odometer;
 use kernels::memory::axes::{Axis, is_within};
 use kernels::memory::buffer::Buffer;
@@ -198,6 +200,35 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         T: Clone,
     {
         self.data.as_mut_ptr().wrapping_add(self.start)
+    }
+
+    /// The axes, dims first, in the order in which the elements lie one behind the other, the innermost last; that of [results](AxisList::in_memory), if they lie otherwise.
+    #[cfg(feature = "std")]
+    pub(crate) fn order_in_memory(&self) -> SmallVec<[usize; 8]> {
+        let natural = AxisList::in_memory_of::<S, R>().as_slice();
+        let mut order = SmallVec::from_slice(natural);
+        let stride = |&at: &usize| match at.checked_sub(S::Axes::LEN) {
+            None => self.named.as_slice()[at].stride,
+            Some(at) => self.positional.as_slice()[at].stride,
+        };
+        sort_few(&mut order, |at| core::cmp::Reverse(stride(at)));
+        if self.lies_in(&order) { order } else { SmallVec::from_slice(natural) }
+    }
+
+    /// Whether these are all elements of the memory, one behind the other in an order of all axes, dims first.
+    #[cfg(feature = "std")]
+    pub(crate) fn lies_in(&self, order: &[usize]) -> bool {
+        let mut step: usize = 1;
+        let is_dense = order.iter().rev().all(|&at| {
+            let axis = match at.checked_sub(S::Axes::LEN) {
+                None => &self.named.as_slice()[at],
+                Some(at) => &self.positional.as_slice()[at],
+            };
+            let lies = axis.size == 1 || axis.stride == step as isize;
+            step = step.saturating_mul(axis.size);
+            lies
+        });
+        is_dense && self.start == 0 && step == self.data.len()
     }
 
     /// The memory.
