@@ -42,7 +42,7 @@ struct PreparedStep {
 
 enum PreparedWork {
     /// Maps over the same loops.
-    Loops(FusedLoops),
+    Loops(Box<FusedLoops>),
     /// A step by itself.
     Alone(AloneStep),
 }
@@ -96,7 +96,7 @@ impl Prepared {
                 Unit::Group(group) => {
                     let loops = FusedLoops::new(group, &results, &|number| slot_of[&number]);
                     let reads = loops.reads();
-                    (PreparedWork::Loops(loops), reads)
+                    (PreparedWork::Loops(Box::new(loops)), reads)
                 }
             });
         }
