@@ -2,7 +2,7 @@
 
 use super::draft::Meaning;
 use super::fuse::{GroupOperand, MapGroup};
-use super::memory::{CallMemory, OperandMemory, free_memory};
+use super::memory::{CallMemory, OperandMemory, free_memory, start_of_free};
 use crate::error::Error;
 use crate::load::TILE;
 use crate::load::tiles::for_each_run;
@@ -222,7 +222,7 @@ impl FusedMemory {
     fn start(&mut self) -> *mut u8 {
         match self {
             FusedMemory::New(own) => own.start(),
-            FusedMemory::Kept(held) => Arc::get_mut(held).expect("free memory is not shared").start_mut(),
+            FusedMemory::Kept(held) => start_of_free(held),
         }
     }
 }

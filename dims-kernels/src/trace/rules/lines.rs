@@ -136,13 +136,24 @@ impl LineRule {
 
     fn worked<T: ProgramOutput>(&self, field: &Field, work: impl LineOp<T>) -> Result<Arc<dyn Held>, Error> {
         let LineRule { order, lines, .. } = self;
-        let mut data = mapped::<T>(field, order)?;
         let first = order.iter().position(|axis| lines.contains(axis)).unwrap_or(order.len());
         let volume = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
         let inner = volume(&order[(first + lines.len()).min(order.len())..]);
-        let threads = threads::parts(data.len());
+        let (len, block) = (volume(order), volume(lines) * inner);
+        let threads = threads::parts(len);
+        if let (1, Some((elements, start))) = (threads, field.lying::<T>(order)) {
+            // Block by block: what was copied is in the cache when it is worked on.
+            let mut data = reserve::<T>(len)?;
+            for elements in elements[start..][..len].chunks(blocks_at_hand::<T>(block)) {
+                let done = data.len();
+                data.extend_from_slice(elements);
+                scan::in_place(&mut data[done..], block, inner, 1, work);
+            }
+            return Ok(Buffer::from(data).held());
+        }
+        let mut data = mapped::<T>(field, order)?;
         if !data.is_empty() {
-            scan::in_place(&mut data, volume(lines) * inner, inner, threads, work);
+            scan::in_place(&mut data, block, inner, threads, work);
         }
         Ok(Buffer::from(data).held())
     }
@@ -282,6 +293,12 @@ fn masked_softmax<T: ProgramOutput + Real>(rule: &LineRule, field: &Field) -> Re
     Ok(data)
 }
 
+/// How many elements of whole blocks are worked on at once: they stay in the second-level cache.
+fn blocks_at_hand<T>(block: usize) -> usize {
+    const AT_HAND: usize = 128 << 10;
+    (AT_HAND / size_of::<T>() / block.max(1)).max(1) * block.max(1)
+}
+
 /// The pull-back of lines of neighbours, in one go, which writes over the cotangents.
 fn fused<T: ProgramOutput + Real>(
     rule: &LineRule,
@@ -291,21 +308,29 @@ fn fused<T: ProgramOutput + Real>(
     let elements = |held| Buffer::<T>::of_held(held).expect("the elements are of the result's type");
     let (y, mut dy) = (elements(value), elements(&cotangent));
     drop(cotangent);
-    let mut dy = if dy.is_unshared() {
-        dy.into_vec()
-    } else {
-        let mut copy = reserve(dy.len())?;
-        copy.extend_from_slice(&dy);
-        copy
-    };
     let len = rule.lines.iter().map(|&axis| rule.field.sizes[axis]).product();
-    let mut pull = |x: &[T]| pull_back(ForwardLines { x, y: &y[..], len, work: rule.work }, &mut dy);
-    match rule.field.lying::<T>(&rule.order) {
+    let pull = |x: &[T]| -> Result<Vec<T>, Error> {
+        let lines = |x, y, dy: &mut [T]| pull_back(ForwardLines { x, y, len, work: rule.work }, dy);
+        if dy.is_unshared() {
+            let mut dy = dy.into_vec();
+            lines(x, &y, &mut dy);
+            return Ok(dy);
+        }
+        let mut data = reserve(dy.len())?;
+        let many = if threads::parts(dy.len()) == 1 { blocks_at_hand::<T>(len) } else { dy.len().max(1) };
+        for dy in dy.chunks(many) {
+            let own = data.len()..data.len() + dy.len();
+            data.extend_from_slice(dy);
+            lines(x.get(own.clone()).unwrap_or(&[]), &y[own.clone()], &mut data[own]);
+        }
+        Ok(data)
+    };
+    let pulled = match rule.field.lying::<T>(&rule.order) {
         _ if !needs_input(rule.work) => pull(&[]),
         Some((buffer, start)) => pull(&buffer[start..][..y.len()]),
         None => pull(&mapped::<T>(&rule.field, &rule.order)?),
-    }
-    Ok(Buffer::from(dy).held())
+    };
+    Ok(Buffer::from(pulled?).held())
 }
 
 /// The pull-back of lines of neighbours as a step. It is recorded to be run again, and has no derivative.
