@@ -359,10 +359,17 @@ fn elementwise(bench: &Bench) {
     if bench.is_asked("chain of 10^6") {
         let drawn = || [1, 2, 3].map(|seed| randn::<f32, _>(N.of(1_000_000), seed));
         let (mut by, [a, b, c]) = (drawn(), drawn());
-        let chain = |a: &Tensor<f32, (N,)>, b: &Tensor<f32, (N,)>, c: &Tensor<f32, (N,)>| {
-            ((a * b + c).tanh() * a.sigmoid()).sum(N)
-        };
-        bench.print(
+        type Line = Tensor<f32, (N,)>;
+        let chain = |a: &Line, b: &Line, c: &Line| ((a * b + c).tanh() * a.sigmoid()).sum(N);
+        let given = (&a, &b, &c);
+        let program = record(
+            |given: (&Line, &Line, &Line)| {
+                loss_and_grad(|(a, b, c): (&Line, &Line, &Line)| chain(a, b, c), given)
+            },
+            given,
+        )
+        .expect("the step is recorded");
+        bench.print_all(
             "chain of 10^6",
             &mut || drop(black_box(value_and_grad(|[a, b, c]| chain(a, b, c), &mut by))),
             Some(&mut || {
@@ -374,12 +381,22 @@ fn elementwise(bench: &Bench) {
                 let db = (&inner * &a).eval();
                 black_box((loss, da, db, inner));
             }),
+            Some(&mut || drop(black_box(program.call(given)))),
         );
     }
     if bench.is_asked("cross entropy 4096x1024") {
         let [mut by, scores] = [(); 2].map(|()| randn::<f32, _>((Example.of(4096), Class.of(1024)), 1));
         let labels = from_fn(Example.of(4096), |e: usize| e % 1024);
-        bench.print(
+        type Scores = Tensor<f32, (Example, Class)>;
+        let given = (&scores, &labels);
+        let program = record(
+            |(scores, labels): (&Scores, &Labels)| {
+                loss_and_grad(|s: &Scores| s.cross_entropy(Class, labels).mean(Example), scores)
+            },
+            given,
+        )
+        .expect("the step is recorded");
+        bench.print_all(
             "cross entropy 4096x1024",
             &mut || {
                 drop(black_box(value_and_grad(|s| s.cross_entropy(Class, &labels).mean(Example), &mut by)))
@@ -390,6 +407,7 @@ fn elementwise(bench: &Bench) {
                 let loss = (&log_p).nll_loss(Class, &labels).mean(Example).order(());
                 black_box((loss, ((log_p.exp() - one_hot) / 4096.0).eval()));
             }),
+            Some(&mut || drop(black_box(program.call(given)))),
         );
     }
     if bench.is_asked("layer norm 4096x768") {
@@ -399,16 +417,26 @@ fn elementwise(bench: &Bench) {
         };
         let (mut by, (x, gain, bias)) = (drawn(), drawn());
         let weight = randn::<f32, _>((Example.of(4096), Feat.of(768)), 2);
-        bench.print(
+        type Examples = Tensor<f32, (Example, Feat)>;
+        type Feats = Tensor<f32, (Feat,)>;
+        let loss = |(x, g, b): (&Examples, &Feats, &Feats), weight: &Examples| {
+            let y = (x.layer_norm(Feat, 1e-5) * g + b).eval();
+            (y * weight).sum((Example, Feat))
+        };
+        let given = (&x, &gain, &bias, &weight);
+        let program = record(
+            |(x, g, b, weight): (&Examples, &Feats, &Feats, &Examples)| {
+                loss_and_grad(|given: (&Examples, &Feats, &Feats)| loss(given, weight), (x, g, b))
+            },
+            given,
+        )
+        .expect("the step is recorded");
+        let (by_x, by_gain, by_bias) = &mut by;
+        bench.print_all(
             "layer norm 4096x768",
             &mut || {
-                drop(black_box(value_and_grad(
-                    |(x, g, b)| {
-                        let y = (x.layer_norm(Feat, 1e-5) * g + b).eval();
-                        (y * &weight).sum((Example, Feat))
-                    },
-                    &mut by,
-                )));
+                let by = (&mut *by_x, &mut *by_gain, &mut *by_bias);
+                drop(black_box(value_and_grad(|given| loss(given, &weight), by)));
             },
             Some(&mut || {
                 let normal = (&x).layer_norm(Feat, 1e-5);
@@ -421,6 +449,7 @@ fn elementwise(bench: &Bench) {
                 let dx = ((slope - mean - normal * along) * factor).eval();
                 black_box((loss, dx, d_gain, d_bias));
             }),
+            Some(&mut || drop(black_box(program.call(given)))),
         );
     }
 }
@@ -435,8 +464,8 @@ fn networks(bench: &Bench) {
         let loss = |(q, k, v): (&Queries, &Keys, &Keys)| {
             attention(q, k, v, Feat, Key, 0.125, Key.le(Query)).sum((Batch, Head, Query, Feat))
         };
-        let given = (q.clone(), k.clone(), v.clone());
-        let given = (&given.0, &given.1, &given.2);
+        let copy = (q.map_elements(|x: f32| x), k.map_elements(|x: f32| x), v.map_elements(|x: f32| x));
+        let given = (&copy.0, &copy.1, &copy.2);
         let program = record(
             |given: (&Queries, &Keys, &Keys)| {
                 loss_and_grad(|given: (&Queries, &Keys, &Keys)| loss(given), given)
@@ -476,12 +505,24 @@ fn networks(bench: &Bench) {
         let mut block = ConvBlock { weight, gain: ones(Filter.of(32)), bias: zeros(Filter.of(32)) };
         let mut x = randn::<f32, _>((Batch.of(8), Channel.of(32), H.of(28), W.of(28)), 2);
         let weight = randn::<f32, _>((Batch.of(8), Filter.of(32), H.of(28), W.of(28)), 3);
-        bench.print(
+        type Images = Tensor<f32, (Batch, Channel, H, W)>;
+        type Maps = Tensor<f32, (Batch, Filter, H, W)>;
+        let (given_block, given_x) = (block.map_elements(|w: f32| w), x.map_elements(|x: f32| x));
+        let given = (&given_block, &given_x, &weight);
+        let program = record(
+            |(block, x, weight): (&ConvBlock, &Images, &Maps)| {
+                loss_and_grad(|(block, x): (&ConvBlock, &Images)| block.loss(x, weight), (block, x))
+            },
+            given,
+        )
+        .expect("the step is recorded");
+        bench.print_all(
             "conv block 8x32x28x28",
             &mut || {
                 drop(black_box(value_and_grad(|(block, x)| block.loss(x, &weight), (&mut block, &mut x))))
             },
             None,
+            Some(&mut || drop(black_box(program.call(given)))),
         );
     }
     if bench.is_asked("lstm 32 steps of 32x128") {
@@ -507,14 +548,24 @@ fn lookups_and_loops(bench: &Bench) {
         let mut table = randn::<f32, _>((Word.of(50_000), Feat.of(128)), 1);
         let ids = from_fn(Example.of(4096), |e: usize| e * 7919 % 50_000);
         let weight = randn::<f32, _>((Example.of(4096), Feat.of(128)), 2);
-        bench.print(
-            "embedding 50000x128, 4096",
-            &mut || {
-                let loss =
-                    |t: &Tensor<f32, (Word, Feat)>| (t.take(Word, &ids) * &weight).sum((Example, Feat));
-                drop(black_box(value_and_grad(|t| loss(t), &mut table)));
+        type Table = Tensor<f32, (Word, Feat)>;
+        type Found = Tensor<f32, (Example, Feat)>;
+        let loss =
+            |t: &Table, ids: &Labels, weight: &Found| (t.take(Word, ids) * weight).sum((Example, Feat));
+        let given_table = table.map_elements(|x: f32| x);
+        let given = (&given_table, &ids, &weight);
+        let program = record(
+            |(table, ids, weight): (&Table, &Labels, &Found)| {
+                loss_and_grad(|t: &Table| loss(t, ids, weight), table)
             },
+            given,
+        )
+        .expect("the step is recorded");
+        bench.print_all(
+            "embedding 50000x128, 4096",
+            &mut || drop(black_box(value_and_grad(|t| loss(t, &ids, &weight), &mut table))),
             None,
+            Some(&mut || drop(black_box(program.call(given)))),
         );
     }
     if bench.is_asked("100 steps of 64 oscillators") {

@@ -142,8 +142,8 @@ impl<T: Send + Sync + 'static> Held for SharedVec<T> {
         self.memory.start.as_ptr().cast()
     }
 
-    fn start_mut(&mut self) -> *mut u8 {
-        self.memory.start.as_ptr().cast()
+    fn start_mut(&mut self) -> Option<*mut u8> {
+        Some(self.memory.start.as_ptr().cast())
     }
 
     fn len(&self) -> usize {

@@ -17,8 +17,8 @@ pub type Mark = Box<dyn Marker>;
 pub trait Held: Send + Sync {
     /// The first element.
     fn start(&self) -> *const u8;
-    /// The same, to be written to: who borrows the memory exclusively has it alone.
-    fn start_mut(&mut self) -> *mut u8;
+    /// The same, to be written to, if whoever borrows this exclusively has the memory alone.
+    fn start_mut(&mut self) -> Option<*mut u8>;
     /// How many elements there are.
     fn len(&self) -> usize;
     /// Whether there are none.

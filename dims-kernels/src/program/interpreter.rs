@@ -130,6 +130,9 @@ pub(crate) struct Machine<'k> {
     room: usize,
     /// How far lines of constants are filled.
     constants: usize,
+    /// For each register, where its values are to be written instead of a slot; nothing if all have slots.
+    #[cfg(feature = "std")]
+    places: Vec<*mut u64>,
 }
 
 /// The slots of a machine: its own, or those of a program that is run many times.
@@ -386,7 +389,36 @@ impl<'k> Machine<'k> {
             scratch: Vec::new(),
             room: 0,
             constants: 0,
+            #[cfg(feature = "std")]
+            places: Vec::new(),
         }
+    }
+
+    /// Has the next span write the values of a register, which an operation computes, to memory as they are, rather than to a slot. Returns whether it is such a register.
+    ///
+    /// # Safety
+    ///
+    /// There is room for the span's values of the register's kind, which nothing else accesses while it runs.
+    #[cfg(feature = "std")]
+    pub(crate) unsafe fn write_to(&mut self, register: Register, place: *mut u8) -> bool {
+        let is_computed = self.program.instruction(register).inputs().next().is_some();
+        if is_computed {
+            self.places.resize(self.program.instructions().len(), core::ptr::null_mut());
+            self.places[register as usize] = place.cast();
+        }
+        is_computed
+    }
+
+    /// Where an instruction writes its values.
+    #[inline(always)]
+    fn place(&self, at: usize, scratch: *mut CacheLine, lines: usize) -> *mut u64 {
+        #[cfg(feature = "std")]
+        if let Some(&place) = self.places.get(at)
+            && !place.is_null()
+        {
+            return place;
+        }
+        scratch.wrapping_add(self.slots.of[at] as usize * lines).cast()
     }
 
     /// Gives each slot room for `len` values. What slots have is lost.
@@ -428,7 +460,7 @@ impl<'k> Machine<'k> {
         // (One behind the other: lines that lie a page apart would push each other out of the first-level cache.)
         let lines = self.slots.lines(self.room);
         for at in 0..self.program.instructions().len() {
-            let place: *mut u64 = scratch.wrapping_add(self.slots.of[at] as usize * lines).cast();
+            let place = self.place(at, scratch, lines);
             let kind = self.program.kind(at as Register);
             let line = match self.program.instruction(at as Register) {
                 Instruction::Load(number) => self.operands[number as usize].load(span, kind, place),

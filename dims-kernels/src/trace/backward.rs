@@ -42,6 +42,15 @@ pub fn gradients(
     let depend_on_others = roots.iter().any(|node| depends_on_others(node, own));
     let recorded =
         always_record || depend_on_others || outputs.iter().any(|(_, cotangent)| cotangent.is_traced());
+    // Where steps are recorded to be run again alone, no derivative of them is asked for.
+    let differentiated = always_record
+        || roots.iter().any(|node| is_differentiated_by_others(node, own))
+        || outputs.iter().any(|(_, cotangent)| cotangent.node().is_some_and(|node| node.is_differentiated()));
+    let recorded = match (recorded, differentiated) {
+        (false, _) => PullBackSteps::Run,
+        (true, false) => PullBackSteps::RunAgain,
+        (true, true) => PullBackSteps::Differentiated,
+    };
     // The parts of the gradient of each node, the last step first, and the place of a step that they come from.
     let mut open: BTreeMap<u64, (Arc<Node>, Arc<dyn Held>, Vec<Part>, Origin)> = BTreeMap::new();
     for (output, cotangent) in &outputs {
@@ -61,9 +70,9 @@ pub fn gradients(
     while let Some((id, (node, value, parts, from))) = open.pop_last() {
         let is_on_way = |id| between.is_on_way(id);
         let pulled_parts = match &node.step {
-            NodeStep::Rule(rule) if !recorded && !targets.contains(&id) => {
+            NodeStep::Rule(rule) if recorded != PullBackSteps::Differentiated && !targets.contains(&id) => {
                 let _explained = Backward::of(node.origin);
-                rule.pull_parts(&value, &parts)?
+                rule.pull_parts(&value, &parts, recorded.are_recorded())?
             }
             _ => None,
         };
@@ -74,7 +83,7 @@ pub fn gradients(
                     Some(memory) => memory,
                     None => {
                         let _explained = Backward::of(from);
-                        let cotangent = evaluate(&parts, node.len, node.dtype, recorded)?;
+                        let cotangent = evaluate(&parts, node.len, node.dtype, recorded.are_recorded())?;
                         if let (Some(own), Some(axes)) = (cotangent.node(), node.axes()) {
                             own.lies_along(|| axes.iter().copied().collect());
                         }
@@ -106,21 +115,45 @@ pub fn gradients(
     Ok(Gradients { found, depend_on_others })
 }
 
+/// What becomes of the steps of a backward pass.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PullBackSteps {
+    /// They run.
+    Run,
+    /// They run, and are recorded to be run again.
+    RunAgain,
+    /// They are recorded, and gradients are taken of them.
+    Differentiated,
+}
+
+impl PullBackSteps {
+    fn are_recorded(self) -> bool {
+        self != PullBackSteps::Run
+    }
+}
+
 /// The parts that a step adds to the requested gradients of its operands.
 fn pull(
     node: &Node,
     value: &Arc<dyn Held>,
     cotangent: Arc<dyn Held>,
-    recorded: bool,
+    recorded: PullBackSteps,
     asked: &dyn Fn(u64) -> bool,
 ) -> Result<Vec<(Arc<Node>, Part)>, Error> {
     let _explained = Backward::of(node.origin);
     let parts = match &node.step {
         NodeStep::Variable(_) => return Ok(Vec::new()),
-        NodeStep::Rule(rule) => return rule.pull_by(value, cotangent, recorded, asked),
+        NodeStep::Rule(rule) => {
+            if recorded == PullBackSteps::RunAgain
+                && let Some(pulled) = rule.pull_to_run_again(value, &cotangent)?
+            {
+                return Ok(pulled);
+            }
+            return rule.pull_by(value, cotangent, recorded.are_recorded(), asked);
+        }
         NodeStep::Parts(parts) => parts,
     };
-    pull_parts(parts, &cotangent, recorded, asked)
+    pull_each(parts, &cotangent, recorded, asked)
 }
 
 /// The gradient of a sum of parts: for each operand that is asked for, the parts that are added to its gradient.
@@ -130,12 +163,22 @@ pub fn pull_parts(
     recorded: bool,
     asked: &dyn Fn(u64) -> bool,
 ) -> Result<Vec<(Arc<Node>, Part)>, Error> {
+    let recorded = if recorded { PullBackSteps::Differentiated } else { PullBackSteps::Run };
+    pull_each(parts, cotangent, recorded, asked)
+}
+
+fn pull_each(
+    parts: &[Part],
+    cotangent: &Arc<dyn Held>,
+    recorded: PullBackSteps,
+    asked: &dyn Fn(u64) -> bool,
+) -> Result<Vec<(Arc<Node>, Part)>, Error> {
     let mut pulled = Vec::new();
     for Part { field, place } in parts {
         let given = Field::held(&field.sizes, cotangent, place.clone());
         match field.pull_by(&given, asked) {
-            Some(own) if recorded => pulled.extend(own.parts()),
-            Some(own) => pulled.extend(own.shared()?),
+            Some(own) if recorded == PullBackSteps::Differentiated => pulled.extend(own.parts()),
+            Some(own) => pulled.extend(own.shared(recorded.are_recorded())?),
             None => {}
         }
     }
@@ -146,6 +189,12 @@ pub fn pull_parts(
 pub fn depends_on_others(node: &Node, own: &[&GradientCall]) -> bool {
     let is_own = |call: &GradientCall| own.iter().any(|own| core::ptr::eq(*own, call));
     node.calls.iter().any(|call| !call.has_ended() && !is_own(call))
+}
+
+/// Whether gradients are taken by variables of calls that have not ended, beside these, on which a node depends.
+fn is_differentiated_by_others(node: &Node, own: &[&GradientCall]) -> bool {
+    let is_own = |call: &GradientCall| own.iter().any(|own| core::ptr::eq(*own, call));
+    node.calls.iter().any(|call| !call.records && !call.has_ended() && !is_own(call))
 }
 
 /// The names of the variables that steps depend on, in the order in which these were made. Variables without a name are left out.

@@ -522,6 +522,11 @@ pub fn with_rule(
     held: Arc<dyn Held>,
     rule: impl crate::trace::Rule + 'static,
 ) -> Result<Arc<dyn Held>, Error> {
+    Ok(with_step(held, NodeStep::Rule(alloc::boxed::Box::new(rule))))
+}
+
+/// Floats that a step computed.
+pub(crate) fn with_step(held: Arc<dyn Held>, step: NodeStep) -> Arc<dyn Held> {
     fn of<T: ProgramOutput + Real>(held: Arc<dyn Held>, step: NodeStep) -> Arc<dyn Held> {
         let buffer = Buffer::<T>::of_held(&held).expect("the elements are of this type");
         drop(held);
@@ -530,7 +535,6 @@ pub fn with_rule(
         let node = Node::new(dtype, data.len(), step, None);
         Buffer::traced(data, node).held()
     }
-    let step = NodeStep::Rule(alloc::boxed::Box::new(rule));
     let dtype = held.dtype().expect("programs read types that they know");
-    Ok(floats!(dtype, of(held, step)))
+    floats!(dtype, of(held, step))
 }

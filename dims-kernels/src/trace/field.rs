@@ -5,8 +5,8 @@ use crate::memory::buffer::Buffer;
 use crate::ops::code::{DType, RegisterKind};
 use crate::program::derivative::{depends_on, pull_back};
 use crate::program::{Builder, Instruction, Register, ScalarProgram};
-use crate::trace::evaluate::{kept, together};
-use crate::trace::{FieldOperand, FieldSource, Held, Node, Part, PerLoop, StridedPlace};
+use crate::trace::evaluate::{kept, together, with_step};
+use crate::trace::{FieldOperand, FieldSource, Held, Node, NodeStep, Part, PerLoop, StridedPlace};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
@@ -273,8 +273,8 @@ impl FieldGradients {
         pulled.into_iter().map(|(node, value, place)| (node, part(value, place))).collect()
     }
 
-    /// The same, where values with one element for each position are computed in one pass, if several are needed or a sum reads one as well.
-    pub(crate) fn shared(self) -> Result<Vec<(Arc<Node>, Part)>, Error> {
+    /// The same, where values with one element for each position are computed in one pass, if several are needed or a sum reads one as well. If they are `recorded`, they are steps.
+    pub(crate) fn shared(self, recorded: bool) -> Result<Vec<(Arc<Node>, Part)>, Error> {
         let sizes = &self.field.sizes[..];
         let is_load = |value| matches!(self.field.program.instruction(value), Instruction::Load(_));
         // The loops of the first value with an element for each position, as these lie.
@@ -301,8 +301,17 @@ impl FieldGradients {
         if readers < 2 || !is_same || node_kind(&self.pulled[0].0) != Some(kind) {
             return Ok(self.parts());
         }
-        let computed = together(&self.field, &values, &order, self.pulled[0].0.dtype)?;
+        let dtype = self.pulled[0].0.dtype;
+        let mut computed = together(&self.field, &values, &order, dtype)?;
         let place = StridedPlace::contiguous(sizes, &order);
+        if recorded && self.field.is_traced() {
+            let step = |value: &Register| {
+                let part = Part { field: self.field.with_result(*value), place: place.clone() };
+                NodeStep::Parts(vec![part])
+            };
+            let steps = computed.into_iter().zip(&values);
+            computed = steps.map(|(held, value)| with_step(held, step(value))).collect();
+        }
         let parts = self.pulled.into_iter().map(|(node, value, own)| {
             let field = match values.iter().position(|&computed| computed == value) {
                 Some(at) => Field::held(&self.field.sizes, &computed[at], place.clone()),

@@ -177,6 +177,15 @@ impl Table {
         Ok(table)
     }
 
+    /// The least offset and the greatest. Of offsets that are computed again, those that there can be.
+    fn reach(&self) -> (isize, isize) {
+        let Some(source) = &self.source else { return self.bounds };
+        source.indices.iter().fold((0, 0), |(least, greatest), own| {
+            let far = own.stride.saturating_mul(own.size.saturating_sub(1) as isize);
+            (least.saturating_add(far.min(0)), greatest.saturating_add(far.max(0)))
+        })
+    }
+
     /// The stride in the table along each loop.
     pub fn strides(&self) -> &[isize] {
         &self.strides
@@ -263,7 +272,7 @@ impl StridedPlace {
     fn of_lines(&self, sizes: &[usize], len: usize) -> Option<StridedPlace> {
         let len = isize::try_from(len).ok()?;
         let (line, at) = (self.offset.div_euclid(len), self.offset.rem_euclid(len));
-        let (least, greatest) = self.table.as_ref().map_or((0, 0), |table| table.bounds);
+        let (least, greatest) = self.table.as_ref().map_or((0, 0), |table| table.reach());
         let is_whole = (0..sizes.len()).all(|axis| sizes[axis] == 1 || self.strides[axis] % len == 0);
         let strides = self.strides.iter().map(|stride| stride / len);
         (is_whole && at + least >= 0 && at + greatest < len).then(|| StridedPlace::strided(line, strides))
@@ -403,6 +412,15 @@ pub trait Rule: Send + Sync {
         self.pull(value, cotangent, recorded)
     }
 
+    /// The gradient, recorded to be run again, if steps that have no derivative compute it faster than those of [`pull`](Rule::pull).
+    fn pull_to_run_again(
+        &self,
+        _value: &Arc<dyn Held>,
+        _cotangent: &Arc<dyn Held>,
+    ) -> Result<Option<Vec<(Arc<Node>, Part)>>, Error> {
+        Ok(None)
+    }
+
     /// Whether the step can be run again.
     fn is_repeatable(&self) -> bool {
         false
@@ -413,11 +431,13 @@ pub trait Rule: Send + Sync {
         None
     }
 
-    /// The gradient for a cotangent that is the sum of parts which lie at few places, if the step can use that: then no zeros are written and read. It is not recorded.
+    /// The gradient for a cotangent that is the sum of parts which lie at few places, if the step can use that: then no zeros are written and read.
+    /// `recorded` says whether it is recorded to be run again.
     fn pull_parts(
         &self,
         _value: &Arc<dyn Held>,
         _parts: &[Part],
+        _recorded: bool,
     ) -> Result<Option<Vec<(Arc<Node>, Part)>>, Error> {
         Ok(None)
     }

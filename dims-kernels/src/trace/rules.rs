@@ -36,14 +36,18 @@ type RulePullBack<R> = fn(&R, &Arc<dyn Held>, Arc<dyn Held>, bool) -> Result<Nod
 pub(super) struct RulePullBacks {
     reduced: RulePullBack<ReductionRule>,
     along: RulePullBack<LineRule>,
-    along_parts: fn(&LineRule, &Arc<dyn Held>, &[Part]) -> Result<Option<NodeParts>, Error>,
+    along_parts: fn(&LineRule, &Arc<dyn Held>, &[Part], bool) -> Result<Option<NodeParts>, Error>,
+    along_again: fn(&LineRule, &Arc<dyn Held>, &Arc<dyn Held>) -> Result<Option<NodeParts>, Error>,
     attention: RulePullBack<Attention>,
+    attention_again: fn(&Attention, &Arc<dyn Held>) -> Result<Option<NodeParts>, Error>,
     recurrence: RulePullBack<Recurrence>,
     repeat_reduction: RuleRepetition<ReductionRule>,
     repeat_lines: RuleRepetition<LineRule>,
+    repeat_pull_back: fn(&lines::LinePullBack, Vec<Field>) -> Result<Arc<dyn Held>, Error>,
     repeat_detached: fn(&detached::DetachedElements, Vec<Field>) -> Result<Arc<dyn Held>, Error>,
     repeat_placed: fn(&placed::Placed, Vec<Field>) -> Result<Arc<dyn Held>, Error>,
     repeat_attention: fn(&Attention, Vec<Field>) -> Result<Arc<dyn Held>, Error>,
+    repeat_attention_pull_back: fn(&attention::AttentionPullBack, Vec<Field>) -> Result<Arc<dyn Held>, Error>,
     repeat_recurrence: fn(&Recurrence, Option<Field>, Field) -> Result<Arc<dyn Held>, Error>,
 }
 
@@ -54,13 +58,17 @@ impl RulePullBacks {
         reduced: ReductionRule::pull_back,
         along: LineRule::pull_back,
         along_parts: LineRule::pull_back_parts,
+        along_again: LineRule::pull_back_again,
         attention: Attention::pull_back,
+        attention_again: Attention::pull_back_again,
         recurrence: Recurrence::pull_back,
         repeat_reduction: ReductionRule::repeat,
         repeat_lines: LineRule::repeat,
+        repeat_pull_back: lines::LinePullBack::repeat,
         repeat_detached: detached::DetachedElements::repeat,
         repeat_placed: placed::Placed::repeat,
         repeat_attention: Attention::repeat,
+        repeat_attention_pull_back: attention::AttentionPullBack::repeat,
         repeat_recurrence: Recurrence::repeat,
     };
 }

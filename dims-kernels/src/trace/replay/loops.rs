@@ -2,7 +2,7 @@
 
 use super::draft::Meaning;
 use super::fuse::{GroupOperand, MapGroup};
-use super::memory::{CallMemory, OperandMemory, free_memory};
+use super::memory::{CallMemory, OperandMemory, free_memory, start_of_free};
 use crate::error::Error;
 use crate::load::TILE;
 use crate::load::tiles::for_each_run;
@@ -48,6 +48,8 @@ struct FusedResult {
     value: Register,
     dtype: DType,
     slot: usize,
+    /// Whether the values lie in the register as elements do, so that they can be written to their places at once.
+    is_direct: bool,
     /// The cell whose memory it is written to, if that is free.
     cell: Option<usize>,
 }
@@ -90,6 +92,7 @@ impl FusedLoops {
             value,
             dtype: node.dtype,
             slot: slot(node.id),
+            is_direct: node.dtype.is_register(),
             cell: None,
         });
         let (operands, results) = (operands.collect(), results.collect());
@@ -187,12 +190,19 @@ impl FusedLoops {
         let mut done = from;
         for_each_run(nest, self.tile, &mut |run| {
             let (rows, len) = (run.rows, run.len);
+            let place =
+                |result: &FusedResult, start: &*mut u8| start.wrapping_add(done * result.dtype.bytes());
+            for (result, start) in self.results.iter().zip(starts).filter(|(result, _)| result.is_direct) {
+                // SAFETY: the register has elements of the type; runs lie one behind the other in the order of the results.
+                unsafe { machine.write_to(result.value, place(result, start)) };
+            }
             machine.run(&Span { at: run.at, rows, len });
             for (result, start) in self.results.iter().zip(starts) {
-                let line = machine.line(result.value).start();
-                let start = start.wrapping_add(done * result.dtype.bytes());
-                // SAFETY: the register has the values of the run, of the kind of the type; runs lie one behind the other in the order of the results.
-                unsafe { result.dtype.write_line(line, start, (1, rows * len), [0, 1]) };
+                let (line, start) = (machine.line(result.value).start(), place(result, start));
+                if !core::ptr::eq(line, start) {
+                    // SAFETY: the register has the values of the run, of the kind of the type; there is room for them, as above.
+                    unsafe { result.dtype.write_line(line, start, (1, rows * len), [0, 1]) };
+                }
             }
             done += rows * len;
             true
@@ -212,7 +222,7 @@ impl FusedMemory {
     fn start(&mut self) -> *mut u8 {
         match self {
             FusedMemory::New(own) => own.start(),
-            FusedMemory::Kept(held) => Arc::get_mut(held).expect("free memory is not shared").start_mut(),
+            FusedMemory::Kept(held) => start_of_free(held),
         }
     }
 }

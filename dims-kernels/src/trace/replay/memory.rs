@@ -90,8 +90,13 @@ impl CallMemories {
 /// The memory, if it has so many elements of a type, and nobody else has it.
 pub(super) fn free_memory(cell: Option<Arc<dyn Held>>, element: TypeId, len: usize) -> Option<Arc<dyn Held>> {
     let mut held = cell.filter(|held| (held.element(), held.len()) == (element, len))?;
-    Arc::get_mut(&mut held)?;
+    Arc::get_mut(&mut held)?.start_mut()?;
     (!listener::is_listening()).then_some(held)
+}
+
+/// Where free memory begins.
+pub(super) fn start_of_free(held: &mut Arc<dyn Held>) -> *mut u8 {
+    Arc::get_mut(held).and_then(|own| own.start_mut()).expect("nobody else has free memory")
 }
 
 /// The elements that `write` computes, in memory that is free, if there is some of their type and number.
@@ -105,9 +110,8 @@ pub(super) fn written<T: Element>(
         told(&data);
         return Ok(Buffer::from(data).held());
     };
-    let own = Arc::get_mut(&mut held).expect("free memory is not shared");
     // SAFETY: the memory has `len` elements of this type, and is borrowed exclusively.
-    let places = unsafe { from_raw_parts_mut(own.start_mut().cast::<T>(), len) };
+    let places = unsafe { from_raw_parts_mut(start_of_free(&mut held).cast::<T>(), len) };
     write(Destination::Given(places))?;
     Ok(held)
 }

@@ -1,5 +1,9 @@
 //! Attention: scores and their softmax are computed again, for some of the queries at a time.
 
+mod pull_back;
+
+pub(super) use pull_back::AttentionPullBack;
+
 use super::lines::softmax;
 use super::{NodeParts, along, pull_backs, sum, wide};
 use crate::error::Error;
@@ -75,6 +79,14 @@ impl Rule for Attention {
     ) -> Result<NodeParts, Error> {
         (pull_backs().attention)(self, value, cotangent, recorded)
     }
+
+    fn pull_to_run_again(
+        &self,
+        _: &Arc<dyn Held>,
+        cotangent: &Arc<dyn Held>,
+    ) -> Result<Option<NodeParts>, Error> {
+        (pull_backs().attention_again)(self, cotangent)
+    }
 }
 
 impl Attention {
@@ -84,6 +96,11 @@ impl Attention {
         cotangent: Arc<dyn Held>,
         recorded: bool,
     ) -> Result<NodeParts, Error> {
+        self.pull_tiles(cotangent, recorded)
+    }
+
+    /// The gradient: some of the queries at a time, unless it is recorded.
+    pub(super) fn pull_tiles(&self, cotangent: Arc<dyn Held>, recorded: bool) -> Result<NodeParts, Error> {
         let sizes = &self.operands[0].sizes[..];
         let dy = along(sizes, &cotangent, &self.kept);
         let whole = QueryTile {
@@ -343,7 +360,7 @@ fn is_true(mask: &Field) -> bool {
 }
 
 /// A part, added to the sum of those before.
-fn added<T: ProgramOutput + Real>(
+pub(super) fn added<T: ProgramOutput + Real>(
     before: Option<Arc<dyn Held>>,
     len: usize,
     part: Part,

@@ -13,7 +13,7 @@ use crate::program::interpreter::ProgramOutput;
 use crate::scalar::{Ordered, Real};
 use crate::scan::pull::{ForwardLines, needs_input, pull_back};
 use crate::scan::{self, LineOp};
-use crate::trace::evaluate::{floats, mapped, stepped};
+use crate::trace::evaluate::{floats, mapped, stepped, with_rule};
 use crate::trace::{Field, Held, Node, NodeStep, Part, Rule, StridedPlace, Table, evaluate};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -66,8 +66,21 @@ impl Rule for LineRule {
         Some((pull_backs().repeat_lines)(self, &field))
     }
 
-    fn pull_parts(&self, value: &Arc<dyn Held>, parts: &[Part]) -> Result<Option<NodeParts>, Error> {
-        (pull_backs().along_parts)(self, value, parts)
+    fn pull_parts(
+        &self,
+        value: &Arc<dyn Held>,
+        parts: &[Part],
+        recorded: bool,
+    ) -> Result<Option<NodeParts>, Error> {
+        (pull_backs().along_parts)(self, value, parts, recorded)
+    }
+
+    fn pull_to_run_again(
+        &self,
+        value: &Arc<dyn Held>,
+        cotangent: &Arc<dyn Held>,
+    ) -> Result<Option<NodeParts>, Error> {
+        (pull_backs().along_again)(self, value, cotangent)
     }
 }
 
@@ -122,13 +135,24 @@ impl LineRule {
 
     fn worked<T: ProgramOutput>(&self, field: &Field, work: impl LineOp<T>) -> Result<Arc<dyn Held>, Error> {
         let LineRule { order, lines, .. } = self;
-        let mut data = mapped::<T>(field, order)?;
         let first = order.iter().position(|axis| lines.contains(axis)).unwrap_or(order.len());
         let volume = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
         let inner = volume(&order[(first + lines.len()).min(order.len())..]);
-        let threads = threads::parts(data.len());
+        let (len, block) = (volume(order), volume(lines) * inner);
+        let threads = threads::parts(len);
+        if let (1, Some((elements, start))) = (threads, field.lying::<T>(order)) {
+            // Block by block: what was copied is in the cache when it is worked on.
+            let mut data = reserve::<T>(len)?;
+            for elements in elements[start..][..len].chunks(blocks_at_hand::<T>(block)) {
+                let done = data.len();
+                data.extend_from_slice(elements);
+                scan::in_place(&mut data[done..], block, inner, 1, work);
+            }
+            return Ok(Buffer::from(data).held());
+        }
+        let mut data = mapped::<T>(field, order)?;
         if !data.is_empty() {
-            scan::in_place(&mut data, volume(lines) * inner, inner, threads, work);
+            scan::in_place(&mut data, block, inner, threads, work);
         }
         Ok(Buffer::from(data).held())
     }
@@ -153,9 +177,7 @@ impl LineRule {
             LineWork::CumulateLogSumExp => self.log_sum_exp(&y, dy, recorded)?,
             LineWork::CumulateBest { .. } => along(sizes, &self.best(value, dy, recorded)?, order),
             LineWork::Opaque => unreachable!("what has no derivative is not recorded"),
-            _ if recorded || !order[order.len() - lines.len()..].iter().all(|axis| lines.contains(axis)) => {
-                self.composed(&y, &dy, recorded)?
-            }
+            _ if recorded || !self.has_inner_lines() => self.composed(&y, &dy, recorded)?,
             _ => {
                 drop(dy);
                 along(sizes, &floats!(*dtype, fused(self, value, cotangent))?, order)
@@ -164,11 +186,44 @@ impl LineRule {
         Ok(field.pull(&given))
     }
 
+    /// Whether the elements of a line are neighbours.
+    fn has_inner_lines(&self) -> bool {
+        let LineRule { order, lines, .. } = self;
+        order[order.len() - lines.len()..].iter().all(|axis| lines.contains(axis))
+    }
+
+    /// The pull-back as one step that can be run again, if there are loops for it.
+    pub(super) fn pull_back_again(
+        &self,
+        value: &Arc<dyn Held>,
+        cotangent: &Arc<dyn Held>,
+    ) -> Result<Option<NodeParts>, Error> {
+        let LineRule { field, order, work, dtype, .. } = self;
+        let sizes = &field.sizes[..];
+        let is_known = matches!(
+            work,
+            LineWork::Softmax { .. }
+                | LineWork::Standardize { .. }
+                | LineWork::RootMeanSquare { .. }
+                | LineWork::UnitLength { .. }
+        );
+        if !is_known || sizes.contains(&0) || !self.has_inner_lines() {
+            return Ok(None);
+        }
+        let data = floats!(*dtype, fused(self, value, Arc::clone(cotangent)))?;
+        let (y, dy) = (along(sizes, value, order), along(sizes, cotangent, order));
+        let lines =
+            LineRule { field: field.clone(), order: order.clone(), lines: self.lines.clone(), ..*self };
+        let given = with_rule(data, LinePullBack { lines, y, dy })?;
+        Ok(Some(field.pull(&along(sizes, &given, order))))
+    }
+
     /// Logarithms of a softmax: `dx = dy - e^y * (the line's sum of dy)`. Where few elements have a cotangent, as those of the classes in a cross entropy, the second term is all that is computed for the others.
     pub(super) fn pull_back_parts(
         &self,
         value: &Arc<dyn Held>,
         parts: &[Part],
+        recorded: bool,
     ) -> Result<Option<NodeParts>, Error> {
         let LineRule { field, order, lines, work, dtype, .. } = self;
         let sizes = &field.sizes[..];
@@ -189,7 +244,7 @@ impl LineRule {
             return Ok(None);
         };
         let total = Part { field: part.field.clone(), place };
-        let total = along(sizes, &evaluate(&[total], value.len() / len, *dtype, false)?, outer);
+        let total = along(sizes, &evaluate(&[total], value.len() / len, *dtype, recorded)?, outer);
         let others = along(sizes, value, order).map([&total], |build, y, [total]| {
             let (share, total) = (build.unary(UnaryOpcode::Exp, y), build.unary(UnaryOpcode::Neg, total));
             build.binary(BinaryOpcode::Chain, share, total)
@@ -237,6 +292,12 @@ fn masked_softmax<T: ProgramOutput + Real>(rule: &LineRule, field: &Field) -> Re
     Ok(data)
 }
 
+/// How many elements of whole blocks are worked on at once: they stay in the second-level cache.
+fn blocks_at_hand<T>(block: usize) -> usize {
+    const AT_HAND: usize = 128 << 10;
+    (AT_HAND / size_of::<T>() / block.max(1)).max(1) * block.max(1)
+}
+
 /// The pull-back of lines of neighbours, in one go, which writes over the cotangents.
 fn fused<T: ProgramOutput + Real>(
     rule: &LineRule,
@@ -246,21 +307,87 @@ fn fused<T: ProgramOutput + Real>(
     let elements = |held| Buffer::<T>::of_held(held).expect("the elements are of the result's type");
     let (y, mut dy) = (elements(value), elements(&cotangent));
     drop(cotangent);
-    let mut dy = if dy.is_unshared() {
-        dy.into_vec()
-    } else {
-        let mut copy = reserve(dy.len())?;
-        copy.extend_from_slice(&dy);
-        copy
-    };
     let len = rule.lines.iter().map(|&axis| rule.field.sizes[axis]).product();
-    let mut pull = |x: &[T]| pull_back(ForwardLines { x, y: &y[..], len, work: rule.work }, &mut dy);
-    match rule.field.lying::<T>(&rule.order) {
+    let pull = |x: &[T]| -> Result<Vec<T>, Error> {
+        let lines = |x, y, dy: &mut [T]| pull_back(ForwardLines { x, y, len, work: rule.work }, dy);
+        if dy.is_unshared() {
+            let mut dy = dy.into_vec();
+            lines(x, &y, &mut dy);
+            return Ok(dy);
+        }
+        let mut data = reserve(dy.len())?;
+        let many = if threads::parts(dy.len()) == 1 { blocks_at_hand::<T>(len) } else { dy.len().max(1) };
+        for dy in dy.chunks(many) {
+            let own = data.len()..data.len() + dy.len();
+            data.extend_from_slice(dy);
+            lines(x.get(own.clone()).unwrap_or(&[]), &y[own.clone()], &mut data[own]);
+        }
+        Ok(data)
+    };
+    let pulled = match rule.field.lying::<T>(&rule.order) {
         _ if !needs_input(rule.work) => pull(&[]),
         Some((buffer, start)) => pull(&buffer[start..][..y.len()]),
         None => pull(&mapped::<T>(&rule.field, &rule.order)?),
+    };
+    Ok(Buffer::from(pulled?).held())
+}
+
+/// The pull-back of lines of neighbours as a step. It is recorded to be run again, and has no derivative.
+pub(super) struct LinePullBack {
+    lines: LineRule,
+    /// The results.
+    y: Field,
+    /// Their cotangents.
+    dy: Field,
+}
+
+impl Rule for LinePullBack {
+    fn name(&self) -> &'static str {
+        "gradient of lines"
     }
-    Ok(Buffer::from(dy).held())
+
+    fn operands(&self) -> Vec<&Field> {
+        let x = needs_input(self.lines.work).then_some(&self.lines.field);
+        [&self.y, &self.dy].into_iter().chain(x).collect()
+    }
+
+    fn operands_mut(&mut self) -> Vec<&mut Field> {
+        vec![&mut self.lines.field, &mut self.y, &mut self.dy]
+    }
+
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
+    fn run(&self, operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
+        Some((pull_backs().repeat_pull_back)(self, operands))
+    }
+
+    fn pull(&self, _: &Arc<dyn Held>, _: Arc<dyn Held>, _: bool) -> Result<NodeParts, Error> {
+        unreachable!("no gradient is taken of steps that are recorded to be run again alone")
+    }
+}
+
+impl LinePullBack {
+    /// The pull-back of other lines.
+    pub(super) fn repeat(&self, operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
+        let LineRule { field, order, lines, work, dtype, is_masked } = &self.lines;
+        let mut operands = operands.into_iter();
+        let mut memory = || {
+            let field = operands.next().expect("there are as many as the step has");
+            field.memory().cloned().expect("results and cotangents are in memory")
+        };
+        let (y, dy) = (memory(), memory());
+        let rule = LineRule {
+            field: operands.next().unwrap_or_else(|| field.clone()),
+            order: order.clone(),
+            lines: lines.clone(),
+            work: *work,
+            dtype: *dtype,
+            is_masked: *is_masked,
+        };
+        floats!(*dtype, fused(&rule, &y, dy))
+    }
 }
 
 /// A value times a constant.

@@ -94,10 +94,28 @@ fn write<T: ProgramOutput>(data: &mut [T], field: &Field, place: &StridedPlace) 
     let order: Vec<usize> = (0..field.sizes.len()).collect();
     let values = mapped::<T>(field, &order)?;
     let mut at = vec![0; order.len()];
-    let mut odometer = Odometer::new(&field.sizes);
-    for value in values {
-        data[place.position(&at)] = value;
-        odometer.advance(&mut at);
+    let (&last, outer) = field.sizes.split_last().unwrap_or((&1, &[]));
+    let along = |place: &StridedPlace| place.strides.last().copied().unwrap_or(0);
+    let table = place.table.as_ref().and_then(|table| table.strides().last().copied()).unwrap_or(0);
+    let mut odometer = Odometer::new(outer);
+    for row in values.chunks_exact(last) {
+        if table == 0 {
+            // (`assert_within` has seen that all places are elements.)
+            let start = place.position(&at);
+            match along(place) {
+                1 => data[start..][..last].copy_from_slice(row),
+                step => row.iter().enumerate().for_each(|(x, &value)| {
+                    data[(start as isize + x as isize * step) as usize] = value;
+                }),
+            }
+        } else {
+            for (x, &value) in row.iter().enumerate() {
+                *at.last_mut().expect("there is a loop") = x;
+                data[place.position(&at)] = value;
+            }
+            *at.last_mut().expect("there is a loop") = 0;
+        }
+        odometer.advance(&mut at[..outer.len()]);
     }
     Ok(())
 }

@@ -1,0 +1,198 @@
+//! The gradient of an attention as a step, which is recorded to be run again.
+
+use super::{Attention, added};
+use crate::error::Error;
+use crate::memory::allocate::reserve;
+use crate::memory::buffer::Buffer;
+use crate::memory::held::Mark;
+use crate::ops::code::DType;
+use crate::program::interpreter::ProgramOutput;
+use crate::scalar::Real;
+use crate::trace::evaluate::{floats, with_rule};
+use crate::trace::rules::{NodeParts, along, pull_backs, wide};
+use crate::trace::{Field, FieldSource, Held, Node, NodeStep, Part, Rule, StridedPlace};
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::{Any, TypeId};
+
+/// The gradients of an attention by what its operands read, one behind the other. The step has no derivative.
+pub(in crate::trace) struct AttentionPullBack {
+    attention: Attention,
+    dy: Field,
+    /// For each operand of each field of the attention, by which of the gradients it is meant, if there is one by it.
+    numbers: Vec<Vec<Option<usize>>>,
+    /// How many elements each gradient has.
+    lens: Vec<usize>,
+    /// The type of all of them.
+    dtype: DType,
+}
+
+impl Rule for AttentionPullBack {
+    fn name(&self) -> &'static str {
+        "gradient of attention"
+    }
+
+    fn operands(&self) -> Vec<&Field> {
+        self.attention.operands().into_iter().chain([&self.dy]).collect()
+    }
+
+    fn operands_mut(&mut self) -> Vec<&mut Field> {
+        self.attention.operands_mut().into_iter().chain([&mut self.dy]).collect()
+    }
+
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
+    fn run(&self, operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
+        Some((pull_backs().repeat_attention_pull_back)(self, operands))
+    }
+
+    fn pull(&self, _: &Arc<dyn Held>, _: Arc<dyn Held>, _: bool) -> Result<NodeParts, Error> {
+        unreachable!("no gradient is taken of steps that are recorded to be run again alone")
+    }
+}
+
+impl Attention {
+    /// The gradient as one step that can be run again, if all of it has one type.
+    pub(in crate::trace::rules) fn pull_back_again(
+        &self,
+        cotangent: &Arc<dyn Held>,
+    ) -> Result<Option<NodeParts>, Error> {
+        let mut nodes: Vec<Arc<Node>> = Vec::new();
+        let mut numbers = Vec::new();
+        for field in self.operands() {
+            let mut number = |node: &Arc<Node>| {
+                let known = nodes.iter().position(|own| own.id == node.id);
+                known.unwrap_or_else(|| {
+                    nodes.push(Arc::clone(node));
+                    nodes.len() - 1
+                })
+            };
+            let of = field
+                .operands
+                .iter()
+                .map(|own| own.source.node().filter(|_| own.source.is_float()).map(&mut number));
+            numbers.push(of.collect::<Vec<_>>());
+        }
+        let Some(dtype) = nodes.first().map(|node| wide(node.dtype)) else { return Ok(None) };
+        if nodes.iter().any(|node| wide(node.dtype) != dtype || node.len == 0) {
+            return Ok(None);
+        }
+        let pulled = self.pull_tiles(Arc::clone(cotangent), false)?;
+        let lens: Vec<usize> = nodes.iter().map(|node| node.len).collect();
+        let all = floats!(dtype, joined(pulled, &nodes))?;
+        let rule = AttentionPullBack {
+            attention: self.with_operands(self.operands().into_iter().cloned()),
+            dy: along(&self.operands[0].sizes, cotangent, &self.kept),
+            numbers,
+            lens,
+            dtype,
+        };
+        let all = with_rule(all, rule)?;
+        let mut from = 0;
+        let parts = nodes.into_iter().map(|node| {
+            let field = Field::held(&[node.len], &all, StridedPlace::strided(from, [1]));
+            from += node.len as isize;
+            (node, Part { field, place: StridedPlace::strided(0, [1]) })
+        });
+        Ok(Some(parts.collect()))
+    }
+
+    /// The attention of other operands.
+    fn with_operands(&self, mut operands: impl Iterator<Item = Field>) -> Attention {
+        let mut next = || operands.next().expect("there are as many as the step has");
+        Attention {
+            operands: [next(), next(), next()],
+            mask: self.mask.as_ref().map(|_| next()),
+            bias: self.bias.as_ref().map(|_| next()),
+            scale: self.scale,
+            features: self.features.clone(),
+            over: self.over.clone(),
+            scores: self.scores.clone(),
+            kept: self.kept.clone(),
+            dtype: self.dtype,
+        }
+    }
+}
+
+impl AttentionPullBack {
+    /// The gradients of other operands.
+    pub(in crate::trace::rules) fn repeat(&self, mut operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
+        let dy = operands.pop().expect("there are as many as the step has");
+        let cotangent = dy.memory().cloned().expect("the cotangent is in memory");
+        drop(dy);
+        let nodes: Vec<Arc<Node>> =
+            self.lens.iter().map(|&len| Node::new(self.dtype, len, NodeStep::Variable(None), None)).collect();
+        for (field, numbers) in operands.iter_mut().zip(&self.numbers) {
+            for (operand, number) in field.operands.iter_mut().zip(numbers) {
+                if let (FieldSource::Memory(memory), Some(number)) = (&mut operand.source, number) {
+                    let mark: Mark = Box::new(Arc::clone(&nodes[*number]));
+                    *memory = Arc::new(NumberedMemory { memory: Arc::clone(memory), mark });
+                }
+            }
+        }
+        let attention = self.attention.with_operands(operands.into_iter());
+        let pulled = attention.pull_tiles(cotangent, false)?;
+        floats!(self.dtype, joined(pulled, &nodes))
+    }
+}
+
+/// The sums of the parts for each node, one behind the other.
+fn joined<T: ProgramOutput + Real>(parts: NodeParts, nodes: &[Arc<Node>]) -> Result<Arc<dyn Held>, Error> {
+    let mut sums: BTreeMap<u64, Arc<dyn Held>> = BTreeMap::new();
+    for (node, part) in parts {
+        let sum = added::<T>(sums.remove(&node.id), node.len, part)?;
+        sums.insert(node.id, sum);
+    }
+    let mut all = reserve::<T>(nodes.iter().map(|node| node.len).sum())?;
+    for node in nodes {
+        match sums.remove(&node.id) {
+            Some(sum) => all.extend_from_slice(&Buffer::<T>::of_held(&sum).expect("the sum is of this type")),
+            None => all.resize(all.len() + node.len, T::ZERO),
+        }
+    }
+    Ok(Buffer::from(all).held())
+}
+
+/// Memory of a call, as that of a node by which a gradient is asked for.
+struct NumberedMemory {
+    memory: Arc<dyn Held>,
+    mark: Mark,
+}
+
+impl Held for NumberedMemory {
+    fn start(&self) -> *const u8 {
+        self.memory.start()
+    }
+
+    fn start_mut(&mut self) -> Option<*mut u8> {
+        None
+    }
+
+    fn len(&self) -> usize {
+        self.memory.len()
+    }
+
+    fn element(&self) -> TypeId {
+        self.memory.element()
+    }
+
+    fn bytes(&self) -> usize {
+        self.memory.bytes()
+    }
+
+    fn mark(&self) -> Option<&Mark> {
+        Some(&self.mark)
+    }
+
+    fn into_mark(self: Arc<Self>) -> Option<Mark> {
+        Arc::into_inner(self).map(|own| own.mark)
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        Arc::clone(&self.memory).into_any()
+    }
+}
