@@ -65,6 +65,38 @@ fn inputs_are_moved_and_borrowed() {
     assert_eq!(fast.programs(), 2);
 }
 
+/// Sums over elements that lie in another order are rounded in another way.
+#[test]
+fn axes_lie_in_memory_as_those_of_the_function() {
+    type Weights = Tensor<f32, (In, Out)>;
+    let numbers = |seed| -> Vec<f32> { randn::<f32, _>(In.of(64 * 24), seed).order(In).to_vec() };
+    let by_rows = |seed| -> Weights { from_vec((In.of(64), Out.of(24)), numbers(seed)) };
+    let by_columns = |seed| -> Weights { from_vec((Out.of(24), In.of(64)), numbers(seed)) };
+    let x = |seed| -> Data { from_vec((Row.of(10), In.of(64)), numbers(seed)[..640].to_vec()) };
+    let f = |w: &Weights, x: &Data| {
+        let loss = |w: &Weights| (x * w).sum(In).tanh().mean((Row, Out));
+        let (loss, slope) = loss_and_grad(loss, w);
+        (loss, (w - slope * 0.1).eval())
+    };
+    let fast = jit::<(&Weights, &Data), _>(|(w, x)| f(w, x));
+    for seed in 1..4 {
+        for w in [by_rows(seed), by_columns(seed)] {
+            assert_eq!(fast.call((&w, &x(seed))), f(&w, &x(seed)));
+        }
+    }
+    assert_eq!(fast.programs(), 2);
+    for first in [by_rows(1), by_columns(1)] {
+        let program = record(|(w, x)| f(w, x), (&first, &x(1))).expect("it is recorded");
+        // (Those that lie in the other order are copied.)
+        for w in [by_rows(5), by_columns(5)] {
+            let (loss, next) = program.call((&w, &x(6)));
+            let (expected_loss, expected) = f(&w, &x(6));
+            assert!((loss.order(()) - expected_loss.order(())).abs() < 1e-6);
+            assert!((next - expected).abs().max((In, Out)).order(()) < 1e-6);
+        }
+    }
+}
+
 #[test]
 fn several_threads_call_at_once() {
     let runs = AtomicUsize::new(0);

@@ -35,6 +35,8 @@ struct Recorded<In, Out> {
 /// The types of the inputs are named, as rustc checks the function before it sees a call: `jit::<(&Network, &Images), _>(|(net, x)| net.scores(x))`. The function gets by value what is
 /// passed by value.
 ///
+/// Where the axes of a tensor lie in memory in another order, sums may be rounded in another way: that is recorded anew, too.
+///
 /// The programs for the last 16 tuples of sizes are kept: see [`keep`](Jit::keep). Other threads can call at the same time; while one thread records, those that call with the same
 /// sizes wait. In a gradient or a function that is recorded, by whose inputs a call is made, the function itself runs.
 ///

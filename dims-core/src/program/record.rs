@@ -2,8 +2,8 @@
 
 use super::inputs::{Hand, HandedOf, RecordInputs};
 use crate::error::{DimError, Origin, unwrap};
-use crate::expr::evaluate::laid_out;
-use crate::grad::parameters::{Parameters, Path, Walk};
+use crate::expr::evaluate::laid_out_in;
+use crate::grad::parameters::{Parameters, Path, Walk, order_in_memory};
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::Dims;
@@ -83,6 +83,9 @@ where
 
 impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     /// The result of the function for these inputs, which have the sizes of the recorded ones.
+    ///
+    /// It has the bits that the function computes on the same number of threads, for inputs whose axes lie in memory in the order of the recorded ones. Others are copied into that
+    /// order.
     ///
     /// # Panics
     ///
@@ -187,6 +190,8 @@ pub(super) struct InputTensor {
     path: Path,
     dtype: DType,
     sizes: SmallVec<[usize; 8]>,
+    /// The axes, from the outermost one in memory to the innermost: sums over elements that lie in another order may be rounded in another way.
+    order: SmallVec<[usize; 8]>,
 }
 
 impl InputTensor {
@@ -198,7 +203,8 @@ impl InputTensor {
             let name = type_name::<T>();
             return Err(DimError::Shape { what: format!("input `{path}`: programs do not know `{name}`") });
         };
-        Ok(InputTensor { path: path.clone(), dtype, sizes: sizes_of(tensor) })
+        let (sizes, order) = (sizes_of(tensor), order_in_memory(tensor));
+        Ok(InputTensor { path: path.clone(), dtype, sizes, order })
     }
 }
 
@@ -220,10 +226,16 @@ fn sizes_of<T, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> SmallVec<[usize; 8]
     axes.map(|axis| axis.size).collect()
 }
 
-/// The elements as results lie, in memory of their own.
-fn dense<T: Element, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> Result<Named<T, S, R>, DimError> {
+/// The elements in an order of all axes, without gaps.
+fn dense<T: Element, S: Dims, R: Rank>(
+    tensor: &Named<T, S, R>,
+    order: &[usize],
+) -> Result<Named<T, S, R>, DimError> {
+    if tensor.expr.is_contiguous(order) {
+        return Ok(tensor.clone());
+    }
     let shape = tensor.unified_shape()?;
-    Ok(Named::from_expr(laid_out::<S, R, _>(&tensor.expr, &shape)?))
+    Ok(Named::from_expr(laid_out_in::<S, R, _>(&tensor.expr, &shape, order)?))
 }
 
 impl Walk<1> for RecordedInputs {
@@ -237,8 +249,8 @@ impl Walk<1> for RecordedInputs {
     ) -> Result<Named<T, S, R>, DimError> {
         let given = InputTensor::of(path, tensor)?;
         let dtype = given.dtype;
+        let own = dense(tensor, &given.order)?;
         self.given.push(given);
-        let own = dense(tensor)?;
         let data = own.expr.all().to_vec();
         let name = (!path.segments().is_empty()).then(|| alloc::boxed::Box::new(path.clone()) as _);
         let node = Node::variable(dtype, data.len(), name, &self.call);
@@ -319,7 +331,8 @@ impl Walk<1> for GivenInputs<'_> {
                 names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied()),
             )
         };
-        let what = match self.expected.next() {
+        let expected = self.expected.next();
+        let what = match expected {
             Some(own) if own.path != *path => {
                 format!("input `{path}` stands where `{}` was recorded", own.path)
             }
@@ -337,10 +350,8 @@ impl Walk<1> for GivenInputs<'_> {
             Some(_) => String::new(),
             None => format!("input `{path}` was not recorded"),
         };
-        if !what.is_empty() {
-            return Err(DimError::Shape { what });
-        }
-        let own = dense(tensor)?;
+        let Some(own) = expected.filter(|_| what.is_empty()) else { return Err(DimError::Shape { what }) };
+        let own = dense(tensor, &own.order)?;
         self.held.push(own.expr.buffer().held());
         Ok(own)
     }
