@@ -57,8 +57,8 @@ pub use loss::ScalarLoss;
 pub use parameters::Parameters;
 #[cfg(feature = "std")]
 pub use reverse::{
-    Pullback, grad, loss_and_grad, try_grad, try_loss_and_grad, try_value_and_grad, try_value_and_grad_with,
-    try_vjp, value_and_grad, value_and_grad_with, vjp,
+    Pullback, grad, loss_and_grad, loss_and_grad_with, try_grad, try_loss_and_grad, try_loss_and_grad_with,
+    try_value_and_grad, try_value_and_grad_with, try_vjp, value_and_grad, value_and_grad_with, vjp,
 };
 
 impl<T, S: crate::set::Dims, R: crate::rank::Rank> crate::named::Named<T, S, R> {

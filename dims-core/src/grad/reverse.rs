@@ -106,12 +106,34 @@ pub fn try_loss_and_grad<P: Inputs, L: ScalarLoss<P>>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
     by: P,
 ) -> Result<(Named<L::Elem, L::Dims>, P::Value), DimError> {
+    let (loss, gradient, ()) = try_loss_and_grad_with(|by| (f(by), ()), by)?;
+    Ok((loss, gradient))
+}
+
+/// As [`value_and_grad_with`], but the loss stays a tensor: see [`loss_and_grad`].
+///
+/// # Panics
+///
+/// Where [`try_loss_and_grad_with`] returns an error.
+#[track_caller]
+pub fn loss_and_grad_with<P: Inputs, L: ScalarLoss<P>, X>(
+    f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
+    by: P,
+) -> (Named<L::Elem, L::Dims>, P::Value, X) {
+    unwrap(try_loss_and_grad_with(f, by))
+}
+
+/// As [`loss_and_grad_with`], but what sizes decide is an error: see [`try_grad`].
+#[track_caller]
+pub fn try_loss_and_grad_with<P: Inputs, L: ScalarLoss<P>, X>(
+    f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
+    by: P,
+) -> Result<(Named<L::Elem, L::Dims>, P::Value, X), DimError> {
     let of_loss = |_, loss: Named<L::Elem, L::Dims>, depends_on_others: bool| match depends_on_others {
         true => loss,
         false => Named::from_expr(detached(&loss.expr)),
     };
-    let (loss, gradient, ()) = differentiated::<P, P, L, (), _>(|by| (f(by), ()), by, of_loss)?;
-    Ok((loss, gradient))
+    differentiated::<P, P, L, X, _>(f, by, of_loss)
 }
 
 /// The loss, its gradient, and what the function returns beside it. Tensors beside the loss are constant after the call.
