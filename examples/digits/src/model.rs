@@ -2,7 +2,7 @@
 
 use digits::{Class, Example, Images, Labels, Pixel};
 use rand::Rng;
-use typed_dims::grad::value_and_grad;
+use typed_dims::grad::loss_and_grad;
 use typed_dims::prelude::*;
 
 dims! {
@@ -62,8 +62,8 @@ impl Network {
     }
 
     /// The loss, and its derivative by every weight.
-    pub fn gradients(&self, images: &Images, labels: &Labels) -> (f32, Network) {
-        value_and_grad(|network| network.loss(images, labels), self)
+    pub fn gradients(&self, images: &Images, labels: &Labels) -> (Tensor<f32, ()>, Network) {
+        loss_and_grad(|network| network.loss(images, labels), self)
     }
 }
 
@@ -99,6 +99,7 @@ mod tests {
         let images = from_fn((Example.of(3), Pixel), |_| rng.random_range(0.0..1.0));
         let labels = from_vec(Example.of(3), vec![4, 0, 9]);
         let (loss, found) = network.gradients(&images, &labels);
+        let loss = loss.order(());
         let (expected_loss, expected) = by_hand(&network, &images, &labels);
         assert!((loss - expected_loss).abs() < 1e-6, "{loss} {expected_loss}");
         let differences = found.zip_elements(&expected, |a: f32, b| (a - b).abs());
@@ -131,7 +132,7 @@ mod tests {
                     b2: network.b2.clone(),
                 };
                 bump(&mut bumped, by);
-                bumped.gradients(&images, &labels).0
+                bumped.loss(&images, &labels).order(())
             };
             (loss(step) - loss(-step)) / (2.0 * step)
         };

@@ -1,12 +1,13 @@
 //! Training and testing.
 
 use crate::model::Network;
-use digits::{Class, Digits, Example};
+use digits::{Class, Digits, Example, Images, Labels};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use typed_dims::optim::{Optimizer, Sgd};
 use typed_dims::prelude::*;
+use typed_dims::program::jit;
 
 /// Images in a mini-batch.
 const BATCH: usize = 32;
@@ -33,24 +34,40 @@ pub struct Outcome {
     pub confusion: Array2<usize>,
 }
 
+/// What a step of the training changes.
+pub type State = (Network, Sgd<Network>);
+
+/// Random weights, and a descent that has made no step.
+pub fn start(hidden: usize, rng: &mut StdRng) -> State {
+    (Network::random(hidden, rng), Sgd::new(RATE).momentum(MOMENTUM))
+}
+
+/// Learns from some images. Returns the loss before that.
+pub fn step((mut network, mut descent): State, images: &Images, labels: &Labels) -> (State, Tensor<f32, ()>) {
+    let (loss, gradients) = network.gradients(images, labels);
+    descent.step(&mut network, &gradients);
+    ((network, descent), loss)
+}
+
 /// Trains on one random half of the images, and tests on the other. `progress` hears each epoch and its mean loss.
 pub fn run(digits: &Digits, options: Options, mut progress: impl FnMut(usize, f32)) -> Outcome {
     let mut rng = StdRng::seed_from_u64(options.seed);
     let (mut training, test) = digits.halves(&mut rng);
-    let mut network = Network::random(options.hidden, &mut rng);
-    let mut descent = Sgd::new(RATE).momentum(MOMENTUM);
+    let mut state = start(options.hidden, &mut rng);
+    // (Planned once, and run again for each batch.)
+    let step = jit::<(State, &Images, &Labels), _>(|(state, images, labels)| step(state, images, labels));
     for epoch in 1..=options.epochs {
         training.shuffle(&mut rng);
         let mut total = 0.0;
         for rows in training.chunks(BATCH) {
             let (images, labels) = digits.batch(rows);
-            let (loss, gradients) = network.gradients(&images, &labels);
-            descent.step(&mut network, &gradients);
-            total += loss * rows.len() as f32;
+            let (next, loss) = step.call((state, &images, &labels));
+            state = next;
+            total += loss.order(()) * rows.len() as f32;
         }
         progress(epoch, total / training.len() as f32);
     }
-    assess(&network, digits, &test)
+    assess(&state.0, digits, &test)
 }
 
 fn assess(network: &Network, digits: &Digits, rows: &[usize]) -> Outcome {

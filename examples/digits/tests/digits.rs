@@ -1,17 +1,23 @@
 //! Tests of the loader's errors and of the training.
 
+#[path = "../../../tests/support/bits.rs"]
+mod bits;
 #[path = "../src/model.rs"]
 mod model;
 #[path = "../src/train.rs"]
 mod train;
 
-use digits::Digits;
+use bits::bits;
+use digits::{Digits, Images, Labels};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use train::Options;
+use train::{Options, State, start, step};
+use typed_dims::program::{jit, record};
 
 fn file(name: &str, bytes: &[u8]) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -140,4 +146,42 @@ fn training_is_deterministic_and_learns() {
     assert_eq!(outcome.confusion.sum(), 899);
     let correct = outcome.confusion.diag().sum() as f64;
     assert_eq!(correct / 899.0, outcome.accuracy);
+}
+
+/// A training with other weights and other images than those it was recorded with, the last batch smaller: each number is that of the step itself.
+#[test]
+fn a_recorded_step_is_the_step() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../data/digits.csv.gz");
+    let digits = Digits::read(Path::new(path)).unwrap();
+    let fast = jit::<(State, &Images, &Labels), _>(|(state, images, labels)| step(state, images, labels));
+    for seed in 1..4 {
+        let [mut own, mut expected] = [(), ()].map(|()| start(8, &mut StdRng::seed_from_u64(seed)));
+        for rows in (0..53).collect::<Vec<usize>>().chunks(10) {
+            let rows: Vec<usize> = rows.iter().map(|row| 7 * row + 100 * seed as usize).collect();
+            let (images, labels) = digits.batch(&rows);
+            let (next, loss) = fast.call((own, &images, &labels));
+            let (expected_next, expected_loss) = step(expected, &images, &labels);
+            assert_eq!(bits(&loss), bits(&expected_loss));
+            assert_eq!(bits(&next), bits(&expected_next));
+            (own, expected) = (next, expected_next);
+        }
+    }
+    // Without momentum before the first step, then with it, and for the small batch.
+    assert_eq!(fast.programs(), 3);
+}
+
+/// The network as an input, or captured: then its weights are constants.
+#[test]
+fn images_are_read_by_a_program() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../data/digits.csv.gz");
+    let digits = Digits::read(Path::new(path)).unwrap();
+    let [(network, _), (other, _)] = [1, 2].map(|seed| start(8, &mut StdRng::seed_from_u64(seed)));
+    let images = |first: usize| digits.batch(&(first..first + 20).collect::<Vec<_>>()).0;
+    let both = record(|(network, images): (&model::Network, &Images)| network.classify(images), (&network, &images(0)));
+    let one = record(|images: &Images| network.classify(images), &images(0)).unwrap();
+    for first in [0, 30, 1000] {
+        let images = images(first);
+        assert_eq!(one.call(&images), network.classify(&images));
+        assert_eq!(both.as_ref().unwrap().call((&other, &images)), other.classify(&images));
+    }
 }
