@@ -430,3 +430,27 @@ fn memory_that_is_changed_in_place_is_refused() {
     let found = caught(|| record(counted, &labels(1)).err());
     assert!(text(found.expect_err("it is refused")).contains("`add_assign` cannot be recorded"));
 }
+
+#[test]
+fn signed_zeros_and_constants_are_those_of_the_function() {
+    type Zeros = Tensor<f32, (Width,)>;
+    let zeros = |sign: f32| -> Zeros { from_vec(Width.of(3), vec![0.0 * sign, -0.0 * sign, sign]) };
+    let bits = |x: &Zeros| x.memory().iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+    let all: [fn(&Zeros) -> Zeros; 9] = [
+        |x| (x + 0.0).eval(),
+        |x| (x - 0.0).eval(),
+        |x| (0.0 - x).eval(),
+        |x| (x * 1.0 + 0.0).eval(),
+        |x| (x * -1.0).eval(),
+        |x| (1.0 / (x + 0.0)).eval(),
+        |x| (x.abs() + 0.0 - x).eval(),
+        |x| select(x.gt(0.0), x + 0.0, 0.0 - x).eval(),
+        |x| (x.roll(Width, 1) + 0.0 + x).eval(),
+    ];
+    for (number, f) in all.into_iter().enumerate() {
+        let program = record(f, &zeros(1.0)).expect("it is recorded");
+        for sign in [1.0, -1.0] {
+            assert_eq!(bits(&program.call(&zeros(sign))), bits(&f(&zeros(sign))), "function {number}");
+        }
+    }
+}

@@ -515,7 +515,10 @@ fn written_as<'w>(
     let mut writer = Writer::new();
     // (The writer notes which variables are read: the gradient by them is 0.)
     let mut value = write(&mut writer);
-    if dtype.is_some_and(|dtype| !dtype.is_float()) && !writer.is_recorded() {
+    if writer.is_recorded() {
+        writer = Writer::repeatable();
+        value = write(&mut writer);
+    } else if dtype.is_some_and(|dtype| !dtype.is_float()) {
         return Ok(None);
     }
     if dtype.is_none() {
@@ -708,10 +711,14 @@ fn field_of<'w>(
     write: &mut dyn FnMut(&mut Writer<'w>) -> Register,
 ) -> Result<Option<Field>, DimError> {
     let mut writer = Writer::new();
-    let value = write(&mut writer);
+    let mut value = write(&mut writer);
+    if writer.is_recorded() {
+        writer = Writer::repeatable();
+        value = write(&mut writer);
+        return finished(writer.finish_any(value, sizes, rows)).map(Some);
+    }
     if let Some(operation) = writer.opaque_operation() {
-        let is_lost =
-            known || writer.is_recorded() || writer.is_traced() && dtype.is_some_and(DType::is_float);
+        let is_lost = known || writer.is_traced() && dtype.is_some_and(DType::is_float);
         let names = || writer.names_of_variables();
         return if is_lost { Err(no_derivative(operation, &names())) } else { Ok(None) };
     }

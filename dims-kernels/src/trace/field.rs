@@ -138,6 +138,13 @@ impl Field {
         self.program.is_unsigned(self.program.result(), load)
     }
 
+    /// The same field, without operands that it does not read, and with each of them once.
+    pub(super) fn with_distinct_operands(&self) -> Field {
+        let mut merged = Merged { build: Builder::exact(), ..Merged::new(&self.sizes) };
+        let value = merged.add(self);
+        merged.finish(value)
+    }
+
     /// A field of this one's elements and those of others over the same loops.
     pub fn map<const N: usize>(
         &self,

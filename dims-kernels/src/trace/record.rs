@@ -160,6 +160,11 @@ impl<'w> Writer<'w> {
         Writer::default()
     }
 
+    /// Nothing yet, of a program that is to be run again, with each bit as the expression computes it: `x + 0` is 0 for -0.
+    pub fn repeatable() -> Self {
+        Writer { build: Builder::exact(), ..Writer::default() }
+    }
+
     /// Nothing yet, of a program that replaces a kernel: see [`lowered`](Writer::lowered).
     pub fn exact() -> Self {
         Writer { build: Builder::exact(), exact: true, ..Writer::default() }
@@ -404,7 +409,7 @@ impl<'w> Writer<'w> {
             names: None,
         };
         // Operands of indices alone are read no more, and equal ones are one.
-        Ok(if field.has_distinct_operands() { field } else { field.map([], |_, value, []| value) })
+        Ok(if field.has_distinct_operands() { field } else { field.with_distinct_operands() })
     }
 }
 
@@ -448,7 +453,7 @@ impl OffsetTable {
                 operands: later.to_vec(),
                 names: None,
             };
-            TableIndex { index: field.map([], |_, value, []| value), stride, size }
+            TableIndex { index: field.with_distinct_operands(), stride, size }
         });
         let indices: Vec<TableIndex> = indices.collect();
         let varies = |axis: usize| {
