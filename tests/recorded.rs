@@ -3,10 +3,11 @@
 #[path = "recorded/seeds.rs"]
 mod seeds;
 
-use typed_dims::grad::{checkpoint, custom_vjp, grad, loss_and_grad};
+use typed_dims::grad::{checkpoint, custom_vjp, grad, loss_and_grad, value_and_grad};
 use typed_dims::nn::embedding::Embedding;
 use typed_dims::nn::linear::Linear;
 use typed_dims::nn::norm::LayerNorm;
+use typed_dims::optim::{Adam, Optimizer};
 use typed_dims::prelude::*;
 use typed_dims::program::record;
 
@@ -404,8 +405,7 @@ fn what_the_function_reads_by_itself_is_refused() {
         ("custom_vjp", refused(|x| custom_vjp(|x| (x * 2.0).eval(), |_, _, dy| dy.clone(), x))),
         ("scatter", refused(|x| x.scatter(Width, Class.of(6), x.argsort(Width), 0.0))),
     ] {
-        let is_inner = operation == "custom_vjp";
-        let place = if is_inner { ": it reads elements" } else { " (at tests/recorded.rs:" };
+        let place = " (at tests/recorded.rs:";
         assert!(error.contains(&format!("`{operation}` cannot be recorded{place}")), "{operation}: {error}");
     }
 }
@@ -429,6 +429,66 @@ fn memory_that_is_changed_in_place_is_refused() {
         |payload: Box<dyn std::any::Any + Send>| payload.downcast_ref::<String>().expect("a text").clone();
     let found = caught(|| record(counted, &labels(1)).err());
     assert!(text(found.expect_err("it is refused")).contains("`add_assign` cannot be recorded"));
+}
+
+#[test]
+fn each_refusal_says_what_to_do() {
+    let why = |error: String, operation: &str| -> String {
+        let at = format!("`{operation}` cannot be recorded (at tests/recorded.rs:");
+        let rest = error.strip_prefix(&at).unwrap_or_else(|| panic!("{operation}: {error}"));
+        rest.split_once("): ").expect("a reason").1.to_string()
+    };
+    let closure = "a program cannot call a closure; write a `ScalarOp` with a derivative, for `x.apply(op)`";
+    assert_eq!(why(refused(|x| x.map(|x| x + 1.0).eval()), "map"), closure);
+    assert_eq!(
+        why(refused(|x| grad(|x: &Floats| x.map(|x| x + 1.0).sum((Batch, Width)), x)), "map"),
+        closure
+    );
+    let pairs = why(refused(|x| x.zip_map(x, |x, y| x + y).eval()), "zip_map");
+    assert!(pairs.starts_with("a program cannot call a closure"), "{pairs}");
+    let number = refused(|x| {
+        let (_, slope) = value_and_grad(|x: &Floats| x.square().sum((Batch, Width)), x);
+        slope
+    });
+    assert_eq!(
+        why(number, "value_and_grad"),
+        "it returns a number; `loss_and_grad` returns the loss as a tensor"
+    );
+    let text = std::cell::RefCell::new(String::new());
+    let f = |x: &Floats| {
+        *text.borrow_mut() = serde_json::to_string(x).expect_err("it reads elements").to_string();
+        x.exp().eval()
+    };
+    assert!(record(f, &floats(1)).is_ok());
+    assert!(text.borrow().starts_with("`serialize` cannot be recorded"), "{}", text.borrow());
+}
+
+#[test]
+fn tensors_that_are_recorded_do_not_change_in_place() {
+    for error in [
+        refused(|x| {
+            let mut y = x.clone();
+            y += x;
+            y
+        }),
+        refused(|x| {
+            let mut y = x.exp().eval();
+            y.slice_mut(Width, 0..2).assign(0.0);
+            y
+        }),
+        refused(|x| {
+            let mut y = x.clone();
+            y.assign(1.0);
+            y
+        }),
+    ] {
+        let at = "a tensor cannot be changed in place while a function is recorded (at tests/recorded.rs:";
+        assert!(error.starts_with(at), "{error}");
+        assert!(error.ends_with("compute a new one: `let x = (x + y).eval();`"), "{error}");
+    }
+    let count = caught(|| record(|adam: &Adam<Floats>| full((), adam.steps()), &Adam::new(0.1)).err());
+    let text = count.expect_err("it is a number").downcast_ref::<String>().expect("a text").clone();
+    assert!(text.starts_with("`steps` cannot be recorded (at tests/recorded.rs:"), "{text}");
 }
 
 #[test]

@@ -252,6 +252,7 @@ pub(crate) fn fill_typed<S: Dims, E: Expr>(
 
 impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
     /// The tensor as a place to assign to.
+    #[track_caller]
     pub fn as_place(&mut self) -> Place<'_, T, S, R> {
         Place::from(&mut self.expr)
     }

@@ -549,6 +549,19 @@ pub(crate) fn finished<F>(field: Result<F, Unrecorded>) -> Result<F, DimError> {
             let remedy = "give it a derivative, as `fn derivative` of its `ScalarOp`";
             Err(underivable(operation, remedy, &names))
         }
+        Err(Unrecorded::Unrepeatable(operation, is_own)) => Err(unrecordable(
+            operation,
+            match operation {
+                _ if is_own => "give it a derivative, as `fn derivative` of its `ScalarOp`",
+                "map" => {
+                    "a program cannot call a closure; write a `ScalarOp` with a derivative, for `x.apply(op)`"
+                }
+                "zip_map" => {
+                    "a program cannot call a closure; write a `ScalarOp` with a derivative, for `x.apply_with(y, op)`"
+                }
+                _ => "programs do not know it; call it outside of the recorded function",
+            },
+        )),
     }
 }
 
@@ -817,14 +830,24 @@ fn expr_written<'w, E: Expr + ?Sized>(operand: &'w E, writer: &mut Writer<'w>) {
 #[cold]
 #[track_caller]
 pub(crate) fn unrecorded(operation: &'static str) -> DimError {
-    // (A call inside the library is no place in the program.)
+    unrecordable(
+        operation,
+        "it reads elements, and a program could not read them again; call it outside of the recorded function",
+    )
+}
+
+/// The same, which says why, and what to do.
+#[cfg(feature = "std")]
+#[cold]
+#[track_caller]
+pub(crate) fn unrecordable(operation: &'static str, why: &'static str) -> DimError {
+    // (A call inside this library or the standard library is no place in the program.)
     const OWN: &str = file!();
     let sources = &OWN[..OWN.len() - "expr/step.rs".len()];
-    let at = OriginSuffix(Some(Location::caller()).filter(|place| !place.file().starts_with(sources)));
-    let what = format!(
-        "`{operation}` cannot be recorded{at}: it reads elements, and a program could not read them again; call it outside of the recorded function"
-    );
-    DimError::Shape { what }
+    let is_own =
+        |place: &&Location<'_>| !place.file().starts_with(sources) && !place.file().starts_with("/rustc/");
+    let at = OriginSuffix(Some(Location::caller()).filter(is_own));
+    DimError::Shape { what: format!("`{operation}` cannot be recorded{at}: {why}") }
 }
 
 /// The field with zeros but for the last element of each place.

@@ -177,6 +177,7 @@ impl CustomCall {
     }
 
     /// The value of `f`, as a step whose pull-back is `pull`: of the inputs, the value, its cotangent, and whether the gradient is recorded.
+    #[track_caller]
     fn run<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + Send + Sync + 'static>(
         self,
         f: impl FnOnce(&P::Value) -> Y,

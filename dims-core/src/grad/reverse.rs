@@ -1,6 +1,7 @@
 //! Reverse mode: gradients, and pull-backs.
 
 use crate::error::{DimError, Origin, no_derivative, unwrap};
+use crate::expr::step::{is_recorded, unrecordable};
 use crate::grad::inputs::Inputs;
 use crate::grad::lent::{Lend, LentOf};
 use crate::grad::loss::{LossInMemory, ScalarLoss};
@@ -167,9 +168,15 @@ pub fn try_value_and_grad_with<P: Inputs, L: ScalarLoss, X>(
     by: P,
 ) -> Result<(L::Elem, P::Value, X), DimError> {
     // (A number is no part of a program that others record.)
-    let of_loss = |value: Option<L::Elem>, _, depends_on_others: bool| value.filter(|_| !depends_on_others);
-    let (value, gradient, beside) = differentiated::<P, (), L, X, _>(f, by, of_loss)?;
-    let Some(value) = value else { return Err(no_derivative("value_and_grad", &[])) };
+    let of_loss = |value: Option<L::Elem>, loss: Named<L::Elem, L::Dims>, depends_on_others: bool| {
+        (value.filter(|_| !depends_on_others), is_recorded(loss.expr.buffer()))
+    };
+    let ((value, is_recorded), gradient, beside) = differentiated::<P, (), L, X, _>(f, by, of_loss)?;
+    let Some(value) = value else {
+        let operation = "value_and_grad";
+        let why = "it returns a number; `loss_and_grad` returns the loss as a tensor";
+        return Err(if is_recorded { unrecordable(operation, why) } else { no_derivative(operation, &[]) });
+    };
     Ok((value, gradient, beside))
 }
 

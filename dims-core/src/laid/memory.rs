@@ -126,6 +126,7 @@ impl<T: Element> Memory for Vec<T> {
 impl<T: Element> Writable for Vec<T> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     #[inline]
+    #[track_caller]
     fn elements_mut<S: Dims>(tensor: &mut Evaluated<T, S>) -> &mut [T] {
         tensor.all_mut()
     }

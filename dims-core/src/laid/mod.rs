@@ -245,6 +245,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     }
 
     /// The elements as they lie, to change them.
+    #[track_caller]
     pub fn as_mut_slice(&mut self) -> &mut [T]
     where
         M: Writable,
@@ -258,6 +259,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     }
 
     /// The same elements, borrowed to change them.
+    #[track_caller]
     pub fn view_mut(&mut self) -> Laid<T, L, &mut [T]>
     where
         M: Writable,
@@ -280,6 +282,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     }
 
     /// The elements as an ndarray view with the same axes, to change them. Nothing is copied.
+    #[track_caller]
     pub fn as_array_mut(&mut self) -> ArrayViewMut<'_, T, NdOfList<L>>
     where
         M: Writable,
@@ -291,6 +294,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     }
 
     /// The elements as a place to assign to, for `add_assign` and the like.
+    #[track_caller]
     pub fn as_place(&mut self) -> Place<'_, T, L::Set>
     where
         M: Writable,

@@ -193,6 +193,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
 
     /// The element at the origin, to change it and those that the axes reach from it.
     #[inline(always)]
+    #[track_caller]
     pub(super) fn as_mut_ptr(&mut self) -> *mut T
     where
         T: Clone,
@@ -400,6 +401,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     }
 
     /// All elements, as they lie, to change them.
+    #[track_caller]
     pub(crate) fn all_mut(&mut self) -> &mut [T]
     where
         T: Clone,

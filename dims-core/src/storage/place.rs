@@ -24,6 +24,7 @@ pub struct Place<'a, T, S: Dims, R: Rank = Rank0, X = ()> {
 
 impl<'a, T: Clone, S: Dims, R: Rank> From<&'a mut Evaluated<T, S, R>> for Place<'a, T, S, R> {
     /// All elements of a tensor.
+    #[track_caller]
     fn from(owned: &'a mut Evaluated<T, S, R>) -> Self {
         owned.prepare_change();
         let (named, positional, origin) = (*owned.named(), *owned.positional(), owned.origin());
@@ -79,6 +80,7 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
     /// # Panics
     ///
     /// If the axes, and those that `selected` from by the indices, reach beyond the tensor's elements.
+    #[track_caller]
     pub(crate) fn within<Y: Dims, Q: Rank>(
         owned: &'a mut Evaluated<T, Y, Q>,
         named: S::Axes,

@@ -4,6 +4,7 @@
 //! whose dims are not in the order in which they were declared.
 
 use crate::expr::Expr;
+use crate::expr::step::check_unrecorded;
 use crate::named::Named;
 use crate::plan::shape::volume;
 use crate::rank::Rank0;
@@ -21,6 +22,7 @@ const FIELDS: &[&str] = &["dims", "sizes", "elements"];
 
 impl<T: Element + Serialize, S: Dims, E: Expr<Elem = T>> Serialize for Named<T, S, Rank0, E> {
     fn serialize<F: Serializer>(&self, serializer: F) -> Result<F::Ok, F::Error> {
+        check_unrecorded(&self.expr, "serialize").map_err(serde::ser::Error::custom)?;
         let (elements, shape) = self.elements().map_err(serde::ser::Error::custom)?;
         let names: Vec<&str> = S::KEYS.as_slice().iter().map(|key| key.name).collect();
         let mut tensor = serializer.serialize_struct("Tensor", FIELDS.len())?;

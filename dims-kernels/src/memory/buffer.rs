@@ -354,10 +354,11 @@ impl<T> Deref for Buffer<T> {
 /// Copies the elements first if others have them.
 impl<T: Clone> DerefMut for Buffer<T> {
     #[inline(always)]
+    #[track_caller]
     fn deref_mut(&mut self) -> &mut [T] {
         if !self.is_unshared() {
             if self.shared().is_some_and(|shared| shared.is_traced()) {
-                changed_while_traced();
+                changed_while_traced(self.mark().is_some_and(|mark| mark.is_recorded()));
             }
             *self = Buffer::from(self.to_vec());
         }
@@ -368,7 +369,14 @@ impl<T: Clone> DerefMut for Buffer<T> {
 
 #[cold]
 #[inline(never)]
-fn changed_while_traced() -> ! {
+#[track_caller]
+fn changed_while_traced(is_recorded: bool) -> ! {
+    if is_recorded {
+        let at = core::panic::Location::caller();
+        panic!(
+            "a tensor cannot be changed in place while a function is recorded (at {at}); compute a new one: `let x = (x + y).eval();`"
+        )
+    }
     panic!(
         "a tensor that a gradient is taken through cannot be changed in place; compute a new tensor, or change a copy: `x.detach()`"
     )

@@ -8,6 +8,11 @@ use core::any::{Any, TypeId};
 pub trait Marker: Any + Send + Sync {
     /// Whether the program is still recorded. If it is not, the elements are constants.
     fn is_live(&self) -> bool;
+
+    /// Whether the elements depend on inputs of a function that is recorded, to be run again.
+    fn is_recorded(&self) -> bool {
+        false
+    }
 }
 
 /// The mark of shared memory.

@@ -75,6 +75,10 @@ impl Marker for Arc<Node> {
     fn is_live(&self) -> bool {
         self.is_traced()
     }
+
+    fn is_recorded(&self) -> bool {
+        Node::is_recorded(self)
+    }
 }
 
 /// Buffers whose elements a recorded program knows.

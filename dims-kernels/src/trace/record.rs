@@ -36,6 +36,8 @@ pub enum Unrecorded {
     Opaque(&'static str, Vec<String>),
     /// A user's operation without a derivative, and the names of the variables that it depends on.
     Own(&'static str, Vec<String>),
+    /// An operation that programs do not know, in a function that is recorded to be run again; and whether it is a user's.
+    Unrepeatable(&'static str, bool),
     /// No memory.
     Memory(Error),
 }
@@ -383,6 +385,9 @@ impl<'w> Writer<'w> {
         rows: &Rows,
     ) -> Result<Field, Unrecorded> {
         if let Some(operation) = self.opaque {
+            if self.recorded {
+                return Err(Unrecorded::Unrepeatable(operation, self.own));
+            }
             let names = self.names_of_variables();
             let error = if self.own { Unrecorded::Own } else { Unrecorded::Opaque };
             return Err(error(operation, names));

@@ -116,12 +116,14 @@ pub trait Optimizer<P: Parameters> {
 
     /// How many steps were taken, as a number for the program: it is read from the [tensor](State::step_count) that counts them. (A parameter that was frozen has taken fewer:
     /// [`State::steps_of`].)
+    #[track_caller]
     fn steps(&self) -> u64 {
         self.state().steps()
     }
 
     /// The learning rate of the next step, as a number for the program: it is computed from the steps that are read. As a tensor it is
     /// `optimizer.state().rate()`.
+    #[track_caller]
     fn rate(&self) -> f64 {
         self.state().schedule.at(self.steps())
     }

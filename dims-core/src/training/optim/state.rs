@@ -49,6 +49,7 @@ impl<P: Parameters> State<P> {
     }
 
     /// How many steps were taken, as a number that is read from [`step_count`](State::step_count). (Where a file says that they are 2^64 - 1, they are not counted any further.)
+    #[track_caller]
     pub fn steps(&self) -> u64 {
         self.steps.get()
     }
@@ -77,6 +78,7 @@ impl<P: Parameters> State<P> {
     /// optimizer.step(&mut pair, &gradient);
     /// assert_eq!((optimizer.state().steps_of("0"), optimizer.state().steps_of("1")), (1, 0));
     /// ```
+    #[track_caller]
     pub fn steps_of(&self, parameter: &str) -> u64 {
         self.steps().saturating_sub(self.by_path.missed(parameter))
     }
