@@ -9,7 +9,7 @@ use typed_dims::nn::linear::Linear;
 use typed_dims::nn::norm::LayerNorm;
 use typed_dims::optim::{Adam, Optimizer};
 use typed_dims::prelude::*;
-use typed_dims::program::record;
+use typed_dims::program::{Program, record};
 
 #[path = "recorded/jit.rs"]
 mod jit;
@@ -489,6 +489,41 @@ fn tensors_that_are_recorded_do_not_change_in_place() {
     let count = caught(|| record(|adam: &Adam<Floats>| full((), adam.steps()), &Adam::new(0.1)).err());
     let text = count.expect_err("it is a number").downcast_ref::<String>().expect("a text").clone();
     assert!(text.starts_with("`steps` cannot be recorded (at tests/recorded.rs:"), "{text}");
+}
+
+#[test]
+fn a_tensor_of_an_outer_function_is_no_constant() {
+    type Total = Tensor<f32, ()>;
+    let (x, own) = (floats(1), floats(2));
+    let inner = |outer: &Floats| -> Result<Program<&'static Floats, Total>, DimError> {
+        let f = |y: &Floats| (y.exp() * outer).sum((Batch, Width));
+        let own: &'static Floats = Box::leak(Box::new(floats(2)));
+        record(f, own)
+    };
+    let mut found = Vec::new();
+    let slope = grad(
+        |x: &Floats| {
+            found.push(inner(x).err().expect("in a gradient").to_string());
+            x.sum((Batch, Width))
+        },
+        &x,
+    );
+    assert_eq!(slope, ones((Batch.of(4), Width.of(6))));
+    let program = record(
+        |x: &Floats| {
+            found.push(inner(x).err().expect("in a recorded function").to_string());
+            (x * 2.0).eval()
+        },
+        &x,
+    );
+    assert_eq!(program.expect("it is recorded").call(&own), (&own * 2.0).eval());
+    for error in &found {
+        let start = "the recorded function captures a tensor that belongs to a gradient or to another function that is recorded (at tests/recorded.rs:";
+        assert!(error.starts_with(start) && error.ends_with("): make it one of the inputs"), "{error}");
+    }
+    assert_eq!(found.len(), 2);
+    // Later it is a constant.
+    assert_eq!(inner(&x).expect("nobody records").call(&own), (own.exp() * &x).sum((Batch, Width)));
 }
 
 #[test]

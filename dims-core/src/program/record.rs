@@ -66,6 +66,7 @@ where
     let result = Out::walk([&value], &mut Path::new(), &mut outputs)?;
     let Outputs { held, layouts } = outputs;
     variables.call.end();
+    check_captured(&held, variables.nodes.first().map_or(0, |node| node.id))?;
     let (nodes, given) = (core::mem::take(&mut variables.nodes), core::mem::take(&mut variables.given));
     let named = nodes.iter().cloned().zip(given.iter().map(|own| own.path.to_string())).collect::<Vec<_>>();
     let listing = listing(&named, &held);
@@ -79,6 +80,24 @@ where
     drop((value, slots));
     recording.release();
     Ok(Program { recording, given, result, layouts, listing, inputs: PhantomData })
+}
+
+/// An error if a result depends on variables of a gradient, or on inputs of another function that is recorded: these would be constants of the program. `first` is the number of the
+/// first input; what others record has a lower one.
+fn check_captured(results: &[Arc<dyn Held>], first: u64) -> Result<(), DimError> {
+    let Some(mut node) = results.iter().filter_map(|held| held.node()).find(|node| node.is_traced()) else {
+        return Ok(());
+    };
+    // The first step that reads what others record.
+    while let Some(input) = node.inputs().into_iter().find(|input| input.id >= first && input.is_traced()) {
+        node = input;
+    }
+    let at = crate::error::OriginSuffix(node.origin);
+    Err(DimError::Shape {
+        what: format!(
+            "the recorded function captures a tensor that belongs to a gradient or to another function that is recorded{at}: make it one of the inputs"
+        ),
+    })
 }
 
 impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
