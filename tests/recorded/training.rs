@@ -8,7 +8,7 @@ use typed_dims::optim::{
     global_norm,
 };
 use typed_dims::prelude::*;
-use typed_dims::program::record;
+use typed_dims::program::{jit, record};
 use typed_dims::scalar::Real;
 
 dims! {
@@ -309,4 +309,72 @@ fn running_statistics_are_recorded() {
         assert!((y - expected.1).abs().max((Row, Feature)).order(()) < 1e-5);
         norm = expected.0;
     }
+}
+
+/// One step of an optimizer.
+fn stepped<O: Optimizer<Weights<f32>>>(
+    (mut weights, mut optimizer): (Weights<f32>, O),
+    gradient: &Weights<f32>,
+) -> (Weights<f32>, O) {
+    optimizer.step(&mut weights, gradient);
+    (weights, optimizer)
+}
+
+#[test]
+fn settings_that_change_between_calls_are_recorded_again() {
+    type State = (Weights<f32>, Adam<Weights<f32>>);
+    let train = jit::<(State, &Weights<f32>), _>(|(state, gradient)| stepped(state, gradient));
+    let (mut own, mut expected): (State, State) =
+        ((weights(1), Adam::new(0.1)), (weights(1), Adam::new(0.1)));
+    for step in 0..12 {
+        for optimizer in [&mut own.1, &mut expected.1] {
+            match step {
+                0 => optimizer.freeze("b"),
+                3 => optimizer.unfreeze("b"),
+                5 => optimizer.set_rate(Schedule::cosine(0.5, 9)),
+                8 => optimizer.freeze("a"),
+                _ => {}
+            }
+        }
+        let gradient = weights(100 + step);
+        own = train.call((own, &gradient));
+        expected = stepped(expected, &gradient);
+        assert_eq!(bits(&own), bits(&expected), "step {step}");
+        assert_eq!(own.1.rate(), expected.1.rate());
+    }
+    assert_eq!(own.1.state().steps_of("b"), expected.1.state().steps_of("b"));
+    // No moments yet; those of `a`; `b` thawed, without moments, and with them; another rate; `a` frozen, and behind.
+    assert_eq!(train.programs(), 7);
+}
+
+#[test]
+fn a_program_is_for_the_settings_that_it_was_recorded_with() {
+    fn refused<O: Optimizer<Weights<f32>> + Parameters + Clone>(first: O, other: O, expected: &str) {
+        let step = |(state, gradient): (&(Weights<f32>, O), &Weights<f32>)| stepped(state.clone(), gradient);
+        let program = record(step, (&(weights(1), first.clone()), &weights(2))).expect("it is recorded");
+        program.call((&(weights(3), first), &weights(4)));
+        let error = program.try_call((&(weights(3), other), &weights(4))).err().expect("another setting");
+        assert_eq!(error.to_string(), expected);
+    }
+    let end = "record it again; `jit` does so by itself";
+    let of = |name: &str, found: &str, recorded: &str| {
+        format!("`{name}` of input `0.1` is {found}, but the program was recorded for {recorded}: {end}")
+    };
+    refused(Sgd::new(0.1), Sgd::new(0.1).nesterov().momentum(0.9), &of("momentum", "0.9", "0.0"));
+    refused(Sgd::new(0.1), Sgd::new(0.1).weight_decay(0.5), &of("weight_decay", "0.5", "0.0"));
+    refused(Lion::new(0.1), Lion::new(0.1).betas(0.5, 0.9), &of("betas", "(0.5, 0.9)", "(0.9, 0.99)"));
+    let mut frozen = AdamW::new(0.1);
+    frozen.freeze("b");
+    refused(AdamW::new(0.1), frozen, &of("frozen", "[\"b\"]", "[]"));
+    let step = |(average, own): (&Average<Weights<f32>>, &Weights<f32>)| {
+        let mut average = average.clone();
+        average.update(own);
+        average
+    };
+    let program = record(step, (&Average::new(0.9), &weights(1))).expect("it is recorded");
+    let error = program.try_call((&Average::new(0.5), &weights(1))).err().expect("another setting");
+    assert_eq!(
+        error.to_string(),
+        format!("`decay` of input `0` is 0.5, but the program was recorded for 0.9: {end}")
+    );
 }

@@ -18,6 +18,7 @@ use crate::storage::axes::AxisBlock;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::any::{Any, TypeId, type_name};
+use core::fmt::Debug;
 use core::marker::PhantomData;
 use kernels::memory::allocate::reserve;
 use kernels::ops::Map;
@@ -339,6 +340,18 @@ pub trait Walk<const N: usize> {
         path: &Path,
         of: [&Named<T, S, R>; N],
     ) -> Result<Named<T, S, R>, Self::Error>;
+
+    /// A setting of this name: it is no tensor, and the new value has that of the first one. Recorded functions are for the settings that they were recorded with.
+    #[doc(hidden)]
+    fn setting<X: Clone + PartialEq + Debug + Send + Sync + 'static>(
+        &mut self,
+        path: &Path,
+        name: &'static str,
+        of: [&X; N],
+    ) -> Result<(), Self::Error> {
+        let _ = (path, name, of);
+        Ok(())
+    }
 
     /// The error of values that do not have the same parts: see [`Mismatch::at`].
     fn mismatch(&mut self, path: &Path, what: Mismatch) -> Self::Error {

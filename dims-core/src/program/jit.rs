@@ -1,7 +1,7 @@
 //! Functions that are recorded at the first call, and for each new tuple of sizes.
 
 use super::inputs::{Hand, HandedOf, RecordInputs};
-use super::record::{InputTensor, Program, RecordedInputs, recorded};
+use super::record::{InputSetting, InputTensor, Program, RecordedInputs, RecordedKinds, recorded};
 use crate::error::{DimError, unwrap};
 use crate::grad::parameters::{Parameters, Path, Walk};
 use crate::named::Named;
@@ -9,6 +9,7 @@ use crate::rank::Rank;
 use crate::set::Dims;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt::Debug;
 use core::marker::PhantomData;
 use kernels::scalar::Element;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,14 +24,15 @@ pub struct Jit<In, Out, F> {
     inputs: PhantomData<fn(In) -> Out>,
 }
 
-/// The program for inputs of some sizes.
+/// The program for inputs of some sizes and settings.
 struct Recorded<In, Out> {
-    given: Vec<InputTensor>,
+    given: RecordedKinds,
     /// Nothing until it is recorded, by the thread that has the lock.
     program: Mutex<Option<Arc<Program<In, Out>>>>,
 }
 
-/// A function that is recorded at its first call, and again for each new tuple of sizes, and whose programs are run by further calls.
+/// A function that is recorded at its first call, and again for each new tuple of sizes, and whose programs are run by further calls. Settings of optimizers count as sizes: after `set_rate` or
+/// `freeze` it is recorded again.
 ///
 /// The types of the inputs are named, as rustc checks the function before it sees a call: `jit::<(&Network, &Images), _>(|(net, x)| net.scores(x))`. The function gets by value what is
 /// passed by value.
@@ -114,7 +116,7 @@ where
     ///
     /// If a step cannot be run again, an index is out of range, or there is no memory.
     pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
-        let mut given = SizesOfInputs::default();
+        let mut given = KindsOfInputs::default();
         let value = inputs.walk(&mut Path::new(), &mut given)?;
         if given.is_traced {
             let mut slots = In::slots(value);
@@ -139,7 +141,7 @@ where
     }
 
     /// The place of the program for these sizes, which comes first now.
-    fn recorded(&self, given: Vec<InputTensor>) -> Arc<Recorded<In, Out>> {
+    fn recorded(&self, given: RecordedKinds) -> Arc<Recorded<In, Out>> {
         let mut programs = locked(&self.programs);
         let recorded = match programs.iter().position(|own| own.given == given) {
             Some(at) => programs.remove(at),
@@ -156,14 +158,14 @@ fn locked<X>(mutex: &Mutex<X>) -> MutexGuard<'_, X> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The sizes of all tensors, and whether one of them belongs to a gradient or a function that is recorded.
+/// The sizes of all tensors, and the settings; and whether a tensor belongs to a gradient or a function that is recorded.
 #[derive(Default)]
-struct SizesOfInputs {
-    given: Vec<InputTensor>,
+struct KindsOfInputs {
+    given: RecordedKinds,
     is_traced: bool,
 }
 
-impl Walk<1> for SizesOfInputs {
+impl Walk<1> for KindsOfInputs {
     type Error = DimError;
     const STATE: bool = true;
 
@@ -172,8 +174,18 @@ impl Walk<1> for SizesOfInputs {
         path: &Path,
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
-        self.given.push(InputTensor::of(path, tensor)?);
+        self.given.tensors.push(InputTensor::of(path, tensor)?);
         self.is_traced |= tensor.expr.is_traced();
         Ok(tensor.clone())
+    }
+
+    fn setting<X: Clone + PartialEq + Debug + Send + Sync + 'static>(
+        &mut self,
+        path: &Path,
+        name: &'static str,
+        [value]: [&X; 1],
+    ) -> Result<(), DimError> {
+        self.given.settings.push(InputSetting::new(path, name, value));
+        Ok(())
     }
 }

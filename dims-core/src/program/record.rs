@@ -9,10 +9,12 @@ use crate::rank::Rank;
 use crate::set::Dims;
 use crate::storage::axes::AxisBlock;
 use crate::storage::evaluated::{Evaluated, IntoElements};
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::any::type_name;
+use core::any::{Any, type_name};
+use core::fmt::Debug;
 use core::iter::Zip;
 use core::marker::PhantomData;
 use kernels::memory::buffer::Buffer;
@@ -25,7 +27,7 @@ use smallvec::SmallVec;
 pub struct Program<In, Out> {
     recording: Recording,
     /// What each input is.
-    given: Vec<InputTensor>,
+    given: RecordedKinds,
     /// A value of the result's type, whose tensors have the right sizes, and one element each.
     result: Out,
     /// How each tensor of a result lies.
@@ -68,7 +70,8 @@ where
     variables.call.end();
     check_captured(&held, variables.nodes.first().map_or(0, |node| node.id))?;
     let (nodes, given) = (core::mem::take(&mut variables.nodes), core::mem::take(&mut variables.given));
-    let named = nodes.iter().cloned().zip(given.iter().map(|own| own.path.to_string())).collect::<Vec<_>>();
+    let names = given.tensors.iter().map(|own| own.path.to_string());
+    let named = nodes.iter().cloned().zip(names).collect::<Vec<_>>();
     let listing = listing(&named, &held);
     let mut recording = Recording::new(nodes, held).map_err(|NotRepeatable { operation, origin }| {
         let at = crate::error::OriginSuffix(origin);
@@ -118,12 +121,17 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     ///
     /// # Errors
     ///
-    /// If an input has other sizes than the recorded one, an index is out of range, or there is no memory.
+    /// If an input has other sizes or settings than the recorded one, an index is out of range, or there is no memory.
     pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
-        let mut given = GivenInputs { expected: self.given.iter(), held: Vec::new() };
+        let RecordedKinds { tensors, settings } = &self.given;
+        let mut given = GivenInputs { expected: tensors.iter(), settings: settings.iter(), held: Vec::new() };
         inputs.walk(&mut Path::new(), &mut given)?;
         if let Some(missing) = given.expected.next() {
             return Err(DimError::Shape { what: format!("there is no input `{}`", missing.path) });
+        }
+        if let Some(InputSetting { path, name, .. }) = given.settings.next() {
+            let what = format!("{} has no setting `{name}`", input(path));
+            return Err(DimError::Shape { what });
         }
         // (What was moved in, nobody else has from now on: its memory can be used again.)
         drop(inputs);
@@ -192,7 +200,7 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
 /// ```
 impl<In, Out> core::fmt::Display for Program<In, Out> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        self.listing.fmt(f)
+        core::fmt::Display::fmt(&self.listing, f)
     }
 }
 
@@ -200,7 +208,63 @@ impl<In, Out> core::fmt::Display for Program<In, Out> {
 pub(super) struct RecordedInputs {
     call: Arc<GradientCall>,
     nodes: Vec<Arc<Node>>,
-    given: Vec<InputTensor>,
+    given: RecordedKinds,
+}
+
+/// What inputs are, other than their elements: a program is for inputs that are the same.
+#[derive(Default, PartialEq)]
+pub(super) struct RecordedKinds {
+    pub(super) tensors: Vec<InputTensor>,
+    pub(super) settings: Vec<InputSetting>,
+}
+
+/// A setting of an input, as the rate of an optimizer.
+pub(super) struct InputSetting {
+    path: Path,
+    name: &'static str,
+    value: Box<dyn SettingValue>,
+}
+
+/// The value of a setting.
+trait SettingValue: Send + Sync {
+    fn as_any(&self) -> &dyn Any;
+    fn is_same(&self, other: &dyn Any) -> bool;
+    fn describe(&self) -> String;
+}
+
+impl<X: PartialEq + Debug + Send + Sync + 'static> SettingValue for X {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn is_same(&self, other: &dyn Any) -> bool {
+        other.downcast_ref::<X>().is_some_and(|other| other == self)
+    }
+
+    fn describe(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+impl InputSetting {
+    pub(super) fn new<X: Clone + PartialEq + Debug + Send + Sync + 'static>(
+        path: &Path,
+        name: &'static str,
+        value: &X,
+    ) -> Self {
+        InputSetting { path: path.clone(), name, value: Box::new(value.clone()) }
+    }
+}
+
+impl PartialEq for InputSetting {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.path, self.name) == (&other.path, other.name) && (*self.value).is_same((*other.value).as_any())
+    }
+}
+
+/// How messages call an input.
+fn input(path: &Path) -> String {
+    if path.segments().is_empty() { "the input".into() } else { format!("input `{path}`") }
 }
 
 /// What a program knows of a tensor of its inputs.
@@ -220,7 +284,8 @@ impl InputTensor {
     ) -> Result<Self, DimError> {
         let Some(dtype) = DType::of::<T>() else {
             let name = type_name::<T>();
-            return Err(DimError::Shape { what: format!("input `{path}`: programs do not know `{name}`") });
+            let what = format!("{}: programs do not know elements of `{name}`", input(path));
+            return Err(DimError::Shape { what });
         };
         let (sizes, order) = (sizes_of(tensor), order_in_memory(tensor));
         Ok(InputTensor { path: path.clone(), dtype, sizes, order })
@@ -229,7 +294,11 @@ impl InputTensor {
 
 impl Default for RecordedInputs {
     fn default() -> Self {
-        RecordedInputs { call: Arc::new(GradientCall::recording()), nodes: Vec::new(), given: Vec::new() }
+        RecordedInputs {
+            call: Arc::new(GradientCall::recording()),
+            nodes: Vec::new(),
+            given: RecordedKinds::default(),
+        }
     }
 }
 
@@ -269,12 +338,22 @@ impl Walk<1> for RecordedInputs {
         let given = InputTensor::of(path, tensor)?;
         let dtype = given.dtype;
         let own = dense(tensor, &given.order)?;
-        self.given.push(given);
+        self.given.tensors.push(given);
         let data = own.expr.all().to_vec();
         let name = (!path.segments().is_empty()).then(|| alloc::boxed::Box::new(path.clone()) as _);
         let node = Node::variable(dtype, data.len(), name, &self.call);
         self.nodes.push(Arc::clone(&node));
         Ok(Named::from_expr(own.expr.with_buffer(Buffer::traced(data, node))))
+    }
+
+    fn setting<X: Clone + PartialEq + Debug + Send + Sync + 'static>(
+        &mut self,
+        path: &Path,
+        name: &'static str,
+        [value]: [&X; 1],
+    ) -> Result<(), DimError> {
+        self.given.settings.push(InputSetting::new(path, name, value));
+        Ok(())
     }
 }
 
@@ -331,6 +410,7 @@ fn strided<T: Element, S: Dims, R: Rank, B: IntoElements<T>>(
 /// The memory of each input of a call.
 struct GivenInputs<'p> {
     expected: core::slice::Iter<'p, InputTensor>,
+    settings: core::slice::Iter<'p, InputSetting>,
     held: Vec<Arc<dyn Held>>,
 }
 
@@ -350,29 +430,49 @@ impl Walk<1> for GivenInputs<'_> {
                 names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied()),
             )
         };
-        let expected = self.expected.next();
+        let (own, expected) = (input(path), self.expected.next());
         let what = match expected {
-            Some(own) if own.path != *path => {
-                format!("input `{path}` stands where `{}` was recorded", own.path)
+            Some(expected) if expected.path != *path => {
+                format!("{own} stands where `{}` was recorded", expected.path)
             }
-            Some(own) if DType::of::<T>() != Some(own.dtype) => {
-                format!("input `{path}` has elements of `{}`, others than were recorded", type_name::<T>())
+            Some(expected) if DType::of::<T>() != Some(expected.dtype) => {
+                format!("{own} has elements of `{}`, others than were recorded", type_name::<T>())
             }
-            Some(own) if own.sizes != found => format!(
-                "input `{path}` has {}, but the program was recorded for {}",
+            Some(expected) if expected.sizes != found => format!(
+                "{own} has {}, but the program was recorded for {}",
                 describe(&found),
-                describe(&own.sizes)
+                describe(&expected.sizes)
             ),
             Some(_) if tensor.expr.is_traced() => format!(
-                "input `{path}` belongs to a gradient or to another function that is recorded: call the function itself there"
+                "{own} belongs to a gradient or to another function that is recorded: call the function itself there"
             ),
             Some(_) => String::new(),
-            None => format!("input `{path}` was not recorded"),
+            None => format!("{own} was not recorded"),
         };
-        let Some(own) = expected.filter(|_| what.is_empty()) else { return Err(DimError::Shape { what }) };
-        let own = dense(tensor, &own.order)?;
+        let Some(expected) = expected.filter(|_| what.is_empty()) else {
+            return Err(DimError::Shape { what });
+        };
+        let own = dense(tensor, &expected.order)?;
         self.held.push(own.expr.buffer().held());
         Ok(own)
+    }
+
+    fn setting<X: Clone + PartialEq + Debug + Send + Sync + 'static>(
+        &mut self,
+        path: &Path,
+        name: &'static str,
+        [value]: [&X; 1],
+    ) -> Result<(), DimError> {
+        let what = match self.settings.next() {
+            Some(own) if own.path == *path && own.name == name && own.value.is_same(value) => return Ok(()),
+            Some(own) if own.path == *path && own.name == name => format!(
+                "`{name}` of {} is {value:?}, but the program was recorded for {}: record it again; `jit` does so by itself",
+                input(path),
+                own.value.describe()
+            ),
+            _ => format!("the setting `{name}` of {} was not recorded", input(path)),
+        };
+        Err(DimError::Shape { what })
     }
 }
 

@@ -177,7 +177,10 @@ fn images_are_read_by_a_program() {
     let digits = Digits::read(Path::new(path)).unwrap();
     let [(network, _), (other, _)] = [1, 2].map(|seed| start(8, &mut StdRng::seed_from_u64(seed)));
     let images = |first: usize| digits.batch(&(first..first + 20).collect::<Vec<_>>()).0;
-    let both = record(|(network, images): (&model::Network, &Images)| network.classify(images), (&network, &images(0)));
+    let both = record(
+        |(network, images): (&model::Network, &Images)| network.classify(images),
+        (&network, &images(0)),
+    );
     let one = record(|images: &Images| network.classify(images), &images(0)).unwrap();
     for first in [0, 30, 1000] {
         let images = images(first);

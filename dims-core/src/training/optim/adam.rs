@@ -9,7 +9,7 @@ use kernels::map::formula::{Formula, Quantity};
 use kernels::program::code::DType;
 
 /// The settings of both.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct MomentSettings {
     betas: (f64, f64),
     epsilon: f64,

@@ -566,6 +566,11 @@ impl ByPath {
         *self = ByPath { masters, ..other };
     }
 
+    /// How many steps those have missed that are not in the list yet.
+    pub(super) fn all_missed(&self) -> &BTreeMap<String, u64> {
+        &self.missed
+    }
+
     /// How many steps the parameter of this name has missed.
     pub(super) fn missed(&self, name: &str) -> u64 {
         match self.parameters.iter().find(|parameter| parameter.is_named(name)) {

@@ -197,6 +197,8 @@ impl KeptState for ByPath {
             let walked = path.part(own.path(), |path| ParameterState::walk(all, path, walk))?;
             parameters.push(walked);
         }
+        walk.setting(path, "master_weights", of.map(ByPath::has_masters).each_ref())?;
+        walk.setting(path, "missed", of.map(ByPath::all_missed))?;
         Ok(of[0].with_parameters(parameters))
     }
 
@@ -219,6 +221,8 @@ impl<P> KeptState for State<P> {
     ) -> Result<Self, W::Error> {
         let steps = path.field("steps", |path| StepsTaken::walk(of.map(|own| &own.steps), path, walk))?;
         let by_path = path.field("state", |path| ByPath::walk(of.map(|own| &own.by_path), path, walk))?;
+        walk.setting(path, "rate", of.map(|own| &own.schedule))?;
+        walk.setting(path, "frozen", of.map(|own| &own.frozen))?;
         let State { schedule, ref frozen, marker, .. } = *of[0];
         Ok(State { steps, by_path, schedule, frozen: frozen.clone(), marker })
     }
@@ -250,6 +254,7 @@ macro_rules! optimizers {
                 walk: &mut W,
             ) -> Result<Self, W::Error> {
                 let state = State::walk(of.map(|own| &own.state), path, walk)?;
+                $(walk.setting(path, stringify!($setting), of.map(|own| &own.$setting))?;)*
                 Ok($name { state, $($setting: of[0].$setting,)* })
             }
 
@@ -313,6 +318,7 @@ impl<P: Parameters> DerivedParameters for Average<P> {
     ) -> Result<Self, W::Error> {
         let value = path.field("value", |path| Parameters::walk(of.map(|own| &own.value), path, walk))?;
         let exact = path.field("exact", |path| ByPath::walk(of.map(|own| &own.exact), path, walk))?;
+        walk.setting(path, "decay", of.map(|own| &own.decay))?;
         Ok(Average { decay: of[0].decay, value, exact })
     }
 
