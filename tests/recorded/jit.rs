@@ -184,3 +184,22 @@ fn a_program_keeps_no_memory_of_what_was_computed_while_it_was_recorded() {
     assert_eq!((loss, gradient.weight, gradient.bias), (own_loss, own_gradient.weight, own_gradient.bias));
     assert_eq!((order, rolled), (own_order, own_rolled));
 }
+
+#[test]
+fn a_function_may_call_itself_while_it_is_recorded() {
+    type Line = Tensor<f32, (Row,)>;
+    type Call = Box<dyn Fn(&Line) -> Line>;
+    thread_local! {
+        static CALL: std::cell::OnceCell<Call> = const { std::cell::OnceCell::new() };
+        static DEPTH: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+    }
+    let again = |x: &Line| CALL.with(|call| call.get().expect("it is set")(x));
+    let f = jit::<&Line, _>(move |x| {
+        DEPTH.set(DEPTH.get() + 1);
+        if DEPTH.get() < 3 { (x + again(&full(Row.of(2), 1.0))).eval() } else { (x * 10.0).eval() }
+    });
+    CALL.with(|call| call.set(Box::new(move |x| f.call(x))).is_ok());
+    assert_eq!(again(&full(Row.of(2), 5.0)), full(Row.of(2), 16.0));
+    assert_eq!(again(&full(Row.of(2), 7.0)), full(Row.of(2), 18.0));
+    assert_eq!(DEPTH.get(), 3);
+}

@@ -13,6 +13,7 @@ use core::fmt::Debug;
 use core::marker::PhantomData;
 use kernels::scalar::Element;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 
 /// A function that is recorded by its calls: see [`jit`].
 pub struct Jit<In, Out, F> {
@@ -29,6 +30,24 @@ struct Recorded<In, Out> {
     given: RecordedKinds,
     /// Nothing until it is recorded, by the thread that has the lock.
     program: Mutex<Option<Arc<Program<In, Out>>>>,
+    /// The thread that records it now.
+    recorder: Mutex<Option<ThreadId>>,
+}
+
+/// While it lives, this thread records.
+struct Recorder<'r>(&'r Mutex<Option<ThreadId>>);
+
+impl<'r> Recorder<'r> {
+    fn new(recorder: &'r Mutex<Option<ThreadId>>) -> Self {
+        *locked(recorder) = Some(thread::current().id());
+        Recorder(recorder)
+    }
+}
+
+impl Drop for Recorder<'_> {
+    fn drop(&mut self) {
+        *locked(self.0) = None;
+    }
 }
 
 /// A function that is recorded at its first call, and again for each new tuple of sizes, and whose programs are run by further calls. Settings of optimizers count as sizes: after `set_rate` or
@@ -40,7 +59,7 @@ struct Recorded<In, Out> {
 /// Where the axes of a tensor lie in memory in another order, sums may be rounded in another way: that is recorded anew, too.
 ///
 /// The programs for the last 16 tuples of sizes are kept: see [`keep`](Jit::keep). Other threads can call at the same time; while one thread records, those that call with the same
-/// sizes wait. In a gradient or a function that is recorded, by whose inputs a call is made, the function itself runs.
+/// sizes wait. In a gradient or a function that is recorded, by whose inputs a call is made, the function itself runs; so it does where it calls itself while it is recorded.
 ///
 /// What the function captures, and what it does besides computing, belongs to the recorded call: see [`record`](super::record()).
 ///
@@ -123,9 +142,15 @@ where
             return Ok((self.f)(In::hand(&mut slots)));
         }
         let recorded = self.recorded(given.given);
+        if *locked(&recorded.recorder) == Some(thread::current().id()) {
+            // (The function calls itself: it would wait for the program that it is recorded as.)
+            let mut slots = In::slots(value);
+            return Ok((self.f)(In::hand(&mut slots)));
+        }
         let program = {
             let mut program = locked(&recorded.program);
             if program.is_none() {
+                let _recorder = Recorder::new(&recorded.recorder);
                 *program = Some(Arc::new(self.record(&value)?));
             }
             Arc::clone(program.as_ref().expect("it was recorded"))
@@ -145,7 +170,7 @@ where
         let mut programs = locked(&self.programs);
         let recorded = match programs.iter().position(|own| own.given == given) {
             Some(at) => programs.remove(at),
-            None => Arc::new(Recorded { given, program: Mutex::new(None) }),
+            None => Arc::new(Recorded { given, program: Mutex::default(), recorder: Mutex::default() }),
         };
         programs.insert(0, Arc::clone(&recorded));
         programs.truncate(self.most);
