@@ -240,9 +240,9 @@ pub fn taken<P>(slot: &mut Option<P>) -> P {
 
 macro_rules! tuples {
     ($($p:ident $n:tt)*) => {
-        #[diagnostic::do_not_recommend]
+        // (Recommended: then messages are about the part that cannot be one.)
         impl<$($p: RecordInputs),*> RecordInputs for ($($p,)*) {
-                    type Value = ($($p::Value,)*);
+            type Value = ($($p::Value,)*);
             type Slots = ($($p::Slots,)*);
 
             fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error> {
@@ -254,7 +254,6 @@ macro_rules! tuples {
             }
         }
 
-        #[diagnostic::do_not_recommend]
         impl<'t, $($p: Hand<'t>),*> Hand<'t> for ($($p,)*) {
             type Handed = ($($p::Handed,)*);
 
