@@ -186,6 +186,22 @@ fn a_program_keeps_no_memory_of_what_was_computed_while_it_was_recorded() {
 }
 
 #[test]
+fn inputs_are_read_where_they_are() {
+    let program = record(|x: &Data| x.exp().sum(In), &data(3, 1)).expect("it is recorded");
+    let x = data(3, 2);
+    let (found, counts) = mode::count(|| program.call(&x));
+    assert_eq!((found, counts.of("copy").steps), (x.view().exp().sum(In), 0));
+    // What comes out of a program as it went in is shared, and changes apart.
+    let program = record(|x: Data| (x.clone(), (x * 2.0).eval()), data(3, 1)).expect("it is recorded");
+    let (mut same, twice) = program.call(&x);
+    same += 1.0;
+    assert_eq!((x.clone(), twice), (data(3, 2), (data(3, 2) * 2.0).eval()));
+    let (mut same, _) = program.call(x);
+    same += 1.0;
+    assert_eq!(same, (data(3, 2) + 1.0).eval());
+}
+
+#[test]
 fn a_function_may_call_itself_while_it_is_recorded() {
     type Line = Tensor<f32, (Row,)>;
     type Call = Box<dyn Fn(&Line) -> Line>;

@@ -314,12 +314,12 @@ fn sizes_of<T, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> SmallVec<[usize; 8]
     axes.map(|axis| axis.size).collect()
 }
 
-/// The elements in an order of all axes, without gaps.
+/// The elements in an order of all axes, without gaps: the tensor itself, if it lies so, and keeps no steps of an earlier call.
 fn dense<T: Element, S: Dims, R: Rank>(
     tensor: &Named<T, S, R>,
     order: &[usize],
 ) -> Result<Named<T, S, R>, DimError> {
-    if tensor.expr.is_contiguous(order) {
+    if tensor.expr.buffer().node().is_none() && tensor.expr.is_contiguous(order) {
         return Ok(tensor.clone());
     }
     let shape = tensor.unified_shape()?;
