@@ -268,6 +268,14 @@ impl<T> Buffer<T> {
         false
     }
 
+    /// Whether the elements depend on inputs of a function that is recorded, to be run again.
+    fn is_recorded(&self) -> bool {
+        #[cfg(feature = "std")]
+        return self.mark().is_some_and(|mark| mark.is_recorded());
+        #[cfg(not(feature = "std"))]
+        false
+    }
+
     /// The elements as a vector: copied if other buffers share them.
     #[inline]
     pub fn into_vec(self) -> Vec<T>
@@ -358,7 +366,7 @@ impl<T: Clone> DerefMut for Buffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         if !self.is_unshared() {
             if self.shared().is_some_and(|shared| shared.is_traced()) {
-                changed_while_traced(self.mark().is_some_and(|mark| mark.is_recorded()));
+                changed_while_traced(self.is_recorded());
             }
             *self = Buffer::from(self.to_vec());
         }
