@@ -7,7 +7,7 @@ use crate::expr::evaluate::{few, laid_out, line_into};
 use crate::expr::index::IndexExprs;
 use crate::expr::leaf::{axes_row, unify_axes};
 use crate::expr::lowered::{LOWERS, lowered_update};
-use crate::expr::step::{ExprStep, check_indices_unrecorded, is_heard};
+use crate::expr::step::{ExprStep, check_indices_unrecorded, is_heard, is_recorded, reads_recorded, renewed};
 use crate::expr::{Binary, Expr, Operand};
 use crate::named::Named;
 use crate::order::{OrderOf, OrderRoute, Ordering};
@@ -34,6 +34,7 @@ use kernels::map::update::LoweredUpdate;
 use kernels::memory::axes::Axis;
 use kernels::memory::destination::Destination;
 use kernels::memory::elements::ElementsMut;
+use kernels::ops::code::Code;
 use kernels::ops::{self, BinaryOp, Replace};
 use kernels::scalar::{Element, Num, Ordered};
 use smallvec::SmallVec;
@@ -76,37 +77,30 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
         O: BinaryOp<T, T, Out = T> + Copy,
     {
         let order = const { &AxisList::range(0, S::Axes::LEN + R::N) }.as_slice();
-        self.update_in(order, value, op, Some(name))
+        self.update_in(order, value.into_expr(), op, Some(name))
     }
 
     /// As [`update`](Place::update), the loops one inside of the other in the order given: that of the axes that come up several times decides
     /// which value comes last. Without a name, the caller records what is written.
     #[track_caller]
-    pub(crate) fn update_in<B, O>(
+    pub(crate) fn update_in<E, O>(
         &mut self,
         order: &[usize],
-        value: B,
+        value: E,
         op: O,
         name: Option<&'static str>,
     ) -> Result<(), DimError>
     where
-        B: Operand<T, Expr: Expr<Elem = T>>,
+        E: Expr<Elem = T>,
         O: BinaryOp<T, T, Out = T> + Copy,
     {
-        let value = value.into_expr();
         let mut shape = Shape::new::<S, R>();
         unify_axes::<S, S>(self.named(), self.positional().as_slice(), self.origin(), &mut shape)?;
         self.indices().unify::<S, R>(&mut shape)?;
         value.unify::<S, R>(&mut shape)?;
         shape.finish()?;
         let sizes = shape.sizes();
-        for (at, axis) in self.positional().as_slice().iter().enumerate() {
-            let size = sizes[shape.named_len() + at];
-            if axis.size != size {
-                let axis_from_right = self.positional().as_slice().len() - 1 - at;
-                return Err(DimError::Broadcast { axis: axis_from_right, first: axis.size, second: size });
-            }
-        }
+        check_broadcast(self.positional().as_slice(), &shape)?;
         shape.volume(order, 1)?;
         if let Some(name) = name {
             ExprStep::of::<T, S, R, _>(&value, &shape)?.refuse(name)?;
@@ -149,6 +143,18 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
             tell_places(self.elements().0, axes);
         }
     }
+}
+
+/// An error if a place has fewer elements along a positional axis than the value.
+fn check_broadcast(positional: &[Axis], shape: &Shape) -> Result<(), DimError> {
+    for (at, axis) in positional.iter().enumerate() {
+        let size = shape.sizes()[shape.named_len() + at];
+        if axis.size != size {
+            let axis_from_right = positional.len() - 1 - at;
+            return Err(DimError::Broadcast { axis: axis_from_right, first: axis.size, second: size });
+        }
+    }
+    Ok(())
 }
 
 /// Tells those who listen what is in this memory now, as it was written.
@@ -268,7 +274,46 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
         S: Covers<B::Dims>,
         R: CoversAxes<B::Rank>,
     {
-        self.as_place().assign(value);
+        unwrap(self.update(value, Replace, "assign"));
+    }
+
+    /// Runs `tensor = op(tensor, value)`, in the memory of the tensor. Where a function is recorded it gets a new value, as programs have no memory to write to.
+    #[track_caller]
+    fn update<B, O>(&mut self, value: B, op: O, name: &'static str) -> Result<(), DimError>
+    where
+        B: Operand<T, Expr: Expr<Elem = T>>,
+        O: BinaryOp<T, T, Out = T> + Copy,
+    {
+        let value = value.into_expr();
+        if is_heard() && (is_recorded(self.expr.buffer()) || reads_recorded(&value)) {
+            return self.renew(&value, op.code(), name);
+        }
+        let order = const { &AxisList::range(0, S::Axes::LEN + R::N) }.as_slice();
+        self.as_place().update_in(order, value, op, Some(name))
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn renew<E: Expr<Elem = T>>(
+        &mut self,
+        value: &E,
+        code: Code,
+        name: &'static str,
+    ) -> Result<(), DimError> {
+        let (named, positional) = (self.expr.named(), self.expr.positional().as_slice());
+        let mut shape = Shape::new::<S, R>();
+        unify_axes::<S, S>(named, positional, self.expr.origin(), &mut shape)?;
+        value.unify::<S, R>(&mut shape)?;
+        shape.finish()?;
+        check_broadcast(positional, &shape)?;
+        let mut rows = Rows::new(shape.sizes().len());
+        axes_row::<S, S>(named, positional, rows.push());
+        value.rows::<S, R>(&shape, &mut rows);
+        let order = self.expr.order();
+        let new = renewed(&self.expr, value, (code, name), (shape.sizes(), &rows, &order))?;
+        self.expr = Evaluated::in_order(new, &order, &shape.sizes_in(&order)).with_origin(self.expr.origin());
+        Ok(())
     }
 }
 
@@ -298,7 +343,7 @@ macro_rules! assign_operators {
         {
             #[track_caller]
             fn $method(&mut self, value: B) {
-                unwrap(self.as_place().update(value, ops::$op, stringify!($method)));
+                unwrap(self.update(value, ops::$op, stringify!($method)));
             }
         }
     )*};

@@ -116,6 +116,6 @@ where
     let selected = [Axis::new(places, target.stride)];
     let mut place: Place<'_, E::Elem, V, Rank0, _> =
         Place::within(&mut out, axes, [], (indices, &selected), None);
-    place.update_in(order, value, op, None)?;
+    place.update_in(order, value.expr, op, None)?;
     Ok(Named::from_expr(Evaluated::of_sizes(step_of_sum.finish(out.into_vec()), &sizes)))
 }

@@ -23,6 +23,7 @@ use crate::rank::Rank0;
 use crate::set::Dims;
 #[cfg(feature = "std")]
 use crate::set::Keys;
+use crate::storage::Evaluated;
 use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use alloc::{boxed::Box, collections::BTreeMap, string::String, sync::Arc};
@@ -40,7 +41,7 @@ use kernels::memory::buffer::Buffer;
 #[cfg(feature = "std")]
 use kernels::memory::destination::Destination;
 use kernels::memory::elements::Elements;
-use kernels::ops::code::{LineWork, ReductionKind};
+use kernels::ops::code::{Code, LineWork, ReductionKind};
 #[cfg(feature = "std")]
 use kernels::program::{Register, code::DType};
 use kernels::scalar::Element;
@@ -736,6 +737,37 @@ fn field_of<'w>(
         return if is_lost { Err(no_derivative(operation, &names())) } else { Ok(None) };
     }
     finished(writer.finish_any(value, sizes, rows)).map(Some)
+}
+
+/// The elements of `code(tensor, value)` along loops of some sizes, contiguous in an order, as a step of the function that is recorded.
+#[track_caller]
+pub(crate) fn renewed<T: Element, S: Dims, R: Rank, E: Expr + ?Sized>(
+    tensor: &Evaluated<T, S, R>,
+    value: &E,
+    (code, name): (Code, &'static str),
+    (sizes, rows, order): (&[usize], &Rows, &[usize]),
+) -> Result<Buffer<T>, DimError> {
+    #[cfg(feature = "std")]
+    {
+        let (dtype, of) = (DType::of::<T>(), core::any::type_name::<T>());
+        let field = written_as(dtype, of, sizes, rows, &mut |writer| {
+            let own = writer.elements(tensor.elements(), Some(tensor.buffer()));
+            let value = value.write(writer);
+            writer.operation(code, name, &[own, value])
+        })?;
+        let own = WrittenExpr::of_dims(field.expect("an operand is recorded"), S::KEYS);
+        let dtype = dtype.expect("only types that programs know are recorded");
+        let mut data = Buffer::of_held(&own.field.computed(order, dtype)?).expect("it has this type");
+        told(&data);
+        let len = data.len();
+        data.set_mark(Box::new(part_node(Some(dtype), len, Box::new(own), order)));
+        Ok(data)
+    }
+    #[cfg(not(feature = "std"))]
+    {
+        let _ = (tensor, value, code, name, sizes, rows, order);
+        unreachable!("nothing is recorded without `std`")
+    }
 }
 
 /// Elements that a step with a rule of its own computed.

@@ -242,6 +242,14 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         }
     }
 
+    /// The order of all axes, dims first, in which the elements lie, if they lie contiguously; else that of results.
+    pub(crate) fn order(&self) -> SmallVec<[usize; 8]> {
+        let all: SmallVec<[Axis; 8]> = self.axes().collect();
+        let mut order: SmallVec<[usize; 8]> = (0..all.len()).collect();
+        order.sort_by_key(|&at| core::cmp::Reverse(all[at].stride));
+        if self.is_contiguous(&order) { order } else { AxisList::in_memory_of::<S, R>().as_slice().into() }
+    }
+
     /// The elements become constants, in the same memory unless others share it.
     #[cfg(feature = "std")]
     pub(crate) fn end_trace(&mut self)

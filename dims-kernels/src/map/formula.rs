@@ -10,14 +10,8 @@ use crate::map::elementwise::collect;
 use crate::memory::allocate::reserve;
 use crate::memory::destination::Destination;
 use crate::ops::code::{BinaryOpcode, DType, RegisterKind, UnaryOpcode};
-#[cfg(feature = "half")]
-use crate::ops::function::{Function, RegisterValues, ValuesMut};
 use crate::program::interpreter::{ExtraOutput, Interpreted, OperandSource, ProgramOutput};
 use crate::program::{Builder, Instruction, Register, ScalarProgram};
-#[cfg(feature = "half")]
-use crate::scalar::Real;
-#[cfg(feature = "half")]
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::array::from_fn;
 use core::cell::RefCell;
@@ -244,8 +238,9 @@ impl UpdateProgram {
     ) -> Self {
         let follow = |build: &RefCell<Builder>, mut changed: [Register; M]| {
             let mut build = build.borrow_mut();
-            let rounded = build.load((K + M + N) as u32, half);
-            let own = build.call(&rounding_to(half), &[changed[0]]);
+            let rounded = build.load_as((K + M + N) as u32, half.kind());
+            let own = build.cast(half, changed[0]);
+            let own = build.cast(DType::F32, own);
             let same = build.binary(BinaryOpcode::Eq, own, rounded);
             changed[0] = build.select(same, changed[0], rounded);
             changed
@@ -260,7 +255,8 @@ impl UpdateProgram {
         begin: impl FnOnce(&RefCell<Builder>, [Register; M]) -> [Register; M],
     ) -> Self {
         let build = RefCell::new(Builder::exact());
-        let load = |number: usize, dtype| build.borrow_mut().load(number as u32, dtype);
+        // (What is computed of half precisions is not rounded before the end.)
+        let load = |number: usize, dtype: DType| build.borrow_mut().load_as(number as u32, dtype.kind());
         let scalars = from_fn(|at| {
             let number = load(at, DType::F64);
             build.borrow_mut().cast_kind(elements.kind(), number)
@@ -386,39 +382,4 @@ fn finished<const R: usize>(
     results: [Register; R],
 ) -> (ScalarProgram, SmallVec<[Register; 4]>) {
     build.take().finish_all(&results)
-}
-
-/// A function that rounds `f32` to half precision, and yields the rounded number in `f32`.
-#[cfg(feature = "half")]
-pub(crate) fn rounding_to(half: DType) -> Arc<dyn Function> {
-    struct Rounding<H>(core::marker::PhantomData<fn(H)>);
-
-    impl<H: Real<Wide = f32>> Function for Rounding<H> {
-        fn name(&self) -> &'static str {
-            if DType::of::<H>() == Some(DType::F16) { "round_to_f16" } else { "round_to_bf16" }
-        }
-
-        fn dtype(&self) -> DType {
-            DType::F32
-        }
-
-        fn operands(&self) -> usize {
-            1
-        }
-
-        fn derivative(&self, _: usize) -> Option<Arc<dyn Function>> {
-            None
-        }
-
-        fn run(&self, a: RegisterValues<'_>, _: RegisterValues<'_>, out: ValuesMut<'_>) {
-            if let (RegisterValues::F32(a), ValuesMut::F32(out)) = (a, out) {
-                out.iter_mut().zip(a).for_each(|(out, &a)| *out = H::narrow(a).widen());
-            }
-        }
-    }
-
-    match half {
-        DType::Bf16 => Arc::new(Rounding::<half::bf16>(core::marker::PhantomData)),
-        _ => Arc::new(Rounding::<half::f16>(core::marker::PhantomData)),
-    }
 }

@@ -122,9 +122,13 @@ impl DType {
         each_dtype!(bytes!())
     }
 
-    /// Whether elements are integers of fewer bits than the registers that hold them: what is computed of them wraps around earlier.
+    /// Whether elements have fewer bits than the registers that hold them: what is computed of them wraps around earlier, or is rounded.
     pub(crate) fn is_narrow(self) -> bool {
-        self.kind() == RegisterKind::Int && self.bytes() < size_of::<isize>()
+        match self.kind() {
+            RegisterKind::Int => self.bytes() < size_of::<isize>(),
+            RegisterKind::F32 => self.bytes() < size_of::<f32>(),
+            RegisterKind::F64 | RegisterKind::Bool => false,
+        }
     }
 
     /// Whether elements are unsigned integers of as many bits as the registers that hold them: a register has the same bits, as a signed integer.

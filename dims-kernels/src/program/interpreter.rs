@@ -816,6 +816,13 @@ impl Execute<'_> {
                     RegisterKind::Int => select::<isize>(line!(cond), line!(a), line!(b), out!()),
                     RegisterKind::Bool => select::<bool>(line!(cond), line!(a), line!(b), out!()),
                 },
+                #[cfg(feature = "half")]
+                Instruction::Cast(to @ (DType::F16 | DType::Bf16), a) => match kind_of(a) {
+                    RegisterKind::F32 => round_to::<f32>(to, line!(a), out!()),
+                    RegisterKind::F64 => round_to::<f64>(to, line!(a), out!()),
+                    RegisterKind::Int => round_to::<isize>(to, line!(a), out!()),
+                    RegisterKind::Bool => round_to::<bool>(to, line!(a), out!()),
+                },
                 Instruction::Cast(to, a) => match (kind_of(a), to.kind()) {
                     (RegisterKind::F32, RegisterKind::F64) => cast::<f32, f64>(line!(a), out!()),
                     (RegisterKind::F64, RegisterKind::F32) => cast::<f64, f32>(line!(a), out!()),
@@ -893,6 +900,18 @@ fn select<T: Copy>(cond: &[bool], a: &[T], b: &[T], out: &mut [T]) {
 fn cast<A: CastTo<B>, B>(a: &[A], out: &mut [B]) {
     for (out, &a) in out.iter_mut().zip(a) {
         *out = a.cast_to();
+    }
+}
+
+/// Numbers in half precision, each rounded once.
+#[cfg(feature = "half")]
+#[inline(always)]
+fn round_to<A: CastTo<half::f16> + CastTo<half::bf16>>(to: DType, a: &[A], out: &mut [f32]) {
+    for (out, &a) in out.iter_mut().zip(a) {
+        *out = match to {
+            DType::F16 => CastTo::<half::f16>::cast_to(a).to_f32(),
+            _ => CastTo::<half::bf16>::cast_to(a).to_f32(),
+        };
     }
 }
 

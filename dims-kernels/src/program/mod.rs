@@ -181,7 +181,7 @@ pub struct Builder {
     program: ScalarProgram,
     /// Whether the program must compute each bit as the operations do. Then it is simplified only where the result is the same for all values.
     exact: bool,
-    /// Registers with integers of fewer bits than they have, and the type of these.
+    /// Registers with elements of fewer bits than they have, and the type of these.
     narrow: SmallVec<[(Register, DType); 2]>,
     /// Operands with unsigned integers of as many bits as registers have.
     unsigned: SmallVec<[u32; 2]>,
@@ -233,15 +233,15 @@ impl Builder {
         self.of_type(register, dtype)
     }
 
-    /// Notes the type of integers.
-    fn of_type(&mut self, register: Register, dtype: DType) -> Register {
+    /// Notes the type of elements that have fewer bits than their register.
+    pub(crate) fn of_type(&mut self, register: Register, dtype: DType) -> Register {
         if dtype.is_narrow() && self.narrow_type(register).is_none() {
             self.narrow.push((register, dtype));
         }
         register
     }
 
-    /// The type of integers that have fewer bits than their register.
+    /// The type of elements that have fewer bits than their register.
     fn narrow_type(&self, register: Register) -> Option<DType> {
         self.narrow.iter().find(|(own, _)| *own == register).map(|&(_, dtype)| dtype)
     }
@@ -251,10 +251,10 @@ impl Builder {
         self.program.is_unsigned(register, |operand| self.unsigned.contains(&operand))
     }
 
-    /// The result of an operation on integers of a type, which wraps around as the type does.
+    /// The result of an operation on elements of a type, which wraps around or is rounded as the type is. `leaves_type` says whether it may not be one of the type's.
     fn wrapped(&mut self, result: Register, dtype: Option<DType>, leaves_type: bool) -> Register {
         match dtype {
-            Some(dtype) if self.kind(result) == RegisterKind::Int => {
+            Some(dtype) if self.kind(result) == dtype.kind() => {
                 if leaves_type {
                     self.cast(dtype, result)
                 } else {
@@ -307,7 +307,8 @@ impl Builder {
         if matches!(op, UnaryOpcode::FromEnd(_)) {
             return result;
         }
-        self.wrapped(result, self.narrow_type(a), op.leaves_type())
+        let leaves_type = if kind == RegisterKind::Int { op.leaves_type() } else { op != UnaryOpcode::Neg };
+        self.wrapped(result, self.narrow_type(a), leaves_type)
     }
 
     /// An operation on two values.
@@ -336,7 +337,8 @@ impl Builder {
         }
         let result = self.push(Instruction::Binary(op, a, b), kind);
         // (A constant has the type of the other operand.)
-        self.wrapped(result, self.narrow_type(a).or(self.narrow_type(b)), op.leaves_type())
+        let leaves_type = kind != RegisterKind::Int || op.leaves_type();
+        self.wrapped(result, self.narrow_type(a).or(self.narrow_type(b)), leaves_type)
     }
 
     /// `if cond { a } else { b }`
@@ -356,7 +358,7 @@ impl Builder {
                     && self.narrow_type(a) == to.is_narrow().then_some(to)
                     && self.is_unsigned(a) == to.is_unsigned_word()
             }
-            kind => self.kind(a) == kind,
+            kind => self.kind(a) == kind && self.narrow_type(a) == to.is_narrow().then_some(to),
         };
         if is_same {
             return a;
@@ -526,6 +528,10 @@ impl Builder {
                 Instruction::Cast(to, a)
                     if kind == RegisterKind::Int && !to.is_narrow() && self.kind(at(a)) == kind =>
                 {
+                    self.push(Instruction::Cast(to, at(a)), kind)
+                }
+                // (What it rounds has no type here, so that nothing else is rounded.)
+                Instruction::Cast(to, a) if to.is_narrow() && to.is_float() => {
                     self.push(Instruction::Cast(to, at(a)), kind)
                 }
                 Instruction::Cast(to, a) => self.cast(to, at(a)),

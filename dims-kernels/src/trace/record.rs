@@ -296,7 +296,10 @@ impl<'w> Writer<'w> {
         match function {
             // (It may panic, and is called with the elements that are taken alone.)
             _ if self.exact => self.opaque(name),
-            Some(function) => self.build.call(&function, operands),
+            Some(function) => {
+                let value = self.build.call(&function, operands);
+                self.build.of_type(value, function.dtype())
+            }
             None => {
                 let value = self.opaque(name);
                 self.own |= self.opaque == Some(name);

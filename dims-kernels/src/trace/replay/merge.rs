@@ -1,12 +1,8 @@
 //! Programs put together, instruction by instruction: equal ones are one, and nothing else is simplified, so that each bit stays.
 
 use crate::ops::code::{BinaryOpcode, DType, Number, RegisterKind};
-#[cfg(feature = "half")]
-use crate::ops::function::Function;
 use crate::ops::function::Functions;
 use crate::program::{Instruction, Register, ScalarProgram};
-#[cfg(feature = "half")]
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
@@ -19,9 +15,6 @@ pub(super) struct MergedPrograms {
     readers: Vec<SmallVec<[Register; 2]>>,
     /// The instructions without inputs.
     leaves: Vec<Register>,
-    /// What rounds to half precision, once it was needed.
-    #[cfg(feature = "half")]
-    rounding: Vec<(DType, Arc<dyn Function>)>,
 }
 
 impl MergedPrograms {
@@ -124,20 +117,6 @@ impl MergedPrograms {
     pub(super) fn rounded(&mut self, a: Register, dtype: DType) -> Register {
         let kind = dtype.kind();
         match dtype {
-            #[cfg(feature = "half")]
-            DType::F16 | DType::Bf16 => {
-                let known = self.rounding.iter().find(|(own, _)| *own == dtype);
-                let function = match known {
-                    Some((_, function)) => Arc::clone(function),
-                    None => {
-                        let function = crate::map::formula::rounding_to(dtype);
-                        self.rounding.push((dtype, Arc::clone(&function)));
-                        function
-                    }
-                };
-                let number = self.functions.number(&function);
-                self.push(Instruction::Call(number, a, a), kind)
-            }
             _ if dtype.is_narrow() => self.push(Instruction::Cast(dtype, a), kind),
             _ => self.converted(a, kind),
         }

@@ -118,7 +118,7 @@ impl Field {
     }
 
     /// The elements in the type of a node, contiguous in an order of all loops along which they vary.
-    pub(crate) fn computed(&self, order: &[usize], dtype: DType) -> Result<Arc<dyn Held>, Error> {
+    pub fn computed(&self, order: &[usize], dtype: DType) -> Result<Arc<dyn Held>, Error> {
         fn of<T: ProgramOutput>(field: &Field, order: &[usize]) -> Result<Arc<dyn Held>, Error> {
             Ok(Buffer::from(mapped::<T>(field, order)?).held())
         }
