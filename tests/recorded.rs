@@ -12,6 +12,8 @@ use typed_dims::program::record;
 
 #[path = "recorded/jit.rs"]
 mod jit;
+#[path = "recorded/prepared.rs"]
+mod prepared;
 #[path = "recorded/training.rs"]
 mod training;
 

@@ -14,7 +14,7 @@ use crate::scalar::{Ordered, Real};
 use crate::scan::pull::{ForwardLines, needs_input, pull_back};
 use crate::scan::{self, LineOp};
 use crate::trace::evaluate::{floats, mapped, stepped, with_rule};
-use crate::trace::{Field, Held, Node, NodeStep, Part, Rule, StridedPlace, Table, evaluate};
+use crate::trace::{Field, FieldSource, Held, Node, NodeStep, Part, Rule, StridedPlace, Table, evaluate};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -377,7 +377,10 @@ impl LinePullBack {
         let mut operands = operands.into_iter();
         let mut memory = || {
             let field = operands.next().expect("there are as many as the step has");
-            field.memory().cloned().expect("results and cotangents are in memory")
+            match field.into_sources().next() {
+                Some(FieldSource::Memory(memory)) => memory,
+                _ => unreachable!("results and cotangents are in memory"),
+            }
         };
         let (y, dy) = (memory(), memory());
         let rule = LineRule {
