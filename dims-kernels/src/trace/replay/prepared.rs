@@ -161,12 +161,7 @@ impl Prepared {
                 call.values[*slot] = Some(value);
             }
         }
-        for &(slot, cell) in &step.freed {
-            let value = call.values[slot].take();
-            if let Some(cell) = cell {
-                call.cells[cell] = value;
-            }
-        }
+        step.freed.iter().for_each(|&(slot, cell)| call.free(slot, cell));
         Ok(())
     }
 
@@ -196,7 +191,7 @@ impl Prepared {
     }
 }
 
-/// CallValues of so many bytes go to the pool once nobody reads them, from where all programs take them.
+/// Values of so many bytes go to the pool once nobody reads them, from where all programs take them.
 const LARGE: usize = 256 << 10;
 
 /// Has results written to the memory of values of their type and length that nobody reads any more. Returns how many cells there are for these.
