@@ -13,6 +13,8 @@ use typed_dims::program::{Program, record};
 
 #[path = "recorded/jit.rs"]
 mod jit;
+#[path = "recorded/prepared.rs"]
+mod prepared;
 #[path = "recorded/training.rs"]
 mod training;
 

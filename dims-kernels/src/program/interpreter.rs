@@ -554,11 +554,19 @@ impl SpanOperand<'_> {
 
     /// The elements of a span in a register: where they are, if they are neighbours of the register's type.
     fn load(&mut self, span: &Span<'_>, kind: RegisterKind, place: *mut u64) -> RegisterLine {
-        let steps = OperandSteps::of(&self.row, span.at);
-        let table = self.source.table.zip(self.table).map(|(start, row)| {
+        let mut steps = OperandSteps::of(&self.row, span.at);
+        let mut table = self.source.table.zip(self.table).map(|(start, row)| {
             let steps = OperandSteps::of(&row, span.at);
             (start.wrapping_offset(steps.first), steps)
         });
+        if let Some((start, OperandSteps { along: 0, .. })) = table
+            && span.rows == 1
+        {
+            // One offset for the whole line.
+            // SAFETY: each position of the nest is an element of the table, by the contract of `OperandSource::new`.
+            steps.first += unsafe { *start };
+            table = None;
+        }
         let is_line = steps.along == 1 && (span.rows == 1 || steps.row == span.len as isize);
         if let (None, true, DType::F32 | DType::F64 | DType::Bool) = (table, is_line, self.source.dtype) {
             let bytes = self.source.dtype.bytes() as isize;
@@ -643,6 +651,15 @@ impl DType {
         (rows, len): (usize, usize),
         steps: [isize; 2],
     ) {
+        if self.is_register() && steps[1] == 1 {
+            let bytes = len * self.bytes();
+            for row in 0..rows {
+                let to = start.wrapping_offset(row as isize * steps[0] * self.bytes() as isize);
+                // SAFETY: the caller's values, which lie as elements do, and places for them.
+                unsafe { core::ptr::copy_nonoverlapping(line.add(row * bytes), to, bytes) };
+            }
+            return;
+        }
         macro_rules! write {
             ($($name:ident $t:ty,)*) => {
                 match self {

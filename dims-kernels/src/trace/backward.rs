@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Origin};
 use crate::loops::steps::Backward;
+use crate::ops::code::DType;
 use crate::trace::evaluate::covers;
 use crate::trace::{Field, FieldSource, GradientCall, Held, Node, NodeStep, Part, StridedPlace, evaluate};
 use alloc::collections::BTreeMap;
@@ -79,7 +80,7 @@ pub fn gradients(
         let pulled = match pulled_parts {
             Some(pulled) => pulled,
             None => {
-                let cotangent = match whole(&parts, &node) {
+                let cotangent = match whole(&parts, node.dtype, node.len) {
                     Some(memory) => memory,
                     None => {
                         let _explained = Backward::of(from);
@@ -213,16 +214,16 @@ pub fn names_of_variables<'n>(nodes: impl IntoIterator<Item = &'n Arc<Node>>) ->
     names.collect()
 }
 
-/// The memory that a single part has as it is, if that has the elements and the type of the node.
-fn whole(parts: &[Part], node: &Node) -> Option<Arc<dyn Held>> {
+/// The memory that a single part has as it is, if that has so many elements and the type.
+pub(super) fn whole(parts: &[Part], dtype: DType, len: usize) -> Option<Arc<dyn Held>> {
     let [Part { field, place }] = parts else { return None };
     let [operand] = &field.operands[..] else { return None };
     let FieldSource::Memory(memory) = &operand.source else { return None };
     let same = field.program.instructions().len() == 1
-        && memory.dtype() == Some(node.dtype)
-        && memory.len() == node.len
-        && covers(place, &field.sizes, node.len)
-        && covers(&operand.place, &field.sizes, node.len)
+        && memory.dtype() == Some(dtype)
+        && memory.len() == len
+        && covers(place, &field.sizes, len)
+        && covers(&operand.place, &field.sizes, len)
         // (A loop along which nothing varies is a sum.)
         && (0..field.sizes.len()).all(|axis| {
             let stride = place.strides[axis];

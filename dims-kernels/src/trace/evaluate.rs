@@ -431,7 +431,7 @@ impl ScalarProgram {
     }
 
     /// How many operations there are for each element.
-    pub(super) fn operations(&self) -> usize {
+    pub(in crate::trace) fn operations(&self) -> usize {
         let is_operation = |own: &&Instruction| {
             !matches!(own, Instruction::Load(_) | Instruction::Position(_) | Instruction::Constant(_))
         };

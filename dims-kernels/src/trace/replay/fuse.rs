@@ -99,6 +99,12 @@ struct MapPart<'n> {
 /// The most instructions of a group.
 const LONGEST: usize = 8192;
 
+/// From so many bytes on a result is no longer in a cache once a few others were written.
+const FAR: usize = 8 << 20;
+
+/// A map of so few operations takes no longer than its result takes to be written.
+const CHEAP: usize = 4;
+
 /// The units of a program, each behind those that it reads.
 pub(super) fn units(draft: &Draft, outputs: &[u64]) -> Vec<(Unit, Vec<(Arc<Node>, Register)>)> {
     let mut grouping = Grouping { draft, units: Vec::new(), largest: Vec::new(), unit_of: BTreeMap::new() };
@@ -176,11 +182,16 @@ impl Grouping<'_> {
             }
             refined(&group.sizes, &map.sizes)
         };
+        // What reads a large result should run soon after it was written. So such a map has no company that does not spare it work.
+        let is_alone = node.bytes() >= FAR
+            && map.parts.iter().map(|part| part.program.operations()).sum::<usize>() <= CHEAP;
         let first = least.unwrap_or(0);
         let mut at = self.units.len();
         while at > first {
             at -= 1;
-            if let Some(sizes) = fits(at) {
+            if (!is_alone || operands().any(|operand| unit_of(operand) == Some(at)))
+                && let Some(sizes) = fits(at)
+            {
                 return Some((at, sizes));
             }
             // A large result would be there for longer if it were computed before another large one.

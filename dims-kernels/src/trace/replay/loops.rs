@@ -10,6 +10,7 @@ use crate::loops::modes::{ResultMemory, told_all};
 use crate::loops::nest::Nest;
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops, PlanStep, note};
+use crate::machine::prefetch::prefetch_lines;
 use crate::machine::threads::{self, Carried};
 use crate::memory::allocate::reserve;
 use crate::memory::axes::row_major;
@@ -56,6 +57,9 @@ struct FusedResult {
 
 /// How many bytes the values of a program may take: they stay in the first-level cache.
 const AT_HAND: usize = 24 << 10;
+
+/// Results of more bytes do not lie in a second-level cache.
+const FAR: usize = 512 << 10;
 
 /// The fewest positions that are run at once.
 const SHORTEST: usize = 64;
@@ -188,6 +192,8 @@ impl FusedLoops {
     unsafe fn part(&self, nest: &Nest, sources: &[OperandSource], starts: &[*mut u8], from: usize) {
         let mut machine = Machine::with_slots(&self.program, &self.slots, sources, &mut nest.operands());
         let mut done = from;
+        // (The places of the next run come from memory while this one is computed.)
+        let is_far = self.len * self.results.iter().map(|own| own.dtype.bytes()).sum::<usize>() > FAR;
         for_each_run(nest, self.tile, &mut |run| {
             let (rows, len) = (run.rows, run.len);
             let place =
@@ -195,6 +201,12 @@ impl FusedLoops {
             for (result, start) in self.results.iter().zip(starts).filter(|(result, _)| result.is_direct) {
                 // SAFETY: the register has elements of the type; runs lie one behind the other in the order of the results.
                 unsafe { machine.write_to(result.value, place(result, start)) };
+            }
+            if is_far {
+                for (result, start) in self.results.iter().zip(starts) {
+                    let bytes = rows * len * result.dtype.bytes();
+                    prefetch_lines(place(result, start).wrapping_add(bytes), bytes);
+                }
             }
             machine.run(&Span { at: run.at, rows, len });
             for (result, start) in self.results.iter().zip(starts) {

@@ -12,7 +12,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::TypeId;
 use core::slice::from_raw_parts_mut;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The values of a call, by their slots.
 pub(super) type CallValues = [Option<Arc<dyn Held>>];
@@ -55,35 +55,52 @@ impl OperandMemory {
     }
 }
 
-/// What a call keeps for the next one.
+/// The values of a call, and memory that it uses again.
 #[derive(Default)]
 pub(super) struct CallMemory {
     pub(super) values: Vec<Option<Arc<dyn Held>>>,
     /// Memory that no value has any more. A result has a cell if one of its type and length is free when it is computed.
     pub(super) cells: Vec<Option<Arc<dyn Held>>>,
+    /// Whether memory is used again. It is freed where somebody listens, who is to hear of that.
+    is_used_again: bool,
+}
+
+impl CallMemory {
+    /// Frees the value of a slot, whose memory a cell may have.
+    pub(super) fn free(&mut self, slot: usize, cell: Option<usize>) {
+        let value = self.values[slot].take();
+        if let Some(cell) = cell.filter(|_| self.is_used_again) {
+            self.cells[cell] = value;
+        }
+    }
 }
 
 /// The memories of calls that have ended: one for each of those that ran at the same time.
 #[derive(Default)]
 pub(super) struct CallMemories(Mutex<Vec<CallMemory>>);
 
-/// (What is locked is a list, which is whole at any time.)
 impl CallMemories {
     /// Memory for a call of so many values and cells.
     pub(super) fn take(&self, values: usize, cells: usize) -> CallMemory {
-        let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        let is_used_again = !listener::is_listening();
+        let kept = if is_used_again { self.kept().pop() } else { None };
+        let mut memory = CallMemory { is_used_again, ..kept.unwrap_or_default() };
         memory.values.resize(values, None);
         memory.cells.resize(cells, None);
         memory
     }
 
-    /// Keeps the memory of a call. Where somebody listens, memory that is no longer used is to be freed.
+    /// Keeps the memory of a call for another one.
     pub(super) fn keep(&self, mut memory: CallMemory) {
         memory.values.clear();
-        if listener::is_listening() {
-            memory.cells.clear();
+        if memory.is_used_again {
+            self.kept().push(memory);
         }
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
+    }
+
+    /// (What is locked is a list, which is whole at any time.)
+    fn kept(&self) -> MutexGuard<'_, Vec<CallMemory>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -91,7 +108,7 @@ impl CallMemories {
 pub(super) fn free_memory(cell: Option<Arc<dyn Held>>, element: TypeId, len: usize) -> Option<Arc<dyn Held>> {
     let mut held = cell.filter(|held| (held.element(), held.len()) == (element, len))?;
     Arc::get_mut(&mut held)?.start_mut()?;
-    (!listener::is_listening()).then_some(held)
+    Some(held)
 }
 
 /// Where free memory begins.

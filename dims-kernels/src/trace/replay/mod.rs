@@ -5,11 +5,15 @@
 //! ```text
 //! steps  ->  draft  ->  fuse  ->  prepared
 //!            aliases    maps over     slots for values, and
-//!            and equal  the same      when each is needed last
-//!            steps      loops
+//!            and equal  the same      when each is needed last;
+//!            steps      loops         plans of sums
 //! ```
 //!
-//! A call binds the memory of its inputs, and runs a flat list. [`plain`] runs each step by itself instead, as it was recorded: tests compare the two, bit by bit.
+//! A call binds the memory of its inputs, and runs a flat list. What does not depend on the call is there already: the loops of maps ([`loops`]), and which kernel computes a
+//! product or a sum, along which strides ([`sums`]). Small values are written to the memory of others that nobody reads any more, and calls leave that memory to later
+//! ones ([`memory`]); large ones go to the pool and come from there.
+//!
+//! [`plain`] runs each step by itself instead, as it was recorded: tests compare the two, bit by bit.
 
 mod draft;
 mod fuse;

@@ -11,7 +11,7 @@ use crate::reduce::{reduce, reducers};
 use crate::scalar::Num;
 use crate::trace::evaluate::{HeldMemories, add_at, covers, evaluate, kept, mapped, rows};
 use crate::trace::{
-    Field, FieldOperand, FieldSource, Held, Node, NodeStep, Part, StridedPlace, Table, TableIndex,
+    Field, FieldOperand, FieldSource, Held, Node, NodeStep, Part, Rule, StridedPlace, Table, TableIndex,
     TableSource,
 };
 use alloc::collections::BTreeMap;
@@ -53,12 +53,18 @@ fn computed(node: &Node, values: ValueOf<'_>) -> Result<Arc<dyn Held>, Error> {
             });
             sum_of_parts(&parts.collect::<Result<Vec<_>, Error>>()?, node.len, node.dtype)
         }
-        NodeStep::Rule(rule) => {
-            let operands = rule.operands().into_iter().map(|own| own.with_values(values));
-            let operands = operands.collect::<Result<Vec<_>, _>>()?;
-            rule.run(operands).expect("each step was found to be repeatable")
-        }
+        NodeStep::Rule(rule) => run_rule(&**rule, operands_of(&**rule, values)?),
     }
+}
+
+/// What a rule reads.
+pub(super) fn operands_of(rule: &dyn Rule, values: ValueOf<'_>) -> Result<Vec<Field>, Error> {
+    rule.operands().into_iter().map(|own| own.with_values(values)).collect()
+}
+
+/// What a rule makes of its operands.
+pub(super) fn run_rule(rule: &dyn Rule, operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
+    rule.run(operands).expect("each step was found to be repeatable")
 }
 
 impl StridedPlace {

@@ -4,11 +4,12 @@ use super::draft::{Draft, Meaning};
 use super::fuse::{Unit, units};
 use super::loops::FusedLoops;
 use super::memory::{CallMemories, CallMemory, CallValues};
+use super::plain::{operands_of, run_rule};
 use super::sums::{PlannedSum, planned};
 use super::{Recording, assert_fits, plain};
 use crate::error::Error;
 use crate::ops::code::DType;
-use crate::trace::{Held, Node};
+use crate::trace::{Held, Node, NodeStep};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -155,32 +156,42 @@ impl Prepared {
                 };
                 let value = match value {
                     Some(value) => value,
-                    None => self.value_of(node, &call.values)?,
+                    None => self.value_of(node, &step.freed, &mut call.values)?,
                 };
                 call.values[*slot] = Some(value);
             }
         }
-        for &(slot, cell) in &step.freed {
-            let value = call.values[slot].take();
-            if let Some(cell) = cell {
-                call.cells[cell] = value;
-            }
-        }
+        step.freed.iter().for_each(|&(slot, cell)| call.free(slot, cell));
         Ok(())
     }
 
-    /// The value of a step that is run as it was recorded.
-    fn value_of(&self, node: &Node, values: &CallValues) -> Result<Arc<dyn Held>, Error> {
-        let value = plain::value_of(node, &|number| match self.places.get(&number)? {
+    /// The value of a step that is run as it was recorded. A rule may write over values that nobody reads afterwards.
+    fn value_of(
+        &self,
+        node: &Node,
+        freed: &[(usize, Option<usize>)],
+        values: &mut CallValues,
+    ) -> Result<Arc<dyn Held>, Error> {
+        let value = |number: u64| match self.places.get(&number)? {
             ValuePlace::Slot(slot) => values[*slot].clone(),
             ValuePlace::Constant(held) => Some(Arc::clone(held)),
-        })?;
+        };
+        let value = match &node.step {
+            NodeStep::Rule(rule) => {
+                let operands = operands_of(&**rule, &value)?;
+                for &(slot, _) in freed.iter().filter(|(_, cell)| cell.is_none()) {
+                    values[slot] = None;
+                }
+                run_rule(&**rule, operands)?
+            }
+            _ => plain::value_of(node, &value)?,
+        };
         assert_fits(node, &value);
         Ok(value)
     }
 }
 
-/// CallValues of so many bytes go to the pool once nobody reads them, from where all programs take them.
+/// Values of so many bytes go to the pool once nobody reads them, from where all programs take them.
 const LARGE: usize = 256 << 10;
 
 /// Has results written to the memory of values of their type and length that nobody reads any more. Returns how many cells there are for these.

@@ -3,6 +3,8 @@
 use super::recurrence::recurrence;
 use super::{NodeParts, along, constant, exp_difference, has, is, pull_backs, sum, wide};
 use crate::error::Error;
+use crate::loops::nest::Nest;
+use crate::loops::rows::Rows;
 use crate::machine::threads;
 use crate::memory::allocate::reserve;
 use crate::memory::buffer::Buffer;
@@ -12,9 +14,9 @@ use crate::program::Register;
 use crate::program::interpreter::ProgramOutput;
 use crate::scalar::{Ordered, Real};
 use crate::scan::pull::{ForwardLines, needs_input, pull_back};
-use crate::scan::{self, LineOp};
-use crate::trace::evaluate::{floats, mapped, stepped, with_rule};
-use crate::trace::{Field, Held, Node, NodeStep, Part, Rule, StridedPlace, Table, evaluate};
+use crate::scan::{self, LineOp, ScanInput};
+use crate::trace::evaluate::{HeldMemories, floats, mapped, stepped, with_rule};
+use crate::trace::{Field, FieldSource, Held, Node, NodeStep, Part, Rule, StridedPlace, Table, evaluate};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -140,15 +142,16 @@ impl LineRule {
         let inner = volume(&order[(first + lines.len()).min(order.len())..]);
         let (len, block) = (volume(order), volume(lines) * inner);
         let threads = threads::parts(len);
-        if let (1, Some((elements, start))) = (threads, field.lying::<T>(order)) {
-            // Block by block: what was copied is in the cache when it is worked on.
-            let mut data = reserve::<T>(len)?;
-            for elements in elements[start..][..len].chunks(blocks_at_hand::<T>(block)) {
-                let done = data.len();
-                data.extend_from_slice(elements);
-                scan::in_place(&mut data[done..], block, inner, 1, work);
-            }
-            return Ok(Buffer::from(data).held());
+        if let (Some((number, operand)), false) = (field.plain::<T>(), field.sizes.contains(&0)) {
+            // Elements in memory are read where they lie.
+            let mut rows = Rows::new(field.sizes.len());
+            rows.push().copy_from_slice(&operand.place.strides);
+            let nest = Nest::blocks(&field.sizes, &order[..first], &order[first..], &rows);
+            let parts = nest.split(0, if nest.outer > 0 { threads } else { 1 });
+            let memories = HeldMemories::of(field);
+            // SAFETY: the elements have an axis for each loop of the field, with its size and stride.
+            let input = unsafe { ScanInput::new(memories.elements(field, number), &parts, len, inner) };
+            return Ok(Buffer::from(work.collect_memory(input)?).held());
         }
         let mut data = mapped::<T>(field, order)?;
         if !data.is_empty() {
@@ -374,8 +377,11 @@ impl LinePullBack {
         let LineRule { field, order, lines, work, dtype, is_masked } = &self.lines;
         let mut operands = operands.into_iter();
         let mut memory = || {
-            let field = operands.next().expect("there are as many as the step has");
-            field.memory().cloned().expect("results and cotangents are in memory")
+            let mut field = operands.next().expect("there are as many as the step has");
+            match field.take_sources().pop() {
+                Some(FieldSource::Memory(memory)) => memory,
+                _ => unreachable!("results and cotangents are in memory"),
+            }
         };
         let (y, dy) = (memory(), memory());
         let rule = LineRule {

@@ -8,6 +8,7 @@ use crate::memory::held::Mark;
 use crate::ops::code::DType;
 use crate::program::interpreter::ProgramOutput;
 use crate::scalar::Real;
+use crate::trace::backward::whole;
 use crate::trace::evaluate::{floats, with_rule};
 use crate::trace::rules::{NodeParts, along, pull_backs, wide};
 use crate::trace::{Field, FieldSource, Held, Node, NodeStep, Part, Rule, StridedPlace};
@@ -144,7 +145,11 @@ impl AttentionPullBack {
 fn joined<T: ProgramOutput + Real>(parts: NodeParts, nodes: &[Arc<Node>]) -> Result<Arc<dyn Held>, Error> {
     let mut sums: BTreeMap<u64, Arc<dyn Held>> = BTreeMap::new();
     for (node, part) in parts {
-        let sum = added::<T>(sums.remove(&node.id), node.len, part)?;
+        let before = sums.remove(&node.id);
+        let sum = match whole(core::slice::from_ref(&part), node.dtype, node.len) {
+            Some(memory) if before.is_none() => memory,
+            _ => added::<T>(before, node.len, part)?,
+        };
         sums.insert(node.id, sum);
     }
     let mut all = reserve::<T>(nodes.iter().map(|node| node.len).sum())?;
