@@ -3,7 +3,7 @@
 //! A. Vaswani et al., 2017, "Attention is all you need"; J. Su et al., 2021, "RoFormer" (RoPE); B. Zhang, R. Sennrich, 2019, "Root mean square layer
 //! normalization"; N. Shazeer, 2020, "GLU variants improve Transformer"; O. Press, L. Wolf, 2017, "Using the output embedding" (one table at both ends).
 
-use typed_dims::grad::value_and_grad;
+use typed_dims::grad::loss_and_grad;
 use typed_dims::nn::attention::KeyValues;
 use typed_dims::nn::embedding::Embedding;
 use typed_dims::nn::glu::SwiGlu;
@@ -199,8 +199,8 @@ impl Gpt {
     }
 
     /// The loss, and its derivative by every weight.
-    pub fn gradient(&self, texts: &Texts, next: &Texts) -> (f32, Gpt) {
-        value_and_grad(|gpt| gpt.loss(texts, next), self)
+    pub fn gradient(&self, texts: &Texts, next: &Texts) -> (Tensor<f32, ()>, Gpt) {
+        loss_and_grad(|gpt| gpt.loss(texts, next), self)
     }
 }
 

@@ -90,7 +90,7 @@ impl Training {
         let (texts, next) = passages(&corpus.training, batch, context, seed, self.steps() as u64);
         let (loss, gradient) = self.gpt.gradient(&texts, &next);
         self.optimizer.step(&mut self.gpt, &gradient);
-        loss
+        loss.order(())
     }
 
     /// The mean loss of passages that are not learned from, the same ones in each call.

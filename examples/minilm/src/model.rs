@@ -105,6 +105,7 @@ impl Layer {
 }
 
 /// Sentences as numbers.
+#[derive(Parameters)]
 pub struct Tokens {
     /// Which word each token is; anything behind the sentence's end.
     pub ids: Tensor<u32, (Batch, Token)>,

@@ -1,5 +1,9 @@
 //! The model on random weights, against loops over single elements in `f64`, written down from the papers.
 
+#[path = "../../../tests/support/bits.rs"]
+mod bits;
+
+use bits::bits;
 use minilm::model::{Batch, Encoder, Head, Token, Tokens, Width};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -8,6 +12,7 @@ use safetensors::tensor::TensorView;
 use std::collections::BTreeMap;
 use typed_dims::file::safetensors::SafetensorsReader;
 use typed_dims::prelude::*;
+use typed_dims::program::{jit, record};
 
 const EPSILON: f32 = 1e-12;
 
@@ -204,4 +209,30 @@ fn all_that_does_not_fit_is_told_at_once() {
   `encoder.layer.1.attention.self.key.bias` is missing: expected f32 (Head x HeadDim)
   `pooler.dense.bias` of sizes [2] is not used by any field";
     assert_eq!(error, expected);
+}
+
+/// A program of the encoder, called with other words and other lengths than those it was recorded with.
+#[test]
+fn a_recorded_encoder_is_the_encoder() {
+    let rng = &mut StdRng::seed_from_u64(5);
+    let bytes = file(&arrays(rng));
+    let file = SafetensorsReader::new(&bytes).unwrap();
+    let weights = Weights::of(&file).unwrap().with(Head.of(HEADS)).unwrap();
+    let encoder: Encoder<'_> = weights.load().unwrap();
+    let mut sentences = |lengths: [usize; 3]| {
+        let word = |_| rng.random_range(0..WORDS as u32);
+        tokens(&lengths.map(|length| (0..length).map(word).collect()), 0)
+    };
+    let program = record(|tokens: &Tokens| encoder.encode(tokens, EPSILON), &sentences([4, 7, 2])).unwrap();
+    let fast = jit::<&Tokens, _>(|tokens| encoder.encode(tokens, EPSILON));
+    for lengths in [[7, 1, 3], [7, 7, 7], [1, 2, 7], [3, 5, 4], [5, 1, 1]] {
+        let tokens = sentences(lengths);
+        let expected = bits(&encoder.encode(&tokens, EPSILON));
+        assert_eq!(bits(&fast.call(&tokens)), expected, "{lengths:?}");
+        if lengths.contains(&7) {
+            assert_eq!(bits(&program.call(&tokens)), expected, "{lengths:?}");
+        }
+    }
+    // One for each length of the longest sentence.
+    assert_eq!(fast.programs(), 2);
 }

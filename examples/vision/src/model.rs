@@ -2,7 +2,7 @@
 
 use crate::layers::{Channel, Column, Conv, Maps, Mode, Row};
 use digits::{Class, Example, Labels};
-use typed_dims::grad::value_and_grad_with;
+use typed_dims::grad::loss_and_grad_with;
 use typed_dims::prelude::*;
 
 /// `y = relu(x + second(relu(first(x))))`
@@ -68,8 +68,8 @@ impl Network {
     }
 
     /// The mean cross-entropy of a batch, and its derivative by every weight. The running moments take up those of the batch.
-    pub fn gradient(&mut self, images: &Maps, labels: &Labels) -> (f32, Network) {
-        let (loss, gradient, mode) = value_and_grad_with(
+    pub fn gradient(&mut self, images: &Maps, labels: &Labels) -> (Tensor<f32, ()>, Network) {
+        let (loss, gradient, mode) = loss_and_grad_with(
             |network| {
                 let mut mode = Mode::Training(Vec::new());
                 let scores = network.scores(images, &mut mode);

@@ -1,6 +1,7 @@
 //! Training and testing.
 
 use crate::data::{varied, with_margin};
+use crate::layers::Maps;
 use crate::model::Network;
 use crate::report::Line;
 use digits::{Digits, Example, Labels};
@@ -9,6 +10,7 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use typed_dims::optim::{Optimizer, Schedule, Sgd};
 use typed_dims::prelude::*;
+use typed_dims::program::jit;
 
 /// Images in a mini-batch.
 const BATCH: usize = 32;
@@ -30,29 +32,45 @@ pub struct Options {
     pub blocks: usize,
 }
 
+/// What a step of the training changes: the weights with the running moments, and the momentum.
+pub type State = (Network, Sgd<Network>);
+
+/// Random weights, and a descent that has made none of its `steps`.
+pub fn start(channels: usize, blocks: usize, steps: u64, seed: u64) -> State {
+    let descent = Sgd::new(Schedule::cosine(RATE, steps)).momentum(MOMENTUM).nesterov().weight_decay(DECAY);
+    (Network::random(channels, blocks, seed), descent)
+}
+
+/// Learns from some images. Returns the loss before that.
+pub fn step((mut network, mut descent): State, images: &Maps, labels: &Labels) -> (State, Tensor<f32, ()>) {
+    let (loss, gradient) = network.gradient(images, labels);
+    descent.step(&mut network, &gradient);
+    ((network, descent), loss)
+}
+
 /// Trains on one random half of the images, and tests on the other. `progress` hears the measurements of each epoch.
 pub fn run(digits: &Digits, options: Options, mut progress: impl FnMut(Line)) -> (Network, f64) {
     let Options { seed, epochs, channels, blocks } = options;
     let mut rng = StdRng::seed_from_u64(seed);
     let (mut training, test) = digits.halves(&mut rng);
-    let mut network = Network::random(channels, blocks, seed);
     let steps = epochs * training.len().div_ceil(BATCH);
-    let rate = Schedule::cosine(RATE, steps as u64);
-    let mut descent = Sgd::new(rate).momentum(MOMENTUM).nesterov().weight_decay(DECAY);
-    let mut accuracy = share_read(&network, digits, &test);
+    let mut state = start(channels, blocks, steps as u64, seed);
+    // (Planned once, and run again for each batch.)
+    let step = jit::<(State, &Maps, &Labels), _>(|(state, images, labels)| step(state, images, labels));
+    let mut accuracy = share_read(&state.0, digits, &test);
     for epoch in 1..=epochs {
         training.shuffle(&mut rng);
         let mut total = 0.0;
         for rows in training.chunks(BATCH) {
             let (images, labels) = digits.batch(rows);
-            let (loss, gradient) = network.gradient(&varied(&with_margin(&images), &mut rng), &labels);
-            descent.step(&mut network, &gradient);
-            total += loss * rows.len() as f32;
+            let (next, loss) = step.call((state, &varied(&with_margin(&images), &mut rng), &labels));
+            state = next;
+            total += loss.order(()) * rows.len() as f32;
         }
-        accuracy = share_read(&network, digits, &test);
+        accuracy = share_read(&state.0, digits, &test);
         progress(Line { epoch, loss: total / training.len() as f32, accuracy });
     }
-    (network, accuracy)
+    (state.0, accuracy)
 }
 
 /// The share of images that the network reads correctly.

@@ -18,7 +18,7 @@ fn trained(steps: usize) -> (Network, Vec<f32>) {
     for _ in 0..steps {
         let (loss, gradient) = network.gradient(&images, &labels);
         network = network.zip_elements(&gradient, |w: f32, g| w - 0.05 * g);
-        losses.push(loss);
+        losses.push(loss.order(()));
     }
     (network, losses)
 }
@@ -68,7 +68,7 @@ fn the_gradient_is_the_slope() {
     let length = f32::sqrt(total.get());
     let loss = |by: f32| {
         let moved = network.zip_elements(&gradient, |w: f32, g| w + by / length * g);
-        moved.clone().gradient(&images, &labels).0
+        moved.clone().gradient(&images, &labels).0.order(())
     };
     let step = 1e-3;
     let slope = (loss(step) - loss(-step)) / (2.0 * step);
