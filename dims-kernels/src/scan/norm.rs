@@ -203,6 +203,45 @@ pub fn standardize_with_moments<T: Real>(data: &mut [T], [mean, var]: [&mut [T];
     threads::each(parts.collect(), dispatch);
 }
 
+/// The mean and the variance of each line, as [`standardize_with_moments`] puts them down.
+#[cfg(feature = "std")] // for steps that run again
+pub fn moments<T: Real>(data: &[T], [mean, var]: [&mut [T]; 2], threads: usize) {
+    let lines = mean.len();
+    if lines == 0 {
+        return;
+    }
+    let each = lines.div_ceil(threads.max(1));
+    let len = data.len() / lines;
+    let parts = mean.chunks_mut(each).zip(var.chunks_mut(each)).enumerate();
+    let parts = parts.map(|(at, (mean, var))| {
+        let data = &data[at * each * len..][..mean.len() * len];
+        MomentsTask { data, len, mean, var }
+    });
+    threads::each(parts.collect(), dispatch);
+}
+
+#[cfg(feature = "std")]
+struct MomentsTask<'d, T> {
+    data: &'d [T],
+    len: usize,
+    mean: &'d mut [T],
+    var: &'d mut [T],
+}
+
+#[cfg(feature = "std")]
+impl<T: Real> Task for MomentsTask<'_, T> {
+    type Out = ();
+    const WIDE: bool = true;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let MomentsTask { data, len, mean, var } = self;
+        for (at, (mean, var)) in mean.iter_mut().zip(var).enumerate() {
+            (*mean, *var) = Moments::of::<I, T>(&data[at * len..][..len]).narrow();
+        }
+    }
+}
+
 struct StandardizeTask<'d, T> {
     data: &'d mut [T],
     len: usize,
@@ -221,7 +260,7 @@ impl<T: Real> Task for StandardizeTask<'_, T> {
         for (at, (mean, var)) in mean.iter_mut().zip(var).enumerate() {
             let line = &mut data[at * len..(at + 1) * len];
             let moments = Moments::of::<I, T>(line);
-            (*mean, *var) = (T::narrow(moments.rough + moments.rest), T::narrow(moments.var));
+            (*mean, *var) = moments.narrow();
             let standard = moments.standard(eps.widen());
             for value in line {
                 *value = T::narrow(standard.of::<I>(value.widen()));
@@ -265,6 +304,12 @@ impl<W: Real> Moments<W> {
         // Where all are the same but for rounding; not-a-number stays.
         let var = if var < W::zero() { W::zero() } else { var };
         Moments { rough, rest, var }
+    }
+
+    /// The mean and the variance.
+    #[inline(always)]
+    fn narrow<T: Real<Wide = W>>(&self) -> (T, T) {
+        (T::narrow(self.rough + self.rest), T::narrow(self.var))
     }
 
     /// What makes values of mean 0 and variance 1, but for `eps`.

@@ -7,15 +7,17 @@ use crate::memory::allocate::reserve;
 use crate::ops::code::{DType, LineWork, ReductionKind};
 use crate::scalar::{Element, Real};
 #[cfg(feature = "std")]
-use crate::scan::norm::Standardize;
+use crate::scan::norm::{Standardize, moments};
 use crate::scan::norm::{StandardizeAffine, standardize_with_moments};
 use crate::scan::{self, LineOp};
 #[cfg(feature = "std")]
 use crate::trace::rules::{LineRule, ReductionRule};
 #[cfg(feature = "std")]
-use crate::trace::{Field, NodeStep, StridedPlace};
+use crate::trace::{Field, Held, Node, NodeStep, Part, Rule, StridedPlace};
 #[cfg(feature = "std")]
-use alloc::boxed::Box;
+use crate::{machine::threads, memory::buffer::Buffer};
+#[cfg(feature = "std")]
+use alloc::{boxed::Box, sync::Arc};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
@@ -142,8 +144,8 @@ impl<T: Real> StepKind for StandardizeWithMoments<T> {
         let sizes = [self.lines, self.len];
         Some(match number {
             0 => worked_on::<T>(&operands[0], sizes, Standardize(self.eps).derivative()),
-            1 => reduced::<T>(&operands[0], sizes, ReductionKind::Mean),
-            _ => reduced::<T>(&operands[0], sizes, ReductionKind::Variance { ddof: 0.0, root: false }),
+            1 => moment::<T>(&operands[0], sizes, ReductionKind::Mean),
+            _ => moment::<T>(&operands[0], sizes, ReductionKind::Variance { ddof: 0.0, root: false }),
         })
     }
 }
@@ -163,10 +165,64 @@ fn worked_on<T: Element>(operand: &Field, sizes: [usize; 2], work: LineWork) -> 
     NodeStep::Rule(Box::new(LineRule { field, order, lines, work, dtype, is_masked: false }))
 }
 
-/// A reduction of the lines of an operand.
+/// The mean or the variance of the lines of an operand.
 #[cfg(feature = "std")]
-fn reduced<T: Element>(operand: &Field, sizes: [usize; 2], reduction: ReductionKind) -> NodeStep {
+fn moment<T: Real>(operand: &Field, sizes: [usize; 2], reduction: ReductionKind) -> NodeStep {
     let dtype = DType::of::<T>().expect("only floats are recorded");
     let (field, kept, reduced) = (along_lines(operand, sizes), vec![0], vec![1]);
-    ReductionRule { field, kept, reduced, reduction, dtype }.into_step()
+    let reduction = ReductionRule { field, kept, reduced, reduction, dtype };
+    if reduction.field.is_recorded() {
+        NodeStep::Rule(Box::new(MomentOfLines { reduction, element: PhantomData::<T> }))
+    } else {
+        reduction.into_step()
+    }
+}
+
+/// The mean or the variance of lines, as [`StandardizeWithMoments`] rounds it where it runs again. Its gradient is that of the reduction.
+#[cfg(feature = "std")]
+struct MomentOfLines<T> {
+    reduction: ReductionRule,
+    element: PhantomData<T>,
+}
+
+#[cfg(feature = "std")]
+impl<T: Real> Rule for MomentOfLines<T> {
+    fn name(&self) -> &'static str {
+        match self.reduction.reduction {
+            ReductionKind::Mean => "mean of lines",
+            _ => "variance of lines",
+        }
+    }
+
+    fn operands(&self) -> Vec<&Field> {
+        self.reduction.operands()
+    }
+
+    fn operands_mut(&mut self) -> Vec<&mut Field> {
+        self.reduction.operands_mut()
+    }
+
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
+    fn run(&self, mut operands: Vec<Field>) -> Option<Result<Arc<dyn Held>, Error>> {
+        let field = operands.pop()?;
+        let (data, start) = field.lying::<T>(&[0, 1])?;
+        let (lines, len) = (field.sizes[0], field.sizes[1]);
+        let data = &data[start..][..lines * len];
+        let [mut mean, mut var] = [vec![T::ZERO; lines], vec![T::ZERO; lines]];
+        moments(data, [&mut mean, &mut var], threads::parts(data.len()));
+        let is_mean = self.reduction.reduction == ReductionKind::Mean;
+        Some(Ok(Buffer::from(if is_mean { mean } else { var }).held()))
+    }
+
+    fn pull(
+        &self,
+        value: &Arc<dyn Held>,
+        cotangent: Arc<dyn Held>,
+        recorded: bool,
+    ) -> Result<Vec<(Arc<Node>, Part)>, Error> {
+        self.reduction.pull(value, cotangent, recorded)
+    }
 }
