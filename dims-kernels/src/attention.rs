@@ -8,11 +8,13 @@ use crate::contract::ContractionFactor;
 use crate::error::Error;
 use crate::gemm::{Matrix, Product, multiply};
 use crate::load::TILE;
-use crate::loops::nest::{Nest, Odometer};
+use crate::loops::nest::{Nest, Odometer, OperandRows};
+use crate::loops::rows::Rows;
 use crate::loops::steps::PlanStep;
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::machine::threads::{self, Carried};
 use crate::memory::allocate::reserve;
+use crate::memory::axes::contiguous;
 use crate::memory::elements::Elements;
 use crate::reduce::fold::{LANES, fold, together};
 use crate::scalar::Real;
@@ -82,6 +84,55 @@ pub struct Work<'n, T> {
     pub v: Elements<'n, T>,
     /// The factor of the products of queries and keys.
     pub scale: T,
+}
+
+/// The loops of scores and values by role, and rows of strides for queries, keys, values and the result.
+pub struct Roles {
+    /// Loops over batches.
+    pub batch: Vec<usize>,
+    /// Loops over queries.
+    pub queries: Vec<usize>,
+    /// Loops over columns of the values.
+    pub values: Vec<usize>,
+    /// The strides along all loops.
+    pub rows: Rows,
+}
+
+impl Roles {
+    /// Which loops have which role, of those of the scores, those over keys, and those of the result, for queries, keys and values with these strides.
+    pub fn of(
+        sizes: &[usize],
+        [scores, over, kept]: [&[usize]; 3],
+        [q, k, v]: [&[isize]; 3],
+    ) -> Self {
+        let out = contiguous(kept, sizes);
+        // Loops that only the queries have are theirs. The other loops of the result are columns of the values, if the values have them.
+        let is_query = |axis: &usize| q[*axis] != 0 && k[*axis] == 0 && v[*axis] == 0;
+        let rest = scores.iter().copied().filter(|axis| !over.contains(axis));
+        let (queries, batch) = rest.partition(is_query);
+        let values = kept.iter().copied().filter(|axis| !scores.contains(axis)).collect();
+        let mut rows = Rows::new(sizes.len());
+        for strides in [q, k, v, &out] {
+            rows.push().copy_from_slice(strides);
+        }
+        Roles { batch, queries, values, rows }
+    }
+}
+
+/// The loops over some axes, for two of the operands.
+pub fn loops_of_pair(sizes: &[usize], rows: &Rows, operands: [usize; 2], axes: &[usize]) -> Nest {
+    let mut own = Rows::new(sizes.len());
+    operands.iter().for_each(|&operand| own.push().copy_from_slice(rows.row(operand)));
+    Nest::grouped(sizes, &[axes], &own).0
+}
+
+/// The rows of a nest behind those of queries, keys, values and the result: of the mask, and of the bias.
+pub fn rows_of_change(nest: &Nest) -> OperandRows<'_> {
+    let mut operands = nest.operands();
+    for _ in 0..4 {
+        operands.next_row();
+    }
+    operands
 }
 
 impl<T> Work<'_, T> {

@@ -12,15 +12,15 @@ use crate::storage::unchecked::{attend, lowered_scores};
 use crate::tensor::Computable;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use kernels::attention::{Change, LoweredScores, Work, narrowed, widened};
+use kernels::attention::{
+    Change, LoweredScores, Roles, Work, loops_of_pair, narrowed, rows_of_change, widened,
+};
 use kernels::contract;
 use kernels::load::Kernel;
-use kernels::loops::nest::{Nest, OperandRows};
-use kernels::loops::rows::Rows;
+use kernels::loops::nest::Nest;
 use kernels::loops::steps::{note, told};
 use kernels::loops::stride::AnyStride;
 use kernels::machine::threads;
-use kernels::memory::axes::contiguous;
 use kernels::memory::buffer::Buffer;
 #[cfg(feature = "std")]
 use kernels::program::code::{DType, Number};
@@ -136,38 +136,6 @@ where
     }
 }
 
-/// The axes of scores and values by role, and the strides of queries, keys, values and the result.
-struct ByRole {
-    batch: Vec<usize>,
-    queries: Vec<usize>,
-    values: Vec<usize>,
-    rows: Rows,
-}
-
-impl AttentionAxes {
-    /// Which axes have which role, for queries, keys and values with these strides.
-    fn by_role(&self, sizes: &[usize], [q, k, v]: [&[isize]; 3]) -> ByRole {
-        let out = contiguous(self.kept, sizes);
-        // Axes that only the queries have are theirs. The other axes of the result are columns of the values, if the values have them.
-        let is_query = |axis: &usize| q[*axis] != 0 && k[*axis] == 0 && v[*axis] == 0;
-        let rest = self.scores.iter().copied().filter(|axis| !self.over.contains(axis));
-        let (queries, batch) = rest.partition(is_query);
-        let values = self.kept.iter().copied().filter(|axis| !self.scores.contains(axis)).collect();
-        let mut rows = Rows::new(sizes.len());
-        for strides in [q, k, v, &out] {
-            rows.push().copy_from_slice(strides);
-        }
-        ByRole { batch, queries, values, rows }
-    }
-}
-
-/// The loops over some axes, for two of the operands.
-fn of_pair(sizes: &[usize], rows: &Rows, operands: [usize; 2], axes: &[usize]) -> Nest {
-    let mut own = Rows::new(sizes.len());
-    operands.iter().for_each(|&operand| own.push().copy_from_slice(rows.row(operand)));
-    Nest::grouped(sizes, &[axes], &own).0
-}
-
 /// An operand with the dims `S`, whose loops are `axes`, in memory, in the type that is computed with.
 fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>>(
     expr: &'e E,
@@ -207,15 +175,6 @@ fn lowered_change<'e, M: Expr<Elem = bool>, B: Expr<Elem: Real>>(
     Some((lowered(mask, positions)?, bias))
 }
 
-/// The rows of a nest behind those of queries, keys, values and the result: of the mask, and of the bias.
-fn rows_of_change(nest: &Nest) -> OperandRows<'_> {
-    let mut operands = nest.operands();
-    for _ in 0..4 {
-        operands.next_row();
-    }
-    operands
-}
-
 /// Plans the attention, and runs it.
 #[track_caller]
 fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>>(
@@ -230,15 +189,16 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
     let len = shape.volume(axes.kept, size_of::<W>())?;
     let [q, k, v] = &operands;
     let strides = [q.strides(), k.strides(), v.strides()];
-    let ByRole { batch, queries, values, mut rows } = axes.by_role(sizes, strides);
+    let Roles { batch, queries, values, mut rows } =
+        Roles::of(sizes, [axes.scores, axes.over, axes.kept], strides);
     mask.rows::<U, Rank0>(shape, &mut rows);
     if let Some(bias) = bias {
         bias.rows::<U, Rank0>(shape, &mut rows);
     }
     let (nest, counts) = Nest::grouped(sizes, &[&batch, &queries, axes.over], &rows);
     let work = Work {
-        features: of_pair(sizes, &rows, [0, 1], axes.features),
-        values: of_pair(sizes, &rows, [2, 3], &values),
+        features: loops_of_pair(sizes, &rows, [0, 1], axes.features),
+        values: loops_of_pair(sizes, &rows, [2, 3], &values),
         nest: &nest,
         query: counts[0] + counts[1] - 1,
         q: q.elements(),

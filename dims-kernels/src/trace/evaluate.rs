@@ -286,13 +286,18 @@ impl HeldMemories {
 /// The rows of strides of all operands, and of their tables.
 pub(super) fn rows(field: &Field) -> Rows {
     let mut rows = Rows::new(field.sizes.len());
+    push_rows(&mut rows, field);
+    rows
+}
+
+/// Adds these rows to others.
+pub(super) fn push_rows(rows: &mut Rows, field: &Field) {
     for operand in &field.operands {
         rows.push_at(operand.place.offset).copy_from_slice(&operand.place.strides);
         if let Some(table) = &operand.place.table {
             rows.push().copy_from_slice(&table.strides);
         }
     }
-    rows
 }
 
 /// The elements of a field, contiguous in an order of loops; it does not vary along others.

@@ -114,7 +114,7 @@ impl PlannedContraction {
 }
 
 /// The strides of an operand along loops; 0 along those that run once.
-fn strides_of(operand: &FieldOperand, sizes: &[usize]) -> SmallVec<[isize; 8]> {
+pub(super) fn strides_of(operand: &FieldOperand, sizes: &[usize]) -> SmallVec<[isize; 8]> {
     let strides = operand.place.strides.iter().zip(sizes);
     strides.map(|(&stride, &size)| if size == 1 { 0 } else { stride }).collect()
 }

@@ -6,15 +6,24 @@ pub(super) use pull_back::AttentionPullBack;
 
 use super::lines::softmax;
 use super::{NodeParts, along, pull_backs, sum, wide};
+use crate::attention::{
+    Change, LoweredScores, Roles, Work, attend, loops_of_pair, narrowed, rows_of_change, widened,
+};
+use crate::contract::ContractionFactor;
 use crate::error::Error;
 use crate::loops::axes::sort_few;
+use crate::loops::nest::Nest;
+use crate::loops::steps::told;
+use crate::machine::threads;
 use crate::memory::buffer::Buffer;
 use crate::ops::code::{BinaryOpcode, DType, Number};
 use crate::program::Instruction;
-use crate::program::interpreter::ProgramOutput;
+use crate::program::interpreter::{Interpreted, ProgramOutput};
 use crate::scalar::Real;
-use crate::trace::evaluate::{add, filled, floats, mapped};
+use crate::trace::evaluate::{HeldMemories, add, filled, floats, mapped, push_rows, rows};
+use crate::trace::products::strides_of;
 use crate::trace::{Field, Held, Node, Part, Rule, StridedPlace};
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -228,22 +237,9 @@ impl Attention {
         tiles
     }
 
-    /// The attention of other operands: the operations written out.
+    /// The attention of other operands, by the loops that run it.
     pub(super) fn repeat(&self, operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
-        let mut operands = operands.into_iter();
-        let mut next = || operands.next().expect("there are as many as the step has");
-        let (q, k, v) = (next(), next(), next());
-        let mask = self.mask.as_ref().map(|_| next()).filter(|mask| !is_true(mask));
-        let bias = self.bias.as_ref().map(|_| next());
-        let KeyShares { shares, order, .. } = self.shares([&q, &k], mask, bias, false)?;
-        let all: Vec<usize> = self.over.iter().chain(&self.kept).copied().collect();
-        let v = v.only(&all);
-        let share = along(&v.sizes, &shares, &order);
-        let weighed = v.map([&share], |build, v, [share]| {
-            let share = build.cast_kind(build.kind(v), share);
-            build.binary(BinaryOpcode::Chain, v, share)
-        });
-        sum(weighed, &self.kept, self.dtype, false)
+        floats!(self.dtype, repeated(self, operands))
     }
 
     /// The shares of keys in the result of a query: the softmax of the scores.
@@ -324,6 +320,87 @@ impl Attention {
         }
         Ok(parts)
     }
+}
+
+/// [`Attention::repeat`], for the type of the result.
+fn repeated<T: ProgramOutput + Real>(
+    attention: &Attention,
+    operands: Vec<Field>,
+) -> Result<Arc<dyn Held>, Error> {
+    let Attention { features, over, scores, kept, .. } = attention;
+    let mut operands = operands.into_iter();
+    let mut next = || operands.next().expect("there are as many as the step has");
+    let fields = [next(), next(), next()];
+    let mask = attention.mask.as_ref().map(|_| next());
+    let bias = attention.bias.as_ref().map(|_| next());
+    let sizes = &fields[0].sizes[..];
+    let len = kept.iter().map(|&axis| sizes[axis]).product();
+    if sizes.contains(&0) {
+        // (A mean over no keys is 0.)
+        return Ok(Buffer::from(filled::<T>(len)?).held());
+    }
+    let memories = fields.each_ref().map(HeldMemories::of);
+    let [q, k, v] = core::array::from_fn(|at| in_memory::<T>(&fields[at], &memories[at]));
+    let (q, k, v) = (q?, k?, v?);
+    let strides = [q.strides(), k.strides(), v.strides()];
+    let Roles { batch, queries, values, mut rows } = Roles::of(sizes, [scores, over, kept], strides);
+    let changes = [&mask, &bias].map(|change| {
+        change.as_ref().map(|field| {
+            push_rows(&mut rows, field);
+            let memories = HeldMemories::of(field);
+            let sources = memories.sources(field);
+            (field, memories, sources)
+        })
+    });
+    let (nest, counts) = Nest::grouped(sizes, &[&batch, &queries, over], &rows);
+    let work = Work {
+        features: loops_of_pair(sizes, &rows, [0, 1], features),
+        values: loops_of_pair(sizes, &rows, [2, 3], &values),
+        nest: &nest,
+        query: counts[0] + counts[1] - 1,
+        q: q.elements(),
+        k: k.elements(),
+        v: v.elements(),
+        scale: T::of(attention.scale).widen(),
+    };
+    let threads = threads::parts(work.multiplications() / 32);
+    let lower = || -> Box<dyn Change<T::Wide> + '_> {
+        let mut rows = rows_of_change(&nest);
+        let [mask, bias] = &changes;
+        let (mask, _, sources) = mask.as_ref().expect("a step of attention has a mask");
+        let mask = Interpreted::<bool>::new(&mask.program, sources, &mut rows);
+        let bias = bias.as_ref();
+        let bias = bias.map(|(bias, _, sources)| Interpreted::<T>::new(&bias.program, sources, &mut rows));
+        Box::new(LoweredScores { mask, bias })
+    };
+    // SAFETY: the memory of each operand has an element for each position of the loops, as `HeldMemories::of` has asserted, and the rows are the strides along these; those of the result count
+    // through its loops in their order. Programs over memory may run on any thread.
+    let data = unsafe { attend(&work, len, threads, &lower) }?;
+    let data: Vec<T> = narrowed(data);
+    told(&data);
+    Ok(Buffer::from(data).held())
+}
+
+/// An operand in memory, in the type that is computed with.
+fn in_memory<'m, T: ProgramOutput + Real>(
+    field: &Field,
+    memories: &'m HeldMemories,
+) -> Result<ContractionFactor<'m, T::Wide>, Error> {
+    let sizes = &field.sizes[..];
+    let operand = match field.plain::<T>() {
+        // SAFETY: the elements have an axis for each loop of the field, with its size and, if that is not 1, this stride; the attention is over these loops.
+        Some((number, operand)) => unsafe {
+            ContractionFactor::borrowed(memories.elements::<T>(field, number), strides_of(operand, sizes))
+        },
+        None => {
+            let rows = rows(field);
+            let order: Vec<usize> =
+                (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && rows.varies(axis)).collect();
+            let order = rows.in_memory_order(&order, sizes).unwrap_or(order.into());
+            ContractionFactor::owned(mapped::<T>(field, &order)?, &order, sizes)
+        }
+    };
+    widened(operand, sizes)
 }
 
 /// The shares of keys, and what they were computed from.
