@@ -35,6 +35,7 @@ type RulePullBack<R> = fn(&R, &Arc<dyn Held>, Arc<dyn Held>, bool) -> Result<Nod
 /// The pull-backs of these rules, which programs without gradients do not link: see [`link`](super::link).
 pub(super) struct RulePullBacks {
     reduced: RulePullBack<ReductionRule>,
+    product_again: fn(&ReductionRule, &Arc<dyn Held>, &Arc<dyn Held>) -> Result<NodeParts, Error>,
     along: RulePullBack<LineRule>,
     along_parts: fn(&LineRule, &Arc<dyn Held>, &[Part], bool) -> Result<Option<NodeParts>, Error>,
     along_again: fn(&LineRule, &Arc<dyn Held>, &Arc<dyn Held>) -> Result<Option<NodeParts>, Error>,
@@ -56,6 +57,7 @@ type RuleRepetition<R> = fn(&R, &Field) -> Result<Arc<dyn Held>, Error>;
 impl RulePullBacks {
     pub(super) const ALL: RulePullBacks = RulePullBacks {
         reduced: ReductionRule::pull_back,
+        product_again: ReductionRule::pull_back_product_again,
         along: LineRule::pull_back,
         along_parts: LineRule::pull_back_parts,
         along_again: LineRule::pull_back_again,
@@ -178,6 +180,15 @@ impl Rule for ReductionRule {
     ) -> Result<NodeParts, Error> {
         (pull_backs().reduced)(self, value, cotangent, recorded)
     }
+
+    fn pull_to_run_again(
+        &self,
+        value: &Arc<dyn Held>,
+        cotangent: &Arc<dyn Held>,
+    ) -> Result<Option<NodeParts>, Error> {
+        let is_product = self.reduction == ReductionKind::Prod;
+        is_product.then(|| (pull_backs().product_again)(self, value, cotangent)).transpose()
+    }
 }
 
 impl ReductionRule {
@@ -186,9 +197,16 @@ impl ReductionRule {
         match field.kind() {
             RegisterKind::Bool => self.repeat_bools(field),
             RegisterKind::Int => self.repeat_integers(field),
-            RegisterKind::F32 if self.dtype == DType::F64 => self.repeat_floats::<f64>(field),
-            RegisterKind::F32 => self.repeat_floats::<f32>(field),
             RegisterKind::F64 => self.repeat_floats::<f64>(field),
+            RegisterKind::F32 => match self.dtype {
+                DType::F64 => self.repeat_floats::<f64>(field),
+                // (A reduction of halves rounds its state to a half once more than one of their registers.)
+                #[cfg(feature = "half")]
+                DType::F16 => self.repeat_floats::<half::f16>(field),
+                #[cfg(feature = "half")]
+                DType::Bf16 => self.repeat_floats::<half::bf16>(field),
+                _ => self.repeat_floats::<f32>(field),
+            },
         }
     }
 
@@ -383,6 +401,35 @@ impl ReductionRule {
         };
         Ok(field.pull(&given))
     }
+
+    /// The gradient of a product, where the values of each call decide how it is computed: the others' product is that of all by the factor, unless [digits are lost](has_lost_digits).
+    pub(super) fn pull_back_product_again(
+        &self,
+        value: &Arc<dyn Held>,
+        cotangent: &Arc<dyn Held>,
+    ) -> Result<NodeParts, Error> {
+        let ReductionRule { field, kept, reduced, dtype, .. } = self;
+        let sizes = &field.sizes[..];
+        let (y, dy) = (along(sizes, value, kept), along(sizes, cotangent, kept));
+        let is_lost = y.only(kept).map([], |build, y, []| {
+            let lost = loses_digits(build, y, *dtype);
+            let (one, zero) = (constant(build, y, 1.0), constant(build, y, 0.0));
+            build.select(lost, one, zero)
+        });
+        let lost = along(sizes, &sum(is_lost, &[], wide(*dtype), true)?, &[]);
+        let others = products_of_others(field, kept, reduced, *dtype, true)?;
+        let given = field.map([&y, &dy, &others, &lost], |build, z, [y, dy, others, lost]| {
+            let quotient = build.binary(BinaryOpcode::Div, y, z);
+            let zero = constant(build, lost, 0.0);
+            let (none, quotient, others) = (
+                build.binary(BinaryOpcode::Eq, lost, zero),
+                build.binary(BinaryOpcode::Chain, dy, quotient),
+                build.binary(BinaryOpcode::Chain, dy, others),
+            );
+            build.select(none, quotient, others)
+        });
+        Ok(field.pull(&given))
+    }
 }
 
 /// Whether a value is a number.
@@ -398,19 +445,22 @@ fn has(field: &Field, number: f64) -> Result<bool, Error> {
 
 /// Whether any element of a field of this type is 0, subnormal, infinite or NaN.
 fn has_lost_digits(field: &Field, dtype: DType) -> Result<bool, Error> {
+    any(&field.map([], |build, value, []| loses_digits(build, value, dtype)))
+}
+
+/// Whether a value of this type is 0, subnormal, infinite or NaN.
+fn loses_digits(build: &mut Builder, value: Register, dtype: DType) -> Register {
     let least = match dtype {
         DType::F64 => f64::MIN_POSITIVE,
         #[cfg(feature = "half")]
         DType::F16 => half::f16::MIN_POSITIVE.to_f64(),
         _ => f32::MIN_POSITIVE.into(),
     };
-    any(&field.map([], |build, value, []| {
-        let (size, least) = (build.unary(UnaryOpcode::Abs, value), constant(build, value, least));
-        let (finite, small) =
-            (build.unary(UnaryOpcode::IsFinite, value), build.binary(BinaryOpcode::Lt, size, least));
-        let other = build.unary(UnaryOpcode::Not, finite);
-        build.select(finite, small, other)
-    }))
+    let (size, least) = (build.unary(UnaryOpcode::Abs, value), constant(build, value, least));
+    let (finite, small) =
+        (build.unary(UnaryOpcode::IsFinite, value), build.binary(BinaryOpcode::Lt, size, least));
+    let other = build.unary(UnaryOpcode::Not, finite);
+    build.select(finite, small, other)
 }
 
 /// Whether any element of a field is true.

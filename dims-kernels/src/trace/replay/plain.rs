@@ -3,11 +3,12 @@
 use super::{Recording, assert_fits};
 use crate::error::Error;
 use crate::loops::nest::{Nest, NestParts};
+use crate::loops::rows::Rows;
 use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
 use crate::ops::code::{DType, each_dtype};
 use crate::program::interpreter::{Interpreted, ProgramOutput};
-use crate::reduce::{reduce, reducers};
+use crate::reduce::{ReduceInput, reduce, reducers};
 use crate::scalar::Num;
 use crate::trace::evaluate::{HeldMemories, add_at, covers, evaluate, kept, mapped, rows};
 use crate::trace::{
@@ -217,6 +218,17 @@ where
     let volume = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
     let (len, count) = (volume(order), volume(reduced));
     let memories = HeldMemories::of(field);
+    if let Some((number, operand)) = field.plain::<T>().filter(|_| !field.sizes.contains(&0)) {
+        // (As the reduction itself: other loops may add in another order.)
+        let mut rows = Rows::new(field.sizes.len());
+        rows.push().copy_from_slice(&operand.place.strides);
+        let nest = Nest::reduce(&field.sizes, order, reduced, &rows);
+        // SAFETY: the elements have an axis for each loop of the field, with its size and stride.
+        let memory = unsafe {
+            ReduceInput::new(memories.elements::<T>(field, number), &nest, nest.positions(), count)
+        };
+        return reducer.reduce_memory(memory, Destination::New(len));
+    }
     let rows = rows(field);
     let nest = Nest::reduce(&field.sizes, order, reduced, &rows);
     let sources = memories.sources(field);
