@@ -11,6 +11,8 @@ use typed_dims::optim::{Adam, Optimizer};
 use typed_dims::prelude::*;
 use typed_dims::program::{Program, record};
 
+#[path = "recorded/bits.rs"]
+mod bits;
 #[path = "recorded/jit.rs"]
 mod jit;
 #[path = "recorded/prepared.rs"]

@@ -6,8 +6,18 @@ use typed_dims::prelude::*;
 use typed_dims::rank::Rank;
 use typed_dims::scalar::Element;
 
+/// Panics, with the names of the tensors that differ, unless two values are the same to the last bit.
+#[track_caller]
+pub fn assert_same<P: Parameters>(found: &P, expected: &P) {
+    let (found, expected) = (bits(found), bits(expected));
+    assert_eq!(found.len(), expected.len(), "as many tensors");
+    let others = found.iter().zip(&expected).filter(|(found, expected)| found != expected);
+    let others: Vec<&str> = others.map(|(found, _)| found.split(':').next().expect("a name")).collect();
+    assert!(others.is_empty(), "{} of {} tensors differ: {others:#?}", others.len(), found.len());
+}
+
 /// The tensors of a value, state that is not learned among them: names, dims and elements. (Rust writes as many digits as tell a float from all others.)
-pub fn bits(of: &impl Parameters) -> Vec<String> {
+fn bits(of: &impl Parameters) -> Vec<String> {
     struct Bits(Vec<String>);
     impl Walk<1> for Bits {
         type Error = DimError;
