@@ -7,7 +7,7 @@ mod model;
 #[path = "../src/train.rs"]
 mod train;
 
-use bits::bits;
+use bits::assert_same;
 use digits::{Digits, Images, Labels};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -161,8 +161,8 @@ fn a_recorded_step_is_the_step() {
             let (images, labels) = digits.batch(&rows);
             let (next, loss) = fast.call((own, &images, &labels));
             let (expected_next, expected_loss) = step(expected, &images, &labels);
-            assert_eq!(bits(&loss), bits(&expected_loss));
-            assert_eq!(bits(&next), bits(&expected_next));
+            assert_same(&loss, &expected_loss);
+            assert_same(&next, &expected_next);
             (own, expected) = (next, expected_next);
         }
     }
