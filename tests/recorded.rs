@@ -199,7 +199,13 @@ fn a_table_is_read_at_the_indices_of_the_call() {
         assert_eq!(both.as_ref().unwrap().call((&table, &other)), expected);
         assert_eq!(one.call(&other), expected);
     }
+    // An array of others, of which the program has a copy.
+    let array = table.view().order((Word, Width));
+    let rows = array.view();
+    let lent = record(|ids: &Ids| rows.at((ids, Width)).sum(Seq), &ids(1)).unwrap();
+    assert_eq!(lent.call(&ids(9)), rows.at((&ids(9), Width)).sum(Seq));
     let wrong = (ids(1) + 9).eval();
+    assert!(lent.try_call(&wrong).is_err());
     let error = one.try_call(&wrong).expect_err("the index is out of range").to_string();
     assert!(error.contains("is out of range for an axis of size 7"), "{error}");
 }

@@ -63,6 +63,20 @@ pub(crate) struct Reached {
     reach: Option<Reach>,
 }
 
+impl Reached {
+    /// The same along a further axis.
+    pub(crate) fn along(self, size: usize, stride: isize) -> Self {
+        let _ = (size, stride);
+        Reached {
+            #[cfg(debug_assertions)]
+            reach: self.reach.zip(Reach::of(core::iter::once((size, stride)))).map(|(own, other)| Reach {
+                least: own.least.saturating_add(other.least),
+                most: own.most.saturating_add(other.most),
+            }),
+        }
+    }
+}
+
 impl Reaches for Reached {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn assert_reach(&self, offset: isize, sizes: &[usize], strides: &[isize]) {

@@ -536,6 +536,7 @@ impl RecordedLeaf<'_> {
             LeafMemory::Borrowed(borrowed) if table.as_ref().is_some_and(OffsetTable::is_recorded) => {
                 // All elements that an index may select are copied, along further loops.
                 let mut table = table.expect("there is one");
+                let mut whole = *borrowed;
                 let own: SmallVec<[isize; 8]> = strides().collect();
                 let mut order: SmallVec<[usize; 8]> =
                     (0..sizes.len()).filter(|&axis| own[axis] != 0).collect();
@@ -544,11 +545,13 @@ impl RecordedLeaf<'_> {
                     order.push(all.len());
                     all.push(index.size);
                     all_strides.push(index.stride);
+                    // (An index within the size selects an element.)
+                    whole.reached = whole.reached.along(index.size, index.stride);
                 }
                 let all: SmallVec<[usize; 8]> = all;
                 let along =
                     LeafStrides { sizes: &all, order: &order, offset, strides: &all_strides, table: None };
-                let held = by_type!(borrowed.dtype, copied, (*borrowed, &along))?;
+                let held = by_type!(whole.dtype, copied, (whole, &along))?;
                 let lying = StridedPlace::contiguous(&all, &order).strides;
                 for (at, index) in table.indices.iter_mut().enumerate() {
                     index.stride = lying[sizes.len() + at];
