@@ -100,11 +100,7 @@ pub struct Roles {
 
 impl Roles {
     /// Which loops have which role, of those of the scores, those over keys, and those of the result, for queries, keys and values with these strides.
-    pub fn of(
-        sizes: &[usize],
-        [scores, over, kept]: [&[usize]; 3],
-        [q, k, v]: [&[isize]; 3],
-    ) -> Self {
+    pub fn of(sizes: &[usize], [scores, over, kept]: [&[usize]; 3], [q, k, v]: [&[isize]; 3]) -> Self {
         let out = contiguous(kept, sizes);
         // Loops that only the queries have are theirs. The other loops of the result are columns of the values, if the values have them.
         let is_query = |axis: &usize| q[*axis] != 0 && k[*axis] == 0 && v[*axis] == 0;

@@ -130,7 +130,15 @@ fn attention_with_masks() {
             attention(x, x.rename(Token, Key), x.rename(Token, Key), Feat, Key, 0.3, true)
         };
         let causal = |x: &Heads| -> Heads {
-            attention(x.tanh(), x.exp().rename(Token, Key), x.rename(Token, Key), Feat, Key, 0.3, Key.le(Token))
+            attention(
+                x.tanh(),
+                x.exp().rename(Token, Key),
+                x.rename(Token, Key),
+                Feat,
+                Key,
+                0.3,
+                Key.le(Token),
+            )
         };
         let of_values = |x: &Heads| -> Heads {
             let mask = x.view().index(Feat, 0).index(Head, 0).gt(0.0).rename(Token, Key).eval();

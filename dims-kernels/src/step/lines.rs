@@ -16,9 +16,9 @@ use crate::trace::rules::{LineRule, ReductionRule};
 use crate::trace::{Field, Held, Node, NodeStep, Part, Rule, StridedPlace};
 #[cfg(feature = "std")]
 use crate::{machine::threads, memory::buffer::Buffer};
+use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use alloc::{boxed::Box, sync::Arc};
-use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 /// Work along each line, in place. Operand: `lines` lines of `len` elements. Result: as many.
