@@ -87,7 +87,7 @@ pub struct Work<'n, T> {
 }
 
 /// The loops of scores and values by role, and rows of strides for queries, keys, values and the result.
-pub struct Roles {
+pub struct AttentionRoles {
     /// Loops over batches.
     pub batch: Vec<usize>,
     /// Loops over queries.
@@ -98,7 +98,7 @@ pub struct Roles {
     pub rows: Rows,
 }
 
-impl Roles {
+impl AttentionRoles {
     /// Which loops have which role, of those of the scores, those over keys, and those of the result, for queries, keys and values with these strides.
     pub fn of(sizes: &[usize], [scores, over, kept]: [&[usize]; 3], [q, k, v]: [&[isize]; 3]) -> Self {
         let out = contiguous(kept, sizes);
@@ -111,7 +111,7 @@ impl Roles {
         for strides in [q, k, v, &out] {
             rows.push().copy_from_slice(strides);
         }
-        Roles { batch, queries, values, rows }
+        AttentionRoles { batch, queries, values, rows }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::tensor::Computable;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use kernels::attention::{
-    Change, LoweredScores, Roles, Work, loops_of_pair, narrowed, rows_of_change, widened,
+    AttentionRoles, Change, LoweredScores, Work, loops_of_pair, narrowed, rows_of_change, widened,
 };
 use kernels::contract;
 use kernels::load::Kernel;
@@ -189,8 +189,8 @@ fn planned<U: Dims, W: Real, M: Expr<Elem = bool>, B: Expr<Elem: Real<Wide = W>>
     let len = shape.volume(axes.kept, size_of::<W>())?;
     let [q, k, v] = &operands;
     let strides = [q.strides(), k.strides(), v.strides()];
-    let Roles { batch, queries, values, mut rows } =
-        Roles::of(sizes, [axes.scores, axes.over, axes.kept], strides);
+    let AttentionRoles { batch, queries, values, mut rows } =
+        AttentionRoles::of(sizes, [axes.scores, axes.over, axes.kept], strides);
     mask.rows::<U, Rank0>(shape, &mut rows);
     if let Some(bias) = bias {
         bias.rows::<U, Rank0>(shape, &mut rows);

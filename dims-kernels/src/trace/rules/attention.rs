@@ -7,7 +7,7 @@ pub(super) use pull_back::AttentionPullBack;
 use super::lines::softmax;
 use super::{NodeParts, along, pull_backs, sum, wide};
 use crate::attention::{
-    Change, LoweredScores, Roles, Work, attend, loops_of_pair, narrowed, rows_of_change, widened,
+    AttentionRoles, Change, LoweredScores, Work, attend, loops_of_pair, narrowed, rows_of_change, widened,
 };
 use crate::contract::ContractionFactor;
 use crate::error::Error;
@@ -343,7 +343,8 @@ fn repeated<T: ProgramOutput + Real>(
     let [q, k, v] = core::array::from_fn(|at| in_memory::<T>(&fields[at], &memories[at]));
     let (q, k, v) = (q?, k?, v?);
     let strides = [q.strides(), k.strides(), v.strides()];
-    let Roles { batch, queries, values, mut rows } = Roles::of(sizes, [scores, over, kept], strides);
+    let AttentionRoles { batch, queries, values, mut rows } =
+        AttentionRoles::of(sizes, [scores, over, kept], strides);
     let changes = [&mask, &bias].map(|change| {
         change.as_ref().map(|field| {
             push_rows(&mut rows, field);
