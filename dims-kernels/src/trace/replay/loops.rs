@@ -17,7 +17,7 @@ use crate::memory::axes::row_major;
 use crate::memory::buffer::Buffer;
 use crate::ops::code::{DType, each_dtype};
 use crate::program::interpreter::{Machine, OperandSource, Slots, Span};
-use crate::program::{Register, ScalarProgram};
+use crate::program::{Instruction, Register, ScalarProgram};
 use crate::scalar::Element;
 use crate::trace::{Held, Node, StridedPlace};
 use alloc::boxed::Box;
@@ -36,6 +36,8 @@ pub(super) struct FusedLoops {
     len: usize,
     operands: Vec<FusedOperand>,
     results: Vec<FusedResult>,
+    /// The registers with neighbours in memory, and how many bytes each element has.
+    streams: Vec<(Register, usize)>,
 }
 
 /// What an operand of fused loops reads.
@@ -99,8 +101,15 @@ impl FusedLoops {
             is_direct: node.dtype.is_register(),
             cell: None,
         });
-        let (operands, results) = (operands.collect(), results.collect());
-        FusedLoops { program, slots, nest, tile, len, operands, results }
+        let (operands, results): (Vec<FusedOperand>, _) = (operands.collect(), results.collect());
+        let streams = program.instructions().iter().enumerate().filter_map(|(at, instruction)| {
+            let Instruction::Load(number) = *instruction else { return None };
+            let dtype = operands[number as usize].dtype;
+            let is_line = nest.strides_of(number as usize).last() == Some(&1) && dtype.is_register();
+            is_line.then(|| (at as Register, dtype.bytes()))
+        });
+        let streams = streams.collect();
+        FusedLoops { program, slots, nest, tile, len, operands, results, streams }
     }
 
     /// The slots that are read.
@@ -192,7 +201,7 @@ impl FusedLoops {
     unsafe fn part(&self, nest: &Nest, sources: &[OperandSource], starts: &[*mut u8], from: usize) {
         let mut machine = Machine::with_slots(&self.program, &self.slots, sources, &mut nest.operands());
         let mut done = from;
-        // (The places of the next run come from memory while this one is computed.)
+        // (What the next runs read and write comes from memory while this one is computed.)
         let is_far = self.len * self.results.iter().map(|own| own.dtype.bytes()).sum::<usize>() > FAR;
         for_each_run(nest, self.tile, &mut |run| {
             let (rows, len) = (run.rows, run.len);
@@ -209,6 +218,10 @@ impl FusedLoops {
                 }
             }
             machine.run(&Span { at: run.at, rows, len });
+            for &(register, bytes) in self.streams.iter().filter(|_| is_far) {
+                let bytes = rows * len * bytes;
+                prefetch_lines(machine.line(register).start().wrapping_add(2 * bytes), bytes);
+            }
             for (result, start) in self.results.iter().zip(starts) {
                 let (line, start) = (machine.line(result.value).start(), place(result, start));
                 if !core::ptr::eq(line, start) {
