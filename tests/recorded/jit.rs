@@ -219,3 +219,14 @@ fn a_function_may_call_itself_while_it_is_recorded() {
     assert_eq!(again(&full(Row.of(2), 7.0)), full(Row.of(2), 18.0));
     assert_eq!(DEPTH.get(), 3);
 }
+
+#[test]
+fn explain_warns_of_large_captured_tensors() {
+    let warnings = |len: usize| {
+        let (weight, x): (Tensor<f32, (In,)>, Tensor<f32, (In,)>) = (ones(In.of(len)), ones(In.of(len)));
+        let record = || record(|x: &Tensor<f32, (In,)>| (x * &weight).sum(In), &x);
+        let (_, plan) = explain(|| record().expect("it is recorded"));
+        plan.to_string().matches("warning: a recorded function captures a tensor of").count()
+    };
+    assert_eq!((warnings(1 << 18), warnings((1 << 18) + 1)), (0, 1));
+}

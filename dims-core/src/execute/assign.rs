@@ -103,7 +103,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
         check_broadcast(self.positional().as_slice(), &shape)?;
         shape.volume(order, 1)?;
         if let Some(name) = name {
-            ExprStep::of::<T, S, R, _>(&value, &shape)?.refuse(name)?;
+            ExprStep::of::<T, S, R, _>(&value, &shape)?.refuse_writing(name)?;
             check_indices_unrecorded(self.indices(), name)?;
         }
         let mut rows = Rows::new(sizes.len());

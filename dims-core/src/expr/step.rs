@@ -309,7 +309,22 @@ impl ExprStep {
             Some(own) => Err(refused(&own, operation)),
         }
     }
+
+    /// The same where the results are written to elements that are there.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn refuse_writing(self, operation: &'static str) -> Result<(), DimError> {
+        match self.0 {
+            #[cfg(feature = "std")]
+            Some(own) if own.field.is_recorded() => Err(unrecordable(operation, WRITES)),
+            _ => self.refuse(operation),
+        }
+    }
 }
+
+/// Why programs do not assign to parts of tensors.
+#[cfg(feature = "std")]
+const WRITES: &str = "it writes to a part of a tensor; put the tensor together with `concat` or `select`";
 
 /// Elements that are added up at places of a result, if anybody listens who knows one of their operands.
 #[derive(Default)]
@@ -831,7 +846,7 @@ pub(crate) fn check_indices_unrecorded(
         let elements = writer.constant(0.0_f32);
         indices.write(&mut writer, elements);
         if writer.is_recorded() {
-            return Err(unrecorded(operation));
+            return Err(unrecordable(operation, WRITES));
         }
     }
     let _ = (indices, operation);

@@ -90,7 +90,7 @@ where
 #[diagnostic::on_unimplemented(
     message = "`{Out}` is not made of tensors",
     label = "this function returns it; a tensor that owns its elements is expected, or a struct with `#[derive(Parameters)]`",
-    note = "compute an expression first: `x.eval()`"
+    note = "compute an expression first, `x.eval()`; a number is a tensor without dims, and `loss_and_grad` returns the loss as one"
 )]
 pub trait ReturnsTensors<Out> {
     #[doc(hidden)]

@@ -17,6 +17,7 @@ use core::any::{Any, type_name};
 use core::fmt::Debug;
 use core::iter::Zip;
 use core::marker::PhantomData;
+use kernels::loops::steps::{PlanStep, note};
 use kernels::memory::buffer::Buffer;
 use kernels::program::code::DType;
 use kernels::scalar::Element;
@@ -43,6 +44,7 @@ pub struct Program<In, Out> {
 /// # Errors
 ///
 /// If a step cannot be run again, or there is no memory. (An operation that cannot be recorded panics in `f`, unless `f` uses the `try_` form.)
+#[track_caller]
 pub fn record<In: for<'t> Hand<'t>, Out: Parameters>(
     f: impl for<'t> FnOnce(HandedOf<'t, In>) -> Out,
     inputs: In,
@@ -52,7 +54,11 @@ pub fn record<In: for<'t> Hand<'t>, Out: Parameters>(
     recorded(f, traced, variables)
 }
 
+/// Captured tensors of more bytes are worth a warning of [`explain`](crate::explain()).
+const LARGE: usize = 1 << 20;
+
 /// Records a function of inputs that are variables.
+#[track_caller]
 pub(super) fn recorded<In, Out>(
     f: impl for<'t> FnOnce(HandedOf<'t, In>) -> Out,
     traced: In::Value,
@@ -73,6 +79,9 @@ where
     let names = given.tensors.iter().map(|own| own.path.to_string());
     let named = nodes.iter().cloned().zip(names).collect::<Vec<_>>();
     let listing = listing(&named, &held);
+    for constant in listing.constants.iter().filter(|constant| constant.bytes > LARGE) {
+        note(|| PlanStep::Captured { by: constant.origin, bytes: constant.bytes });
+    }
     let mut recording = Recording::new(nodes, held).map_err(|NotRepeatable { operation, origin }| {
         let at = crate::error::OriginSuffix(origin);
         DimError::Shape {
@@ -152,7 +161,7 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
         &self.listing
     }
 
-    /// The tensors that the function captured, each with the place in the program of the step that read it first.
+    /// The tensors that the function captured, each with the place in the program of the step that read it first. [`explain`](crate::explain()) warns of those of more than 1 MiB.
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -6,6 +6,7 @@ use crate::scalar::Element;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use core::panic::Location;
 
 /// One pass over memory, or one family of matrix products.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,6 +80,13 @@ pub enum PlanStep {
         /// The steps of all calls, in their order.
         steps: Vec<PlanStep>,
         /// Bytes of the result.
+        bytes: usize,
+    },
+    /// A large tensor that a recorded function captures: its program keeps it. Nothing runs.
+    Captured {
+        /// Where it is read first, if that is known.
+        by: Option<&'static Location<'static>>,
+        /// Its bytes.
         bytes: usize,
     },
     /// Matrix products with the same sizes and strides.
@@ -205,6 +213,7 @@ impl PlanStep {
             PlanStep::Product { .. } => "product",
             PlanStep::Attention { .. } => "attention",
             PlanStep::Calls { .. } => "calls",
+            PlanStep::Captured { .. } => "captured",
         }
     }
 
@@ -217,7 +226,7 @@ impl PlanStep {
             }
             PlanStep::Lines { lines, len, .. } => lines.saturating_mul(*len),
             PlanStep::Product { .. } | PlanStep::Attention { .. } => self.flops(),
-            PlanStep::Copy { .. } | PlanStep::Calls { .. } => 0,
+            PlanStep::Copy { .. } | PlanStep::Calls { .. } | PlanStep::Captured { .. } => 0,
         }
     }
 
@@ -230,6 +239,8 @@ impl PlanStep {
             PlanStep::Product { bytes, .. }
             | PlanStep::Attention { bytes, .. }
             | PlanStep::Lines { bytes, .. } => *bytes,
+            // (It is no result.)
+            PlanStep::Captured { .. } => 0,
             PlanStep::Calls { steps, bytes, .. } => bytes + steps.iter().map(PlanStep::bytes).sum::<usize>(),
         }
     }
@@ -259,6 +270,16 @@ impl fmt::Display for PlanStep {
                 "loop of {calls} call(s), one for each example, of {function}, with {} step(s) of their own\n   {bytes} bytes",
                 steps.len()
             ),
+            PlanStep::Captured { by, bytes } => {
+                write!(
+                    f,
+                    "warning: a recorded function captures a tensor of {bytes} bytes, which its program keeps"
+                )?;
+                if let Some(place) = by {
+                    write!(f, "\n   read at {}:{}:{}", place.file(), place.line(), place.column())?;
+                }
+                f.write_str("; pass it as an input if it changes")
+            }
             PlanStep::Product { batch, m, k, n, a, b, c, summed, bytes, threads, typed, dims } => {
                 match dims {
                     Some(dims) => write!(f, "{dims}: {m} x {k} x {n}")?,
