@@ -335,8 +335,9 @@ fn repeated<T: ProgramOutput + Real>(
     let bias = attention.bias.as_ref().map(|_| next());
     let sizes = &fields[0].sizes[..];
     let len = kept.iter().map(|&axis| sizes[axis]).product();
-    if sizes.contains(&0) {
-        // (A mean over no keys is 0.)
+    // (Without features all keys count the same.)
+    if over.iter().chain(kept).any(|&axis| sizes[axis] == 0) {
+        // A mean over no keys is 0.
         return Ok(Buffer::from(filled::<T>(len)?).held());
     }
     let memories = fields.each_ref().map(HeldMemories::of);
