@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use typed_dims::grad::{grad, loss_and_grad};
 use typed_dims::mode::{self, PeakMemory};
 use typed_dims::nn::linear::Linear;
+use typed_dims::nn::norm::LayerNorm;
 use typed_dims::optim::{Adam, Optimizer};
 use typed_dims::prelude::*;
 use typed_dims::program::{jit, record};
@@ -229,4 +230,40 @@ fn explain_warns_of_large_captured_tensors() {
         plan.to_string().matches("warning: a recorded function captures a tensor of").count()
     };
     assert_eq!((warnings(1 << 18), warnings((1 << 18) + 1)), (0, 1));
+}
+
+#[test]
+fn constant_fields_are_those_of_the_call() {
+    #[derive(Clone)]
+    struct Note;
+    #[derive(Parameters, Clone)]
+    struct Scaled {
+        w: Tensor<f32, (In,)>,
+        #[parameters(constant)]
+        by: f32,
+        #[parameters(constant)]
+        times: u8,
+        #[parameters(constant)]
+        #[expect(dead_code, reason = "it is no number")]
+        note: Note,
+    }
+    let scaled = |by, times: u8| Scaled { w: ones(In.of(4)), by, times, note: Note };
+    let f = |s: &Scaled, x: &Data| (x * &s.w * s.by * f32::from(s.times)).sum(In);
+    let fast = jit::<(&Scaled, &Data), _>(|(s, x)| f(s, x));
+    let x = data(3, 1);
+    for (by, times) in [(2.0, 1), (3.0, 1), (3.0, 2), (2.0, 1)] {
+        assert_eq!(fast.call((&scaled(by, times), &x)), f(&scaled(by, times), &x));
+    }
+    assert_eq!(fast.programs(), 3);
+    let program = record(|(s, x)| f(s, x), (&scaled(2.0, 1), &x)).expect("it is recorded");
+    let error = program.try_call((&scaled(3.0, 1), &x)).expect_err("another number").to_string();
+    let expected = "`by` of input `0` is 3.0, but the program was recorded for 2.0: record it again; `jit` does so by itself";
+    assert_eq!(error, expected);
+
+    let mut norm = LayerNorm::<(In,)>::new(In.of(4));
+    let fast = jit::<(&LayerNorm<(In,)>, &Data), _>(|(norm, x)| norm.apply(x));
+    for epsilon in [1e-5, 0.1, 1e-5] {
+        norm.epsilon = epsilon;
+        assert_eq!(fast.call((&norm, &x)), norm.apply(&x));
+    }
 }

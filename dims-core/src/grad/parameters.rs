@@ -248,6 +248,36 @@ pub trait Parameters: Sized {
     }
 }
 
+/// A field with `#[parameters(constant)]` of several values. What `#[derive(Parameters)]` calls is [`ComparedSetting::tell`], or [`OtherSetting::tell`] where the bounds of that do not hold.
+#[doc(hidden)]
+pub struct Setting<'f, X, const N: usize>(pub [&'f X; N]);
+
+/// Numbers and the like, which recorded functions compare with those that they were recorded with.
+#[doc(hidden)]
+pub trait ComparedSetting<const N: usize> {
+    fn tell<W: Walk<N>>(&self, name: &'static str, path: &Path, walk: &mut W) -> Result<(), W::Error>;
+}
+
+impl<X: Copy + PartialEq + Debug + Send + Sync + 'static, const N: usize> ComparedSetting<N>
+    for Setting<'_, X, N>
+{
+    fn tell<W: Walk<N>>(&self, name: &'static str, path: &Path, walk: &mut W) -> Result<(), W::Error> {
+        walk.setting(path, name, self.0)
+    }
+}
+
+/// All others.
+#[doc(hidden)]
+pub trait OtherSetting<const N: usize> {
+    fn tell<W: Walk<N>>(&self, name: &'static str, path: &Path, walk: &mut W) -> Result<(), W::Error>;
+}
+
+impl<X, const N: usize> OtherSetting<N> for &Setting<'_, X, N> {
+    fn tell<W: Walk<N>>(&self, _: &'static str, _: &Path, _: &mut W) -> Result<(), W::Error> {
+        Ok(())
+    }
+}
+
 /// What `#[derive(Parameters)]` implements: a struct, field by field. All of them are [`Parameters`].
 ///
 /// (A trait apart, since `#[diagnostic::do_not_recommend]` cannot be in code that a derive writes: a module with `#![no_implicit_prelude]` does not know `diagnostic`. And rustc

@@ -57,7 +57,9 @@
 //! ```
 //!
 //! What the function reads by itself (an element as a number, the elements as an array, a size that values decide) cannot be recorded: it is an error, as the program could
-//! not read it again. A part of a tensor cannot be assigned to either, and a tensor of a gradient or of another function that is recorded must be an input. Tensors that the function captures are constants, and so are fields with `#[parameters(constant)]` and numbers: the program has those of the recorded call.
+//! not read it again. A part of a tensor cannot be assigned to either, and a tensor of a gradient or of another function that is recorded must be an input.
+//! Tensors and numbers that the function captures are constants: the program has those of the recorded call. Settings of optimizers, and fields with `#[parameters(constant)]` that are numbers or the like (`Copy` and `PartialEq`), must be
+//! those that were recorded; [`jit`] records again for others.
 //! So a seed that is to be another one in each call is a tensor among the inputs: see [`Seed`](crate::random::Seed).
 
 mod inputs;

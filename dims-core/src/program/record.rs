@@ -54,7 +54,7 @@ pub fn record<In: for<'t> Hand<'t>, Out: Parameters>(
     recorded(f, traced, variables)
 }
 
-/// Captured tensors of more bytes are worth a warning of [`explain`](crate::explain()).
+/// Captured tensors of more bytes are worth a warning of [`explain`](crate::plan::explain::explain).
 const LARGE: usize = 1 << 20;
 
 /// Records a function of inputs that are variables.
@@ -161,7 +161,7 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
         &self.listing
     }
 
-    /// The tensors that the function captured, each with the place in the program of the step that read it first. [`explain`](crate::explain()) warns of those of more than 1 MiB.
+    /// The tensors that the function captured, each with the place in the program of the step that read it first. [`explain`](crate::plan::explain::explain) warns of those of more than 1 MiB.
     ///
     /// ```
     /// use typed_dims::prelude::*;
