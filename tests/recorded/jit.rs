@@ -244,7 +244,6 @@ fn constant_fields_are_those_of_the_call() {
         #[parameters(constant)]
         times: u8,
         #[parameters(constant)]
-        #[expect(dead_code, reason = "it is no number")]
         note: Note,
     }
     let scaled = |by, times: u8| Scaled { w: ones(In.of(4)), by, times, note: Note };

@@ -2,8 +2,8 @@
 
 use super::ast::{FieldKind, ParameterField, parts};
 use crate::fields::{bounds, name};
-use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use proc_macro2::{TokenStream, TokenTree};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{DeriveInput, Generics, Result, parse_quote};
 
@@ -141,6 +141,7 @@ fn value(ParameterField { member, ty, kind }: &ParameterField) -> TokenStream {
             if <ParametersWalk as ::typed_dims::grad::parameters::Walk<PARAMETERS_OF>>::STATE { #walked } else { #clone }
         },
         // (Where it is a number or the like, recorded functions compare it: of the two traits' methods rustc takes the first whose bounds hold.)
+        FieldKind::Constant if borrows(ty.to_token_stream()) => clone,
         FieldKind::Constant => quote_spanned! {ty.span()=> {
             #[allow(unused_imports)] // One of them is used.
             use ::typed_dims::grad::parameters::{ComparedSetting as _, OtherSetting as _};
@@ -148,6 +149,15 @@ fn value(ParameterField { member, ty, kind }: &ParameterField) -> TokenStream {
             #clone
         }},
     }
+}
+
+/// Whether a type names a lifetime, or is a reference.
+fn borrows(ty: TokenStream) -> bool {
+    ty.into_iter().any(|token| match token {
+        TokenTree::Punct(punct) => matches!(punct.as_char(), '&' | '\''),
+        TokenTree::Group(group) => borrows(group.stream()),
+        _ => false,
+    })
 }
 
 fn visited(ParameterField { member, ty, .. }: &ParameterField) -> TokenStream {
