@@ -255,12 +255,15 @@ pub struct Setting<'f, X, const N: usize>(pub [&'f X; N]);
 /// Numbers and the like, which recorded functions compare with those that they were recorded with.
 #[doc(hidden)]
 pub trait ComparedSetting<const N: usize> {
+    const SEAL: crate::seal::Seal;
     fn tell<W: Walk<N>>(&self, name: &'static str, path: &Path, walk: &mut W) -> Result<(), W::Error>;
 }
 
 impl<X: Copy + PartialEq + Debug + Send + Sync + 'static, const N: usize> ComparedSetting<N>
     for Setting<'_, X, N>
 {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+
     fn tell<W: Walk<N>>(&self, name: &'static str, path: &Path, walk: &mut W) -> Result<(), W::Error> {
         walk.setting(path, name, self.0)
     }
@@ -269,10 +272,13 @@ impl<X: Copy + PartialEq + Debug + Send + Sync + 'static, const N: usize> Compar
 /// All others.
 #[doc(hidden)]
 pub trait OtherSetting<const N: usize> {
+    const SEAL: crate::seal::Seal;
     fn tell<W: Walk<N>>(&self, name: &'static str, path: &Path, walk: &mut W) -> Result<(), W::Error>;
 }
 
 impl<X, const N: usize> OtherSetting<N> for &Setting<'_, X, N> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+
     fn tell<W: Walk<N>>(&self, _: &'static str, _: &Path, _: &mut W) -> Result<(), W::Error> {
         Ok(())
     }
