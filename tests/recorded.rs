@@ -593,8 +593,8 @@ fn a_tensor_of_an_outer_function_is_no_constant() {
     );
     assert_eq!(program.expect("it is recorded").call(&own), (&own * 2.0).eval());
     for error in &found {
-        let start = "the recorded function captures a tensor that belongs to a gradient or to another function that is recorded (at tests/recorded.rs:";
-        assert!(error.starts_with(start) && error.ends_with("): make it one of the inputs"), "{error}");
+        let start = "the recorded function captures a tensor of an outer gradient or of an outer recorded function (at tests/recorded.rs:";
+        assert!(error.starts_with(start) && error.ends_with("): pass it as an input"), "{error}");
     }
     assert_eq!(found.len(), 2);
     // Later it is a constant.

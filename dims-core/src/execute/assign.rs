@@ -310,7 +310,10 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
         let mut rows = Rows::new(shape.sizes().len());
         axes_row::<S, S>(named, positional, rows.push());
         value.rows::<S, R>(&shape, &mut rows);
-        let order = self.expr.order();
+        let mut order = self.expr.order_in_memory();
+        if !self.expr.is_contiguous(&order) {
+            order = AxisList::in_memory_of::<S, R>().as_slice().into();
+        }
         let new = renewed(&self.expr, value, (code, name), (shape.sizes(), &rows, &order))?;
         self.expr = Evaluated::in_order(new, &order, &shape.sizes_in(&order)).with_origin(self.expr.origin());
         Ok(())

@@ -9,11 +9,21 @@
 //!
 //! Without `std` nobody listens, and the methods do nothing.
 
+#[cfg(feature = "std")]
+mod node;
+mod refusal;
+
+pub(crate) use refusal::{
+    check_buffer_unrecorded, check_elements_taken, check_indices_unrecorded, check_operand_taken,
+    check_taken, check_unrecorded, is_recorded, reads_recorded, taken,
+};
+#[cfg(feature = "std")]
+pub(crate) use refusal::{finished, unrecordable, unrecorded};
+
 use crate::error::DimError;
 #[cfg(feature = "std")]
-use crate::error::{OriginSuffix, list_names, no_derivative};
+use crate::error::no_derivative;
 use crate::expr::Expr;
-use crate::expr::index::IndexExprs;
 #[cfg(feature = "std")]
 use crate::plan::explain;
 use crate::plan::shape::Shape;
@@ -24,15 +34,11 @@ use crate::set::Dims;
 #[cfg(feature = "std")]
 use crate::set::Keys;
 use crate::storage::Evaluated;
+#[cfg(feature = "std")]
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 #[cfg(feature = "std")]
-use alloc::{boxed::Box, collections::BTreeMap, string::String, sync::Arc};
-#[cfg(feature = "std")]
-use core::panic::Location;
-#[cfg(feature = "std")]
 use kernels::loops::nest::Nest;
-#[cfg(feature = "std")]
-use kernels::loops::nest::Odometer;
 use kernels::loops::rows::Rows;
 #[cfg(feature = "std")]
 use kernels::loops::steps::is_listening;
@@ -46,13 +52,11 @@ use kernels::ops::code::{Code, LineWork, ReductionKind};
 use kernels::program::{Register, code::DType};
 use kernels::scalar::Element;
 #[cfg(feature = "std")]
-use kernels::trace::{
-    Field, Node, NodeAxes, NodeAxis, NodeStep, Rule, StridedPlace, Table, names_of_variables,
-    record::{Unrecorded, Writer},
-    registry, rules,
-};
+use kernels::trace::{Field, NodeAxes, NodeAxis, NodeStep, Rule, StridedPlace, Table, record::Writer, rules};
 #[cfg(feature = "std")]
-use smallvec::SmallVec;
+use node::{last_of_each, lines_node, mapped, new_node, part_node, reduction_of};
+#[cfg(feature = "std")]
+use refusal::{WRITES, refused};
 
 /// A part of a result: elements at some of its places.
 #[cfg(feature = "std")]
@@ -322,10 +326,6 @@ impl ExprStep {
     }
 }
 
-/// Why programs do not assign to parts of tensors.
-#[cfg(feature = "std")]
-const WRITES: &str = "it writes to a part of a tensor; put the tensor together with `concat` or `select`";
-
 /// Elements that are added up at places of a result, if anybody listens who knows one of their operands.
 #[derive(Default)]
 pub(crate) struct StepOfSum(Option<Part>);
@@ -430,79 +430,6 @@ impl StepOfParts {
     }
 }
 
-/// The elements of a buffer, which must not be those of a step: they leave what is recorded.
-#[inline]
-#[track_caller]
-pub(crate) fn taken<T: Element>(buffer: Buffer<T>, operation: &'static str) -> Result<Vec<T>, DimError> {
-    #[cfg(feature = "std")]
-    if is_heard() && buffer.is_traced() {
-        check_buffer_unrecorded(&buffer, operation)?;
-        return Err(no_derivative(operation, &names_of_variables(buffer.node())));
-    }
-    let _ = operation;
-    Ok(buffer.into_vec())
-}
-
-/// An error if these elements are those of a step: they leave what is recorded.
-#[inline(always)]
-#[track_caller]
-pub(crate) fn check_taken<T>(elements: &[T], operation: &'static str) -> Result<(), DimError> {
-    #[cfg(feature = "std")]
-    if is_heard() && !elements.is_empty() {
-        return check_memory(elements.as_ptr().cast(), operation);
-    }
-    let _ = (elements, operation);
-    Ok(())
-}
-
-/// The same for elements along axes.
-#[inline]
-#[track_caller]
-pub(crate) fn check_elements_taken<T>(
-    elements: Elements<'_, T>,
-    operation: &'static str,
-) -> Result<(), DimError> {
-    #[cfg(feature = "std")]
-    if is_heard() {
-        return check_memory(elements.as_ptr().cast(), operation);
-    }
-    let _ = (elements, operation);
-    Ok(())
-}
-
-/// The same for whatever an operand reads.
-#[track_caller]
-pub(crate) fn check_operand_taken(
-    operand: &impl WritesItself,
-    operation: &'static str,
-) -> Result<(), DimError> {
-    #[cfg(feature = "std")]
-    if is_heard() {
-        let mut writer = Writer::new();
-        operand.write(&mut writer);
-        if writer.is_recorded() {
-            return Err(unrecorded(operation));
-        }
-        if writer.is_traced() {
-            return Err(no_derivative(operation, &writer.names_of_variables()));
-        }
-    }
-    let _ = (operand, operation);
-    Ok(())
-}
-
-#[cfg(feature = "std")]
-#[cold]
-#[inline(never)]
-#[track_caller]
-fn check_memory(start: *const u8, operation: &'static str) -> Result<(), DimError> {
-    match registry::find(start).filter(|held| held.is_traced()) {
-        Some(held) if held.node().is_some_and(|node| node.is_recorded()) => Err(unrecorded(operation)),
-        Some(held) => Err(no_derivative(operation, &names_of_variables(held.node()))),
-        None => Ok(()),
-    }
-}
-
 #[cfg(feature = "std")]
 #[cold]
 #[inline(never)]
@@ -543,63 +470,6 @@ fn written_as<'w>(
     finished(writer.finish(value, sizes, rows))
 }
 
-/// What a writer made; what it could not write is an error.
-#[cfg(feature = "std")]
-#[track_caller]
-pub(crate) fn finished<F>(field: Result<F, Unrecorded>) -> Result<F, DimError> {
-    match field {
-        Ok(field) => Ok(field),
-        Err(Unrecorded::Memory(error)) => Err(error.into()),
-        Err(Unrecorded::Opaque(operation, names)) => Err(match operation {
-            "map" => {
-                let remedy = "give it a derivative, as a `ScalarOp` for `x.apply(op)`";
-                underivable(operation, remedy, &names)
-            }
-            "zip_map" => {
-                let remedy = "give it a derivative, as a `ScalarOp` for `x.apply_with(y, op)`";
-                underivable(operation, remedy, &names)
-            }
-            _ => no_derivative(operation, &names),
-        }),
-        Err(Unrecorded::Own(operation, names)) => {
-            let remedy = "give it a derivative, as `fn derivative` of its `ScalarOp`";
-            Err(underivable(operation, remedy, &names))
-        }
-        Err(Unrecorded::Unrepeatable(operation, is_own)) => Err(unrecordable(
-            operation,
-            match operation {
-                _ if is_own => "give it a derivative, as `fn derivative` of its `ScalarOp`",
-                "map" => {
-                    "a program cannot call a closure; write a `ScalarOp` with a derivative, for `x.apply(op)`"
-                }
-                "zip_map" => {
-                    "a program cannot call a closure; write a `ScalarOp` with a derivative, for `x.apply_with(y, op)`"
-                }
-                _ => "programs do not know it; call it outside of the recorded function",
-            },
-        )),
-    }
-}
-
-/// The error of a user's function without a derivative, which depends on the variables of these names.
-#[cfg(feature = "std")]
-#[cold]
-#[track_caller]
-pub(crate) fn underivable(operation: &'static str, remedy: &'static str, names: &[String]) -> DimError {
-    let (origin, parameters) = (Some(Location::caller()), list_names(names));
-    DimError::NoOwnDerivative { operation, remedy, origin, parameters }
-}
-
-#[cfg(feature = "std")]
-#[cold]
-#[track_caller]
-fn refused(own: &WrittenExpr, operation: &'static str) -> DimError {
-    if own.field.is_recorded() {
-        return unrecorded(operation);
-    }
-    no_derivative(operation, &names_of_variables(own.field.nodes()))
-}
-
 #[cfg(feature = "std")]
 impl WrittenExpr {
     /// A field whose loops are those of dims, and of positional axes behind them.
@@ -616,90 +486,6 @@ impl WrittenExpr {
         let axis = |&axis: &usize| NodeAxis { name: explain::name(keys, axis), size: self.field.sizes[axis] };
         Some(order.iter().map(axis).collect())
     }
-}
-
-#[cfg(feature = "std")]
-#[cold]
-#[track_caller]
-fn mapped<T: Element>(data: Vec<T>, own: OwnProgram, order: &[usize]) -> Buffer<T> {
-    let node = part_node(DType::of::<T>(), data.len(), own, order);
-    Buffer::traced(data, node)
-}
-
-/// A step whose only part is a field, with elements that are contiguous in an order of loops.
-#[cfg(feature = "std")]
-#[track_caller]
-#[expect(clippy::boxed_local, reason = "callers hand a pointer on")]
-fn part_node(dtype: Option<DType>, len: usize, own: OwnProgram, order: &[usize]) -> Arc<Node> {
-    let place = StridedPlace::contiguous(&own.field.sizes, order);
-    let axes = own.axes(order);
-    let dtype = dtype.expect("only floats are recorded");
-    new_node(dtype, len, NodeStep::Parts(vec![Part { field: own.field, place }]), axes)
-}
-
-#[cfg(feature = "std")]
-#[cold]
-#[track_caller]
-fn reduction_of<T: Element>(
-    data: Vec<T>,
-    own: OwnProgram,
-    axes: (&[usize], &[usize]),
-    reduction: ReductionKind,
-    operation: &'static str,
-) -> Result<Buffer<T>, DimError> {
-    let node = reduction_node(DType::of::<T>(), data.len(), own, axes, reduction, operation)?;
-    Ok(Buffer::traced(data, node))
-}
-
-#[cfg(feature = "std")]
-#[track_caller]
-fn reduction_node(
-    dtype: Option<DType>,
-    len: usize,
-    own: OwnProgram,
-    (kept, reduced): (&[usize], &[usize]),
-    reduction: ReductionKind,
-    operation: &'static str,
-) -> Result<Arc<Node>, DimError> {
-    if reduction == ReductionKind::Opaque {
-        return Err(refused(&own, operation));
-    }
-    let axes = own.axes(kept);
-    let dtype = dtype.expect("only floats are recorded");
-    let (kept, reduced) = (kept.to_vec(), reduced.to_vec());
-    let rule = rules::ReductionRule { field: own.field, kept, reduced, reduction, dtype };
-    Ok(new_node(dtype, len, rule.into_step(), axes))
-}
-
-#[cfg(feature = "std")]
-#[cold]
-#[track_caller]
-fn lines_node(
-    dtype: Option<DType>,
-    len: usize,
-    own: OwnProgram,
-    (order, lines): (&[usize], &[usize]),
-    work: LineWork,
-    operation: &'static str,
-) -> Result<Arc<Node>, DimError> {
-    if work == LineWork::Opaque {
-        return Err(refused(&own, operation));
-    }
-    let axes = own.axes(order);
-    let dtype = dtype.expect("only floats are recorded");
-    let (order, lines) = (order.to_vec(), lines.to_vec());
-    let rule = rules::LineRule { field: own.field, order, lines, work, dtype, is_masked: false };
-    Ok(new_node(dtype, len, NodeStep::Rule(Box::new(rule)), axes))
-}
-
-#[cfg(feature = "std")]
-#[track_caller]
-fn new_node(dtype: DType, len: usize, step: NodeStep, axes: Option<NodeAxes>) -> Arc<Node> {
-    let node = Node::new(dtype, len, step, Some(Location::caller()));
-    if let Some(axes) = axes {
-        node.lies_along(|| axes);
-    }
-    node
 }
 
 /// The field of an expression, which need not be traced, over the loops of a shape. What programs do not know is computed, along the loops `axes` as the expression
@@ -794,138 +580,4 @@ pub(crate) fn ruled<T: Element>(data: Vec<T>, rule: impl Rule + 'static) -> Buff
     let dtype = DType::of::<T>().expect("only types that programs know are recorded");
     let node = new_node(dtype, data.len(), NodeStep::Rule(Box::new(rule)), None);
     Buffer::traced(data, node)
-}
-
-/// An error if an operand depends on inputs of a function that is recorded, to be run again: the operation reads its elements by itself.
-#[track_caller]
-pub(crate) fn check_unrecorded<E: Expr + ?Sized>(
-    operand: &E,
-    operation: &'static str,
-) -> Result<(), DimError> {
-    #[cfg(feature = "std")]
-    if reads_recorded(operand) {
-        return Err(unrecorded(operation));
-    }
-    let _ = (operand, operation);
-    Ok(())
-}
-
-/// Whether an operand depends on inputs of a function that is recorded, to be run again.
-pub(crate) fn reads_recorded<E: Expr + ?Sized>(operand: &E) -> bool {
-    #[cfg(feature = "std")]
-    if is_heard() {
-        let mut writer = Writer::new();
-        expr_written(operand, &mut writer);
-        return writer.is_recorded();
-    }
-    let _ = operand;
-    false
-}
-
-/// The same for elements in memory.
-#[inline]
-pub(crate) fn is_recorded<T>(buffer: &Buffer<T>) -> bool {
-    #[cfg(feature = "std")]
-    return buffer.node().is_some_and(|node| node.is_recorded());
-    #[cfg(not(feature = "std"))]
-    {
-        let _ = buffer;
-        false
-    }
-}
-
-/// The same for computed indices of places that are written to.
-#[track_caller]
-pub(crate) fn check_indices_unrecorded(
-    indices: &impl IndexExprs,
-    operation: &'static str,
-) -> Result<(), DimError> {
-    #[cfg(feature = "std")]
-    if is_heard() {
-        let mut writer = Writer::new();
-        let elements = writer.constant(0.0_f32);
-        indices.write(&mut writer, elements);
-        if writer.is_recorded() {
-            return Err(unrecordable(operation, WRITES));
-        }
-    }
-    let _ = (indices, operation);
-    Ok(())
-}
-
-/// The same for elements in memory.
-#[track_caller]
-pub(crate) fn check_buffer_unrecorded<T: Element>(
-    buffer: &Buffer<T>,
-    operation: &'static str,
-) -> Result<(), DimError> {
-    #[cfg(feature = "std")]
-    if is_recorded(buffer) {
-        return Err(unrecorded(operation));
-    }
-    let _ = (buffer, operation);
-    Ok(())
-}
-
-#[cfg(feature = "std")]
-fn expr_written<'w, E: Expr + ?Sized>(operand: &'w E, writer: &mut Writer<'w>) {
-    operand.write(writer);
-}
-
-/// The error of an operation that cannot be recorded.
-#[cfg(feature = "std")]
-#[cold]
-#[track_caller]
-pub(crate) fn unrecorded(operation: &'static str) -> DimError {
-    unrecordable(
-        operation,
-        "it reads elements, and a program could not read them again; call it outside of the recorded function",
-    )
-}
-
-/// The same, which says why, and what to do.
-#[cfg(feature = "std")]
-#[cold]
-#[track_caller]
-pub(crate) fn unrecordable(operation: &'static str, why: &'static str) -> DimError {
-    // (A call inside this library or the standard library is no place in the program.)
-    const OWN: &str = file!();
-    let sources = &OWN[..OWN.len() - "expr/step.rs".len()];
-    let is_own =
-        |place: &&Location<'_>| !place.file().starts_with(sources) && !place.file().starts_with("/rustc/");
-    let at = OriginSuffix(Some(Location::caller()).filter(is_own));
-    DimError::Shape { what: format!("`{operation}` cannot be recorded{at}: {why}") }
-}
-
-/// The field with zeros but for the last element of each place.
-#[cfg(feature = "std")]
-fn last_of_each(
-    field: &Field,
-    strides: &[isize],
-    (offsets, along): (&[isize], &[usize]),
-    order: &[usize],
-) -> Field {
-    let sizes = &field.sizes[..];
-    let in_table = StridedPlace::contiguous(sizes, along).strides;
-    let ordered: SmallVec<[usize; 8]> = order.iter().map(|&axis| sizes[axis]).collect();
-    let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, order.len());
-    let mut places = Vec::with_capacity(ordered.iter().product());
-    let mut odometer = Odometer::new(&ordered);
-    while !odometer.is_done() {
-        let moved = |strides: &[isize]| {
-            order.iter().zip(&at).map(|(&axis, &at)| strides[axis].wrapping_mul(at as isize)).sum::<isize>()
-        };
-        places.push(moved(strides) + offsets[moved(&in_table) as usize]);
-        odometer.advance(&mut at);
-    }
-    let mut last = BTreeMap::new();
-    places.iter().enumerate().for_each(|(number, &place)| {
-        last.insert(place, number);
-    });
-    let stays: Vec<bool> = places.iter().enumerate().map(|(number, place)| last[place] == number).collect();
-    let stays = Field::held(sizes, &Buffer::from(stays).held(), StridedPlace::contiguous(sizes, order));
-    field.map([&stays], |build, a, [stays]| {
-        let zero = build.float(0.0, build.kind(a));
-        build.select(stays, a, zero)
-    })
 }

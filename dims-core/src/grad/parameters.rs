@@ -4,8 +4,12 @@
 
 mod parts;
 mod path;
+mod setting;
 
+pub(crate) use parts::{visit_slices, walk_slices};
 pub use path::{Mismatch, Path, Segment};
+#[doc(hidden)]
+pub use setting::{ComparedSetting, OtherSetting, Setting};
 
 use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::laid_out_in;
@@ -14,7 +18,6 @@ use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::{Dims, Keys};
 use crate::storage::Evaluated;
-use crate::storage::axes::AxisBlock;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::any::{Any, TypeId, type_name};
@@ -24,7 +27,6 @@ use kernels::memory::allocate::reserve;
 use kernels::ops::Map;
 use kernels::scalar::{Element, Real};
 use path::values_at;
-use smallvec::SmallVec;
 
 /// Values that are made of tensors: tensors that own their elements; tuples, arrays, `Vec`, `Option` and `Box` of such; and structs with
 /// `#[derive(Parameters)]`.
@@ -164,7 +166,7 @@ pub trait Parameters: Sized {
                 [tensor]: [&Named<T, S, R>; 1],
             ) -> Result<Named<T, S, R>, DimError> {
                 let shape = tensor.unified_shape()?;
-                let order = order_in_memory(tensor);
+                let order = tensor.expr.order_in_memory();
                 let len = shape.volume(&order, size_of::<T>())?;
                 let mut data = reserve(len).map_err(|_| DimError::TooLarge {
                     dims: format!("{} of `{path}`", shape.describe(&order)),
@@ -245,42 +247,6 @@ pub trait Parameters: Sized {
         }
 
         Self::walk([self, other], &mut Path::new(), &mut Pairs(f, PhantomData))
-    }
-}
-
-/// A field with `#[parameters(constant)]` of several values. What `#[derive(Parameters)]` calls is [`ComparedSetting::tell`], or [`OtherSetting::tell`] where the bounds of that do not hold.
-#[doc(hidden)]
-pub struct Setting<'f, X, const N: usize>(pub [&'f X; N]);
-
-/// Numbers and the like, which recorded functions compare with those that they were recorded with.
-#[doc(hidden)]
-pub trait ComparedSetting<const N: usize> {
-    const SEAL: crate::seal::Seal;
-    fn tell<W: Walk<N>>(&self, name: &'static str, path: &Path, walk: &mut W) -> Result<(), W::Error>;
-}
-
-impl<X: Copy + PartialEq + Debug + Send + Sync + 'static, const N: usize> ComparedSetting<N>
-    for Setting<'_, X, N>
-{
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-
-    fn tell<W: Walk<N>>(&self, name: &'static str, path: &Path, walk: &mut W) -> Result<(), W::Error> {
-        walk.setting(path, name, self.0)
-    }
-}
-
-/// All others.
-#[doc(hidden)]
-pub trait OtherSetting<const N: usize> {
-    const SEAL: crate::seal::Seal;
-    fn tell<W: Walk<N>>(&self, name: &'static str, path: &Path, walk: &mut W) -> Result<(), W::Error>;
-}
-
-impl<X, const N: usize> OtherSetting<N> for &Setting<'_, X, N> {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-
-    fn tell<W: Walk<N>>(&self, _: &'static str, _: &Path, _: &mut W) -> Result<(), W::Error> {
-        Ok(())
     }
 }
 
@@ -562,22 +528,13 @@ pub(crate) fn sizes_differ(path: &Path, keys: &Keys, axis: usize, one: usize, an
     DimError::Shape { what: format!("{values} differ: {name} has size {one} in one, {another} in another") }
 }
 
-/// All axes, from the outermost one in memory to the innermost.
-pub(crate) fn order_in_memory<T, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> SmallVec<[usize; 8]> {
-    let axes = || tensor.expr.named().as_slice().iter().chain(tensor.expr.positional().as_slice());
-    let strides: SmallVec<[usize; 8]> = axes().map(|axis| axis.stride.unsigned_abs()).collect();
-    let mut order: SmallVec<[usize; 8]> = (0..strides.len()).collect();
-    order.sort_by_key(|&at| core::cmp::Reverse(strides[at]));
-    order
-}
-
 /// The elements of an expression of the same sizes, with the axes in the order in which those of the tensor lie.
 fn like<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>>(
     tensor: &Named<T, S, R>,
     expr: E,
 ) -> Result<Named<T, S, R>, DimError> {
     let shape = tensor.unified_shape()?;
-    let result = laid_out_in::<S, R, _>(expr, &shape, &order_in_memory(tensor))?;
+    let result = laid_out_in::<S, R, _>(expr, &shape, &tensor.expr.order_in_memory())?;
     Ok(Named::from_expr(result.with_origin(tensor.expr.origin())))
 }
 

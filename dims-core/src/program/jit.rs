@@ -1,40 +1,36 @@
 //! Functions that are recorded at the first call, and for each new tuple of sizes.
 
 use super::inputs::{Hand, HandedOf, RecordInputs};
-use super::record::{InputSetting, InputTensor, Program, RecordedInputs, RecordedKinds, recorded};
+use super::record::{Program, RecordedInputs, recorded};
+use super::signature::InputSignature;
 use crate::error::{DimError, unwrap};
-use crate::grad::parameters::{Parameters, Path, Walk};
-use crate::named::Named;
-use crate::rank::Rank;
-use crate::set::Dims;
+use crate::grad::parameters::{Parameters, Path};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt::Debug;
 use core::marker::PhantomData;
-use kernels::scalar::Element;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 /// A function that is recorded by its calls: see [`jit`].
 pub struct Jit<In, Out, F> {
     f: F,
-    /// How many programs are kept.
+    /// How many programs may be kept.
     most: usize,
-    /// Those that were called last come first.
+    /// The most recently called program comes first.
     programs: Mutex<Vec<Arc<Recorded<In, Out>>>>,
     inputs: PhantomData<fn(In) -> Out>,
 }
 
-/// The program for inputs of some sizes and settings.
+/// The program for inputs of one signature.
 struct Recorded<In, Out> {
-    given: RecordedKinds,
-    /// Nothing until it is recorded, by the thread that has the lock.
+    signature: InputSignature,
+    /// `None` until the thread that holds the lock has recorded it.
     program: Mutex<Option<Arc<Program<In, Out>>>>,
-    /// The thread that records it now.
+    /// The thread that is recording it.
     recorder: Mutex<Option<ThreadId>>,
 }
 
-/// While it lives, this thread records.
+/// Marks this thread as the recorder until it is dropped.
 struct Recorder<'r>(&'r Mutex<Option<ThreadId>>);
 
 impl<'r> Recorder<'r> {
@@ -50,18 +46,18 @@ impl Drop for Recorder<'_> {
     }
 }
 
-/// A function that is recorded at its first call, and again for each new tuple of sizes, and whose programs are run by further calls. Settings of optimizers count as sizes: after `set_rate` or
-/// `freeze` it is recorded again.
+/// Wraps a function so that its first call records it, and later calls run the recorded program.
 ///
-/// The types of the inputs are named, as rustc checks the function before it sees a call: `jit::<(&Network, &Images), _>(|(net, x)| net.scores(x))`. The function gets by value what is
-/// passed by value.
+/// It is recorded again for inputs with other sizes, with other settings (an optimizer after `set_rate` or `freeze`, another number in a `#[parameters(constant)]` field), or with axes
+/// stored in another order. The 16 most recently called programs are kept: see [`keep`](Jit::keep).
 ///
-/// Where the axes of a tensor lie in memory in another order, sums may be rounded in another way: that is recorded anew, too.
+/// Name the types of the inputs, because rustc checks the closure before it sees a call: `jit::<(&Network, &Images), _>(|(net, x)| net.scores(x))`. The function gets inputs by value if
+/// they are passed by value.
 ///
-/// The programs for the last 16 tuples of sizes are kept: see [`keep`](Jit::keep). Other threads can call at the same time; while one thread records, those that call with the same
-/// sizes wait. In a gradient or a function that is recorded, by whose inputs a call is made, the function itself runs; so it does where it calls itself while it is recorded.
+/// Several threads can call at once. While one thread records, calls with the same sizes wait. A call with tensors of an outer gradient or of an outer recording runs the function
+/// itself.
 ///
-/// What the function captures, and what it does besides computing, belongs to the recorded call: see [`record`](super::record()).
+/// Captured tensors and numbers belong to the recorded call, and so do side effects: see [`record`](super::record()).
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -86,7 +82,7 @@ where
     Jit { f, most: 16, programs: Mutex::default(), inputs: PhantomData }
 }
 
-/// A function whose result is made of [`Parameters`]. (A bound of the function, as rustc would name a bound of the result twice.)
+/// A function whose result is [`Parameters`]. This bounds the function because rustc would report a bound on the result twice.
 #[diagnostic::on_unimplemented(
     message = "`{Out}` is not made of tensors",
     label = "this function returns it; a tensor that owns its elements is expected, or a struct with `#[derive(Parameters)]`",
@@ -108,44 +104,43 @@ where
     Out: Parameters,
     F: for<'t> Fn(HandedOf<'t, In>) -> Out,
 {
-    /// Keeps the programs for so many tuples of sizes, those that were called last; at least one.
+    /// Keeps at most `programs` programs, and at least one. The least recently called program is dropped first. The default is 16.
     #[must_use]
     pub fn keep(self, programs: usize) -> Self {
         Jit { most: programs.max(1), ..self }
     }
 
-    /// How many programs are kept.
+    /// The number of programs that are kept now.
     pub fn programs(&self) -> usize {
         locked(&self.programs).len()
     }
 
-    /// The result of the function for these inputs.
+    /// Computes the result of the function for these inputs.
     ///
     /// # Panics
     ///
-    /// Where [`try_call`](Jit::try_call) returns an error, and where the function itself panics when it is recorded.
+    /// Panics if [`try_call`](Jit::try_call) returns an error, or if the function panics while it is recorded.
     #[track_caller]
     pub fn call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Out {
         unwrap(self.try_call(inputs))
     }
 
-    /// As [`call`](Jit::call), but what cannot be recorded is an error, and so is what sizes and indices decide.
+    /// As [`call`](Jit::call), but returns errors instead of panicking.
     ///
     /// # Errors
     ///
-    /// If a step cannot be run again, an index is out of range, or there is no memory.
+    /// Returns an error if a step cannot be run again, if an index is out of range, or if memory runs out.
     pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
-        let mut given = KindsOfInputs::default();
-        let value = inputs.walk(&mut Path::new(), &mut given)?;
-        if given.is_traced {
-            let mut slots = In::slots(value);
-            return Ok((self.f)(In::hand(&mut slots)));
+        let mut signature = InputSignature::default();
+        let value = inputs.walk(&mut Path::new(), &mut signature)?;
+        let run_itself = |value| (self.f)(In::hand(&mut In::slots(value)));
+        if signature.is_traced() {
+            return Ok(run_itself(value));
         }
-        let recorded = self.recorded(given.given);
+        let recorded = self.recorded(signature);
         if *locked(&recorded.recorder) == Some(thread::current().id()) {
-            // (The function calls itself: it would wait for the program that it is recorded as.)
-            let mut slots = In::slots(value);
-            return Ok((self.f)(In::hand(&mut slots)));
+            // The function calls itself while this thread records it. Waiting for the program would never end.
+            return Ok(run_itself(value));
         }
         let program = {
             let mut program = locked(&recorded.program);
@@ -165,12 +160,12 @@ where
         recorded(&self.f, traced, variables)
     }
 
-    /// The place of the program for these sizes, which comes first now.
-    fn recorded(&self, given: RecordedKinds) -> Arc<Recorded<In, Out>> {
+    /// The entry of the program for this signature, moved to the front.
+    fn recorded(&self, signature: InputSignature) -> Arc<Recorded<In, Out>> {
         let mut programs = locked(&self.programs);
-        let recorded = match programs.iter().position(|own| own.given == given) {
+        let recorded = match programs.iter().position(|own| own.signature == signature) {
             Some(at) => programs.remove(at),
-            None => Arc::new(Recorded { given, program: Mutex::default(), recorder: Mutex::default() }),
+            None => Arc::new(Recorded { signature, program: Mutex::default(), recorder: Mutex::default() }),
         };
         programs.insert(0, Arc::clone(&recorded));
         programs.truncate(self.most);
@@ -178,39 +173,7 @@ where
     }
 }
 
-/// (If a function panics while it is recorded, there is no program, and the next call records it.)
+/// Locks a mutex, also after a panic: a function that panicked while it was recorded has no program yet, and the next call records it.
 fn locked<X>(mutex: &Mutex<X>) -> MutexGuard<'_, X> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The sizes of all tensors, and the settings; and whether a tensor belongs to a gradient or a function that is recorded.
-#[derive(Default)]
-struct KindsOfInputs {
-    given: RecordedKinds,
-    is_traced: bool,
-}
-
-impl Walk<1> for KindsOfInputs {
-    type Error = DimError;
-    const STATE: bool = true;
-
-    fn tensor<T: Element, S: Dims, R: Rank>(
-        &mut self,
-        path: &Path,
-        [tensor]: [&Named<T, S, R>; 1],
-    ) -> Result<Named<T, S, R>, DimError> {
-        self.given.tensors.push(InputTensor::of(path, tensor)?);
-        self.is_traced |= tensor.expr.is_traced();
-        Ok(tensor.clone())
-    }
-
-    fn setting<X: Clone + PartialEq + Debug + Send + Sync + 'static>(
-        &mut self,
-        path: &Path,
-        name: &'static str,
-        [value]: [&X; 1],
-    ) -> Result<(), DimError> {
-        self.given.settings.push(InputSetting::new(path, name, value));
-        Ok(())
-    }
 }

@@ -67,6 +67,10 @@ mod inputs;
 mod jit;
 #[cfg(feature = "std")]
 mod record;
+#[cfg(feature = "std")]
+mod result;
+#[cfg(feature = "std")]
+mod signature;
 
 #[doc(hidden)]
 pub use inputs::{Hand, taken};

@@ -234,20 +234,19 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     fn tell_axes(&self) {
         let Some(mark) = self.data.mark() else { return };
         let all: SmallVec<[Axis; 8]> = self.axes().collect();
-        let mut order: SmallVec<[usize; 8]> = (0..all.len()).collect();
-        // (Stable: of axes with one stride, those of size 1 may stand anywhere.)
-        order.sort_by_key(|&at| core::cmp::Reverse(all[at].stride));
+        let order = self.order_in_memory();
         if self.is_contiguous(&order) {
             tell_axes(mark, S::KEYS, order.iter().map(|&at| (at, all[at].size)));
         }
     }
 
-    /// The order of all axes, dims first, in which the elements lie, if they lie contiguously; else that of results.
-    pub(crate) fn order(&self) -> SmallVec<[usize; 8]> {
-        let all: SmallVec<[Axis; 8]> = self.axes().collect();
-        let mut order: SmallVec<[usize; 8]> = (0..all.len()).collect();
-        order.sort_by_key(|&at| core::cmp::Reverse(all[at].stride));
-        if self.is_contiguous(&order) { order } else { AxisList::in_memory_of::<S, R>().as_slice().into() }
+    /// All axes, dims first in their numbers, from the outermost one in memory to the innermost.
+    pub(crate) fn order_in_memory(&self) -> SmallVec<[usize; 8]> {
+        let strides: SmallVec<[usize; 8]> = self.axes().map(|axis| axis.stride.unsigned_abs()).collect();
+        let mut order: SmallVec<[usize; 8]> = (0..strides.len()).collect();
+        // (Stable: of axes with one stride, those of size 1 may stand anywhere.)
+        order.sort_by_key(|&at| core::cmp::Reverse(strides[at]));
+        order
     }
 
     /// The elements become constants, in the same memory unless others share it.

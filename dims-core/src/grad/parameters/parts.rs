@@ -10,6 +10,40 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use kernels::scalar::Element;
 
+/// Walks over the elements of slices, which must have equal lengths.
+pub(crate) fn walk_slices<P: Parameters, const N: usize, W: Walk<N>>(
+    of: [&[P]; N],
+    path: &mut Path,
+    walk: &mut W,
+) -> Result<Vec<P>, W::Error> {
+    let first = of[0].len();
+    if let Some(other) = of.iter().map(|of| of.len()).find(|&len| len != first) {
+        return Err(walk.mismatch(path, Mismatch::Length { first, other }));
+    }
+    (0..first).map(|at| path.index(at, |path| P::walk(of.map(|of| &of[at]), path, walk))).collect()
+}
+
+/// Visits the elements of slices, which must have equal lengths.
+pub(crate) fn visit_slices<P: Parameters, const M: usize, const N: usize, V: Visitor<M, N>>(
+    mut changed: [&mut [P]; M],
+    read: [&[P]; N],
+    path: &mut Path,
+    visit: &mut V,
+) -> Result<(), V::Error> {
+    let mut lens = changed.iter().map(|of| of.len()).chain(read.iter().map(|of| of.len()));
+    let first = lens.next().unwrap_or(0);
+    if let Some(other) = lens.find(|&len| len != first) {
+        return Err(visit.mismatch(path, Mismatch::Length { first, other }));
+    }
+    for at in 0..first {
+        path.index(at, |path| {
+            let changed = changed.each_mut().map(|of| &mut of[at]);
+            P::visit(changed, read.map(|of| &of[at]), path, visit)
+        })?;
+    }
+    Ok(())
+}
+
 #[diagnostic::do_not_recommend]
 impl<P: Parameters> Parameters for Vec<P> {
     fn walk<const N: usize, W: Walk<N>>(
@@ -17,32 +51,16 @@ impl<P: Parameters> Parameters for Vec<P> {
         path: &mut Path,
         walk: &mut W,
     ) -> Result<Self, W::Error> {
-        let first = of[0].len();
-        if let Some(other) = of.iter().map(|of| of.len()).find(|&len| len != first) {
-            return Err(walk.mismatch(path, Mismatch::Length { first, other }));
-        }
-        let part = |at| path.index(at, |path| P::walk(of.map(|of| &of[at]), path, walk));
-        (0..first).map(part).collect()
+        walk_slices(of.map(|of| &of[..]), path, walk)
     }
 
     fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
-        mut changed: [&mut Self; M],
+        changed: [&mut Self; M],
         read: [&Self; N],
         path: &mut Path,
         visit: &mut V,
     ) -> Result<(), V::Error> {
-        let mut lens = changed.iter().map(|of| of.len()).chain(read.iter().map(|of| of.len()));
-        let first = lens.next().unwrap_or(0);
-        if let Some(other) = lens.find(|&len| len != first) {
-            return Err(visit.mismatch(path, Mismatch::Length { first, other }));
-        }
-        for at in 0..first {
-            path.index(at, |path| {
-                let changed = changed.each_mut().map(|of| &mut of[at]);
-                P::visit(changed, read.map(|of| &of[at]), path, visit)
-            })?;
-        }
-        Ok(())
+        visit_slices(changed.map(|of| &mut of[..]), read.map(|of| &of[..]), path, visit)
     }
 }
 

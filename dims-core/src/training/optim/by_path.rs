@@ -9,7 +9,7 @@ use crate::expr::evaluate::laid_out;
 #[cfg(feature = "half")]
 use crate::expr::evaluate::laid_out_in;
 use crate::expr::step::is_recorded;
-use crate::grad::parameters::{Path, order_in_memory, sizes_differ};
+use crate::grad::parameters::{Path, sizes_differ};
 use crate::named::Named;
 #[cfg(feature = "std")]
 use crate::plan::explain::name;
@@ -219,7 +219,7 @@ impl StateTensor {
     #[cfg_attr(not(any(feature = "safetensors", feature = "half")), allow(dead_code))]
     pub(crate) fn new<W: StateElem, S: Dims, R: Rank>(tensor: Named<W, S, R>) -> Result<Self, DimError> {
         let axes = StateAxes::of(&tensor);
-        let order = order_in_memory(&tensor);
+        let order = tensor.expr.order_in_memory();
         let tensor = lying_otherwise(&tensor, &order)?.unwrap_or(tensor);
         Ok(StateTensor { axes, order: order[..].into(), elements: W::elements(tensor.expr.into_buffer()) })
     }
@@ -476,7 +476,7 @@ impl ParameterState {
         master: bool,
     ) -> Result<(), DimError> {
         while self.moments.len() < moments {
-            let zeros = self.zeros(order_in_memory(tensor)[..].into())?;
+            let zeros = self.zeros(tensor.expr.order_in_memory()[..].into())?;
             self.moments.push(zeros);
         }
         if !master {
@@ -504,7 +504,7 @@ fn is_half<T: Element>() -> bool {
 fn widened<T: Element, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> Result<Named<f32, S, R>, DimError> {
     #[cfg(feature = "std")]
     if is_recorded(tensor.expr.buffer()) {
-        let order = order_in_memory(tensor);
+        let order = tensor.expr.order_in_memory();
         let copy = lying_otherwise(tensor, &order)?;
         let own = &copy.as_ref().unwrap_or(tensor).expr;
         let wide = widened_elements(&own.buffer().held())?;
@@ -520,7 +520,7 @@ fn widened<T: Element, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> Result<Name
     };
     let shape = tensor.unified_shape()?;
     let wide = Unary { op: Map(widen), a: &tensor.expr };
-    Ok(Named::from_expr(laid_out_in::<S, R, _>(wide, &shape, &order_in_memory(tensor))?))
+    Ok(Named::from_expr(laid_out_in::<S, R, _>(wide, &shape, &tensor.expr.order_in_memory())?))
 }
 
 /// A number of missed steps.

@@ -11,7 +11,7 @@ use crate::expr::step::check_taken;
 #[cfg(feature = "std")]
 use crate::expr::step::{is_heard, is_recorded};
 use crate::grad::Parameters;
-use crate::grad::parameters::{Path, Visitor, is_learned, order_in_memory};
+use crate::grad::parameters::{Path, Visitor, is_learned};
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::Dims;
@@ -426,7 +426,7 @@ impl Visitor<0, 1> for SquaredNorm {
         if !is_learned::<T>() {
             return Ok(());
         }
-        let copy = lying_otherwise(tensor, &order_in_memory(tensor))?;
+        let copy = lying_otherwise(tensor, &tensor.expr.order_in_memory())?;
         let elements = copy.as_ref().unwrap_or(tensor).expr.all();
         check_taken(elements, "global_norm")?;
         let mut sum = slice_as::<T, f32>(elements).map(squares);
@@ -457,7 +457,7 @@ impl Visitor<0, 1> for Memories {
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<(), DimError> {
         if is_learned::<T>() {
-            let copy = lying_otherwise(tensor, &order_in_memory(tensor))?;
+            let copy = lying_otherwise(tensor, &tensor.expr.order_in_memory())?;
             let buffer = copy.as_ref().unwrap_or(tensor).expr.buffer();
             self.1 |= is_recorded(buffer);
             self.0.push(buffer.held());

@@ -9,7 +9,7 @@ use crate::error::DimError;
 use crate::expr::evaluate::laid_out_in;
 use crate::expr::step::is_recorded;
 use crate::grad::Parameters;
-use crate::grad::parameters::{Path, Visitor, Walk, is_learned, order_in_memory, same_sizes};
+use crate::grad::parameters::{Path, Visitor, Walk, is_learned, same_sizes};
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::reduce::Reductions;
@@ -303,7 +303,7 @@ impl<const K: usize, const M: usize, const N: usize> Visitor<1, N> for UpdatePas
         let (missed, moments, mut master) = kept.map_or((None, &mut [][..], None), ParameterState::parts);
         let scalars = self.step.scalars(missed);
         let formula = self.step.passes();
-        let order = order_in_memory(tensor);
+        let order = tensor.expr.order_in_memory();
         if let Some(copy) = lying_otherwise(tensor, &order)? {
             *tensor = copy;
         }
@@ -444,7 +444,7 @@ pub(super) fn copied<T: Element, S: Dims, R: Rank>(
     elements: &Named<T, S, R>,
 ) -> Result<Named<T, S, R>, DimError> {
     let shape = tensor.unified_shape()?;
-    Ok(Named::from_expr(laid_out_in::<S, R, _>(&elements.expr, &shape, &order_in_memory(tensor))?))
+    Ok(Named::from_expr(laid_out_in::<S, R, _>(&elements.expr, &shape, &tensor.expr.order_in_memory())?))
 }
 
 /// A copy of a value, with memory of its own.

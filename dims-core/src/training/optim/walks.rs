@@ -5,27 +5,11 @@ use super::scalars::StepsTaken;
 use super::{Accumulator, Adam, AdamW, Average, Lion, Sgd, State};
 use crate::error::DimError;
 use crate::grad::Parameters;
-use crate::grad::parameters::{DerivedParameters, Mismatch, Path, Visitor, Walk};
+use crate::grad::parameters::{DerivedParameters, Mismatch, Path, Visitor, Walk, visit_slices, walk_slices};
 use alloc::vec::Vec;
 use core::array::from_fn;
 
-/// What is kept, as tensors.
-trait KeptState: Sized {
-    fn walk<const N: usize, W: Walk<N>>(
-        of: [&Self; N],
-        path: &mut Path,
-        walk: &mut W,
-    ) -> Result<Self, W::Error>;
-
-    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
-        changed: [&mut Self; M],
-        read: [&Self; N],
-        path: &mut Path,
-        visit: &mut V,
-    ) -> Result<(), V::Error>;
-}
-
-impl KeptState for StepsTaken {
+impl DerivedParameters for StepsTaken {
     fn walk<const N: usize, W: Walk<N>>(
         of: [&Self; N],
         path: &mut Path,
@@ -44,7 +28,7 @@ impl KeptState for StepsTaken {
     }
 }
 
-impl KeptState for StateTensor {
+impl DerivedParameters for StateTensor {
     fn walk<const N: usize, W: Walk<N>>(
         of: [&Self; N],
         path: &mut Path,
@@ -110,21 +94,17 @@ fn types_differ(path: &Path) -> DimError {
     DimError::Shape { what: format!("the states at `{path}` differ in their element types") }
 }
 
-impl KeptState for ParameterState {
+impl DerivedParameters for ParameterState {
     fn walk<const N: usize, W: Walk<N>>(
         of: [&Self; N],
         path: &mut Path,
         walk: &mut W,
     ) -> Result<Self, W::Error> {
-        let missed = path.field("missed", |path| each_of(of.map(|own| own.missed.as_slice()), path, walk))?;
-        let moments = path.field("moments", |path| each_of(of.map(|own| &own.moments[..]), path, walk))?;
-        let master = path.field("master", |path| each_of(of.map(|own| own.master.as_slice()), path, walk))?;
-        Ok(ParameterState {
-            missed: missed.into_iter().next(),
-            moments: moments.into_iter().collect(),
-            master: master.into_iter().next(),
-            ..of[0].clone()
-        })
+        let missed = path.field("missed", |path| Parameters::walk(of.map(|own| &own.missed), path, walk))?;
+        let moments =
+            path.field("moments", |path| walk_slices(of.map(|own| &own.moments[..]), path, walk))?;
+        let master = path.field("master", |path| Parameters::walk(of.map(|own| &own.master), path, walk))?;
+        Ok(ParameterState { missed, moments: moments.into(), master, ..of[0].clone() })
     }
 
     fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
@@ -134,117 +114,87 @@ impl KeptState for ParameterState {
         visit: &mut V,
     ) -> Result<(), V::Error> {
         path.field("missed", |path| {
-            let changed = changed.each_mut().map(|own| own.missed.as_mut_slice());
-            visit_each(changed, read.map(|own| own.missed.as_slice()), path, visit)
+            let changed = changed.each_mut().map(|own| &mut own.missed);
+            Parameters::visit(changed, read.map(|own| &own.missed), path, visit)
         })?;
         path.field("moments", |path| {
             let changed = changed.each_mut().map(|own| &mut own.moments[..]);
-            visit_each(changed, read.map(|own| &own.moments[..]), path, visit)
+            visit_slices(changed, read.map(|own| &own.moments[..]), path, visit)
         })?;
         path.field("master", |path| {
-            let changed = changed.each_mut().map(|own| own.master.as_mut_slice());
-            visit_each(changed, read.map(|own| own.master.as_slice()), path, visit)
+            let changed = changed.each_mut().map(|own| &mut own.master);
+            Parameters::visit(changed, read.map(|own| &own.master), path, visit)
         })
     }
 }
 
-/// A walk along lists of one length.
-fn each_of<S: KeptState, const N: usize, W: Walk<N>>(
-    of: [&[S]; N],
-    path: &mut Path,
-    walk: &mut W,
-) -> Result<Vec<S>, W::Error> {
-    let first = of[0].len();
-    if let Some(other) = of.iter().map(|of| of.len()).find(|&len| len != first) {
-        return Err(walk.mismatch(path, Mismatch::Length { first, other }));
-    }
-    (0..first).map(|at| path.index(at, |path| S::walk(of.map(|of| &of[at]), path, walk))).collect()
-}
-
-fn visit_each<S: KeptState, const M: usize, const N: usize, V: Visitor<M, N>>(
-    mut changed: [&mut [S]; M],
-    read: [&[S]; N],
-    path: &mut Path,
-    visit: &mut V,
-) -> Result<(), V::Error> {
-    let mut lens = changed.iter().map(|of| of.len()).chain(read.iter().map(|of| of.len()));
-    let first = lens.next().unwrap_or(0);
-    if let Some(other) = lens.find(|&len| len != first) {
-        return Err(visit.mismatch(path, Mismatch::Length { first, other }));
-    }
-    for at in 0..first {
-        path.index(at, |path| {
-            let changed = changed.each_mut().map(|of| &mut of[at]);
-            S::visit(changed, read.map(|of| &of[at]), path, visit)
-        })?;
-    }
-    Ok(())
-}
-
-impl KeptState for ByPath {
+impl DerivedParameters for ByPath {
     fn walk<const N: usize, W: Walk<N>>(
         of: [&Self; N],
         path: &mut Path,
         walk: &mut W,
     ) -> Result<Self, W::Error> {
         let first = of[0].parameters();
-        let mut parameters = Vec::with_capacity(first.len());
         if let Some(other) = of.iter().map(|own| own.parameters().len()).find(|&len| len != first.len()) {
             return Err(walk.mismatch(path, Mismatch::Length { first: first.len(), other }));
         }
-        for (at, own) in first.iter().enumerate() {
+        let states = first.iter().enumerate().map(|(at, own)| {
             let all = of.map(|other| &other.parameters()[at]);
-            let walked = path.part(own.path(), |path| ParameterState::walk(all, path, walk))?;
-            parameters.push(walked);
-        }
+            path.part(own.path(), |path| Parameters::walk(all, path, walk))
+        });
+        let parameters = states.collect::<Result<_, _>>()?;
         walk.setting(path, "master_weights", of.map(ByPath::has_masters).each_ref())?;
         walk.setting(path, "missed", of.map(ByPath::all_missed))?;
         Ok(of[0].with_parameters(parameters))
     }
 
     fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
-        mut changed: [&mut Self; M],
+        changed: [&mut Self; M],
         read: [&Self; N],
         path: &mut Path,
         visit: &mut V,
     ) -> Result<(), V::Error> {
-        let changed = changed.each_mut().map(|own| own.parameters_mut());
-        visit_each(changed, read.map(ByPath::parameters), path, visit)
+        visit_slices(changed.map(|own| own.parameters_mut()), read.map(ByPath::parameters), path, visit)
     }
 }
 
-impl<P> KeptState for State<P> {
-    fn walk<const N: usize, W: Walk<N>>(
-        of: [&Self; N],
-        path: &mut Path,
-        walk: &mut W,
-    ) -> Result<Self, W::Error> {
-        let steps = path.field("steps", |path| StepsTaken::walk(of.map(|own| &own.steps), path, walk))?;
-        let by_path = path.field("state", |path| ByPath::walk(of.map(|own| &own.by_path), path, walk))?;
-        walk.setting(path, "rate", of.map(|own| &own.schedule))?;
-        walk.setting(path, "frozen", of.map(|own| &own.frozen))?;
-        let State { schedule, ref frozen, marker, .. } = *of[0];
-        Ok(State { steps, by_path, schedule, frozen: frozen.clone(), marker })
-    }
+/// Structs whose fields are tensors, under names, and settings. Further fields are cloned.
+macro_rules! structs {
+    ($($name:ident[$($bound:ident)?] { $($field:ident: $label:literal),* } settings { $($setting:ident: $told:literal),* } rest { $($rest:ident)? })*) => {$(
+        impl<P $(: $bound)?> DerivedParameters for $name<P> {
+            fn walk<const N: usize, W: Walk<N>>(
+                of: [&Self; N],
+                path: &mut Path,
+                walk: &mut W,
+            ) -> Result<Self, W::Error> {
+                $(let $field = path.field($label, |path| Parameters::walk(of.map(|own| &own.$field), path, walk))?;)*
+                $(walk.setting(path, $told, of.map(|own| &own.$setting))?;)*
+                Ok($name { $($field,)* $($setting: of[0].$setting.clone(),)* $($rest: of[0].$rest)? })
+            }
 
-    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
-        mut changed: [&mut Self; M],
-        read: [&Self; N],
-        path: &mut Path,
-        visit: &mut V,
-    ) -> Result<(), V::Error> {
-        path.field("steps", |path| {
-            let changed = changed.each_mut().map(|own| &mut own.steps);
-            StepsTaken::visit(changed, read.map(|own| &own.steps), path, visit)
-        })?;
-        path.field("state", |path| {
-            let changed = changed.each_mut().map(|own| &mut own.by_path);
-            ByPath::visit(changed, read.map(|own| &own.by_path), path, visit)
-        })
-    }
+            fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
+                mut changed: [&mut Self; M],
+                read: [&Self; N],
+                path: &mut Path,
+                visit: &mut V,
+            ) -> Result<(), V::Error> {
+                $(path.field($label, |path| {
+                    let changed = changed.each_mut().map(|own| &mut own.$field);
+                    Parameters::visit(changed, read.map(|own| &own.$field), path, visit)
+                })?;)*
+                Ok(())
+            }
+        }
+    )*};
 }
 
-/// Optimizers have a state, and settings, which stay.
+structs! {
+    State[] { steps: "steps", by_path: "state" } settings { schedule: "rate", frozen: "frozen" } rest { marker }
+    Accumulator[Parameters] { sum: "sum", exact: "exact", count: "count" } settings {} rest {}
+    Average[Parameters] { value: "value", exact: "exact" } settings { decay: "decay" } rest {}
+}
+
+/// Optimizers: a state, and settings.
 macro_rules! optimizers {
     ($($name:ident: $($setting:ident)*;)*) => {$(
         impl<P: Parameters> DerivedParameters for $name<P> {
@@ -253,7 +203,7 @@ macro_rules! optimizers {
                 path: &mut Path,
                 walk: &mut W,
             ) -> Result<Self, W::Error> {
-                let state = State::walk(of.map(|own| &own.state), path, walk)?;
+                let state = Parameters::walk(of.map(|own| &own.state), path, walk)?;
                 $(walk.setting(path, stringify!($setting), of.map(|own| &own.$setting))?;)*
                 Ok($name { state, $($setting: of[0].$setting,)* })
             }
@@ -264,7 +214,7 @@ macro_rules! optimizers {
                 path: &mut Path,
                 visit: &mut V,
             ) -> Result<(), V::Error> {
-                State::visit(changed.map(|own| &mut own.state), read.map(|own| &own.state), path, visit)
+                Parameters::visit(changed.map(|own| &mut own.state), read.map(|own| &own.state), path, visit)
             }
         }
     )*};
@@ -275,66 +225,4 @@ optimizers! {
     Adam: moments;
     AdamW: moments;
     Lion: betas weight_decay;
-}
-
-impl<P: Parameters> DerivedParameters for Accumulator<P> {
-    fn walk<const N: usize, W: Walk<N>>(
-        of: [&Self; N],
-        path: &mut Path,
-        walk: &mut W,
-    ) -> Result<Self, W::Error> {
-        let sum = path.field("sum", |path| Parameters::walk(of.map(|own| &own.sum), path, walk))?;
-        let exact = path.field("exact", |path| ByPath::walk(of.map(|own| &own.exact), path, walk))?;
-        let count = path.field("count", |path| StepsTaken::walk(of.map(|own| &own.count), path, walk))?;
-        Ok(Accumulator { sum, exact, count })
-    }
-
-    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
-        mut changed: [&mut Self; M],
-        read: [&Self; N],
-        path: &mut Path,
-        visit: &mut V,
-    ) -> Result<(), V::Error> {
-        path.field("sum", |path| {
-            let changed = changed.each_mut().map(|own| &mut own.sum);
-            Parameters::visit(changed, read.map(|own| &own.sum), path, visit)
-        })?;
-        path.field("exact", |path| {
-            let changed = changed.each_mut().map(|own| &mut own.exact);
-            ByPath::visit(changed, read.map(|own| &own.exact), path, visit)
-        })?;
-        path.field("count", |path| {
-            let changed = changed.each_mut().map(|own| &mut own.count);
-            StepsTaken::visit(changed, read.map(|own| &own.count), path, visit)
-        })
-    }
-}
-
-impl<P: Parameters> DerivedParameters for Average<P> {
-    fn walk<const N: usize, W: Walk<N>>(
-        of: [&Self; N],
-        path: &mut Path,
-        walk: &mut W,
-    ) -> Result<Self, W::Error> {
-        let value = path.field("value", |path| Parameters::walk(of.map(|own| &own.value), path, walk))?;
-        let exact = path.field("exact", |path| ByPath::walk(of.map(|own| &own.exact), path, walk))?;
-        walk.setting(path, "decay", of.map(|own| &own.decay))?;
-        Ok(Average { decay: of[0].decay, value, exact })
-    }
-
-    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
-        mut changed: [&mut Self; M],
-        read: [&Self; N],
-        path: &mut Path,
-        visit: &mut V,
-    ) -> Result<(), V::Error> {
-        path.field("value", |path| {
-            let changed = changed.each_mut().map(|own| &mut own.value);
-            Parameters::visit(changed, read.map(|own| &own.value), path, visit)
-        })?;
-        path.field("exact", |path| {
-            let changed = changed.each_mut().map(|own| &mut own.exact);
-            ByPath::visit(changed, read.map(|own| &own.exact), path, visit)
-        })
-    }
 }

@@ -1,0 +1,225 @@
+//! What a program knows of its inputs besides their elements.
+
+use crate::error::DimError;
+use crate::expr::evaluate::laid_out_in;
+use crate::grad::parameters::{Path, Walk};
+use crate::named::Named;
+use crate::rank::Rank;
+use crate::set::Dims;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::{Any, type_name};
+use core::fmt::Debug;
+use kernels::program::code::DType;
+use kernels::scalar::Element;
+use kernels::trace::Held;
+use smallvec::SmallVec;
+
+/// The types, sizes and settings of all inputs. A program accepts inputs with the signature it was recorded with.
+#[derive(Default, PartialEq)]
+pub(super) struct InputSignature {
+    pub(super) tensors: Vec<InputTensor>,
+    settings: Vec<InputSetting>,
+}
+
+impl InputSignature {
+    /// Whether a tensor belongs to a gradient or to a function that is being recorded.
+    pub(super) fn is_traced(&self) -> bool {
+        self.tensors.iter().any(|own| own.is_traced)
+    }
+}
+
+/// What a program knows of one tensor of its inputs.
+#[derive(PartialEq)]
+pub(super) struct InputTensor {
+    pub(super) path: Path,
+    pub(super) dtype: DType,
+    sizes: SmallVec<[usize; 8]>,
+    /// The axes from the outermost in memory to the innermost. In another order, sums may be rounded differently.
+    pub(super) order: SmallVec<[usize; 8]>,
+    is_traced: bool,
+}
+
+impl InputTensor {
+    fn of<T: Element, S: Dims, R: Rank>(path: &Path, tensor: &Named<T, S, R>) -> Result<Self, DimError> {
+        let Some(dtype) = DType::of::<T>() else {
+            let name = type_name::<T>();
+            let what = format!("{}: programs do not know elements of `{name}`", input(path));
+            return Err(DimError::Shape { what });
+        };
+        let (sizes, order, is_traced) =
+            (sizes_of(tensor), tensor.expr.order_in_memory(), tensor.expr.is_traced());
+        Ok(InputTensor { path: path.clone(), dtype, sizes, order, is_traced })
+    }
+}
+
+/// A value of an input that is not a tensor, such as the decay of an average.
+struct InputSetting {
+    path: Path,
+    name: &'static str,
+    value: Box<dyn SettingValue>,
+}
+
+impl PartialEq for InputSetting {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.path, self.name) == (&other.path, other.name) && (*self.value).is_same((*other.value).as_any())
+    }
+}
+
+trait SettingValue: Send + Sync {
+    fn as_any(&self) -> &dyn Any;
+    fn is_same(&self, other: &dyn Any) -> bool;
+    fn describe(&self) -> String;
+}
+
+impl<X: PartialEq + Debug + Send + Sync + 'static> SettingValue for X {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn is_same(&self, other: &dyn Any) -> bool {
+        other.downcast_ref::<X>().is_some_and(|other| other == self)
+    }
+
+    fn describe(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+/// How messages name an input.
+fn input(path: &Path) -> String {
+    if path.segments().is_empty() { "the input".into() } else { format!("input `{path}`") }
+}
+
+/// The sizes of all axes, dims first.
+fn sizes_of<T, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> SmallVec<[usize; 8]> {
+    tensor.expr.axes().map(|axis| axis.size).collect()
+}
+
+/// The elements contiguous in an order of all axes: the tensor itself if it is stored so, and if its memory keeps no steps of an earlier recording alive.
+pub(super) fn dense<T: Element, S: Dims, R: Rank>(
+    tensor: &Named<T, S, R>,
+    order: &[usize],
+) -> Result<Named<T, S, R>, DimError> {
+    if tensor.expr.buffer().node().is_none() && tensor.expr.is_contiguous(order) {
+        return Ok(tensor.clone());
+    }
+    let shape = tensor.unified_shape()?;
+    Ok(Named::from_expr(laid_out_in::<S, R, _>(&tensor.expr, &shape, order)?))
+}
+
+/// Collects the signature of the inputs it walks over.
+impl Walk<1> for InputSignature {
+    type Error = DimError;
+    const STATE: bool = true;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        self.tensors.push(InputTensor::of(path, tensor)?);
+        Ok(tensor.clone())
+    }
+
+    fn setting<X: Clone + PartialEq + Debug + Send + Sync + 'static>(
+        &mut self,
+        path: &Path,
+        name: &'static str,
+        [value]: [&X; 1],
+    ) -> Result<(), DimError> {
+        self.settings.push(InputSetting { path: path.clone(), name, value: Box::new(value.clone()) });
+        Ok(())
+    }
+}
+
+/// Checks the inputs of a call against the signature, and collects their memory.
+pub(super) struct GivenInputs<'p> {
+    expected: core::slice::Iter<'p, InputTensor>,
+    settings: core::slice::Iter<'p, InputSetting>,
+    held: Vec<Arc<dyn Held>>,
+}
+
+impl<'p> GivenInputs<'p> {
+    pub(super) fn new(expected: &'p InputSignature) -> Self {
+        let InputSignature { tensors, settings } = expected;
+        let held = Vec::with_capacity(tensors.len());
+        GivenInputs { expected: tensors.iter(), settings: settings.iter(), held }
+    }
+
+    /// The memory of all inputs. It is an error if some are missing.
+    pub(super) fn finish(mut self) -> Result<Vec<Arc<dyn Held>>, DimError> {
+        let what = match (self.expected.next(), self.settings.next()) {
+            (Some(missing), _) => format!("there is no input `{}`", missing.path),
+            (None, Some(InputSetting { path, name, .. })) => {
+                format!("{} has no setting `{name}`", input(path))
+            }
+            (None, None) => return Ok(self.held),
+        };
+        Err(DimError::Shape { what })
+    }
+}
+
+impl Walk<1> for GivenInputs<'_> {
+    type Error = DimError;
+    const STATE: bool = true;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        let found = sizes_of(tensor);
+        let describe = |sizes: &[usize]| {
+            let names = S::KEYS.as_slice().iter().map(|key| key.name);
+            crate::error::list_sizes(
+                names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied()),
+            )
+        };
+        let (own, expected) = (input(path), self.expected.next());
+        let what = match expected {
+            Some(expected) if expected.path != *path => {
+                format!("{own} stands where `{}` was recorded", expected.path)
+            }
+            Some(expected) if DType::of::<T>() != Some(expected.dtype) => {
+                format!("{own} has elements of `{}`, others than were recorded", type_name::<T>())
+            }
+            Some(expected) if expected.sizes != found => format!(
+                "{own} has {}, but the program was recorded for {}",
+                describe(&found),
+                describe(&expected.sizes)
+            ),
+            Some(_) if tensor.expr.is_traced() => format!(
+                "{own} belongs to a gradient or to another function that is recorded: call the function itself there"
+            ),
+            Some(_) => String::new(),
+            None => format!("{own} was not recorded"),
+        };
+        let Some(expected) = expected.filter(|_| what.is_empty()) else {
+            return Err(DimError::Shape { what });
+        };
+        let own = dense(tensor, &expected.order)?;
+        self.held.push(own.expr.buffer().held());
+        Ok(own)
+    }
+
+    fn setting<X: Clone + PartialEq + Debug + Send + Sync + 'static>(
+        &mut self,
+        path: &Path,
+        name: &'static str,
+        [value]: [&X; 1],
+    ) -> Result<(), DimError> {
+        let what = match self.settings.next() {
+            Some(own) if own.path == *path && own.name == name && own.value.is_same(value) => return Ok(()),
+            Some(own) if own.path == *path && own.name == name => format!(
+                "`{name}` of {} is {value:?}, but the program was recorded for {}: record it again; `jit` does so by itself",
+                input(path),
+                own.value.describe()
+            ),
+            _ => format!("the setting `{name}` of {} was not recorded", input(path)),
+        };
+        Err(DimError::Shape { what })
+    }
+}
