@@ -1,7 +1,6 @@
 //! Tensors of random elements: from a seed, and by a generator and a distribution of the crate `rand` (`random`, with the feature `rand`).
 //!
-//! A [`Seed`] is a number or a tensor of one number: `rand(dims, 7)`, `rand(dims, &seed)`. In a function that is recorded, a tensor is an input like any other: each call draws for
-//! the seed that it is given.
+//! A [`Seed`] is a number or a tensor without dims: `rand(dims, 7)`, `rand(dims, &seed)`. A recorded function can take a tensor as an input, and then draws from the seed of each call.
 //!
 //! The number that a seed gives at a position is a hash of both: it is the same on every machine, whatever the number of threads, and no generator
 //! has to be carried along. [`rand()`], [`randn`] and [`permutation`] count positions in the order in which dims are written. What draws for the elements of a tensor
@@ -74,7 +73,7 @@ pub fn try_randn<T: Real, D: SizedDims>(
     drawn_from::<T, D, Normal>(dims, &seed.into())
 }
 
-/// A tensor of numbers that are drawn one after the other, in the order in which the dims are written.
+/// A tensor whose elements are drawn one after the other, in the order of the dims as written.
 #[track_caller]
 pub(super) fn drawn<T: Real, D: Written>(
     dims: D,
@@ -86,7 +85,7 @@ pub(super) fn drawn<T: Real, D: Written>(
     })
 }
 
-/// The same from a distribution, for a seed that a recorded function may compute.
+/// Draws from a distribution. The seed may be an input of a recorded function.
 #[track_caller]
 fn drawn_from<T: Real, D: Written, Q: Distribution>(
     dims: D,
@@ -104,7 +103,7 @@ fn drawn_from<T: Real, D: Written, Q: Distribution>(
     Ok(build::<T, D>(&sizes, data))
 }
 
-/// The `at`th of many seeds that one seed stands for: one for each parameter of a network, or for each step of a training. Of seeds that may be tensors, see [`Seed::split`].
+/// Derives the `at`th of many seeds from one seed: one for each parameter of a network, or for each training step. For seeds that may be tensors, see [`Seed::split`].
 ///
 /// ```
 /// use typed_dims::random::split;
@@ -189,7 +188,7 @@ pub fn try_randn_like<A: Computable<Elem: Real>>(
     drawn_like::<A, Normal>(tensor, &seed.into())
 }
 
-/// The dims and sizes of a tensor, with elements that are drawn for each position.
+/// A tensor with these dims and sizes, whose elements are drawn by position.
 #[track_caller]
 fn drawn_like<A: Computable<Elem: Real>, Q: Distribution>(
     tensor: A,

@@ -11,12 +11,12 @@ use alloc::vec;
 use kernels::memory::buffer::Buffer;
 use kernels::step::draw::{SplitSeed, split};
 
-/// What random numbers follow from: a number, or a tensor without dims.
+/// The seed of random numbers: a number, or a tensor without dims.
 ///
-/// Whatever draws takes `impl Into<Seed>`: `rand(dims, 7)`, `rand(dims, &seed)`. A tensor counts as the number that it has, so both draw the same.
+/// Functions that draw take `impl Into<Seed>`: `rand(dims, 7)`, `rand(dims, &seed)`. A number and a tensor that holds it draw the same elements.
 ///
-/// The difference is in functions that are [recorded](crate::program): a number belongs to the program, and each call draws the same again. A tensor that is
-/// an input, or is computed from inputs, is another one in each call.
+/// They differ in [recorded](crate::program) functions. A number is a constant of the program, so every call draws the same elements. A tensor that is an input, or is computed from
+/// inputs, gives each call its own seed.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -43,19 +43,19 @@ pub struct Seed(SeedSource);
 #[derive(Clone, Debug)]
 enum SeedSource {
     Number(u64),
-    /// A tensor that depends on inputs of a function which is recorded.
+    /// A tensor that depends on inputs of a recorded function.
     Tensor(Named<u64, ()>),
 }
 
-/// A seed where numbers are drawn.
+/// A seed in the form that kernels take.
 pub(crate) enum DrawnSeed {
     Number(u64),
-    /// One that is to be the operand of a step.
+    /// The memory of a recorded seed, as the operand of a step.
     Operand(Buffer<u64>),
 }
 
 impl Seed {
-    /// The `at`th of many seeds that this one stands for, as [`split`](crate::random::split) has it: one for each place of a function that draws.
+    /// Derives the `at`th of many seeds, as [`split`](crate::random::split) does: one for each use in a function that draws several times.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -79,7 +79,7 @@ impl Seed {
         }
     }
 
-    /// The seed as a tensor: for instance as a result of a recorded function, or to compute with.
+    /// Converts the seed to a tensor, for example to return it from a recorded function.
     pub fn to_tensor(&self) -> Named<u64, ()> {
         match &self.0 {
             SeedSource::Number(seed) => Named::from_expr(Evaluated::laid_out(vec![*seed], &[])),
@@ -87,7 +87,7 @@ impl Seed {
         }
     }
 
-    /// The number, unless a function is recorded that the seed is an input of.
+    /// The number, or the memory of a seed that depends on inputs of a recorded function.
     #[track_caller]
     pub(crate) fn drawn(&self) -> Result<DrawnSeed, DimError> {
         match &self.0 {
@@ -96,7 +96,7 @@ impl Seed {
                 if let [_] = tensor.expr.all() {
                     return Ok(DrawnSeed::Operand(tensor.expr.buffer().clone()));
                 }
-                // One of many elements in memory.
+                // The seed is one of several elements in its memory.
                 let shape = tensor.unified_shape()?;
                 Ok(DrawnSeed::Operand(evaluate::<(), Rank0, _>(&tensor.expr, &shape, &[])?))
             }
@@ -121,7 +121,7 @@ impl DrawnSeed {
     }
 }
 
-/// The element of a tensor without dims.
+/// Reads the element of a tensor without dims.
 fn number(tensor: &Named<u64, ()>) -> u64 {
     tensor.expr.all()[tensor.expr.start()]
 }

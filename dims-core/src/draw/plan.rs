@@ -32,7 +32,7 @@ impl Plan {
     }
 }
 
-/// A recorded program as an SVG document.
+/// Draws a recorded program as an SVG document.
 #[cfg(feature = "std")]
 pub(crate) fn program(listing: &Listing) -> String {
     let mut svg = Svg::default();

@@ -145,7 +145,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {
     }
 }
 
-/// An error if a place has fewer elements along a positional axis than the value.
+/// Returns an error if the value is larger than the target along a positional axis.
 fn check_broadcast(positional: &[Axis], shape: &Shape) -> Result<(), DimError> {
     for (at, axis) in positional.iter().enumerate() {
         let size = shape.sizes()[shape.named_len() + at];
@@ -277,7 +277,7 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
         unwrap(self.update(value, Replace, "assign"));
     }
 
-    /// Runs `tensor = op(tensor, value)`, in the memory of the tensor. Where a function is recorded it gets a new value, as programs have no memory to write to.
+    /// Runs `tensor = op(tensor, value)` in the memory of the tensor. In a recorded function the tensor gets new memory instead, because a program cannot write to memory.
     #[track_caller]
     fn update<B, O>(&mut self, value: B, op: O, name: &'static str) -> Result<(), DimError>
     where

@@ -314,7 +314,7 @@ impl ExprStep {
         }
     }
 
-    /// The same where the results are written to elements that are there.
+    /// As [`refuse`](ExprStep::refuse), for an operation that writes to existing elements.
     #[inline(always)]
     #[track_caller]
     pub(crate) fn refuse_writing(self, operation: &'static str) -> Result<(), DimError> {
@@ -540,7 +540,7 @@ fn field_of<'w>(
     finished(writer.finish_any(value, sizes, rows)).map(Some)
 }
 
-/// The elements of `code(tensor, value)` along loops of some sizes, contiguous in an order, as a step of the function that is recorded.
+/// Computes `code(tensor, value)` as a step of the recorded function. The elements are contiguous in `order`.
 #[track_caller]
 pub(crate) fn renewed<T: Element, S: Dims, R: Rank, E: Expr + ?Sized>(
     tensor: &Evaluated<T, S, R>,
@@ -571,7 +571,7 @@ pub(crate) fn renewed<T: Element, S: Dims, R: Rank, E: Expr + ?Sized>(
     }
 }
 
-/// Elements that a step with a rule of its own computed.
+/// Elements that were computed by a step with a [`Rule`].
 #[cfg(feature = "std")]
 #[cold]
 #[track_caller]

@@ -38,8 +38,8 @@ use path::values_at;
 ///   ([`is_learned`]): `map_elements` and `zip_elements` keep them, [`zero`](Parameters::zero) has zeros in their place, and each [`Walk`] has a rule of its own for
 ///   them. Mark the field `#[parameters(constant)]` to exclude them from walks.
 /// * Fields with `#[parameters(constant)]` are not visited. A new value gets a clone of them.
-/// * Fields with `#[parameters(state)]` are tensors that change, but are not learned: running means. [Recorded functions](crate::program) take and return them; to all others they
-///   are constants.
+/// * Fields with `#[parameters(state)]` are tensors that change but are not learned, such as running means. [Recorded functions](crate::program) take and return them. Everything else
+///   treats them as constants.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -333,7 +333,7 @@ pub trait Walk<const N: usize> {
     /// Why a walk ends early.
     type Error: From<DimError>;
 
-    /// Whether the walk comes to fields with `#[parameters(state)]`, too. Else the new value gets a clone of them.
+    /// Whether the walk includes fields with `#[parameters(state)]`. Otherwise the new value gets clones of them.
     const STATE: bool = false;
 
     /// The tensor of the new value, from the tensors `of` the given values. Their sizes may differ. [`is_learned`] tells whether tensors of `T` are learned.
@@ -343,7 +343,7 @@ pub trait Walk<const N: usize> {
         of: [&Named<T, S, R>; N],
     ) -> Result<Named<T, S, R>, Self::Error>;
 
-    /// A setting of this name: it is no tensor, and the new value has that of the first one. Recorded functions are for the settings that they were recorded with.
+    /// Called with each setting, such as the decay of an average. The new value gets the setting of the first value. A recorded function runs only with the settings it was recorded with.
     #[doc(hidden)]
     fn setting<X: Clone + PartialEq + Debug + Send + Sync + 'static>(
         &mut self,

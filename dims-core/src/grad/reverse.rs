@@ -111,11 +111,11 @@ pub fn try_loss_and_grad<P: Inputs, L: ScalarLoss<P>>(
     Ok((loss, gradient))
 }
 
-/// As [`value_and_grad_with`], but the loss stays a tensor: see [`loss_and_grad`].
+/// As [`value_and_grad_with`], but returns the loss as a tensor: see [`loss_and_grad`].
 ///
 /// # Panics
 ///
-/// Where [`try_loss_and_grad_with`] returns an error.
+/// Panics if [`try_loss_and_grad_with`] returns an error.
 #[track_caller]
 pub fn loss_and_grad_with<P: Inputs, L: ScalarLoss<P>, X>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
@@ -124,7 +124,7 @@ pub fn loss_and_grad_with<P: Inputs, L: ScalarLoss<P>, X>(
     unwrap(try_loss_and_grad_with(f, by))
 }
 
-/// As [`loss_and_grad_with`], but what sizes decide is an error: see [`try_grad`].
+/// As [`loss_and_grad_with`], but returns errors instead of panicking: see [`try_grad`].
 #[track_caller]
 pub fn try_loss_and_grad_with<P: Inputs, L: ScalarLoss<P>, X>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),

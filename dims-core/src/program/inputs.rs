@@ -1,4 +1,4 @@
-//! What recorded functions take.
+//! The inputs of recorded functions.
 
 use crate::create::{SizedDims, from_fn};
 use crate::dim::DimList;
@@ -15,10 +15,9 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use kernels::scalar::Element;
 
-/// What a recorded function takes: a reference to [`Parameters`], which the function gets as such; parameters by value, which it gets by value and can change; or a tuple of
-/// both.
+/// The inputs of a recorded function: a reference to [`Parameters`], [`Parameters`] by value, or a tuple of these.
 ///
-/// State that goes in and comes out, such as a network and its optimizer, is passed by value. Data is passed by reference.
+/// Pass state that goes in and comes out, such as a network and its optimizer, by value. Pass data by reference.
 #[diagnostic::on_unimplemented(
     message = "a recorded function cannot take `{Self}`",
     label = "expected a tensor, a struct with `#[derive(Parameters)]` or an optimizer, by value or by reference; or a tuple of such",
@@ -27,17 +26,17 @@ use kernels::scalar::Element;
 pub trait RecordInputs: Sized {
     /// The values, owned.
     type Value: Parameters;
-    /// Where the values are, until the function takes them.
+    /// Holds the values until the function takes them.
     #[doc(hidden)]
     type Slots;
-    /// [`Parameters::walk`] of the values.
+    /// Calls [`Parameters::walk`] on the values.
     #[doc(hidden)]
     fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error>;
     #[doc(hidden)]
     fn slots(value: Self::Value) -> Self::Slots;
 }
 
-/// The inputs as the function gets them, for the lifetime `'t`. (The last parameter says that they live so long.)
+/// The form in which a function gets its inputs, for the lifetime `'t`. The parameter `Lives` makes rustc assume that they live that long.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a recorded function cannot take `{Self}`",
@@ -49,7 +48,7 @@ pub trait Hand<'t, Lives = &'t Self>: RecordInputs {
     fn hand(slots: &'t mut Self::Slots) -> Self::Handed;
 }
 
-/// What the function gets.
+/// The type of the argument of a recorded function.
 pub type HandedOf<'t, In> = <In as Hand<'t>>::Handed;
 
 #[diagnostic::do_not_recommend]
@@ -75,7 +74,7 @@ impl<'t, P: Parameters> Hand<'t> for &P {
     }
 }
 
-/// A view is a reference to a tensor, with other axes: the function gets a tensor in memory of its own.
+/// A view can be passed like a reference. The function gets an owned copy.
 #[diagnostic::do_not_recommend]
 impl<T: Element, S: Dims, R: Rank> RecordInputs for Named<T, S, R, View<'_, T, S, R>> {
     type Value = Named<T, S, R>;
@@ -100,11 +99,12 @@ impl<'t, T: Element, S: Dims, R: Rank> Hand<'t> for Named<T, S, R, View<'_, T, S
     }
 }
 
-/// An input of which the sizes are known: see [`spec`].
+/// An input that gives only sizes: see [`spec`].
 pub struct Spec<P>(P);
 
-/// An input of [`record`](super::record()) of which the sizes alone are given. The function is recorded with zeros, and gets a reference. Or a function makes the value: the
-/// parameters of a network, for instance.
+/// An input of [`record`](super::record()) that gives only sizes: dims with sizes, or a function that makes the value, such as the parameters of a network.
+///
+/// The function is recorded with zeros for dims, and with the value that the function made. It gets a reference.
 ///
 /// ```
 /// use typed_dims::nn::linear::Linear;
@@ -126,13 +126,13 @@ pub struct Spec<P>(P);
 ///
 /// # Panics
 ///
-/// If a dim has no size, or the tensor does not fit into memory.
+/// Panics if a dim has no size, or if the tensor does not fit into memory.
 #[track_caller]
 pub fn spec<P: Parameters, M>(of: impl SpecOf<P, M>) -> Spec<P> {
     Spec(of.value())
 }
 
-/// What says which sizes an input has: dims with sizes, or a function that makes the value.
+/// The argument of [`spec`]: dims with sizes, or a function that makes the value.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say which sizes the input `{P}` has",
     label = "expected dims with sizes, `(Row.of(2), Col.of(3))`, or a function that makes the value, `|| Network::new(..)`"
@@ -187,7 +187,7 @@ impl<'t, P: Parameters + 't> Hand<'t> for Spec<P> {
     }
 }
 
-/// Parameters by value.
+/// Implements inputs that are passed by value.
 macro_rules! by_value {
     ($([$($generics:tt)*] $t:ty;)*) => {$(
         #[diagnostic::do_not_recommend]
@@ -232,7 +232,7 @@ by_value! {
     [] ();
 }
 
-/// The value in a slot.
+/// Takes the value out of a slot.
 #[doc(hidden)]
 pub fn taken<P>(slot: &mut Option<P>) -> P {
     slot.take().expect("a function gets its inputs once")

@@ -1,7 +1,7 @@
-//! Functions that are recorded, to be called with other inputs.
+//! Recording functions, to call them with other inputs.
 //!
-//! [`record`] calls a function once. What runs with its inputs is recorded step by step, elements of all types: floats, integers, masks. The [`Program`] runs the same
-//! steps with other inputs of the same sizes. [`jit`] records by itself, at the first call and for each new tuple of sizes.
+//! [`record`] calls a function once and records its steps, for elements of all types: floats, integers, masks. The resulting [`Program`] runs the same steps with other inputs of the same
+//! sizes. [`jit`] records at the first call, and again for other sizes.
 //!
 //! ```
 //! use typed_dims::prelude::*;
@@ -22,8 +22,8 @@
 //! # Ok::<(), DimError>(())
 //! ```
 //!
-//! Inputs are tensors, structs with `#[derive(Parameters)]`, optimizers and tuples of these, by reference or by value: see [`RecordInputs`]. State goes in by value and comes out,
-//! so a whole training step is a program:
+//! An input is a tensor, a struct with `#[derive(Parameters)]`, an optimizer, or a tuple of these, by reference or by value: see [`RecordInputs`]. Pass state by value and return it,
+//! and a whole training step becomes a program:
 //!
 //! ```
 //! use typed_dims::grad::loss_and_grad;
@@ -56,11 +56,12 @@
 //! assert!(losses[99] < 0.01 * losses[0]);
 //! ```
 //!
-//! What the function reads by itself (an element as a number, the elements as an array, a size that values decide) cannot be recorded: it is an error, as the program could
-//! not read it again. A part of a tensor cannot be assigned to either, and a tensor of a gradient or of another function that is recorded must be an input.
-//! Tensors and numbers that the function captures are constants: the program has those of the recorded call. Settings of optimizers, and fields with `#[parameters(constant)]` that are numbers or the like (`Copy` and `PartialEq`), must be
-//! those that were recorded; [`jit`] records again for others.
-//! So a seed that is to be another one in each call is a tensor among the inputs: see [`Seed`](crate::random::Seed).
+//! A recorded function cannot read elements (as a number, as an array, or as a size that values decide), because the program could not read them again. It cannot assign to a part of a
+//! tensor. Tensors of an outer gradient or of an outer recorded function must be inputs.
+//!
+//! Captured tensors and numbers are constants of the program. A seed that changes from call to call is a tensor among the inputs: see [`Seed`](crate::random::Seed).
+//!
+//! Optimizer settings, and numbers in fields with `#[parameters(constant)]`, must have their recorded values. [`jit`] records again for others.
 
 mod inputs;
 #[cfg(feature = "std")]

@@ -240,11 +240,11 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
         }
     }
 
-    /// All axes, dims first in their numbers, from the outermost one in memory to the innermost.
+    /// The numbers of all axes, from the outermost in memory to the innermost. Dims are numbered before positional axes.
     pub(crate) fn order_in_memory(&self) -> SmallVec<[usize; 8]> {
         let strides: SmallVec<[usize; 8]> = self.axes().map(|axis| axis.stride.unsigned_abs()).collect();
         let mut order: SmallVec<[usize; 8]> = (0..strides.len()).collect();
-        // (Stable: of axes with one stride, those of size 1 may stand anywhere.)
+        // A stable sort: axes of size 1 may share a stride with others.
         order.sort_by_key(|&at| core::cmp::Reverse(strides[at]));
         order
     }

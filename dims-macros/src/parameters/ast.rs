@@ -11,12 +11,12 @@ pub struct ParameterField {
     pub kind: FieldKind,
 }
 
-/// What the attribute of a field says.
+/// The kind of a field, from its attribute.
 #[derive(Clone, Copy, PartialEq)]
 pub enum FieldKind {
-    /// Nothing: the field is learned.
+    /// Without an attribute the field is learned.
     Learned,
-    /// `#[parameters(state)]`: tensors that recorded functions take and return, and that are constants to all others.
+    /// `#[parameters(state)]`: tensors that recorded functions take and return, and that everything else treats as constants.
     State,
     /// `#[parameters(constant)]`
     Constant,

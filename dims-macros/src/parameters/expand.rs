@@ -140,10 +140,10 @@ fn value(ParameterField { member, ty, kind }: &ParameterField) -> TokenStream {
         FieldKind::State => quote_spanned! {ty.span()=>
             if <ParametersWalk as ::typed_dims::grad::parameters::Walk<PARAMETERS_OF>>::STATE { #walked } else { #clone }
         },
-        // (Where it is a number or the like, recorded functions compare it: of the two traits' methods rustc takes the first whose bounds hold.)
+        // Both traits have a method `tell`. rustc picks the first one whose bounds hold, so recorded functions compare numbers and ignore other types.
         FieldKind::Constant if borrows(ty.to_token_stream()) => clone,
         FieldKind::Constant => quote_spanned! {ty.span()=> {
-            #[allow(unused_imports)] // One of them is used.
+            #[allow(unused_imports)] // Only one of them is used.
             use ::typed_dims::grad::parameters::{ComparedSetting as _, OtherSetting as _};
             (&::typed_dims::grad::parameters::Setting(of.map(|of| &of.#member))).tell(#name, path, walk)?;
             #clone

@@ -41,7 +41,7 @@ impl Path {
         self.with(Segment::Index(at), walk)
     }
 
-    /// Calls `walk` with the path to a part of the part, and returns its result.
+    /// Calls `walk` with this path extended by another, and returns the result.
     pub(crate) fn part<X>(&mut self, part: &Path, walk: impl FnOnce(&mut Self) -> X) -> X {
         let len = self.segments.len();
         self.segments.extend_from_slice(&part.segments);

@@ -22,7 +22,7 @@ pub trait Dropout: Computable {
     /// Each element times `1 / (1 - p)`, or 0 with the probability `p`. The result is evaluated.
     ///
     /// Which ones are left out follows from the seed, the names of the dims and the indices along them; the same seed leaves out
-    /// the same ones, whatever the number of threads. It is a number or a tensor of one number: see [`Seed`]. In inference, leave the call out.
+    /// the same ones, whatever the number of threads. The seed is a number or a tensor without dims: see [`Seed`]. In inference, leave the call out.
     ///
     /// Each example of a batch draws apart from the others, as along any dim, however the function is batched. Where all are to lack the same ones, draw the mask
     /// from its dims:

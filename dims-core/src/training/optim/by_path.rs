@@ -93,7 +93,7 @@ pub(crate) enum StateElements {
     F64(Buffer<f64>),
 }
 
-/// The elements of a [`StateTensor`] as a tensor with one axis.
+/// The elements of a [`StateTensor`] as a tensor with one positional axis.
 pub(super) enum StateLine {
     F32(Named<f32, (), Rank1>),
     F64(Named<f64, (), Rank1>),
@@ -126,7 +126,7 @@ fn flat<W: StateElem>(data: Buffer<W>) -> Named<W, (), Rank1> {
     Named::from_expr(Evaluated::in_order(data, &[0], &[len]).with_origin(None))
 }
 
-/// The elements of a line, one behind the other.
+/// The elements of a line, contiguous in memory.
 fn elements_of<W: StateElem>(line: Named<W, (), Rank1>) -> Result<Buffer<W>, DimError> {
     if line.expr.is_contiguous(&[0]) {
         return Ok(line.expr.into_buffer());
@@ -215,7 +215,7 @@ impl StateAxes {
 }
 
 impl StateTensor {
-    /// The elements of a tensor, which becomes part of a state. (Checkpoints have such, and master weights.)
+    /// Makes a state of the elements of a tensor, for master weights and for states read from checkpoints.
     #[cfg_attr(not(any(feature = "safetensors", feature = "half")), allow(dead_code))]
     pub(crate) fn new<W: StateElem, S: Dims, R: Rank>(tensor: Named<W, S, R>) -> Result<Self, DimError> {
         let axes = StateAxes::of(&tensor);
@@ -255,7 +255,7 @@ impl StateTensor {
         Some(Named::from_expr(tensor.with_origin(None)))
     }
 
-    /// Makes the axes lie in this order.
+    /// Reorders the axes in memory.
     pub(super) fn lie_along<S: Dims, R: Rank>(&mut self, order: &[usize]) -> Result<(), DimError> {
         if self.order[..] == *order {
             return Ok(());
@@ -279,12 +279,12 @@ impl StateTensor {
         })
     }
 
-    /// The elements as they lie, to change them; nothing if they are of another type.
+    /// The elements in memory order, or `None` if they have another type.
     pub(super) fn elements_mut<W: StateElem>(&mut self) -> Option<&mut [W]> {
         W::of_mut(&mut self.elements).map(|data| &mut data[..])
     }
 
-    /// Whether the elements depend on inputs of a function that is recorded.
+    /// Whether the elements depend on inputs of a recorded function.
     pub(super) fn is_recorded(&self) -> bool {
         match &self.elements {
             StateElements::F32(data) => is_recorded(data),
@@ -301,7 +301,7 @@ impl StateTensor {
         }
     }
 
-    /// Other elements, which lie as these do.
+    /// The same axes with other elements in memory order.
     #[cfg(feature = "std")]
     pub(super) fn replace(&mut self, held: &Arc<dyn Held>) {
         if let Some(node) = held.node() {
@@ -335,11 +335,11 @@ impl StateTensor {
         Ok(self.in_order_of_axes::<W>().expect("the elements are of this type").into_owned().into())
     }
 
-    /// The same tensor with the elements of a line, in the order of the axes.
+    /// The same axes with the elements of a line, in the order of the axes.
     ///
     /// # Panics
     ///
-    /// If it has more or fewer.
+    /// Panics if the line has another length.
     pub(super) fn with_line(&self, line: StateLine) -> Result<Self, DimError> {
         let elements = match line {
             StateLine::F32(line) => StateElements::F32(elements_of(line)?),
@@ -555,7 +555,7 @@ impl ByPath {
         &mut self.parameters
     }
 
-    /// The same for other parameters.
+    /// The same state with other parameters.
     pub(super) fn with_parameters(&self, parameters: Vec<ParameterState>) -> Self {
         ByPath { parameters, missed: self.missed.clone(), ..*self }
     }

@@ -441,7 +441,7 @@ impl Visitor<0, 1> for SquaredNorm {
     }
 }
 
-/// The memories of all learned tensors, and whether one of them belongs to a function that is recorded.
+/// The memory of all learned tensors, and whether any of it depends on inputs of a recorded function.
 #[cfg(feature = "std")]
 #[derive(Default)]
 struct Memories(Vec<Arc<dyn Held>>, bool);
@@ -466,7 +466,7 @@ impl Visitor<0, 1> for Memories {
     }
 }
 
-/// The norm as the result of a step, if a tensor belongs to a function that is recorded.
+/// The norm as the result of a step, if a tensor depends on inputs of a recorded function.
 #[cfg(feature = "std")]
 fn recorded_norm<P: Parameters>(of: &P) -> Result<Option<Named<f64, ()>>, DimError> {
     if !is_heard() {

@@ -38,7 +38,7 @@ impl StepsTaken {
         &self.0
     }
 
-    /// What a tensor counts.
+    /// The count that a tensor holds.
     pub(super) fn of(tensor: Named<u64, ()>) -> Self {
         StepsTaken(tensor)
     }
@@ -48,7 +48,7 @@ impl StepsTaken {
         &mut self.0
     }
 
-    /// Whether the count is an input of a function that is recorded, or depends on one.
+    /// Whether the count depends on inputs of a recorded function.
     pub(super) fn is_recorded(&self) -> bool {
         is_recorded(self.0.expr.buffer())
     }
@@ -75,15 +75,15 @@ impl StepsTaken {
     }
 }
 
-/// Numbers that are the same for all elements of a step.
+/// The scalars of an optimizer step.
 #[derive(Clone)]
 pub(super) enum StepScalars<const K: usize> {
     Numbers([f64; K]),
-    /// Numbers that depend on inputs of a function that is recorded.
+    /// Numbers that depend on inputs of a recorded function.
     Tensors([Named<f64, ()>; K]),
 }
 
-/// The results of a formula of some numbers, as operations on tensors.
+/// Computes a formula of scalars with tensor operations.
 pub(super) fn formula_by_tensors<const I: usize, const K: usize>(
     inputs: [&Named<f64, ()>; I],
     formula: impl for<'t> FnOnce([TensorQuantity<'t>; I]) -> [TensorQuantity<'t>; K],

@@ -78,7 +78,7 @@ pub(super) trait OfStep<const K: usize> {
     fn of_step<Q: Quantity>(&self, rate: Q, step: Q) -> [Q; K];
 }
 
-/// The step of an optimizer after others.
+/// An optimizer step, with what earlier steps left.
 pub(super) struct StepAfter<C, const K: usize> {
     formula: C,
     after: TakenBefore,
@@ -86,15 +86,15 @@ pub(super) struct StepAfter<C, const K: usize> {
     last: Option<(u64, StepScalars<K>)>,
 }
 
-/// The learning rate of a step, and how many others were taken before.
+/// The learning rate of a step, and the number of steps before it.
 enum TakenBefore {
     Numbers(f64, u64),
-    /// As tensors, if they depend on inputs of a function that is recorded.
+    /// As tensors, if they depend on inputs of a recorded function.
     Tensors(Named<f64, ()>, Named<u64, ()>),
 }
 
 impl<C, const K: usize> StepAfter<C, K> {
-    /// The next step of an optimizer of this name. A learning rate that is out of range is an error.
+    /// The next step of the optimizer `name`. It is an error if the learning rate is out of range.
     pub(super) fn new<P: Parameters>(
         optimizer: &str,
         formula: C,
@@ -351,10 +351,10 @@ impl<const K: usize, const M: usize, const N: usize> Visitor<1, N> for UpdatePas
     }
 }
 
-/// What is kept of a parameter: moments, and perhaps a master.
+/// The state of one parameter: moments, and perhaps a master copy.
 type KeptTensors<'k> = (&'k mut [StateTensor], Option<&'k mut StateTensor>);
 
-/// Whether an operand of a step depends on inputs of a function that is recorded.
+/// Whether an operand of a step depends on inputs of a recorded function.
 fn is_any_recorded<T: Element, S: Dims, R: Rank, const N: usize>(
     tensor: &Named<T, S, R>,
     read: [&Named<T, S, R>; N],
@@ -368,7 +368,7 @@ fn is_any_recorded<T: Element, S: Dims, R: Rank, const N: usize>(
         || master.as_ref().is_some_and(|master| master.is_recorded())
 }
 
-/// The step in a function that is recorded: the tensor and what is kept of it get new elements, which are results of steps.
+/// The step in a recorded function: the tensor and its state get new elements, computed by recorded steps.
 #[cfg(not(feature = "std"))]
 fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const N: usize>(
     _: &dyn Passes<K, M, N>,
@@ -380,7 +380,7 @@ fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const 
     unreachable!("nobody records")
 }
 
-/// The step in a function that is recorded: the tensor and what is kept of it get new elements, which are results of steps.
+/// The step in a recorded function: the tensor and its state get new elements, computed by recorded steps.
 #[cfg(feature = "std")]
 #[cold]
 fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const N: usize>(
@@ -398,7 +398,7 @@ fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const 
         StepScalars::Tensors(tensors) => tensors.map(|tensor| tensor.expr.buffer().held()),
     };
     let mut operands: SmallVec<[_; 8]> = scalars.into_iter().collect();
-    // (Without a master the step begins with the rounded parameter.)
+    // Without a master copy, the step starts from the rounded parameter.
     operands.push(master.as_ref().map_or_else(|| held(tensor), |master| master.held()));
     operands.extend(moments.iter().map(StateTensor::held));
     operands.extend(read.into_iter().map(held));

@@ -1,4 +1,4 @@
-//! Optimizers, sums and averages as [`Parameters`]: the tensors that they keep, which recorded functions take and return.
+//! Optimizers, sums and averages as [`Parameters`], so that recorded functions can take and return their tensors.
 
 use super::by_path::{ByPath, ParameterState, StateLine, StateTensor};
 use super::scalars::StepsTaken;
@@ -72,7 +72,7 @@ fn lines<const N: usize>(of: [&StateTensor; N]) -> Result<[StateLine; N], DimErr
     Ok(from_fn(|_| lines.next().expect("there is one for each")))
 }
 
-/// Parts of all lines, if all have them.
+/// One part of each line, if all lines have it.
 fn all_of<'l, X, const N: usize>(
     lines: &'l [StateLine; N],
     part: fn(&'l StateLine) -> Option<X>,
@@ -81,7 +81,7 @@ fn all_of<'l, X, const N: usize>(
     Some(from_fn(|_| parts.next().expect("there is one for each")))
 }
 
-/// The same, to change them.
+/// As [`all_of`], by mutable reference.
 fn all_of_mut<'l, X, const N: usize>(
     lines: &'l mut [StateLine; N],
     part: fn(&'l mut StateLine) -> Option<X>,
@@ -158,7 +158,7 @@ impl DerivedParameters for ByPath {
     }
 }
 
-/// Structs whose fields are tensors, under names, and settings. Further fields are cloned.
+/// Implements the walks of structs: fields are walked under the given names, settings are told under theirs, and the rest is copied.
 macro_rules! structs {
     ($($name:ident[$($bound:ident)?] { $($field:ident: $label:literal),* } settings { $($setting:ident: $told:literal),* } rest { $($rest:ident)? })*) => {$(
         impl<P $(: $bound)?> DerivedParameters for $name<P> {
@@ -194,7 +194,7 @@ structs! {
     Average[Parameters] { value: "value", exact: "exact" } settings { decay: "decay" } rest {}
 }
 
-/// Optimizers: a state, and settings.
+/// Implements the walks of optimizers, which have a state and settings.
 macro_rules! optimizers {
     ($($name:ident: $($setting:ident)*;)*) => {$(
         impl<P: Parameters> DerivedParameters for $name<P> {
