@@ -1,8 +1,8 @@
-//! Training steps, value and gradient without an optimizer: `value_and_grad` beside the same backward pass written by hand in typed dims. Then what comes after the
-//! gradient: the step of each optimizer, the limit of a gradient, averages and sums. Some steps are recorded as well, and called.
+//! Training steps without an optimizer: `value_and_grad`, compared with the same backward pass written by hand in typed dims. Some steps are also recorded, and run as
+//! programs. Then the work after the gradient: the step of each optimizer, clipping, averages and sums.
 //!
 //! `cargo bench --bench training_steps -- [rounds] [part of a name]` prints the least processor time of each in microseconds, on one thread; all take turns. It also
-//! prints how many MiB a step has allocated at most, beside what lives before it. `benches/python/training_steps.py` has the same steps in PyTorch and JAX.
+//! prints the peak memory of a step in MiB, without the memory that was allocated before it. `benches/python/training_steps.py` has the same steps in PyTorch and JAX.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
@@ -277,7 +277,7 @@ impl Bench {
         self.print_all(name, traced, by_hand, None);
     }
 
-    /// The same with a call of the recorded step.
+    /// As [`print`](Self::print), with a column for the recorded step.
     fn print_all<'s>(
         &self,
         name: &str,
@@ -294,7 +294,7 @@ impl Bench {
         });
         let (mut recorded_at, mut recorded_memory) = (None, String::new());
         if let Some(step) = recorded {
-            // (The first call prepares the program.)
+            // The first call prepares the program.
             step();
             recorded_memory = format!("{:.2}", mebibytes(step));
             recorded_at = Some(steps.len());

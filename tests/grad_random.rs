@@ -330,8 +330,8 @@ impl Case {
         true
     }
 
-    /// Records the value and the gradient at one input, and calls both at another: the same bits as from the recorded steps one by one, and what the functions return. `false` if
-    /// the program is refused.
+    /// Records the value and the gradient with one input, and calls both programs with another. The results must have the bits of the recorded steps run one by one, and
+    /// must be close to the functions' own results. Returns `false` if a function is refused.
     fn check_recorded(&self) -> bool {
         let mut random = Random(self.seed ^ 0x5DEE_CE66);
         let [first, other] = [(); 2].map(|()| random.pair(self.sizes.0, self.sizes.1));
@@ -453,7 +453,7 @@ fn number(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
 }
 
-/// Checks random programs. Returns how many of how many were compared.
+/// Checks random programs. Returns the number of compared programs, and the number of all.
 fn check_all(usual: u64, new: fn(u64) -> Case, check: fn(&Case) -> bool) -> (u64, u64) {
     let (first, count) = (number("GRAD_FIRST", 0), number("GRAD_CASES", usual));
     let mut compared = 0;
@@ -480,7 +480,7 @@ fn gradients_of_random_programs() {
 fn recorded_random_programs() {
     let longer = |seed| {
         let mut case = Case::new(seed);
-        // (Several programs, one behind the other: there is more to put together.)
+        // Several programs in sequence give the fusion passes more to merge.
         for further in 1..seed % 4 {
             case.steps.extend(Case::new(seed.wrapping_add(further << 32)).steps);
         }

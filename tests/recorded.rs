@@ -182,7 +182,10 @@ fn unsigned_integers_are_recorded_up_to_the_greatest() {
         |x: &Numbers| x.sort(Batch), x, y, z;
     }
     let f = |x: &Numbers| x.clamp(2, half).eval();
-    assert!(caught(|| record(f, &x).err()).is_err(), "a bound that is no float exactly is refused");
+    assert!(
+        caught(|| record(f, &x).err()).is_err(),
+        "a bound that `f64` cannot represent exactly is refused"
+    );
 }
 
 #[test]
@@ -199,7 +202,7 @@ fn a_table_is_read_at_the_indices_of_the_call() {
         assert_eq!(both.as_ref().unwrap().call((&table, &other)), expected);
         assert_eq!(one.call(&other), expected);
     }
-    // An array of others, of which the program has a copy.
+    // The table may be a borrowed array: the program copies it.
     let array = table.view().order((Word, Width));
     let rows = array.view();
     let lent = record(|ids: &Ids| rows.at((ids, Width)).sum(Seq), &ids(1)).unwrap();
@@ -481,9 +484,9 @@ fn a_tensor_that_changes_in_place_has_a_new_value() {
     same! {
         |x: &Floats| { let mut y = x.clone(); y += x; y *= 2.0; y -= x.exp(); y /= x; y }, x, y, z;
         |x: &Floats| { let mut y = x.exp().eval(); y.assign(1.0); y += line(x); y }, x, y, z;
-        // Of what is no input.
+        // A tensor that is not an input.
         |x: &Floats| { let mut y = ones((Batch.of(4), Width.of(6))); y += x; y += x.gt(0.0).cast::<f32>(); y }, x, y, z;
-        // The value from before stays.
+        // A clone from before the change keeps its value.
         |x: &Floats| { let mut y = x.exp().eval(); let before = y.clone(); y += x; (before, y) }, x, y, z;
         // Other orders in memory, and elements that repeat.
         |x: &Floats| { let mut y: Floats = from_fn((Width.of(6), Batch.of(4)), |(a, b)| (a * b) as f32); y += x; y }, x, y, z;
@@ -595,7 +598,7 @@ fn a_tensor_of_an_outer_function_is_no_constant() {
         assert!(error.starts_with(start) && error.ends_with("): pass it as an input"), "{error}");
     }
     assert_eq!(found.len(), 2);
-    // Later it is a constant.
+    // After the outer function has returned, the tensor is a constant.
     assert_eq!(inner(&x).expect("nobody records").call(&own), (own.exp() * &x).sum((Batch, Width)));
 }
 

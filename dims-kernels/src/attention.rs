@@ -86,7 +86,7 @@ pub struct Work<'n, T> {
     pub scale: T,
 }
 
-/// The loops of scores and values by role, and rows of strides for queries, keys, values and the result.
+/// The loops of scores and values, sorted by role, and the strides of queries, keys, values and the result.
 pub struct AttentionRoles {
     /// Loops over batches.
     pub batch: Vec<usize>,
@@ -99,10 +99,10 @@ pub struct AttentionRoles {
 }
 
 impl AttentionRoles {
-    /// Which loops have which role, of those of the scores, those over keys, and those of the result, for queries, keys and values with these strides.
+    /// Sorts loops by role. `scores` are the loops of the scores, `over` those over keys, and `kept` those of the result. `q`, `k` and `v` are strides.
     pub fn of(sizes: &[usize], [scores, over, kept]: [&[usize]; 3], [q, k, v]: [&[isize]; 3]) -> Self {
         let out = contiguous(kept, sizes);
-        // Loops that only the queries have are theirs. The other loops of the result are columns of the values, if the values have them.
+        // Along a loop over queries, only the queries vary. The other loops of the scores are batches. Loops of the result that the scores lack are columns of values.
         let is_query = |axis: &usize| q[*axis] != 0 && k[*axis] == 0 && v[*axis] == 0;
         let rest = scores.iter().copied().filter(|axis| !over.contains(axis));
         let (queries, batch) = rest.partition(is_query);
@@ -115,14 +115,14 @@ impl AttentionRoles {
     }
 }
 
-/// The loops over some axes, for two of the operands.
+/// The loops over some axes, with the rows of two operands.
 pub fn loops_of_pair(sizes: &[usize], rows: &Rows, operands: [usize; 2], axes: &[usize]) -> Nest {
     let mut own = Rows::new(sizes.len());
     operands.iter().for_each(|&operand| own.push().copy_from_slice(rows.row(operand)));
     Nest::grouped(sizes, &[axes], &own).0
 }
 
-/// The rows of a nest behind those of queries, keys, values and the result: of the mask, and of the bias.
+/// The rows of a nest after those of queries, keys, values and the result: the rows of the mask and of the bias.
 pub fn rows_of_change(nest: &Nest) -> OperandRows<'_> {
     let mut operands = nest.operands();
     for _ in 0..4 {

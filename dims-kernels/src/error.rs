@@ -58,7 +58,7 @@ pub enum Error {
     },
     /// A probability is not between 0 and 1.
     Probability {
-        /// What draws with it.
+        /// The function that draws with it.
         operation: &'static str,
         /// The probability.
         p: f64,
@@ -71,7 +71,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The same error, with the place of its step, unless it has one.
+    /// Adds the source location of the step that failed, if the error can have one and has none yet.
     #[cfg(feature = "std")]
     pub(crate) fn at(mut self, place: Origin) -> Self {
         if let Error::OutOfBounds { origin, .. } = &mut self {

@@ -91,7 +91,7 @@ impl Expected {
     }
 }
 
-/// Compares the derivatives of a layer with differences, and the layer and its gradient with what they are as recorded programs.
+/// Compares the derivatives of a layer with finite differences. Then compares recorded programs of the layer and its gradient with the functions themselves.
 #[track_caller]
 fn check<P: Parameters, Y: Parameters>(f: impl Fn(&P) -> Y, at: &P) {
     gradients::check(&f, at);

@@ -1,4 +1,4 @@
-//! Programs yield the bits of the function, however elements lie in memory.
+//! Programs return the bits of the function, for all orders of axes in memory.
 
 #[path = "../support/bits.rs"]
 mod support;
@@ -21,7 +21,7 @@ dims! {
 
 type Matrix = Tensor<f32, (Row, Col)>;
 
-/// Sizes that are no multiples of those of blocks.
+/// The sizes are not multiples of block sizes.
 fn by_rows(seed: u64) -> Matrix {
     randn((Row.of(40), Col.of(70)), seed)
 }
@@ -30,7 +30,7 @@ fn by_columns(seed: u64) -> Matrix {
     by_rows(seed).order((Col, Row)).into_tensor((Col, Row))
 }
 
-/// The program of a function of the first input yields the function's bits for both.
+/// Records a function with the first input. The program must return the function's bits for both inputs.
 #[track_caller]
 fn check<A: Parameters, Y: Parameters>(f: impl Fn(&A) -> Y, [first, other]: [A; 2]) {
     let program = record(|x: &A| f(x), &first).expect("it is recorded");
@@ -38,7 +38,7 @@ fn check<A: Parameters, Y: Parameters>(f: impl Fn(&A) -> Y, [first, other]: [A; 
     assert_same(&program.call(&other), &f(&other));
 }
 
-/// Functions of a matrix, and the gradients of sums over the dims that they leave.
+/// Checks functions of a matrix, and their gradients. The dims of each result are in brackets; the gradients are those of sums over these dims.
 macro_rules! same_bits {
     ($([$($dim:ident),*] $f:expr;)*) => {$(
         let f = |x: &Matrix| ($f)(x);
@@ -72,7 +72,7 @@ fn reductions() {
     }
 }
 
-/// How a gradient is computed is decided by the values of each call.
+/// The values of each call decide how the gradient of a product is computed.
 #[test]
 fn products() {
     same_bits! {
@@ -155,7 +155,7 @@ fn attention_with_masks() {
     }
 }
 
-/// Moments of a batch are returned beside the loss.
+/// The loss function returns the moments of the batch together with the loss.
 #[test]
 fn a_norm_takes_up_moments_beside_the_loss() {
     type Norm = BatchNorm<(Col,)>;

@@ -1,4 +1,4 @@
-//! `jit`: functions that are recorded by their calls.
+//! `jit`: functions that are recorded when they are called.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use typed_dims::grad::{grad, loss_and_grad};
@@ -62,11 +62,11 @@ fn inputs_are_moved_and_borrowed() {
         (own, expected) = (next, other);
     }
     assert!((&own.0.weight - &expected.0.weight).abs().max((In, Out)).order(()) < 1e-4);
-    // Before the first step there are no moments, and afterwards there are.
+    // One program for the first step, before which there are no moments, and one for later steps.
     assert_eq!(fast.programs(), 2);
 }
 
-/// Sums over elements that lie in another order are rounded in another way.
+/// The order of elements in memory decides how sums are rounded, so `jit` records a program for each order.
 #[test]
 fn axes_lie_in_memory_as_those_of_the_function() {
     type Weights = Tensor<f32, (In, Out)>;
@@ -88,7 +88,7 @@ fn axes_lie_in_memory_as_those_of_the_function() {
     assert_eq!(fast.programs(), 2);
     for first in [by_rows(1), by_columns(1)] {
         let program = record(|(w, x)| f(w, x), (&first, &x(1))).expect("it is recorded");
-        // (Those that lie in the other order are copied.)
+        // An input in the other order is copied.
         for w in [by_rows(5), by_columns(5)] {
             let (loss, next) = program.call((&w, &x(6)));
             let (expected_loss, expected) = f(&w, &x(6));
@@ -192,7 +192,7 @@ fn inputs_are_read_where_they_are() {
     let x = data(3, 2);
     let (found, counts) = mode::count(|| program.call(&x));
     assert_eq!((found, counts.of("copy").steps), (x.view().exp().sum(In), 0));
-    // What comes out of a program as it went in is shared, and changes apart.
+    // An input that is returned unchanged shares its memory with the result until one of the two is changed.
     let program = record(|x: Data| (x.clone(), (x * 2.0).eval()), data(3, 1)).expect("it is recorded");
     let (mut same, twice) = program.call(&x);
     same += 1.0;

@@ -1,4 +1,4 @@
-//! Prepared programs against their steps one by one, bit for bit: products and sums whose plans are kept, lines, attention, and memory that calls use again.
+//! Compares prepared programs with their steps run one by one, bit for bit: planned products and sums, lines, attention, and memory that calls reuse.
 
 use typed_dims::grad::loss_and_grad;
 use typed_dims::prelude::*;
@@ -57,7 +57,7 @@ fn products_and_sums_of_all_sizes_keep_their_bits() {
             bits([loss.memory(), x.memory(), w.memory(), b.memory()])
         };
         let expected = [&first, &other].map(|given| flat(&plainly(|| call(given))));
-        // Results stay what they are while later calls use the memory of earlier ones again.
+        // Results do not change while later calls reuse the memory of earlier ones.
         let results: Vec<_> = (0..3).flat_map(|_| [call(&first), call(&other)]).collect();
         for (at, result) in results.iter().enumerate() {
             assert_eq!(flat(result), expected[at % 2], "{rows} {inner} {columns}, call {at}");
@@ -84,7 +84,7 @@ fn zero_times_infinity_is_zero_in_prepared_gradients() {
         (&x, &w),
     )
     .unwrap();
-    // Rows whose results are all negative have no gradient, though elements of theirs are infinite.
+    // The results of row 2 are all negative, so the row has no gradient, although its elements are infinite.
     let infinite: Data = from_fn((row, inn), |(r, i)| match (r, i) {
         (2, _) => f32::NEG_INFINITY,
         _ => (r + i) as f32 - 3.0,
@@ -134,7 +134,7 @@ fn gradients_of_lines_are_those_of_the_function() {
 
 #[test]
 fn gradients_of_attention_are_those_of_the_function() {
-    // (More queries than a tile has; keys and values are of one memory.)
+    // There are more queries than fit into a tile. Keys and values share their memory.
     fn loss((x, w): (&Data, &Data), scale: &Tensor<f32, ()>) -> Tensor<f32, ()> {
         let keys = (w * scale).rename(Row, Key).eval();
         let y = attention(x, &keys, &keys, In, Key, 0.3, Key.le(Row));
@@ -176,7 +176,7 @@ fn inputs_may_lie_in_any_order() {
             assert_eq!(double, twice(&by_rows).0);
             assert_eq!(sums, twice(&by_rows).1);
         }
-        // A result that is an input shares its memory, until one of both is changed.
+        // A result that is an input shares its memory until one of the two is changed.
         let same = record(|x: &Data| x.clone(), first).unwrap();
         let mut result: Data = same.call(&by_rows);
         result.assign((&by_rows + 1.0).eval());

@@ -1,4 +1,4 @@
-//! Functions that draw from a seed among their inputs: each call draws for its own seed what the function draws for it.
+//! Functions with a seed among their inputs: for the seed of each call, the program draws the same elements as the function.
 
 use crate::{Batch, Class, Floats, Labels, Seq, Width, floats};
 use half::{bf16, f16};
@@ -13,14 +13,14 @@ use typed_dims::random::{
 
 type SeedTensor = Tensor<u64, ()>;
 
-/// The first one is recorded; `2^63` and more are integers that `isize` does not have.
+/// Programs are recorded with the first seed. `isize` cannot represent `2^63` and more.
 const SEEDS: [u64; 6] = [3, 0, u64::MAX, (1 << 63) + 5, 4, 1 << 63];
 
 fn seed(number: u64) -> SeedTensor {
     full((), number)
 }
 
-/// Programs of one seed yield the function's bits for other seeds. The second function draws for the same seed as a number.
+/// Records a function with one seed. The program must return the function's bits for other seeds, and so must the function when the seed is a number.
 macro_rules! same {
     ($(|$seed:ident| $f:expr;)*) => {$({
         let of_tensor = |$seed: &SeedTensor| $f;
@@ -130,7 +130,7 @@ fn a_seed_can_be_computed() {
             assert_eq!(drawn, randn(Batch.of(5), of_number(first)), "step {number} of {first}");
         }
     }
-    // It can be one of many.
+    // The seed can be an element of a tensor of seeds.
     let many = |numbers: [u64; 3]| from_vec(Batch.of(3), numbers.to_vec());
     let f = |seeds: &Tensor<u64, (Batch,)>| randn::<f32, _>(Width.of(4), seeds.index(Batch, 1).eval());
     let program = record(f, &many([1, 2, 3])).unwrap();
@@ -167,7 +167,7 @@ fn dropout_leaves_out_the_same_elements_of_a_gradient() {
         let (w, x) = (floats(5), floats(6));
         assert_eq!(all.call((&w, &x, &seed(number))), step(&w, &x, &seed(number)));
     }
-    // Half precision, a cotangent that is constant, and second derivatives.
+    // Half precision, a constant cotangent, and second derivatives.
     type Halves = Tensor<f16, (Batch, Width)>;
     let x: Halves = floats(3).cast::<f16>().eval();
     let slope = |seed: &SeedTensor| grad(|x: &Halves| x.dropout(0.5, seed).sum((Batch, Width)), &x);
@@ -212,7 +212,7 @@ fn probabilities_and_scores_are_inputs_as_well() {
         let x = floats(number ^ 77);
         assert_eq!(program.call((&x, &seed(number))), draw(&x, &seed(number)));
     }
-    // Many scores of few values: ties are decided as the type rounds them.
+    // Many scores have the same value, so the rounding of the type decides which one is the greatest.
     type Scores = Tensor<bf16, (Batch, Width)>;
     let scores = |seed: u64| -> Scores {
         (rand::<f32, _>((Batch.of(1000), Width.of(100)), seed) * 4.0).floor().cast::<bf16>().eval()
@@ -224,14 +224,14 @@ fn probabilities_and_scores_are_inputs_as_well() {
     .unwrap();
     let (other, own) = (scores(8), seed(9));
     assert_eq!(program.call((&other, &own)), categorical(&other, Width, 9));
-    // A probability of the call can be wrong.
+    // A call can pass a wrong probability.
     let f = |(p, seed): (&Floats, &SeedTensor)| bernoulli(p, seed);
     let program = record(f, (&rand_like(&floats(1), 1), &seed(1))).unwrap();
     let wrong = full((Batch.of(4), Width.of(6)), 1.5_f32);
     let error = program.try_call((&wrong, &seed(1))).expect_err("the probability is wrong").to_string();
     assert_eq!(error, "bernoulli with the probability 1.5; it must be between 0 and 1");
     assert_eq!(try_bernoulli(&wrong, 1).expect_err("the probability is wrong").to_string(), error);
-    // What is drawn with them has no derivative.
+    // Draws have no derivative by their probabilities.
     let gated = |x: &Floats, seed: &SeedTensor| {
         grad(|x: &Floats| select(bernoulli(x.sigmoid(), seed), x.square(), x * 3.0).sum((Batch, Width)), x)
     };
@@ -253,7 +253,7 @@ fn a_seed_of_no_recorded_function_is_a_number() {
         assert_eq!(slope(own.into()), slope(number.into()));
         assert_eq!(Seed::from(number).split(3).to_tensor().order(()), split(number, 3));
     }
-    // What is left of a recording is a constant.
+    // After a recording, its seeds are constants.
     let mut kept = None;
     let f = |own: &SeedTensor| {
         kept = Some((Seed::from(own).split(1), Seed::from(own)));
@@ -327,6 +327,6 @@ fn a_draw_is_one_step() {
     let program = record(|seed: &SeedTensor| rand::<f32, _>(Batch.of(3), seed), &seed(1)).unwrap();
     assert_eq!(program.steps(), 1);
     let program = record(|(x, seed): (&Floats, &SeedTensor)| x.dropout(0.5, seed), (&floats(1), &seed(1)));
-    // (The elements are copied, as `dropout` writes over them.)
+    // The elements are copied first, because `dropout` writes over them.
     assert!(program.unwrap().steps() <= 2);
 }

@@ -1,4 +1,4 @@
-//! Steps of training that are recorded: clipping, schedules, optimizers, averages and sums of gradients. State goes in, and comes out.
+//! Recorded training steps: clipping, schedules, optimizers, averages and sums of gradients. The state is an input and a result.
 
 use typed_dims::grad::loss_and_grad;
 use typed_dims::nn::linear::Linear;
@@ -18,7 +18,7 @@ dims! {
     struct Class;
 }
 
-/// Elements in an order of axes that is not the one of results.
+/// The axes of `a` are in another order in memory than those of results.
 #[derive(Parameters, Clone)]
 struct Weights<T: Real> {
     a: Tensor<T, (Row, Feature)>,
@@ -51,7 +51,7 @@ fn bits<P: Parameters>(of: &P) -> Vec<(String, Vec<u64>)> {
             _: [&mut Named<T, S, R>; 0],
             [tensor]: [&Named<T, S, R>; 1],
         ) -> Result<(), DimError> {
-            // (In the order of the dims.)
+            // The elements are in the order of the dims.
             let own = tensor.view().eval();
             let text: Vec<u64> = own
                 .memory()
@@ -77,7 +77,7 @@ fn bits<P: Parameters>(of: &P) -> Vec<(String, Vec<u64>)> {
     bits.0
 }
 
-/// The program of a step, recorded at the first step and at the second one (before the first there are no moments), goes on as the step itself does.
+/// Records the first step, which has no moments yet, and the second one. Both programs must return the bits of the step itself.
 fn goes_on<T: Real, O: Optimizer<Weights<T>> + Parameters + Clone>(name: &str, optimizer: O) {
     type State<T, O> = (Weights<T>, O);
     fn step<T: Real, O: Optimizer<Weights<T>> + Clone>(
@@ -106,7 +106,7 @@ fn goes_on<T: Real, O: Optimizer<Weights<T>> + Parameters + Clone>(name: &str, o
     assert_eq!(state.1.steps(), 7);
 }
 
-/// All optimizers, with schedules and settings.
+/// Checks all optimizers, with schedules and settings.
 fn all_go_on<T: Real>()
 where
     Weights<T>: Parameters,
@@ -218,7 +218,7 @@ fn averages_and_sums_of_gradients_are_recorded() {
         let program = record(mean, &sums.1).expect("it is recorded");
         let mut more = sums.1.clone();
         more.add(weights(20));
-        // (The number of gradients is an input.)
+        // The number of gradients is an input.
         for sum in [&sums.1, &more] {
             assert_eq!(bits(&program.call(sum)), bits(&mean(sum)));
         }
@@ -343,7 +343,7 @@ fn settings_that_change_between_calls_are_recorded_again() {
         assert_eq!(own.1.rate(), expected.1.rate());
     }
     assert_eq!(own.1.state().steps_of("b"), expected.1.state().steps_of("b"));
-    // No moments yet; those of `a`; `b` thawed, without moments, and with them; another rate; `a` frozen, and behind.
+    // One program for each of: no moments yet; moments of `a`; `b` thawed, without moments; `b` with moments; another rate; `a` frozen; fewer steps of `a` than in all.
     assert_eq!(train.programs(), 7);
 }
 

@@ -1,4 +1,4 @@
-//! Values to the last bit.
+//! Compares values bit by bit.
 
 use typed_dims::grad::Parameters;
 use typed_dims::grad::parameters::{Path, Walk};
@@ -6,17 +6,17 @@ use typed_dims::prelude::*;
 use typed_dims::rank::Rank;
 use typed_dims::scalar::Element;
 
-/// Panics, with the names of the tensors that differ, unless two values are the same to the last bit.
+/// Panics, with the names of the tensors that differ, unless two values have the same bits.
 #[track_caller]
 pub fn assert_same<P: Parameters>(found: &P, expected: &P) {
     let (found, expected) = (bits(found), bits(expected));
-    assert_eq!(found.len(), expected.len(), "as many tensors");
+    assert_eq!(found.len(), expected.len(), "both have the same number of tensors");
     let others = found.iter().zip(&expected).filter(|(found, expected)| found != expected);
     let others: Vec<&str> = others.map(|(found, _)| found.split(':').next().expect("a name")).collect();
     assert!(others.is_empty(), "{} of {} tensors differ: {others:#?}", others.len(), found.len());
 }
 
-/// The tensors of a value, state that is not learned among them: names, dims and elements. (Rust writes as many digits as tell a float from all others.)
+/// The names, dims and elements of all tensors of a value, including state that is not learned. Rust prints enough digits to tell a float from all others.
 fn bits(of: &impl Parameters) -> Vec<String> {
     struct Bits(Vec<String>);
     impl Walk<1> for Bits {
@@ -28,7 +28,7 @@ fn bits(of: &impl Parameters) -> Vec<String> {
             path: &Path,
             [tensor]: [&Named<T, S, R>; 1],
         ) -> Result<Named<T, S, R>, DimError> {
-            // (In the order of the dims.)
+            // The elements are in the order of the dims.
             let own = tensor.view().eval();
             self.0.push(format!("{path} {:?}: {:?}", own.dims(), own.memory()));
             Ok(own)

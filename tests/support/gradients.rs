@@ -45,8 +45,8 @@ fn checked<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P) {
     }
 }
 
-/// Compares a function and its gradient, recorded at one input and called with another, with what they return for that; or they are refused when they are recorded. Returns
-/// whether they were recorded.
+/// Records a function and its gradient with one input, calls both programs with other inputs, and compares the results with those of the functions. Returns `false` if one
+/// of them cannot be recorded.
 #[track_caller]
 pub fn recorded<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P) -> bool {
     let others = [60, 61].map(|seed| at.zip_elements(&noise(at, seed), |x: f64, v| x + 0.01 * v));
@@ -55,7 +55,7 @@ pub fn recorded<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P) -> bo
     agrees(f, at, &others) && agrees(&gradient, at, &others)
 }
 
-/// Whether a function is recorded; then the program yields what the function does.
+/// Records a function with `at`, and compares program and function for the other inputs. Returns `false` if the function cannot be recorded.
 #[track_caller]
 fn agrees<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P, others: &[P]) -> bool {
     let refusal = match catch_unwind(AssertUnwindSafe(|| record(|x: &P| f(x), at))) {

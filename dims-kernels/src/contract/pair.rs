@@ -66,8 +66,8 @@ pub(super) fn pair<T: Num>(
         PairPlan::InPanels(products) => {
             note(|| products.step::<T>(axes.product(&a, &b, target.order())));
             let results = products.over_results().map(|l| (l.size, l.c));
-            // SAFETY: the plan was made of the operands' strides, which are valid for loops of these sizes, as the callers of `borrowed` promised, and of the
-            // target's, whose places are distinct.
+            // SAFETY: the plan was made from the operands' strides, which are valid for loops of these sizes, as the callers of `borrowed` promised, and from the
+            // target's strides, which lead to distinct elements.
             unsafe {
                 target.write(results, |c| gemm::in_panels::run(products, a.elements(), b.elements(), c))
             }
@@ -77,19 +77,19 @@ pub(super) fn pair<T: Num>(
     }
 }
 
-/// How the product of two operands is computed, each of which has no axis of its own that the result lacks. It follows from sizes and strides alone.
+/// How to compute the product of two operands. Each axis that only one operand has must be in the result. The plan depends only on sizes and strides.
 pub(super) enum PairPlan {
     /// Products of matrices.
     Products(Products),
-    /// The same with the operands in the other order: the right one is a vector.
+    /// Products of matrices with the operands exchanged, because the right one is a vector.
     #[cfg(x86_vectors)]
     Row(Products),
-    /// Products of matrices whose rows, columns or sums are several loops.
+    /// Products of matrices in which rows, columns or sums may span several loops.
     #[cfg(x86_vectors)]
     InPanels(InPanels),
     /// One fused loop.
     Loop(Nest),
-    /// Products of matrices, once operands are [packed](packed_pair).
+    /// Products of matrices after operands have been [packed](packed_pair).
     Packed(PerRole<AxisSet>),
 }
 
@@ -98,7 +98,7 @@ impl PairPlan {
         not(x86_vectors),
         expect(clippy::extra_unused_type_parameters, reason = "some plans are for types with vectors")
     )]
-    /// The plan for operands and a result with these strides; `order` are the axes of the result, as it lies.
+    /// The plan for operands and a result with these strides. `order` lists the axes of the result from the outermost in memory to the innermost.
     pub(super) fn new<T: Num>([a, b]: [&[isize]; 2], sizes: &[usize], order: &[usize], c: &[isize]) -> Self {
         let result = set(order);
         let (in_a, in_b) = (axes_of(a, sizes), axes_of(b, sizes));
@@ -128,7 +128,7 @@ impl PairPlan {
         PairPlan::Products(runs.products())
     }
 
-    /// Whether the right operand is the left one of the products.
+    /// Whether the products have the operands exchanged.
     #[cfg(feature = "std")]
     pub(super) fn is_exchanged(&self) -> bool {
         #[cfg(x86_vectors)]
@@ -166,7 +166,8 @@ fn without<'a, T: Num>(
 
 /// A vector times a large matrix, as the product of one row, if there is a kernel for [few rows](is_skinny).
 ///
-/// The arguments are strides; `c` are those of the result. (Where the elements of a sum are neighbours, some processors are faster in [`sum_products`], which reads one line of the matrix after the other.)
+/// `vector` and `matrix` are the strides of the operands, `c` those of the result. Where the elements of a sum are neighbours, [`sum_products`] is faster on some processors: it
+/// reads the matrix line by line.
 #[cfg(x86_vectors)]
 fn row_times_matrix<T: Num>(
     vector: &[isize],
@@ -232,7 +233,7 @@ fn fused_loop<T: Num>(
     run_loop(&nest, [a, b], sizes, target, describe)
 }
 
-/// The loops of a product that is no matrix product.
+/// The loops of a product that is not a matrix product.
 fn loop_nest([a, b]: [&[isize]; 2], sizes: &[usize], kept: &[usize], reduced: &[usize]) -> Nest {
     let mut rows = Rows::new(sizes.len());
     rows.push().copy_from_slice(a);
@@ -240,7 +241,7 @@ fn loop_nest([a, b]: [&[isize]; 2], sizes: &[usize], kept: &[usize], reduced: &[
     Nest::reduce(sizes, kept, reduced, &rows)
 }
 
-/// Runs the [loops](loop_nest).
+/// Runs the loops that [`loop_nest`] makes.
 #[track_caller]
 fn run_loop<T: Num>(
     nest: &Nest,
@@ -255,12 +256,12 @@ fn run_loop<T: Num>(
         Some(to) => (to, true),
         None => (Destination::New(len), false),
     };
-    // SAFETY: the rows have the strides of the operands, as the callers say, whose positions are elements, as the callers of `borrowed` promised.
+    // SAFETY: the callers pass a nest whose rows have the strides of the operands. Along these all positions are elements, as the callers of `borrowed` promised.
     let data = unsafe { sum_loop(nest, [a.elements(), b.elements()], to)? };
     Ok(if is_there { data } else { target.take(data, sizes) })
 }
 
-/// The loops as a step of a plan.
+/// The plan step for these loops.
 pub(super) fn loop_step<T: Num>(nest: &Nest, len: usize, expression: String) -> PlanStep {
     PlanStep::Reduce {
         reduction: "sum",
@@ -274,7 +275,7 @@ pub(super) fn loop_step<T: Num>(nest: &Nest, len: usize, expression: String) -> 
 ///
 /// # Safety
 ///
-/// The nest has a row for each operand, along which each of its positions is one of the elements' axes.
+/// The nest has a row for each operand. Along that row, each position of the nest is one of the operand's elements.
 pub(super) unsafe fn sum_loop<T: Num>(
     nest: &Nest,
     [a, b]: [Elements<'_, T>; 2],
@@ -282,14 +283,14 @@ pub(super) unsafe fn sum_loop<T: Num>(
 ) -> Result<Vec<T>, Error> {
     let lower = |nest| {
         let mut operands = Nest::operands(nest);
-        // SAFETY: the first row of the nest has the strides of `a`, whose positions are elements, as the caller promises; `reduce` runs the kernel over the nest that
-        // it is made for.
+        // SAFETY: along the first row of the nest, all positions are elements of `a`, as the caller promises. `reduce` runs the kernel over the nest that it is
+        // made for.
         let a = unsafe { Strided::new(a, operands.next_row(), ()) };
-        // SAFETY: likewise, of the second row and `b`.
+        // SAFETY: likewise, for the second row and `b`.
         let b = unsafe { Strided::new(b, operands.next_row(), ()) };
         BinaryKernel { op: &Mul, a, b }
     };
-    // (What sums up products in lines has accumulators of the elements' type.)
+    // `sum_products` accumulates in the element type, so it is only for types whose accumulators have that type.
     if TypeId::of::<T>() == TypeId::of::<T::Acc>() && are_lines(nest) {
         return sum_products([a, b], nest, to);
     }

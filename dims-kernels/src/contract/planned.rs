@@ -1,4 +1,4 @@
-//! Products of two operands that are planned once, and run with other elements each time.
+//! Products of two operands that are planned once and run many times with other elements.
 
 use crate::contract::LoopAxes;
 use crate::contract::pair::{PairPlan, loop_step, sum_loop};
@@ -18,15 +18,15 @@ pub(crate) struct PreparedProduct {
     plan: PairPlan,
     /// The axes of each operand.
     operands: [SmallVec<[Axis; 8]>; 2],
-    /// How many results there are.
+    /// The number of results.
     len: usize,
-    /// What the axes are called, for plans.
+    /// The names of the axes, for plans.
     dims: ProductDims,
 }
 
 impl PreparedProduct {
-    /// The plan for operands with these strides, and a result that lies contiguously in an order of axes; nothing if an operand has to be summed or packed first, or sums are kept in
-    /// another type.
+    /// The plan for operands with these strides and a result that is contiguous in an order of axes. `None` if an operand must be summed or packed first, or if the
+    /// accumulators have another type than the elements.
     pub(crate) fn new<T: Num>(strides: [&[isize]; 2], axes: LoopAxes<'_>, order: &[usize]) -> Option<Self> {
         let sizes = axes.sizes;
         let is_kept = |axis: usize| order.contains(&axis);
@@ -54,24 +54,24 @@ impl PreparedProduct {
         Some(PreparedProduct { plan, operands: strides.map(axes_of), len, dims })
     }
 
-    /// Runs the product of operands that begin at these elements. Returns the results if the memory is new, else an empty vector.
+    /// Runs the product of operands that start at these elements. Returns the results if `to` is new memory, else an empty vector.
     ///
     /// # Safety
     ///
-    /// The plan is one for this type. From its start on, each operand has an element for each position along its strides. There are as many places as results.
+    /// The plan was made for this type. From its start on, each operand has an element for each position along its strides.
     pub(crate) unsafe fn run<T: Num>(
         &self,
         starts: [*const T; 2],
         to: Destination<'_, T>,
     ) -> Result<Vec<T>, Error> {
-        assert_eq!(to.len(), self.len, "there is a place for each result");
+        assert_eq!(to.len(), self.len, "the destination has room for each result");
         // SAFETY: the caller's promise.
         let elements = |at: usize| unsafe { Elements::new(starts[at], &self.operands[at], &[]) };
         let (a, b) = (elements(0), elements(1));
         match &self.plan {
             PairPlan::Products(products) => {
                 note(|| products.step::<T>(self.dims.clone()));
-                // SAFETY: the plan was made of the strides of the operands, and of a result whose elements are neighbours; all of them are written.
+                // SAFETY: the plan was made from the strides of the operands and of a contiguous result. `run` writes all results.
                 unsafe {
                     to.write(|c| {
                         gemm::products::run(products, a, b, c);
@@ -82,7 +82,7 @@ impl PreparedProduct {
             #[cfg(x86_vectors)]
             PairPlan::Row(products) => {
                 note(|| products.step::<T>(self.dims.clone()));
-                // SAFETY: likewise, of the operands in the other order.
+                // SAFETY: likewise, with the operands in the other order.
                 unsafe {
                     to.write(|c| {
                         gemm::products::run(products, b, a, c);
@@ -93,7 +93,7 @@ impl PreparedProduct {
             #[cfg(x86_vectors)]
             PairPlan::InPanels(products) => {
                 note(|| products.step::<T>(self.dims.clone()));
-                // SAFETY: as for products.
+                // SAFETY: as for `Products`.
                 unsafe {
                     to.write(|c| {
                         gemm::in_panels::run(products, a, b, c);

@@ -82,9 +82,9 @@ pub enum PlanStep {
         /// Bytes of the result.
         bytes: usize,
     },
-    /// A large tensor that a recorded function captures: its program keeps it. Nothing runs.
+    /// A warning that a recorded function captures a large tensor, which its program keeps. Nothing runs.
     Captured {
-        /// Where it is read first, if that is known.
+        /// The source location of the step that reads it first, if known.
         by: Option<&'static Location<'static>>,
         /// Its bytes.
         bytes: usize,
@@ -239,7 +239,7 @@ impl PlanStep {
             PlanStep::Product { bytes, .. }
             | PlanStep::Attention { bytes, .. }
             | PlanStep::Lines { bytes, .. } => *bytes,
-            // (It is no result.)
+            // The tensor is not a result.
             PlanStep::Captured { .. } => 0,
             PlanStep::Calls { steps, bytes, .. } => bytes + steps.iter().map(PlanStep::bytes).sum::<usize>(),
         }

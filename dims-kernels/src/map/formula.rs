@@ -255,7 +255,7 @@ impl UpdateProgram {
         begin: impl FnOnce(&RefCell<Builder>, [Register; M]) -> [Register; M],
     ) -> Self {
         let build = RefCell::new(Builder::exact());
-        // (What is computed of half precisions is not rounded before the end.)
+        // Operands of half precision are loaded by register kind only: the builder would otherwise round each operation.
         let load = |number: usize, dtype: DType| build.borrow_mut().load_as(number as u32, dtype.kind());
         let scalars = from_fn(|at| {
             let number = load(at, DType::F64);

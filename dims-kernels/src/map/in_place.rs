@@ -109,7 +109,7 @@ impl<T: Real + Quantity, P: Formula<K, M, N>, const K: usize, const M: usize, co
 
 /// The sum of the squares of elements, in `f64`.
 pub fn squares<T: Real>(elements: &[T]) -> f64 {
-    /// Sums next to one another, which the compiler adds to at once.
+    /// The number of independent sums, which the compiler adds to with one vector instruction.
     const LANES: usize = 8;
     let square = |a: T| {
         let a: f64 = NumCast::from(a).expect("a float fits into f64");

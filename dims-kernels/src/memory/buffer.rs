@@ -268,7 +268,7 @@ impl<T> Buffer<T> {
         false
     }
 
-    /// Whether the elements depend on inputs of a function that is recorded, to be run again.
+    /// Whether the elements depend on inputs of a recorded function, and not only on variables of a gradient.
     fn is_recorded(&self) -> bool {
         #[cfg(feature = "std")]
         return self.mark().is_some_and(|mark| mark.is_recorded());

@@ -64,7 +64,7 @@ pub(crate) struct Reached {
 }
 
 impl Reached {
-    /// The same along a further axis.
+    /// The reach with a further axis.
     #[cfg(feature = "std")]
     pub(crate) fn along(self, size: usize, stride: isize) -> Self {
         let _ = (size, stride);

@@ -63,7 +63,7 @@ impl DType {
         None
     }
 
-    /// The Rust type.
+    /// The `TypeId` of the Rust type.
     #[cfg(feature = "std")]
     pub(crate) fn element(self) -> TypeId {
         macro_rules! by_type {
@@ -122,7 +122,7 @@ impl DType {
         each_dtype!(bytes!())
     }
 
-    /// Whether elements have fewer bits than the registers that hold them: what is computed of them wraps around earlier, or is rounded.
+    /// Whether elements have fewer bits than the registers that hold them. Each result must then be wrapped around or rounded to the type.
     pub(crate) fn is_narrow(self) -> bool {
         match self.kind() {
             RegisterKind::Int => self.bytes() < size_of::<isize>(),
@@ -131,7 +131,7 @@ impl DType {
         }
     }
 
-    /// Whether elements are unsigned integers of as many bits as the registers that hold them: a register has the same bits, as a signed integer.
+    /// Whether elements are unsigned integers at least as wide as registers. A register holds the same bits as a signed integer.
     pub(crate) fn is_unsigned_word(self) -> bool {
         matches!(self, DType::U32 | DType::U64 | DType::Usize) && self.bytes() >= size_of::<isize>()
     }
@@ -367,9 +367,9 @@ macro_rules! binary_codes {
         pub enum BinaryOpcode {
             $($name,)* $($number,)* $($compare,)*
             FloorDiv, And, Or, Xor,
-            /// The quotient of integers whose bits are those of unsigned ones.
+            /// The quotient of registers that hold the bits of unsigned integers.
             UnsignedDiv,
-            /// The remainder of such integers.
+            /// The remainder of registers that hold the bits of unsigned integers.
             UnsignedRem,
             Huber(f64),
             SmoothL1(f64),

@@ -126,16 +126,16 @@ pub(crate) struct Machine<'k> {
     registers: Vec<RegisterLine>,
     slots: MachineSlots<'k>,
     scratch: Vec<CacheLine>,
-    /// How many values a slot has room for.
+    /// The number of values that a slot has room for.
     room: usize,
     /// How far lines of constants are filled.
     constants: usize,
-    /// For each register, where its values are to be written instead of a slot; nothing if all have slots.
+    /// For each register, the address that is written instead of its slot, or null. Empty if all registers use slots.
     #[cfg(feature = "std")]
     places: Vec<*mut u64>,
 }
 
-/// The slots of a machine: its own, or those of a program that is run many times.
+/// The slots of a machine: its own, or borrowed ones of a program that runs many times.
 enum MachineSlots<'k> {
     Own(Slots),
     #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "only recorded functions keep slots"))]
@@ -153,9 +153,9 @@ impl Deref for MachineSlots<'_> {
     }
 }
 
-/// Memory that lies as caches have it.
+/// The unit in which slots are allocated.
 #[repr(align(64))]
-#[allow(dead_code)] // It is room for lines.
+#[allow(dead_code)] // only allocated
 struct CacheLine([u8; 64]);
 
 /// A value that is written to memory, beside that which a program yields.
@@ -193,7 +193,7 @@ pub(crate) struct Slots {
 const LINE: usize = TILE;
 
 impl Slots {
-    /// The slots of a program that is to yield these results.
+    /// The slots of a program with these results.
     pub(crate) fn new(program: &ScalarProgram, results: impl Iterator<Item = Register>) -> Self {
         let instructions = program.instructions();
         let mut last = vec![0; instructions.len()];
@@ -225,12 +225,12 @@ impl Slots {
         Slots { of, count, width }
     }
 
-    /// How many cache lines a slot takes that has room for `len` values.
+    /// The number of cache lines of a slot for `len` values.
     fn lines(&self, len: usize) -> usize {
         (len * self.width).div_ceil(size_of::<CacheLine>())
     }
 
-    /// How many bytes all slots take, with room for `len` values each.
+    /// The bytes of all slots for `len` values each.
     #[cfg(feature = "std")]
     pub(crate) fn bytes(&self, len: usize) -> usize {
         self.count * self.lines(len) * size_of::<CacheLine>()
@@ -248,7 +248,7 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
         unsafe { Self::with_values(program, program.result(), &[], sources, operands) }
     }
 
-    /// The same with slots that were made for the program and its result before.
+    /// As [`new`](Self::new), with slots that were made earlier for the program and its result.
     #[cfg(feature = "std")]
     pub(crate) fn with_slots(
         program: &'k ScalarProgram,
@@ -352,7 +352,7 @@ impl<'k> Machine<'k> {
         Machine::of(program, MachineSlots::Own(Slots::new(program, results)), sources, rows)
     }
 
-    /// The same with slots that were made for the program and its results before.
+    /// As [`new`](Self::new), with slots that were made earlier for the program and its results.
     #[cfg(feature = "std")]
     pub(crate) fn with_slots(
         program: &'k ScalarProgram,
@@ -394,11 +394,11 @@ impl<'k> Machine<'k> {
         }
     }
 
-    /// Has the next span write the values of a register, which an operation computes, to memory as they are, rather than to a slot. Returns whether it is such a register.
+    /// Makes the following spans write the values of a register to `place` instead of its slot. Returns `false`, and changes nothing, for loads, positions and constants.
     ///
     /// # Safety
     ///
-    /// There is room for the span's values of the register's kind, which nothing else accesses while it runs.
+    /// `place` has room for the values of a span, in the register's kind. Nothing else accesses that memory while a span runs.
     #[cfg(feature = "std")]
     pub(crate) unsafe fn write_to(&mut self, register: Register, place: *mut u8) -> bool {
         let is_computed = self.program.instruction(register).inputs().next().is_some();
@@ -421,7 +421,7 @@ impl<'k> Machine<'k> {
         scratch.wrapping_add(self.slots.of[at] as usize * lines).cast()
     }
 
-    /// Gives each slot room for `len` values. What slots have is lost.
+    /// Allocates room for `len` values in each slot. The values in the slots are lost.
     #[cold]
     fn make_room(&mut self, len: usize) {
         let lines = self.slots.lines(len);
@@ -457,7 +457,7 @@ impl<'k> Machine<'k> {
         let constants = self.constants;
         self.constants = constants.max(len);
         let scratch: *mut CacheLine = self.scratch.as_mut_ptr();
-        // (One behind the other: lines that lie a page apart would push each other out of the first-level cache.)
+        // Slots are adjacent: if they were a page apart, they would evict each other from the first-level cache.
         let lines = self.slots.lines(self.room);
         for at in 0..self.program.instructions().len() {
             let place = self.place(at, scratch, lines);
@@ -468,8 +468,8 @@ impl<'k> Machine<'k> {
                 // A line of constants stays.
                 Instruction::Constant(_) if constants >= len => continue,
                 instruction => {
-                    // The register of the instruction is none of its inputs', which are still read; lines have `len` values of their
-                    // instruction's kind; each slot of the scratch memory has room for as many of the widest kind.
+                    // The slot of the instruction is not the slot of an input, because inputs are still read. Lines have `len` values of their
+                    // instruction's kind. Each slot of the scratch memory has room for `len` values of the widest kind.
                     let registers = &self.registers;
                     Execute { program: self.program, registers, instruction, kind, place, len }.run::<I>();
                     RegisterLine(place.cast())
@@ -562,7 +562,7 @@ impl SpanOperand<'_> {
         if let Some((start, OperandSteps { along: 0, .. })) = table
             && span.rows == 1
         {
-            // One offset for the whole line.
+            // The whole line has one offset.
             // SAFETY: each position of the nest is an element of the table, by the contract of `OperandSource::new`.
             steps.first += unsafe { *start };
             table = None;
@@ -655,7 +655,7 @@ impl DType {
             let bytes = len * self.bytes();
             for row in 0..rows {
                 let to = start.wrapping_offset(row as isize * steps[0] * self.bytes() as isize);
-                // SAFETY: the caller's values, which lie as elements do, and places for them.
+                // SAFETY: the caller's promise. Values of this type have the layout of elements in a register.
                 unsafe { core::ptr::copy_nonoverlapping(line.add(row * bytes), to, bytes) };
             }
             return;
@@ -920,7 +920,7 @@ fn cast<A: CastTo<B>, B>(a: &[A], out: &mut [B]) {
     }
 }
 
-/// Numbers in half precision, each rounded once.
+/// Rounds numbers to half precision, each of them once.
 #[cfg(feature = "half")]
 #[inline(always)]
 fn round_to<A: CastTo<half::f16> + CastTo<half::bf16>>(to: DType, a: &[A], out: &mut [f32]) {
@@ -932,7 +932,7 @@ fn round_to<A: CastTo<half::f16> + CastTo<half::bf16>>(to: DType, a: &[A], out: 
     }
 }
 
-/// Floats as unsigned integers of as many bits as a register has.
+/// Converts floats to unsigned integers as wide as a register.
 #[inline(always)]
 fn unsigned<A: CastTo<usize>>(a: &[A], out: &mut [isize]) {
     for (out, &a) in out.iter_mut().zip(a) {

@@ -72,7 +72,7 @@ pub struct ScalarProgram {
 }
 
 impl ScalarProgram {
-    /// Instructions, the kind of each value, and the functions that they call.
+    /// A program of these instructions, with the kind of each value and the functions that the instructions call.
     #[cfg(feature = "std")]
     pub(crate) fn of(
         instructions: impl IntoIterator<Item = (Instruction, RegisterKind)>,
@@ -98,7 +98,7 @@ impl ScalarProgram {
         &self.functions
     }
 
-    /// Whether two programs yield the same for the same operands, as they do the same.
+    /// Whether two programs have equal instructions, and so equal results for equal operands.
     #[cfg(feature = "std")]
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let instructions = self.instructions.iter().zip(&other.instructions);
@@ -140,7 +140,7 @@ impl ScalarProgram {
         Some((factors, scale))
     }
 
-    /// Whether an integer's bits are those of an unsigned one: `load` says so of operands.
+    /// Whether a register holds the bits of an unsigned integer. `load` says whether an operand does.
     pub(crate) fn is_unsigned(&self, register: Register, load: impl Fn(u32) -> bool) -> bool {
         if self.kind(register) != RegisterKind::Int {
             return false;
@@ -156,7 +156,7 @@ impl ScalarProgram {
                 Instruction::Position(_)
                 | Instruction::Constant(_)
                 | Instruction::Unary(UnaryOpcode::FromEnd(_), _) => return false,
-                // (Both operands have one type.)
+                // Both operands have the same type.
                 Instruction::Unary(_, a) | Instruction::Binary(_, a, _) | Instruction::Select(_, a, _) => {
                     at = a;
                 }
@@ -181,9 +181,9 @@ pub struct Builder {
     program: ScalarProgram,
     /// Whether the program must compute each bit as the operations do. Then it is simplified only where the result is the same for all values.
     exact: bool,
-    /// Registers with elements of fewer bits than they have, and the type of these.
+    /// Registers whose elements have fewer bits than the register, and the type of these elements.
     narrow: SmallVec<[(Register, DType); 2]>,
-    /// Operands with unsigned integers of as many bits as registers have.
+    /// Operands of unsigned integers that fill a register.
     unsigned: SmallVec<[u32; 2]>,
 }
 
@@ -246,12 +246,12 @@ impl Builder {
         self.narrow.iter().find(|(own, _)| *own == register).map(|&(_, dtype)| dtype)
     }
 
-    /// Whether an integer's bits are those of an unsigned one.
+    /// Whether a register holds the bits of an unsigned integer.
     fn is_unsigned(&self, register: Register) -> bool {
         self.program.is_unsigned(register, |operand| self.unsigned.contains(&operand))
     }
 
-    /// The result of an operation on elements of a type, which wraps around or is rounded as the type is. `leaves_type` says whether it may not be one of the type's.
+    /// The result of an operation on elements of a type, wrapped around or rounded to that type. `leaves_type` says whether the operation can yield values outside the type.
     fn wrapped(&mut self, result: Register, dtype: Option<DType>, leaves_type: bool) -> Register {
         match dtype {
             Some(dtype) if self.kind(result) == dtype.kind() => {
@@ -394,7 +394,7 @@ impl Builder {
             (Code::Unary(op), &[a]) => Some(self.unary(op, a)),
             (Code::Binary(op), &[a, b]) => Some(self.binary(op, a, b)),
             (Code::Cast(to), &[a]) => Some(self.cast(to, a)),
-            // An integer as an index. (Of unsigned ones those that `isize` does not have are out of range either way.)
+            // An integer as an index. Unsigned integers above `isize::MAX` are out of range as indices, and so are the negative integers that they become.
             (Code::Same, &[a]) if is_unsigned => Some(a),
             (Code::Same, &[a]) if self.kind(a) == RegisterKind::Int => Some(self.cast(DType::Isize, a)),
             (Code::Same, &[a]) | (Code::Left, &[a, _]) | (Code::Right, &[_, a]) => Some(a),
@@ -406,13 +406,13 @@ impl Builder {
         self.constant(Number::Int(value), RegisterKind::Int)
     }
 
-    /// An integer whose order among signed ones is that of the unsigned one among unsigned ones, and the other way around.
+    /// Flips the top bit. Signed comparisons of the results order the operands as unsigned integers.
     fn in_other_order(&mut self, a: Register) -> Register {
         let least = self.integer(isize::MIN);
         self.binary(BinaryOpcode::Xor, a, least)
     }
 
-    /// An operation on an unsigned integer; nothing if programs do not know it for this constant.
+    /// An operation on an unsigned integer; `None` if programs cannot compute it with this constant.
     fn unsigned_unary(&mut self, op: UnaryOpcode, a: Register) -> Option<Register> {
         Some(match op {
             UnaryOpcode::Abs | UnaryOpcode::Relu | UnaryOpcode::LeakyRelu(_) => a,
@@ -426,7 +426,7 @@ impl Builder {
                 self.unsigned_binary(BinaryOpcode::Minimum, a, most)
             }
             UnaryOpcode::Clamp(low, high) => {
-                // (Both are integers as floats, which have 53 bits.)
+                // The bounds are integers that are stored as `f64`, which is exact up to 53 bits.
                 let exact = (1_u64 << 53) as f64;
                 if low.abs() > exact || high.abs() > exact {
                     return None;
@@ -466,7 +466,7 @@ impl Builder {
     /// An unsigned integer as a float.
     fn unsigned_as_float(&mut self, to: DType, a: Register) -> Register {
         let (zero, one, two) = (self.integer(0), self.integer(1), self.integer(2));
-        // Of those that signed integers do not have, twice the half, which is rounded as the whole if its last bit says whether anything is below it.
+        // An integer above `isize::MAX` is halved, converted and doubled. The lost last bit is merged into the half, so that the half is rounded as the whole would be.
         let (half, last) =
             (self.binary(BinaryOpcode::UnsignedDiv, a, two), self.binary(BinaryOpcode::And, a, one));
         let half = self.binary(BinaryOpcode::Or, half, last);
@@ -524,13 +524,13 @@ impl Builder {
                 Instruction::Unary(op, a) => self.unary(op, at(a)),
                 Instruction::Binary(op, a, b) => self.binary(op, at(a), at(b)),
                 Instruction::Select(cond, a, b) => self.select(at(cond), at(a), at(b)),
-                // (It says whether the integer is signed, which is not known of the operands here.)
+                // The cast says whether the integer is signed. The types of the operands are not known here, so it must stay.
                 Instruction::Cast(to, a)
                     if kind == RegisterKind::Int && !to.is_narrow() && self.kind(at(a)) == kind =>
                 {
                     self.push(Instruction::Cast(to, at(a)), kind)
                 }
-                // (What it rounds has no type here, so that nothing else is rounded.)
+                // The program already has all roundings. No type is noted for the result, so that later operations add none.
                 Instruction::Cast(to, a) if to.is_narrow() && to.is_float() => {
                     self.push(Instruction::Cast(to, at(a)), kind)
                 }

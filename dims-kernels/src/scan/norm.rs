@@ -203,7 +203,7 @@ pub fn standardize_with_moments<T: Real>(data: &mut [T], [mean, var]: [&mut [T];
     threads::each(parts.collect(), dispatch);
 }
 
-/// The mean and the variance of each line, as [`standardize_with_moments`] puts them down.
+/// Writes the mean and the variance of each line, with the bits of [`standardize_with_moments`].
 #[cfg(feature = "std")] // for steps that run again
 pub fn moments<T: Real>(data: &[T], [mean, var]: [&mut [T]; 2], threads: usize) {
     let lines = mean.len();

@@ -1,4 +1,4 @@
-//! Elements that are drawn from a seed, where the seed is an operand.
+//! Random draws as steps whose seed is an operand.
 
 #[cfg(feature = "std")]
 use super::Pulled;
@@ -16,16 +16,16 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use num_traits::Float;
 
-/// What floats are drawn from.
+/// A distribution of floats.
 pub trait Distribution: Copy + Send + Sync + 'static {
-    /// What plans and messages call it.
+    /// The name in plans and messages.
     const NAME: &'static str;
 
-    /// The `at`th number of a seed.
+    /// Draws number `at` of a seed.
     fn draw<T: Real>(seed: u64, at: u64) -> T;
 }
 
-/// From 0 to 1, exclusive, evenly.
+/// The uniform distribution from 0 to 1, without 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Uniform;
 
@@ -53,7 +53,7 @@ impl Distribution for Normal {
     }
 }
 
-/// `-ln(-ln(u))`, where `u` is drawn evenly from 0 to 1: what is added to the logarithms of probabilities before the greatest one is chosen.
+/// The Gumbel distribution: `-ln(-ln(u))`, where `u` is uniform from 0 to 1. `categorical` adds such numbers to logarithms of probabilities and chooses the greatest sum.
 #[derive(Clone, Copy, Debug)]
 pub struct Gumbel;
 
@@ -62,19 +62,19 @@ impl Distribution for Gumbel {
 
     #[inline(always)]
     fn draw<T: Real>(seed: u64, at: u64) -> T {
-        // Half a step above the number that is drawn: neither 0 nor 1, so that both logarithms are finite.
+        // Half a step above the drawn number: `u` is neither 0 nor 1, so both logarithms are finite.
         let u = unit(RandomStream::Categorical, seed, at) + 0.5 / (1u64 << 53) as f64;
         rounded(-Float::ln(-Float::ln(u)))
     }
 }
 
-/// A number in another type of floats.
+/// Rounds a number to another float type.
 #[inline(always)]
 pub fn rounded<T: Real>(value: f64) -> T {
     <T as num_traits::NumCast>::from(value).expect("a float can be any float, rounded")
 }
 
-/// The `at`th number of a seed with a normal distribution, of mean 0 and variance 1.
+/// Number `at` of a seed, from the normal distribution of mean 0 and variance 1.
 pub fn deviate(stream: RandomStream, seed: u64, at: u64) -> f64 {
     // G. E. P. Box, M. E. Muller, 1958, "A note on the generation of random normal deviates".
     let at = at.wrapping_mul(2);
@@ -82,21 +82,21 @@ pub fn deviate(stream: RandomStream, seed: u64, at: u64) -> f64 {
     Float::sqrt(-2.0 * Float::ln(u)) * Float::cos(core::f64::consts::TAU * v)
 }
 
-/// Puts elements in random order, each order with the same probability.
+/// Shuffles elements. All orders have the same probability.
 pub fn shuffle<X>(elements: &mut [X], seed: u64) {
     for at in (1..elements.len()).rev() {
-        // (The upper half of a product: even up to a part in 2^64 for each index.)
+        // The upper half of the product is uniform, up to an error of 2^-64 for each index.
         let below = u128::from(bits(RandomStream::Permutation, seed, at as u64)) * (at as u128 + 1);
         elements.swap(at, (below >> 64) as usize);
     }
 }
 
-/// The `at`th of the seeds that one seed stands for.
+/// Derives seed number `at` from a seed.
 pub fn split(seed: u64, at: u64) -> u64 {
     bits(RandomStream::Split, seed, at)
 }
 
-/// The seed that is an operand.
+/// The seed in the operand with this number.
 fn seed_of(operands: &StepOperands<'_, '_>, number: usize) -> u64 {
     operands.of::<u64>(number)[0]
 }
@@ -104,11 +104,11 @@ fn seed_of(operands: &StepOperands<'_, '_>, number: usize) -> u64 {
 /// Elements that are drawn from a [`Distribution`]. Operand: the seed. Result: `count` elements.
 #[derive(Clone, Debug)]
 pub struct DrawElements<T, Q> {
-    /// How many elements there are.
+    /// The number of elements.
     pub count: usize,
     /// Which of the seed's numbers each element draws.
     pub numbers: DrawNumbers,
-    /// The type of the elements, and what they are drawn from.
+    /// The type of the elements, and the distribution.
     pub from: PhantomData<(T, Q)>,
 }
 
@@ -133,10 +133,10 @@ impl<T: Real, Q: Distribution> StepKind for DrawElements<T, Q> {
     }
 }
 
-/// `true` with the probability that each element has. Operands: `count` probabilities, and the seed. Result: `count` truth values.
+/// Draws `bool`s, each `true` with its own probability. Operands: `count` probabilities, and the seed. Result: `count` `bool`s.
 #[derive(Clone, Debug)]
 pub struct DrawTruths<T> {
-    /// How many elements there are.
+    /// The number of elements.
     pub count: usize,
     /// Which of the seed's numbers each element draws.
     pub numbers: DrawNumbers,
@@ -145,7 +145,7 @@ pub struct DrawTruths<T> {
 }
 
 impl<T: Real> DrawTruths<T> {
-    /// The truth values. It is an error if a probability is not between 0 and 1.
+    /// Draws the `bool`s. A probability that is not between 0 and 1 is an error.
     pub fn draw(&self, probabilities: &[T], seed: u64) -> Result<Vec<bool>, Error> {
         let probability = |at: usize| num_traits::NumCast::from(probabilities[at]).unwrap_or(f64::NAN);
         if let Some(p) = (0..self.count).map(probability).find(|p| !(0.0..=1.0).contains(p)) {
@@ -178,7 +178,7 @@ impl<T: Real> StepKind for DrawTruths<T> {
 /// The numbers below `size` in random order. Operand: the seed. Result: `size` elements of the type `usize`.
 #[derive(Clone, Debug)]
 pub struct DrawOrder {
-    /// How many there are.
+    /// The number of elements.
     pub size: usize,
 }
 
@@ -204,10 +204,10 @@ impl StepKind for DrawOrder {
     }
 }
 
-/// One of the seeds that a seed stands for. Operand: the seed. Result: a seed.
+/// [Derives](split) a seed from another one. Operand: the seed. Result: the derived seed.
 #[derive(Clone, Debug)]
 pub struct SplitSeed {
-    /// Which one.
+    /// The number of the derived seed.
     pub at: u64,
 }
 

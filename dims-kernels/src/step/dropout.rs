@@ -16,7 +16,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-/// Each element times `1 / (1 - p)`, or 0 with the probability `p`. Operands: `count` elements, and the seed if it is an operand. Result: as many.
+/// Each element times `1 / (1 - p)`, or 0 with the probability `p`. Operands: `count` elements, and the seed if it is an operand. Result: `count` elements.
 ///
 /// Its derivative leaves out the same elements of the cotangent.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct DropElements<T> {
     pub count: usize,
     /// The probability, from 0 to 1.
     pub p: f64,
-    /// What the numbers that are drawn follow from. If there is none here, it is the second operand.
+    /// The seed. If it is `None`, the second operand is the seed.
     pub seed: Option<u64>,
     /// Which of the seed's numbers each element draws.
     pub numbers: DrawNumbers,

@@ -178,7 +178,7 @@ fn moment<T: Real>(operand: &Field, sizes: [usize; 2], reduction: ReductionKind)
     }
 }
 
-/// The mean or the variance of lines, as [`StandardizeWithMoments`] rounds it where it runs again. Its gradient is that of the reduction.
+/// The mean or the variance of lines. When it runs again, it rounds as [`StandardizeWithMoments`] does. Its gradient is that of the reduction.
 #[cfg(feature = "std")]
 struct MomentOfLines<T> {
     reduction: ReductionRule,

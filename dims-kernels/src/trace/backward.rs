@@ -43,7 +43,7 @@ pub fn gradients(
     let depend_on_others = roots.iter().any(|node| depends_on_others(node, own));
     let recorded =
         always_record || depend_on_others || outputs.iter().any(|(_, cotangent)| cotangent.is_traced());
-    // Where steps are recorded to be run again alone, no derivative of them is asked for.
+    // Steps that are recorded only to be run again need no derivatives.
     let differentiated = always_record
         || roots.iter().any(|node| is_differentiated_by_others(node, own))
         || outputs.iter().any(|(_, cotangent)| cotangent.node().is_some_and(|node| node.is_differentiated()));
@@ -116,14 +116,14 @@ pub fn gradients(
     Ok(Gradients { found, depend_on_others })
 }
 
-/// What becomes of the steps of a backward pass.
+/// How the steps of a backward pass are recorded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PullBackSteps {
-    /// They run.
+    /// They run, and are not recorded.
     Run,
     /// They run, and are recorded to be run again.
     RunAgain,
-    /// They are recorded, and gradients are taken of them.
+    /// They run, and are recorded so that gradients can be taken of them.
     Differentiated,
 }
 
@@ -192,7 +192,7 @@ pub fn depends_on_others(node: &Node, own: &[&GradientCall]) -> bool {
     node.calls.iter().any(|call| !call.has_ended() && !is_own(call))
 }
 
-/// Whether gradients are taken by variables of calls that have not ended, beside these, on which a node depends.
+/// Whether a node depends on variables of other calls that take gradients and have not ended.
 fn is_differentiated_by_others(node: &Node, own: &[&GradientCall]) -> bool {
     let is_own = |call: &GradientCall| own.iter().any(|own| core::ptr::eq(*own, call));
     node.calls.iter().any(|call| !call.records && !call.has_ended() && !is_own(call))
@@ -214,7 +214,7 @@ pub fn names_of_variables<'n>(nodes: impl IntoIterator<Item = &'n Arc<Node>>) ->
     names.collect()
 }
 
-/// The memory that a single part has as it is, if that has so many elements and the type.
+/// The memory that the only part copies unchanged, if it has `len` elements of this type.
 pub(super) fn whole(parts: &[Part], dtype: DType, len: usize) -> Option<Arc<dyn Held>> {
     let [Part { field, place }] = parts else { return None };
     let [operand] = &field.operands[..] else { return None };

@@ -178,15 +178,15 @@ fn dense<T: ProgramOutput + Real>(field: &Field, place: &StridedPlace) -> Result
     Ok(dense)
 }
 
-/// The loops of a field whose elements are added at a place.
+/// The loops of a field whose elements are added up at a place.
 pub(super) struct SumLoops {
-    /// Those along which the place and the field vary.
+    /// The loops along which the place and the field vary.
     pub(super) order: Order,
-    /// Those along which the field alone varies.
+    /// The loops along which only the field varies, which are summed over.
     pub(super) reduced: Order,
-    /// How often each element is added: along loops on which nothing depends, a sum is a product.
+    /// How often each element is added. A sum over loops along which nothing varies is a multiplication by their sizes.
     pub(super) count: f64,
-    /// Whether the place varies along no others than those of the order.
+    /// Whether the place varies only along the loops in `order`.
     pub(super) is_whole: bool,
 }
 
@@ -290,7 +290,7 @@ pub(super) fn rows(field: &Field) -> Rows {
     rows
 }
 
-/// Adds these rows to others.
+/// Appends the [`rows`] of a field to others.
 pub(super) fn push_rows(rows: &mut Rows, field: &Field) {
     for operand in &field.operands {
         rows.push_at(operand.place.offset).copy_from_slice(&operand.place.strides);
@@ -435,7 +435,7 @@ impl ScalarProgram {
         self.describe_with(&|number| format!("x{number}"))
     }
 
-    /// How many operations there are for each element.
+    /// The number of operations for each element.
     pub(in crate::trace) fn operations(&self) -> usize {
         let is_operation = |own: &&Instruction| {
             !matches!(own, Instruction::Load(_) | Instruction::Position(_) | Instruction::Constant(_))
@@ -443,7 +443,7 @@ impl ScalarProgram {
         self.instructions().iter().filter(is_operation).count()
     }
 
-    /// The program in words, with these names of its operands.
+    /// The program in words, with `name` for the names of its operands.
     pub(super) fn describe_with(&self, name: &dyn Fn(u32) -> String) -> String {
         fn words(
             program: &ScalarProgram,
@@ -530,7 +530,7 @@ pub fn with_rule(
     Ok(with_step(held, NodeStep::Rule(alloc::boxed::Box::new(rule))))
 }
 
-/// Floats that a step computed.
+/// Marks floats as the result of a step.
 pub(crate) fn with_step(held: Arc<dyn Held>, step: NodeStep) -> Arc<dyn Held> {
     fn of<T: ProgramOutput + Real>(held: Arc<dyn Held>, step: NodeStep) -> Arc<dyn Held> {
         let buffer = Buffer::<T>::of_held(&held).expect("the elements are of this type");

@@ -114,13 +114,13 @@ impl Field {
         })
     }
 
-    /// Takes away what the operands read.
+    /// Removes all operands, and returns their sources.
     pub fn take_sources(&mut self) -> Vec<FieldSource> {
         let mut sources = Vec::new();
         let mut open = core::mem::take(&mut self.operands);
         while let Some(FieldOperand { source, place }) = open.pop() {
             sources.push(source);
-            // (What computes offsets that nobody else has goes with them.)
+            // The fields that compute offsets are taken apart as well, if nobody else holds them.
             let table = place.table.and_then(|table| table.source).and_then(Arc::into_inner);
             open.extend(table.into_iter().flat_map(|own| own.indices).flat_map(|own| own.index.operands));
         }
@@ -132,13 +132,13 @@ impl Field {
         self.program.kind(self.program.result())
     }
 
-    /// Whether the elements are integers whose bits are those of unsigned ones.
+    /// Whether the elements are unsigned integers that fill a register.
     pub(crate) fn is_unsigned(&self) -> bool {
         let load = |operand: u32| self.operands[operand as usize].source.dtype().is_unsigned_word();
         self.program.is_unsigned(self.program.result(), load)
     }
 
-    /// The same field, without operands that it does not read, and with each of them once.
+    /// The field without unused and duplicate operands.
     pub(super) fn with_distinct_operands(&self) -> Field {
         let mut merged = Merged { build: Builder::exact(), ..Merged::new(&self.sizes) };
         let value = merged.add(self);
@@ -280,7 +280,7 @@ impl FieldGradients {
         pulled.into_iter().map(|(node, value, place)| (node, part(value, place))).collect()
     }
 
-    /// The same, where values with one element for each position are computed in one pass, if several are needed or a sum reads one as well. If they are `recorded`, they are steps.
+    /// As [`parts`](Self::parts), but values with one element for each position are computed in one pass if at least two gradients use them. If `recorded`, each is a step.
     pub(crate) fn shared(self, recorded: bool) -> Result<Vec<(Arc<Node>, Part)>, Error> {
         let sizes = &self.field.sizes[..];
         let is_load = |value| matches!(self.field.program.instruction(value), Instruction::Load(_));

@@ -1,4 +1,4 @@
-//! A recorded function in words: what a program prints.
+//! Listings of recorded functions, for printing.
 
 use crate::error::Origin;
 use crate::ops::code::DType;
@@ -15,30 +15,30 @@ use core::fmt::{self, Write};
 pub struct Listing {
     /// The inputs.
     pub inputs: Vec<ListedValue>,
-    /// Elements that the function captured, which are the same in each call.
+    /// The tensors that the function captured. They are the same in each call.
     pub constants: Vec<ListedValue>,
-    /// The steps, each behind those that it reads.
+    /// The steps, each after those that it reads.
     pub steps: Vec<ListedStep>,
     /// The names of the results.
     pub results: Vec<String>,
 }
 
-/// Elements of a recorded function.
+/// A value of a recorded function: an input, a constant or the result of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListedValue {
     /// How steps refer to it: `%3`, or `c1` for a constant.
     pub name: String,
-    /// What it is called: the path of an input.
+    /// The path of an input. `None` for other values, and if the function has a single tensor as its input.
     pub path: Option<String>,
     /// The element type.
     pub dtype: DType,
     /// The axes, from the outermost in memory to the innermost, if they are known.
     pub axes: Option<NodeAxes>,
-    /// How many elements there are.
+    /// The number of elements.
     pub len: usize,
-    /// How many bytes they have.
+    /// The bytes of all elements.
     pub bytes: usize,
-    /// Where in the user's program: of a constant, the step that captured it.
+    /// The source location in the user's program. For a constant, that of the step that captured it.
     pub origin: Origin,
 }
 
@@ -47,9 +47,9 @@ pub struct ListedValue {
 pub struct ListedStep {
     /// The result.
     pub value: ListedValue,
-    /// What is computed.
+    /// The operation in words, with the names of the values that it reads.
     pub operation: String,
-    /// How many scalar operations that takes.
+    /// The number of scalar operations.
     pub operations: usize,
 }
 
@@ -113,7 +113,7 @@ struct Lister {
     listing: Listing,
     /// The number of each value that was listed.
     numbers: BTreeMap<u64, usize>,
-    /// The number of each constant, by the place of its elements.
+    /// The number of each constant, by the address of its elements.
     constants: BTreeMap<usize, usize>,
 }
 
@@ -132,7 +132,7 @@ impl Lister {
         }
     }
 
-    /// The name of elements that a step of a place reads.
+    /// The name of elements that a step at a source location reads. Lists a constant when it is first read.
     fn memory(&mut self, held: &Arc<dyn Held>, origin: Origin) -> String {
         if let Some(number) = held.node().and_then(|node| self.numbers.get(&node.id)) {
             return format!("%{number}");
@@ -157,7 +157,7 @@ impl Lister {
         name
     }
 
-    /// What a step computes, and in how many operations.
+    /// The operation of a step in words, and its number of scalar operations.
     fn step(&mut self, node: &Node) -> (String, usize) {
         match &node.step {
             NodeStep::Variable(_) => (String::from("a variable"), 0),
@@ -189,7 +189,7 @@ impl Lister {
         }
     }
 
-    /// A field in words, and how many operations compute it.
+    /// A field in words, and its number of scalar operations.
     fn field(&mut self, field: &Field, origin: Origin) -> (String, usize) {
         let names: Vec<String> = field.operands.iter().map(|own| self.operand(own, origin)).collect();
         let text = field.program.describe_with(&|number| names[number as usize].clone());

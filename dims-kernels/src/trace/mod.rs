@@ -181,7 +181,7 @@ impl Table {
         Ok(table)
     }
 
-    /// The least offset and the greatest. Of offsets that are computed again, those that there can be.
+    /// The least offset and the greatest. For offsets that each call computes, the bounds of all possible offsets.
     fn reach(&self) -> (isize, isize) {
         let Some(source) = &self.source else { return self.bounds };
         source.indices.iter().fold((0, 0), |(least, greatest), own| {
@@ -389,10 +389,10 @@ pub trait Rule: Send + Sync {
     /// The fields that the step reads.
     fn operands(&self) -> Vec<&Field>;
 
-    /// The same, to change where they are.
+    /// The fields that the step reads, to be changed in place.
     fn operands_mut(&mut self) -> Vec<&mut Field>;
 
-    /// Lets go of what only the gradient needs.
+    /// Frees everything that only the gradient needs.
     fn end_gradients(&mut self) {}
 
     /// The gradient: for fields of the step, the parts `d operand += ..`. `value` are the elements that the step yielded, `cotangent` has one element for each of them. A rule may
@@ -416,7 +416,7 @@ pub trait Rule: Send + Sync {
         self.pull(value, cotangent, recorded)
     }
 
-    /// The gradient, recorded to be run again, if steps that have no derivative compute it faster than those of [`pull`](Rule::pull).
+    /// The gradient as steps that can be run again, but have no derivative. `None` if the steps of [`pull`](Rule::pull) are as fast.
     fn pull_to_run_again(
         &self,
         _value: &Arc<dyn Held>,
@@ -435,7 +435,7 @@ pub trait Rule: Send + Sync {
         None
     }
 
-    /// The gradient for a cotangent that is the sum of parts which lie at few places, if the step can use that: then no zeros are written and read.
+    /// The gradient for a cotangent that is a sum of parts with few elements, if the step can use the parts directly. No zeros are written and read then.
     /// `recorded` says whether it is recorded to be run again.
     fn pull_parts(
         &self,
@@ -537,7 +537,7 @@ impl Node {
         Node::of_calls(dtype, len, NodeStep::Variable(name), None, calls)
     }
 
-    /// What has the number of this step, and the type and length of its elements, but does not keep what the step reads.
+    /// A node with the number, type and length of this one. It does not keep the operands of the step in memory.
     fn name_only(&self) -> Arc<Self> {
         let (axes, read) = (OnceLock::new(), AtomicBool::new(false));
         let Node { id, dtype, len, origin, .. } = *self;

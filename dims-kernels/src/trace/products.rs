@@ -30,7 +30,7 @@ pub(super) fn contracted<T: ProgramOutput + Real>(
     Ok(Some(Dense { data, order: order.into() }))
 }
 
-/// The factors of a sum of products and the constant factor, if it is worthwhile to compute it as a contraction.
+/// The factors of a sum of products and its constant factor, if the sum is worth computing as a contraction.
 pub(super) fn factors<T: ProgramOutput + Real>(
     field: &Field,
     order: &[usize],
@@ -45,23 +45,23 @@ pub(super) fn factors<T: ProgramOutput + Real>(
     product.is_worthwhile::<T>(&fields).then_some((fields, scale))
 }
 
-/// Whether an element is NaN. (By blocks: a loop that may end at each element compares them one by one.)
+/// Whether an element is NaN. Elements are tested in blocks, because a loop that may end at each element uses no vector instructions.
 pub(super) fn has_nan<T: Real>(data: &[T]) -> bool {
     data.chunks(512).any(|block| block.iter().fold(false, |found, value| found | value.is_nan()))
 }
 
-/// A contraction of two factors that are elements in memory, as a plan.
+/// The plan of a contraction of two factors that are in memory.
 pub(super) struct PlannedContraction {
     /// The elements of both factors.
     pub(super) operands: [FieldOperand; 2],
-    /// Whether elements that are NaN are to be [computed again](contracted), as 0 times anything is 0.
+    /// Whether elements that are NaN must be [computed again](contracted), because 0 times anything is 0 in the chain rule.
     pub(super) has_chain: bool,
     product: PreparedProduct,
     scale: f64,
 }
 
 impl PlannedContraction {
-    /// The plan of a sum of products with these [factors]; nothing if one has to be computed, summed or packed first.
+    /// The plan of a sum of products with these [factors]; `None` if a factor must be computed, summed or packed first.
     pub(super) fn new<T: ProgramOutput + Real>(
         field: &Field,
         order: &[usize],
@@ -80,11 +80,11 @@ impl PlannedContraction {
         Some(PlannedContraction { operands: operands.map(Clone::clone), has_chain, product, scale: *scale })
     }
 
-    /// Computes the sums of factors whose first elements these are.
+    /// Computes the sums for factors that start at these elements. Returns them if `to` is new memory, else an empty vector.
     ///
     /// # Safety
     ///
-    /// The plan is one for this type. From its start on, each factor has the elements that its operand has. There are as many places as sums.
+    /// The plan was made for this type. From its start on, each factor has the elements of its operand.
     pub(super) unsafe fn run<T: Real>(
         &self,
         starts: [*const T; 2],
@@ -96,7 +96,7 @@ impl PlannedContraction {
                 data.iter_mut().for_each(|value| *value = *value * scale);
             }
         };
-        // SAFETY: the caller's promise, of the operands whose strides the plan was made of.
+        // SAFETY: the caller's promise. The plan was made from the strides of these operands.
         let run = |to: Destination<'_, T>| unsafe { self.product.run(starts, to) };
         match to {
             Destination::Given(places) => {
@@ -113,7 +113,7 @@ impl PlannedContraction {
     }
 }
 
-/// The strides of an operand along loops; 0 along those that run once.
+/// The strides of an operand along loops; 0 along loops of size 1.
 pub(super) fn strides_of(operand: &FieldOperand, sizes: &[usize]) -> SmallVec<[isize; 8]> {
     let strides = operand.place.strides.iter().zip(sizes);
     strides.map(|(&stride, &size)| if size == 1 { 0 } else { stride }).collect()
@@ -181,7 +181,7 @@ impl ProductOfFields<'_> {
         sizes.map(|(axis, &size)| if is_run(axis) { size } else { 1 }).collect()
     }
 
-    /// What a loop is called, for plans.
+    /// The name of a loop, for plans.
     fn name(&self, axis: usize) -> &'static str {
         let unnamed = || UNNAMED.get(axis).copied().unwrap_or("..");
         self.field.names.as_ref().map_or_else(unnamed, |names| names[axis])

@@ -36,7 +36,7 @@ pub enum Unrecorded {
     Opaque(&'static str, Vec<String>),
     /// A user's operation without a derivative, and the names of the variables that it depends on.
     Own(&'static str, Vec<String>),
-    /// An operation that programs do not know, in a function that is recorded to be run again; and whether it is a user's.
+    /// An operation that programs do not know, in a recorded function. The flag says whether it is a user's operation.
     Unrepeatable(&'static str, bool),
     /// No memory.
     Memory(Error),
@@ -162,7 +162,7 @@ impl<'w> Writer<'w> {
         Writer::default()
     }
 
-    /// Nothing yet, of a program that is to be run again, with each bit as the expression computes it: `x + 0` is 0 for -0.
+    /// An empty program that is to be run again. It computes each bit as the expression does: `x + 0` is not simplified, because it is 0 for -0.
     pub fn repeatable() -> Self {
         Writer { build: Builder::exact(), ..Writer::default() }
     }
@@ -213,7 +213,7 @@ impl<'w> Writer<'w> {
             None => LeafMemory::Borrowed(Borrowed { start, dtype, reached, memory: PhantomData }),
         };
         let number = self.push(memory);
-        // (Registers of 32 bits do not have the integers of 64 bits.)
+        // 64-bit integers do not fit into the registers of 32-bit targets.
         let is_too_wide =
             is_recorded && dtype.kind() == RegisterKind::Int && dtype.bytes() > size_of::<isize>();
         if self.exact && !dtype.is_exact() || is_too_wide {
@@ -260,7 +260,7 @@ impl<'w> Writer<'w> {
             Some((number, kind)) => {
                 let value = self.build.constant(number, kind);
                 match DType::of_id(element.id) {
-                    // (The cast says that it is unsigned.)
+                    // The cast marks the constant as unsigned.
                     Some(dtype) if dtype.is_unsigned_word() => self.build.cast(dtype, value),
                     _ => value,
                 }
@@ -545,7 +545,7 @@ impl RecordedLeaf<'_> {
                     order.push(all.len());
                     all.push(index.size);
                     all_strides.push(index.stride);
-                    // (An index within the size selects an element.)
+                    // An index within the size selects an element.
                     whole.reached = whole.reached.along(index.size, index.stride);
                 }
                 let all: SmallVec<[usize; 8]> = all;

@@ -200,7 +200,7 @@ impl ReductionRule {
             RegisterKind::F64 => self.repeat_floats::<f64>(field),
             RegisterKind::F32 => match self.dtype {
                 DType::F64 => self.repeat_floats::<f64>(field),
-                // (A reduction of halves rounds its state to a half once more than one of their registers.)
+                // A reduction of half precision rounds its state once more than a reduction of `f32` registers.
                 #[cfg(feature = "half")]
                 DType::F16 => self.repeat_floats::<half::f16>(field),
                 #[cfg(feature = "half")]
@@ -230,7 +230,7 @@ impl ReductionRule {
     fn repeat_integers(&self, field: &Field) -> Result<Arc<dyn Held>, Error> {
         use ReductionKind::{ArgMax, ArgMin, Max, Min};
         if matches!(self.reduction, ArgMax | ArgMin | Max | Min) && field.is_unsigned() {
-            // Signed integers in the order of the unsigned ones.
+            // With the top bit flipped, signed integers have the order of the unsigned ones.
             let ordered = field.map([], |build, value, []| {
                 let least = build.constant(Number::Int(isize::MIN), RegisterKind::Int);
                 build.binary(BinaryOpcode::Xor, value, least)
@@ -402,7 +402,8 @@ impl ReductionRule {
         Ok(field.pull(&given))
     }
 
-    /// The gradient of a product, where the values of each call decide how it is computed: the others' product is that of all by the factor, unless [digits are lost](has_lost_digits).
+    /// The gradient of a product, as steps that decide by the values of each call: the product of the other factors is the whole product divided by the factor, unless
+    /// [that loses digits](has_lost_digits).
     pub(super) fn pull_back_product_again(
         &self,
         value: &Arc<dyn Held>,

@@ -1,4 +1,4 @@
-//! Changes of elements in place as steps: in a recorded function, memory that is written to gets new elements.
+//! Changes in place as steps: a recorded function computes new elements instead of writing over memory.
 
 use crate::error::{Error, Origin};
 use crate::map::formula::UpdateProgram;
@@ -17,15 +17,15 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// What an update makes of elements: the results of steps, for each of those that change.
+/// The results of an update: new elements for each operand that changes.
 pub struct UpdatedElements {
     /// The new elements, in `f32` for those of half precision.
     pub changed: Vec<Arc<dyn Held>>,
-    /// The first ones, rounded to half precision, if the program follows such elements.
+    /// The first of these elements, rounded to half precision, if the program follows parameters of half precision.
     pub rounded: Option<Arc<dyn Held>>,
 }
 
-/// The results of an [`UpdateProgram`] as steps. The operands are those of the program, in its order: numbers of one element each, and `len` elements of all others.
+/// Runs an [`UpdateProgram`], and records its results as steps. The operands are those of the program, in its order. Scalars have one element, all other operands `len`.
 ///
 /// # Panics
 ///
@@ -39,7 +39,7 @@ pub fn updated(
     (linked().updated)(program, operands, len, origin)
 }
 
-/// The same, as it is [linked](super::link).
+/// [`updated`], which is [linked](super::link) when the first variable is made.
 pub(super) fn updated_linked(
     update: &UpdateProgram,
     operands: &[Arc<dyn Held>],
@@ -65,7 +65,7 @@ pub(super) fn updated_linked(
         let field = whole.with_result(result);
         let exact = if update.program.kind(result) == DType::F64.kind() { DType::F64 } else { DType::F32 };
         if at == 0 && update.follows {
-            // (Rounded from the elements of the program: those are what a gradient and a call read.)
+            // The field rounds the elements that the program computes, so that gradients and calls read the operands of the program.
             let follower = whole.operands.last().expect("the program has one");
             rounded = Some(step_of(field.clone(), follower.source.dtype(), origin)?);
         }
@@ -74,13 +74,13 @@ pub(super) fn updated_linked(
     Ok(UpdatedElements { changed, rounded })
 }
 
-/// Elements that lie contiguously in an order of axes, in the order of the axes instead, as the result of a step.
+/// Reorders elements, as a step: from `order`, in which they are contiguous, to the order of the axes.
 pub fn reordered(held: &Arc<dyn Held>, sizes: &[usize], order: &[usize]) -> Result<Arc<dyn Held>, Error> {
     let field = Field::held(sizes, held, StridedPlace::contiguous(sizes, order));
     step_of(field, held.dtype().expect("programs know the type"), None)
 }
 
-/// Elements of half precision in `f32`, as the result of a step.
+/// Converts elements of half precision to `f32`, as a step.
 #[cfg(feature = "half")]
 pub fn widened_elements(held: &Arc<dyn Held>) -> Result<Arc<dyn Held>, Error> {
     let sizes = [held.len()];
@@ -125,7 +125,7 @@ pub fn sum_of_squares(memories: &[Arc<dyn Held>], origin: Origin) -> Result<Buff
     Ok(Buffer::traced(vec![sum], node))
 }
 
-/// The squares of all elements, added up.
+/// The sum of the squares of all elements.
 struct SumOfSquares {
     operands: Vec<Field>,
 }
@@ -181,7 +181,7 @@ impl Rule for SumOfSquares {
     }
 }
 
-/// The gradient by the nodes of an operand that is elements as they are.
+/// The gradient by the nodes of an operand that reads elements unchanged.
 fn slope_parts(own: &Field, slope: Field) -> NodeParts {
     let part = |node: &Arc<Node>| {
         let kind = node.dtype.kind();

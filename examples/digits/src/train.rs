@@ -34,15 +34,15 @@ pub struct Outcome {
     pub confusion: Array2<usize>,
 }
 
-/// What a step of the training changes.
+/// The state that a training step changes: the weights and the momentum.
 pub type State = (Network, Sgd<Network>);
 
-/// Random weights, and a descent that has made no step.
+/// Random weights, and an optimizer before its first step.
 pub fn start(hidden: usize, rng: &mut StdRng) -> State {
     (Network::random(hidden, rng), Sgd::new(RATE).momentum(MOMENTUM))
 }
 
-/// Learns from some images. Returns the loss before that.
+/// A training step on some images. Returns the loss before the step.
 pub fn step((mut network, mut descent): State, images: &Images, labels: &Labels) -> (State, Tensor<f32, ()>) {
     let (loss, gradients) = network.gradients(images, labels);
     descent.step(&mut network, &gradients);
@@ -54,7 +54,7 @@ pub fn run(digits: &Digits, options: Options, mut progress: impl FnMut(usize, f3
     let mut rng = StdRng::seed_from_u64(options.seed);
     let (mut training, test) = digits.halves(&mut rng);
     let mut state = start(options.hidden, &mut rng);
-    // (Planned once, and run again for each batch.)
+    // The first call records the step; later ones run the program.
     let step = jit::<(State, &Images, &Labels), _>(|(state, images, labels)| step(state, images, labels));
     for epoch in 1..=options.epochs {
         training.shuffle(&mut rng);

@@ -148,7 +148,7 @@ fn training_is_deterministic_and_learns() {
     assert_eq!(correct / 899.0, outcome.accuracy);
 }
 
-/// A training with other weights and other images than those it was recorded with, the last batch smaller: each number is that of the step itself.
+/// Calls a recorded step with other weights and images than it was recorded with, and with a smaller last batch. The results have the bits of the step itself.
 #[test]
 fn a_recorded_step_is_the_step() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../data/digits.csv.gz");
@@ -166,11 +166,11 @@ fn a_recorded_step_is_the_step() {
             (own, expected) = (next, expected_next);
         }
     }
-    // Without momentum before the first step, then with it, and for the small batch.
+    // One program without momentum, for the first step, one with momentum, and one for the small batch.
     assert_eq!(fast.programs(), 3);
 }
 
-/// The network as an input, or captured: then its weights are constants.
+/// The network is an input of one program. The other program captures it, so its weights are constants.
 #[test]
 fn images_are_read_by_a_program() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../data/digits.csv.gz");

@@ -1,4 +1,4 @@
-//! The decoder as a recorded program: with other weights, texts and moments than those it was recorded with, each number is that of the function itself.
+//! The decoder as a recorded program. Called with other weights, texts and moments than it was recorded with, it returns the bits of the function itself.
 
 #[path = "../../../tests/support/bits.rs"]
 mod bits;
@@ -36,7 +36,7 @@ fn scores_and_losses_are_those_of_other_texts() {
     let scores = record(|(gpt, texts): (&Gpt, &Texts)| gpt.scores(texts), (&gpt, &texts(len, 1))).unwrap();
     let loss = |(gpt, texts, next): (&Gpt, &Texts, &Texts)| gpt.loss(texts, next);
     let losses = record(loss, (&gpt, &texts(len, 1), &texts(len, 2))).unwrap();
-    // The weights as constants.
+    // The program captures the weights, so they are constants.
     let of_texts = record(|texts: &Texts| gpt.scores(texts), &texts(len, 1)).unwrap();
     for (gpt, seed) in [(&gpt, 3), (&other, 5), (&other, 7)] {
         let (texts, next) = (texts(len, seed), texts(len, seed + 1));
@@ -61,11 +61,11 @@ fn a_recorded_step_is_the_step() {
             (own, expected) = (next_own, next_expected);
         }
     }
-    // Without moments, with moments, and for shorter texts.
+    // One program without moments, one with moments, and one for shorter texts.
     assert_eq!(fast.programs(), 3);
 }
 
-/// A cache is changed in place, and how many tokens it has is a number: a program would write at the place of the first call.
+/// A cache is changed in place, and its length is a plain number: a program would write at the position of the recorded call.
 #[test]
 fn decoding_with_a_cache_is_refused() {
     let gpt = Gpt::random(SIZES, 1);

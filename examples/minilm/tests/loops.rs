@@ -211,7 +211,7 @@ fn all_that_does_not_fit_is_told_at_once() {
     assert_eq!(error, expected);
 }
 
-/// A program of the encoder, called with other words and other lengths than those it was recorded with.
+/// Calls the recorded encoder with other words and lengths than it was recorded with.
 #[test]
 fn a_recorded_encoder_is_the_encoder() {
     let rng = &mut StdRng::seed_from_u64(5);
@@ -232,6 +232,6 @@ fn a_recorded_encoder_is_the_encoder() {
             assert_same(&program.call(&tokens), &expected);
         }
     }
-    // One for each length of the longest sentence.
+    // One program for each length of the longest sentence.
     assert_eq!(fast.programs(), 2);
 }

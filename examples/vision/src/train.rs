@@ -32,16 +32,16 @@ pub struct Options {
     pub blocks: usize,
 }
 
-/// What a step of the training changes: the weights with the running moments, and the momentum.
+/// The state that a training step changes: the weights with the running moments, and the momentum.
 pub type State = (Network, Sgd<Network>);
 
-/// Random weights, and a descent that has made none of its `steps`.
+/// Random weights, and an optimizer before the first of its `steps`.
 pub fn start(channels: usize, blocks: usize, steps: u64, seed: u64) -> State {
     let descent = Sgd::new(Schedule::cosine(RATE, steps)).momentum(MOMENTUM).nesterov().weight_decay(DECAY);
     (Network::random(channels, blocks, seed), descent)
 }
 
-/// Learns from some images. Returns the loss before that.
+/// A training step on some images. Returns the loss before the step.
 pub fn step((mut network, mut descent): State, images: &Maps, labels: &Labels) -> (State, Tensor<f32, ()>) {
     let (loss, gradient) = network.gradient(images, labels);
     descent.step(&mut network, &gradient);
@@ -55,7 +55,7 @@ pub fn run(digits: &Digits, options: Options, mut progress: impl FnMut(Line)) ->
     let (mut training, test) = digits.halves(&mut rng);
     let steps = epochs * training.len().div_ceil(BATCH);
     let mut state = start(channels, blocks, steps as u64, seed);
-    // (Planned once, and run again for each batch.)
+    // The first call records the step; later ones run the program.
     let step = jit::<(State, &Maps, &Labels), _>(|(state, images, labels)| step(state, images, labels));
     let mut accuracy = share_read(&state.0, digits, &test);
     for epoch in 1..=epochs {

@@ -1,4 +1,4 @@
-//! The network as a recorded program: with other weights, moments, images and labels than those it was recorded with, each number is that of the function itself.
+//! The network as a recorded program. Called with other weights, moments, images and labels than it was recorded with, it returns the bits of the function itself.
 
 #[path = "../../../tests/support/bits.rs"]
 mod bits;
@@ -31,7 +31,7 @@ fn a_recorded_step_is_the_step() {
             (own, expected) = (next, expected_next);
         }
     }
-    // Without momentum, with it, and for the small batch.
+    // One program without momentum, one with momentum, and one for the small batch.
     assert_eq!(fast.programs(), 3);
 }
 

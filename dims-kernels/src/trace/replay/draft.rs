@@ -1,4 +1,4 @@
-//! The first pass over recorded steps: what is a constant, what is a copy of another value, and what is computed twice.
+//! The first pass over recorded steps: finds constants, copies of other values, and values that are computed twice.
 
 use super::Recording;
 use crate::program::Instruction;
@@ -8,22 +8,22 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// Steps that are to be run, and what the values of the others are.
+/// The steps that calls run, and the replacements of the others.
 pub(super) struct Draft {
-    /// The steps, each behind those that it reads.
+    /// The steps, each after those that it reads.
     pub(super) steps: Vec<Arc<Node>>,
     /// The numbers of all values of a call: inputs and steps.
     values: BTreeSet<u64>,
-    /// Steps that do not run, and what they are instead.
+    /// Steps that do not run, and what replaces their results.
     replaced: BTreeMap<u64, Meaning>,
 }
 
-/// What is in memory that a recorded step reads.
+/// The value or constant that a recorded step reads.
 #[derive(Clone)]
 pub(super) enum Meaning {
     /// The value of the input or step with this number.
     Value(u64),
-    /// The same elements in each call.
+    /// Elements that are the same in each call.
     Constant(Arc<dyn Held>),
 }
 
@@ -43,7 +43,7 @@ impl Meaning {
     }
 }
 
-/// CallValues of at most so many bytes are kept rather than computed again. (Larger ones may be computed twice on purpose: `checkpoint` frees what it computes again.)
+/// Results of at most this many bytes are kept for equal steps. Larger ones may be computed twice on purpose: `checkpoint` frees them to save memory.
 const SMALL: usize = 32 << 10;
 
 impl Node {
@@ -52,7 +52,7 @@ impl Node {
         self.len.saturating_mul(self.dtype.bytes())
     }
 
-    /// Whether the elements need so little memory that they may be kept for long.
+    /// Whether the elements are small enough to be kept in memory for long.
     pub(super) fn is_small(&self) -> bool {
         self.bytes() <= SMALL
     }
@@ -73,7 +73,7 @@ impl Draft {
                 .iter()
                 .any(|input| draft.meaning_of(input.id).is_some_and(|own| own.is_value()))
             {
-                // Of constants alone: the elements are those of the recorded call, which whoever reads them has.
+                // The step reads only constants, so its result is a constant. The steps that read it hold the elements of the recorded call.
                 continue;
             }
             let last_read = last_reads.get(&node.id).copied().unwrap_or(0);
@@ -105,7 +105,7 @@ impl Draft {
         draft
     }
 
-    /// What an input or a step is, unless it is a constant of its own.
+    /// The value or constant of an input or a step. `None` for a step that reads only constants.
     pub(super) fn meaning_of(&self, number: u64) -> Option<Meaning> {
         match self.replaced.get(&number) {
             Some(meaning) => Some(meaning.clone()),
@@ -113,7 +113,7 @@ impl Draft {
         }
     }
 
-    /// What is in memory.
+    /// The value or constant in this memory.
     pub(super) fn meaning(&self, held: &Arc<dyn Held>) -> Meaning {
         let known = held.node().and_then(|node| self.meaning_of(node.id));
         known.unwrap_or_else(|| Meaning::Constant(Arc::clone(held)))
@@ -128,12 +128,12 @@ impl Draft {
         inputs.collect()
     }
 
-    /// The steps that do not run, and what they are instead.
+    /// The steps that do not run, and what replaces their results.
     pub(super) fn replaced(&self) -> impl Iterator<Item = (u64, &Meaning)> {
         self.replaced.iter().map(|(&number, meaning)| (number, meaning))
     }
 
-    /// What a step is a copy of, element by element.
+    /// The value or constant that a step copies element by element, if the step is such a copy.
     fn copied(&self, node: &Node) -> Option<Meaning> {
         let NodeStep::Parts(parts) = &node.step else { return None };
         let [Part { field, place }] = &parts[..] else { return None };
@@ -145,7 +145,7 @@ impl Draft {
             && !field.sizes.contains(&0)
             && covers(place, &field.sizes, node.len)
             && covers(&operand.place, &field.sizes, node.len)
-            // (A loop along which nothing varies is a sum.)
+            // A loop along which nothing varies is a sum.
             && (0..field.sizes.len()).all(|axis| {
                 let stride = place.strides[axis];
                 field.sizes[axis] == 1 || stride != 0 && stride == operand.place.strides[axis]
@@ -153,7 +153,7 @@ impl Draft {
         is_same.then(|| self.meaning(memory))
     }
 
-    /// A number that is the same for equal steps.
+    /// A hash of a step. Equal steps have equal hashes.
     fn hash(&self, node: &Node, parts: &[Part]) -> u64 {
         let mut hash = 0xCBF2_9CE4_8422_2325_u64;
         let mut add = |value: u64| hash = (hash ^ value).wrapping_mul(0x0000_0100_0000_01B3).rotate_left(5);
@@ -177,7 +177,7 @@ impl Draft {
         hash
     }
 
-    /// Whether two steps made of parts compute the same.
+    /// Whether two steps made of parts compute equal elements.
     fn is_same(&self, a: &Node, b: &Node) -> bool {
         let (NodeStep::Parts(of_a), NodeStep::Parts(of_b)) = (&a.step, &b.step) else { return false };
         (a.dtype, a.len, of_a.len()) == (b.dtype, b.len, of_b.len())
@@ -223,7 +223,7 @@ impl Draft {
     }
 }
 
-/// The last step that reads each value, by its position. Outputs are read after all steps.
+/// For each value, the position of the last step that reads it. Outputs are read after all steps.
 fn last_reads(recording: &Recording) -> BTreeMap<u64, usize> {
     let mut last_reads = BTreeMap::new();
     for (at, node) in recording.steps.iter().enumerate() {

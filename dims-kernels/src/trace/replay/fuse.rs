@@ -1,8 +1,8 @@
 //! The second pass: maps over the same loops become one program with several results.
 //!
-//! A map is a step with an element for each position of its loops, which lie in their order. It joins a group of maps whose result has as many elements, if all that it reads is
-//! there when the group runs, or is a member of the group, read at the same position. Nothing is computed twice, and no operation is added, left out or put into another
-//! order, so each bit is what the steps by themselves compute.
+//! A map is a step with an element for each position of its loops, contiguous in the order of the loops. It joins a group of maps with as many elements, if each of its
+//! operands is computed before the group runs, or by a member of the group and read at the same position. Nothing is computed twice. No operation is added, removed or
+//! reordered, so the results have the bits of the steps run one by one.
 
 use super::draft::{Draft, Meaning};
 use super::merge::MergedPrograms;
@@ -16,7 +16,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-/// What runs at once.
+/// A unit of work in a prepared program.
 pub(super) enum Unit {
     /// Maps over the same loops.
     FusedMaps(MapGroup),
@@ -26,21 +26,21 @@ pub(super) enum Unit {
 
 /// Maps over the same loops.
 pub(super) struct MapGroup {
-    /// How often each loop runs. The results lie in the order of the loops.
+    /// The size of each loop. The results are contiguous in the order of the loops.
     pub(super) sizes: Vec<usize>,
-    /// How many positions there are.
+    /// The number of positions.
     pub(super) len: usize,
-    /// What the program reads.
+    /// The operands of the program.
     pub(super) operands: Vec<GroupOperand>,
     program: MergedPrograms,
-    /// The maps, and their values as elements of their types.
+    /// The maps, and the registers of their results, converted to the element types.
     members: Vec<(Arc<Node>, Register)>,
 }
 
 /// An operand of a group.
 #[derive(Clone)]
 pub(super) struct GroupOperand {
-    /// What; nothing if it is a position.
+    /// The value or constant that it reads; `None` for a position.
     pub(super) source: Option<Meaning>,
     /// The type of the elements.
     pub(super) dtype: DType,
@@ -60,7 +60,7 @@ impl GroupOperand {
         is_same_source && self.offset == other.offset && self.strides == other.strides
     }
 
-    /// Splits loops, so that they are those of `sizes`.
+    /// Splits the loops `from`, so that the strides are along loops of these `sizes`.
     fn split(&mut self, from: &[usize], sizes: &[usize]) {
         let mut strides = Vec::with_capacity(sizes.len());
         let mut rest = sizes.iter();
@@ -68,7 +68,7 @@ impl GroupOperand {
             let mut own: SmallVec<[usize; 4]> = SmallVec::new();
             let mut volume = 1;
             while volume < size {
-                let part = *rest.next().expect("the loops are parts of others");
+                let part = *rest.next().expect("`sizes` splits each loop");
                 volume *= part;
                 own.push(part);
             }
@@ -96,23 +96,23 @@ struct MapPart<'n> {
     is_whole: bool,
 }
 
-/// The most instructions of a group.
+/// A group with more instructions takes no further maps.
 const LONGEST: usize = 8192;
 
-/// From so many bytes on a result is no longer in a cache once a few others were written.
+/// A result of at least this many bytes is no longer in a cache once a few others have been written.
 const FAR: usize = 8 << 20;
 
-/// A map of so few operations takes no longer than its result takes to be written.
+/// A map of at most this many operations computes its result faster than memory can store it.
 const CHEAP: usize = 4;
 
-/// The units of a program, each behind those that it reads.
+/// The units of a program, each after those that it reads, with those of its results that other units or the outputs read.
 pub(super) fn units(draft: &Draft, outputs: &[u64]) -> Vec<(Unit, Vec<(Arc<Node>, Register)>)> {
     let mut grouping = Grouping { draft, units: Vec::new(), largest: Vec::new(), unit_of: BTreeMap::new() };
     for node in &draft.steps {
         grouping.add(node);
     }
     let Grouping { units, unit_of, .. } = grouping;
-    // What is read outside of its group.
+    // The values that are read outside of their group.
     let mut is_read: BTreeMap<u64, bool> = outputs.iter().map(|&number| (number, true)).collect();
     for node in &draft.steps {
         for number in draft.reads(node) {
@@ -166,7 +166,7 @@ impl Grouping<'_> {
             Some(Meaning::Value(number)) => self.unit_of.get(&number).copied(),
             _ => None,
         };
-        // No unit before the last one that computes an operand.
+        // The map can run no earlier than the last unit that computes one of its operands.
         let least = operands().filter_map(unit_of).max();
         let fits = |at: usize| -> Option<Vec<usize>> {
             let Unit::FusedMaps(group) = &self.units[at] else { return None };
@@ -182,7 +182,7 @@ impl Grouping<'_> {
             }
             refined(&group.sizes, &map.sizes)
         };
-        // What reads a large result should run soon after it was written. So such a map has no company that does not spare it work.
+        // A large result should be read soon after it is written. So a cheap map with a large result joins only a group that computes one of its operands.
         let is_alone = node.bytes() >= FAR
             && map.parts.iter().map(|part| part.program.operations()).sum::<usize>() <= CHEAP;
         let first = least.unwrap_or(0);
@@ -194,7 +194,7 @@ impl Grouping<'_> {
             {
                 return Some((at, sizes));
             }
-            // A large result would be there for longer if it were computed before another large one.
+            // If a large result were computed before another large one, it would stay allocated for longer.
             if !node.is_small() && self.largest[at] > node.bytes() / 4 {
                 return None;
             }
@@ -203,7 +203,7 @@ impl Grouping<'_> {
     }
 }
 
-/// The loops that loops of as many positions are both made of; nothing if there are none.
+/// The loops into which both `a` and `b`, which have as many positions, can be split; `None` if there are none.
 fn refined(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
     let steps = |sizes: &[usize]| -> Vec<usize> {
         let mut step = 1;
@@ -252,7 +252,7 @@ impl<'n> MapStep<'n> {
         Some(map)
     }
 
-    /// Makes one loop of neighbours, where all operands allow it.
+    /// Merges adjacent loops where the strides of all operands allow it.
     fn merge(&mut self) {
         let mut at = 1;
         while at < self.sizes.len() {
@@ -272,7 +272,7 @@ impl<'n> MapStep<'n> {
     }
 }
 
-/// A part with an element for each of a node's, and its loops in their order.
+/// A part as a summand of a map, and its loops in the order of the elements; `None` if it does not have one element for each of the node's.
 fn map_part<'n>(part: &'n Part, node: &Node, draft: &Draft) -> Option<(Vec<usize>, MapPart<'n>)> {
     let Part { field, place } = part;
     if field.sizes.contains(&0) || !covers(place, &field.sizes, node.len) {
@@ -317,7 +317,7 @@ impl MapGroup {
         MapGroup { sizes, len, operands: Vec::new(), program: MergedPrograms::default(), members: Vec::new() }
     }
 
-    /// Adds a map, over loops of these sizes from now on.
+    /// Adds a map. From then on the loops of the group have these sizes.
     fn join(&mut self, node: &Arc<Node>, map: MapStep<'_>, sizes: Vec<usize>) {
         for operand in &mut self.operands {
             operand.split(&self.sizes, &sizes);
@@ -336,7 +336,7 @@ impl MapGroup {
             let value = self.program.converted(value, kind);
             sum = Some(match sum {
                 None if part.is_whole => value,
-                // (Where a summand is not whole, it is added to zeros.)
+                // A first summand that does not vary along all loops is added to zeros, as when the step runs by itself.
                 None => {
                     let zero = self.program.zero(kind);
                     self.program.sum(zero, value)
@@ -350,7 +350,7 @@ impl MapGroup {
         self.members.push((Arc::clone(node), value));
     }
 
-    /// The value of a part's program.
+    /// Appends the program of a part, and returns the register of its result.
     fn append(&mut self, part: &MapPart<'_>, from: &[usize], sizes: &[usize]) -> Register {
         let MapGroup { operands, program, members, .. } = self;
         let is_position = |number: u32| {
@@ -378,7 +378,7 @@ impl MapGroup {
         })
     }
 
-    /// The program with these of its values, and their registers.
+    /// The program with these results, their registers, the sizes of the loops, and the operands that the program reads.
     pub(super) fn finish(
         self,
         results: &[Register],

@@ -1,4 +1,4 @@
-//! Groups of maps as they run: one pass over the loops, with the results of all.
+//! Groups of maps as calls run them: one pass over the loops computes the results of all maps.
 
 use super::draft::Meaning;
 use super::fuse::{GroupOperand, MapGroup};
@@ -31,16 +31,16 @@ pub(super) struct FusedLoops {
     program: ScalarProgram,
     slots: Slots,
     nest: Nest,
-    /// How many positions run at once.
+    /// The number of positions that run at once.
     tile: usize,
     len: usize,
     operands: Vec<FusedOperand>,
     results: Vec<FusedResult>,
-    /// The registers with neighbours in memory, and how many bytes each element has.
+    /// The registers that load contiguous elements, and the bytes of an element.
     streams: Vec<(Register, usize)>,
 }
 
-/// What an operand of fused loops reads.
+/// An operand of fused loops.
 struct FusedOperand {
     memory: OperandMemory,
     dtype: DType,
@@ -51,23 +51,23 @@ struct FusedResult {
     value: Register,
     dtype: DType,
     slot: usize,
-    /// Whether the values lie in the register as elements do, so that they can be written to their places at once.
+    /// Whether a register has the layout of the elements. The interpreter then writes into the result instead of a slot.
     is_direct: bool,
-    /// The cell whose memory it is written to, if that is free.
+    /// The cell whose memory the result uses if it is free.
     cell: Option<usize>,
 }
 
-/// How many bytes the values of a program may take: they stay in the first-level cache.
+/// The most bytes for all registers of a program, so that they stay in the first-level cache.
 const AT_HAND: usize = 24 << 10;
 
-/// Results of more bytes do not lie in a second-level cache.
+/// Results of more bytes do not fit into a second-level cache.
 const FAR: usize = 512 << 10;
 
 /// The fewest positions that are run at once.
 const SHORTEST: usize = 64;
 
 impl FusedLoops {
-    /// The loops of a group, with the results that are read outside of it. `slot` is the slot of a value.
+    /// The loops of a group, with the results that are read outside of it. `slot` returns the slot of a value.
     pub(super) fn new(
         group: MapGroup,
         results: &[(Arc<Node>, Register)],
@@ -117,21 +117,21 @@ impl FusedLoops {
         self.operands.iter().filter_map(|own| own.memory.slot()).collect()
     }
 
-    /// Says which cells the results are written to, by their slots, types and lengths.
+    /// Assigns a cell to each result. `cell` gets the slot, the type and the length of the result.
     pub(super) fn set_cells(&mut self, cell: &mut dyn FnMut(usize, DType, usize) -> Option<usize>) {
         self.results.iter_mut().for_each(|own| own.cell = cell(own.slot, own.dtype, self.len));
     }
 
-    /// Runs the program on the values of a call, and adds its results to them.
+    /// Runs the program on the values of a call, and stores its results among them.
     ///
     /// # Safety
     ///
-    /// The value of each slot that is read has the elements of the step that the slot was made for.
+    /// The value in each slot that is read has the type and the length of the input or step that the slot was made for.
     pub(super) unsafe fn run(&self, call: &mut CallMemory) -> Result<(), Error> {
         let source = |own: &FusedOperand| match own.memory.start(&call.values) {
             None => OperandSource::position(),
-            // SAFETY: the positions of the nest lie within so many elements as the operand has, which was asserted when the steps were drafted, and which the caller
-            // promises of values; the memory is held until the program has run.
+            // SAFETY: all positions of the nest are elements of the operand: `map_part` asserted it for the recorded length, and the caller promises that values
+            // have that length. The memory is held until the program has run.
             Some(start) => unsafe { OperandSource::new(start, own.dtype, None) },
         };
         let sources: SmallVec<[OperandSource; 16]> = self.operands.iter().map(source).collect();
@@ -154,14 +154,14 @@ impl FusedLoops {
             ),
         });
         if threads <= 1 {
-            // SAFETY: the sources are elements of the nest, and there is room for the results.
+            // SAFETY: the positions of the nest are elements of the sources, and there is room for the results.
             unsafe { self.part(&self.nest, &sources, &starts, 0) };
         } else {
             let parts = self.nest.split(0, threads);
             let mut jobs: Vec<threads::Job<'_>> = Vec::with_capacity(parts.len());
             let mut before = 0;
             for nest in &parts {
-                // SAFETY: elements are plain numbers, which threads read; the places of the parts have none in common.
+                // SAFETY: threads only read the elements, which are plain numbers. The parts write to disjoint memory.
                 let own = unsafe { Carried::new((&sources, &starts)) };
                 let from = before;
                 before += nest.positions();
@@ -176,7 +176,7 @@ impl FusedLoops {
         }
         for own in &mut memory {
             if let FusedMemory::New(own) = own {
-                // SAFETY: all places are written.
+                // SAFETY: all elements are written.
                 unsafe { own.assume_written(self.len) };
             }
         }
@@ -193,22 +193,22 @@ impl FusedLoops {
         Ok(())
     }
 
-    /// Runs the program over a part of the nest, whose first position is the one with this number.
+    /// Runs the program over a part of the nest. `from` is the number of its first position.
     ///
     /// # Safety
     ///
-    /// The positions of the nest are elements of the sources, and the places from `starts` on have room for the results of all.
+    /// The positions of the nest are elements of the sources. At each of `starts` there is room for the results of all parts.
     unsafe fn part(&self, nest: &Nest, sources: &[OperandSource], starts: &[*mut u8], from: usize) {
         let mut machine = Machine::with_slots(&self.program, &self.slots, sources, &mut nest.operands());
         let mut done = from;
-        // (What the next runs read and write comes from memory while this one is computed.)
+        // The memory of the next runs is prefetched while this one is computed.
         let is_far = self.len * self.results.iter().map(|own| own.dtype.bytes()).sum::<usize>() > FAR;
         for_each_run(nest, self.tile, &mut |run| {
             let (rows, len) = (run.rows, run.len);
             let place =
                 |result: &FusedResult, start: &*mut u8| start.wrapping_add(done * result.dtype.bytes());
             for (result, start) in self.results.iter().zip(starts).filter(|(result, _)| result.is_direct) {
-                // SAFETY: the register has elements of the type; runs lie one behind the other in the order of the results.
+                // SAFETY: the register has elements of the type. Runs are adjacent, in the order of the results.
                 unsafe { machine.write_to(result.value, place(result, start)) };
             }
             if is_far {
@@ -225,7 +225,7 @@ impl FusedLoops {
             for (result, start) in self.results.iter().zip(starts) {
                 let (line, start) = (machine.line(result.value).start(), place(result, start));
                 if !core::ptr::eq(line, start) {
-                    // SAFETY: the register has the values of the run, of the kind of the type; there is room for them, as above.
+                    // SAFETY: the register has the values of the run, in the kind of the type. There is room for them, as above.
                     unsafe { result.dtype.write_line(line, start, (1, rows * len), [0, 1]) };
                 }
             }
@@ -235,15 +235,15 @@ impl FusedLoops {
     }
 }
 
-/// Where a result is written.
+/// The memory of a result.
 enum FusedMemory {
     New(Box<dyn FreshMemory>),
-    /// Memory that nobody else has.
+    /// The memory of an earlier value, which nobody else holds.
     Kept(Arc<dyn Held>),
 }
 
 impl FusedMemory {
-    /// The first place.
+    /// The address of the first element.
     fn start(&mut self) -> *mut u8 {
         match self {
             FusedMemory::New(own) => own.start(),
@@ -252,17 +252,17 @@ impl FusedMemory {
     }
 }
 
-/// Memory of a result, of any type.
+/// New memory for a result, with any element type.
 trait FreshMemory {
-    /// The first place.
+    /// The address of the first element.
     fn start(&mut self) -> *mut u8;
-    /// Says that there are so many elements.
+    /// Sets the number of elements.
     ///
     /// # Safety
     ///
-    /// There are.
+    /// The first `len` elements are written.
     unsafe fn assume_written(&mut self, len: usize);
-    /// The memory as that of a step's result.
+    /// The memory, to report it as the result of a step.
     fn result(&self) -> ResultMemory<'_>;
     /// The memory as a value.
     fn held(self: Box<Self>) -> Arc<dyn Held>;
@@ -287,7 +287,7 @@ impl<T: Element> FreshMemory for Vec<T> {
     }
 }
 
-/// Memory for so many elements.
+/// Allocates memory for `len` elements.
 fn fresh(dtype: DType, len: usize) -> Result<Box<dyn FreshMemory>, Error> {
     macro_rules! by_type {
         ($($name:ident $t:ty,)*) => {

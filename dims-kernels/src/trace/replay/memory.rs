@@ -17,12 +17,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The values of a call, by their slots.
 pub(super) type CallValues = [Option<Arc<dyn Held>>];
 
-/// Where the memory of an operand is.
+/// The memory that an operand reads.
 pub(super) enum OperandMemory {
     /// The value of this slot.
     Slot(usize),
     Constant(Arc<dyn Held>),
-    /// A position.
+    /// No memory: the operand is a position.
     None,
 }
 
@@ -43,30 +43,30 @@ impl OperandMemory {
         }
     }
 
-    /// The first element; nothing for a position.
+    /// The first element; `None` for a position.
     pub(super) fn start(&self, values: &CallValues) -> Option<*const u8> {
         match self {
             OperandMemory::None => None,
             OperandMemory::Constant(held) => Some(held.start()),
             OperandMemory::Slot(slot) => {
-                Some(values[*slot].as_ref().expect("steps run behind what they read").start())
+                Some(values[*slot].as_ref().expect("a step runs after the steps that it reads").start())
             }
         }
     }
 }
 
-/// The values of a call, and memory that it uses again.
+/// The values of a call, and memory that it can reuse.
 #[derive(Default)]
 pub(super) struct CallMemory {
     pub(super) values: Vec<Option<Arc<dyn Held>>>,
-    /// Memory that no value has any more. A result has a cell if one of its type and length is free when it is computed.
+    /// The memory of values that nobody reads any more. A later result of the same type and length is written into it.
     pub(super) cells: Vec<Option<Arc<dyn Held>>>,
-    /// Whether memory is used again. It is freed where somebody listens, who is to hear of that.
+    /// Whether memory is reused. If a listener is set, memory is freed instead, so that the listener is told.
     is_used_again: bool,
 }
 
 impl CallMemory {
-    /// Frees the value of a slot, whose memory a cell may have.
+    /// Removes the value of a slot. Its memory moves to `cell`, if there is one and memory is reused.
     pub(super) fn free(&mut self, slot: usize, cell: Option<usize>) {
         let value = self.values[slot].take();
         if let Some(cell) = cell.filter(|_| self.is_used_again) {
@@ -75,12 +75,12 @@ impl CallMemory {
     }
 }
 
-/// The memories of calls that have ended: one for each of those that ran at the same time.
+/// The memory of calls that have ended, for later calls: one entry for each call that ran at the same time.
 #[derive(Default)]
 pub(super) struct CallMemories(Mutex<Vec<CallMemory>>);
 
 impl CallMemories {
-    /// Memory for a call of so many values and cells.
+    /// Memory for a call with these numbers of values and cells.
     pub(super) fn take(&self, values: usize, cells: usize) -> CallMemory {
         let is_used_again = !listener::is_listening();
         let kept = if is_used_again { self.kept().pop() } else { None };
@@ -98,25 +98,25 @@ impl CallMemories {
         }
     }
 
-    /// (What is locked is a list, which is whole at any time.)
+    /// Locks the list. A panic never leaves it half changed, so poisoning is ignored.
     fn kept(&self) -> MutexGuard<'_, Vec<CallMemory>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The memory, if it has so many elements of a type, and nobody else has it.
+/// The memory of a cell, if it has `len` elements of this type and nobody else holds it.
 pub(super) fn free_memory(cell: Option<Arc<dyn Held>>, element: TypeId, len: usize) -> Option<Arc<dyn Held>> {
     let mut held = cell.filter(|held| (held.element(), held.len()) == (element, len))?;
     Arc::get_mut(&mut held)?.start_mut()?;
     Some(held)
 }
 
-/// Where free memory begins.
+/// The start of [free memory](free_memory).
 pub(super) fn start_of_free(held: &mut Arc<dyn Held>) -> *mut u8 {
     Arc::get_mut(held).and_then(|own| own.start_mut()).expect("nobody else has free memory")
 }
 
-/// The elements that `write` computes, in memory that is free, if there is some of their type and number.
+/// The elements that `write` computes, in the memory of the cell if that is [free](free_memory), else in new memory.
 pub(super) fn written<T: Element>(
     cell: Option<Arc<dyn Held>>,
     len: usize,

@@ -1,4 +1,4 @@
-//! Programs put together, instruction by instruction: equal ones are one, and nothing else is simplified, so that each bit stays.
+//! Merges programs, instruction by instruction. Equal instructions become one. Nothing else is simplified, so that results keep their bits.
 
 use crate::ops::code::{BinaryOpcode, DType, Number, RegisterKind};
 use crate::ops::function::Functions;
@@ -11,19 +11,19 @@ use smallvec::SmallVec;
 pub(super) struct MergedPrograms {
     instructions: Vec<(Instruction, RegisterKind)>,
     functions: Functions,
-    /// For each value, the instructions whose first input it is.
+    /// For each register, the instructions that have it as their first input.
     readers: Vec<SmallVec<[Register; 2]>>,
     /// The instructions without inputs.
     leaves: Vec<Register>,
 }
 
 impl MergedPrograms {
-    /// How many instructions there are.
+    /// The number of instructions.
     pub(super) fn len(&self) -> usize {
         self.instructions.len()
     }
 
-    /// What the value of an instruction is.
+    /// The kind of a register.
     fn kind(&self, register: Register) -> RegisterKind {
         self.instructions[register as usize].1
     }
@@ -61,7 +61,7 @@ impl MergedPrograms {
         self.push(Instruction::Position(operand), RegisterKind::Int)
     }
 
-    /// The result of a program. `leaf` yields the value of an operand.
+    /// Appends a program, and returns the register of its result. `leaf` returns the register of an operand.
     pub(super) fn append(
         &mut self,
         program: &ScalarProgram,
@@ -93,12 +93,12 @@ impl MergedPrograms {
         own[program.result() as usize]
     }
 
-    /// Zero.
+    /// The constant 0.
     pub(super) fn zero(&mut self, kind: RegisterKind) -> Register {
         self.push(Instruction::Constant(Number::Float(0.0)), kind)
     }
 
-    /// `a + b`, of one kind of floats.
+    /// `a + b`, for floats of the same kind.
     pub(super) fn sum(&mut self, a: Register, b: Register) -> Register {
         let kind = self.kind(a);
         self.push(Instruction::Binary(BinaryOpcode::Add, a, b), kind)
@@ -113,7 +113,7 @@ impl MergedPrograms {
         }
     }
 
-    /// A value as an element of a type that is read again.
+    /// A value as it would be if it were stored as an element of this type and read again.
     pub(super) fn rounded(&mut self, a: Register, dtype: DType) -> Register {
         let kind = dtype.kind();
         match dtype {
@@ -122,7 +122,7 @@ impl MergedPrograms {
         }
     }
 
-    /// The program with these values, and their registers, without instructions that none of them needs.
+    /// The program that computes these results, without other instructions, and the registers of the results in it.
     pub(super) fn finish(self, results: &[Register]) -> (ScalarProgram, Vec<Register>) {
         let mut is_needed = alloc::vec![false; self.instructions.len()];
         results.iter().for_each(|&result| is_needed[result as usize] = true);

@@ -4,16 +4,16 @@
 //!
 //! ```text
 //! steps  ->  draft  ->  fuse  ->  prepared
-//!            aliases    maps over     slots for values, and
-//!            and equal  the same      when each is needed last;
+//!            copies     maps over     slots for values, and
+//!            and equal  the same      the last use of each;
 //!            steps      loops         plans of sums
 //! ```
 //!
-//! A call binds the memory of its inputs, and runs a flat list. What does not depend on the call is there already: the loops of maps ([`loops`]), and which kernel computes a
-//! product or a sum, along which strides ([`sums`]). Small values are written to the memory of others that nobody reads any more, and calls leave that memory to later
-//! ones ([`memory`]); large ones go to the pool and come from there.
+//! A call binds the memory of its inputs, and runs a flat list of steps. Everything else is prepared: the loops of maps ([`loops`]), and the kernel and the strides of each
+//! product and sum ([`sums`]). Small results are written into the memory of values that nobody reads any more, and calls leave that memory to later calls ([`memory`]).
+//! Large results are allocated from the pool, and freed to it.
 //!
-//! [`plain`] runs each step by itself instead, as it was recorded: tests compare the two, bit by bit.
+//! [`plain`] runs each step by itself, as it was recorded. Tests compare both ways, bit by bit.
 
 mod draft;
 mod fuse;
@@ -39,19 +39,19 @@ use std::sync::OnceLock;
 /// A function that was recorded: the steps that compute its results from its inputs.
 pub struct Recording {
     inputs: Vec<Arc<Node>>,
-    /// The steps, each behind those that it reads.
+    /// The steps, each after those that it reads.
     steps: Vec<Arc<Node>>,
     outputs: Vec<Arc<dyn Held>>,
-    /// What calls run.
+    /// The program that calls run. The first call prepares it.
     prepared: OnceLock<Prepared>,
 }
 
 /// A step that cannot be run again.
 #[derive(Debug)]
 pub struct NotRepeatable {
-    /// What it is called.
+    /// The name of the operation.
     pub operation: &'static str,
-    /// Where in the user's program.
+    /// The source location in the user's program.
     pub origin: Origin,
 }
 
@@ -72,12 +72,12 @@ impl Recording {
         Ok(Recording { inputs, steps, outputs, prepared: OnceLock::new() })
     }
 
-    /// How many steps there are.
+    /// The number of steps.
     pub fn len(&self) -> usize {
         self.steps.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no steps.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
@@ -98,22 +98,22 @@ std::thread_local! {
     static PLAIN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has recordings of this thread run each step by itself, as it was recorded, or as they are prepared: for tests, which compare both.
+/// Makes recordings on this thread run each step by itself, as it was recorded; `false` makes them run prepared again. Tests compare both ways.
 #[doc(hidden)]
 pub fn run_plainly(plainly: bool) {
     PLAIN.set(plainly);
 }
 
-/// Panics unless a value has the type and the length of a step's.
+/// Panics unless a value has the type and the length of a node.
 fn assert_fits(node: &Node, value: &Arc<dyn Held>) {
     assert_eq!(
         (value.dtype(), value.len()),
         (Some(node.dtype), node.len),
-        "a step has the elements that it was recorded with"
+        "a value has the type and the length that were recorded"
     );
 }
 
-/// The nodes that these values are computed from, by their numbers: each has a greater one than those that it reads.
+/// The nodes that these values are computed from, by number. The number of a node is greater than the numbers of the nodes that it reads.
 pub(super) fn nodes_behind(values: &[Arc<dyn Held>]) -> BTreeMap<u64, Arc<Node>> {
     let mut found: BTreeMap<u64, Arc<Node>> = BTreeMap::new();
     let mut open: Vec<Arc<Node>> = values.iter().filter_map(|held| held.node().cloned()).collect();
@@ -128,7 +128,7 @@ pub(super) fn nodes_behind(values: &[Arc<dyn Held>]) -> BTreeMap<u64, Arc<Node>>
 }
 
 impl Node {
-    /// What the step reads, elements of all types.
+    /// The nodes that the step reads, with elements of all types.
     pub(super) fn all_inputs(&self) -> Vec<&Arc<Node>> {
         match &self.step {
             NodeStep::Variable(_) => Vec::new(),

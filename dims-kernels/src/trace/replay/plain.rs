@@ -1,4 +1,4 @@
-//! Running each step by itself, as it was recorded. The steps that are not fused run so in prepared programs, too.
+//! Runs each step by itself, as it was recorded. Prepared programs run the steps that are neither fused nor planned in this way, too.
 
 use super::{Recording, assert_fits};
 use crate::error::Error;
@@ -19,7 +19,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// The value of a step with this number, if it is none of the recorded constants.
+/// Returns the value of the input or step with this number; `None` for constants.
 pub(super) type ValueOf<'v> = &'v dyn Fn(u64) -> Option<Arc<dyn Held>>;
 
 /// Runs all steps. Returns the outputs.
@@ -37,7 +37,7 @@ pub(super) fn run(recording: &Recording, inputs: Vec<Arc<dyn Held>>) -> Result<V
     Ok(recording.outputs.iter().map(value).collect())
 }
 
-/// The elements of a step.
+/// Computes the elements of a step.
 pub(super) fn value_of(node: &Node, values: ValueOf<'_>) -> Result<Arc<dyn Held>, Error> {
     let value = computed(node, values).map_err(|error| error.at(node.origin))?;
     assert_fits(node, &value);
@@ -46,7 +46,7 @@ pub(super) fn value_of(node: &Node, values: ValueOf<'_>) -> Result<Arc<dyn Held>
 
 fn computed(node: &Node, values: ValueOf<'_>) -> Result<Arc<dyn Held>, Error> {
     match &node.step {
-        NodeStep::Variable(_) => unreachable!("variables are no steps"),
+        NodeStep::Variable(_) => unreachable!("a variable is not a step"),
         NodeStep::Parts(parts) => {
             let parts = parts.iter().map(|part| {
                 let Part { field, place } = part;
@@ -58,12 +58,12 @@ fn computed(node: &Node, values: ValueOf<'_>) -> Result<Arc<dyn Held>, Error> {
     }
 }
 
-/// What a rule reads.
+/// The operands of a rule, with the values of a call.
 pub(super) fn operands_of(rule: &dyn Rule, values: ValueOf<'_>) -> Result<Vec<Field>, Error> {
     rule.operands().into_iter().map(|own| own.with_values(values)).collect()
 }
 
-/// What a rule makes of its operands.
+/// Runs a rule with these operands.
 pub(super) fn run_rule(rule: &dyn Rule, operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
     rule.run(operands).expect("each step was found to be repeatable")
 }
@@ -219,7 +219,7 @@ where
     let (len, count) = (volume(order), volume(reduced));
     let memories = HeldMemories::of(field);
     if let Some((number, operand)) = field.plain::<T>().filter(|_| !field.sizes.contains(&0)) {
-        // (As the reduction itself: other loops may add in another order.)
+        // These are the loops of the reduction itself. Other loops might add in another order.
         let mut rows = Rows::new(field.sizes.len());
         rows.push().copy_from_slice(&operand.place.strides);
         let nest = Nest::reduce(&field.sizes, order, reduced, &rows);

@@ -1,4 +1,4 @@
-//! Recordings as calls run them: a flat list of steps, which read and write slots.
+//! Recordings as calls run them: a flat list of steps that read and write slots.
 
 use super::draft::{Draft, Meaning};
 use super::fuse::{Unit, units};
@@ -15,12 +15,12 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// What calls of a recording run.
+/// A recording as calls run it.
 pub(super) struct Prepared {
     steps: Vec<PreparedStep>,
-    /// How many values a call has at most; the first are the inputs.
+    /// The number of slots. The first ones are for the inputs.
     slots: usize,
-    /// How many cells it has for values that nobody reads any more.
+    /// The number of cells for the memory of values that nobody reads any more.
     cells: usize,
     /// Where the values of recorded steps are.
     places: BTreeMap<u64, ValuePlace>,
@@ -52,8 +52,9 @@ enum PreparedWork {
 struct AloneStep {
     node: Arc<Node>,
     slot: usize,
-    /// How it runs, if that was planned, and the cell for its result.
+    /// The plan, if the step is a sum that can be planned.
     sum: Option<Box<dyn PlannedSum>>,
+    /// The cell whose memory the planned sum uses if it is free.
     cell: Option<usize>,
 }
 
@@ -83,7 +84,7 @@ impl Prepared {
         };
         let mut steps = Vec::with_capacity(units.len());
         for (unit, results) in units {
-            // (What runs only for others that are not read runs no more.)
+            // A group without results that are read outside of it does not run.
             if results.is_empty() {
                 continue;
             }
@@ -103,7 +104,7 @@ impl Prepared {
         }
         let outputs: Vec<ValuePlace> =
             outputs.iter().map(|meaning| place(meaning).expect("outputs have slots")).collect();
-        // From the last step on: who reads a value first reads it last.
+        // Steps are visited from the last to the first, so the first one found to read a slot is its last reader.
         let mut seen: BTreeSet<usize> = outputs
             .iter()
             .filter_map(|own| match own {
@@ -131,7 +132,7 @@ impl Prepared {
     pub(super) fn run(&self, inputs: Vec<Arc<dyn Held>>) -> Result<Vec<Arc<dyn Held>>, Error> {
         let mut call = self.memories.take(self.slots, self.cells);
         inputs.into_iter().zip(&mut call.values).for_each(|(input, value)| *value = Some(input));
-        // (After an error the memory is dropped.)
+        // After an error, the memory is dropped.
         self.steps.iter().try_for_each(|step| self.run_step(step, &mut call))?;
         let value = |place: &ValuePlace| match place {
             ValuePlace::Slot(slot) => Arc::clone(call.values[*slot].as_ref().expect("outputs are kept")),
@@ -144,8 +145,8 @@ impl Prepared {
 
     fn run_step(&self, step: &PreparedStep, call: &mut CallMemory) -> Result<(), Error> {
         match &step.work {
-            // SAFETY: inputs have the types and lengths of the recorded ones, and so do the values of steps: `assert_fits` has seen it, and loops and sums write results of the
-            // type and the length of their steps.
+            // SAFETY: values in slots have the types and lengths of the recorded ones. `assert_fits` checked the inputs and the values from `value_of`. Loops and sums
+            // write results with the type and the length of their steps.
             PreparedWork::Loops(loops) => unsafe { loops.run(call) }?,
             PreparedWork::Alone(AloneStep { node, slot, sum, cell }) => {
                 let cell = cell.and_then(|cell| call.cells[cell].take());
@@ -191,12 +192,12 @@ impl Prepared {
     }
 }
 
-/// Values of so many bytes go to the pool once nobody reads them, from where all programs take them.
+/// Values of at least this many bytes have no cells. Their memory goes to the pool, which all programs share.
 const LARGE: usize = 256 << 10;
 
-/// Has results written to the memory of values of their type and length that nobody reads any more. Returns how many cells there are for these.
+/// Assigns cells to results. A result reuses the memory of a value with the same type and length that nobody reads any more. Returns the number of cells.
 fn assign_cells(steps: &mut [PreparedStep]) -> usize {
-    // The cells that are free, and those that slots have.
+    // The free cells, and the cell of each slot.
     let mut free: Vec<(DType, usize, usize)> = Vec::new();
     let mut of_slot: BTreeMap<usize, (DType, usize, usize)> = BTreeMap::new();
     let mut cells = 0;

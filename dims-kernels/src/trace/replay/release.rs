@@ -1,4 +1,4 @@
-//! Recordings without the memory of the values that were computed while they were recorded.
+//! Frees the memory of the values that were computed during a recording.
 
 use super::Recording;
 use crate::memory::held::{Held, Mark};
@@ -8,15 +8,15 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::any::{Any, TypeId};
 
-/// What stands for each value that calls compute.
+/// A placeholder for each value of a call, by its number.
 type Placeholders = BTreeMap<u64, Arc<dyn Held>>;
 
-/// Stands for the memory of a value that a call computes.
+/// Replaces the memory of a value that each call brings or computes.
 struct Placeholder {
     element: TypeId,
     len: usize,
     bytes: usize,
-    /// Which value.
+    /// Says which value.
     mark: Mark,
 }
 
@@ -29,7 +29,7 @@ impl Placeholder {
 
 impl Held for Placeholder {
     fn start(&self) -> *const u8 {
-        panic!("a value is read where a call has computed it")
+        panic!("a placeholder has no elements: calls replace it by their value")
     }
 
     fn start_mut(&mut self) -> Option<*mut u8> {
@@ -62,18 +62,18 @@ impl Held for Placeholder {
 }
 
 impl Recording {
-    /// Lets go of the memory of inputs and of what depends on them, as calls have values of their own. What somebody else still has, stays.
+    /// Frees the memory of inputs and of all values that depend on them, because each call has its own. Memory that others still hold stays allocated.
     pub fn release(&mut self) {
         let mut values: Placeholders =
             self.inputs.iter().map(|node| (node.id, Placeholder::of(node))).collect();
         for node in &self.steps {
-            // (The others are constants.)
+            // Steps that depend on no input are constants.
             if node.all_inputs().iter().any(|input| values.contains_key(&input.id)) {
                 values.insert(node.id, Placeholder::of(node));
             }
         }
         self.outputs.iter_mut().for_each(|held| replace(held, &values));
-        // The last one first: nobody else has it, once those that read its value have a placeholder.
+        // From the last step to the first: once the readers of a step have placeholders, nobody else holds the step.
         for node in self.steps.iter_mut().rev().filter_map(Arc::get_mut) {
             match &mut node.step {
                 NodeStep::Variable(_) => {}

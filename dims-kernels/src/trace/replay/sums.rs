@@ -1,4 +1,4 @@
-//! Sums as they run: a contraction or a reduction, planned once.
+//! Sums as calls run them: contractions and reductions, planned once.
 
 use super::draft::Draft;
 use super::memory::{CallValues, OperandMemory, written};
@@ -24,13 +24,13 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use smallvec::SmallVec;
 
-/// A step that is one sum.
+/// The plan of a step that is one sum.
 pub(super) trait PlannedSum: Send + Sync {
-    /// Computes the elements in free memory, if there is some. Nothing if they are to be computed in another way after all.
+    /// Computes the elements, in the memory of the cell if that is free. `None` if the step must run as it was recorded after all.
     ///
     /// # Safety
     ///
-    /// The value of each slot that is read has the elements of the step that the slot was made for.
+    /// The value in each slot that is read has the type and the length of the input or step that the slot was made for.
     unsafe fn run(
         &self,
         values: &CallValues,
@@ -38,7 +38,7 @@ pub(super) trait PlannedSum: Send + Sync {
     ) -> Result<Option<Arc<dyn Held>>, Error>;
 }
 
-/// The plan of a step, if it is a sum of floats that covers all elements. `slot` is the slot of a value.
+/// The plan of a step, if it is a sum of floats that covers all elements. `slot` returns the slot of a value.
 pub(super) fn planned(
     node: &Node,
     draft: &Draft,
@@ -100,12 +100,13 @@ fn planned_as<T: ProgramOutput + Real>(
     Some(Box::new(SumOverLoops::<T> { nest, input, len, count, element: PhantomData }))
 }
 
-/// What a sum reads.
+/// An operand of a sum.
 struct SumOperand {
     memory: OperandMemory,
     dtype: DType,
-    /// Its axes along the loops, and the element at their origin.
+    /// The axes along the loops.
     axes: SmallVec<[Axis; 6]>,
+    /// The element at the origin of the loops.
     offset: isize,
 }
 
@@ -149,7 +150,7 @@ impl<T: ProgramOutput + Real> PlannedSum for SumOfProducts<T> {
         cell: Option<Arc<dyn Held>>,
     ) -> Result<Option<Arc<dyn Held>>, Error> {
         let starts = [self.operands[0].start::<T>(values), self.operands[1].start(values)];
-        // SAFETY: the plan was made for this type, and of these operands, whose elements lie within their memory, as `SumOperand::new` has asserted.
+        // SAFETY: the plan was made for this type and these operands. Their elements are within their memory, as `SumOperand::new` has asserted.
         let held = written(cell, self.len, |to| unsafe { self.plan.run(starts, to) })?;
         // SAFETY: the elements were just written, and are of this type.
         let is_lost = self.plan.has_chain && has_nan(unsafe { elements::<T>(&held) });
@@ -162,7 +163,7 @@ struct SumOverLoops<T> {
     nest: Nest,
     input: SumInput,
     len: usize,
-    /// How many elements are added up to one.
+    /// The number of elements in each sum.
     count: usize,
     element: PhantomData<T>,
 }
@@ -185,7 +186,7 @@ impl<T: ProgramOutput + Real> PlannedSum for SumOverLoops<T> {
             SumInput::Memory(operand) => {
                 let work = nest.positions();
                 self.note(work, &|| "x0".into());
-                // SAFETY: the operand's elements lie within its memory, as `SumOperand::new` has asserted.
+                // SAFETY: the operand's elements are within its memory, as `SumOperand::new` has asserted.
                 let elements = unsafe { Elements::new(operand.start::<T>(values), &operand.axes, &[]) };
                 // SAFETY: the row of the nest has the strides of the operand.
                 let input = unsafe { ReduceInput::new(elements, nest, work, count) };
@@ -194,7 +195,7 @@ impl<T: ProgramOutput + Real> PlannedSum for SumOverLoops<T> {
             SumInput::Program { program, slots, operands } => {
                 let source = |own: &SumOperand| match own.memory.start(values) {
                     None => OperandSource::position(),
-                    // SAFETY: all positions lie within the memory, as `SumOperand::new` has asserted, and the rows of the nest say the same strides.
+                    // SAFETY: all positions are within the memory, as `SumOperand::new` has asserted. The rows of the nest have the strides of the operands.
                     Some(start) => unsafe { OperandSource::new(start, own.dtype, None) },
                 };
                 let sources: SmallVec<[OperandSource; 6]> = operands.iter().map(source).collect();
@@ -225,8 +226,8 @@ impl<T: ProgramOutput> SumOverLoops<T> {
 ///
 /// # Safety
 ///
-/// They are of this type.
+/// They are of type `T`.
 unsafe fn elements<T>(held: &Arc<dyn Held>) -> &[T] {
-    // SAFETY: the caller's promise; what is held is not changed while it is.
+    // SAFETY: the caller's promise. Shared memory is not changed while it is borrowed.
     unsafe { core::slice::from_raw_parts(held.start().cast(), held.len()) }
 }

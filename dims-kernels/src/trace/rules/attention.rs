@@ -108,7 +108,7 @@ impl Attention {
         self.pull_tiles(cotangent, recorded)
     }
 
-    /// The gradient: some of the queries at a time, unless it is recorded.
+    /// The gradient, computed for some of the queries at a time unless it is recorded.
     pub(super) fn pull_tiles(&self, cotangent: Arc<dyn Held>, recorded: bool) -> Result<NodeParts, Error> {
         let sizes = &self.operands[0].sizes[..];
         let dy = along(sizes, &cotangent, &self.kept);
@@ -237,7 +237,7 @@ impl Attention {
         tiles
     }
 
-    /// The attention of other operands, by the loops that run it.
+    /// Runs the attention with other operands, in the loops of the operation itself.
     pub(super) fn repeat(&self, operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
         floats!(self.dtype, repeated(self, operands))
     }
@@ -329,13 +329,13 @@ fn repeated<T: ProgramOutput + Real>(
 ) -> Result<Arc<dyn Held>, Error> {
     let Attention { features, over, scores, kept, .. } = attention;
     let mut operands = operands.into_iter();
-    let mut next = || operands.next().expect("there are as many as the step has");
+    let mut next = || operands.next().expect("all operands of the step are passed");
     let fields = [next(), next(), next()];
     let mask = attention.mask.as_ref().map(|_| next());
     let bias = attention.bias.as_ref().map(|_| next());
     let sizes = &fields[0].sizes[..];
     let len = kept.iter().map(|&axis| sizes[axis]).product();
-    // (Without features all keys count the same.)
+    // Features may have size 0: all keys then have the same weight.
     if over.iter().chain(kept).any(|&axis| sizes[axis] == 0) {
         // A mean over no keys is 0.
         return Ok(Buffer::from(filled::<T>(len)?).held());
@@ -375,15 +375,15 @@ fn repeated<T: ProgramOutput + Real>(
         let bias = bias.map(|(bias, _, sources)| Interpreted::<T>::new(&bias.program, sources, &mut rows));
         Box::new(LoweredScores { mask, bias })
     };
-    // SAFETY: the memory of each operand has an element for each position of the loops, as `HeldMemories::of` has asserted, and the rows are the strides along these; those of the result count
-    // through its loops in their order. Programs over memory may run on any thread.
+    // SAFETY: the memory of each operand has an element for each position of the loops, as `HeldMemories::of` has asserted. The rows are the strides along the loops.
+    // The row of the result is contiguous in the order of its loops. Programs over memory may run on any thread.
     let data = unsafe { attend(&work, len, threads, &lower) }?;
     let data: Vec<T> = narrowed(data);
     told(&data);
     Ok(Buffer::from(data).held())
 }
 
-/// An operand in memory, in the type that is computed with.
+/// An operand in memory, converted to the type of the computation.
 fn in_memory<'m, T: ProgramOutput + Real>(
     field: &Field,
     memories: &'m HeldMemories,

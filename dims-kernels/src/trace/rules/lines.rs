@@ -143,7 +143,7 @@ impl LineRule {
         let (len, block) = (volume(order), volume(lines) * inner);
         let threads = threads::parts(len);
         if let (Some((number, operand)), false) = (field.plain::<T>(), field.sizes.contains(&0)) {
-            // Elements in memory are read where they lie.
+            // Elements in memory are read without a copy.
             let mut rows = Rows::new(field.sizes.len());
             rows.push().copy_from_slice(&operand.place.strides);
             let nest = Nest::blocks(&field.sizes, &order[..first], &order[first..], &rows);
@@ -195,7 +195,7 @@ impl LineRule {
         order[order.len() - lines.len()..].iter().all(|axis| lines.contains(axis))
     }
 
-    /// The pull-back as one step that can be run again, if there are loops for it.
+    /// The pull-back as one step that can be run again, if there is a fused loop for it.
     pub(super) fn pull_back_again(
         &self,
         value: &Arc<dyn Held>,
@@ -295,7 +295,7 @@ fn masked_softmax<T: ProgramOutput + Real>(rule: &LineRule, field: &Field) -> Re
     Ok(data)
 }
 
-/// How many elements of whole blocks are worked on at once: they stay in the second-level cache.
+/// How many elements to work on at once: whole blocks that stay in the second-level cache.
 fn blocks_at_hand<T>(block: usize) -> usize {
     const AT_HAND: usize = 128 << 10;
     (AT_HAND / size_of::<T>() / block.max(1)).max(1) * block.max(1)
@@ -335,7 +335,7 @@ fn fused<T: ProgramOutput + Real>(
     Ok(Buffer::from(pulled?).held())
 }
 
-/// The pull-back of lines of neighbours as a step. It is recorded to be run again, and has no derivative.
+/// The pull-back of lines of neighbours as a step that can be run again. It has no derivative.
 pub(super) struct LinePullBack {
     lines: LineRule,
     /// The results.
@@ -367,17 +367,17 @@ impl Rule for LinePullBack {
     }
 
     fn pull(&self, _: &Arc<dyn Held>, _: Arc<dyn Held>, _: bool) -> Result<NodeParts, Error> {
-        unreachable!("no gradient is taken of steps that are recorded to be run again alone")
+        unreachable!("no gradient is taken of steps that are recorded only to be run again")
     }
 }
 
 impl LinePullBack {
-    /// The pull-back of other lines.
+    /// Computes the pull-back for other lines.
     pub(super) fn repeat(&self, operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
         let LineRule { field, order, lines, work, dtype, is_masked } = &self.lines;
         let mut operands = operands.into_iter();
         let mut memory = || {
-            let mut field = operands.next().expect("there are as many as the step has");
+            let mut field = operands.next().expect("all operands of the step are passed");
             match field.take_sources().pop() {
                 Some(FieldSource::Memory(memory)) => memory,
                 _ => unreachable!("results and cotangents are in memory"),

@@ -100,7 +100,7 @@ fn write<T: ProgramOutput>(data: &mut [T], field: &Field, place: &StridedPlace) 
     let mut odometer = Odometer::new(outer);
     for row in values.chunks_exact(last) {
         if table == 0 {
-            // (`assert_within` has seen that all places are elements.)
+            // `assert_within` has checked that all positions are elements.
             let start = place.position(&at);
             match along(place) {
                 1 => data[start..][..last].copy_from_slice(row),

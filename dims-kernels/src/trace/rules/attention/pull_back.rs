@@ -1,4 +1,4 @@
-//! The gradient of an attention as a step, which is recorded to be run again.
+//! The gradient of an attention as one step that can be run again.
 
 use super::{Attention, added};
 use crate::error::Error;
@@ -18,15 +18,15 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::{Any, TypeId};
 
-/// The gradients of an attention by what its operands read, one behind the other. The step has no derivative.
+/// The gradients of an attention by the nodes that its operands read, concatenated. The step has no derivative.
 pub(in crate::trace) struct AttentionPullBack {
     attention: Attention,
     dy: Field,
-    /// For each operand of each field of the attention, by which of the gradients it is meant, if there is one by it.
+    /// For each operand of each field of the attention, the number of its gradient, if it has one.
     numbers: Vec<Vec<Option<usize>>>,
-    /// How many elements each gradient has.
+    /// The number of elements of each gradient.
     lens: Vec<usize>,
-    /// The type of all of them.
+    /// The type of all gradients.
     dtype: DType,
 }
 
@@ -52,12 +52,12 @@ impl Rule for AttentionPullBack {
     }
 
     fn pull(&self, _: &Arc<dyn Held>, _: Arc<dyn Held>, _: bool) -> Result<NodeParts, Error> {
-        unreachable!("no gradient is taken of steps that are recorded to be run again alone")
+        unreachable!("no gradient is taken of steps that are recorded only to be run again")
     }
 }
 
 impl Attention {
-    /// The gradient as one step that can be run again, if all of it has one type.
+    /// The gradient as one step that can be run again, if all gradients have the same type.
     pub(in crate::trace::rules) fn pull_back_again(
         &self,
         cotangent: &Arc<dyn Held>,
@@ -102,9 +102,9 @@ impl Attention {
         Ok(Some(parts.collect()))
     }
 
-    /// The attention of other operands.
+    /// The attention with other operands.
     fn with_operands(&self, mut operands: impl Iterator<Item = Field>) -> Attention {
-        let mut next = || operands.next().expect("there are as many as the step has");
+        let mut next = || operands.next().expect("all operands of the step are passed");
         Attention {
             operands: [next(), next(), next()],
             mask: self.mask.as_ref().map(|_| next()),
@@ -120,9 +120,9 @@ impl Attention {
 }
 
 impl AttentionPullBack {
-    /// The gradients of other operands.
+    /// Computes the gradients for other operands.
     pub(in crate::trace::rules) fn repeat(&self, mut operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
-        let dy = operands.pop().expect("there are as many as the step has");
+        let dy = operands.pop().expect("all operands of the step are passed");
         let cotangent = dy.memory().cloned().expect("the cotangent is in memory");
         drop(dy);
         let nodes: Vec<Arc<Node>> =
@@ -141,7 +141,7 @@ impl AttentionPullBack {
     }
 }
 
-/// The sums of the parts for each node, one behind the other.
+/// The sums of the parts for each node, concatenated.
 fn joined<T: ProgramOutput + Real>(parts: NodeParts, nodes: &[Arc<Node>]) -> Result<Arc<dyn Held>, Error> {
     let mut sums: BTreeMap<u64, Arc<dyn Held>> = BTreeMap::new();
     for (node, part) in parts {
@@ -162,7 +162,7 @@ fn joined<T: ProgramOutput + Real>(parts: NodeParts, nodes: &[Arc<Node>]) -> Res
     Ok(Buffer::from(all).held())
 }
 
-/// Memory of a call, as that of a node by which a gradient is asked for.
+/// Memory of a call, marked with the node by which a gradient is computed.
 struct NumberedMemory {
     memory: Arc<dyn Held>,
     mark: Mark,
