@@ -58,8 +58,8 @@ fn bits<P: Parameters>(of: &P) -> Vec<(String, Vec<u64>)> {
                 .iter()
                 .map(|element| {
                     let element: &dyn std::any::Any = element;
-                    let of = |bits: Option<u64>| bits;
-                    of(element.downcast_ref::<f32>().map(|a| u64::from(a.to_bits())))
+                    let single = element.downcast_ref::<f32>().map(|a| u64::from(a.to_bits()));
+                    single
                         .or_else(|| element.downcast_ref::<f64>().map(|a| a.to_bits()))
                         .or_else(|| element.downcast_ref::<u64>().copied())
                         .or_else(|| element.downcast_ref::<i64>().map(|&a| a as u64))

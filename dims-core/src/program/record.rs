@@ -81,7 +81,7 @@ where
     let named = nodes.iter().cloned().zip(names).collect::<Vec<_>>();
     let listing = listing(&named, &held);
     for constant in listing.constants.iter().filter(|constant| constant.bytes > LARGE) {
-        note(|| PlanStep::Captured { by: constant.origin, bytes: constant.bytes });
+        note(|| PlanStep::Captured { place: constant.origin, bytes: constant.bytes });
     }
     let mut recording = Recording::new(nodes, held).map_err(|NotRepeatable { operation, origin }| {
         let at = OriginSuffix(origin);

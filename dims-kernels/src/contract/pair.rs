@@ -94,11 +94,11 @@ pub(super) enum PairPlan {
 }
 
 impl PairPlan {
+    /// The plan for operands and a result with these strides. `order` lists the axes of the result from the outermost in memory to the innermost.
     #[cfg_attr(
         not(x86_vectors),
         expect(clippy::extra_unused_type_parameters, reason = "some plans are for types with vectors")
     )]
-    /// The plan for operands and a result with these strides. `order` lists the axes of the result from the outermost in memory to the innermost.
     pub(super) fn new<T: Num>([a, b]: [&[isize]; 2], sizes: &[usize], order: &[usize], c: &[isize]) -> Self {
         let result = set(order);
         let (in_a, in_b) = (axes_of(a, sizes), axes_of(b, sizes));

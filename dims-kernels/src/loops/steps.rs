@@ -85,7 +85,7 @@ pub enum PlanStep {
     /// A warning that a recorded function captures a large tensor, which its program keeps. Nothing runs.
     Captured {
         /// The source location of the step that reads it first, if known.
-        by: Option<&'static Location<'static>>,
+        place: Option<&'static Location<'static>>,
         /// Its bytes.
         bytes: usize,
     },
@@ -270,12 +270,12 @@ impl fmt::Display for PlanStep {
                 "loop of {calls} call(s), one for each example, of {function}, with {} step(s) of their own\n   {bytes} bytes",
                 steps.len()
             ),
-            PlanStep::Captured { by, bytes } => {
+            PlanStep::Captured { place, bytes } => {
                 write!(
                     f,
                     "warning: a recorded function captures a tensor of {bytes} bytes, which its program keeps"
                 )?;
-                if let Some(place) = by {
+                if let Some(place) = place {
                     write!(f, "\n   read at {}:{}:{}", place.file(), place.line(), place.column())?;
                 }
                 f.write_str("; pass it as an input if it changes")

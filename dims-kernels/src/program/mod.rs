@@ -50,6 +50,18 @@ impl Instruction {
         }
     }
 
+    /// The same instruction with other registers as its inputs.
+    pub(crate) fn with_inputs(self, of: impl Fn(Register) -> Register) -> Self {
+        match self {
+            Instruction::Load(_) | Instruction::Position(_) | Instruction::Constant(_) => self,
+            Instruction::Unary(op, a) => Instruction::Unary(op, of(a)),
+            Instruction::Binary(op, a, b) => Instruction::Binary(op, of(a), of(b)),
+            Instruction::Select(cond, a, b) => Instruction::Select(of(cond), of(a), of(b)),
+            Instruction::Cast(to, a) => Instruction::Cast(to, of(a)),
+            Instruction::Call(number, a, b) => Instruction::Call(number, of(a), of(b)),
+        }
+    }
+
     /// The values that the instruction reads.
     pub(crate) fn inputs(self) -> impl Iterator<Item = Register> {
         let inputs = match self {
@@ -227,7 +239,7 @@ impl Builder {
     /// The element of an operand of this type.
     pub fn load(&mut self, operand: u32, dtype: DType) -> Register {
         let register = self.push(Instruction::Load(operand), dtype.kind());
-        if dtype.is_unsigned_word() {
+        if dtype.is_unsigned_word() && !self.unsigned.contains(&operand) {
             self.unsigned.push(operand);
         }
         self.of_type(register, dtype)
@@ -564,15 +576,7 @@ impl Builder {
                 continue;
             }
             number[at] = program.instructions.len() as Register;
-            let own = |register: Register| number[register as usize];
-            program.instructions.push(match instruction {
-                Instruction::Unary(op, a) => Instruction::Unary(op, own(a)),
-                Instruction::Binary(op, a, b) => Instruction::Binary(op, own(a), own(b)),
-                Instruction::Select(a, b, c) => Instruction::Select(own(a), own(b), own(c)),
-                Instruction::Cast(to, a) => Instruction::Cast(to, own(a)),
-                Instruction::Call(number, a, b) => Instruction::Call(number, own(a), own(b)),
-                leaf => leaf,
-            });
+            program.instructions.push(instruction.with_inputs(|register| number[register as usize]));
             program.kinds.push(kinds[at]);
         }
         let results: SmallVec<[Register; 4]> =

@@ -211,10 +211,17 @@ impl<T: Real> Rule for MomentOfLines<T> {
         let (data, start) = field.lying::<T>(&[0, 1])?;
         let (lines, len) = (field.sizes[0], field.sizes[1]);
         let data = &data[start..][..lines * len];
-        let [mut mean, mut var] = [vec![T::ZERO; lines], vec![T::ZERO; lines]];
-        moments(data, [&mut mean, &mut var], threads::parts(data.len()));
-        let is_mean = self.reduction.reduction == ReductionKind::Mean;
-        Some(Ok(Buffer::from(if is_mean { mean } else { var }).held()))
+        let moments_of = || -> Result<Vec<T>, Error> {
+            let zeros = || -> Result<Vec<T>, Error> {
+                let mut data = reserve(lines)?;
+                data.resize(lines, T::ZERO);
+                Ok(data)
+            };
+            let [mut mean, mut var] = [zeros()?, zeros()?];
+            moments(data, [&mut mean, &mut var], threads::parts(data.len()));
+            Ok(if self.reduction.reduction == ReductionKind::Mean { mean } else { var })
+        };
+        Some(moments_of().map(|data| Buffer::from(data).held()))
     }
 
     fn pull(

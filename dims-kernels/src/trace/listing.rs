@@ -138,7 +138,7 @@ impl Lister {
             return format!("%{number}");
         }
         let next = self.constants.len() + 1;
-        let number = *self.constants.entry(held.start() as usize).or_insert(next);
+        let number = *self.constants.entry(Arc::as_ptr(held).cast::<()>().addr()).or_insert(next);
         let name = format!("c{number}");
         if number == next
             && let Some(dtype) = held.dtype()

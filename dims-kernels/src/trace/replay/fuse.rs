@@ -11,7 +11,7 @@ use crate::ops::code::{DType, RegisterKind};
 use crate::program::{Instruction, Register, ScalarProgram};
 use crate::trace::evaluate::{covers, kept};
 use crate::trace::{FieldSource, Node, NodeStep, Part};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 /// A unit of work in a prepared program.
 pub(super) enum Unit {
     /// Maps over the same loops.
-    FusedMaps(MapGroup),
+    Maps(MapGroup),
     /// A step by itself.
     Step(Arc<Node>),
 }
@@ -113,17 +113,17 @@ pub(super) fn units(draft: &Draft, outputs: &[u64]) -> Vec<(Unit, Vec<(Arc<Node>
     }
     let Grouping { units, unit_of, .. } = grouping;
     // The values that are read outside of their group.
-    let mut is_read: BTreeMap<u64, bool> = outputs.iter().map(|&number| (number, true)).collect();
+    let mut is_read: BTreeSet<u64> = outputs.iter().copied().collect();
     for node in &draft.steps {
         for number in draft.reads(node) {
             if unit_of.get(&number) != unit_of.get(&node.id) {
-                is_read.insert(number, true);
+                is_read.insert(number);
             }
         }
     }
     let results = |unit: &Unit| match unit {
-        Unit::FusedMaps(group) => {
-            let read = |(node, _): &&(Arc<Node>, Register)| is_read.contains_key(&node.id);
+        Unit::Maps(group) => {
+            let read = |(node, _): &&(Arc<Node>, Register)| is_read.contains(&node.id);
             group.members.iter().filter(read).cloned().collect()
         }
         Unit::Step(node) => alloc::vec![(Arc::clone(node), 0)],
@@ -149,11 +149,11 @@ impl Grouping<'_> {
         };
         let joined = self.group_for(node, &map);
         let (at, sizes) = joined.unwrap_or_else(|| {
-            self.units.push(Unit::FusedMaps(MapGroup::new(map.sizes.clone(), node.len)));
+            self.units.push(Unit::Maps(MapGroup::new(map.sizes.clone(), node.len)));
             self.largest.push(0);
             (self.units.len() - 1, map.sizes.clone())
         });
-        let Unit::FusedMaps(group) = &mut self.units[at] else { unreachable!("maps join groups") };
+        let Unit::Maps(group) = &mut self.units[at] else { unreachable!("maps join groups") };
         group.join(node, map, sizes);
         self.largest[at] = node.bytes().max(self.largest[at]);
         self.unit_of.insert(node.id, at);
@@ -169,7 +169,7 @@ impl Grouping<'_> {
         // The map can run no earlier than the last unit that computes one of its operands.
         let least = operands().filter_map(unit_of).max();
         let fits = |at: usize| -> Option<Vec<usize>> {
-            let Unit::FusedMaps(group) = &self.units[at] else { return None };
+            let Unit::Maps(group) = &self.units[at] else { return None };
             if group.len != node.len || group.program.len() > LONGEST {
                 return None;
             }

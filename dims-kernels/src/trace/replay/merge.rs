@@ -70,25 +70,19 @@ impl MergedPrograms {
         let mut own: Vec<Register> = Vec::with_capacity(program.instructions().len());
         for (at, &instruction) in program.instructions().iter().enumerate() {
             let kind = program.kind(at as Register);
-            let of = |register: Register| own[register as usize];
-            let instruction = match instruction {
+            let register = match instruction.with_inputs(|register| own[register as usize]) {
                 Instruction::Load(number) | Instruction::Position(number) => {
                     let register = leaf(self, number);
                     assert_eq!(self.kind(register), kind, "operands are of the kind that a program reads");
-                    own.push(register);
-                    continue;
+                    register
                 }
-                Instruction::Constant(number) => Instruction::Constant(number),
-                Instruction::Unary(op, a) => Instruction::Unary(op, of(a)),
-                Instruction::Binary(op, a, b) => Instruction::Binary(op, of(a), of(b)),
-                Instruction::Select(cond, a, b) => Instruction::Select(of(cond), of(a), of(b)),
-                Instruction::Cast(to, a) => Instruction::Cast(to, of(a)),
                 Instruction::Call(number, a, b) => {
                     let number = self.functions.number(program.functions().get(number));
-                    Instruction::Call(number, of(a), of(b))
+                    self.push(Instruction::Call(number, a, b), kind)
                 }
+                instruction => self.push(instruction, kind),
             };
-            own.push(self.push(instruction, kind));
+            own.push(register);
         }
         own[program.result() as usize]
     }
@@ -136,16 +130,7 @@ impl MergedPrograms {
         for (at, &(instruction, kind)) in self.instructions.iter().enumerate() {
             if is_needed[at] {
                 number[at] = kept.len() as Register;
-                let of = |register: Register| number[register as usize];
-                let instruction = match instruction {
-                    Instruction::Unary(op, a) => Instruction::Unary(op, of(a)),
-                    Instruction::Binary(op, a, b) => Instruction::Binary(op, of(a), of(b)),
-                    Instruction::Select(cond, a, b) => Instruction::Select(of(cond), of(a), of(b)),
-                    Instruction::Cast(to, a) => Instruction::Cast(to, of(a)),
-                    Instruction::Call(function, a, b) => Instruction::Call(function, of(a), of(b)),
-                    leaf => leaf,
-                };
-                kept.push((instruction, kind));
+                kept.push((instruction.with_inputs(|register| number[register as usize]), kind));
             }
         }
         let results: Vec<Register> = results.iter().map(|&result| number[result as usize]).collect();

@@ -95,7 +95,7 @@ impl Prepared {
                     let sum = planned(&node, &draft, &|number| slot_of[&number]);
                     (PreparedWork::Alone(AloneStep { node, slot, sum, cell: None }), reads)
                 }
-                Unit::FusedMaps(group) => {
+                Unit::Maps(group) => {
                     let loops = FusedLoops::new(group, &results, &|number| slot_of[&number]);
                     let reads = loops.reads();
                     (PreparedWork::Loops(Box::new(loops)), reads)
@@ -179,13 +179,13 @@ impl Prepared {
         };
         let value = match &node.step {
             NodeStep::Rule(rule) => {
-                let operands = operands_of(&**rule, &value)?;
+                let operands = operands_of(&**rule, &value).map_err(|error| error.at(node.origin))?;
                 for &(slot, _) in freed.iter().filter(|(_, cell)| cell.is_none()) {
                     values[slot] = None;
                 }
-                run_rule(&**rule, operands)?
+                run_rule(&**rule, operands).map_err(|error| error.at(node.origin))?
             }
-            _ => plain::value_of(node, &value)?,
+            _ => return plain::value_of(node, &value),
         };
         assert_fits(node, &value);
         Ok(value)
