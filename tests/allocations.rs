@@ -255,3 +255,81 @@ fn a_cache_of_keys_and_values_is_filled_in_place() {
     assert_eq!(allocations(bytes, || past.push(token(101), token(102))), NONE);
     assert_eq!((clone.len(), past.len()), (100, 102));
 }
+
+/// State that is moved into a program comes out in the same memory.
+#[test]
+fn a_call_allocates_no_state() {
+    use typed_dims::grad::loss_and_grad;
+    use typed_dims::nn::linear::Linear;
+    use typed_dims::optim::AdamW;
+    use typed_dims::program::jit;
+
+    dims! { struct Row; struct In; struct Out; }
+    type Network = Linear<(In,), (Out,)>;
+    type State = (Network, AdamW<Network>, Tensor<u64, ()>);
+    type Data = Tensor<f32, (Row, In)>;
+    let step = |(mut net, mut adam, count): State, x: &Data| -> (State, Tensor<f32, ()>) {
+        let loss = |net: &Network| {
+            let y: Tensor<f32, (Row, Out)> = net.apply(x);
+            (y - 1.0).square().mean((Row, Out))
+        };
+        let (loss, gradient) = loss_and_grad(loss, &net);
+        adam.step(&mut net, &gradient);
+        ((net, adam, (count + 1).eval()), loss)
+    };
+    let train = jit::<(State, &Data), _>(|(state, x)| step(state, x));
+    let x = randn((Row.of(32), In.of(60)), 1);
+    let start = || -> State { (Network::new(In.of(60), Out.of(80), 1), AdamW::new(0.1), zeros(())) };
+    let (mut state, mut expected) = (start(), start());
+    for round in 0..5 {
+        let mut after = None;
+        let found = allocations(4 * 32 * 60, || after = Some(train.call((state, &x))));
+        // The first call records a step without moments, and the second one with them.
+        if round > 2 {
+            assert_eq!(found, NONE, "the weights, their moments, and what is computed on the way");
+        }
+        let loss;
+        (state, loss) = after.expect("it was called");
+        let (next, expected_loss) = step(expected, &x);
+        expected = next;
+        assert_eq!(loss, expected_loss);
+    }
+    assert_eq!(state.0.weight, expected.0.weight);
+
+    // While somebody else has the state, it is not written over.
+    let (kept, found) = (state.0.clone(), state.0.weight.clone());
+    (state, _) = train.call((state, &x));
+    assert_eq!(kept.weight, found);
+    assert_ne!(state.0.weight, found);
+}
+
+#[test]
+fn a_call_into_tensors_allocates_no_result() {
+    use typed_dims::program::{jit, record};
+
+    dims! { struct Row; struct Col; }
+    type Matrix = Tensor<f32, (Row, Col)>;
+    type Sums = Tensor<f32, (Row,)>;
+    let f = |x: &Matrix| -> (Matrix, Sums) { ((x * 2.0).exp().eval(), x.view().sum(Col)) };
+    let x = |seed| -> Matrix { randn((Row.of(500), Col.of(300)), seed) };
+    let program = record(f, &x(1)).expect("it is recorded");
+    let fast = jit::<&Matrix, _>(f);
+    let (mut out, mut same) = (program.call(&x(1)), fast.call(&x(1)));
+    for seed in 2..5 {
+        let x = x(seed);
+        assert_eq!(allocations(4 * 500, || program.call_into(&x, &mut out)), NONE);
+        assert_eq!(allocations(4 * 500, || fast.call_into(&x, &mut same)), NONE);
+        assert_eq!(out, f(&x));
+        assert_eq!(same, f(&x));
+    }
+    // Where others have the memory, or where it does not fit, the result has its own.
+    let kept = out.0.clone();
+    program.call_into(&x(7), &mut out);
+    assert_eq!((kept, &out), (f(&x(4)).0, &f(&x(7))));
+    let wide = randn((Row.of(4), Col.of(5)), 1);
+    fast.call_into(&wide, &mut same);
+    assert_eq!(same, f(&wide));
+    // Inputs that are refused leave it as it was.
+    assert!(program.try_call_into(&wide, &mut out).is_err());
+    assert_eq!(out, f(&x(7)));
+}

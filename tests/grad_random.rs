@@ -361,6 +361,12 @@ impl Case {
             let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
             assert_eq!(bits(&found), bits(&plain), "prepared and plain");
             assert_eq!(bits(&found), bits(&call(false)), "the second call");
+            // Inputs that nobody else has are written over.
+            let moved = program.call(((x * 1.0).eval(), (v * 1.0).eval()));
+            assert_eq!(bits(&flat(&moved)), bits(&found), "inputs that are moved in");
+            let mut out = moved;
+            program.call_into((x, v), &mut out);
+            assert_eq!(bits(&flat(&out)), bits(&found), "into a result that is there");
             assert_all_near(&found, &flat(expected), 1e-12, "the function itself");
             true
         }

@@ -131,6 +131,50 @@ where
     ///
     /// Returns an error if a step cannot be run again, if an index is out of range, or if memory runs out.
     pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
+        // Most calls have the signature of the call before.
+        let inputs = match self.latest() {
+            Some(program) => match program.call_exactly(inputs) {
+                Ok(result) => return result,
+                Err(inputs) => inputs,
+            },
+            None => inputs,
+        };
+        self.call_first(inputs)
+    }
+
+    /// Writes the result of the function for these inputs into `out`: see [`Program::call_into`].
+    ///
+    /// # Panics
+    ///
+    /// Panics if [`try_call_into`](Jit::try_call_into) returns an error, or if the function panics while it is recorded.
+    #[track_caller]
+    pub fn call_into<I: RecordInputs<Value = In::Value>>(&self, inputs: I, out: &mut Out) {
+        unwrap(self.try_call_into(inputs, out));
+    }
+
+    /// As [`call_into`](Jit::call_into), but returns errors instead of panicking.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_call`](Jit::try_call). If a step fails, the elements of `out` are zeros.
+    pub fn try_call_into<I: RecordInputs<Value = In::Value>>(
+        &self,
+        inputs: I,
+        out: &mut Out,
+    ) -> Result<(), DimError> {
+        let inputs = match self.latest() {
+            Some(program) => match program.call_exactly_into(inputs, out) {
+                Ok(result) => return result,
+                Err(inputs) => inputs,
+            },
+            None => inputs,
+        };
+        *out = self.call_first(inputs)?;
+        Ok(())
+    }
+
+    /// Calls the program for the inputs, or records it first.
+    fn call_first<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
         let mut signature = InputSignature::default();
         let value = inputs.walk(&mut Path::new(), &mut signature)?;
         let run_itself = |value| (self.f)(In::hand(&mut In::slots(value)));
@@ -152,6 +196,13 @@ where
         };
         drop(value);
         program.try_call(inputs)
+    }
+
+    /// The most recently called program, if it is recorded already.
+    fn latest(&self) -> Option<Arc<Program<In, Out>>> {
+        let recorded = locked(&self.programs).first().cloned()?;
+        let program = recorded.program.try_lock().ok()?;
+        program.clone()
     }
 
     fn record(&self, value: &In::Value) -> Result<Program<In, Out>, DimError> {

@@ -1,7 +1,7 @@
 //! [`record`], and the programs that it makes.
 
 use super::inputs::{Hand, HandedOf, RecordInputs};
-use super::result::{CallResults, RecordedResults, ResultLayout};
+use super::result::{CallResults, RecordedResults, ResultLayout, ResultMemories, Zeros};
 use super::signature::{GivenInputs, InputSignature, dense};
 use crate::error::{DimError, OriginSuffix, unwrap};
 use crate::grad::parameters::{Parameters, Path, Walk};
@@ -133,12 +133,98 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     ///
     /// Returns an error if an input has other sizes or settings than the recorded one, if an index is out of range, or if memory runs out.
     pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
-        let mut given = GivenInputs::new(&self.signature);
-        inputs.walk(&mut Path::new(), &mut given)?;
-        let held = given.finish()?;
+        let held = self.bound(&inputs, GivenInputs::new(&self.signature))?;
         // Inputs that were moved in have no other owner from here on, so the program can reuse their memory.
         drop(inputs);
-        let results = self.recording.run(held)?;
+        self.run(held, Vec::new())
+    }
+
+    /// Writes the result for these inputs into `out`, as [`call`](Program::call) returns it.
+    ///
+    /// Results are written into the memory of `out` where it has their sizes and nobody else shares it, so that a call allocates nothing for them. Otherwise `out` gets new memory.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    /// use typed_dims::program::record;
+    ///
+    /// dims! { pub struct Row; pub struct Col; }
+    /// type Matrix = Tensor<f32, (Row, Col)>;
+    ///
+    /// let x: Matrix = ones((Row.of(2), Col.of(3)));
+    /// let program = record(|x: &Matrix| x.view().sum(Col), &x)?;
+    /// let mut sums = program.call(&x);
+    /// for at in 1..4 {
+    ///     program.call_into(&full((Row.of(2), Col.of(3)), at as f32), &mut sums);
+    ///     assert_eq!((&sums).max(Row).order(()), 3.0 * at as f32);
+    /// }
+    /// # Ok::<(), DimError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if [`try_call_into`](Program::try_call_into) returns an error.
+    #[track_caller]
+    pub fn call_into<I: RecordInputs<Value = In::Value>>(&self, inputs: I, out: &mut Out) {
+        unwrap(self.try_call_into(inputs, out));
+    }
+
+    /// As [`call_into`](Program::call_into), but returns errors instead of panicking.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_call`](Program::try_call). If the inputs are refused, `out` is unchanged. If a step fails, the elements of `out` are zeros.
+    pub fn try_call_into<I: RecordInputs<Value = In::Value>>(
+        &self,
+        inputs: I,
+        out: &mut Out,
+    ) -> Result<(), DimError> {
+        let held = self.bound(&inputs, GivenInputs::new(&self.signature))?;
+        drop(inputs);
+        self.run_into(held, out)
+    }
+
+    /// As [`try_call`](Program::try_call), or the inputs, if they do not have this very signature.
+    pub(super) fn call_exactly<I: RecordInputs<Value = In::Value>>(
+        &self,
+        inputs: I,
+    ) -> Result<Result<Out, DimError>, I> {
+        let Ok(held) = self.bound(&inputs, GivenInputs::exactly(&self.signature)) else { return Err(inputs) };
+        drop(inputs);
+        Ok(self.run(held, Vec::new()))
+    }
+
+    /// As [`try_call_into`](Program::try_call_into), or the inputs, if they do not have this very signature.
+    pub(super) fn call_exactly_into<I: RecordInputs<Value = In::Value>>(
+        &self,
+        inputs: I,
+        out: &mut Out,
+    ) -> Result<Result<(), DimError>, I> {
+        let Ok(held) = self.bound(&inputs, GivenInputs::exactly(&self.signature)) else { return Err(inputs) };
+        drop(inputs);
+        Ok(self.run_into(held, out))
+    }
+
+    /// The memory of all inputs.
+    fn bound<I: RecordInputs<Value = In::Value>>(
+        &self,
+        inputs: &I,
+        mut given: GivenInputs<'_>,
+    ) -> Result<Vec<Arc<dyn Held>>, DimError> {
+        inputs.walk(&mut Path::new(), &mut given)?;
+        given.finish()
+    }
+
+    fn run_into(&self, inputs: Vec<Arc<dyn Held>>, out: &mut Out) -> Result<(), DimError> {
+        let mut room = ResultMemories::default();
+        Out::walk([&*out], &mut Path::new(), &mut room)?;
+        // From here on, nobody else has the memory.
+        *out = Out::walk([&self.result], &mut Path::new(), &mut Zeros)?;
+        *out = self.run(inputs, room.0)?;
+        Ok(())
+    }
+
+    fn run(&self, inputs: Vec<Arc<dyn Held>>, room: Vec<Arc<dyn Held>>) -> Result<Out, DimError> {
+        let results = self.recording.run(inputs, room)?;
         let mut results = CallResults(results.into_iter().zip(&self.layouts));
         Out::walk([&self.result], &mut Path::new(), &mut results)
     }

@@ -84,3 +84,37 @@ impl Walk<1> for CallResults<'_> {
         Ok(strided(tensor, buffer, layout.start, |at| layout.strides[at], layout.origin))
     }
 }
+
+/// Collects the memory of each tensor of a result, to be written over.
+#[derive(Default)]
+pub(super) struct ResultMemories(pub(super) Vec<Arc<dyn Held>>);
+
+impl Walk<1> for ResultMemories {
+    type Error = DimError;
+    const STATE: bool = true;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        _: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        self.0.push(tensor.expr.buffer().held());
+        Ok(tensor.clone())
+    }
+}
+
+/// Copies a result without its elements.
+pub(super) struct Zeros;
+
+impl Walk<1> for Zeros {
+    type Error = DimError;
+    const STATE: bool = true;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        _: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        Ok(tensor.clone())
+    }
+}

@@ -11,7 +11,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::{Any, type_name};
-use core::fmt::Debug;
+use core::fmt::{self, Debug};
 use kernels::program::code::DType;
 use kernels::scalar::Element;
 use kernels::trace::Held;
@@ -139,14 +139,22 @@ impl Walk<1> for InputSignature {
 pub(super) struct GivenInputs<'p> {
     expected: core::slice::Iter<'p, InputTensor>,
     settings: core::slice::Iter<'p, InputSetting>,
+    /// Whether tensors whose axes are stored in another order are copied. Else they are errors.
+    reorders: bool,
     held: Vec<Arc<dyn Held>>,
 }
 
 impl<'p> GivenInputs<'p> {
+    /// Accepts tensors whose axes are stored in another order than the recorded ones.
     pub(super) fn new(expected: &'p InputSignature) -> Self {
         let InputSignature { tensors, settings } = expected;
         let held = Vec::with_capacity(tensors.len());
-        GivenInputs { expected: tensors.iter(), settings: settings.iter(), held }
+        GivenInputs { expected: tensors.iter(), settings: settings.iter(), reorders: true, held }
+    }
+
+    /// Accepts inputs of this very signature.
+    pub(super) fn exactly(expected: &'p InputSignature) -> Self {
+        GivenInputs { reorders: false, ..GivenInputs::new(expected) }
     }
 
     /// The memory of all inputs. It is an error if some are missing.
@@ -178,7 +186,7 @@ impl Walk<1> for GivenInputs<'_> {
                 names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied()),
             )
         };
-        let (own, expected) = (input(path), self.expected.next());
+        let (own, expected) = (fmt::from_fn(|f| f.write_str(&input(path))), self.expected.next());
         let what = match expected {
             Some(expected) if expected.path != *path => {
                 format!("{own} stands where `{}` was recorded", expected.path)
@@ -194,6 +202,9 @@ impl Walk<1> for GivenInputs<'_> {
             Some(_) if tensor.expr.is_traced() => format!(
                 "{own} belongs to a gradient or to another function that is recorded: call the function itself there"
             ),
+            Some(expected) if !self.reorders && tensor.expr.order_in_memory() != expected.order => {
+                format!("the axes of {own} are stored in another order")
+            }
             Some(_) => String::new(),
             None => format!("{own} was not recorded"),
         };

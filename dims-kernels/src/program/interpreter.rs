@@ -122,17 +122,52 @@ impl OperandSteps {
 /// The state of a running program: its operands along a nest, and a line of elements for each register.
 pub(crate) struct Machine<'k> {
     program: &'k ScalarProgram,
-    operands: SmallVec<[SpanOperand<'k>; 6]>,
-    registers: Vec<RegisterLine>,
+    operands: SmallVec<[SpanOperand<'k>; 8]>,
     slots: MachineSlots<'k>,
-    scratch: Vec<CacheLine>,
+    memory: MachineMemory,
     /// The number of values that a slot has room for.
     room: usize,
     /// How far lines of constants are filled.
     constants: usize,
+}
+
+/// The memory of a machine. A thread keeps it for the next machine.
+#[derive(Default)]
+struct MachineMemory {
+    registers: Vec<RegisterLine>,
+    scratch: Vec<CacheLine>,
     /// For each register, the address that is written instead of its slot, or null. Empty if all registers use slots.
-    #[cfg(feature = "std")]
     places: Vec<*mut u64>,
+}
+
+#[cfg(feature = "std")]
+std::thread_local! {
+    static MEMORY: core::cell::Cell<MachineMemory> = const {
+        core::cell::Cell::new(MachineMemory { registers: Vec::new(), scratch: Vec::new(), places: Vec::new() })
+    };
+}
+
+impl MachineMemory {
+    /// Memory for a program with this number of instructions.
+    fn new(instructions: usize) -> Self {
+        #[cfg(feature = "std")]
+        let mut memory = MEMORY.try_with(core::cell::Cell::take).unwrap_or_default();
+        #[cfg(not(feature = "std"))]
+        let mut memory = MachineMemory::default();
+        memory.registers.clear();
+        memory.registers.resize(instructions, RegisterLine(core::ptr::null()));
+        memory.places.clear();
+        memory
+    }
+}
+
+/// Leaves the memory to the next machine of the thread.
+#[cfg(feature = "std")]
+impl Drop for Machine<'_> {
+    fn drop(&mut self) {
+        let memory = core::mem::take(&mut self.memory);
+        let _ = MEMORY.try_with(|own| own.set(memory));
+    }
 }
 
 /// The slots of a machine: its own, or borrowed ones of a program that runs many times.
@@ -384,13 +419,10 @@ impl<'k> Machine<'k> {
         Machine {
             program,
             operands,
-            registers: vec![RegisterLine(core::ptr::null()); program.instructions().len()],
             slots,
-            scratch: Vec::new(),
+            memory: MachineMemory::new(program.instructions().len()),
             room: 0,
             constants: 0,
-            #[cfg(feature = "std")]
-            places: Vec::new(),
         }
     }
 
@@ -403,8 +435,8 @@ impl<'k> Machine<'k> {
     pub(crate) unsafe fn write_to(&mut self, register: Register, place: *mut u8) -> bool {
         let is_computed = self.program.instruction(register).inputs().next().is_some();
         if is_computed {
-            self.places.resize(self.program.instructions().len(), core::ptr::null_mut());
-            self.places[register as usize] = place.cast();
+            self.memory.places.resize(self.program.instructions().len(), core::ptr::null_mut());
+            self.memory.places[register as usize] = place.cast();
         }
         is_computed
     }
@@ -413,7 +445,7 @@ impl<'k> Machine<'k> {
     #[inline(always)]
     fn place(&self, at: usize, scratch: *mut CacheLine, lines: usize) -> *mut u64 {
         #[cfg(feature = "std")]
-        if let Some(&place) = self.places.get(at)
+        if let Some(&place) = self.memory.places.get(at)
             && !place.is_null()
         {
             return place;
@@ -425,7 +457,8 @@ impl<'k> Machine<'k> {
     #[cold]
     fn make_room(&mut self, len: usize) {
         let lines = self.slots.lines(len);
-        self.scratch = Vec::with_capacity(self.slots.count * lines);
+        self.memory.scratch.clear();
+        self.memory.scratch.reserve_exact(self.slots.count * lines);
         self.room = lines * size_of::<CacheLine>() / self.slots.width;
         self.constants = 0;
         self.operands.iter_mut().for_each(|operand| operand.filled = (core::ptr::null(), 0));
@@ -438,7 +471,7 @@ impl<'k> Machine<'k> {
 
     /// The values of a result, for the span that was run last.
     pub(crate) fn line(&self, result: Register) -> RegisterLine {
-        self.registers[result as usize]
+        self.memory.registers[result as usize]
     }
 
     /// Runs the program, with the instructions of the machine. (Loops over kernels are compiled for these as well, but a function as large as this is not
@@ -456,7 +489,7 @@ impl<'k> Machine<'k> {
         }
         let constants = self.constants;
         self.constants = constants.max(len);
-        let scratch: *mut CacheLine = self.scratch.as_mut_ptr();
+        let scratch: *mut CacheLine = self.memory.scratch.as_mut_ptr();
         // Slots are adjacent: if they were a page apart, they would evict each other from the first-level cache.
         let lines = self.slots.lines(self.room);
         for at in 0..self.program.instructions().len() {
@@ -470,12 +503,12 @@ impl<'k> Machine<'k> {
                 instruction => {
                     // The slot of the instruction is not the slot of an input, because inputs are still read. Lines have `len` values of their
                     // instruction's kind. Each slot of the scratch memory has room for `len` values of the widest kind.
-                    let registers = &self.registers;
+                    let registers = &self.memory.registers;
                     Execute { program: self.program, registers, instruction, kind, place, len }.run::<I>();
                     RegisterLine(place.cast())
                 }
             };
-            self.registers[at] = line;
+            self.memory.registers[at] = line;
         }
     }
 }

@@ -137,6 +137,20 @@ impl ScalarProgram {
             .any(|own| matches!(own, Instruction::Load(at) | Instruction::Position(at) if *at == operand))
     }
 
+    /// The operands that a value is computed from.
+    #[cfg(feature = "std")]
+    pub(crate) fn read_by(&self, register: Register) -> Vec<u32> {
+        let mut needed: SmallVec<[bool; 16]> = SmallVec::from_elem(false, self.instructions.len());
+        mark_needed(&self.instructions, &mut needed, &[register]);
+        let needed = self.instructions.iter().zip(needed).filter(|&(_, needed)| needed);
+        needed
+            .filter_map(|(own, _)| match *own {
+                Instruction::Load(at) | Instruction::Position(at) => Some(at),
+                _ => None,
+            })
+            .collect()
+    }
+
     /// The factors and the constant factor, if the program is a product of operands as they are.
     pub fn product(&self) -> Option<(Vec<u32>, f64)> {
         let (mut factors, mut scale) = (Vec::new(), 1.0);

@@ -44,6 +44,8 @@ pub(super) struct FusedLoops {
 struct FusedOperand {
     memory: OperandMemory,
     dtype: DType,
+    /// Whether the loops read the elements in the order of the results.
+    is_aligned: bool,
 }
 
 /// A result of fused loops.
@@ -53,6 +55,8 @@ struct FusedResult {
     slot: usize,
     /// Whether a register has the layout of the elements. The interpreter then writes into the result instead of a slot.
     is_direct: bool,
+    /// The slot of an operand that the result may overwrite: nobody reads it afterwards, and the loops read each of its elements only where they write that of the result.
+    over: Option<usize>,
     /// The cell whose memory the result uses if it is free.
     cell: Option<usize>,
 }
@@ -89,16 +93,19 @@ impl FusedLoops {
             tile /= 2;
         }
         let operands = operands.into_iter().map(|GroupOperand { source, dtype, offset, strides }| {
+            let mut along = sizes.iter().zip(strides.iter().zip(row_major(&sizes)));
+            let is_aligned = offset == 0 && along.all(|(&size, (&own, all))| size == 1 || own == all);
             if let Some(Meaning::Constant(held)) = &source {
                 StridedPlace::strided(offset, strides).assert_within(&sizes, held.len());
             }
-            FusedOperand { memory: OperandMemory::new(source, slot), dtype }
+            FusedOperand { memory: OperandMemory::new(source, slot), dtype, is_aligned }
         });
         let results = results.iter().zip(registers).map(|((node, _), value)| FusedResult {
             value,
             dtype: node.dtype,
             slot: slot(node.id),
             is_direct: node.dtype.is_register(),
+            over: None,
             cell: None,
         });
         let (operands, results): (Vec<FusedOperand>, _) = (operands.collect(), results.collect());
@@ -117,6 +124,37 @@ impl FusedLoops {
         self.operands.iter().filter_map(|own| own.memory.slot()).collect()
     }
 
+    /// Lets results overwrite operands: the values of `slots`, which nobody reads after these loops. A result overwrites a value that it is computed from.
+    pub(super) fn overwrite(&mut self, mut slots: Vec<usize>) {
+        // A result that is an element as it is would be read after it was overwritten.
+        for FusedResult { value, .. } in &self.results {
+            if let Instruction::Load(number) = self.program.instruction(*value) {
+                let own = self.operands[number as usize].memory.slot();
+                slots.retain(|&slot| Some(slot) != own);
+            }
+        }
+        let mut candidates: Vec<(usize, Vec<usize>)> = Vec::with_capacity(self.results.len());
+        for (at, result) in self.results.iter().enumerate() {
+            let read = self.program.read_by(result.value);
+            let fits = |&slot: &usize| {
+                let numbered = self.operands.iter().enumerate();
+                let mut own = numbered.filter(|(_, own)| own.memory.slot() == Some(slot)).peekable();
+                own.peek().is_some()
+                    && own.all(|(number, own)| {
+                        read.contains(&(number as u32)) && own.is_aligned && own.dtype == result.dtype
+                    })
+            };
+            candidates.push((at, slots.iter().copied().filter(fits).collect()));
+        }
+        // Those with the least choice come first: the moments of an optimizer before its parameters, which are computed from the moments.
+        candidates.sort_by_key(|(_, own)| own.len());
+        for (at, own) in candidates {
+            let free = own.into_iter().find(|slot| slots.contains(slot));
+            slots.retain(|&slot| Some(slot) != free);
+            self.results[at].over = free;
+        }
+    }
+
     /// Assigns a cell to each result. `cell` gets the slot, the type and the length of the result.
     pub(super) fn set_cells(&mut self, cell: &mut dyn FnMut(usize, DType, usize) -> Option<usize>) {
         self.results.iter_mut().for_each(|own| own.cell = cell(own.slot, own.dtype, self.len));
@@ -128,22 +166,40 @@ impl FusedLoops {
     ///
     /// The value in each slot that is read has the type and the length of the input or step that the slot was made for.
     pub(super) unsafe fn run(&self, call: &mut CallMemory) -> Result<(), Error> {
-        let source = |own: &FusedOperand| match own.memory.start(&call.values) {
-            None => OperandSource::position(),
-            // SAFETY: all positions of the nest are elements of the operand: `map_part` asserted it for the recorded length, and the caller promises that values
-            // have that length. The memory is held until the program has run.
-            Some(start) => unsafe { OperandSource::new(start, own.dtype, None) },
-        };
-        let sources: SmallVec<[OperandSource; 16]> = self.operands.iter().map(source).collect();
         let mut memory: SmallVec<[FusedMemory; 4]> = SmallVec::new();
         for result in &self.results {
+            let over = result.over.and_then(|slot| call.take_unshared(slot, result.dtype, self.len));
             let cell = result.cell.and_then(|cell| call.cells[cell].take());
-            memory.push(match free_memory(cell, result.dtype.element(), self.len) {
-                Some(held) => FusedMemory::Kept(held),
-                None => FusedMemory::New(fresh(result.dtype, self.len)?),
+            memory.push(match (over, free_memory(cell, result.dtype.element(), self.len)) {
+                (Some(held), _) => FusedMemory::Operand(held),
+                (None, Some(held)) => FusedMemory::Kept(held),
+                (None, None) => FusedMemory::New(fresh(result.dtype, self.len)?),
             });
         }
         let starts: SmallVec<[*mut u8; 4]> = memory.iter_mut().map(FusedMemory::start).collect();
+        // An operand that is overwritten is where the result will be.
+        let overwritten = |slot: Option<usize>| {
+            let slot = slot?;
+            let result = self.results.iter().position(|own| own.over == Some(slot))?;
+            matches!(memory[result], FusedMemory::Operand(_)).then(|| starts[result].cast_const())
+        };
+        let source = |own: &FusedOperand| {
+            let start = overwritten(own.memory.slot()).or_else(|| own.memory.start(&call.values));
+            match start {
+                None => OperandSource::position(),
+                // SAFETY: all positions of the nest are elements of the operand: `map_part` asserted it for the recorded length, and the caller promises that values
+                // have that length. The memory is held until the program has run. Elements that are overwritten are read before, by the run that writes them.
+                Some(start) => unsafe { OperandSource::new(start, own.dtype, None) },
+            }
+        };
+        let sources: SmallVec<[OperandSource; 16]> = self.operands.iter().map(source).collect();
+        let is_direct: SmallVec<[bool; 4]> = self
+            .results
+            .iter()
+            .zip(&memory)
+            .map(|(result, own)| result.is_direct && !matches!(own, FusedMemory::Operand(_)))
+            .collect();
+        let targets = Targets { starts: &starts, is_direct: &is_direct };
         let threads = threads::parts(self.len);
         note(|| PlanStep::Elementwise {
             expression: self.program.describe(),
@@ -155,20 +211,20 @@ impl FusedLoops {
         });
         if threads <= 1 {
             // SAFETY: the positions of the nest are elements of the sources, and there is room for the results.
-            unsafe { self.part(&self.nest, &sources, &starts, 0) };
+            unsafe { self.part(&self.nest, &sources, &targets, 0) };
         } else {
             let parts = self.nest.split(0, threads);
             let mut jobs: Vec<threads::Job<'_>> = Vec::with_capacity(parts.len());
             let mut before = 0;
             for nest in &parts {
                 // SAFETY: threads only read the elements, which are plain numbers. The parts write to disjoint memory.
-                let own = unsafe { Carried::new((&sources, &starts)) };
+                let own = unsafe { Carried::new((&sources, &targets)) };
                 let from = before;
                 before += nest.positions();
                 jobs.push(Box::new(move || {
-                    let (sources, starts) = own.into_inner();
+                    let (sources, targets) = own.into_inner();
                     // SAFETY: as above; the positions of the part are some of the nest's.
-                    unsafe { self.part(nest, sources, starts, from) };
+                    unsafe { self.part(nest, sources, targets, from) };
                     Ok(())
                 }));
             }
@@ -182,12 +238,12 @@ impl FusedLoops {
         }
         told_all(memory.iter().filter_map(|own| match own {
             FusedMemory::New(own) => Some(own.result()),
-            FusedMemory::Kept(_) => None,
+            FusedMemory::Kept(_) | FusedMemory::Operand(_) => None,
         }));
         for (own, result) in memory.into_iter().zip(&self.results) {
             call.values[result.slot] = Some(match own {
                 FusedMemory::New(own) => own.held(),
-                FusedMemory::Kept(held) => held,
+                FusedMemory::Kept(held) | FusedMemory::Operand(held) => held,
             });
         }
         Ok(())
@@ -197,8 +253,9 @@ impl FusedLoops {
     ///
     /// # Safety
     ///
-    /// The positions of the nest are elements of the sources. At each of `starts` there is room for the results of all parts.
-    unsafe fn part(&self, nest: &Nest, sources: &[OperandSource], starts: &[*mut u8], from: usize) {
+    /// The positions of the nest are elements of the sources. At each of the targets there is room for the results of all parts.
+    unsafe fn part(&self, nest: &Nest, sources: &[OperandSource], targets: &Targets<'_>, from: usize) {
+        let Targets { starts, is_direct } = *targets;
         let mut machine = Machine::with_slots(&self.program, &self.slots, sources, &mut nest.operands());
         let mut done = from;
         // The memory of the next runs is prefetched while this one is computed.
@@ -207,7 +264,8 @@ impl FusedLoops {
             let (rows, len) = (run.rows, run.len);
             let place =
                 |result: &FusedResult, start: &*mut u8| start.wrapping_add(done * result.dtype.bytes());
-            for (result, start) in self.results.iter().zip(starts).filter(|(result, _)| result.is_direct) {
+            let direct = self.results.iter().zip(starts).zip(is_direct).filter(|&(_, &own)| own);
+            for ((result, start), _) in direct {
                 // SAFETY: the register has elements of the type. Runs are adjacent, in the order of the results.
                 unsafe { machine.write_to(result.value, place(result, start)) };
             }
@@ -235,11 +293,21 @@ impl FusedLoops {
     }
 }
 
+/// Where the results are written.
+struct Targets<'t> {
+    /// The first element of each result.
+    starts: &'t [*mut u8],
+    /// Whether the interpreter writes a result there itself. If an operand is there, a run must read it before.
+    is_direct: &'t [bool],
+}
+
 /// The memory of a result.
 enum FusedMemory {
     New(Box<dyn FreshMemory>),
     /// The memory of an earlier value, which nobody else holds.
     Kept(Arc<dyn Held>),
+    /// Likewise, of an operand of the loops.
+    Operand(Arc<dyn Held>),
 }
 
 impl FusedMemory {
@@ -247,7 +315,7 @@ impl FusedMemory {
     fn start(&mut self) -> *mut u8 {
         match self {
             FusedMemory::New(own) => own.start(),
-            FusedMemory::Kept(held) => start_of_free(held),
+            FusedMemory::Kept(held) | FusedMemory::Operand(held) => start_of_free(held),
         }
     }
 }

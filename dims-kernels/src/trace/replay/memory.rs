@@ -6,6 +6,7 @@ use crate::loops::steps::told;
 use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
 use crate::memory::listener;
+use crate::ops::code::DType;
 use crate::scalar::Element;
 use crate::trace::Held;
 use alloc::sync::Arc;
@@ -72,6 +73,19 @@ impl CallMemory {
         if let Some(cell) = cell.filter(|_| self.is_used_again) {
             self.cells[cell] = value;
         }
+    }
+}
+
+impl CallMemory {
+    /// Takes the value of a slot, if it has `len` elements of this type, and nobody else holds its memory.
+    pub(super) fn take_unshared(&mut self, slot: usize, dtype: DType, len: usize) -> Option<Arc<dyn Held>> {
+        if !self.is_used_again {
+            return None;
+        }
+        let value = self.values[slot].as_mut()?;
+        let is_free = (value.element(), value.len()) == (dtype.element(), len)
+            && Arc::get_mut(value).and_then(|own| own.start_mut()).is_some();
+        if is_free { self.values[slot].take() } else { None }
     }
 }
 

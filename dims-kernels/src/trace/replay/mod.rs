@@ -82,14 +82,19 @@ impl Recording {
         self.steps.is_empty()
     }
 
-    /// Runs all steps with other inputs, which have the types and sizes of the recorded ones. Returns the outputs.
-    pub fn run(&self, inputs: Vec<Arc<dyn Held>>) -> Result<Vec<Arc<dyn Held>>, Error> {
+    /// Runs all steps with other inputs, which have the types and sizes of the recorded ones. Returns the outputs. `room` is memory that outputs may be written into, one after another; it
+    /// may be empty.
+    pub fn run(
+        &self,
+        inputs: Vec<Arc<dyn Held>>,
+        room: Vec<Arc<dyn Held>>,
+    ) -> Result<Vec<Arc<dyn Held>>, Error> {
         assert_eq!(inputs.len(), self.inputs.len(), "there is a value for each input");
         self.inputs.iter().zip(&inputs).for_each(|(node, value)| assert_fits(node, value));
         if PLAIN.get() {
             return plain::run(self, inputs);
         }
-        self.prepared.get_or_init(|| Prepared::new(self)).run(inputs)
+        self.prepared.get_or_init(|| Prepared::new(self)).run(inputs, room)
     }
 }
 

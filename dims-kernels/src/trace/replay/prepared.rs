@@ -24,7 +24,7 @@ pub(super) struct Prepared {
     cells: usize,
     /// Where the values of recorded steps are.
     places: BTreeMap<u64, ValuePlace>,
-    outputs: Vec<ValuePlace>,
+    outputs: Vec<PreparedOutput>,
     memories: CallMemories,
 }
 
@@ -33,6 +33,21 @@ pub(super) struct Prepared {
 enum ValuePlace {
     Slot(usize),
     Constant(Arc<dyn Held>),
+}
+
+impl ValuePlace {
+    fn slot(&self) -> Option<usize> {
+        match self {
+            ValuePlace::Slot(slot) => Some(*slot),
+            ValuePlace::Constant(_) => None,
+        }
+    }
+}
+
+struct PreparedOutput {
+    place: ValuePlace,
+    /// The cell whose memory it is written into, if the caller gave some.
+    cell: Option<usize>,
 }
 
 struct PreparedStep {
@@ -105,22 +120,26 @@ impl Prepared {
         let outputs: Vec<ValuePlace> =
             outputs.iter().map(|meaning| place(meaning).expect("outputs have slots")).collect();
         // Steps are visited from the last to the first, so the first one found to read a slot is its last reader.
-        let mut seen: BTreeSet<usize> = outputs
-            .iter()
-            .filter_map(|own| match own {
-                ValuePlace::Slot(slot) => Some(*slot),
-                ValuePlace::Constant(_) => None,
-            })
-            .collect();
+        let kept: BTreeSet<usize> = outputs.iter().filter_map(ValuePlace::slot).collect();
+        let mut seen = kept.clone();
         let mut prepared: Vec<PreparedStep> = Vec::with_capacity(steps.len());
-        for (work, reads) in steps.into_iter().rev() {
+        for (mut work, reads) in steps.into_iter().rev() {
             let reads: BTreeSet<usize> = reads;
-            let freed =
-                reads.into_iter().filter(|&slot| seen.insert(slot)).map(|slot| (slot, None)).collect();
+            let freed: Vec<usize> = reads.into_iter().filter(|&slot| seen.insert(slot)).collect();
+            if let PreparedWork::Loops(loops) = &mut work {
+                loops
+                    .overwrite(freed.iter().copied().filter(|&slot| slot < recording.inputs.len()).collect());
+            }
+            let freed = freed.into_iter().map(|slot| (slot, None)).collect();
             prepared.push(PreparedStep { work, freed });
         }
         prepared.reverse();
-        let cells = assign_cells(&mut prepared);
+        let (cells, of_kept) = assign_cells(&mut prepared, &kept);
+        let with_cell = |place: ValuePlace| {
+            let cell = place.slot().and_then(|slot| of_kept.get(&slot).copied());
+            PreparedOutput { place, cell }
+        };
+        let outputs = outputs.into_iter().map(with_cell).collect();
         let of_values = slot_of.iter().map(|(&number, &slot)| (number, ValuePlace::Slot(slot)));
         let of_others =
             draft.replaced().filter_map(|(number, meaning)| place(meaning).map(|place| (number, place)));
@@ -128,17 +147,28 @@ impl Prepared {
         Prepared { steps: prepared, slots, cells, places, outputs, memories: CallMemories::default() }
     }
 
-    /// Runs all steps with these inputs, which have the types and sizes of the recorded ones. Returns the outputs.
-    pub(super) fn run(&self, inputs: Vec<Arc<dyn Held>>) -> Result<Vec<Arc<dyn Held>>, Error> {
+    /// Runs all steps with these inputs, which have the types and sizes of the recorded ones. Returns the outputs. `room` is memory for some of them, or empty.
+    pub(super) fn run(
+        &self,
+        inputs: Vec<Arc<dyn Held>>,
+        room: Vec<Arc<dyn Held>>,
+    ) -> Result<Vec<Arc<dyn Held>>, Error> {
         let mut call = self.memories.take(self.slots, self.cells);
+        for (held, cell) in
+            room.into_iter().zip(&self.outputs).filter_map(|(held, own)| Some((held, own.cell?)))
+        {
+            call.cells[cell] = Some(held);
+        }
         inputs.into_iter().zip(&mut call.values).for_each(|(input, value)| *value = Some(input));
         // After an error, the memory is dropped.
         self.steps.iter().try_for_each(|step| self.run_step(step, &mut call))?;
-        let value = |place: &ValuePlace| match place {
+        let value = |own: &PreparedOutput| match &own.place {
             ValuePlace::Slot(slot) => Arc::clone(call.values[*slot].as_ref().expect("outputs are kept")),
             ValuePlace::Constant(held) => Arc::clone(held),
         };
         let outputs = self.outputs.iter().map(value).collect();
+        // Memory that was given and not used goes back.
+        self.outputs.iter().filter_map(|own| own.cell).for_each(|cell| call.cells[cell] = None);
         self.memories.keep(call);
         Ok(outputs)
     }
@@ -195,14 +225,21 @@ impl Prepared {
 /// Values of at least this many bytes have no cells. Their memory goes to the pool, which all programs share.
 const LARGE: usize = 256 << 10;
 
-/// Assigns cells to results. A result reuses the memory of a value with the same type and length that nobody reads any more. Returns the number of cells.
-fn assign_cells(steps: &mut [PreparedStep]) -> usize {
+/// Assigns cells to results. A result reuses the memory of a value with the same type and length that nobody reads any more. Returns the number of cells, and the cells of the slots in
+/// `kept`, which are for one value each.
+fn assign_cells(steps: &mut [PreparedStep], kept: &BTreeSet<usize>) -> (usize, BTreeMap<usize, usize>) {
     // The free cells, and the cell of each slot.
     let mut free: Vec<(DType, usize, usize)> = Vec::new();
     let mut of_slot: BTreeMap<usize, (DType, usize, usize)> = BTreeMap::new();
     let mut cells = 0;
+    let mut of_kept = BTreeMap::new();
     for PreparedStep { work, freed } in steps {
         let mut cell_for = |slot: usize, dtype: DType, len: usize| {
+            if kept.contains(&slot) {
+                cells += 1;
+                of_kept.insert(slot, cells - 1);
+                return Some(cells - 1);
+            }
             if len.saturating_mul(dtype.bytes()) >= LARGE {
                 return None;
             }
@@ -231,5 +268,5 @@ fn assign_cells(steps: &mut [PreparedStep]) -> usize {
             }
         }
     }
-    cells
+    (cells, of_kept)
 }
