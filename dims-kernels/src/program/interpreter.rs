@@ -137,6 +137,7 @@ struct MachineMemory {
     registers: Vec<RegisterLine>,
     scratch: Vec<CacheLine>,
     /// For each register, the address that is written instead of its slot, or null. Empty if all registers use slots.
+    #[cfg(feature = "std")]
     places: Vec<*mut u64>,
 }
 
@@ -156,6 +157,7 @@ impl MachineMemory {
         let mut memory = MachineMemory::default();
         memory.registers.clear();
         memory.registers.resize(instructions, RegisterLine(core::ptr::null()));
+        #[cfg(feature = "std")]
         memory.places.clear();
         memory
     }

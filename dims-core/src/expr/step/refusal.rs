@@ -1,8 +1,8 @@
 //! Errors for operations that would take elements out of a gradient or a recorded function, and the checks that find them.
 
+use super::WritesItself;
 #[cfg(feature = "std")]
-use super::WrittenExpr;
-use super::{WritesItself, is_heard};
+use super::{WrittenExpr, is_heard};
 use crate::error::DimError;
 #[cfg(feature = "std")]
 use crate::error::{OriginSuffix, list_names, no_derivative};
