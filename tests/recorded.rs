@@ -17,6 +17,8 @@ mod bits;
 mod jit;
 #[path = "recorded/prepared.rs"]
 mod prepared;
+#[path = "recorded/spec.rs"]
+mod spec;
 #[path = "recorded/training.rs"]
 mod training;
 

@@ -41,7 +41,7 @@ pub const FEW: usize = 4;
 ///
 /// Each position of `axes` is one of the elements' own axes.
 #[inline(always)]
-pub unsafe fn copy_few<T: Copy>(
+pub unsafe fn copy_few<T: Copy + 'static>(
     elements: Elements<'_, T>,
     axes: &[Axis; FEW],
     to: Destination<'_, T>,

@@ -8,7 +8,7 @@ use crate::value::{Layout, Random};
 use std::cell::Cell;
 use typed_dims::grad::grad;
 use typed_dims::prelude::*;
-use typed_dims::program::record;
+use typed_dims::program::{record, spec};
 
 /// Operators that are refused when they are recorded, because the sizes of their results depend on elements, or because they call closures.
 const REFUSED: &[&str] = &["map", "zip_map", "iota", "scatter", "unique", "unique_counts", "unique_inverse"];
@@ -52,6 +52,8 @@ fn assert_same(found: &Elements, expected: &Elements, exact: bool, what: &dyn Fn
 
 fn compare(call: &Call<'_>, other: &Call<'_>, exact: bool, has_derivative: bool, what: &dyn Fn() -> String) {
     let program = record(|memory: &Vec<Elements>| call.floats(memory), &call.memory).expect("it is recorded");
+    let from_sizes = record(|memory: &Vec<Elements>| call.floats(memory), spec(|| call.memory.clone()));
+    let from_sizes = from_sizes.expect("its sizes are enough");
     for memory in [&other.memory, &call.memory] {
         let expected = call.floats(memory);
         let mut out = program.call(memory);
@@ -60,6 +62,7 @@ fn compare(call: &Call<'_>, other: &Call<'_>, exact: bool, has_derivative: bool,
         let moved: Vec<Elements> = memory.iter().map(|x| (x * 1.0).eval()).collect();
         program.call_into(moved, &mut out);
         assert_same(&out, &expected, exact, what);
+        assert_same(&from_sizes.call(memory), &expected, exact, &|| format!("{}, from sizes", what()));
     }
     if !has_derivative {
         return;
@@ -73,9 +76,12 @@ fn compare(call: &Call<'_>, other: &Call<'_>, exact: bool, has_derivative: bool,
         grad(loss, memory)
     };
     let program = record(gradient, &call.memory).expect("the gradient is recorded");
+    let from_sizes = record(gradient, spec(|| call.memory.clone())).expect("its sizes are enough");
     let (found, expected) = (program.call(&other.memory), gradient(&other.memory));
-    for (found, expected) in found.iter().zip(&expected) {
+    let same = from_sizes.call(&other.memory);
+    for ((found, same), expected) in found.iter().zip(&same).zip(&expected) {
         assert_same(found, expected, false, &|| format!("the gradient of {}", what()));
+        assert_same(same, found, true, &|| format!("the gradient from sizes of {}", what()));
     }
 }
 

@@ -26,6 +26,8 @@
 //!
 //! The same seed gives the same numbers, in the order in which the dims are written. Give each parameter a seed of its own, by [`split`](crate::random::split).
 
+#[cfg(feature = "std")]
+use super::undrawn::undrawn;
 use crate::create::{Chained, SizedDims, Written, sizes};
 use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
@@ -213,6 +215,10 @@ where
     F: DimList + DimsOf<D::Set, X>,
     X: Dims,
 {
+    #[cfg(feature = "std")]
+    if let Some(undrawn) = undrawn(&dims)? {
+        return Ok(undrawn);
+    }
     let sizes = sizes(&dims)?;
     let is_row = |at: usize| F::KEYS.as_slice().iter().any(|key| key.same(&sizes[at].0));
     let count = |row: bool| (0..sizes.len()).filter(|&at| is_row(at) == row).map(|at| sizes[at].1).product();

@@ -6,3 +6,5 @@ pub mod init;
 pub(crate) mod positions;
 pub mod random;
 pub(crate) mod seed;
+#[cfg(feature = "std")]
+pub(crate) mod undrawn;

@@ -10,6 +10,8 @@
 
 pub use crate::creation::seed::Seed;
 
+#[cfg(feature = "std")]
+use super::undrawn::undrawn;
 use crate::create::{SizedDims, Written, build, each_position, sizes, try_from_fn, volume};
 use crate::creation::seed::DrawnSeed;
 use crate::dim::DimRef;
@@ -79,6 +81,10 @@ pub(super) fn drawn<T: Real, D: Written>(
     dims: D,
     draw: impl Fn(u64) -> T,
 ) -> Result<Named<T, D::Set>, DimError> {
+    #[cfg(feature = "std")]
+    if let Some(undrawn) = undrawn(&dims)? {
+        return Ok(undrawn);
+    }
     let mut numbers = 0..;
     each_position(&dims, |_| {
         draw(numbers.next().expect("a tensor has fewer elements than there are numbers"))

@@ -86,7 +86,9 @@ pub(crate) fn mapped<A: LoopOperand>(
     len: usize,
 ) -> Result<Buffer<A::Elem>, DimError> {
     let step = ExprStep::of_loops::<A::Elem>(operand, loops.sizes, loops.rows)?;
+    let scope = step.scope();
     let data = operand.collect(&Nest::map(loops.sizes, order, loops.rows), len)?;
+    drop(scope);
     Ok(step.map(data, order))
 }
 
@@ -115,7 +117,9 @@ pub(crate) fn reduced<A: LoopKernel, Q: Reducer<A::Elem, Out: Element>>(
     reducer: Q,
 ) -> Result<Buffer<Q::Out>, DimError> {
     let step = ExprStep::of_loops::<Q::Out>(operand, loops.sizes, loops.rows)?;
+    let scope = step.scope();
     let data = reduced_at_once(operand, loops, result, reducer)?;
+    drop(scope);
     step.reduce(data, result.kept, result.reduced, reducer.derivative(), Q::NAME)
 }
 
@@ -171,10 +175,12 @@ pub(crate) fn summed<A: LoopKernel<Elem: Num>>(
     name: &dyn Fn(usize) -> &'static str,
 ) -> Result<Buffer<A::Elem>, DimError> {
     let step = ExprStep::of_loops::<A::Elem>(product, loops.sizes, loops.rows)?;
+    let scope = step.scope();
     let data = match factors {
         Some(factors) => contracted(product, factors, loops, result, name)?,
         None => fused(product, loops, result)?,
     };
+    drop(scope);
     step.reduce(data, result.kept, result.reduced, ReductionKind::Sum, "einsum!")
 }
 

@@ -50,7 +50,10 @@ fn detached<A: Computable>(tensor: A) -> Result<TensorOf<A>, DimError> {
     let shape = tensor.unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let step = ExprStep::of_recorded::<A::Elem, A::Dims, A::Rank, A::Expr>(&tensor.expr, &shape)?;
-    let data = step.detach(computed::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?, order);
+    let scope = step.scope();
+    let data = computed::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
+    drop(scope);
+    let data = step.detach(data, order);
     Ok(Named::from_expr(Evaluated::laid_out(data, &shape.sizes_in(order))))
 }
 

@@ -48,7 +48,10 @@ pub(crate) fn evaluate<S: Dims, R: Rank, E: Expr>(
     order: &[usize],
 ) -> Result<Buffer<E::Elem>, DimError> {
     let step = ExprStep::of::<E::Elem, S, R, E>(&expr, shape)?;
-    Ok(step.map(computed::<S, R, E>(expr, shape, order)?, order))
+    let scope = step.scope();
+    let data = computed::<S, R, E>(expr, shape, order)?;
+    drop(scope);
+    Ok(step.map(data, order))
 }
 
 /// The same, which is no step.
@@ -120,11 +123,13 @@ pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
         Err(expr) => expr,
     };
     let operands = operands.expect("rustc knows how the operands lie");
+    let scope = step.scope();
     let data = if const { E::FACTS.owns && E::FACTS.memory.is_none() } {
         in_place::<S, Rank0, UnitStride, _>(expr, &Nest::line::<UnitStride>(len, operands), order, len)
     } else {
         line::<UnitStride, _>(&expr, operands, Destination::New(len))
     };
+    drop(scope);
     let data = data.map_err(|error| shape.name_dims(error, order))?;
     Ok(step.map(data, order))
 }
@@ -203,7 +208,7 @@ fn note_line<W: StrideKind, E: Expr>(expr: &E, len: usize, operands: usize) {
 /// [`copy_few`], which a plan shows as any other copy.
 #[inline(always)]
 #[track_caller]
-pub(crate) fn few<T: Copy>(
+pub(crate) fn few<T: Copy + 'static>(
     elements: Elements<'_, T>,
     axes: &[Axis; FEW],
     to: Destination<'_, T>,

@@ -94,6 +94,12 @@ pub(super) type OwnProgram = Box<WrittenExpr>;
 #[cfg(not(feature = "std"))]
 pub(super) type OwnProgram = core::convert::Infallible;
 
+/// See [`ExprStep::scope`].
+#[cfg(feature = "std")]
+pub(crate) type StepScope = Option<kernels::memory::hollow::HollowScope>;
+#[cfg(not(feature = "std"))]
+pub(crate) type StepScope = Option<core::convert::Infallible>;
+
 /// An expression that has written itself.
 #[cfg(feature = "std")]
 pub(crate) struct WrittenExpr {
@@ -169,6 +175,18 @@ impl ExprStep {
         }
         let _ = (expr, shape);
         Ok(ExprStep(None))
+    }
+
+    /// While the result lives, kernels compute nothing, if the operands have no elements.
+    #[inline(always)]
+    pub(crate) fn scope(&self) -> StepScope {
+        #[cfg(feature = "std")]
+        if let Some(own) = &self.0
+            && own.field.is_hollow()
+        {
+            return Some(kernels::memory::hollow::HollowScope::new());
+        }
+        None
     }
 
     /// The elements, contiguous in an order of all loops along which they vary.

@@ -16,6 +16,7 @@ use core::fmt::Display;
 use core::panic::Location;
 use kernels::memory::allocate::reserve;
 use kernels::memory::buffer::Buffer;
+use kernels::memory::hollow::reserved;
 use kernels::program::code::DType;
 use kernels::scalar::Element;
 use kernels::trace::{
@@ -229,7 +230,7 @@ fn variable<T: Element, S: Dims, R: Rank>(
         let dense = laid_out::<S, R, _>(tensor, &shape)?;
         return variable(&dense, path, call);
     }
-    let (data, held) = (copied(tensor.all())?, tensor.buffer().held());
+    let (data, held) = (copied(tensor)?, tensor.buffer().held());
     let node = match held.node().filter(|node| node.is_traced()) {
         None => Node::variable(dtype_of::<T>(), data.len(), named(path), call),
         Some(outer) => {
@@ -242,8 +243,14 @@ fn variable<T: Element, S: Dims, R: Rank>(
     Ok((tensor.with_buffer(Buffer::traced(data, Arc::clone(&node))), node))
 }
 
-/// A copy in memory from the pool, or an error if there is none.
-fn copied<T: Element>(elements: &[T]) -> Result<Vec<T>, DimError> {
+/// A copy of all elements in memory from the pool, or an error if there is none.
+fn copied<T: Element, S: Dims, R: Rank>(tensor: &Evaluated<T, S, R>) -> Result<Vec<T>, DimError> {
+    let elements = tensor.all();
+    if tensor.buffer().node().is_some_and(|node| node.is_hollow())
+        && let Some(data) = reserved(elements.len())?
+    {
+        return Ok(data);
+    }
     let mut data = reserve(elements.len())?;
     data.extend_from_slice(elements);
     Ok(data)

@@ -1,6 +1,5 @@
 //! The inputs of recorded functions.
 
-use crate::create::{SizedDims, from_fn};
 use crate::dim::DimList;
 use crate::error::DimError;
 use crate::grad::parameters::{Parameters, Path, Walk};
@@ -29,6 +28,9 @@ pub trait RecordInputs: Sized {
     /// Holds the values until the function takes them.
     #[doc(hidden)]
     type Slots;
+    /// Whether some values have sizes, but no elements.
+    #[doc(hidden)]
+    const SIZES_ALONE: bool = false;
     /// Calls [`Parameters::walk`] on the values.
     #[doc(hidden)]
     fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error>;
@@ -99,94 +101,6 @@ impl<'t, T: Element, S: Dims, R: Rank> Hand<'t> for Named<T, S, R, View<'_, T, S
     }
 }
 
-/// An input that gives only sizes: see [`spec`].
-pub struct Spec<P>(P);
-
-/// An input of [`record`](super::record()) that gives only sizes: dims with sizes, or a function that makes the value, such as the parameters of a network.
-///
-/// The function is recorded with zeros for dims, and with the value that the function made. It gets a reference.
-///
-/// ```
-/// use typed_dims::nn::linear::Linear;
-/// use typed_dims::prelude::*;
-/// use typed_dims::program::{record, spec};
-///
-/// dims! { pub struct Row; pub struct In; pub struct Out; }
-/// type Layer = Linear<(In,), (Out,)>;
-/// type Data = Tensor<f32, (Row, In)>;
-///
-/// let program = record(
-///     |(layer, x): (&Layer, &Data)| -> Tensor<f32, (Row, Out)> { layer.apply(x) },
-///     (spec(|| Layer::new(In.of(3), Out.of(2), 1)), spec((Row.of(4), In.of(3)))),
-/// )?;
-/// let (layer, x) = (Layer::new(In.of(3), Out.of(2), 7), ones((Row.of(4), In.of(3))));
-/// assert_eq!(program.call((&layer, &x)), layer.apply(&x));
-/// # Ok::<(), DimError>(())
-/// ```
-///
-/// # Panics
-///
-/// Panics if a dim has no size, or if the tensor does not fit into memory.
-#[track_caller]
-pub fn spec<P: Parameters, M>(of: impl SpecOf<P, M>) -> Spec<P> {
-    Spec(of.value())
-}
-
-/// The argument of [`spec`]: dims with sizes, or a function that makes the value.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` does not say which sizes the input `{P}` has",
-    label = "expected dims with sizes, `(Row.of(2), Col.of(3))`, or a function that makes the value, `|| Network::new(..)`"
-)]
-pub trait SpecOf<P, M> {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    #[doc(hidden)]
-    #[track_caller]
-    fn value(self) -> P;
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: Element, D: SizedDims> SpecOf<Named<T, D::Set>, ()> for D {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-
-    #[track_caller]
-    fn value(self) -> Named<T, D::Set> {
-        from_fn(self, |_| T::default())
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<P, F: FnOnce() -> P> SpecOf<P, fn() -> P> for F {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-
-    fn value(self) -> P {
-        self()
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<P: Parameters> RecordInputs for Spec<P> {
-    type Value = P;
-    type Slots = P;
-
-    fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
-        P::walk([&self.0], path, walk)
-    }
-
-    fn slots(value: P) -> P {
-        value
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<'t, P: Parameters + 't> Hand<'t> for Spec<P> {
-    type Handed = &'t P;
-
-    fn hand(slots: &'t mut P) -> &'t P {
-        slots
-    }
-}
-
 /// Implements inputs that are passed by value.
 macro_rules! by_value {
     ($([$($generics:tt)*] $t:ty;)*) => {$(
@@ -244,6 +158,7 @@ macro_rules! tuples {
         impl<$($p: RecordInputs),*> RecordInputs for ($($p,)*) {
             type Value = ($($p::Value,)*);
             type Slots = ($($p::Slots,)*);
+            const SIZES_ALONE: bool = $($p::SIZES_ALONE)||*;
 
             fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error> {
                 Ok(($(path.index($n, |path| self.$n.walk(path, walk))?,)*))

@@ -206,7 +206,7 @@ where
     }
 
     fn record(&self, value: &In::Value) -> Result<Program<In, Out>, DimError> {
-        let mut variables = RecordedInputs::default();
+        let mut variables = RecordedInputs::new(false);
         let traced = Parameters::walk([value], &mut Path::new(), &mut variables)?;
         recorded(&self.f, traced, variables)
     }

@@ -72,13 +72,17 @@ mod record;
 mod result;
 #[cfg(feature = "std")]
 mod signature;
+#[cfg(feature = "std")]
+mod spec;
 
 #[doc(hidden)]
 pub use inputs::{Hand, taken};
-pub use inputs::{HandedOf, RecordInputs, Spec, SpecOf, spec};
+pub use inputs::{HandedOf, RecordInputs};
 #[cfg(feature = "std")]
 pub use jit::{Jit, jit};
 #[cfg(feature = "std")]
 pub use kernels::trace::{ListedStep, ListedValue, Listing};
 #[cfg(feature = "std")]
 pub use record::{Program, record};
+#[cfg(feature = "std")]
+pub use spec::{Spec, SpecOf, spec};

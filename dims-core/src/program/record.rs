@@ -16,6 +16,7 @@ use core::fmt::{self, Debug, Display};
 use core::marker::PhantomData;
 use kernels::loops::steps::{PlanStep, note};
 use kernels::memory::buffer::Buffer;
+use kernels::memory::hollow;
 use kernels::scalar::Element;
 use kernels::trace::{GradientCall, Held, ListedValue, Listing, Node, NotRepeatable, Recording, listing};
 
@@ -49,7 +50,7 @@ pub fn record<In: for<'t> Hand<'t>, Out: Parameters>(
     f: impl for<'t> FnOnce(HandedOf<'t, In>) -> Out,
     inputs: In,
 ) -> Result<Program<In, Out>, DimError> {
-    let mut variables = RecordedInputs::default();
+    let mut variables = RecordedInputs::new(In::SIZES_ALONE);
     let traced = inputs.walk(&mut Path::new(), &mut variables)?;
     recorded(f, traced, variables)
 }
@@ -106,11 +107,16 @@ fn check_captured(results: &[Arc<dyn Held>], first: u64) -> Result<(), DimError>
         node = input;
     }
     let at = OriginSuffix(node.origin);
-    Err(DimError::Shape {
-        what: format!(
+    let what = if node.is_hollow() {
+        format!(
+            "the recorded function reads numbers that `spec` did not draw{at}: record it with a value instead of `spec`, or make the numbers by `from_fn`"
+        )
+    } else {
+        format!(
             "the recorded function captures a tensor of an outer gradient or of an outer recorded function{at}: pass it as an input"
-        ),
-    })
+        )
+    };
+    Err(DimError::Shape { what })
 }
 
 impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
@@ -296,17 +302,17 @@ impl<In, Out> Display for Program<In, Out> {
 /// Makes each tensor of the inputs a variable of the recording, which ends when this is dropped.
 pub(super) struct RecordedInputs {
     call: Arc<GradientCall>,
+    sizes_alone: bool,
     nodes: Vec<Arc<Node>>,
     signature: InputSignature,
 }
 
-impl Default for RecordedInputs {
-    fn default() -> Self {
-        RecordedInputs {
-            call: Arc::new(GradientCall::recording()),
-            nodes: Vec::new(),
-            signature: InputSignature::default(),
-        }
+impl RecordedInputs {
+    /// No inputs yet. With `sizes_alone`, they have no elements.
+    pub(super) fn new(sizes_alone: bool) -> Self {
+        let call = if sizes_alone { GradientCall::recording_sizes() } else { GradientCall::recording() };
+        let (nodes, signature) = (Vec::new(), InputSignature::default());
+        RecordedInputs { call: Arc::new(call), sizes_alone, nodes, signature }
     }
 }
 
@@ -328,7 +334,9 @@ impl Walk<1> for RecordedInputs {
         self.signature.tensor(path, [tensor])?;
         let given = self.signature.tensors.last().expect("the tensor was added");
         let own = dense(tensor, &given.order)?;
-        let data = own.expr.all().to_vec();
+        let all = own.expr.all();
+        let reserved = if self.sizes_alone { hollow::reserved(all.len())? } else { None };
+        let data = reserved.unwrap_or_else(|| all.to_vec());
         let name = (!path.segments().is_empty()).then(|| Box::new(path.clone()) as _);
         let node = Node::variable(given.dtype, data.len(), name, &self.call);
         self.nodes.push(Arc::clone(&node));

@@ -45,7 +45,7 @@ pub struct InLine(usize);
 
 /// The elements of an expression one by one, whose operands lie alike, each a line of as many elements as the result has: `element` reads them at a position.
 #[inline(always)]
-pub(crate) fn each_in_line<T: Copy>(
+pub(crate) fn each_in_line<T: Copy + 'static>(
     to: Destination<'_, T>,
     element: impl Fn(InLine) -> T,
 ) -> Result<Vec<T>, Error> {
@@ -180,7 +180,7 @@ pub(crate) fn collect_memory<T: Element>(
 
 /// See [`copy::copy_few`].
 #[inline(always)]
-pub(crate) fn copy_few<T: Copy>(
+pub(crate) fn copy_few<T: Copy + 'static>(
     elements: Elements<'_, T>,
     axes: &[Axis; FEW],
     to: Destination<'_, T>,

@@ -42,7 +42,7 @@ pub struct Tile<'t> {
 /// all of its elements.
 pub unsafe trait Kernel: Sized {
     /// The type of the elements.
-    type Elem: Copy;
+    type Elem: Copy + 'static;
 
     /// Whether every element can be computed, also those that a `select` does not take: nothing divides by an integer 0, and
     /// no closure of the user's is called.

@@ -9,7 +9,7 @@ use crate::ops::{BinaryOp, UnaryOp};
 pub struct Constant<T>(pub T);
 
 // SAFETY: it yields no places, and its one element is a plain value.
-unsafe impl<T: Copy> Kernel for Constant<T> {
+unsafe impl<T: Copy + 'static> Kernel for Constant<T> {
     type Elem = T;
     const VARIES: bool = false;
     const STEADY: bool = true;

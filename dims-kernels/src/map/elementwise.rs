@@ -31,7 +31,7 @@ pub fn collect<'n, K: Kernel<Elem: Send> + 'n>(
 }
 
 /// [`collect`] for a nest that is not cut.
-fn collect_lines<T: Copy>(
+fn collect_lines<T: Copy + 'static>(
     lines: &mut dyn RowWriter<T>,
     nest: &Nest,
     to: Destination<'_, T>,
@@ -46,7 +46,7 @@ fn collect_lines<T: Copy>(
 }
 
 /// [`collect`] for the parts of a nest.
-fn collect_parts<'n, T: Copy + Send>(
+fn collect_parts<'n, T: Copy + Send + 'static>(
     parts: &'n [Nest],
     lower: &dyn Fn(&'n Nest) -> Box<dyn RowWriter<T> + 'n>,
     to: Destination<'_, T>,

@@ -9,6 +9,8 @@ use crate::machine::threads;
 use crate::map::elementwise::collect;
 use crate::memory::allocate::reserve;
 use crate::memory::destination::Destination;
+#[cfg(feature = "std")]
+use crate::memory::hollow::is_hollow;
 use crate::ops::code::{BinaryOpcode, DType, RegisterKind, UnaryOpcode};
 use crate::program::interpreter::{ExtraOutput, Interpreted, OperandSource, ProgramOutput};
 use crate::program::{Builder, Instruction, Register, ScalarProgram};
@@ -339,6 +341,9 @@ impl UpdateProgram {
         }
         rows.push()[0] = 1;
         let nest = Nest::map(&[len], &[0], &rows);
+        // The pass must run, as it writes more than its own result.
+        #[cfg(feature = "std")]
+        assert!(!is_hollow(), "an update is no step of an expression");
         let mut beside: Vec<Vec<T>> = others.iter().map(|_| reserve(len)).collect::<Result<_, _>>()?;
         let places: Vec<ExtraOutput<T>> = others
             .iter()

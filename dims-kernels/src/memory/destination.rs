@@ -3,6 +3,8 @@
 use crate::error::Error;
 use crate::memory::allocate::reserve;
 use crate::memory::freed::Freed;
+#[cfg(feature = "std")]
+use crate::memory::hollow;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 use core::slice::from_raw_parts_mut;
@@ -17,7 +19,7 @@ pub enum Destination<'d, T> {
     Reused(&'d Freed<T>),
 }
 
-impl<T: Copy> Destination<'_, T> {
+impl<T> Destination<'_, T> {
     /// How many results there are.
     #[inline(always)]
     pub fn len(&self) -> usize {
@@ -33,8 +35,12 @@ impl<T: Copy> Destination<'_, T> {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
 
+impl<T: Copy + 'static> Destination<'_, T> {
     /// Calls `write` with a pointer to the first of the [`len`](Destination::len) places.
+    ///
+    /// It does not call it where the result is [hollow](crate::memory::hollow), so nothing but these places may depend on the call.
     ///
     /// # Safety
     ///
@@ -44,6 +50,12 @@ impl<T: Copy> Destination<'_, T> {
         let mut new = Vec::new();
         let (start, len) = match self {
             Destination::New(len) => {
+                #[cfg(feature = "std")]
+                if hollow::is_hollow()
+                    && let Some(new) = hollow::reserved(len)?
+                {
+                    return Ok(new);
+                }
                 new = reserve(len)?;
                 (new.as_mut_ptr(), len)
             }

@@ -8,6 +8,8 @@ pub mod elements;
 pub mod freed;
 pub mod held;
 #[cfg(feature = "std")]
+pub mod hollow;
+#[cfg(feature = "std")]
 pub mod listener;
 #[cfg(feature = "std")]
 pub mod pool;

@@ -61,7 +61,7 @@ pub trait Reducer<T>: Copy {
     /// The state of a partial result.
     type Acc: Copy + Send;
     /// The result.
-    type Out: Copy;
+    type Out: Copy + 'static;
     /// The state before the first element.
     fn start(&self) -> Self::Acc;
     /// The state after one more element, the `at`th, which comes behind those that the state has.

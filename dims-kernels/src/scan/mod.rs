@@ -167,7 +167,7 @@ pub fn collect<'n, K: Kernel<Elem: Send>, W: LineOp<K::Elem>>(
 }
 
 /// Each of `parts`, on a thread of its own, writes as many elements as it has positions, or returns an error.
-fn in_parts<T: Copy + Send, P>(
+fn in_parts<T: Copy + Send + 'static, P>(
     to: Destination<'_, T>,
     parts: impl ExactSizeIterator<Item = P>,
     positions: impl Fn(&P) -> usize,

@@ -13,12 +13,13 @@ use crate::memory::axes::Axis;
 use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
 use crate::memory::elements::Elements;
+use crate::memory::hollow::HollowScope;
 use crate::memory::listener::freed;
 use crate::ops::code::{BinaryOpcode, DType, Number};
 use crate::program::interpreter::{self, ExtraOutput, Interpreted, ProgramOutput};
 use crate::program::{Instruction, Register, ScalarProgram};
 use crate::reduce::{ReduceInput, Reducer, reduce, reducers};
-use crate::scalar::{Num, Real};
+use crate::scalar::{Element, Num, Real};
 use crate::trace::products::contracted;
 use crate::trace::windows::gathered;
 use crate::trace::{Field, FieldOperand, FieldSource, Held, Node, NodeStep, Part, StridedPlace};
@@ -63,7 +64,8 @@ pub fn evaluate(parts: &[Part], len: usize, dtype: DType, recorded: bool) -> Res
 }
 
 fn held<T: ProgramOutput + Real>(parts: &[Part], len: usize, recorded: bool) -> Result<Arc<dyn Held>, Error> {
-    let data = summed_up::<T>(parts, len)?;
+    let is_hollow = recorded && parts.iter().any(|part| part.field.is_hollow());
+    let data = if is_hollow { hollow_of(len) } else { summed_up::<T>(parts, len) }?;
     if recorded && parts.iter().any(Part::is_traced) {
         let dtype = DType::of::<T>().expect("floats are known");
         return Ok(Buffer::traced(data, Node::new(dtype, len, NodeStep::Parts(parts.to_vec()), None)).held());
@@ -110,6 +112,12 @@ pub(super) fn sum_of<T: ProgramOutput + Real>(parts: &[Part], len: usize) -> Res
         freed(data.as_ptr(), data.len());
     }
     out.map_or_else(|| filled(len), Ok)
+}
+
+/// A result whose elements nobody computes.
+fn hollow_of<T: Element>(len: usize) -> Result<Vec<T>, Error> {
+    let _scope = HollowScope::new();
+    Destination::New(len).from_fn(|_| T::default())
 }
 
 /// Adds a part to elements.
@@ -309,6 +317,9 @@ pub(crate) fn mapped<T: ProgramOutput>(field: &Field, order: &[usize]) -> Result
         out.resize(len, T::default());
         return Ok(out);
     }
+    if field.is_hollow() {
+        return hollow_of(len);
+    }
     let memories = HeldMemories::of(field);
     if let Some((number, operand)) = field.plain::<T>() {
         let mut rows = Rows::new(field.sizes.len());
@@ -347,6 +358,10 @@ pub(crate) fn together(
         let len = order.iter().map(|&axis| field.sizes[axis]).product();
         if len == 0 {
             return Ok(values.iter().map(|_| Buffer::from(Vec::<T>::new()).held()).collect());
+        }
+        if field.is_hollow() {
+            let each = values.iter().map(|_| Ok(Buffer::from(hollow_of::<T>(len)?).held()));
+            return each.collect();
         }
         let memories = HeldMemories::of(field);
         let mut rows = rows(field);

@@ -105,6 +105,11 @@ impl Field {
         self.all_nodes().iter().any(|node| node.is_recorded())
     }
 
+    /// Whether the elements depend on inputs that have none, so that nobody computes them.
+    pub fn is_hollow(&self) -> bool {
+        self.all_nodes().iter().any(|node| node.is_hollow())
+    }
+
     /// Whether the program reads all operands, and no two of them are the same.
     pub(crate) fn has_distinct_operands(&self) -> bool {
         self.operands.iter().enumerate().all(|(at, own)| {

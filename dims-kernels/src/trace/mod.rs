@@ -453,12 +453,19 @@ pub struct GradientCall {
     has_ended: AtomicBool,
     /// Whether what depends on its variables is recorded to be run again, whatever the element type. Else floats are, for gradients.
     records: bool,
+    /// Whether the inputs of the recorded function have no elements: then nothing is computed of them.
+    is_hollow: bool,
 }
 
 impl GradientCall {
     /// A call that records a function, to run it again with other inputs.
     pub fn recording() -> Self {
         GradientCall { records: true, ..GradientCall::default() }
+    }
+
+    /// A call that records a function whose inputs have sizes, but no elements.
+    pub fn recording_sizes() -> Self {
+        GradientCall { is_hollow: true, ..GradientCall::recording() }
     }
 
     /// What depends on the variables of this call alone is constant from now on.
@@ -587,6 +594,11 @@ impl Node {
     /// Whether a function is recorded, to be run again, on whose inputs the step depends.
     pub fn is_recorded(&self) -> bool {
         self.calls.iter().any(|call| call.records && !call.has_ended())
+    }
+
+    /// Whether the elements depend on inputs that have none, so that nobody computes them.
+    pub fn is_hollow(&self) -> bool {
+        self.calls.iter().any(|call| call.is_hollow && !call.has_ended())
     }
 
     /// Whether gradients are taken by something that the step depends on.

@@ -119,7 +119,8 @@ pub fn sum_of_squares(memories: &[Arc<dyn Held>], origin: Origin) -> Result<Buff
             Field::held(&sizes, held, StridedPlace::contiguous(&sizes, &[0]))
         })
         .collect();
-    let sum = total(&operands);
+    // (Of elements that nobody computes, there is no sum.)
+    let sum = if operands.iter().any(Field::is_hollow) { 0.0 } else { total(&operands) };
     let node = Node::new(DType::F64, 1, NodeStep::Rule(Box::new(SumOfSquares { operands })), origin);
     node.lies_along(Default::default);
     Ok(Buffer::traced(vec![sum], node))

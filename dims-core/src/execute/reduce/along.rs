@@ -95,11 +95,13 @@ where
         _ => order,
     };
     let blocks = Blocks::new(sizes, order, along, &rows, len);
+    let scope = step.scope();
     let data = match expr.into_contiguous::<A::Dims>(order) {
         Ok(data) => blocks.in_place(data, work),
         Err(expr) => computed::<A, W>(expr, &blocks, work, order)
             .map_err(|error| shape.name_dims(error.into(), order))?,
     };
+    drop(scope);
     let data = step.along(data, order, along, work.derivative(), W::NAME)?;
     let sizes: Sizes = order.iter().map(|&axis| sizes[axis]).collect();
     Ok(Named::from_expr(Evaluated::in_order(data, order, &sizes)))

@@ -122,7 +122,9 @@ where
     Q: Reducer<E::Elem, Out: Element>,
 {
     let step = ExprStep::of::<Q::Out, S, R, E>(expr, shape)?;
+    let scope = step.scope();
     let data = combined::<S, R, E, D, Q>(expr, shape, reducer, empty)?;
+    drop(scope);
     let (kept, reduced) =
         (ReductionAxes::<S, R, D>::KEPT.as_slice(), ReductionAxes::<S, R, D>::REDUCED.as_slice());
     let data = step.reduce(data, kept, reduced, reducer.derivative(), Q::NAME)?;

@@ -80,10 +80,12 @@ where
     let (kept, sizes) = (ReductionAxes::<S, R, D>::KEPT.as_slice(), shape.sizes());
     shape.volume(kept, size_of::<E::Elem>())?;
     let step = ExprStep::of::<E::Elem, S, R, E>(expr, &shape)?;
+    let scope = step.scope();
     if const { E::FACTS.pair.is_some() } {
         let positions = const { &positions_of_pair(E::FACTS.pair, S::KEYS) };
         let axes = [kept, ReductionAxes::<S, R, D>::REDUCED.as_slice()];
         let (data, order) = sum_of_memory(expr.pair(), positions, &shape, axes, &|| expr.describe())?;
+        drop(scope);
         return Ok(finished_in(step.map(data, &order), &order, sizes));
     }
     if const { E::FACTS.factors >= 2 }
@@ -94,18 +96,22 @@ where
         let name = |axis| explain::name(S::KEYS, axis);
         if let Some(still) = still {
             let data = contracted_but(&still, factors, &shape, kept, &name)?;
+            drop(scope);
             return Ok(finished(step.map(data, kept), kept, sizes));
         }
         if const { R::N == 0 } {
             let (data, order) = contracted(factors, &supports, &shape, kept, &name)?;
+            drop(scope);
             return Ok(finished_in(step.map(data, &order), &order, sizes));
         }
         let (axes, target) = (LoopAxes { sizes, name: &name }, Target::new(kept, sizes));
         let data = contract::contract(factors.operands, factors.scale, axes, target)
             .map_err(|error| shape.name_dims(error.into(), kept))?;
+        drop(scope);
         return Ok(finished(step.map(data, kept), kept, sizes));
     }
     let data = combined::<S, R, E, D, _>(expr, &shape, reducers::Sum, Empty::Allowed)?;
+    drop(scope);
     Ok(finished(step.map(data, kept), kept, sizes))
 }
 

@@ -199,7 +199,7 @@ impl FusedLoops {
             .zip(&memory)
             .map(|(result, own)| result.is_direct && !matches!(own, FusedMemory::Operand(_)))
             .collect();
-        let targets = Targets { starts: &starts, is_direct: &is_direct };
+        let targets = FusedTargets { starts: &starts, is_direct: &is_direct };
         let threads = threads::parts(self.len);
         note(|| PlanStep::Elementwise {
             expression: self.program.describe(),
@@ -254,8 +254,8 @@ impl FusedLoops {
     /// # Safety
     ///
     /// The positions of the nest are elements of the sources. At each of the targets there is room for the results of all parts.
-    unsafe fn part(&self, nest: &Nest, sources: &[OperandSource], targets: &Targets<'_>, from: usize) {
-        let Targets { starts, is_direct } = *targets;
+    unsafe fn part(&self, nest: &Nest, sources: &[OperandSource], targets: &FusedTargets<'_>, from: usize) {
+        let FusedTargets { starts, is_direct } = *targets;
         let mut machine = Machine::with_slots(&self.program, &self.slots, sources, &mut nest.operands());
         let mut done = from;
         // The memory of the next runs is prefetched while this one is computed.
@@ -294,7 +294,7 @@ impl FusedLoops {
 }
 
 /// Where the results are written.
-struct Targets<'t> {
+struct FusedTargets<'t> {
     /// The first element of each result.
     starts: &'t [*mut u8],
     /// Whether the interpreter writes a result there itself. If an operand is there, a run must read it before.

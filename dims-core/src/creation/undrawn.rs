@@ -1,0 +1,67 @@
+//! Draws without elements. Where only the sizes of a value matter, as in `spec(|| Network::new(..))`, its weights are reserved and not drawn.
+
+use super::create::{build, each_position, sizes, volume};
+use crate::create::Written;
+use crate::error::DimError;
+use crate::named::Named;
+use alloc::sync::Arc;
+use core::cell::RefCell;
+use kernels::memory::buffer::Buffer;
+use kernels::memory::hollow;
+use kernels::program::code::DType;
+use kernels::scalar::{Element, Real};
+use kernels::trace::{GradientCall, Node};
+
+std::thread_local! {
+    /// The call whose variables draws are, while a value is made for its sizes.
+    static CALL: RefCell<Option<Arc<GradientCall>>> = const { RefCell::new(None) };
+}
+
+/// A value that was made for its sizes. As long as this lives, whoever reads elements that were not drawn gets an error.
+pub(crate) struct ForSizes<X> {
+    pub(crate) value: X,
+    call: Arc<GradientCall>,
+}
+
+impl<X> Drop for ForSizes<X> {
+    fn drop(&mut self) {
+        self.call.end();
+    }
+}
+
+impl<X> ForSizes<X> {
+    /// Calls `make`, without drawing what it draws.
+    pub(crate) fn new(make: impl FnOnce() -> X) -> Self {
+        /// Ends the scope, also where `make` panics.
+        struct Scope(Option<Arc<GradientCall>>);
+        impl Drop for Scope {
+            fn drop(&mut self) {
+                CALL.set(self.0.take());
+            }
+        }
+        let call = Arc::new(GradientCall::recording_sizes());
+        let _scope = Scope(CALL.replace(Some(Arc::clone(&call))));
+        ForSizes { value: make(), call }
+    }
+}
+
+/// A tensor whose elements are not drawn, while a value is made for its sizes.
+#[track_caller]
+pub(super) fn undrawn<T: Real, D: Written>(dims: &D) -> Result<Option<Named<T, D::Set>>, DimError> {
+    let Some(call) = CALL.with_borrow(Clone::clone) else { return Ok(None) };
+    let sizes = sizes(dims)?;
+    let Some(data) = hollow::reserved::<T>(volume::<T>(&sizes)?)? else { return Ok(None) };
+    let Some(dtype) = DType::of::<T>() else { return Ok(None) };
+    let node = Node::variable(dtype, data.len(), None, &call);
+    Ok(Some(build::<T, D>(&sizes, Buffer::traced(data, node))))
+}
+
+/// A tensor with these dims, of zeros that nobody has written.
+#[track_caller]
+pub(crate) fn without_elements<T: Element, D: Written>(dims: &D) -> Result<Named<T, D::Set>, DimError> {
+    let sizes = sizes(dims)?;
+    match hollow::reserved::<T>(volume::<T>(&sizes)?)? {
+        Some(data) => Ok(build::<T, D>(&sizes, data)),
+        None => each_position(dims, |_| T::default()),
+    }
+}

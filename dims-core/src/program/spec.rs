@@ -1,0 +1,99 @@
+//! Inputs of recorded functions that give only sizes.
+
+use super::inputs::{Hand, RecordInputs};
+use crate::create::SizedDims;
+use crate::creation::undrawn::{ForSizes, without_elements};
+use crate::error::unwrap;
+use crate::grad::parameters::{Parameters, Path, Walk};
+use crate::named::Named;
+use kernels::scalar::Element;
+
+/// An input that gives only sizes: see [`spec`].
+pub struct Spec<P>(ForSizes<P>);
+
+/// An input of [`record`](super::record()) that gives only sizes: dims with sizes, or a function that makes the value, such as the parameters of a network.
+///
+/// Nothing is computed while the function is recorded: memory is reserved, and its pages are not touched. So a model can be recorded whose parameters do not fit into memory. Numbers that
+/// are drawn, with [`randn`](crate::random::randn()) or by [`init`](crate::init), are not drawn when they are made for their sizes. The function gets a reference.
+///
+/// ```
+/// use typed_dims::nn::linear::Linear;
+/// use typed_dims::prelude::*;
+/// use typed_dims::program::{record, spec};
+///
+/// dims! { pub struct Row; pub struct In; pub struct Out; }
+/// type Layer = Linear<(In,), (Out,)>;
+/// type Data = Tensor<f32, (Row, In)>;
+///
+/// let program = record(
+///     |(layer, x): (&Layer, &Data)| -> Tensor<f32, (Row, Out)> { layer.apply(x) },
+///     (spec(|| Layer::new(In.of(3), Out.of(2), 1)), spec((Row.of(4), In.of(3)))),
+/// )?;
+/// let (layer, x) = (Layer::new(In.of(3), Out.of(2), 7), ones((Row.of(4), In.of(3))));
+/// assert_eq!(program.call((&layer, &x)), layer.apply(&x));
+/// # Ok::<(), DimError>(())
+/// ```
+///
+/// # Panics
+///
+/// Panics if a dim has no size, or if the tensor does not fit into memory.
+#[track_caller]
+pub fn spec<P: Parameters, M>(of: impl SpecOf<P, M>) -> Spec<P> {
+    Spec(ForSizes::new(|| of.value()))
+}
+
+/// The argument of [`spec`]: dims with sizes, or a function that makes the value.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say which sizes the input `{P}` has",
+    label = "expected dims with sizes, `(Row.of(2), Col.of(3))`, or a function that makes the value, `|| Network::new(..)`"
+)]
+pub trait SpecOf<P, M> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    #[doc(hidden)]
+    #[track_caller]
+    fn value(self) -> P;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Element, D: SizedDims> SpecOf<Named<T, D::Set>, ()> for D {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+
+    #[track_caller]
+    fn value(self) -> Named<T, D::Set> {
+        unwrap(without_elements(&self))
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<P, F: FnOnce() -> P> SpecOf<P, fn() -> P> for F {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+
+    fn value(self) -> P {
+        self()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: Parameters> RecordInputs for Spec<P> {
+    type Value = P;
+    type Slots = P;
+    const SIZES_ALONE: bool = true;
+
+    fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
+        P::walk([&self.0.value], path, walk)
+    }
+
+    fn slots(value: P) -> P {
+        value
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'t, P: Parameters + 't> Hand<'t> for Spec<P> {
+    type Handed = &'t P;
+
+    fn hand(slots: &'t mut P) -> &'t P {
+        slots
+    }
+}

@@ -1,0 +1,85 @@
+//! Results whose elements nobody computes: those of functions that are recorded from sizes alone.
+//!
+//! Such memory is reserved, and its pages are not touched until somebody reads them. They read as zeros.
+
+use crate::error::Error;
+use crate::memory::registry;
+use alloc::alloc::alloc_zeroed;
+use alloc::vec::Vec;
+use core::alloc::Layout;
+use core::any::TypeId;
+use core::cell::Cell;
+
+std::thread_local! {
+    /// Whether results of this thread are hollow.
+    static HOLLOW: Cell<bool> = const { Cell::new(false) };
+}
+
+/// While it lives, results of kernels on this thread are hollow: memory of the right length, to which they write nothing.
+pub struct HollowScope {
+    before: bool,
+}
+
+impl HollowScope {
+    /// Begins.
+    #[cold]
+    pub fn new() -> Self {
+        HollowScope { before: HOLLOW.replace(true) }
+    }
+}
+
+impl Default for HollowScope {
+    fn default() -> Self {
+        HollowScope::new()
+    }
+}
+
+impl Drop for HollowScope {
+    fn drop(&mut self) {
+        HOLLOW.set(self.before);
+    }
+}
+
+/// Whether results are hollow now. (They are only while a function is recorded, so this costs the test of a flag.)
+#[inline(always)]
+pub(crate) fn is_hollow() -> bool {
+    registry::is_active() && of_thread()
+}
+
+#[cold]
+#[inline(never)]
+fn of_thread() -> bool {
+    HOLLOW.get()
+}
+
+/// Whether all bytes 0 are a value of the type: it is a number or `bool`.
+fn has_zero<T: 'static>() -> bool {
+    let own = TypeId::of::<T>();
+    macro_rules! is_one_of {
+        ($($t:ty)*) => { $(own == TypeId::of::<$t>())||* };
+    }
+    #[cfg(feature = "half")]
+    if is_one_of!(half::f16 half::bf16) {
+        return true;
+    }
+    is_one_of!(f32 f64 i8 i16 i32 i64 isize u8 u16 u32 u64 usize bool)
+}
+
+/// Hollow memory for `len` elements; `None` for elements that are no real numbers and not `bool`.
+#[cold]
+pub fn reserved<T: 'static>(len: usize) -> Result<Option<Vec<T>>, Error> {
+    if !has_zero::<T>() {
+        return Ok(None);
+    }
+    let layout = Layout::array::<T>(len).map_err(|_| Error::TooLarge { elements: len })?;
+    if layout.size() == 0 {
+        return Ok(Some(Vec::new()));
+    }
+    // SAFETY: the layout has a size.
+    let start = unsafe { alloc_zeroed(layout) };
+    if start.is_null() {
+        return Err(Error::TooLarge { elements: len });
+    }
+    // SAFETY: the memory is that of an array of `len` elements, from the global allocator. All bytes are 0, which `has_zero` says is a value.
+    Ok(Some(unsafe { Vec::from_raw_parts(start.cast(), len, len) }))
+}

@@ -1,0 +1,161 @@
+//! Functions that are recorded from sizes alone.
+
+use typed_dims::grad::loss_and_grad;
+use typed_dims::init::orthogonal;
+use typed_dims::nn::linear::Linear;
+use typed_dims::nn::norm::LayerNorm;
+use typed_dims::optim::{Adam, Optimizer, clip_by_global_norm};
+use typed_dims::prelude::*;
+use typed_dims::program::{record, spec};
+
+dims! {
+    struct Row;
+    struct In;
+    struct Out;
+}
+
+type Data = Tensor<f32, (Row, In)>;
+type Layer = Linear<(In,), (Out,)>;
+
+/// A network of linear maps with residuals.
+#[derive(Clone, Parameters)]
+struct Tower {
+    norms: Vec<LayerNorm<(In,)>>,
+    layers: Vec<(Linear<(In,), (Out,)>, Linear<(Out,), (In,)>)>,
+    table: Tensor<f32, (Out, In)>,
+    #[parameters(constant)]
+    scale: Tensor<f32, (In,)>,
+}
+
+impl Tower {
+    fn new(width: usize, hidden: usize, layers: u64) -> Self {
+        let (input, hidden) = (In.of(width), Out.of(hidden));
+        Tower {
+            norms: (0..layers).map(|_| LayerNorm::new(input)).collect(),
+            layers: (0..layers)
+                .map(|at| (Linear::new(input, hidden, 2 * at), Linear::new(hidden, input, 2 * at + 1)))
+                .collect(),
+            table: randn((hidden, input), 5),
+            scale: from_fn(input, |at| 1.0 + at as f32),
+        }
+    }
+
+    fn apply(&self, x: &Data, ids: &Tensor<i64, (Row,)>) -> Data {
+        let mut x = (x * &self.scale + (&self.table).take(Out, ids)).eval();
+        for (norm, (up, down)) in self.norms.iter().zip(&self.layers) {
+            let hidden: Tensor<f32, (Row, Out)> = up.apply(&norm.apply(&x));
+            let own: Data = down.apply(&hidden.gelu().eval());
+            x = (x + own).eval();
+        }
+        x
+    }
+
+    fn step(&self, x: &Data, ids: &Tensor<i64, (Row,)>) -> (Tensor<f32, ()>, Tower) {
+        let loss = |net: &Tower| net.apply(x, ids).softmax(In).square().mean((Row, In));
+        let (loss, mut gradient) = loss_and_grad(loss, self);
+        clip_by_global_norm(&mut gradient, 1.0);
+        (loss, gradient)
+    }
+}
+
+/// How many MiB of memory the process has touched at most.
+fn touched() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or("VmHWM: 0 kB");
+    line.split_whitespace().nth(1).expect("a number").parse::<usize>().expect("a number") >> 10
+}
+
+#[test]
+fn the_program_is_that_of_the_function() {
+    let (rows, width) = (3, 8);
+    let x = |seed| -> Data { randn((Row.of(rows), In.of(width)), seed) };
+    let ids = from_vec(Row.of(rows), vec![1i64, 0, 4]);
+    let net = Tower::new(width, 5, 2);
+    let sizes = (spec(|| Tower::new(width, 5, 2)), spec((Row.of(rows), In.of(width))), spec(Row.of(rows)));
+    let program =
+        record(|(net, x, ids): (&Tower, &Data, &_)| net.step(x, ids), sizes).expect("it is recorded");
+    for seed in 0..3 {
+        let (loss, gradient) = program.call((&net, &x(seed), &ids));
+        let (expected_loss, expected) = net.step(&x(seed), &ids);
+        assert_eq!(loss, expected_loss);
+        assert_eq!(gradient.table, expected.table);
+        for ((up, down), (other_up, other_down)) in gradient.layers.iter().zip(&expected.layers) {
+            assert_eq!((&up.weight, &down.bias), (&other_up.weight, &other_down.bias));
+        }
+    }
+}
+
+#[test]
+fn the_optimizer_is_recorded_from_sizes() {
+    type State = (Layer, Adam<Layer>);
+    let step = |(mut layer, mut adam): State, x: &Data| -> State {
+        let loss = |layer: &Layer| {
+            let y: Tensor<f32, (Row, Out)> = layer.apply(x);
+            y.square().mean((Row, Out))
+        };
+        let (_, gradient) = loss_and_grad(loss, &layer);
+        adam.step(&mut layer, &gradient);
+        (layer, adam)
+    };
+    let start = || -> State { (Layer::new(In.of(4), Out.of(3), 1), Adam::new(0.1)) };
+    let program = record(
+        |(state, x): (&State, &Data)| step(state.clone(), x),
+        (spec(start), spec((Row.of(6), In.of(4)))),
+    )
+    .expect("it is recorded");
+    let x: Data = randn((Row.of(6), In.of(4)), 1);
+    let ((found, _), (expected, _)) = (program.call((&start(), &x)), step(start(), &x));
+    assert_eq!(found.weight, expected.weight);
+}
+
+/// 28 GB of parameters, and as much for their gradient.
+#[test]
+#[cfg(target_os = "linux")]
+fn no_memory_is_touched() {
+    if std::fs::read_to_string("/proc/sys/vm/overcommit_memory").is_ok_and(|mode| mode.trim() == "2") {
+        return; // the system reserves no more memory than it has
+    }
+    let (rows, width, hidden) = (2, 16 << 10, 64 << 10);
+    let before = touched();
+    let program = record(
+        |(net, x, ids): (&Tower, &Data, &Tensor<i64, (Row,)>)| net.step(x, ids),
+        (spec(|| Tower::new(width, hidden, 3)), spec((Row.of(rows), In.of(width))), spec(Row.of(rows))),
+    )
+    .expect("it is recorded");
+    assert!(program.steps() > 50);
+    let bytes: usize = program.listing().inputs.iter().map(|input| input.bytes).sum();
+    assert!(bytes > 28_000_000_000, "{bytes}");
+    let touched = touched() - before;
+    assert!(touched < 1024, "{touched} MiB are touched");
+}
+
+/// What only the numbers of a network decide is no part of a program that was recorded from its sizes.
+#[test]
+fn numbers_that_were_not_drawn_are_not_read() {
+    #[derive(Clone, Parameters)]
+    struct Features {
+        layer: Layer,
+        #[parameters(constant)]
+        drawn: Tensor<f32, (In,)>,
+    }
+    let new = || Features { layer: Layer::new(In.of(4), Out.of(3), 1), drawn: randn(In.of(4), 2) };
+    let apply =
+        |net: &Features, x: &Data| -> Tensor<f32, (Row, Out)> { net.layer.apply(&(x * &net.drawn).eval()) };
+    let recorded =
+        record(|(net, x): (&Features, &Data)| apply(net, x), (spec(new), spec((Row.of(2), In.of(4)))));
+    let error = recorded.err().expect("it is refused").to_string();
+    assert!(error.contains("spec"), "{error}");
+
+    let net: Layer = orthogonal_layer();
+    let recorded = record(
+        |(net, x): (&Layer, &Data)| -> Tensor<f32, (Row, Out)> { net.apply(x) },
+        (spec(orthogonal_layer), spec((Row.of(2), In.of(4)))),
+    )
+    .expect("it is recorded");
+    let x: Data = randn((Row.of(2), In.of(4)), 1);
+    assert_eq!(recorded.call((&net, &x)), net.apply(&x));
+}
+
+fn orthogonal_layer() -> Layer {
+    Layer { weight: orthogonal::<f32, _, _, _>((In.of(4), Out.of(3)), In, 1), bias: zeros(Out.of(3)) }
+}
