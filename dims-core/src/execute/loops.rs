@@ -153,7 +153,7 @@ fn combined<A: LoopKernel, Q: Reducer<A::Elem, Out: Element>>(
     });
     let mut parts = NestParts::new();
     let lower = |nest| operand.kernel(&mut Nest::operands(nest));
-    Ok(kernels::reduce::reduce(nest, &mut parts, lower, work, Destination::New(len), count, reducer)?)
+    Ok(kernels::reduce::reduce(nest, &mut parts, lower, work, Destination::of_step(len), count, reducer)?)
 }
 
 /// The loops along which each factor of a product varies, and the factors.

@@ -99,7 +99,7 @@ fn copied<T: Element>(
     let mut rows = Rows::new(sizes.len());
     rows.push().iter_mut().zip(axes).for_each(|(stride, axis)| *stride = axis.stride);
     let nest = Nest::map(sizes, order, &rows);
-    collect_memory(elements, &nest, Destination::New(len), "order of the result")
+    collect_memory(elements, &nest, Destination::of_step(len), "order of the result")
         .map_err(|error| shape.name_dims(error.into(), order))
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
     let data = if const { E::FACTS.owns && E::FACTS.memory.is_none() } {
         in_place::<S, Rank0, UnitStride, _>(expr, &Nest::line::<UnitStride>(len, operands), order, len)
     } else {
-        line::<UnitStride, _>(&expr, operands, Destination::New(len))
+        line::<UnitStride, _>(&expr, operands, Destination::of_step(len))
     };
     drop(scope);
     let data = data.map_err(|error| shape.name_dims(error, order))?;
@@ -381,7 +381,7 @@ pub(crate) fn in_place<U: Dims, R: Rank, W: StrideKind, E: Expr>(
     len: usize,
 ) -> Result<Vec<E::Elem>, DimError> {
     let own = expr.place::<E::Elem, U, R>(order, len);
-    let to = own.as_ref().map_or(Destination::New(len), Destination::Reused);
+    let to = own.as_ref().map_or(Destination::of_step(len), Destination::Reused);
     let new = collect_by::<W, E>(&expr, nest, to)?;
     Ok(own.map_or(new, |place| {
         expr.into_place(&place).expect("the expression owns the elements at this place")

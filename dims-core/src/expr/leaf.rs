@@ -224,7 +224,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Evaluated<T, S, R> {
     #[inline]
     fn finish<U: Dims, V: Rank>(self, nest: &Nest, _: &[usize], len: usize) -> Result<Vec<T>, DimError> {
         // A copy: in its own place there is nothing to do.
-        self.collect(nest, Destination::New(len))
+        self.collect(nest, Destination::of_step(len))
     }
 
     #[inline(always)]

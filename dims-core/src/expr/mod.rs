@@ -223,7 +223,7 @@ pub trait Expr {
         if const { Self::FACTS.owns } {
             in_place::<U, R, AnyStride, _>(self, nest, order, len)
         } else {
-            self.collect(nest, Destination::New(len))
+            self.collect(nest, Destination::of_step(len))
         }
     }
 

@@ -150,7 +150,7 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
         let nest = Nest::map(sizes, order, &rows);
         let len = order.iter().map(|&axis| sizes[axis]).product();
         // SAFETY: each position of the loops is one of the elements' axes, as the caller of `borrowed` promised.
-        unsafe { collect_memory(self.elements(), &nest, Destination::New(len), "operand of a product") }
+        unsafe { collect_memory(self.elements(), &nest, Destination::of_step(len), "operand of a product") }
     }
 
     /// The sums over the axes `reduced`, contiguous in the order of the others.
@@ -174,7 +174,7 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
         let (elements, work) = (self.elements(), nest.positions());
         // SAFETY: the nest's row has the strides of this operand, whose positions are elements, as the caller of `borrowed` promised.
         let memory = unsafe { ReduceInput::new(elements, &nest, work, 0) };
-        let data = Sum.reduce_memory(memory, Destination::New(len))?;
+        let data = Sum.reduce_memory(memory, Destination::of_step(len))?;
         told(&data);
         Ok(ContractionFactor::owned(data, order, sizes))
     }

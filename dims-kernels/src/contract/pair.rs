@@ -254,7 +254,7 @@ fn run_loop<T: Num>(
     note(|| loop_step::<T>(nest, len, describe()));
     let (to, is_there) = match target.line() {
         Some(to) => (to, true),
-        None => (Destination::New(len), false),
+        None => (Destination::of_step(len), false),
     };
     // SAFETY: the callers pass a nest whose rows have the strides of the operands. Along these all positions are elements, as the callers of `borrowed` promised.
     let data = unsafe { sum_loop(nest, [a.elements(), b.elements()], to)? };

@@ -74,7 +74,7 @@ impl<'a, T: Num> Target<'a, T> {
     pub fn line(&mut self) -> Option<Destination<'_, T>> {
         let len = self.line?;
         Some(match &mut self.places {
-            None => Destination::New(len),
+            None => Destination::of_step(len),
             // SAFETY: `places` has seen that the strides are those of so many neighbours.
             Some(places) => Destination::Given(unsafe { places.reborrow().line(len) }),
         })
@@ -96,7 +96,7 @@ impl<'a, T: Num> Target<'a, T> {
                 assert_eq!(Some(len), self.line, "the products are the result");
                 // SAFETY: the caller's promise.
                 unsafe {
-                    Destination::New(len).write(|start| {
+                    Destination::of_step(len).write(|start| {
                         write(start);
                         Ok(())
                     })

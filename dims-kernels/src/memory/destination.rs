@@ -13,6 +13,9 @@ use core::slice::from_raw_parts_mut;
 pub enum Destination<'d, T> {
     /// New memory for so many elements.
     New(usize),
+    /// New memory for so many elements that nobody computes: see [`hollow`](crate::memory::hollow).
+    #[cfg(feature = "std")]
+    Hollow(usize),
     /// Memory of the caller, whose elements are overwritten.
     Given(&'d mut [T]),
     /// Memory of elements that are no longer needed. The routine may read each of them, at the position at which it is written.
@@ -20,11 +23,23 @@ pub enum Destination<'d, T> {
 }
 
 impl<T> Destination<'_, T> {
+    /// New memory for `len` results of a step.
+    #[inline(always)]
+    pub fn of_step(len: usize) -> Self {
+        #[cfg(feature = "std")]
+        if hollow::is_hollow() {
+            return Destination::Hollow(len);
+        }
+        Destination::New(len)
+    }
+
     /// How many results there are.
     #[inline(always)]
     pub fn len(&self) -> usize {
         match self {
             Destination::New(len) => *len,
+            #[cfg(feature = "std")]
+            Destination::Hollow(len) => *len,
             Destination::Given(places) => places.len(),
             Destination::Reused(freed) => freed.len(),
         }
@@ -40,7 +55,7 @@ impl<T> Destination<'_, T> {
 impl<T: Copy + 'static> Destination<'_, T> {
     /// Calls `write` with a pointer to the first of the [`len`](Destination::len) places.
     ///
-    /// It does not call it where the result is [hollow](crate::memory::hollow), so nothing but these places may depend on the call.
+    /// It does not call it where the memory is [hollow](Destination::Hollow), so nothing but these places may depend on the call.
     ///
     /// # Safety
     ///
@@ -49,13 +64,14 @@ impl<T: Copy + 'static> Destination<'_, T> {
     pub unsafe fn write(self, write: impl FnOnce(*mut T) -> Result<(), Error>) -> Result<Vec<T>, Error> {
         let mut new = Vec::new();
         let (start, len) = match self {
+            #[cfg(feature = "std")]
+            Destination::Hollow(len) if hollow::has_zero::<T>() => return hollow::zeros(len),
+            #[cfg(feature = "std")]
+            Destination::Hollow(len) => {
+                new = reserve(len)?;
+                (new.as_mut_ptr(), len)
+            }
             Destination::New(len) => {
-                #[cfg(feature = "std")]
-                if hollow::is_hollow()
-                    && let Some(new) = hollow::reserved(len)?
-                {
-                    return Ok(new);
-                }
                 new = reserve(len)?;
                 (new.as_mut_ptr(), len)
             }

@@ -53,7 +53,8 @@ fn of_thread() -> bool {
 }
 
 /// Whether all bytes 0 are a value of the type: it is a number or `bool`.
-fn has_zero<T: 'static>() -> bool {
+#[inline(always)]
+pub(crate) fn has_zero<T: 'static>() -> bool {
     let own = TypeId::of::<T>();
     macro_rules! is_one_of {
         ($($t:ty)*) => { $(own == TypeId::of::<$t>())||* };
@@ -66,14 +67,22 @@ fn has_zero<T: 'static>() -> bool {
 }
 
 /// Hollow memory for `len` elements; `None` for elements that are no real numbers and not `bool`.
-#[cold]
 pub fn reserved<T: 'static>(len: usize) -> Result<Option<Vec<T>>, Error> {
-    if !has_zero::<T>() {
-        return Ok(None);
-    }
+    if has_zero::<T>() { zeros(len).map(Some) } else { Ok(None) }
+}
+
+/// Hollow memory for `len` elements.
+///
+/// # Panics
+///
+/// If the elements are no real numbers and not `bool`.
+#[cold]
+#[inline(never)]
+pub(crate) fn zeros<T: 'static>(len: usize) -> Result<Vec<T>, Error> {
+    assert!(has_zero::<T>(), "the elements are numbers");
     let layout = Layout::array::<T>(len).map_err(|_| Error::TooLarge { elements: len })?;
     if layout.size() == 0 {
-        return Ok(Some(Vec::new()));
+        return Ok(Vec::new());
     }
     // SAFETY: the layout has a size.
     let start = unsafe { alloc_zeroed(layout) };
@@ -81,5 +90,5 @@ pub fn reserved<T: 'static>(len: usize) -> Result<Option<Vec<T>>, Error> {
         return Err(Error::TooLarge { elements: len });
     }
     // SAFETY: the memory is that of an array of `len` elements, from the global allocator. All bytes are 0, which `has_zero` says is a value.
-    Ok(Some(unsafe { Vec::from_raw_parts(start.cast(), len, len) }))
+    Ok(unsafe { Vec::from_raw_parts(start.cast(), len, len) })
 }

@@ -129,7 +129,7 @@ impl<T: Element> ScanInput<'_, T> {
     pub fn collect<W: LineOp<T>>(self, along: W) -> Result<Vec<T>, Error> {
         let ScanInput { elements, parts, len, inner } = self;
         in_parts(
-            Destination::New(len),
+            Destination::of_step(len),
             parts.iter(),
             |nest| nest.positions(),
             |nest, out| {

@@ -13,7 +13,6 @@ use crate::memory::axes::Axis;
 use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
 use crate::memory::elements::Elements;
-use crate::memory::hollow::HollowScope;
 use crate::memory::listener::freed;
 use crate::ops::code::{BinaryOpcode, DType, Number};
 use crate::program::interpreter::{self, ExtraOutput, Interpreted, ProgramOutput};
@@ -116,8 +115,7 @@ pub(super) fn sum_of<T: ProgramOutput + Real>(parts: &[Part], len: usize) -> Res
 
 /// A result whose elements nobody computes.
 fn hollow_of<T: Element>(len: usize) -> Result<Vec<T>, Error> {
-    let _scope = HollowScope::new();
-    Destination::New(len).from_fn(|_| T::default())
+    Destination::Hollow(len).from_fn(|_| T::default())
 }
 
 /// Adds a part to elements.

@@ -173,7 +173,7 @@ fn computed<A: Computable, W: LineOp<A::Elem>>(
         return work.collect_memory(to_scan(elements, &parts, len, inner));
     }
     let own = expr.place::<A::Elem, A::Dims, A::Rank>(order, len);
-    let to = own.as_ref().map_or(Destination::New(len), Destination::Reused);
+    let to = own.as_ref().map_or(Destination::of_step(len), Destination::Reused);
     let finish = |expr: A::Expr, new| match &own {
         Some(place) => expr.into_place(place).expect("the expression owns the elements at this place"),
         None => new,

@@ -157,7 +157,7 @@ where
     }
     if let Some((operands, order)) = const { &ReductionAxes::<S, R, D>::lines::<E>(Q::COUNTS) } {
         let nest = Nest::typed_reduce(order.as_slice(), sizes, kept, *operands);
-        return reduced_in::<UnitStride, _, _>(expr, &nest, Destination::New(len), count, reducer)
+        return reduced_in::<UnitStride, _, _>(expr, &nest, Destination::of_step(len), count, reducer)
             .inspect(|data| told(data))
             .map_err(|error| shape.name_dims(error, kept));
     }
@@ -174,7 +174,7 @@ where
         None => (sizes, len, count),
     };
     let nest = Nest::reduce(live, kept, reduced, &rows);
-    let mut data = reduced_in::<AnyStride, _, _>(expr, &nest, Destination::New(len), count, reducer)
+    let mut data = reduced_in::<AnyStride, _, _>(expr, &nest, Destination::of_step(len), count, reducer)
         .map_err(|error| shape.name_dims(error, kept))?;
     if let Some(still) = still {
         data.iter_mut().for_each(|result| *result = reducer.repeat(*result, still.times()));

@@ -269,7 +269,7 @@ impl<T: Element> Values for ArrayElements<'_, T> {
 
     #[inline]
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
-        Ok(collect_memory(self.elements(), nest, Destination::New(len), "order of the result")?)
+        Ok(collect_memory(self.elements(), nest, Destination::of_step(len), "order of the result")?)
     }
 
     fn factors<'s, U: Dims>(&'s self, shape: &Shape, factors: &mut Factors<'s, T>) -> Result<(), DimError>
@@ -408,7 +408,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Values for &Named<T, S, R,
     }
 
     fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
-        self.expr.collect(nest, Destination::New(len))
+        self.expr.collect(nest, Destination::of_step(len))
     }
 
     fn factors<'s, U: Dims>(&'s self, shape: &Shape, factors: &mut Factors<'s, T>) -> Result<(), DimError>
