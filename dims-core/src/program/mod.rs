@@ -81,7 +81,7 @@ pub use inputs::{HandedOf, RecordInputs};
 #[cfg(feature = "std")]
 pub use jit::{Jit, jit};
 #[cfg(feature = "std")]
-pub use kernels::trace::{ListedStep, ListedValue, Listing};
+pub use kernels::trace::{ListedAxis, ListedPlace, ListedStep, ListedValue, Listing};
 #[cfg(feature = "std")]
 pub use record::{Program, record};
 #[cfg(feature = "std")]
