@@ -71,6 +71,8 @@ mod record;
 #[cfg(feature = "std")]
 mod result;
 #[cfg(feature = "std")]
+mod saved;
+#[cfg(feature = "std")]
 mod signature;
 #[cfg(feature = "std")]
 mod spec;
@@ -84,5 +86,7 @@ pub use jit::{Jit, jit};
 pub use kernels::trace::{ListedAxis, ListedPlace, ListedStep, ListedValue, Listing};
 #[cfg(feature = "std")]
 pub use record::{Program, record};
+#[cfg(feature = "std")]
+pub use saved::SavedProgram;
 #[cfg(feature = "std")]
 pub use spec::{Spec, SpecOf, spec};
