@@ -11,6 +11,9 @@ use typed_dims::optim::{Adam, Optimizer};
 use typed_dims::prelude::*;
 use typed_dims::program::{Program, record};
 
+#[cfg(all(feature = "serde", feature = "half"))]
+#[path = "recorded/damaged.rs"]
+mod damaged;
 #[cfg(feature = "serde")]
 #[path = "support/reloaded.rs"]
 mod reload;

@@ -68,7 +68,14 @@ fn assert_same(found: &Elements, expected: &Elements, exact: bool, what: &dyn Fn
     }
 }
 
-fn compare(name: &str, call: &Call<'_>, other: &Call<'_>, exact: bool, has_derivative: bool, what: &dyn Fn() -> String) {
+fn compare(
+    name: &str,
+    call: &Call<'_>,
+    other: &Call<'_>,
+    exact: bool,
+    has_derivative: bool,
+    what: &dyn Fn() -> String,
+) {
     let program = record(|memory: &Vec<Elements>| call.floats(memory), &call.memory).expect("it is recorded");
     let from_sizes = record(|memory: &Vec<Elements>| call.floats(memory), spec(|| call.memory.clone()));
     let from_sizes = from_sizes.expect("its sizes are enough");

@@ -1,7 +1,8 @@
 //! Programs that are compared, saved and loaded.
 
 use crate::reload::reloaded;
-use typed_dims::grad::{loss_and_grad, value_and_grad};
+use typed_dims::custom::Derivative;
+use typed_dims::grad::loss_and_grad;
 use typed_dims::nn::linear::Linear;
 use typed_dims::optim::{AdamW, Optimizer, Schedule, clip_by_global_norm};
 use typed_dims::prelude::*;
@@ -105,7 +106,8 @@ fn equal_functions_have_equal_programs() {
     let of = |seed| record(joined, &matrix(seed)).expect("it is recorded");
     assert!(of(1) == of(2));
     // Zeros of two signs, and numbers that are not equal to themselves.
-    let plus = |number: f32| record(move |x: &Matrix| (x + number).eval(), &matrix(1)).expect("it is recorded");
+    let plus =
+        |number: f32| record(move |x: &Matrix| (x + number).eval(), &matrix(1)).expect("it is recorded");
     assert!(plus(0.0) != plus(-0.0) && plus(f32::NAN) == plus(f32::NAN));
     let loaded = reloaded(&plus(f32::NAN), &matrix(1)).call(&matrix(1));
     assert!(loaded.memory().iter().all(|x| x.is_nan()));
@@ -121,6 +123,10 @@ fn functions_of_the_user_are_refused_by_name() {
 
         fn apply<I: Isa>(self, x: f32) -> f32 {
             x * x * x
+        }
+
+        fn derivative(self) -> Option<Derivative<f32>> {
+            Some(Derivative::from_fn(|x: f32| 3.0 * x * x))
         }
     }
     let program = record(|x: &Line| x.apply(Cubed).eval(), &ones(Row.of(3))).expect("it is recorded");
@@ -161,7 +167,7 @@ fn other_results_and_inputs_are_errors() {
 
 #[test]
 fn a_gradient_is_loaded() {
-    let f = |x: &Matrix| value_and_grad(|x: &Matrix| x.view().cumsum(Row).tanh().sum((Row, Col)), x).1;
+    let f = |x: &Matrix| loss_and_grad(|x: &Matrix| x.view().cumsum(Row).tanh().sum((Row, Col)), x).1;
     let program = record(f, &matrix(1)).expect("it is recorded");
     assert_eq!(reloaded(&program, &matrix(1)).call(&matrix(2)), f(&matrix(2)));
 }

@@ -5,7 +5,10 @@ use typed_dims::program::{Program, RecordInputs, SavedProgram};
 
 /// The program after it was saved as JSON and restored. It equals the program, and prints the same lines.
 #[track_caller]
-pub fn reloaded<In: RecordInputs, Out: Parameters>(program: &Program<In, Out>, like: &Out) -> Program<In, Out> {
+pub fn reloaded<In: RecordInputs, Out: Parameters>(
+    program: &Program<In, Out>,
+    like: &Out,
+) -> Program<In, Out> {
     let saved = program.to_saved().expect("it is saved");
     let text = serde_json::to_string(&saved).expect("it is written");
     let read: SavedProgram = serde_json::from_str(&text).expect("it is read");

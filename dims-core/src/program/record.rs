@@ -18,7 +18,9 @@ use kernels::loops::steps::{PlanStep, note};
 use kernels::memory::buffer::Buffer;
 use kernels::memory::hollow;
 use kernels::scalar::Element;
-use kernels::trace::{GradientCall, Held, ListedPlace, ListedValue, Listing, Node, NotRepeatable, Recording, listing};
+use kernels::trace::{
+    GradientCall, Held, ListedPlace, ListedValue, Listing, Node, NotRepeatable, Recording, listing,
+};
 
 /// A function that was recorded: see [`record`].
 pub struct Program<In, Out> {
@@ -84,7 +86,10 @@ where
     let named = nodes.iter().cloned().zip(names).collect::<Vec<_>>();
     let listing = listing(&named, &held);
     for constant in listing.constants.iter().filter(|constant| constant.bytes > LARGE) {
-        note(|| PlanStep::Captured { place: constant.origin.as_ref().and_then(ListedPlace::location), bytes: constant.bytes });
+        note(|| PlanStep::Captured {
+            place: constant.origin.as_ref().and_then(ListedPlace::location),
+            bytes: constant.bytes,
+        });
     }
     let mut recording = Recording::new(nodes, held).map_err(|NotRepeatable { operation, origin }| {
         let at = OriginSuffix(origin);

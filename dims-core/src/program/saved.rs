@@ -141,8 +141,7 @@ impl SavedContent {
             if own != *dtype || volume(sizes, dtype.bytes()) != Some(len) || !is_order {
                 return Err(damaged("an input has another type or other sizes than steps read"));
             }
-            let (path, sizes, order) =
-                (path.clone(), sizes.as_slice().into(), order.as_slice().into());
+            let (path, sizes, order) = (path.clone(), sizes.as_slice().into(), order.as_slice().into());
             tensors.push(InputTensor { path, dtype: *dtype, sizes, order, is_traced: false });
         }
         Ok(InputSignature { tensors, settings: restored_settings(&self.settings) })
@@ -154,19 +153,19 @@ impl SavedContent {
         if types.len() != self.results.len() {
             return Err(damaged("there are more or fewer results than steps compute"));
         }
-        let layout = |(SavedResult { start, sizes, strides }, (dtype, len)): (&SavedResult, (DType, usize))| {
-            let axes = || sizes.iter().copied().zip(strides.iter().copied());
-            let is_known = sizes.len() == strides.len()
-                && volume(sizes, dtype.bytes()).is_some()
-                && strides.iter().all(|stride| *stride != isize::MIN)
-                && is_within(len, *start as i128, axes());
-            if !is_known {
-                return Err(damaged("a result has other elements than steps compute"));
-            }
-            let (start, sizes, strides) =
-                (*start, sizes.as_slice().into(), strides.as_slice().into());
-            Ok((ResultLayout { start, sizes, strides, origin: None }, dtype))
-        };
+        let layout =
+            |(SavedResult { start, sizes, strides }, (dtype, len)): (&SavedResult, (DType, usize))| {
+                let axes = || sizes.iter().copied().zip(strides.iter().copied());
+                let is_known = sizes.len() == strides.len()
+                    && volume(sizes, dtype.bytes()).is_some()
+                    && strides.iter().all(|stride| *stride != isize::MIN)
+                    && is_within(len, *start as i128, axes());
+                if !is_known {
+                    return Err(damaged("a result has other elements than steps compute"));
+                }
+                let (start, sizes, strides) = (*start, sizes.as_slice().into(), strides.as_slice().into());
+                Ok((ResultLayout { start, sizes, strides, origin: None }, dtype))
+            };
         self.results.iter().zip(types).map(layout).collect()
     }
 }
@@ -329,4 +328,3 @@ impl Walk<1> for ResultsLike<'_> {
         Err(DimError::Shape { what: format!("the setting `{name}` of the result `{path}` {what}") })
     }
 }
-

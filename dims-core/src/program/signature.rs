@@ -137,7 +137,9 @@ impl RecordedSetting {
 impl PartialEq for RecordedSetting {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (RecordedSetting::Value(own), RecordedSetting::Value(other)) => (**own).is_same((**other).as_any()),
+            (RecordedSetting::Value(own), RecordedSetting::Value(other)) => {
+                (**own).is_same((**other).as_any())
+            }
             (own, other) => own.text() == other.text(),
         }
     }
@@ -262,7 +264,8 @@ impl Walk<1> for GivenInputs<'_> {
                 names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied()),
             )
         };
-        let (own, expected) = (fmt::from_fn(|f| f.write_str(&input(&InputPath::new(path)))), self.expected.next());
+        let (own, expected) =
+            (fmt::from_fn(|f| f.write_str(&input(&InputPath::new(path)))), self.expected.next());
         let what = match expected {
             Some(expected) if !expected.path.is(path) => {
                 format!("{own} stands where `{}` was recorded", expected.path)

@@ -1,6 +1,8 @@
 //! Steps of operators as data, and back: the part of [saved recordings](crate::trace::saved) that knows the kinds of steps.
 
-use super::draw::{Distribution, DrawElements, DrawOrder, DrawTruths, Gumbel, Normal, SplitSeed, Uniform, rounded};
+use super::draw::{
+    Distribution, DrawElements, DrawOrder, DrawTruths, Gumbel, Normal, SplitSeed, Uniform, rounded,
+};
 use super::dropout::DropElements;
 use super::execute::{KEPT, StepRule};
 use super::lines::{MomentOfLines, StandardizeAffineLines};
@@ -168,7 +170,8 @@ fn saved_of_reals<T: Real>(kind: &dyn Any, dtype: DType) -> Option<SavedKind> {
         let numbers = saved_numbers(numbers);
         return Some(SavedKind::DropElements { dtype, count, p: p.to_bits(), seed, numbers });
     }
-    if let Some(&StandardizeAffineLines { lines, len, eps }) = kind.downcast_ref::<StandardizeAffineLines<T>>()
+    if let Some(&StandardizeAffineLines { lines, len, eps }) =
+        kind.downcast_ref::<StandardizeAffineLines<T>>()
     {
         return Some(SavedKind::StandardizeAffine { dtype, lines, len, eps: bits(eps) });
     }
@@ -230,7 +233,10 @@ fn restored_rule(
             let operands = operands.iter().map(|own| reader.field(own)).collect::<Result<Vec<_>, _>>()?;
             let Restored { kind, takes, yields, keeps } = restored_kind(kind)?;
             check(takes.len() == operands.len(), "a step has more or fewer operands than it needs")?;
-            takes.iter().zip(&operands).try_for_each(|(own, field)| check_whole(field, own.dtype, own.len))?;
+            takes
+                .iter()
+                .zip(&operands)
+                .try_for_each(|(own, field)| check_whole(field, own.dtype, own.len))?;
             let result = match number {
                 Some(number) => yields.get(*number).copied(),
                 None => keeps,
@@ -243,7 +249,7 @@ fn restored_rule(
 }
 
 fn moment<T: Real>(reduction: crate::trace::rules::ReductionRule) -> Result<Box<dyn Rule>, Error> {
-    check(reduction.field.lying::<T>(&[0, 1]).is_some(), "lines do not lie one behind the other")?;
+    check(reduction.field.lying_in::<T>(&[0, 1]).is_some(), "lines do not lie one behind the other")?;
     Ok(Box::new(MomentOfLines { reduction, element: PhantomData::<T> }))
 }
 

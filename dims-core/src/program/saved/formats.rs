@@ -1,8 +1,8 @@
 //! Saved programs in the formats of `serde`, with a version number.
 
 use super::{SavedContent, SavedProgram};
-use crate::grad::parameters::{Parameters, Path, Walk};
 use crate::error::DimError;
+use crate::grad::parameters::{Parameters, Path, Walk};
 use crate::named::Named;
 use crate::program::inputs::RecordInputs;
 use crate::program::record::Program;
@@ -24,7 +24,11 @@ const VERSION: u32 = 1;
 const FIELDS: &[&str] = &["version", "content", "listing", "result"];
 
 impl SavedProgram {
-    fn write<F: Serializer, R: Serialize>(&self, serializer: F, result: Option<&R>) -> Result<F::Ok, F::Error> {
+    fn write<F: Serializer, R: Serialize>(
+        &self,
+        serializer: F,
+        result: Option<&R>,
+    ) -> Result<F::Ok, F::Error> {
         let fields = FIELDS.len() - usize::from(result.is_none());
         let mut program = serializer.serialize_struct("Program", fields)?;
         program.serialize_field("version", &VERSION)?;

@@ -161,7 +161,8 @@ impl SavedConstant {
         fn of<T: SavedElement>(bytes: &[u8]) -> Result<Arc<dyn Held>, Error> {
             check(bytes.len().is_multiple_of(T::BYTES), "the bytes of a constant are no whole elements")?;
             let elements: Option<Vec<T>> = bytes.chunks_exact(T::BYTES).map(T::read).collect();
-            let elements = elements.ok_or_else(|| refused("a constant has an element that its type lacks"))?;
+            let elements =
+                elements.ok_or_else(|| refused("a constant has an element that its type lacks"))?;
             Ok(Buffer::from(elements).held())
         }
         let bytes = &self.elements.0;
@@ -237,7 +238,10 @@ impl RecordingReader<'_> {
                 })
             }
         };
-        node_of(of, work)
+        let node = node_of(of, work)?;
+        // (The elements of a step that reads only constants would be those of a recorded call, which is over.)
+        check(!node.all_inputs().is_empty(), "a step reads no value of a call")?;
+        Ok(node)
     }
 
     /// Reads the tables of a field and of a place, up to the greatest number among them.
@@ -247,7 +251,8 @@ impl RecordingReader<'_> {
         let Some(greatest) = greatest else { return Ok(()) };
         while self.tables.len() <= greatest {
             let table = self.saved.tables.get(self.tables.len());
-            let table = self.table(table.ok_or_else(|| refused("a step reads a table that is not there"))?)?;
+            let table =
+                self.table(table.ok_or_else(|| refused("a step reads a table that is not there"))?)?;
             self.tables.push(table);
         }
         Ok(())
@@ -368,13 +373,8 @@ impl RecordingReader<'_> {
         check(is_near(&least) && is_near(&greatest), "offsets are too large")?;
         let RestoredTable { offsets, source, bounds, .. } = table;
         let strides = PerLoop::from_slice(strides);
-        let restored = Table {
-            offsets: Arc::clone(offsets),
-            start,
-            bounds: *bounds,
-            strides,
-            source: source.clone(),
-        };
+        let restored =
+            Table { offsets: Arc::clone(offsets), start, bounds: *bounds, strides, source: source.clone() };
         Ok((restored, *bounds))
     }
 }
@@ -390,7 +390,10 @@ pub(super) fn covers_all(field: &Field, order: &[usize]) -> Result<(), Error> {
 /// Checks that each loop is one of `loops`, and comes once.
 pub(super) fn are_distinct(order: &[usize], loops: usize) -> Result<(), Error> {
     let is_known = |(at, axis): (usize, &usize)| *axis < loops && !order[..at].contains(axis);
-    check(order.len() <= loops && order.iter().enumerate().all(is_known), "loops are named twice, or not there")
+    check(
+        order.len() <= loops && order.iter().enumerate().all(is_known),
+        "loops are named twice, or not there",
+    )
 }
 
 /// The volume of some loops of a field, which are distinct.
@@ -428,7 +431,9 @@ fn program(saved: &SavedProgramText, operands: &[FieldOperand]) -> Result<Scalar
                 (Instruction::Constant(Number::Float(f64::from_bits(bits))), *kind)
             }
             &SavedInstruction::Int(value) => (Instruction::Constant(Number::Int(value)), RegisterKind::Int),
-            &SavedInstruction::Bool(value) => (Instruction::Constant(Number::Bool(value)), RegisterKind::Bool),
+            &SavedInstruction::Bool(value) => {
+                (Instruction::Constant(Number::Bool(value)), RegisterKind::Bool)
+            }
             SavedInstruction::Unary(op, a) => {
                 let of = UnaryOpcode::of_words(&op.0, &op.1).ok_or_else(|| unknown(&op.0))?;
                 (Instruction::Unary(of, *a), of.kind_of(kind_of(*a)?).ok_or_else(|| unknown(&op.0))?)

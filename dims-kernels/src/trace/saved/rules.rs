@@ -221,7 +221,10 @@ impl RecordingReader<'_> {
                 let (x, y) = (self.field(x)?, self.field(y)?);
                 check(x.sizes == y.sizes, "running extremes have other loops than their operand")?;
                 is_permutation(&x, order)?;
-                check(*axis < order.len() && dtype.is_float(), "running extremes are of floats along a loop")?;
+                check(
+                    *axis < order.len() && dtype.is_float(),
+                    "running extremes are of floats along a loop",
+                )?;
                 check(
                     dtype.takes(x.kind()) && dtype.takes(y.kind()),
                     "running extremes have elements of another type",
@@ -242,7 +245,10 @@ impl RecordingReader<'_> {
                 let fields = attention.operands();
                 check(fields.len() == numbers.len(), "the gradient of attention has other operands")?;
                 for (field, numbers) in fields.iter().zip(numbers) {
-                    check(field.operands.len() == numbers.len(), "the gradient of attention has other operands")?;
+                    check(
+                        field.operands.len() == numbers.len(),
+                        "the gradient of attention has other operands",
+                    )?;
                     for (own, number) in field.operands.iter().zip(numbers) {
                         let Some(number) = *number else { continue };
                         let held = memory(&own.source)?;
@@ -327,7 +333,8 @@ impl RecordingReader<'_> {
             .ok_or_else(|| refused(format!("there is no reduction `{name}`")))?;
         let field = self.field(field)?;
         are_distinct(&[&kept[..], reduced].concat(), field.sizes.len())?;
-        let is_known = |axis: &usize| field.sizes[*axis] == 1 || kept.contains(axis) || reduced.contains(axis);
+        let is_known =
+            |axis: &usize| field.sizes[*axis] == 1 || kept.contains(axis) || reduced.contains(axis);
         check((0..field.sizes.len()).all(|axis| is_known(&axis)), "a reduction lacks a loop")?;
         let is_right = match field.kind() {
             RegisterKind::Bool => match reduction {
@@ -410,7 +417,9 @@ impl RecordingReader<'_> {
         )?;
         let loops = sizes.len();
         are_distinct(scores, loops)?;
-        are_distinct(&[&features[..], over, kept].concat(), loops)?;
+        are_distinct(features, loops)?;
+        // (Features may be columns of the values as well.)
+        are_distinct(&[&over[..], kept].concat(), loops)?;
         let is_score = |axis: &usize| scores.contains(axis);
         check(
             over.iter().all(is_score)

@@ -11,8 +11,7 @@ use crate::ops::code::{DType, Number, each_dtype};
 use crate::program::{Instruction, ScalarProgram};
 use crate::scalar::Element;
 use crate::trace::{
-    Field, FieldOperand, FieldSource, Held, Node, NodeStep, Part, PerLoop, Recording, StridedPlace,
-    Table,
+    Field, FieldOperand, FieldSource, Held, Node, NodeStep, Part, PerLoop, Recording, StridedPlace, Table,
 };
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -175,9 +174,8 @@ impl RecordingWriter {
     }
 
     pub(crate) fn program(&mut self, program: &ScalarProgram) -> SavedProgramText {
-        let operation = |(name, words): (&str, smallvec::SmallVec<[u64; 2]>)| {
-            SavedOperation(name.into(), words.to_vec())
-        };
+        let operation =
+            |(name, words): (&str, smallvec::SmallVec<[u64; 2]>)| SavedOperation(name.into(), words.to_vec());
         let instructions = program.instructions().iter().enumerate().map(|(at, instruction)| {
             let saved = match *instruction {
                 Instruction::Load(at) => SavedInstruction::Load(at),
@@ -361,7 +359,9 @@ pub(super) fn elements_around(held: &Arc<dyn Held>, dtype: DType, parts: &[Part]
             let start = place.position(&at) * width;
             bytes[start..start + width].fill(0);
             // The next position.
-            let Some(axis) = (0..at.len()).rev().find(|&axis| at[axis] + 1 < field.sizes[axis]) else { break };
+            let Some(axis) = (0..at.len()).rev().find(|&axis| at[axis] + 1 < field.sizes[axis]) else {
+                break;
+            };
             at[axis] += 1;
             at[axis + 1..].fill(0);
         }
