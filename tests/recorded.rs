@@ -11,6 +11,25 @@ use typed_dims::optim::{Adam, Optimizer};
 use typed_dims::prelude::*;
 use typed_dims::program::{Program, record};
 
+#[cfg(all(feature = "serde", feature = "half"))]
+#[path = "recorded/damaged.rs"]
+mod damaged;
+#[cfg(feature = "serde")]
+#[path = "support/reloaded.rs"]
+mod reload;
+#[cfg(feature = "serde")]
+#[path = "recorded/saved.rs"]
+mod saved;
+
+#[cfg(feature = "serde")]
+use reload::reloaded;
+
+/// Without `serde`, programs cannot be written: a program that goes through its data.
+#[cfg(not(feature = "serde"))]
+fn reloaded<In: RecordInputs, Out: Parameters>(program: &Program<In, Out>, like: &Out) -> Program<In, Out> {
+    program.to_saved().and_then(|saved| saved.restore(like)).expect("it is restored")
+}
+
 #[path = "recorded/bits.rs"]
 mod bits;
 #[path = "recorded/jit.rs"]
@@ -54,8 +73,10 @@ macro_rules! same {
         let f = $f;
         let program = record(f, &$first).expect("it is recorded");
         assert!(program.steps() > 0);
+        let loaded = reloaded(&program, &f(&$first));
         for other in [$(&$other),+] {
             assert_eq!(program.call(other), f(other), "{}", stringify!($f));
+            assert_eq!(loaded.call(other), f(other), "{}, loaded", stringify!($f));
         }
     })*};
 }

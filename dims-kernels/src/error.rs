@@ -63,6 +63,11 @@ pub enum Error {
         /// The probability.
         p: f64,
     },
+    /// A recorded function cannot be saved, or a saved one cannot be restored.
+    Saved {
+        /// Why.
+        what: String,
+    },
     /// A pull-back failed.
     PullBack {
         /// Why.
@@ -97,7 +102,7 @@ impl fmt::Display for Error {
             Error::Probability { operation, p } => {
                 write!(f, "{operation} with the probability {p}; it must be between 0 and 1")
             }
-            Error::PullBack { what } => f.write_str(what),
+            Error::PullBack { what } | Error::Saved { what } => f.write_str(what),
             Error::TooLarge { elements } => {
                 write!(f, "a result with {elements} elements does not fit into memory")
             }

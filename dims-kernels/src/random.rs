@@ -56,6 +56,12 @@ impl DrawNumbers {
         DrawNumbers { start, axes: axes.into_iter().filter(|&(size, _)| size != 1).collect() }
     }
 
+    /// The part that all elements have in common, and the size and the factor of each axis.
+    #[cfg(feature = "std")]
+    pub(crate) fn parts(&self) -> (u64, &[(usize, u64)]) {
+        (self.start, &self.axes)
+    }
+
     /// The number of the element at this position in memory.
     pub fn at(&self, mut position: usize) -> u64 {
         let mut number = self.start;

@@ -34,8 +34,11 @@ fn by_columns(seed: u64) -> Matrix {
 #[track_caller]
 fn check<A: Parameters, Y: Parameters>(f: impl Fn(&A) -> Y, [first, other]: [A; 2]) {
     let program = record(|x: &A| f(x), &first).expect("it is recorded");
-    assert_same(&program.call(&first), &f(&first));
-    assert_same(&program.call(&other), &f(&other));
+    let loaded = crate::reloaded(&program, &f(&first));
+    for program in [&program, &loaded] {
+        assert_same(&program.call(&first), &f(&first));
+        assert_same(&program.call(&other), &f(&other));
+    }
 }
 
 /// Checks functions of a matrix, and their gradients. The dims of each result are in brackets; the gradients are those of sums over these dims.

@@ -95,9 +95,16 @@ fn goes_on<T: Real, O: Optimizer<Weights<T>> + Parameters + Clone>(name: &str, o
     let found = first.call((&other, &weights::<T>(11)));
     let mut state = step(&other, &weights(11));
     assert_eq!(bits(&found), bits(&state), "{name}, the first step");
+    let loaded = crate::reloaded(&first, &found);
+    assert_eq!(
+        bits(&loaded.call((&other, &weights::<T>(11)))),
+        bits(&state),
+        "{name}, the first step, loaded"
+    );
 
     let later = record(|(state, g): (&State<T, O>, &Weights<T>)| step(state, g), (&state, &weights::<T>(2)))
         .expect("a later step is recorded");
+    let later = crate::reloaded(&later, &state);
     for seed in 20..26 {
         let found = later.call((&state, &weights::<T>(seed)));
         state = step(&state, &weights(seed));

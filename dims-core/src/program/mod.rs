@@ -71,6 +71,8 @@ mod record;
 #[cfg(feature = "std")]
 mod result;
 #[cfg(feature = "std")]
+mod saved;
+#[cfg(feature = "std")]
 mod signature;
 #[cfg(feature = "std")]
 mod spec;
@@ -81,8 +83,10 @@ pub use inputs::{HandedOf, RecordInputs};
 #[cfg(feature = "std")]
 pub use jit::{Jit, jit};
 #[cfg(feature = "std")]
-pub use kernels::trace::{ListedStep, ListedValue, Listing};
+pub use kernels::trace::{ListedAxis, ListedPlace, ListedStep, ListedValue, Listing};
 #[cfg(feature = "std")]
 pub use record::{Program, record};
+#[cfg(feature = "std")]
+pub use saved::SavedProgram;
 #[cfg(feature = "std")]
 pub use spec::{Spec, SpecOf, spec};

@@ -2,7 +2,7 @@
 
 use super::inputs::{Hand, HandedOf, RecordInputs};
 use super::result::{CallResults, RecordedResults, ResultLayout, ResultMemories, Zeros};
-use super::signature::{GivenInputs, InputSignature, dense};
+use super::signature::{GivenInputs, InputSetting, InputSignature, dense};
 use crate::error::{DimError, OriginSuffix, unwrap};
 use crate::grad::parameters::{Parameters, Path, Walk};
 use crate::named::Named;
@@ -18,19 +18,23 @@ use kernels::loops::steps::{PlanStep, note};
 use kernels::memory::buffer::Buffer;
 use kernels::memory::hollow;
 use kernels::scalar::Element;
-use kernels::trace::{GradientCall, Held, ListedValue, Listing, Node, NotRepeatable, Recording, listing};
+use kernels::trace::{
+    GradientCall, Held, ListedPlace, ListedValue, Listing, Node, NotRepeatable, Recording, listing,
+};
 
 /// A function that was recorded: see [`record`].
 pub struct Program<In, Out> {
-    recording: Recording,
+    pub(super) recording: Recording,
     /// Which inputs it accepts.
-    signature: InputSignature,
+    pub(super) signature: InputSignature,
     /// A result with the right sizes, whose tensors own one element each.
-    result: Out,
+    pub(super) result: Out,
     /// The layout of each tensor of a result.
-    layouts: Vec<ResultLayout>,
-    listing: Listing,
-    inputs: PhantomData<fn(In) -> Out>,
+    pub(super) layouts: Vec<ResultLayout>,
+    /// The settings of the result.
+    pub(super) settings: Vec<InputSetting>,
+    pub(super) listing: Listing,
+    pub(super) inputs: PhantomData<fn(In) -> Out>,
 }
 
 /// Calls a function once, and records its steps as a program.
@@ -73,7 +77,7 @@ where
     let value = f(In::hand(&mut slots));
     let mut results = RecordedResults::default();
     let result = Out::walk([&value], &mut Path::new(), &mut results)?;
-    let RecordedResults { held, layouts } = results;
+    let RecordedResults { held, layouts, settings } = results;
     variables.call.end();
     check_captured(&held, variables.nodes.first().map_or(0, |node| node.id))?;
     let (nodes, signature) =
@@ -82,7 +86,10 @@ where
     let named = nodes.iter().cloned().zip(names).collect::<Vec<_>>();
     let listing = listing(&named, &held);
     for constant in listing.constants.iter().filter(|constant| constant.bytes > LARGE) {
-        note(|| PlanStep::Captured { place: constant.origin, bytes: constant.bytes });
+        note(|| PlanStep::Captured {
+            place: constant.origin.as_ref().and_then(ListedPlace::location),
+            bytes: constant.bytes,
+        });
     }
     let mut recording = Recording::new(nodes, held).map_err(|NotRepeatable { operation, origin }| {
         let at = OriginSuffix(origin);
@@ -93,7 +100,7 @@ where
     // The last other owners of the memory that `release` frees.
     drop((value, slots));
     recording.release();
-    Ok(Program { recording, signature, result, layouts, listing, inputs: PhantomData })
+    Ok(Program { recording, signature, result, layouts, settings, listing, inputs: PhantomData })
 }
 
 /// Returns an error if a result depends on variables of an outer gradient, or on inputs of an outer recording, because the program would treat these as constants. `first` is the id of
@@ -258,7 +265,7 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     /// let program = record(|x: &Tensor<f32, (Feat,)>| (x * &weight).sum(Feat), &ones(Feat.of(3)))?;
     /// let [constant] = program.constants() else { panic!("only the weight is captured") };
     /// assert_eq!(constant.bytes, 12);
-    /// assert!(constant.origin.expect("the location of the product").file().ends_with(".rs"));
+    /// assert!(constant.origin.as_ref().expect("the location of the product").file().ends_with(".rs"));
     /// # Ok::<(), DimError>(())
     /// ```
     pub fn constants(&self) -> &[ListedValue] {

@@ -1,5 +1,6 @@
 //! The tensors of a program's result: where their elements come from, and how they are laid out.
 
+use super::signature::{InputPath, InputSetting, RecordedSetting, SettingValue};
 use crate::error::{DimError, Origin};
 use crate::grad::parameters::{Path, Walk};
 use crate::named::Named;
@@ -7,9 +8,13 @@ use crate::rank::Rank;
 use crate::set::Dims;
 use crate::storage::axes::AxisBlock;
 use crate::storage::evaluated::{Evaluated, IntoElements};
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt::Debug;
 use core::iter::Zip;
+use kernels::memory::axes::Axis;
 use kernels::memory::buffer::Buffer;
 use kernels::scalar::Element;
 use kernels::trace::Held;
@@ -20,14 +25,17 @@ use smallvec::SmallVec;
 pub(super) struct RecordedResults {
     pub(super) held: Vec<Arc<dyn Held>>,
     pub(super) layouts: Vec<ResultLayout>,
+    pub(super) settings: Vec<InputSetting>,
 }
 
 /// The layout of a tensor.
 pub(super) struct ResultLayout {
-    start: usize,
+    pub(super) start: usize,
     /// Dims first.
-    strides: SmallVec<[isize; 8]>,
-    origin: Origin,
+    pub(super) sizes: SmallVec<[usize; 8]>,
+    /// Likewise.
+    pub(super) strides: SmallVec<[isize; 8]>,
+    pub(super) origin: Origin,
 }
 
 impl Walk<1> for RecordedResults {
@@ -42,26 +50,43 @@ impl Walk<1> for RecordedResults {
         let expr = &tensor.expr;
         let layout = ResultLayout {
             start: expr.start(),
+            sizes: expr.axes().map(|axis| axis.size).collect(),
             strides: expr.axes().map(|axis| axis.stride).collect(),
             origin: expr.origin(),
         };
         self.held.push(expr.buffer().held());
         self.layouts.push(layout);
-        Ok(strided(tensor, alloc::vec![T::default()], 0, |_| 0, None))
+        Ok(strided(tensor, alloc::vec![T::default()], 0, |_, axis| axis.stride = 0, None))
+    }
+
+    fn setting<X: Clone + PartialEq + Debug + Send + Sync + 'static>(
+        &mut self,
+        path: &Path,
+        name: &'static str,
+        [value]: [&X; 1],
+    ) -> Result<(), DimError> {
+        self.settings.push(setting(path, name, Box::new(value.clone())));
+        Ok(())
     }
 }
 
-/// A tensor with the sizes of `of`, but other elements and strides.
-fn strided<T: Element, S: Dims, R: Rank, B: IntoElements<T>>(
+/// A setting of a result.
+pub(super) fn setting(path: &Path, name: &'static str, value: Box<dyn SettingValue>) -> InputSetting {
+    let (path, name) = (InputPath::new(path), Cow::Borrowed(name));
+    InputSetting { path, name, value: RecordedSetting::Value(value) }
+}
+
+/// A tensor with the axes of `of` after `change`, and with other elements.
+pub(super) fn strided<T: Element, S: Dims, R: Rank, B: IntoElements<T>>(
     of: &Named<T, S, R>,
     data: B,
     start: usize,
-    stride: impl Fn(usize) -> isize,
+    change: impl Fn(usize, &mut Axis),
     origin: Origin,
 ) -> Named<T, S, R> {
     let (mut named, mut positional) = (*of.expr.named(), *of.expr.positional());
     let axes = named.as_mut_slice().iter_mut().chain(positional.as_mut_slice());
-    axes.enumerate().for_each(|(at, axis)| axis.stride = stride(at));
+    axes.enumerate().for_each(|(at, axis)| change(at, axis));
     Named::from_expr(Evaluated::strided(data, start, named, positional, origin))
 }
 
@@ -81,7 +106,8 @@ impl Walk<1> for CallResults<'_> {
     ) -> Result<Named<T, S, R>, DimError> {
         let (held, layout) = self.0.next().expect("a call computes each tensor of the result");
         let buffer = Buffer::of_held(&held).expect("a step has the type that it was recorded with");
-        Ok(strided(tensor, buffer, layout.start, |at| layout.strides[at], layout.origin))
+        let change = |at: usize, axis: &mut Axis| axis.stride = layout.strides[at];
+        Ok(strided(tensor, buffer, layout.start, change, layout.origin))
     }
 }
 

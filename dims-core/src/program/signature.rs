@@ -2,10 +2,11 @@
 
 use crate::error::DimError;
 use crate::expr::evaluate::laid_out_in;
-use crate::grad::parameters::{Path, Walk};
+use crate::grad::parameters::{Path, Segment, Walk};
 use crate::named::Named;
 use crate::rank::Rank;
 use crate::set::Dims;
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -21,7 +22,53 @@ use smallvec::SmallVec;
 #[derive(Default, PartialEq)]
 pub(super) struct InputSignature {
     pub(super) tensors: Vec<InputTensor>,
-    settings: Vec<InputSetting>,
+    pub(super) settings: Vec<InputSetting>,
+}
+
+/// Where a tensor or a setting is in the inputs or results: a [`Path`], whose names a program that was saved owns.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(super) struct InputPath(Vec<InputSegment>);
+
+/// A step of an [`InputPath`].
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+enum InputSegment {
+    Field(Cow<'static, str>),
+    Index(usize),
+}
+
+impl InputPath {
+    pub(super) fn new(path: &Path) -> Self {
+        let segment = |segment: &Segment| match *segment {
+            Segment::Field(name) => InputSegment::Field(Cow::Borrowed(name)),
+            Segment::Index(at) => InputSegment::Index(at),
+        };
+        InputPath(path.segments().iter().map(segment).collect())
+    }
+
+    /// Whether this is the path.
+    fn is(&self, path: &Path) -> bool {
+        let is_same = |(own, other): (&InputSegment, &Segment)| match (own, other) {
+            (InputSegment::Field(own), Segment::Field(other)) => own == other,
+            (InputSegment::Index(own), Segment::Index(other)) => own == other,
+            _ => false,
+        };
+        self.0.len() == path.segments().len() && self.0.iter().zip(path.segments()).all(is_same)
+    }
+}
+
+impl fmt::Display for InputPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, segment) in self.0.iter().enumerate() {
+            f.write_str(if at > 0 { "." } else { "" })?;
+            match segment {
+                InputSegment::Field(name) => f.write_str(name)?,
+                InputSegment::Index(index) => write!(f, "{index}")?,
+            }
+        }
+        Ok(())
+    }
 }
 
 impl InputSignature {
@@ -34,41 +81,71 @@ impl InputSignature {
 /// What a program knows of one tensor of its inputs.
 #[derive(PartialEq)]
 pub(super) struct InputTensor {
-    pub(super) path: Path,
+    pub(super) path: InputPath,
     pub(super) dtype: DType,
-    sizes: SmallVec<[usize; 8]>,
+    pub(super) sizes: SmallVec<[usize; 8]>,
     /// The axes from the outermost in memory to the innermost. In another order, sums may be rounded differently.
     pub(super) order: SmallVec<[usize; 8]>,
-    is_traced: bool,
+    pub(super) is_traced: bool,
 }
 
 impl InputTensor {
     fn of<T: Element, S: Dims, R: Rank>(path: &Path, tensor: &Named<T, S, R>) -> Result<Self, DimError> {
         let Some(dtype) = DType::of::<T>() else {
             let name = type_name::<T>();
-            let what = format!("{}: programs do not know elements of `{name}`", input(path));
+            let what = format!("{}: programs do not know elements of `{name}`", input(&InputPath::new(path)));
             return Err(DimError::Shape { what });
         };
         let (sizes, order, is_traced) =
             (sizes_of(tensor), tensor.expr.order_in_memory(), tensor.expr.is_traced());
-        Ok(InputTensor { path: path.clone(), dtype, sizes, order, is_traced })
+        Ok(InputTensor { path: InputPath::new(path), dtype, sizes, order, is_traced })
     }
 }
 
 /// A value of an input that is not a tensor, such as the decay of an average.
-struct InputSetting {
-    path: Path,
-    name: &'static str,
-    value: Box<dyn SettingValue>,
+#[derive(PartialEq)]
+pub(super) struct InputSetting {
+    pub(super) path: InputPath,
+    pub(super) name: Cow<'static, str>,
+    pub(super) value: RecordedSetting,
 }
 
-impl PartialEq for InputSetting {
-    fn eq(&self, other: &Self) -> bool {
-        (&self.path, self.name) == (&other.path, other.name) && (*self.value).is_same((*other.value).as_any())
+/// The value of a setting.
+pub(super) enum RecordedSetting {
+    Value(Box<dyn SettingValue>),
+    /// The value as `Debug` writes it, of a program that was saved.
+    Text(String),
+}
+
+impl RecordedSetting {
+    /// The value as `Debug` writes it.
+    pub(super) fn text(&self) -> String {
+        match self {
+            RecordedSetting::Value(value) => value.describe(),
+            RecordedSetting::Text(text) => text.clone(),
+        }
+    }
+
+    fn is<X: Debug + 'static>(&self, other: &X) -> bool {
+        match self {
+            RecordedSetting::Value(value) => value.is_same(other),
+            RecordedSetting::Text(text) => *text == format!("{other:?}"),
+        }
     }
 }
 
-trait SettingValue: Send + Sync {
+impl PartialEq for RecordedSetting {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (RecordedSetting::Value(own), RecordedSetting::Value(other)) => {
+                (**own).is_same((**other).as_any())
+            }
+            (own, other) => own.text() == other.text(),
+        }
+    }
+}
+
+pub(super) trait SettingValue: Send + Sync {
     fn as_any(&self) -> &dyn Any;
     fn is_same(&self, other: &dyn Any) -> bool;
     fn describe(&self) -> String;
@@ -89,8 +166,8 @@ impl<X: PartialEq + Debug + Send + Sync + 'static> SettingValue for X {
 }
 
 /// How messages name an input.
-fn input(path: &Path) -> String {
-    if path.segments().is_empty() { "the input".into() } else { format!("input `{path}`") }
+fn input(path: &InputPath) -> String {
+    if path.0.is_empty() { "the input".into() } else { format!("input `{path}`") }
 }
 
 /// The sizes of all axes, dims first.
@@ -130,7 +207,8 @@ impl Walk<1> for InputSignature {
         name: &'static str,
         [value]: [&X; 1],
     ) -> Result<(), DimError> {
-        self.settings.push(InputSetting { path: path.clone(), name, value: Box::new(value.clone()) });
+        let value = RecordedSetting::Value(Box::new(value.clone()));
+        self.settings.push(InputSetting { path: InputPath::new(path), name: Cow::Borrowed(name), value });
         Ok(())
     }
 }
@@ -186,9 +264,10 @@ impl Walk<1> for GivenInputs<'_> {
                 names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied()),
             )
         };
-        let (own, expected) = (fmt::from_fn(|f| f.write_str(&input(path))), self.expected.next());
+        let (own, expected) =
+            (fmt::from_fn(|f| f.write_str(&input(&InputPath::new(path)))), self.expected.next());
         let what = match expected {
-            Some(expected) if expected.path != *path => {
+            Some(expected) if !expected.path.is(path) => {
                 format!("{own} stands where `{}` was recorded", expected.path)
             }
             Some(expected) if DType::of::<T>() != Some(expected.dtype) => {
@@ -223,13 +302,13 @@ impl Walk<1> for GivenInputs<'_> {
         [value]: [&X; 1],
     ) -> Result<(), DimError> {
         let what = match self.settings.next() {
-            Some(own) if own.path == *path && own.name == name && own.value.is_same(value) => return Ok(()),
-            Some(own) if own.path == *path && own.name == name => format!(
+            Some(own) if own.path.is(path) && own.name == name && own.value.is(value) => return Ok(()),
+            Some(own) if own.path.is(path) && own.name == name => format!(
                 "`{name}` of {} is {value:?}, but the program was recorded for {}: record it again; `jit` does so by itself",
-                input(path),
-                own.value.describe()
+                input(&own.path),
+                own.value.text()
             ),
-            _ => format!("the setting `{name}` of {} was not recorded", input(path)),
+            _ => format!("the setting `{name}` of {} was not recorded", input(&InputPath::new(path))),
         };
         Err(DimError::Shape { what })
     }

@@ -4,6 +4,8 @@ use crate::machine::isa::Isa;
 use crate::ops::{self, BinaryOp, UnaryOp, special};
 use crate::scalar::{CastTo, Num, Ordered, Real};
 use core::any::{Any, TypeId};
+#[cfg(feature = "std")]
+use smallvec::SmallVec;
 
 /// The element types that programs read and write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +110,20 @@ impl DType {
         each_dtype!(names!())
     }
 
+    /// The type with this [name](DType::name).
+    #[cfg(feature = "serde")]
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        macro_rules! find {
+            ($($name:ident $t:ty,)*) => {
+                [$(DType::$name),*].into_iter().find(|own| own.name() == name)
+            };
+        }
+        let found = each_dtype!(find!());
+        #[cfg(feature = "half")]
+        let found = found.or_else(|| [DType::F16, DType::Bf16].into_iter().find(|own| own.name() == name));
+        found
+    }
+
     /// The bytes of an element.
     pub fn bytes(self) -> usize {
         macro_rules! bytes {
@@ -162,6 +178,7 @@ impl DType {
 
 /// What a register holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum RegisterKind {
     /// `f32`, also for the half precisions.
     F32,
@@ -275,6 +292,90 @@ macro_rules! unary_codes {
         }
 
         impl UnaryOpcode {
+            /// The name of the operation and its constants, as they are saved: see [`of_words`](Self::of_words).
+            #[cfg(feature = "std")]
+            pub(crate) fn words(self) -> (&'static str, SmallVec<[u64; 2]>) {
+                let words = |words: &[u64]| SmallVec::from_slice(words);
+                let float = |value: f64| SmallVec::from_slice(&[value.to_bits()]);
+                match self {
+                    $(UnaryOpcode::$name => (stringify!($name), SmallVec::new()),)*
+                    $(UnaryOpcode::$number => (stringify!($number), SmallVec::new()),)*
+                    $(UnaryOpcode::$test => (stringify!($test), SmallVec::new()),)*
+                    UnaryOpcode::Not => ("Not", SmallVec::new()),
+                    UnaryOpcode::SigmoidSlope => ("SigmoidSlope", SmallVec::new()),
+                    UnaryOpcode::NormalBelow => ("NormalBelow", SmallVec::new()),
+                    UnaryOpcode::Powi(n) => ("Powi", words(&[i64::from(n) as u64])),
+                    UnaryOpcode::Clamp(low, high) => ("Clamp", words(&[low.to_bits(), high.to_bits()])),
+                    UnaryOpcode::LeakyRelu(c) => ("LeakyRelu", float(c)),
+                    UnaryOpcode::Elu(c) => ("Elu", float(c)),
+                    UnaryOpcode::Celu(c) => ("Celu", float(c)),
+                    UnaryOpcode::HardShrink(c) => ("HardShrink", float(c)),
+                    UnaryOpcode::SoftShrink(c) => ("SoftShrink", float(c)),
+                    UnaryOpcode::NanTo(c) => ("NanTo", float(c)),
+                    UnaryOpcode::Polygamma(n) => ("Polygamma", words(&[n.into()])),
+                    UnaryOpcode::SincSlope(n) => ("SincSlope", words(&[n.into()])),
+                    UnaryOpcode::Bell(c) => ("Bell", float(c)),
+                    UnaryOpcode::FromEnd(size) => ("FromEnd", words(&[size as i64 as u64])),
+                }
+            }
+
+            /// The operation with this name and these constants: floats by their bits, integers as `i64`.
+            #[cfg(feature = "std")]
+            pub(crate) fn of_words(name: &str, words: &[u64]) -> Option<Self> {
+                $(if name == stringify!($name) && words.is_empty() {
+                    return Some(UnaryOpcode::$name);
+                })*
+                $(if name == stringify!($number) && words.is_empty() {
+                    return Some(UnaryOpcode::$number);
+                })*
+                $(if name == stringify!($test) && words.is_empty() {
+                    return Some(UnaryOpcode::$test);
+                })*
+                // Derivatives of higher orders take long, and no function has them.
+                let order = |n: u64| u32::try_from(n).ok().filter(|n| (1..=64).contains(n));
+                Some(match (name, words) {
+                    ("Not", []) => UnaryOpcode::Not,
+                    ("SigmoidSlope", []) => UnaryOpcode::SigmoidSlope,
+                    ("NormalBelow", []) => UnaryOpcode::NormalBelow,
+                    ("Powi", &[n]) => UnaryOpcode::Powi(i32::try_from(n as i64).ok()?),
+                    ("Clamp", &[low, high]) => UnaryOpcode::Clamp(f64::from_bits(low), f64::from_bits(high)),
+                    ("LeakyRelu", &[c]) => UnaryOpcode::LeakyRelu(f64::from_bits(c)),
+                    ("Elu", &[c]) => UnaryOpcode::Elu(f64::from_bits(c)),
+                    ("Celu", &[c]) => UnaryOpcode::Celu(f64::from_bits(c)),
+                    ("HardShrink", &[c]) => UnaryOpcode::HardShrink(f64::from_bits(c)),
+                    ("SoftShrink", &[c]) => UnaryOpcode::SoftShrink(f64::from_bits(c)),
+                    ("NanTo", &[c]) => UnaryOpcode::NanTo(f64::from_bits(c)),
+                    ("Polygamma", &[n]) => UnaryOpcode::Polygamma(order(n)?),
+                    ("SincSlope", &[n]) => UnaryOpcode::SincSlope(order(n)?),
+                    ("Bell", &[c]) => UnaryOpcode::Bell(f64::from_bits(c)),
+                    ("FromEnd", &[size]) => {
+                        UnaryOpcode::FromEnd(isize::try_from(size as i64).ok().filter(|size| *size >= 0)?)
+                    }
+                    _ => return None,
+                })
+            }
+
+            /// The kind of the result for an operand of a kind; `None` if there is no such operation.
+            #[cfg(feature = "std")]
+            pub(crate) fn kind_of(self, a: RegisterKind) -> Option<RegisterKind> {
+                let of_integers = || {
+                    matches!(
+                        self,
+                        $(UnaryOpcode::$number)|* | UnaryOpcode::Not | UnaryOpcode::Clamp(..)
+                            | UnaryOpcode::LeakyRelu(_) | UnaryOpcode::FromEnd(_)
+                    )
+                };
+                let is_known = match a {
+                    _ if self.is_test() => return Some(RegisterKind::Bool),
+                    RegisterKind::F32 | RegisterKind::F64 => {
+                        !matches!(self, UnaryOpcode::Not | UnaryOpcode::FromEnd(_))
+                    }
+                    RegisterKind::Int => of_integers(),
+                    RegisterKind::Bool => self == UnaryOpcode::Not,
+                };
+                is_known.then_some(a)
+            }
+
             /// Whether the result is a truth value.
             pub fn is_test(self) -> bool {
                 matches!(self, $(UnaryOpcode::$test)|*)
@@ -379,6 +480,75 @@ macro_rules! binary_codes {
         }
 
         impl BinaryOpcode {
+            /// The name of the operation and its constants, as they are saved: see [`of_words`](Self::of_words).
+            #[cfg(feature = "std")]
+            pub(crate) fn words(self) -> (&'static str, SmallVec<[u64; 2]>) {
+                let float = |value: f64| SmallVec::from_slice(&[value.to_bits()]);
+                match self {
+                    $(BinaryOpcode::$name => (stringify!($name), SmallVec::new()),)*
+                    $(BinaryOpcode::$number => (stringify!($number), SmallVec::new()),)*
+                    $(BinaryOpcode::$compare => (stringify!($compare), SmallVec::new()),)*
+                    BinaryOpcode::FloorDiv => ("FloorDiv", SmallVec::new()),
+                    BinaryOpcode::And => ("And", SmallVec::new()),
+                    BinaryOpcode::Or => ("Or", SmallVec::new()),
+                    BinaryOpcode::Xor => ("Xor", SmallVec::new()),
+                    BinaryOpcode::UnsignedDiv => ("UnsignedDiv", SmallVec::new()),
+                    BinaryOpcode::UnsignedRem => ("UnsignedRem", SmallVec::new()),
+                    BinaryOpcode::Huber(c) => ("Huber", float(c)),
+                    BinaryOpcode::SmoothL1(c) => ("SmoothL1", float(c)),
+                    BinaryOpcode::Lerp(c) => ("Lerp", float(c)),
+                    BinaryOpcode::Chain => ("Chain", SmallVec::new()),
+                }
+            }
+
+            /// The operation with this name and these constants, by their bits.
+            #[cfg(feature = "std")]
+            pub(crate) fn of_words(name: &str, words: &[u64]) -> Option<Self> {
+                $(if name == stringify!($name) && words.is_empty() {
+                    return Some(BinaryOpcode::$name);
+                })*
+                $(if name == stringify!($number) && words.is_empty() {
+                    return Some(BinaryOpcode::$number);
+                })*
+                $(if name == stringify!($compare) && words.is_empty() {
+                    return Some(BinaryOpcode::$compare);
+                })*
+                Some(match (name, words) {
+                    ("FloorDiv", []) => BinaryOpcode::FloorDiv,
+                    ("And", []) => BinaryOpcode::And,
+                    ("Or", []) => BinaryOpcode::Or,
+                    ("Xor", []) => BinaryOpcode::Xor,
+                    ("UnsignedDiv", []) => BinaryOpcode::UnsignedDiv,
+                    ("UnsignedRem", []) => BinaryOpcode::UnsignedRem,
+                    ("Huber", &[c]) => BinaryOpcode::Huber(f64::from_bits(c)),
+                    ("SmoothL1", &[c]) => BinaryOpcode::SmoothL1(f64::from_bits(c)),
+                    ("Lerp", &[c]) => BinaryOpcode::Lerp(f64::from_bits(c)),
+                    ("Chain", []) => BinaryOpcode::Chain,
+                    _ => return None,
+                })
+            }
+
+            /// The kind of the result for operands of a kind; `None` if there is no such operation.
+            #[cfg(feature = "std")]
+            pub(crate) fn kind_of(self, operands: RegisterKind) -> Option<RegisterKind> {
+                use BinaryOpcode::{
+                    And, Chain, FloorDiv, Huber, Lerp, Or, SmoothL1, UnsignedDiv, UnsignedRem, Xor,
+                };
+                let of_numbers = || matches!(self, $(BinaryOpcode::$number)|*);
+                let is_known = match operands {
+                    _ if self.is_comparison() => return Some(RegisterKind::Bool),
+                    RegisterKind::F32 | RegisterKind::F64 => {
+                        of_numbers()
+                            || matches!(self, $(BinaryOpcode::$name)|* | Huber(_) | SmoothL1(_) | Lerp(_) | Chain)
+                    }
+                    RegisterKind::Int => {
+                        of_numbers() || matches!(self, FloorDiv | And | Or | Xor | UnsignedDiv | UnsignedRem)
+                    }
+                    RegisterKind::Bool => matches!(self, And | Or | Xor),
+                };
+                is_known.then_some(operands)
+            }
+
             /// Whether the result is a truth value.
             pub fn is_comparison(self) -> bool {
                 matches!(self, $(BinaryOpcode::$compare)|*)

@@ -18,6 +18,8 @@ use alloc::boxed::Box;
 #[cfg(feature = "std")]
 use alloc::sync::Arc;
 use alloc::vec::{self, Vec};
+#[cfg(feature = "std")]
+use core::any::Any;
 use core::panic::Location;
 
 /// The results of a step that ran, to be taken one by one.
@@ -170,22 +172,26 @@ pub fn rule_of(derivative: impl StepDerivative + 'static, operands: Vec<Field>) 
 
 /// The number of what a step keeps for its derivative, among its results.
 #[cfg(feature = "std")]
-const KEPT: usize = usize::MAX;
+pub(super) const KEPT: usize = usize::MAX;
 
 /// A step that a program records.
 #[cfg(feature = "std")]
-struct StepRule {
-    derivative: Arc<dyn StepDerivative>,
-    operands: Vec<Field>,
+pub(super) struct StepRule {
+    pub(super) derivative: Arc<dyn StepDerivative>,
+    pub(super) operands: Vec<Field>,
     /// Which of the results.
-    number: usize,
-    kept: Option<Arc<dyn Held>>,
+    pub(super) number: usize,
+    pub(super) kept: Option<Arc<dyn Held>>,
 }
 
 #[cfg(feature = "std")]
 impl Rule for StepRule {
     fn name(&self) -> &'static str {
         self.derivative.name()
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn operands(&self) -> Vec<&Field> {

@@ -19,6 +19,8 @@ use crate::{machine::threads, memory::buffer::Buffer};
 use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use alloc::{boxed::Box, sync::Arc};
+#[cfg(feature = "std")]
+use core::any::Any;
 use core::marker::PhantomData;
 
 /// Work along each line, in place. Operand: `lines` lines of `len` elements. Result: as many.
@@ -180,9 +182,9 @@ fn moment<T: Real>(operand: &Field, sizes: [usize; 2], reduction: ReductionKind)
 
 /// The mean or the variance of lines. When it runs again, it rounds as [`StandardizeWithMoments`] does. Its gradient is that of the reduction.
 #[cfg(feature = "std")]
-struct MomentOfLines<T> {
-    reduction: ReductionRule,
-    element: PhantomData<T>,
+pub(super) struct MomentOfLines<T> {
+    pub(super) reduction: ReductionRule,
+    pub(super) element: PhantomData<T>,
 }
 
 #[cfg(feature = "std")]
@@ -192,6 +194,10 @@ impl<T: Real> Rule for MomentOfLines<T> {
             ReductionKind::Mean => "mean of lines",
             _ => "variance of lines",
         }
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn operands(&self) -> Vec<&Field> {

@@ -19,6 +19,8 @@ pub mod moves;
 mod operands;
 pub mod places;
 pub mod pooling;
+#[cfg(feature = "std")]
+mod saved;
 pub mod sorting;
 
 #[cfg(feature = "std")]
@@ -44,6 +46,8 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 #[cfg(feature = "std")]
 use alloc::vec::Vec;
+#[cfg(feature = "std")]
+use core::any::Any;
 
 /// What a step computes from its operands, as data. Operands and results lie contiguously.
 pub trait StepKind: Send + Sync + 'static {
@@ -155,6 +159,11 @@ pub trait StepDerivative: Send + Sync {
         None
     }
 
+    /// The step as a [`StepKind`] in its type, if it is one.
+    fn as_kind(&self) -> Option<&dyn Any> {
+        None
+    }
+
     /// Whether the step can be run again.
     fn is_repeatable(&self) -> bool {
         false
@@ -182,6 +191,10 @@ impl<K: StepKind> StepDerivative for K {
 
     fn node_step(&self, operands: &[Field], number: usize) -> Option<NodeStep> {
         StepKind::node_step(self, operands, number)
+    }
+
+    fn as_kind(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn is_repeatable(&self) -> bool {

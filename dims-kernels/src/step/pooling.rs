@@ -106,7 +106,7 @@ impl PartSizes {
     }
 
     /// The first row of a part, and that behind its last one.
-    fn bounds(&self, part: usize) -> (usize, usize) {
+    pub(super) fn bounds(&self, part: usize) -> (usize, usize) {
         let (len, size) = (self.len as u128, self.size as u128);
         let bound = |part: usize, up: u128| ((part as u128 * size + up) / len) as usize;
         (bound(part, 0), bound(part + 1, len - 1))

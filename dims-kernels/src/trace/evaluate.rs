@@ -234,6 +234,12 @@ impl Field {
 impl Field {
     /// The memory of the elements and the first of them, if they lie in it contiguously in an order of all loops.
     pub(crate) fn lying<T: Send + Sync + 'static>(&self, order: &[usize]) -> Option<(Buffer<T>, usize)> {
+        let (held, start) = self.lying_in::<T>(order)?;
+        Some((Buffer::of_held(held)?, start))
+    }
+
+    /// The same, with the memory whatever holds it.
+    pub(crate) fn lying_in<T: 'static>(&self, order: &[usize]) -> Option<(&Arc<dyn Held>, usize)> {
         let (_, operand) = self.plain::<T>()?;
         let FieldSource::Memory(held) = &operand.source else { return None };
         let lying = StridedPlace::contiguous(&self.sizes, order);
@@ -244,7 +250,7 @@ impl Field {
         if !(0..self.sizes.len()).all(same) {
             return None;
         }
-        Some((Buffer::of_held(held)?, operand.place.offset as usize))
+        Some((held, operand.place.offset as usize))
     }
 }
 

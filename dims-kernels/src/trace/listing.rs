@@ -3,15 +3,20 @@
 use crate::error::Origin;
 use crate::ops::code::DType;
 use crate::trace::replay::nodes_behind;
-use crate::trace::{Field, FieldOperand, FieldSource, Held, Node, NodeAxes, NodeAxis, NodeStep, Part};
+use crate::trace::{Field, FieldOperand, FieldSource, Held, Node, NodeAxis, NodeStep, Part};
+use alloc::borrow::Cow;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
+use core::panic::Location;
+#[cfg(feature = "serde")]
+use serde::{Deserialize, Serialize};
 
 /// A recorded function: its inputs, the constants that it captured, its steps and its results.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct Listing {
     /// The inputs.
     pub inputs: Vec<ListedValue>,
@@ -25,6 +30,7 @@ pub struct Listing {
 
 /// A value of a recorded function: an input, a constant or the result of a step.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct ListedValue {
     /// How steps refer to it: `%3`, or `c1` for a constant.
     pub name: String,
@@ -33,17 +39,80 @@ pub struct ListedValue {
     /// The element type.
     pub dtype: DType,
     /// The axes, from the outermost in memory to the innermost, if they are known.
-    pub axes: Option<NodeAxes>,
+    pub axes: Option<Vec<ListedAxis>>,
     /// The number of elements.
     pub len: usize,
     /// The bytes of all elements.
     pub bytes: usize,
     /// The source location in the user's program. For a constant, that of the step that captured it.
-    pub origin: Origin,
+    pub origin: Option<ListedPlace>,
+}
+
+/// An axis of a value of a recorded function.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub struct ListedAxis {
+    /// The name of its dim, or `..` for a positional axis.
+    pub name: Cow<'static, str>,
+    /// Its size.
+    pub size: usize,
+}
+
+/// A source location in the program that recorded a function.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub struct ListedPlace {
+    file: Cow<'static, str>,
+    line: u32,
+    column: u32,
+    /// The same, if it is one of this program.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    location: Origin,
+}
+
+impl PartialEq for ListedPlace {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.file, self.line, self.column) == (&other.file, other.line, other.column)
+    }
+}
+
+impl ListedPlace {
+    /// A location of this program.
+    pub fn new(place: &'static Location<'static>) -> Self {
+        let (file, line, column) = (Cow::Borrowed(place.file()), place.line(), place.column());
+        ListedPlace { file, line, column, location: Some(place) }
+    }
+
+    /// The location, unless the program was saved and restored.
+    pub fn location(&self) -> Origin {
+        self.location
+    }
+
+    /// The path of the file.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The line, from 1.
+    pub fn line(&self) -> u32 {
+        self.line
+    }
+
+    /// The column, from 1.
+    pub fn column(&self) -> u32 {
+        self.column
+    }
+}
+
+impl fmt::Display for ListedPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
 }
 
 /// A step of a recorded function.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct ListedStep {
     /// The result.
     pub value: ListedValue,
@@ -59,7 +128,7 @@ impl fmt::Display for ListedValue {
         match &self.axes {
             Some(axes) => {
                 f.write_str(" [")?;
-                for (at, NodeAxis { name, size }) in axes.iter().enumerate() {
+                for (at, ListedAxis { name, size }) in axes.iter().enumerate() {
                     write!(f, "{}{name} = {size}", if at == 0 { "" } else { ", " })?;
                 }
                 f.write_char(']')
@@ -71,8 +140,8 @@ impl fmt::Display for ListedValue {
 
 impl fmt::Display for Listing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = |origin: Origin| match origin {
-            Some(place) => format!(" (at {}:{}:{})", place.file(), place.line(), place.column()),
+        let place = |origin: &Option<ListedPlace>| match origin {
+            Some(place) => format!(" (at {place})"),
             None => String::new(),
         };
         for value in &self.inputs {
@@ -81,10 +150,10 @@ impl fmt::Display for Listing {
         }
         for value in &self.constants {
             let ListedValue { name, bytes, origin, .. } = value;
-            writeln!(f, "{name} = a constant of {bytes} bytes: {value}{}", place(*origin))?;
+            writeln!(f, "{name} = a constant of {bytes} bytes: {value}{}", place(origin))?;
         }
         for ListedStep { value, operation, .. } in &self.steps {
-            writeln!(f, "{} = {operation}: {value}{}", value.name, place(value.origin))?;
+            writeln!(f, "{} = {operation}: {value}{}", value.name, place(&value.origin))?;
         }
         writeln!(f, "results: {}", self.results.join(", "))
     }
@@ -125,10 +194,13 @@ impl Lister {
             name: format!("%{number}"),
             path: path.filter(|path| !path.is_empty()),
             dtype: node.dtype,
-            axes: node.axes().map(|axes| axes.iter().copied().collect()),
+            axes: node.axes().map(|axes| {
+                let axis = |&NodeAxis { name, size }: &NodeAxis| ListedAxis { name: name.into(), size };
+                axes.iter().map(axis).collect()
+            }),
             len: node.len,
             bytes: node.len * node.dtype.bytes(),
-            origin: node.origin,
+            origin: node.origin.map(ListedPlace::new),
         }
     }
 
@@ -151,7 +223,7 @@ impl Lister {
                 axes: None,
                 len,
                 bytes,
-                origin,
+                origin: origin.map(ListedPlace::new),
             });
         }
         name

@@ -22,6 +22,7 @@ mod products;
 pub mod record;
 mod replay;
 pub mod rules;
+pub(crate) mod saved;
 #[cfg(test)]
 mod tests;
 mod updates;
@@ -32,10 +33,11 @@ pub use crate::memory::registry::{self, is_active};
 pub use backward::{Gradients, depends_on_others, gradients, names_of_variables, pull_parts};
 pub use evaluate::{evaluate, with_rule};
 pub use field::Field;
-pub use listing::{ListedStep, ListedValue, Listing, listing};
+pub use listing::{ListedAxis, ListedPlace, ListedStep, ListedValue, Listing, listing};
 #[doc(hidden)]
 pub use replay::run_plainly;
 pub use replay::{NotRepeatable, Recording};
+pub use saved::SavedRecording;
 #[cfg(feature = "half")]
 pub use updates::widened_elements;
 pub use updates::{UpdatedElements, reordered, sum_of_squares, updated};
@@ -385,6 +387,11 @@ impl NodeStep {
 pub trait Rule: Send + Sync {
     /// The name of the step.
     fn name(&self) -> &'static str;
+
+    /// The rule in its type, if recordings with it can be saved.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
 
     /// The fields that the step reads.
     fn operands(&self) -> Vec<&Field>;

@@ -30,6 +30,9 @@ pub(super) fn contracted<T: ProgramOutput + Real>(
     Ok(Some(Dense { data, order: order.into() }))
 }
 
+/// The most factors of a product that a contraction computes, with the products that they are factors of.
+const MOST_FACTORS: usize = 128;
+
 /// The factors of a sum of products and its constant factor, if the sum is worth computing as a contraction.
 pub(super) fn factors<T: ProgramOutput + Real>(
     field: &Field,
@@ -246,9 +249,9 @@ impl ScalarProgram {
         false
     }
 
-    /// The factors that the result is a product of, and the constant factor.
+    /// The factors that the result is a product of, and the constant factor. A product of more than [`MOST_FACTORS`] is one factor: a few squares one after another would have millions.
     pub(super) fn factors(&self) -> (SmallVec<[Register; 4]>, f64) {
-        let (mut factors, mut scale) = (SmallVec::new(), 1.0);
+        let (mut factors, mut scale, mut visits) = (SmallVec::new(), 1.0, 0);
         let mut open: SmallVec<[Register; 8]> = SmallVec::from_slice(&[self.result()]);
         while let Some(register) = open.pop() {
             match self.instruction(register) {
@@ -260,6 +263,10 @@ impl ScalarProgram {
                 }
                 Instruction::Unary(UnaryOpcode::Square, a) => open.extend([a, a]),
                 _ => factors.push(register),
+            }
+            visits += 1;
+            if visits > MOST_FACTORS {
+                return (SmallVec::from_slice(&[self.result()]), 1.0);
             }
         }
         (factors, scale)

@@ -7,8 +7,12 @@ mod placed;
 mod recurrence;
 
 pub use attention::Attention;
+pub(super) use attention::AttentionPullBack;
+pub(super) use detached::DetachedElements;
 pub use detached::detached;
 pub use lines::LineRule;
+pub(super) use lines::{BestOf, LinePullBack};
+pub(super) use placed::Placed;
 pub use placed::placed;
 pub use recurrence::Recurrence;
 
@@ -26,6 +30,7 @@ use crate::trace::{Field, Held, Node, NodeStep, Part, Rule, StridedPlace, evalua
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::any::Any;
 use recurrence::recurrence;
 
 pub(super) type NodeParts = Vec<(Arc<Node>, Part)>;
@@ -153,6 +158,10 @@ impl ReductionRule {
 impl Rule for ReductionRule {
     fn name(&self) -> &'static str {
         "reduction"
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn operands(&self) -> Vec<&Field> {

@@ -16,6 +16,7 @@ use crate::trace::{
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::any::Any;
 
 /// The results of an update: new elements for each operand that changes.
 pub struct UpdatedElements {
@@ -127,8 +128,8 @@ pub fn sum_of_squares(memories: &[Arc<dyn Held>], origin: Origin) -> Result<Buff
 }
 
 /// The sum of the squares of all elements.
-struct SumOfSquares {
-    operands: Vec<Field>,
+pub(in crate::trace) struct SumOfSquares {
+    pub(in crate::trace) operands: Vec<Field>,
 }
 
 fn total(operands: &[Field]) -> f64 {
@@ -150,6 +151,10 @@ fn total(operands: &[Field]) -> f64 {
 impl Rule for SumOfSquares {
     fn name(&self) -> &'static str {
         "sum of squares"
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn operands(&self) -> Vec<&Field> {

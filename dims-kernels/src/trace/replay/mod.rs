@@ -26,6 +26,7 @@ mod release;
 mod sums;
 
 pub(super) use plain::reduced_of;
+pub(super) use release::Placeholder;
 
 use crate::error::{Error, Origin};
 use crate::trace::{Field, Held, Node, NodeStep};
@@ -38,10 +39,10 @@ use std::sync::OnceLock;
 
 /// A function that was recorded: the steps that compute its results from its inputs.
 pub struct Recording {
-    inputs: Vec<Arc<Node>>,
+    pub(super) inputs: Vec<Arc<Node>>,
     /// The steps, each after those that it reads.
-    steps: Vec<Arc<Node>>,
-    outputs: Vec<Arc<dyn Held>>,
+    pub(super) steps: Vec<Arc<Node>>,
+    pub(super) outputs: Vec<Arc<dyn Held>>,
     /// The program that calls run. The first call prepares it.
     prepared: OnceLock<Prepared>,
 }
@@ -70,6 +71,15 @@ impl Recording {
             }
         }
         Ok(Recording { inputs, steps, outputs, prepared: OnceLock::new() })
+    }
+
+    /// A recording of these steps, each of which can be run again.
+    pub(super) fn of_parts(
+        inputs: Vec<Arc<Node>>,
+        steps: Vec<Arc<Node>>,
+        outputs: Vec<Arc<dyn Held>>,
+    ) -> Self {
+        Recording { inputs, steps, outputs, prepared: OnceLock::new() }
     }
 
     /// The number of steps.

@@ -4,12 +4,13 @@ use super::{Recording, assert_fits};
 use crate::error::Error;
 use crate::loops::nest::{Nest, NestParts};
 use crate::loops::rows::Rows;
+use crate::memory::allocate::reserve;
 use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
 use crate::ops::code::{DType, each_dtype};
 use crate::program::interpreter::{Interpreted, ProgramOutput};
 use crate::reduce::{ReduceInput, reduce, reducers};
-use crate::scalar::Num;
+use crate::scalar::{Element, Num};
 use crate::trace::evaluate::{HeldMemories, add_at, covers, evaluate, kept, mapped, rows};
 use crate::trace::{
     Field, FieldOperand, FieldSource, Held, Node, NodeStep, Part, Rule, StridedPlace, Table, TableIndex,
@@ -164,7 +165,7 @@ pub(super) fn sum_of_parts(parts: &[Part], len: usize, dtype: DType) -> Result<A
     if dtype.is_float() {
         return evaluate(parts, len, dtype, false);
     }
-    let mut out = vec![false; len];
+    let mut out = zeros::<bool>(len)?;
     for Part { field, place } in parts {
         if field.sizes.contains(&0) {
             continue;
@@ -174,11 +175,18 @@ pub(super) fn sum_of_parts(parts: &[Part], len: usize, dtype: DType) -> Result<A
         let integers = field.map([], |build, value, []| build.cast(DType::U8, value));
         let order = kept(place, &field.sizes);
         let data = mapped::<u8>(&integers, &order)?;
-        let mut sums = vec![0_u8; len];
+        let mut sums = zeros::<u8>(len)?;
         add_at(&mut sums, place, &field.sizes, &data, &order);
         out.iter_mut().zip(sums).for_each(|(out, sum)| *out |= sum != 0);
     }
     Ok(Buffer::from(out).held())
+}
+
+/// So many zeros, or `false`s.
+fn zeros<T: Element>(len: usize) -> Result<Vec<T>, Error> {
+    let mut out = reserve(len)?;
+    out.resize(len, T::default());
+    Ok(out)
 }
 
 fn integer_sum<T: ProgramOutput + Num>(parts: &[Part], len: usize) -> Result<Arc<dyn Held>, Error> {
@@ -190,7 +198,7 @@ fn integer_sum<T: ProgramOutput + Num>(parts: &[Part], len: usize) -> Result<Arc
         let order = kept(&part.place, &part.field.sizes);
         return Ok(Buffer::from(mapped::<T>(&part.field, &order)?).held());
     }
-    let mut out = vec![T::ZERO; len];
+    let mut out = zeros::<T>(len)?;
     for Part { field, place } in parts {
         if field.sizes.contains(&0) {
             continue;

@@ -12,7 +12,7 @@ use core::any::{Any, TypeId};
 type Placeholders = BTreeMap<u64, Arc<dyn Held>>;
 
 /// Replaces the memory of a value that each call brings or computes.
-struct Placeholder {
+pub(in crate::trace) struct Placeholder {
     element: TypeId,
     len: usize,
     bytes: usize,
@@ -21,7 +21,7 @@ struct Placeholder {
 }
 
 impl Placeholder {
-    fn of(node: &Node) -> Arc<dyn Held> {
+    pub(in crate::trace) fn of(node: &Node) -> Arc<dyn Held> {
         let (element, len, bytes) = (node.dtype.element(), node.len, node.bytes());
         Arc::new(Placeholder { element, len, bytes, mark: Box::new(node.name_only()) })
     }

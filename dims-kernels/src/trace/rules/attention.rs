@@ -2,7 +2,7 @@
 
 mod pull_back;
 
-pub(super) use pull_back::AttentionPullBack;
+pub(in crate::trace) use pull_back::AttentionPullBack;
 
 use super::lines::softmax;
 use super::{NodeParts, along, pull_backs, sum, wide};
@@ -27,6 +27,7 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::any::Any;
 
 /// `out = sum over keys of softmax(scale * (sum over features of q * k) + bias) * v`, where the mask is true.
 ///
@@ -62,6 +63,10 @@ const QUERIES: usize = 64;
 impl Rule for Attention {
     fn name(&self) -> &'static str {
         "attention"
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn operands(&self) -> Vec<&Field> {

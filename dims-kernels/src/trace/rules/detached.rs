@@ -7,21 +7,26 @@ use crate::trace::{Field, Held, NodeStep, Rule};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::any::Any;
 
 /// The step of a field's elements, contiguous in an order of its loops, as constants for gradients.
 pub fn detached(field: Field, order: &[usize], dtype: DType) -> NodeStep {
     NodeStep::Rule(Box::new(DetachedElements { field, order: order.to_vec(), dtype }))
 }
 
-pub(super) struct DetachedElements {
-    field: Field,
-    order: Vec<usize>,
-    dtype: DType,
+pub(in crate::trace) struct DetachedElements {
+    pub(in crate::trace) field: Field,
+    pub(in crate::trace) order: Vec<usize>,
+    pub(in crate::trace) dtype: DType,
 }
 
 impl Rule for DetachedElements {
     fn name(&self) -> &'static str {
         "detach"
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn operands(&self) -> Vec<&Field> {

@@ -20,6 +20,7 @@ use crate::trace::{Field, FieldSource, Held, Node, NodeStep, Part, Rule, Strided
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::any::Any;
 
 /// Work along lines of a field; the result lies contiguously in an order of all loops.
 pub struct LineRule {
@@ -40,6 +41,10 @@ pub struct LineRule {
 impl Rule for LineRule {
     fn name(&self) -> &'static str {
         "lines"
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn operands(&self) -> Vec<&Field> {
@@ -336,17 +341,21 @@ fn fused<T: ProgramOutput + Real>(
 }
 
 /// The pull-back of lines of neighbours as a step that can be run again. It has no derivative.
-pub(super) struct LinePullBack {
-    lines: LineRule,
+pub(in crate::trace) struct LinePullBack {
+    pub(in crate::trace) lines: LineRule,
     /// The results.
-    y: Field,
+    pub(in crate::trace) y: Field,
     /// Their cotangents.
-    dy: Field,
+    pub(in crate::trace) dy: Field,
 }
 
 impl Rule for LinePullBack {
     fn name(&self) -> &'static str {
         "gradient of lines"
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn operands(&self) -> Vec<&Field> {
@@ -597,12 +606,12 @@ impl LineRule {
 }
 
 /// Which element each of running extremes is: the element itself if they are equal, else what the one before is. Its number, as the result lies.
-struct BestOf {
-    x: Field,
-    y: Field,
-    order: Vec<usize>,
-    axis: usize,
-    dtype: DType,
+pub(in crate::trace) struct BestOf {
+    pub(in crate::trace) x: Field,
+    pub(in crate::trace) y: Field,
+    pub(in crate::trace) order: Vec<usize>,
+    pub(in crate::trace) axis: usize,
+    pub(in crate::trace) dtype: DType,
 }
 
 impl BestOf {
@@ -625,6 +634,10 @@ impl BestOf {
 impl Rule for BestOf {
     fn name(&self) -> &'static str {
         "positions of running extremes"
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn operands(&self) -> Vec<&Field> {

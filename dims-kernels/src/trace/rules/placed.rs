@@ -12,6 +12,7 @@ use crate::trace::{Field, Held, NodeStep, Part, Rule, StridedPlace, pull_parts};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::any::Any;
 
 /// The step of a result that has these elements, and as parts of them the elements of fields, no two of which have a place in common; and how many elements there are.
 ///
@@ -26,15 +27,19 @@ pub fn placed<T: Element>(parts: Vec<Part>, data: &[T]) -> (NodeStep, usize) {
 }
 
 /// Elements, some of which are those of parts.
-pub(super) struct Placed {
-    parts: Vec<Part>,
-    around: Arc<dyn Held>,
-    dtype: DType,
+pub(in crate::trace) struct Placed {
+    pub(in crate::trace) parts: Vec<Part>,
+    pub(in crate::trace) around: Arc<dyn Held>,
+    pub(in crate::trace) dtype: DType,
 }
 
 impl Rule for Placed {
     fn name(&self) -> &'static str {
         "parts of a result"
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn operands(&self) -> Vec<&Field> {

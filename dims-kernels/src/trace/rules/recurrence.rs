@@ -9,6 +9,7 @@ use crate::trace::evaluate::{floats, mapped, stepped};
 use crate::trace::{Field, Held, Rule};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::any::Any;
 
 /// `r[j] = b[j] + a[j - 1] r[j - 1]` along a loop, from its start; or `r[j] = b[j] + a[j] r[j + 1]` from its end. The result lies contiguously in an
 /// order of all loops.
@@ -90,6 +91,10 @@ fn computed<T: ProgramOutput + Real>(rule: Recurrence, is_traced: bool) -> Resul
 impl Rule for Recurrence {
     fn name(&self) -> &'static str {
         "recurrence"
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn operands(&self) -> Vec<&Field> {

@@ -20,19 +20,23 @@ use core::any::{Any, TypeId};
 
 /// The gradients of an attention by the nodes that its operands read, concatenated. The step has no derivative.
 pub(in crate::trace) struct AttentionPullBack {
-    attention: Attention,
-    dy: Field,
+    pub(in crate::trace) attention: Attention,
+    pub(in crate::trace) dy: Field,
     /// For each operand of each field of the attention, the number of its gradient, if it has one.
-    numbers: Vec<Vec<Option<usize>>>,
+    pub(in crate::trace) numbers: Vec<Vec<Option<usize>>>,
     /// The number of elements of each gradient.
-    lens: Vec<usize>,
+    pub(in crate::trace) lens: Vec<usize>,
     /// The type of all gradients.
-    dtype: DType,
+    pub(in crate::trace) dtype: DType,
 }
 
 impl Rule for AttentionPullBack {
     fn name(&self) -> &'static str {
         "gradient of attention"
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn operands(&self) -> Vec<&Field> {

@@ -1,0 +1,330 @@
+//! Programs that are compared, and programs as data that is saved.
+
+#[cfg(feature = "serde")]
+mod formats;
+
+use super::inputs::RecordInputs;
+use super::record::Program;
+use super::result::{ResultLayout, setting, strided};
+use super::signature::{InputPath, InputSetting, InputSignature, InputTensor, RecordedSetting};
+use crate::error::DimError;
+use crate::grad::parameters::{Parameters, Path, Walk};
+use crate::named::Named;
+use crate::rank::Rank;
+use crate::set::Dims;
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::any::type_name;
+use core::fmt::Debug;
+use core::marker::PhantomData;
+use kernels::memory::axes::{Axis, is_within};
+use kernels::program::code::DType;
+use kernels::scalar::Element;
+use kernels::trace::{Listing, SavedRecording};
+
+/// A program as plain data, to be saved with `serde` (feature `serde`): see [`Program::to_saved`].
+///
+/// Two of them are equal if the programs have the same inputs, steps, constants and results. Source locations do not count.
+#[derive(Clone, Debug)]
+pub struct SavedProgram {
+    content: SavedContent,
+    listing: Listing,
+}
+
+impl PartialEq for SavedProgram {
+    fn eq(&self, other: &Self) -> bool {
+        self.content == other.content
+    }
+}
+
+/// What makes programs equal.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+struct SavedContent {
+    recording: SavedRecording,
+    inputs: Vec<SavedInput>,
+    settings: Vec<SavedSetting>,
+    results: Vec<SavedResult>,
+    settings_of_results: Vec<SavedSetting>,
+}
+
+/// A tensor of the inputs.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+struct SavedInput {
+    path: InputPath,
+    dtype: DType,
+    sizes: Vec<usize>,
+    /// The axes from the outermost in memory to the innermost.
+    order: Vec<usize>,
+}
+
+/// A setting, with its value as `Debug` writes it.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+struct SavedSetting {
+    path: InputPath,
+    name: String,
+    value: String,
+}
+
+/// A tensor of the results.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+struct SavedResult {
+    start: usize,
+    sizes: Vec<usize>,
+    strides: Vec<isize>,
+}
+
+fn saved_settings(settings: &[InputSetting]) -> Vec<SavedSetting> {
+    let saved = |InputSetting { path, name, value }: &InputSetting| SavedSetting {
+        path: path.clone(),
+        name: name.clone().into_owned(),
+        value: value.text(),
+    };
+    settings.iter().map(saved).collect()
+}
+
+fn restored_settings(settings: &[SavedSetting]) -> Vec<InputSetting> {
+    let restored = |SavedSetting { path, name, value }: &SavedSetting| InputSetting {
+        path: path.clone(),
+        name: Cow::Owned(name.clone()),
+        value: RecordedSetting::Text(value.clone()),
+    };
+    settings.iter().map(restored).collect()
+}
+
+fn damaged(what: &str) -> DimError {
+    DimError::Shape { what: format!("the saved program is damaged: {what}") }
+}
+
+impl SavedContent {
+    /// Of a program. (Apart from its types, so that it is compiled once.)
+    fn new(
+        recording: SavedRecording,
+        signature: &InputSignature,
+        layouts: &[ResultLayout],
+        settings: &[InputSetting],
+    ) -> Self {
+        let input = |InputTensor { path, dtype, sizes, order, .. }: &InputTensor| SavedInput {
+            path: path.clone(),
+            dtype: *dtype,
+            sizes: sizes.to_vec(),
+            order: order.to_vec(),
+        };
+        let result = |ResultLayout { start, sizes, strides, .. }: &ResultLayout| SavedResult {
+            start: *start,
+            sizes: sizes.to_vec(),
+            strides: strides.to_vec(),
+        };
+        SavedContent {
+            recording,
+            inputs: signature.tensors.iter().map(input).collect(),
+            settings: saved_settings(&signature.settings),
+            results: layouts.iter().map(result).collect(),
+            settings_of_results: saved_settings(settings),
+        }
+    }
+
+    /// The signature of the inputs, if it is that of the recording.
+    fn signature(&self) -> Result<InputSignature, DimError> {
+        let types: Vec<(DType, usize)> = self.recording.inputs().collect();
+        if types.len() != self.inputs.len() {
+            return Err(damaged("there are more or fewer inputs than steps read"));
+        }
+        let mut tensors = Vec::new();
+        for (SavedInput { path, dtype, sizes, order }, (own, len)) in self.inputs.iter().zip(types) {
+            let is_order = order.len() == sizes.len() && (0..sizes.len()).all(|axis| order.contains(&axis));
+            if own != *dtype || volume(sizes, dtype.bytes()) != Some(len) || !is_order {
+                return Err(damaged("an input has another type or other sizes than steps read"));
+            }
+            let (path, sizes, order) = (path.clone(), sizes.as_slice().into(), order.as_slice().into());
+            tensors.push(InputTensor { path, dtype: *dtype, sizes, order, is_traced: false });
+        }
+        Ok(InputSignature { tensors, settings: restored_settings(&self.settings) })
+    }
+
+    /// The layouts of the results, if their elements are those of the recording, with their types.
+    fn layouts(&self) -> Result<Vec<(ResultLayout, DType)>, DimError> {
+        let types: Vec<(DType, usize)> = self.recording.results().collect();
+        if types.len() != self.results.len() {
+            return Err(damaged("there are more or fewer results than steps compute"));
+        }
+        let layout =
+            |(SavedResult { start, sizes, strides }, (dtype, len)): (&SavedResult, (DType, usize))| {
+                let axes = || sizes.iter().copied().zip(strides.iter().copied());
+                let is_known = sizes.len() == strides.len()
+                    && volume(sizes, dtype.bytes()).is_some()
+                    && strides.iter().all(|stride| *stride != isize::MIN)
+                    && is_within(len, *start as i128, axes());
+                if !is_known {
+                    return Err(damaged("a result has other elements than steps compute"));
+                }
+                let (start, sizes, strides) = (*start, sizes.as_slice().into(), strides.as_slice().into());
+                Ok((ResultLayout { start, sizes, strides, origin: None }, dtype))
+            };
+        self.results.iter().zip(types).map(layout).collect()
+    }
+}
+
+/// The product of sizes, if so many elements fit into memory. Those of 0 count as 1 where it is checked.
+fn volume(sizes: &[usize], bytes: usize) -> Option<usize> {
+    let all = sizes.iter().try_fold(bytes.max(1), |all: usize, &size| all.checked_mul(size.max(1)))?;
+    isize::try_from(all).ok()?;
+    Some(sizes.iter().product())
+}
+
+impl<In, Out> Program<In, Out> {
+    fn content(&self) -> Result<SavedContent, DimError> {
+        Ok(SavedContent::new(self.recording.saved()?, &self.signature, &self.layouts, &self.settings))
+    }
+
+    /// The program as plain data, which holds copies of its constants.
+    ///
+    /// With the feature `serde`, it can be written in any format of `serde`, with a version number. [`SavedProgram::restore`] makes a program of it again.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    /// use typed_dims::program::{Program, record};
+    ///
+    /// dims! { pub struct Row; }
+    /// type Line = Tensor<f32, (Row,)>;
+    ///
+    /// let x: Line = ones(Row.of(3));
+    /// let program = record(|x: &Line| (x * 2.0).eval(), &x)?;
+    /// let saved = program.to_saved()?;
+    /// let restored: Program<&Line, Line> = saved.restore(&x)?;
+    /// assert!(restored == program);
+    /// assert_eq!(restored.call(&x), program.call(&x));
+    /// # Ok::<(), DimError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an error that names the operation if a step calls a function of the user.
+    pub fn to_saved(&self) -> Result<SavedProgram, DimError> {
+        Ok(SavedProgram { content: self.content()?, listing: self.listing.clone() })
+    }
+}
+
+/// Programs are equal if they have the same steps, constants, inputs, settings and results. Source locations do not count. Constants are compared bit by bit.
+///
+/// A program with a step that calls a function of the user is equal only to itself.
+///
+/// ```
+/// use typed_dims::prelude::*;
+/// use typed_dims::program::record;
+///
+/// dims! { pub struct Row; }
+/// type Line = Tensor<f32, (Row,)>;
+///
+/// let x: Line = ones(Row.of(3));
+/// let scaled = |by: f32| record(move |x: &Line| (x * by).eval(), &x);
+/// assert!(scaled(2.0)? == scaled(2.0)?);
+/// assert!(scaled(2.0)? != scaled(3.0)?);
+/// # Ok::<(), DimError>(())
+/// ```
+impl<In, Out> PartialEq for Program<In, Out> {
+    fn eq(&self, other: &Self) -> bool {
+        if core::ptr::eq(self, other) {
+            return true;
+        }
+        match (self.content(), other.content()) {
+            (Ok(own), Ok(other)) => own == other,
+            _ => false,
+        }
+    }
+}
+
+impl SavedProgram {
+    /// The program. `like` is a value with the structure of the results, such as one that a call returned. Its sizes and elements do not matter.
+    ///
+    /// The data may come from anywhere: what a step trusts is checked first. The inputs have the type `In`. Their paths, sizes and settings are checked when the program is called.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the data is damaged, or if `like` has other tensors or settings than the results.
+    pub fn restore<In: RecordInputs, Out: Parameters>(
+        &self,
+        like: &Out,
+    ) -> Result<Program<In, Out>, DimError> {
+        let recording = self.content.recording.restore()?;
+        let mut like_results = ResultsLike {
+            layouts: self.content.layouts()?.into_iter(),
+            settings: self.content.settings_of_results.iter(),
+            found: Vec::new(),
+        };
+        let result = Out::walk([like], &mut Path::new(), &mut like_results)?;
+        if like_results.layouts.next().is_some() || like_results.settings.next().is_some() {
+            return Err(DimError::Shape { what: "the saved program has more results".into() });
+        }
+        Ok(Program {
+            recording,
+            signature: self.content.signature()?,
+            result,
+            layouts: like_results.found,
+            settings: restored_settings(&self.content.settings_of_results),
+            listing: self.listing.clone(),
+            inputs: PhantomData,
+        })
+    }
+}
+
+/// Makes tensors with the sizes of results, which own one element each.
+struct ResultsLike<'s> {
+    layouts: alloc::vec::IntoIter<(ResultLayout, DType)>,
+    settings: core::slice::Iter<'s, SavedSetting>,
+    found: Vec<ResultLayout>,
+}
+
+impl Walk<1> for ResultsLike<'_> {
+    type Error = DimError;
+    const STATE: bool = true;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        let keys = S::KEYS.as_slice();
+        let found = self.layouts.next().filter(|(layout, dtype)| {
+            let fits = |(at, &size): (usize, &usize)| {
+                keys.get(at).and_then(|key| key.fixed).is_none_or(|fixed| fixed == size)
+            };
+            DType::of::<T>() == Some(*dtype)
+                && layout.sizes.len() == tensor.expr.axes().count()
+                && layout.sizes.iter().enumerate().all(fits)
+        });
+        let Some((layout, _)) = found else {
+            let (path, name) = (InputPath::new(path), type_name::<T>());
+            let what = format!(
+                "the saved program has no result `{path}` of the element type `{name}` with these dims"
+            );
+            return Err(DimError::Shape { what });
+        };
+        let change = |at: usize, axis: &mut Axis| *axis = Axis::new(layout.sizes[at], 0);
+        let own = strided(tensor, alloc::vec![T::default()], 0, change, None);
+        self.found.push(layout);
+        Ok(own)
+    }
+
+    fn setting<X: Clone + PartialEq + Debug + Send + Sync + 'static>(
+        &mut self,
+        path: &Path,
+        name: &'static str,
+        [value]: [&X; 1],
+    ) -> Result<(), DimError> {
+        let InputSetting { path, name, value } = setting(path, name, Box::new(value.clone()));
+        let what = match self.settings.next() {
+            Some(own) if own.path == path && own.name == name && own.value == value.text() => return Ok(()),
+            Some(own) if own.path == path && own.name == name => {
+                format!("is {}, but that of the saved result is {}", value.text(), own.value)
+            }
+            _ => String::from("is not in the saved result"),
+        };
+        Err(DimError::Shape { what: format!("the setting `{name}` of the result `{path}` {what}") })
+    }
+}

@@ -1,0 +1,368 @@
+//! Recordings as plain data, to be compared and saved: [`SavedRecording`].
+//!
+//! ```text
+//! Recording  --write-->  SavedRecording  --read-->  Recording
+//!                        plain data, with serde     after all checks
+//! ```
+//!
+//! Values are numbered in the order of inputs, constants and steps, so recordings of the same function are equal. What is [read](SavedRecording::restore) may be hostile: everything that
+//! unsafe code trusts is checked before a step can run.
+
+#[cfg(feature = "serde")]
+mod formats;
+mod read;
+mod rules;
+mod words;
+mod write;
+
+pub(crate) use read::{RecordingReader, check, checked_volume, element_of, refused};
+pub(crate) use rules::check_whole;
+pub(crate) use write::{RecordingWriter, element_bytes};
+
+use crate::ops::code::{DType, RegisterKind};
+use alloc::string::String;
+use alloc::vec::Vec;
+#[cfg(feature = "serde")]
+use serde::{Deserialize, Serialize};
+
+/// A [`Recording`](super::Recording) as plain data.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub struct SavedRecording {
+    /// The types and lengths of the inputs.
+    pub(crate) inputs: Vec<SavedType>,
+    pub(crate) constants: Vec<SavedConstant>,
+    /// The tables of all places. A table reads those before it alone.
+    pub(crate) tables: Vec<SavedTable>,
+    pub(crate) steps: Vec<SavedStep>,
+    /// The numbers of the values that are results.
+    pub(crate) outputs: Vec<usize>,
+}
+
+/// The type and the number of a value's elements.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub(crate) struct SavedType {
+    pub(crate) dtype: DType,
+    pub(crate) len: usize,
+}
+
+/// Captured elements.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub(crate) struct SavedConstant {
+    pub(crate) dtype: DType,
+    /// The elements, little-endian; `isize` and `usize` have eight bytes.
+    pub(crate) elements: SavedBytes,
+}
+
+/// Bytes: text in formats that people read.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SavedBytes(pub(crate) Vec<u8>);
+
+/// The offsets of a table.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub(crate) enum SavedTable {
+    Given(Vec<isize>),
+    /// They are computed in each call, contiguous in an order of the indices' loops.
+    Computed {
+        indices: Vec<SavedIndex>,
+        order: Vec<usize>,
+    },
+}
+
+/// A computed index into an axis.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub(crate) struct SavedIndex {
+    pub(crate) field: SavedField,
+    pub(crate) stride: isize,
+    pub(crate) size: usize,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub(crate) struct SavedStep {
+    /// The type of the result.
+    pub(crate) dtype: DType,
+    /// The number of its elements.
+    pub(crate) len: usize,
+    pub(crate) work: SavedWork,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub(crate) enum SavedWork {
+    Parts(Vec<SavedPart>),
+    Rule(SavedRule),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub(crate) struct SavedPart {
+    pub(crate) field: SavedField,
+    pub(crate) place: SavedPlace,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub(crate) struct SavedField {
+    pub(crate) sizes: Vec<usize>,
+    pub(crate) program: SavedProgramText,
+    pub(crate) operands: Vec<SavedOperand>,
+}
+
+/// A [`ScalarProgram`](crate::program::ScalarProgram).
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub(crate) struct SavedProgramText {
+    pub(crate) instructions: Vec<(SavedInstruction, RegisterKind)>,
+    pub(crate) result: u32,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub(crate) enum SavedInstruction {
+    Load(u32),
+    Position(u32),
+    /// A float, by its bits.
+    Float(u64),
+    Int(isize),
+    Bool(bool),
+    Unary(SavedOperation, u32),
+    Binary(SavedOperation, u32, u32),
+    Select(u32, u32, u32),
+    Cast(DType, u32),
+}
+
+/// An operation by its name, and the bits of its constants.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub(crate) struct SavedOperation(pub(crate) String, pub(crate) Vec<u64>);
+
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub(crate) struct SavedOperand {
+    /// The number of the value that is read; `None` for positions.
+    pub(crate) value: Option<usize>,
+    pub(crate) place: SavedPlace,
+}
+
+/// A [`StridedPlace`](super::StridedPlace).
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub(crate) struct SavedPlace {
+    pub(crate) offset: isize,
+    pub(crate) strides: Vec<isize>,
+    pub(crate) table: Option<SavedLookup>,
+}
+
+/// How a place reads a table.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub(crate) struct SavedLookup {
+    /// Which table.
+    pub(crate) number: usize,
+    pub(crate) start: isize,
+    pub(crate) strides: Vec<isize>,
+}
+
+/// A [`Rule`](super::Rule), with a variant for each.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub(crate) enum SavedRule {
+    Reduction(SavedReduction),
+    MomentOfLines(SavedReduction),
+    Lines(SavedLines),
+    LinePullBack {
+        lines: SavedLines,
+        y: SavedField,
+        dy: SavedField,
+    },
+    BestOf {
+        x: SavedField,
+        y: SavedField,
+        order: Vec<usize>,
+        axis: usize,
+        dtype: DType,
+    },
+    Attention(SavedAttention),
+    AttentionPullBack {
+        attention: SavedAttention,
+        dy: SavedField,
+        numbers: Vec<Vec<Option<usize>>>,
+        lens: Vec<usize>,
+        dtype: DType,
+    },
+    Recurrence {
+        a: Option<SavedField>,
+        b: SavedField,
+        axis: usize,
+        order: Vec<usize>,
+        backward: bool,
+        dtype: DType,
+    },
+    Placed {
+        parts: Vec<SavedPart>,
+        /// The number of a constant.
+        around: usize,
+        dtype: DType,
+    },
+    Detached {
+        field: SavedField,
+        order: Vec<usize>,
+        dtype: DType,
+    },
+    SumOfSquares(Vec<SavedField>),
+    /// A step of operators.
+    Kind {
+        kind: SavedKind,
+        operands: Vec<SavedField>,
+        /// The number of the result; `None` for what the step keeps for its derivative.
+        number: Option<usize>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub(crate) struct SavedReduction {
+    pub(crate) field: SavedField,
+    pub(crate) kept: Vec<usize>,
+    pub(crate) reduced: Vec<usize>,
+    pub(crate) reduction: SavedOperation,
+    pub(crate) dtype: DType,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub(crate) struct SavedLines {
+    /// A pull-back that does not read its operand has a field without operands.
+    pub(crate) field: SavedField,
+    pub(crate) order: Vec<usize>,
+    pub(crate) lines: Vec<usize>,
+    pub(crate) work: SavedOperation,
+    pub(crate) dtype: DType,
+    pub(crate) is_masked: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub(crate) struct SavedAttention {
+    /// Queries, keys and values.
+    pub(crate) operands: [SavedField; 3],
+    pub(crate) mask: Option<SavedField>,
+    pub(crate) bias: Option<SavedField>,
+    /// A float, by its bits.
+    pub(crate) scale: u64,
+    pub(crate) features: Vec<usize>,
+    pub(crate) over: Vec<usize>,
+    pub(crate) scores: Vec<usize>,
+    pub(crate) kept: Vec<usize>,
+    pub(crate) dtype: DType,
+}
+
+/// A [`StepKind`](crate::step::StepKind): the step's sizes and settings. Element types are those of the operands, unless they are named.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub(crate) enum SavedKind {
+    MoveRows {
+        name: String,
+        dtype: DType,
+        outer: usize,
+        size: usize,
+        inner: usize,
+        sources: Vec<Option<usize>>,
+        /// One element.
+        fill: SavedBytes,
+    },
+    AddAtPlaces {
+        name: String,
+        dtype: DType,
+        len: usize,
+        operands: Vec<SavedOperandPlaces>,
+    },
+    MeanOfParts {
+        dtype: DType,
+        parts: [usize; 4],
+    },
+    MaxOfParts {
+        dtype: DType,
+        parts: [usize; 4],
+    },
+    DropElements {
+        dtype: DType,
+        count: usize,
+        p: u64,
+        seed: Option<u64>,
+        numbers: SavedNumbers,
+    },
+    StandardizeAffine {
+        dtype: DType,
+        lines: usize,
+        len: usize,
+        eps: u64,
+    },
+    DrawElements {
+        dtype: DType,
+        distribution: String,
+        count: usize,
+        numbers: SavedNumbers,
+    },
+    DrawTruths {
+        dtype: DType,
+        count: usize,
+        numbers: SavedNumbers,
+    },
+    DrawOrder {
+        size: usize,
+    },
+    SplitSeed {
+        at: u64,
+    },
+    Sort {
+        dtype: DType,
+        lines: usize,
+        len: usize,
+        descending: bool,
+        values: bool,
+        positions: bool,
+    },
+    Extremum {
+        dtype: DType,
+        lines: usize,
+        len: usize,
+        greatest: bool,
+    },
+    TopK {
+        dtype: DType,
+        lines: usize,
+        len: usize,
+        k: usize,
+    },
+    Quantile {
+        name: String,
+        dtype: DType,
+        lines: usize,
+        len: usize,
+        q: u64,
+    },
+}
+
+/// Where the elements of an operand go.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub(crate) struct SavedOperandPlaces {
+    pub(crate) start: usize,
+    pub(crate) sizes: Vec<usize>,
+    pub(crate) strides: Vec<isize>,
+}
+
+/// Which of a seed's numbers elements draw.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub(crate) struct SavedNumbers {
+    pub(crate) start: u64,
+    /// Sizes and factors.
+    pub(crate) axes: Vec<(usize, u64)>,
+}

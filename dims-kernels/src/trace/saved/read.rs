@@ -1,0 +1,461 @@
+//! Recordings from data that may be hostile. Everything that kernels trust is checked here.
+
+use super::write::SavedElement;
+use super::{
+    SavedBytes, SavedConstant, SavedField, SavedInstruction, SavedLookup, SavedOperand, SavedPart,
+    SavedPlace, SavedProgramText, SavedRecording, SavedRule, SavedStep, SavedTable, SavedType, SavedWork,
+};
+use crate::error::Error;
+use crate::memory::axes::is_within;
+use crate::memory::buffer::Buffer;
+use crate::ops::code::{BinaryOpcode, DType, Number, RegisterKind, UnaryOpcode, each_dtype};
+use crate::ops::function::Functions;
+use crate::program::{Instruction, ScalarProgram};
+use crate::trace::link::link;
+use crate::trace::replay::Placeholder;
+use crate::trace::{
+    Field, FieldOperand, FieldSource, Held, Node, NodeStep, Part, PerLoop, Recording, Rule, StridedPlace,
+    Table, TableIndex, TableSource,
+};
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt::Display;
+
+/// Restores the rules of higher layers.
+pub(crate) type RestoreRule<'r> =
+    &'r dyn Fn(&SavedRule, &RecordingReader<'_>, SavedType) -> Result<Box<dyn Rule>, Error>;
+
+/// The most loops of a field.
+const MOST_LOOPS: usize = 64;
+
+/// The most tables that are read one within another.
+const DEEPEST: usize = 16;
+
+/// Strides and offsets are at most this far from 0, so that their sums fit.
+const FARTHEST: usize = isize::MAX as usize / 4;
+
+/// An error that says why a saved recording cannot be restored.
+pub(crate) fn refused(what: impl Display) -> Error {
+    Error::Saved { what: format!("the saved program is damaged: {what}") }
+}
+
+/// An error with this text, unless something holds.
+pub(crate) fn check(holds: bool, what: &str) -> Result<(), Error> {
+    if holds { Ok(()) } else { Err(refused(what)) }
+}
+
+/// The product of sizes. Those of 0 count as 1 where it is checked, so that the product of some of them fits as well.
+pub(crate) fn checked_volume(sizes: impl IntoIterator<Item = usize>) -> Result<usize, Error> {
+    let (mut volume, mut all) = (1usize, 1usize);
+    for size in sizes {
+        all = all
+            .checked_mul(size.max(1))
+            .filter(|all| isize::try_from(*all).is_ok())
+            .ok_or_else(|| refused("there are more elements than fit into memory"))?;
+        volume *= size;
+    }
+    Ok(volume)
+}
+
+/// Reads a recording, step by step.
+pub(crate) struct RecordingReader<'s> {
+    saved: &'s SavedRecording,
+    /// The values so far: placeholders of inputs and steps, and constants between them.
+    values: Vec<Arc<dyn Held>>,
+    tables: Vec<RestoredTable>,
+}
+
+/// A table, and what places that read it must know.
+struct RestoredTable {
+    offsets: Arc<[isize]>,
+    source: Option<Arc<TableSource>>,
+    /// The number of offsets.
+    len: usize,
+    /// The least offset and the greatest.
+    bounds: (isize, isize),
+    depth: usize,
+}
+
+impl SavedRecording {
+    /// The recording. `others` restores the rules of higher layers.
+    pub(crate) fn read(&self, others: RestoreRule<'_>) -> Result<Recording, Error> {
+        link();
+        let nodes = self.inputs.iter().map(|own| node_of(*own, NodeStep::Variable(None)));
+        let inputs = nodes.collect::<Result<Vec<_>, _>>()?;
+        let mut reader = RecordingReader { saved: self, values: Vec::new(), tables: Vec::new() };
+        reader.values.extend(inputs.iter().map(|node| Placeholder::of(node)));
+        for constant in &self.constants {
+            reader.values.push(constant.elements()?);
+        }
+        // (A table may read values of later steps than other tables. Those that it reads are known once a step reads it.)
+        let mut steps = Vec::new();
+        for (at, step) in self.steps.iter().enumerate() {
+            let node = reader.step(step, others).map_err(|error| at_step(error, at))?;
+            reader.values.push(Placeholder::of(&node));
+            steps.push(node);
+        }
+        let outputs = self.outputs.iter().map(|&number| reader.value(number).cloned());
+        Ok(Recording::of_parts(inputs, steps, outputs.collect::<Result<_, _>>()?))
+    }
+
+    /// The types and lengths of the results.
+    pub fn results(&self) -> impl Iterator<Item = (DType, usize)> {
+        let (inputs, constants) = (self.inputs.len(), self.constants.len());
+        self.outputs.iter().filter_map(move |&number| {
+            if let Some(own) = self.inputs.get(number) {
+                return Some((own.dtype, own.len));
+            }
+            match self.constants.get(number - inputs) {
+                Some(own) => Some((own.dtype, own.elements.0.len() / own.dtype.saved_bytes())),
+                None => self.steps.get(number - inputs - constants).map(|own| (own.dtype, own.len)),
+            }
+        })
+    }
+
+    /// The types and lengths of the inputs.
+    pub fn inputs(&self) -> impl Iterator<Item = (DType, usize)> {
+        self.inputs.iter().map(|own| (own.dtype, own.len))
+    }
+}
+
+fn at_step(error: Error, at: usize) -> Error {
+    match error {
+        Error::Saved { what } => Error::Saved { what: format!("{what} (step {at})") },
+        error => error,
+    }
+}
+
+/// A node that depends on no call.
+fn node_of(SavedType { dtype, len }: SavedType, step: NodeStep) -> Result<Arc<Node>, Error> {
+    let bytes = len.checked_mul(dtype.bytes()).filter(|&bytes| isize::try_from(bytes).is_ok());
+    bytes.ok_or_else(|| refused("there are more elements than fit into memory"))?;
+    Ok(Node::new(dtype, len, step, None))
+}
+
+impl DType {
+    /// The bytes of a saved element.
+    fn saved_bytes(self) -> usize {
+        macro_rules! by_type {
+            ($($name:ident $t:ty,)*) => {
+                match self {
+                    $(DType::$name => <$t as SavedElement>::BYTES,)*
+                    #[cfg(feature = "half")]
+                    DType::F16 | DType::Bf16 => 2,
+                }
+            };
+        }
+        each_dtype!(by_type!())
+    }
+
+    /// Whether registers of a kind can be stored as elements of this type.
+    pub(super) fn takes(self, kind: RegisterKind) -> bool {
+        let is_float = |kind| matches!(kind, RegisterKind::F32 | RegisterKind::F64);
+        self.kind() == kind || is_float(self.kind()) && is_float(kind)
+    }
+}
+
+impl SavedConstant {
+    fn elements(&self) -> Result<Arc<dyn Held>, Error> {
+        fn of<T: SavedElement>(bytes: &[u8]) -> Result<Arc<dyn Held>, Error> {
+            check(bytes.len().is_multiple_of(T::BYTES), "the bytes of a constant are no whole elements")?;
+            let elements: Option<Vec<T>> = bytes.chunks_exact(T::BYTES).map(T::read).collect();
+            let elements =
+                elements.ok_or_else(|| refused("a constant has an element that its type lacks"))?;
+            Ok(Buffer::from(elements).held())
+        }
+        let bytes = &self.elements.0;
+        macro_rules! by_type {
+            ($($name:ident $t:ty,)*) => {
+                match self.dtype {
+                    $(DType::$name => of::<$t>(bytes),)*
+                    #[cfg(feature = "half")]
+                    DType::F16 => of::<half::f16>(bytes),
+                    #[cfg(feature = "half")]
+                    DType::Bf16 => of::<half::bf16>(bytes),
+                }
+            };
+        }
+        each_dtype!(by_type!())
+    }
+}
+
+/// One element of a type, from its bytes.
+pub(crate) fn element_of<T: 'static + Copy>(SavedBytes(bytes): &SavedBytes) -> Result<T, Error> {
+    use core::any::Any;
+    fn of<T: SavedElement>(bytes: &[u8]) -> Option<Box<dyn Any>> {
+        T::read(bytes).map(|element| Box::new(element) as Box<dyn Any>)
+    }
+    macro_rules! by_type {
+        ($($name:ident $t:ty,)*) => {
+            match DType::of::<T>() {
+                $(Some(DType::$name) => of::<$t>(bytes),)*
+                #[cfg(feature = "half")]
+                Some(DType::F16) => of::<half::f16>(bytes),
+                #[cfg(feature = "half")]
+                Some(DType::Bf16) => of::<half::bf16>(bytes),
+                None => None,
+            }
+        };
+    }
+    let element = each_dtype!(by_type!()).and_then(|element| element.downcast_ref::<T>().copied());
+    element.ok_or_else(|| refused("an element has not the bytes of its type"))
+}
+
+impl RecordingReader<'_> {
+    /// A value that is known already.
+    pub(super) fn value(&self, number: usize) -> Result<&Arc<dyn Held>, Error> {
+        self.values.get(number).ok_or_else(|| refused("a step reads a value that is not computed before it"))
+    }
+
+    /// A constant.
+    pub(super) fn constant(&self, number: usize) -> Result<&Arc<dyn Held>, Error> {
+        let inputs = self.saved.inputs.len();
+        check(
+            (inputs..inputs + self.saved.constants.len()).contains(&number),
+            "a step has no constant where it needs one",
+        )?;
+        self.value(number)
+    }
+
+    fn step(&mut self, step: &SavedStep, others: RestoreRule<'_>) -> Result<Arc<Node>, Error> {
+        let of = SavedType { dtype: step.dtype, len: step.len };
+        let work = match &step.work {
+            SavedWork::Parts(parts) => {
+                parts.iter().try_for_each(|part| self.read_tables(&part.field, Some(&part.place)))?;
+                let parts = parts.iter().map(|part| self.part(part, of));
+                NodeStep::Parts(parts.collect::<Result<_, _>>()?)
+            }
+            SavedWork::Rule(rule) => {
+                rule.fields().into_iter().try_for_each(|field| self.read_tables(field, None))?;
+                if let SavedRule::Placed { parts, .. } = rule {
+                    parts.iter().try_for_each(|part| self.read_tables(&part.field, Some(&part.place)))?;
+                }
+                NodeStep::Rule(match rule {
+                    SavedRule::Kind { .. } | SavedRule::MomentOfLines(_) => others(rule, self, of)?,
+                    rule => self.rule(rule, of)?,
+                })
+            }
+        };
+        let node = node_of(of, work)?;
+        // (The elements of a step that reads only constants would be those of a recorded call, which is over.)
+        check(!node.all_inputs().is_empty(), "a step reads no value of a call")?;
+        Ok(node)
+    }
+
+    /// Reads the tables of a field and of a place, up to the greatest number among them.
+    fn read_tables(&mut self, field: &SavedField, place: Option<&SavedPlace>) -> Result<(), Error> {
+        let places = field.operands.iter().map(|own| &own.place).chain(place);
+        let greatest = places.filter_map(|place| place.table.as_ref()).map(|own| own.number).max();
+        let Some(greatest) = greatest else { return Ok(()) };
+        while self.tables.len() <= greatest {
+            let table = self.saved.tables.get(self.tables.len());
+            let table =
+                self.table(table.ok_or_else(|| refused("a step reads a table that is not there"))?)?;
+            self.tables.push(table);
+        }
+        Ok(())
+    }
+
+    fn table(&self, table: &SavedTable) -> Result<RestoredTable, Error> {
+        match table {
+            SavedTable::Given(offsets) => {
+                let least = offsets.iter().copied().min().unwrap_or(0);
+                let greatest = offsets.iter().copied().max().unwrap_or(0);
+                Ok(RestoredTable {
+                    offsets: offsets.as_slice().into(),
+                    source: None,
+                    len: offsets.len(),
+                    bounds: (least, greatest),
+                    depth: 0,
+                })
+            }
+            SavedTable::Computed { indices, order } => {
+                let (mut depth, mut fields) = (0, Vec::new());
+                let (mut least, mut greatest) = (0i128, 0i128);
+                for own in indices {
+                    let field = self.field(&own.field)?;
+                    check(field.kind() == RegisterKind::Int, "an index is no integer")?;
+                    covers_all(&field, order)?;
+                    // (The field has found the tables that it reads.)
+                    let read = own.field.operands.iter().filter_map(|own| own.place.table.as_ref());
+                    depth = read.map(|own| self.tables[own.number].depth + 1).fold(depth, usize::max);
+                    let far = (own.size as i128 - 1).max(0).saturating_mul(own.stride as i128);
+                    (least, greatest) = (least + far.min(0), greatest + far.max(0));
+                    fields.push(TableIndex { index: field, stride: own.stride, size: own.size });
+                }
+                check(depth < DEEPEST, "tables are nested too deep")?;
+                let first = fields.first().ok_or_else(|| refused("a table has no indices"))?;
+                let sizes = first.index.sizes.clone();
+                check(fields.iter().all(|own| own.index.sizes == sizes), "indices have different loops")?;
+                let most = FARTHEST as i128;
+                check(-most <= least && greatest <= most, "offsets are too large")?;
+                let len = checked_volume(order.iter().map(|&axis| sizes[axis]))?;
+                let source =
+                    TableSource { indices: fields, order: order.iter().copied().collect::<PerLoop<_>>() };
+                // Each call computes the offsets.
+                Ok(RestoredTable {
+                    offsets: Vec::new().into(),
+                    source: Some(Arc::new(source)),
+                    len,
+                    bounds: (least as isize, greatest as isize),
+                    depth,
+                })
+            }
+        }
+    }
+
+    pub(super) fn part(&self, SavedPart { field, place }: &SavedPart, of: SavedType) -> Result<Part, Error> {
+        let field = self.field(field)?;
+        check(of.dtype.takes(field.kind()), "a step computes elements of another type than it has")?;
+        let place = self.place(place, &field.sizes, Some(of.len))?;
+        Ok(Part { field, place })
+    }
+
+    /// A field.
+    pub(crate) fn field(&self, saved: &SavedField) -> Result<Field, Error> {
+        check(saved.sizes.len() <= MOST_LOOPS, "a step has too many loops")?;
+        checked_volume(saved.sizes.iter().copied())?;
+        let mut operands = Vec::new();
+        for SavedOperand { value, place } in &saved.operands {
+            let memory = value.map(|number| self.value(number)).transpose()?;
+            let place = self.place(place, &saved.sizes, memory.map(|held| held.len()))?;
+            let source = match memory {
+                Some(held) => FieldSource::Memory(Arc::clone(held)),
+                None => FieldSource::Position,
+            };
+            operands.push(FieldOperand { source, place });
+        }
+        let program = Arc::new(program(&saved.program, &operands)?);
+        Ok(Field { sizes: PerLoop::from_slice(&saved.sizes), program, operands, names: None })
+    }
+
+    /// A place along loops of these sizes, within `len` elements. `None` for positions, which have no table.
+    fn place(&self, saved: &SavedPlace, sizes: &[usize], len: Option<usize>) -> Result<StridedPlace, Error> {
+        let SavedPlace { offset, strides, table } = saved;
+        let is_near = |value: &isize| value.unsigned_abs() <= FARTHEST;
+        check(strides.len() == sizes.len(), "a place has not one stride for each loop")?;
+        check(is_near(offset) && strides.iter().all(is_near), "a stride is too large")?;
+        let table = table.as_ref().map(|lookup| self.lookup(lookup, sizes)).transpose()?;
+        let bounds = table.as_ref().map_or((0, 0), |(_, bounds)| *bounds);
+        let axes = || sizes.iter().copied().zip(strides.iter().copied());
+        let is_empty = sizes.contains(&0);
+        let is_known = match len {
+            Some(len) => [bounds.0, bounds.1]
+                .into_iter()
+                .all(|offset_of_table| is_within(len, *offset as i128 + offset_of_table as i128, axes())),
+            None => {
+                let far = axes().map(|(size, stride)| size as i128 * stride.unsigned_abs() as i128);
+                let far = far.fold(offset.unsigned_abs() as i128, i128::saturating_add);
+                table.is_none() && far <= FARTHEST as i128
+            }
+        };
+        check(is_empty || is_known, "a step reads or writes outside of the elements")?;
+        Ok(StridedPlace {
+            offset: *offset,
+            strides: PerLoop::from_slice(strides),
+            table: table.map(|(table, _)| Box::new(table)),
+        })
+    }
+
+    /// How a place reads a table, and the bounds of its offsets.
+    fn lookup(&self, lookup: &SavedLookup, sizes: &[usize]) -> Result<(Table, (isize, isize)), Error> {
+        let SavedLookup { number, start, ref strides } = *lookup;
+        let table =
+            self.tables.get(number).ok_or_else(|| refused("a table reads one that comes after it"))?;
+        check(strides.len() == sizes.len(), "a table has not one stride for each loop")?;
+        let is_near = |value: &isize| value.unsigned_abs() <= FARTHEST;
+        check(is_near(&start) && strides.iter().all(is_near), "a stride is too large")?;
+        let axes = sizes.iter().copied().zip(strides.iter().copied());
+        check(is_within(table.len, start as i128, axes), "a step reads outside of a table")?;
+        let (least, greatest) = table.bounds;
+        check(is_near(&least) && is_near(&greatest), "offsets are too large")?;
+        let RestoredTable { offsets, source, bounds, .. } = table;
+        let strides = PerLoop::from_slice(strides);
+        let restored =
+            Table { offsets: Arc::clone(offsets), start, bounds: *bounds, strides, source: source.clone() };
+        Ok((restored, *bounds))
+    }
+}
+
+/// An order of some loops, each of which comes once, if the field does not vary along others.
+pub(super) fn covers_all(field: &Field, order: &[usize]) -> Result<(), Error> {
+    are_distinct(order, field.sizes.len())?;
+    let varies = |axis: usize| field.operands.iter().any(|own| own.place.varies(axis));
+    let is_covered = |axis: usize| field.sizes[axis] == 1 || order.contains(&axis) || !varies(axis);
+    check((0..field.sizes.len()).all(is_covered), "a field varies along loops that its result lacks")
+}
+
+/// Checks that each loop is one of `loops`, and comes once.
+pub(super) fn are_distinct(order: &[usize], loops: usize) -> Result<(), Error> {
+    let is_known = |(at, axis): (usize, &usize)| *axis < loops && !order[..at].contains(axis);
+    check(
+        order.len() <= loops && order.iter().enumerate().all(is_known),
+        "loops are named twice, or not there",
+    )
+}
+
+/// The volume of some loops of a field, which are distinct.
+pub(super) fn volume(field: &Field, axes: &[usize]) -> usize {
+    axes.iter().map(|&axis| field.sizes[axis]).product()
+}
+
+/// A program whose registers have the kinds that the interpreter trusts.
+fn program(saved: &SavedProgramText, operands: &[FieldOperand]) -> Result<ScalarProgram, Error> {
+    let mut instructions: Vec<(Instruction, RegisterKind)> = Vec::new();
+    for (saved, kind) in &saved.instructions {
+        let kind_of = |register: u32| {
+            let known = instructions.get(register as usize).map(|(_, kind)| *kind);
+            known.ok_or_else(|| refused("an instruction reads a later one"))
+        };
+        let operand = |number: u32| {
+            operands.get(number as usize).ok_or_else(|| refused("an instruction reads no operand"))
+        };
+        let unknown = |name: &String| refused(format!("there is no operation `{name}` of this kind"));
+        let (instruction, own) = match saved {
+            &SavedInstruction::Load(number) => match &operand(number)?.source {
+                FieldSource::Memory(held) => {
+                    let dtype = held.dtype().ok_or_else(|| refused("an operand has no type"))?;
+                    (Instruction::Load(number), dtype.kind())
+                }
+                FieldSource::Position => return Err(refused("positions have no elements")),
+            },
+            &SavedInstruction::Position(number) => match &operand(number)?.source {
+                FieldSource::Position => (Instruction::Position(number), RegisterKind::Int),
+                FieldSource::Memory(_) => return Err(refused("elements are no positions")),
+            },
+            &SavedInstruction::Float(bits) => {
+                let is_float = matches!(kind, RegisterKind::F32 | RegisterKind::F64);
+                check(is_float, "a float is in a register of another kind")?;
+                (Instruction::Constant(Number::Float(f64::from_bits(bits))), *kind)
+            }
+            &SavedInstruction::Int(value) => (Instruction::Constant(Number::Int(value)), RegisterKind::Int),
+            &SavedInstruction::Bool(value) => {
+                (Instruction::Constant(Number::Bool(value)), RegisterKind::Bool)
+            }
+            SavedInstruction::Unary(op, a) => {
+                let of = UnaryOpcode::of_words(&op.0, &op.1).ok_or_else(|| unknown(&op.0))?;
+                (Instruction::Unary(of, *a), of.kind_of(kind_of(*a)?).ok_or_else(|| unknown(&op.0))?)
+            }
+            SavedInstruction::Binary(op, a, b) => {
+                let of = BinaryOpcode::of_words(&op.0, &op.1).ok_or_else(|| unknown(&op.0))?;
+                check(kind_of(*a)? == kind_of(*b)?, "an operation has operands of two kinds")?;
+                (Instruction::Binary(of, *a, *b), of.kind_of(kind_of(*a)?).ok_or_else(|| unknown(&op.0))?)
+            }
+            &SavedInstruction::Select(cond, a, b) => {
+                check(kind_of(cond)? == RegisterKind::Bool, "a condition is no truth value")?;
+                check(kind_of(a)? == kind_of(b)?, "a choice has operands of two kinds")?;
+                (Instruction::Select(cond, a, b), kind_of(a)?)
+            }
+            &SavedInstruction::Cast(to, a) => {
+                kind_of(a)?;
+                (Instruction::Cast(to, a), to.kind())
+            }
+        };
+        check(own == *kind, "a register is of another kind than its instruction")?;
+        instructions.push((instruction, own));
+    }
+    check((saved.result as usize) < instructions.len(), "a program has no result")?;
+    Ok(ScalarProgram::of(instructions, Functions::default(), saved.result))
+}

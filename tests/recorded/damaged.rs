@@ -1,0 +1,295 @@
+//! Saved programs whose numbers were changed: they are refused, or they run. (Builds with debug assertions, and AddressSanitizer, notice what is read or written that is not theirs.)
+
+use serde_json::Value;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use typed_dims::grad::{grad, loss_and_grad};
+use typed_dims::nn::linear::Linear;
+use typed_dims::nn::norm::LayerNorm;
+use typed_dims::optim::{Adam, Optimizer, clip_by_global_norm};
+use typed_dims::prelude::*;
+use typed_dims::program::{Program, RecordInputs, SavedProgram, record};
+
+dims! {
+    struct Batch;
+    struct Seq;
+    struct Key;
+    struct Word;
+    struct Width;
+    struct Class;
+}
+
+/// Numbers of a seed.
+struct Draws(u64);
+
+impl Draws {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+}
+
+/// The places of all values below a value that `is` says.
+fn places(value: &Value, path: &mut String, is: &dyn Fn(&Value) -> bool, found: &mut Vec<String>) {
+    if is(value) {
+        found.push(path.clone());
+    }
+    let len = path.len();
+    let mut below = |name: &str, value: &Value| {
+        path.push('/');
+        path.push_str(name);
+        places(value, path, is, found);
+        path.truncate(len);
+    };
+    match value {
+        Value::Array(values) => values.iter().enumerate().for_each(|(at, own)| below(&at.to_string(), own)),
+        // (Names and locations of the listing say nothing to steps.)
+        Value::Object(fields) => {
+            fields.iter().filter(|(name, _)| *name != "listing").for_each(|(name, own)| below(name, own));
+        }
+        _ => {}
+    }
+}
+
+/// The most positions that loops of these sizes have: a program that would run for hours is not called.
+fn longest(value: &Value) -> f64 {
+    match value {
+        Value::Array(values) => values.iter().map(longest).fold(0.0, f64::max),
+        Value::Object(fields) => {
+            let own = fields.get("sizes").and_then(Value::as_array).map_or(0.0, |sizes| {
+                sizes.iter().map(|size| size.as_f64().unwrap_or(1.0).max(1.0)).product()
+            });
+            let counts =
+                ["len", "count", "size", "outer", "inner"].iter().filter_map(|name| fields.get(*name));
+            let counts = counts.filter_map(Value::as_f64).fold(own, f64::max);
+            fields.values().map(longest).fold(counts, f64::max)
+        }
+        _ => 0.0,
+    }
+}
+
+/// Changes a program in many ways. Each is refused, or is called.
+fn damage<I, Out: Parameters>(name: &str, program: &Program<I, Out>, like: &Out, inputs: I, times: usize)
+where
+    I: RecordInputs + Clone,
+{
+    let saved = program.to_saved().expect("it is saved");
+    let value = serde_json::to_value(&saved).expect("it is written");
+    let find = |is: &dyn Fn(&Value) -> bool| {
+        let mut found = Vec::new();
+        places(&value, &mut String::new(), is, &mut found);
+        found
+    };
+    let numbers = find(&|value| value.is_number());
+    let lists = find(&|value| value.as_array().is_some_and(|list| !list.is_empty()));
+    let texts = find(&|value| value.is_string());
+    let mut draws = Draws(name.len() as u64);
+    let (mut refused, mut ran) = (0, 0);
+    for number in 0..times {
+        let mut changed = value.clone();
+        for _ in 0..1 + draws.below(2) {
+            match draws.below(8) {
+                0 => {
+                    let from = value.pointer(&texts[draws.below(texts.len())]).cloned();
+                    if let Some(own) = changed.pointer_mut(&texts[draws.below(texts.len())]) {
+                        *own = from.unwrap_or_default();
+                    }
+                }
+                1 => {
+                    let Some(Value::Array(list)) = changed.pointer_mut(&lists[draws.below(lists.len())])
+                    else {
+                        continue;
+                    };
+                    let at = draws.below(list.len().max(1));
+                    match draws.below(3) {
+                        _ if list.is_empty() => {}
+                        0 => drop(list.remove(at)),
+                        1 => list.push(list[at].clone()),
+                        _ => list.reverse(),
+                    }
+                }
+                _ => {
+                    let other = value.pointer(&numbers[draws.below(numbers.len())]).cloned();
+                    let Some(own) = changed.pointer_mut(&numbers[draws.below(numbers.len())]) else {
+                        continue;
+                    };
+                    let old = own.as_i64().unwrap_or(0);
+                    *own = match draws.below(12) {
+                        0 => 0.into(),
+                        1 => (-1).into(),
+                        2 => 1.into(),
+                        3 => (old.wrapping_add(1)).into(),
+                        4 => (old.wrapping_sub(1)).into(),
+                        5 => (old.wrapping_neg()).into(),
+                        6 => (old.wrapping_mul(2)).into(),
+                        7 => i64::MAX.into(),
+                        8 => i64::MIN.into(),
+                        9 => u64::MAX.into(),
+                        10 => (1_i64 << 62).into(),
+                        _ => other.unwrap_or_default(),
+                    };
+                }
+            }
+        }
+        let long = longest(&changed);
+        let run = || -> Result<bool, String> {
+            let read: SavedProgram =
+                serde_json::from_value(changed.clone()).map_err(|error| error.to_string())?;
+            let loaded: Program<I, Out> = read.restore(like).map_err(|error| error.to_string())?;
+            if long < 1e6 {
+                // (An index may be out of range, or a result too large.)
+                let _ = loaded.try_call(inputs.clone());
+            }
+            Ok(true)
+        };
+        match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(Ok(_)) => ran += 1,
+            Ok(Err(_)) => refused += 1,
+            Err(_) => {
+                let differences = differences(&value, &changed, &mut String::new());
+                panic!("change {number} of `{name}` panics: {differences}");
+            }
+        }
+    }
+    assert!(refused > times / 8 && ran > 0, "{name}: {refused} are refused, {ran} run");
+}
+
+/// What differs between two values.
+fn differences(a: &Value, b: &Value, path: &mut String) -> String {
+    match (a, b) {
+        (a, b) if a == b => String::new(),
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            let each = a.iter().zip(b).enumerate();
+            each.map(|(at, (a, b))| differences(a, b, &mut format!("{path}/{at}"))).collect()
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            let each = a.iter().filter_map(|(name, a)| Some((name, a, b.get(name)?)));
+            each.map(|(name, a, b)| differences(a, b, &mut format!("{path}/{name}"))).collect()
+        }
+        (a, b) => format!("\n{path}: {a} is {b}"),
+    }
+}
+
+/// How often each program is changed.
+const TIMES: usize = 400;
+
+type Floats = Tensor<f32, (Batch, Width)>;
+
+fn floats(seed: u64) -> Floats {
+    randn((Batch.of(4), Width.of(6)), seed)
+}
+
+#[test]
+fn lookups() {
+    type Table = Tensor<f32, (Word, Width)>;
+    type Ids = Tensor<i64, (Batch, Seq)>;
+    let table: Table = randn((Word.of(5), Width.of(6)), 1);
+    let ids: Ids = from_fn((Batch.of(4), Seq.of(3)), |(batch, seq)| ((batch + seq) % 5) as i64);
+    let f = |(table, ids): (&Table, &Ids)| {
+        let mean: Floats = table.take(Word, ids).mean(Seq);
+        let slope = grad(|table: &Table| table.take(Word, ids).square().sum((Batch, Seq, Width)), table);
+        (mean, slope)
+    };
+    let program = record(f, (&table, &ids)).expect("it is recorded");
+    damage("lookups", &program, &f((&table, &ids)), (&table, &ids), TIMES);
+}
+
+#[test]
+fn training_steps() {
+    type State = (Linear<(Width,), (Class,)>, Adam<Linear<(Width,), (Class,)>>);
+    let y: Tensor<usize, (Batch,)> = from_vec(Batch.of(4), vec![0, 1, 2, 1]);
+    let norm: LayerNorm<(Class,)> = LayerNorm::new(Class.of(3));
+    let step =
+        |((mut net, mut adam), x, y, seed): (State, &Floats, &Tensor<usize, (Batch,)>, &Tensor<u64, ()>)| {
+            let loss = |net: &Linear<(Width,), (Class,)>| {
+                let scores: Tensor<f32, (Batch, Class)> = net.apply(x);
+                let scores: Tensor<f32, (Batch, Class)> = norm.apply(&scores);
+                scores.dropout(0.3, seed).cross_entropy(Class, y).mean(Batch)
+            };
+            let (loss, mut gradient) = loss_and_grad(loss, &net);
+            clip_by_global_norm(&mut gradient, 0.1);
+            adam.step(&mut net, &gradient);
+            ((net, adam), loss)
+        };
+    let state: State = (Linear::new(Width.of(6), Class.of(3), 1), Adam::new(0.1));
+    let seed = full((), 3);
+    let state = step((state, &floats(1), &y, &seed)).0;
+    let program = record(step, (state.clone(), &floats(1), &y, &seed)).expect("it is recorded");
+    let like = step((state.clone(), &floats(1), &y, &seed));
+    damage("training", &program, &like, (state, &floats(1), &y, &seed), TIMES);
+}
+
+#[test]
+fn attention_and_its_gradient() {
+    type X = Tensor<f32, (Batch, Seq, Width)>;
+    type Mask = Tensor<bool, (Seq, Key)>;
+    let x: X = randn((Batch.of(2), Seq.of(4), Width.of(6)), 1);
+    let mask: Mask = rand::<f32, _>((Seq.of(4), Key.of(4)), 2).gt(0.4).eval();
+    let f = |(x, mask): (&X, &Mask)| {
+        let attend = |x: &X| -> X {
+            let keys = x.rename(Seq, Key);
+            attention(x, &keys, &keys, Width, Key, 0.4, mask)
+        };
+        (attend(x), grad(|x: &X| attend(x).square().sum((Batch, Seq, Width)), x))
+    };
+    let program = record(f, (&x, &mask)).expect("it is recorded");
+    damage("attention", &program, &f((&x, &mask)), (&x, &mask), TIMES);
+}
+
+#[test]
+fn lines_and_orders() {
+    let f = |x: &Floats| {
+        let slope = grad(
+            |x: &Floats| {
+                let sorted = x.sort(Width).cumprod(Batch).sum((Batch, Width));
+                let best = x.cummax(Width).softmax(Width).square().sum((Batch, Width));
+                let chosen = x.topk(Width, 2).0.sum((Batch, Width));
+                let middle = x.median(Width).sum(Batch) + x.view().prod(Width).sum(Batch);
+                (sorted + best + chosen + middle + x.view().logsumexp(Width).sum(Batch)).eval()
+            },
+            x,
+        );
+        let positions = (x.argsort(Width), x.argmax(Width), x.topk(Width, 3).1);
+        (slope, positions.0, positions.1, positions.2)
+    };
+    let program = record(f, &floats(1)).expect("it is recorded");
+    damage("lines", &program, &f(&floats(1)), &floats(1), TIMES);
+}
+
+#[test]
+fn integers_masks_and_places() {
+    let f = |x: &Floats| {
+        let mask = x.gt(0.0).eval();
+        let integers = (x * 10.0).cast::<i16>().eval();
+        let joined = concat(Width, [x.view(), ones((Batch.of(4), Width.of(2))).view()]);
+        (
+            mask.count(Width),
+            select(&mask, x, x.exp()).eval(),
+            integers.cumsum(Width),
+            joined.pad(Batch, 1, 1, Pad::Constant(2.0)).roll(Width, 1),
+            x.cast::<half::f16>().exp().sum(Width),
+        )
+    };
+    let program = record(f, &floats(1)).expect("it is recorded");
+    damage("places", &program, &f(&floats(1)), &floats(1), TIMES);
+}
+
+#[test]
+fn draws() {
+    let seed: Tensor<u64, ()> = full((), 5);
+    let f = |seed: &Tensor<u64, ()>| {
+        let x: Floats = randn((Batch.of(4), Width.of(6)), seed);
+        (x.dropout(0.5, seed), random_order(seed))
+    };
+    fn random_order(seed: &Tensor<u64, ()>) -> Tensor<usize, (Batch,)> {
+        typed_dims::random::permutation(Batch.of(4), seed)
+    }
+    let program = record(f, &seed).expect("it is recorded");
+    damage("draws", &program, &f(&seed), &seed, TIMES);
+}

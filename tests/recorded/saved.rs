@@ -1,0 +1,173 @@
+//! Programs that are compared, saved and loaded.
+
+use crate::reload::reloaded;
+use typed_dims::custom::Derivative;
+use typed_dims::grad::loss_and_grad;
+use typed_dims::nn::linear::Linear;
+use typed_dims::optim::{AdamW, Optimizer, Schedule, clip_by_global_norm};
+use typed_dims::prelude::*;
+use typed_dims::program::{Program, record};
+
+dims! {
+    struct Row;
+    struct Col;
+    struct Word;
+    struct Class;
+}
+
+type Matrix = Tensor<f32, (Row, Col)>;
+type Line = Tensor<f32, (Row,)>;
+
+fn matrix(seed: u64) -> Matrix {
+    randn((Row.of(4), Col.of(3)), seed)
+}
+
+#[test]
+fn a_program_is_loaded_with_its_result() {
+    let f = |x: &Matrix| (x.view().softmax(Col).sum(Row), x.view().argmax(Row));
+    type Both = (Tensor<f32, (Col,)>, Tensor<usize, (Col,)>);
+    let program = record(f, &matrix(1)).expect("it is recorded");
+    let text = serde_json::to_string(&program).expect("it is written");
+    let loaded: Program<&Matrix, Both> = serde_json::from_str(&text).expect("it is read");
+    assert!(loaded == program);
+    assert_eq!(loaded.call(&matrix(2)), f(&matrix(2)));
+    assert_eq!(loaded.to_string(), program.to_string());
+    assert_eq!(loaded.to_svg(), program.to_svg());
+    // Fields may come in another order.
+    let value: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+    let loaded: Program<&Matrix, Both> = serde_json::from_value(value).expect("it is read");
+    assert!(loaded == program);
+}
+
+#[test]
+fn a_training_step_is_loaded() {
+    type Network = Linear<(Col,), (Class,)>;
+    type State = (Network, AdamW<Network>);
+    type Labels = Tensor<usize, (Row,)>;
+    let step = |((mut net, mut adam), x, y, seed): (State, &Matrix, &Labels, &Tensor<u64, ()>)| {
+        let loss = |net: &Network| {
+            let scores: Tensor<f32, (Row, Class)> = net.apply(x);
+            scores.dropout(0.5, seed).cross_entropy(Class, y).mean(Row)
+        };
+        let (loss, mut gradient) = loss_and_grad(loss, &net);
+        clip_by_global_norm(&mut gradient, 0.1);
+        adam.step(&mut net, &gradient);
+        ((net, adam), loss)
+    };
+    let labels = |seed| (rand::<f32, _>(Row.of(4), seed) * 2.0).cast::<usize>().eval();
+    let mut state: State =
+        (Linear::new(Col.of(3), Class.of(2), 1), AdamW::new(Schedule::cosine(0.1, 9).warm_up(2)));
+    // With moments from the second step on.
+    state = step((state, &matrix(1), &labels(1), &full((), 1))).0;
+    let program = record::<(State, &Matrix, &Labels, &Tensor<u64, ()>), _>(
+        step,
+        (state.clone(), &matrix(1), &labels(1), &full((), 1)),
+    )
+    .expect("it is recorded");
+    let like = program.call((state.clone(), &matrix(1), &labels(1), &full((), 1)));
+    let loaded = reloaded(&program, &like);
+    for seed in 2..8 {
+        let (x, y, seed) = (matrix(seed), labels(seed), full((), seed));
+        let (expected, loss) = step((state.clone(), &x, &y, &seed));
+        let (found, same) = loaded.call((state, &x, &y, &seed));
+        assert_eq!((&found.0.weight, same), (&expected.0.weight, loss));
+        state = expected;
+    }
+    // The settings of the inputs and of the results are those of the recorded call.
+    let (mut net, mut adam) = state.clone();
+    adam.set_rate(0.5);
+    let error = loaded.try_call((state.clone(), &matrix(1), &labels(1), &full((), 1)));
+    assert!(error.is_ok());
+    let error = loaded.try_call(((net.clone(), adam.clone()), &matrix(1), &labels(1), &full((), 1)));
+    assert!(error.err().expect("the rate is another").to_string().contains("was recorded for"));
+    let gradient = net.clone();
+    adam.step(&mut net, &gradient);
+    let saved = program.to_saved().expect("it is saved");
+    let error = saved.restore::<(State, &Matrix, &Labels, &Tensor<u64, ()>), _>(&((net, adam), like.1));
+    assert!(error.err().expect("the rate is another").to_string().contains("of the saved result is"));
+}
+
+#[test]
+fn equal_functions_have_equal_programs() {
+    let weight: Tensor<f32, (Col,)> = randn(Col.of(3), 5);
+    let other: Tensor<f32, (Col,)> = randn(Col.of(3), 6);
+    let product = |weight: Tensor<f32, (Col,)>, seed| {
+        record(move |x: &Matrix| (x * &weight).sum(Col), &matrix(seed)).expect("it is recorded")
+    };
+    let own = product(weight.clone(), 1);
+    assert!(own == own && own == product(weight.clone(), 2));
+    assert!(own != product(other, 1));
+    let sum = |x: &Matrix| (x + &weight).sum(Col);
+    assert!(own != record(sum, &matrix(1)).expect("it is recorded"));
+    let longer: Matrix = randn((Row.of(5), Col.of(3)), 1);
+    assert!(own != record(|x: &Matrix| (x * &weight).sum(Col), &longer).expect("it is recorded"));
+    // The inputs of the call do not count, nor does what a program writes over.
+    let joined = |x: &Matrix| concat(Row, [x.view(), ones((Row.of(1), Col.of(3))).view()]);
+    let of = |seed| record(joined, &matrix(seed)).expect("it is recorded");
+    assert!(of(1) == of(2));
+    // Zeros of two signs, and numbers that are not equal to themselves.
+    let plus =
+        |number: f32| record(move |x: &Matrix| (x + number).eval(), &matrix(1)).expect("it is recorded");
+    assert!(plus(0.0) != plus(-0.0) && plus(f32::NAN) == plus(f32::NAN));
+    let loaded = reloaded(&plus(f32::NAN), &matrix(1)).call(&matrix(1));
+    assert!(loaded.memory().iter().all(|x| x.is_nan()));
+}
+
+#[test]
+fn functions_of_the_user_are_refused_by_name() {
+    #[derive(Clone, Copy)]
+    struct Cubed;
+    impl ScalarOp<f32> for Cubed {
+        type Out = f32;
+        const NAME: &'static str = "cubed";
+
+        fn apply<I: Isa>(self, x: f32) -> f32 {
+            x * x * x
+        }
+
+        fn derivative(self) -> Option<Derivative<f32>> {
+            Some(Derivative::from_fn(|x: f32| 3.0 * x * x))
+        }
+    }
+    let program = record(|x: &Line| x.apply(Cubed).eval(), &ones(Row.of(3))).expect("it is recorded");
+    let error = program.to_saved().expect_err("it calls a function of the user");
+    assert_eq!(error.to_string(), "`cubed` cannot be saved, because it calls a function of the user");
+    let error = serde_json::to_string(&program).expect_err("likewise");
+    assert!(error.to_string().contains("`cubed`"), "{error}");
+    assert!(program == program);
+}
+
+#[test]
+fn other_versions_are_refused_first() {
+    let program = record(|x: &Line| (x * 2.0).eval(), &ones(Row.of(3))).expect("it is recorded");
+    let mut value = serde_json::to_value(&program).expect("it is written");
+    let read = |value: &serde_json::Value| serde_json::from_str::<Program<&Line, Line>>(&value.to_string());
+    assert!(read(&value).is_ok());
+    value["version"] = 2.into();
+    let error = read(&value).err().expect("the version is another").to_string();
+    let text = "the program was saved in version 2 of the format, but this library reads version 1";
+    assert!(error.contains(text), "{error}");
+    // Whatever a later version has.
+    let error = serde_json::from_str::<Program<&Line, Line>>(r#"{"version": 7, "content": []}"#);
+    assert!(error.err().expect("likewise").to_string().contains("version 7 of the format"));
+}
+
+#[test]
+fn other_results_and_inputs_are_errors() {
+    let program = record(|x: &Matrix| x.view().sum(Col), &matrix(1)).expect("it is recorded");
+    let saved = program.to_saved().expect("it is saved");
+    let error = |error: Option<DimError>| error.expect("it is refused").to_string();
+    let wrong = saved.restore::<&Matrix, Tensor<f64, (Row,)>>(&zeros(Row.of(4)));
+    assert!(error(wrong.err()).contains("has no result"));
+    let wrong = saved.restore::<&Matrix, (Line, Line)>(&(zeros(Row.of(4)), zeros(Row.of(4))));
+    assert!(error(wrong.err()).contains("has no result `1`"));
+    let loaded: Program<&Line, Line> = saved.restore(&zeros(Row.of(1))).expect("inputs are checked by calls");
+    assert!(error(loaded.try_call(&ones(Row.of(4))).err()).contains("the program was recorded for"));
+}
+
+#[test]
+fn a_gradient_is_loaded() {
+    let f = |x: &Matrix| loss_and_grad(|x: &Matrix| x.view().cumsum(Row).tanh().sum((Row, Col)), x).1;
+    let program = record(f, &matrix(1)).expect("it is recorded");
+    assert_eq!(reloaded(&program, &matrix(1)).call(&matrix(2)), f(&matrix(2)));
+}

@@ -1,0 +1,20 @@
+//! Programs that were saved and loaded again.
+
+use typed_dims::grad::Parameters;
+use typed_dims::program::{Program, RecordInputs, SavedProgram};
+
+/// The program after it was saved as JSON and restored. It equals the program, and prints the same lines.
+#[track_caller]
+pub fn reloaded<In: RecordInputs, Out: Parameters>(
+    program: &Program<In, Out>,
+    like: &Out,
+) -> Program<In, Out> {
+    let saved = program.to_saved().expect("it is saved");
+    let text = serde_json::to_string(&saved).expect("it is written");
+    let read: SavedProgram = serde_json::from_str(&text).expect("it is read");
+    assert!(read == saved, "what is read is what was written");
+    let loaded = read.restore(like).expect("it is restored");
+    assert!(loaded == *program, "the loaded program is the saved one: {program}");
+    assert_eq!(loaded.to_string(), program.to_string());
+    loaded
+}
