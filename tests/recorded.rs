@@ -34,6 +34,8 @@ fn reloaded<In: RecordInputs, Out: Parameters>(program: &Program<In, Out>, like:
 mod bits;
 #[path = "recorded/jit.rs"]
 mod jit;
+#[path = "recorded/open.rs"]
+mod open;
 #[path = "recorded/prepared.rs"]
 mod prepared;
 #[path = "recorded/spec.rs"]

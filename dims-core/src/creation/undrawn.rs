@@ -4,6 +4,7 @@ use super::create::{build, each_position, sizes, volume};
 use crate::create::Written;
 use crate::error::DimError;
 use crate::named::Named;
+use crate::set::DimKey;
 use alloc::sync::Arc;
 use core::cell::RefCell;
 use kernels::memory::buffer::Buffer;
@@ -56,10 +57,14 @@ pub(super) fn undrawn<T: Real, D: Written>(dims: &D) -> Result<Option<Named<T, D
     Ok(Some(build::<T, D>(&sizes, Buffer::traced(data, node))))
 }
 
-/// A tensor with these dims, of zeros that nobody has written.
+/// A tensor with these dims, of zeros that nobody has written. `size` may change the sizes.
 #[track_caller]
-pub(crate) fn without_elements<T: Element, D: Written>(dims: &D) -> Result<Named<T, D::Set>, DimError> {
-    let sizes = sizes(dims)?;
+pub(crate) fn without_elements<T: Element, D: Written>(
+    dims: &D,
+    size: &dyn Fn(&DimKey, usize) -> usize,
+) -> Result<Named<T, D::Set>, DimError> {
+    let mut sizes = sizes(dims)?;
+    sizes.iter_mut().for_each(|(key, own)| *own = size(key, *own));
     match hollow::reserved::<T>(volume::<T>(&sizes)?)? {
         Some(data) => Ok(build::<T, D>(&sizes, data)),
         None => each_position(dims, |_| T::default()),

@@ -8,7 +8,7 @@ use crate::nn::linear::{Linear, Projection};
 use crate::optim::{Accumulator, Adam, AdamW, Average, Lion, Sgd};
 use crate::rank::Rank;
 use crate::reduce::Reductions;
-use crate::set::{Dims, Union};
+use crate::set::{DimKey, Dims, Union};
 use crate::storage::View;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -31,6 +31,9 @@ pub trait RecordInputs: Sized {
     /// Whether some values have sizes, but no elements.
     #[doc(hidden)]
     const SIZES_ALONE: bool = false;
+    /// Adds the dims whose sizes may differ from call to call.
+    #[doc(hidden)]
+    fn open(&self, _dims: &mut Vec<DimKey>) {}
     /// Calls [`Parameters::walk`] on the values.
     #[doc(hidden)]
     fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error>;
@@ -159,6 +162,10 @@ macro_rules! tuples {
             type Value = ($($p::Value,)*);
             type Slots = ($($p::Slots,)*);
             const SIZES_ALONE: bool = $($p::SIZES_ALONE)||*;
+
+            fn open(&self, dims: &mut Vec<DimKey>) {
+                $(self.$n.open(dims);)*
+            }
 
             fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error> {
                 Ok(($(path.index($n, |path| self.$n.walk(path, walk))?,)*))

@@ -67,6 +67,8 @@ mod inputs;
 #[cfg(feature = "std")]
 mod jit;
 #[cfg(feature = "std")]
+mod open;
+#[cfg(feature = "std")]
 mod record;
 #[cfg(feature = "std")]
 mod result;
@@ -84,6 +86,8 @@ pub use inputs::{HandedOf, RecordInputs};
 pub use jit::{Jit, jit};
 #[cfg(feature = "std")]
 pub use kernels::trace::{ListedAxis, ListedPlace, ListedStep, ListedValue, Listing};
+#[cfg(feature = "std")]
+pub use open::dynamic;
 #[cfg(feature = "std")]
 pub use record::{Program, record};
 #[cfg(feature = "std")]

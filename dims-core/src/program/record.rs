@@ -1,6 +1,7 @@
 //! [`record`], and the programs that it makes.
 
 use super::inputs::{Hand, HandedOf, RecordInputs};
+use super::open::{OpenProgram, record_open};
 use super::result::{CallResults, RecordedResults, ResultLayout, ResultMemories, Zeros};
 use super::signature::{GivenInputs, InputSetting, InputSignature, dense};
 use crate::error::{DimError, OriginSuffix, unwrap};
@@ -34,6 +35,8 @@ pub struct Program<In, Out> {
     /// The settings of the result.
     pub(super) settings: Vec<InputSetting>,
     pub(super) listing: Listing,
+    /// The program for other sizes, if some dims are dynamic.
+    pub(super) open: Option<Arc<OpenProgram<Out>>>,
     pub(super) inputs: PhantomData<fn(In) -> Out>,
 }
 
@@ -51,9 +54,14 @@ pub struct Program<In, Out> {
 /// Operations that cannot be recorded panic in `f`; their `try_` forms return the error instead.
 #[track_caller]
 pub fn record<In: for<'t> Hand<'t>, Out: Parameters>(
-    f: impl for<'t> FnOnce(HandedOf<'t, In>) -> Out,
+    mut f: impl for<'t> FnMut(HandedOf<'t, In>) -> Out,
     inputs: In,
 ) -> Result<Program<In, Out>, DimError> {
+    let mut open = Vec::new();
+    inputs.open(&mut open);
+    if !open.is_empty() {
+        return record_open(&mut f, &inputs, open);
+    }
     let mut variables = RecordedInputs::new(In::SIZES_ALONE);
     let traced = inputs.walk(&mut Path::new(), &mut variables)?;
     recorded(f, traced, variables)
@@ -100,7 +108,7 @@ where
     // The last other owners of the memory that `release` frees.
     drop((value, slots));
     recording.release();
-    Ok(Program { recording, signature, result, layouts, settings, listing, inputs: PhantomData })
+    Ok(Program { recording, signature, result, layouts, settings, listing, open: None, inputs: PhantomData })
 }
 
 /// Returns an error if a result depends on variables of an outer gradient, or on inputs of an outer recording, because the program would treat these as constants. `first` is the id of
@@ -126,6 +134,73 @@ fn check_captured(results: &[Arc<dyn Held>], first: u64) -> Result<(), DimError>
     Err(DimError::Shape { what })
 }
 
+/// Calls whose inputs have any type: their values are checked against the recorded ones.
+impl<In, Out: Parameters> Program<In, Out> {
+    /// As [`try_call`](Program::try_call).
+    pub(super) fn call_checked<I: RecordInputs>(&self, inputs: I) -> Result<Out, DimError> {
+        if let Some(open) = &self.open {
+            return open.instance(&inputs, &self.result)?.call_checked(inputs);
+        }
+        let held = self.bound(&inputs, GivenInputs::new(&self.signature))?;
+        // Inputs that were moved in have no other owner from here on, so the program can reuse their memory.
+        drop(inputs);
+        self.run(held, Vec::new())
+    }
+
+    /// As [`try_call_into`](Program::try_call_into).
+    fn call_checked_into<I: RecordInputs>(&self, inputs: I, out: &mut Out) -> Result<(), DimError> {
+        if let Some(open) = &self.open {
+            return open.instance(&inputs, &self.result)?.call_checked_into(inputs, out);
+        }
+        let held = self.bound(&inputs, GivenInputs::new(&self.signature))?;
+        drop(inputs);
+        self.run_into(held, out)
+    }
+
+    /// As [`try_call`](Program::try_call), or the inputs, if they do not have this very signature.
+    pub(super) fn call_exactly<I: RecordInputs>(&self, inputs: I) -> Result<Result<Out, DimError>, I> {
+        let Ok(held) = self.bound(&inputs, GivenInputs::exactly(&self.signature)) else { return Err(inputs) };
+        drop(inputs);
+        Ok(self.run(held, Vec::new()))
+    }
+
+    /// As [`try_call_into`](Program::try_call_into), or the inputs, if they do not have this very signature.
+    pub(super) fn call_exactly_into<I: RecordInputs>(
+        &self,
+        inputs: I,
+        out: &mut Out,
+    ) -> Result<Result<(), DimError>, I> {
+        let Ok(held) = self.bound(&inputs, GivenInputs::exactly(&self.signature)) else { return Err(inputs) };
+        drop(inputs);
+        Ok(self.run_into(held, out))
+    }
+
+    /// The memory of all inputs.
+    fn bound<I: RecordInputs>(
+        &self,
+        inputs: &I,
+        mut given: GivenInputs<'_>,
+    ) -> Result<Vec<Arc<dyn Held>>, DimError> {
+        inputs.walk(&mut Path::new(), &mut given)?;
+        given.finish()
+    }
+
+    fn run_into(&self, inputs: Vec<Arc<dyn Held>>, out: &mut Out) -> Result<(), DimError> {
+        let mut room = ResultMemories::default();
+        Out::walk([&*out], &mut Path::new(), &mut room)?;
+        // From here on, nobody else has the memory.
+        *out = Out::walk([&self.result], &mut Path::new(), &mut Zeros)?;
+        *out = self.run(inputs, room.0)?;
+        Ok(())
+    }
+
+    fn run(&self, inputs: Vec<Arc<dyn Held>>, room: Vec<Arc<dyn Held>>) -> Result<Out, DimError> {
+        let results = self.recording.run(inputs, room)?;
+        let mut results = CallResults(results.into_iter().zip(&self.layouts));
+        Out::walk([&self.result], &mut Path::new(), &mut results)
+    }
+}
+
 impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     /// Computes the result of the function for other inputs. They must have the sizes of the recorded inputs.
     ///
@@ -146,10 +221,7 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     ///
     /// Returns an error if an input has other sizes or settings than the recorded one, if an index is out of range, or if memory runs out.
     pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
-        let held = self.bound(&inputs, GivenInputs::new(&self.signature))?;
-        // Inputs that were moved in have no other owner from here on, so the program can reuse their memory.
-        drop(inputs);
-        self.run(held, Vec::new())
+        self.call_checked(inputs)
     }
 
     /// Writes the result for these inputs into `out`, as [`call`](Program::call) returns it.
@@ -191,55 +263,7 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
         inputs: I,
         out: &mut Out,
     ) -> Result<(), DimError> {
-        let held = self.bound(&inputs, GivenInputs::new(&self.signature))?;
-        drop(inputs);
-        self.run_into(held, out)
-    }
-
-    /// As [`try_call`](Program::try_call), or the inputs, if they do not have this very signature.
-    pub(super) fn call_exactly<I: RecordInputs<Value = In::Value>>(
-        &self,
-        inputs: I,
-    ) -> Result<Result<Out, DimError>, I> {
-        let Ok(held) = self.bound(&inputs, GivenInputs::exactly(&self.signature)) else { return Err(inputs) };
-        drop(inputs);
-        Ok(self.run(held, Vec::new()))
-    }
-
-    /// As [`try_call_into`](Program::try_call_into), or the inputs, if they do not have this very signature.
-    pub(super) fn call_exactly_into<I: RecordInputs<Value = In::Value>>(
-        &self,
-        inputs: I,
-        out: &mut Out,
-    ) -> Result<Result<(), DimError>, I> {
-        let Ok(held) = self.bound(&inputs, GivenInputs::exactly(&self.signature)) else { return Err(inputs) };
-        drop(inputs);
-        Ok(self.run_into(held, out))
-    }
-
-    /// The memory of all inputs.
-    fn bound<I: RecordInputs<Value = In::Value>>(
-        &self,
-        inputs: &I,
-        mut given: GivenInputs<'_>,
-    ) -> Result<Vec<Arc<dyn Held>>, DimError> {
-        inputs.walk(&mut Path::new(), &mut given)?;
-        given.finish()
-    }
-
-    fn run_into(&self, inputs: Vec<Arc<dyn Held>>, out: &mut Out) -> Result<(), DimError> {
-        let mut room = ResultMemories::default();
-        Out::walk([&*out], &mut Path::new(), &mut room)?;
-        // From here on, nobody else has the memory.
-        *out = Out::walk([&self.result], &mut Path::new(), &mut Zeros)?;
-        *out = self.run(inputs, room.0)?;
-        Ok(())
-    }
-
-    fn run(&self, inputs: Vec<Arc<dyn Held>>, room: Vec<Arc<dyn Held>>) -> Result<Out, DimError> {
-        let results = self.recording.run(inputs, room)?;
-        let mut results = CallResults(results.into_iter().zip(&self.layouts));
-        Out::walk([&self.result], &mut Path::new(), &mut results)
+        self.call_checked_into(inputs, out)
     }
 
     /// How many steps the program has.

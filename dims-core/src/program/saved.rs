@@ -22,15 +22,15 @@ use core::marker::PhantomData;
 use kernels::memory::axes::{Axis, is_within};
 use kernels::program::code::DType;
 use kernels::scalar::Element;
-use kernels::trace::{Listing, SavedRecording};
+use kernels::trace::{Listing, Numeral, SavedRecording};
 
 /// A program as plain data, to be saved with `serde` (feature `serde`): see [`Program::to_saved`].
 ///
 /// Two of them are equal if the programs have the same inputs, steps, constants and results. Source locations do not count.
 #[derive(Clone, Debug)]
 pub struct SavedProgram {
-    content: SavedContent,
-    listing: Listing,
+    pub(super) content: SavedContent,
+    pub(super) listing: Listing,
 }
 
 impl PartialEq for SavedProgram {
@@ -42,8 +42,8 @@ impl PartialEq for SavedProgram {
 /// What makes programs equal.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-struct SavedContent {
-    recording: SavedRecording,
+pub(super) struct SavedContent {
+    pub(super) recording: SavedRecording,
     inputs: Vec<SavedInput>,
     settings: Vec<SavedSetting>,
     results: Vec<SavedResult>,
@@ -102,6 +102,18 @@ fn damaged(what: &str) -> DimError {
 }
 
 impl SavedContent {
+    /// Calls `visit` with the sizes of all inputs and results.
+    pub(super) fn sizes(&mut self, visit: &mut dyn FnMut(Numeral<'_>)) {
+        for input in &mut self.inputs {
+            input.sizes.iter_mut().for_each(|size| visit(Numeral::Unsigned(size)));
+        }
+        for SavedResult { start, sizes, strides } in &mut self.results {
+            visit(Numeral::Unsigned(start));
+            sizes.iter_mut().for_each(|size| visit(Numeral::Unsigned(size)));
+            strides.iter_mut().for_each(|stride| visit(Numeral::Signed(stride)));
+        }
+    }
+
     /// Of a program. (Apart from its types, so that it is compiled once.)
     fn new(
         recording: SavedRecording,
@@ -179,6 +191,10 @@ fn volume(sizes: &[usize], bytes: usize) -> Option<usize> {
 
 impl<In, Out> Program<In, Out> {
     fn content(&self) -> Result<SavedContent, DimError> {
+        if self.open.is_some() {
+            let what = "programs with dynamic dims are not saved: record it for one size".into();
+            return Err(DimError::Shape { what });
+        }
         Ok(SavedContent::new(self.recording.saved()?, &self.signature, &self.layouts, &self.settings))
     }
 
@@ -268,6 +284,7 @@ impl SavedProgram {
             layouts: like_results.found,
             settings: restored_settings(&self.content.settings_of_results),
             listing: self.listing.clone(),
+            open: None,
             inputs: PhantomData,
         })
     }

@@ -1,15 +1,23 @@
 //! Inputs of recorded functions that give only sizes.
 
 use super::inputs::{Hand, RecordInputs};
+use super::open;
 use crate::create::SizedDims;
 use crate::creation::undrawn::{ForSizes, without_elements};
 use crate::error::unwrap;
 use crate::grad::parameters::{Parameters, Path, Walk};
 use crate::named::Named;
+use crate::set::DimKey;
+use alloc::vec::Vec;
 use kernels::scalar::Element;
+use kernels::trace::ROUNDS;
 
 /// An input that gives only sizes: see [`spec`].
-pub struct Spec<P>(ForSizes<P>);
+pub struct Spec<P> {
+    /// The value, or one for each round if dims are open.
+    values: Vec<ForSizes<P>>,
+    open: Vec<DimKey>,
+}
 
 /// An input of [`record`](super::record()) that gives only sizes: dims with sizes, or a function that makes the value, such as the parameters of a network.
 ///
@@ -39,7 +47,15 @@ pub struct Spec<P>(ForSizes<P>);
 /// Panics if a dim has no size, or if the tensor does not fit into memory.
 #[track_caller]
 pub fn spec<P: Parameters, M>(of: impl SpecOf<P, M>) -> Spec<P> {
-    Spec(ForSizes::new(|| of.value()))
+    drop(open::asked());
+    let first = ForSizes::new(|| of.value());
+    let mut open = open::asked();
+    open.extend(of.open());
+    let mut values = vec![first];
+    if !open.is_empty() {
+        values.extend((1..ROUNDS).map(|round| open::in_round(round, || ForSizes::new(|| of.value()))));
+    }
+    Spec { values, open }
 }
 
 /// The argument of [`spec`]: dims with sizes, or a function that makes the value.
@@ -50,9 +66,15 @@ pub fn spec<P: Parameters, M>(of: impl SpecOf<P, M>) -> Spec<P> {
 pub trait SpecOf<P, M> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
+    /// The value in this round.
     #[doc(hidden)]
     #[track_caller]
-    fn value(self) -> P;
+    fn value(&self) -> P;
+    /// The dims that are open in it.
+    #[doc(hidden)]
+    fn open(&self) -> Vec<DimKey> {
+        Vec::new()
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -60,16 +82,26 @@ impl<T: Element, D: SizedDims> SpecOf<Named<T, D::Set>, ()> for D {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 
     #[track_caller]
-    fn value(self) -> Named<T, D::Set> {
-        unwrap(without_elements(&self))
+    fn value(&self) -> Named<T, D::Set> {
+        unwrap(without_elements(self, &open::size_now))
+    }
+
+    fn open(&self) -> Vec<DimKey> {
+        let mut open = Vec::new();
+        self.each(|key, size| {
+            if size.is_some_and(|size| open::is_open(&key, size)) {
+                open.push(key);
+            }
+        });
+        open
     }
 }
 
 #[diagnostic::do_not_recommend]
-impl<P, F: FnOnce() -> P> SpecOf<P, fn() -> P> for F {
+impl<P, F: Fn() -> P> SpecOf<P, fn() -> P> for F {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 
-    fn value(self) -> P {
+    fn value(&self) -> P {
         self()
     }
 }
@@ -81,7 +113,12 @@ impl<P: Parameters> RecordInputs for Spec<P> {
     const SIZES_ALONE: bool = true;
 
     fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<P, W::Error> {
-        P::walk([&self.0.value], path, walk)
+        let round = open::round().min(self.values.len() - 1);
+        P::walk([&self.values[round].value], path, walk)
+    }
+
+    fn open(&self, dims: &mut Vec<DimKey>) {
+        dims.extend_from_slice(&self.open);
     }
 
     fn slots(value: P) -> P {

@@ -56,6 +56,9 @@ pub struct ListedAxis {
     pub name: Cow<'static, str>,
     /// Its size.
     pub size: usize,
+    /// Whether calls may have other sizes.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub is_dynamic: bool,
 }
 
 /// A source location in the program that recorded a function.
@@ -110,6 +113,19 @@ impl fmt::Display for ListedPlace {
     }
 }
 
+impl Listing {
+    /// The listing of a program that other sizes of some axes may be passed to.
+    pub fn with_open(&self, is_open: &dyn Fn(&str, usize) -> bool) -> Self {
+        let mut listing = self.clone();
+        let steps = listing.steps.iter_mut().map(|step| &mut step.value);
+        let values = listing.inputs.iter_mut().chain(&mut listing.constants).chain(steps);
+        for axis in values.flat_map(|value| &mut value.axes).flatten() {
+            axis.is_dynamic = is_open(&axis.name, axis.size);
+        }
+        listing
+    }
+}
+
 /// A step of a recorded function.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
@@ -128,8 +144,12 @@ impl fmt::Display for ListedValue {
         match &self.axes {
             Some(axes) => {
                 f.write_str(" [")?;
-                for (at, ListedAxis { name, size }) in axes.iter().enumerate() {
-                    write!(f, "{}{name} = {size}", if at == 0 { "" } else { ", " })?;
+                for (at, ListedAxis { name, size, is_dynamic }) in axes.iter().enumerate() {
+                    f.write_str(if at == 0 { "" } else { ", " })?;
+                    match is_dynamic {
+                        true => write!(f, "{name} = any")?,
+                        false => write!(f, "{name} = {size}")?,
+                    }
                 }
                 f.write_char(']')
             }
@@ -195,7 +215,11 @@ impl Lister {
             path: path.filter(|path| !path.is_empty()),
             dtype: node.dtype,
             axes: node.axes().map(|axes| {
-                let axis = |&NodeAxis { name, size }: &NodeAxis| ListedAxis { name: name.into(), size };
+                let axis = |&NodeAxis { name, size }: &NodeAxis| ListedAxis {
+                    name: name.into(),
+                    size,
+                    is_dynamic: false,
+                };
                 axes.iter().map(axis).collect()
             }),
             len: node.len,

@@ -10,11 +10,15 @@
 
 #[cfg(feature = "serde")]
 mod formats;
+mod numbers;
+mod open;
 mod read;
 mod rules;
 mod words;
 mod write;
 
+pub use numbers::Numeral;
+pub use open::{BakedIn, OpenNumbers, OpenRecording, OpenSizes, ROUNDS};
 pub(crate) use read::{RecordingReader, check, checked_volume, element_of, refused};
 pub(crate) use rules::check_whole;
 pub(crate) use write::{RecordingWriter, element_bytes};
@@ -26,7 +30,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// A [`Recording`](super::Recording) as plain data.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct SavedRecording {
     /// The types and lengths of the inputs.

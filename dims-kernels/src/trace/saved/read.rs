@@ -136,7 +136,7 @@ fn node_of(SavedType { dtype, len }: SavedType, step: NodeStep) -> Result<Arc<No
 
 impl DType {
     /// The bytes of a saved element.
-    fn saved_bytes(self) -> usize {
+    pub(super) fn saved_bytes(self) -> usize {
         macro_rules! by_type {
             ($($name:ident $t:ty,)*) => {
                 match self {

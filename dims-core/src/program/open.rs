@@ -1,0 +1,298 @@
+//! Programs for any sizes of some dims: [`dynamic`].
+
+use super::inputs::{Hand, HandedOf, RecordInputs};
+use super::record::{Program, RecordedInputs, recorded};
+use super::saved::{SavedContent, SavedProgram};
+use super::signature::InputSignature;
+use crate::brand::Declared;
+use crate::error::DimError;
+use crate::grad::parameters::{Parameters, Path};
+use crate::set::DimKey;
+use crate::types::dim::{DimOf, DimRef, Of};
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
+use kernels::trace::{BakedIn, Listing, OpenNumbers, OpenRecording, OpenSizes, ROUNDS};
+use std::sync::{Mutex, PoisonError};
+
+std::thread_local! {
+    /// The dims that were open on this thread. Each has sizes of its own.
+    static OPEN: RefCell<Vec<DimKey>> = const { RefCell::new(Vec::new()) };
+    /// The dims that were asked for since the list was taken last.
+    static ASKED: RefCell<Vec<DimKey>> = const { RefCell::new(Vec::new()) };
+    /// Which of the recordings is made.
+    static ROUND: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A dim whose size may differ from call to call, for [`spec`](super::spec).
+///
+/// The function is recorded several times, at other sizes. Each number of its steps must be a product or a sum of sizes, times constants. What follows no such rule is baked in, and an
+/// error that names the step. A call prepares the program for its sizes; those of the last 16 calls with other sizes are kept.
+///
+/// ```
+/// use typed_dims::prelude::*;
+/// use typed_dims::program::{dynamic, record, spec};
+///
+/// dims! { pub struct Row; pub struct Col; }
+/// type Matrix = Tensor<f32, (Row, Col)>;
+///
+/// let program = record(|x: &Matrix| (x - x.view().mean(Row)).eval(), spec((dynamic(Row), Col.of(2))))?;
+/// for rows in [1, 5, 300] {
+///     let x: Matrix = randn((Row.of(rows), Col.of(2)), 1);
+///     assert_eq!(program.call(&x), (&x - x.view().mean(Row)).eval());
+/// }
+/// # Ok::<(), DimError>(())
+/// ```
+///
+/// # Panics
+///
+/// Panics if the dim has a static size.
+#[track_caller]
+pub fn dynamic<D: Declared>(dim: D) -> Of<D> {
+    let key = dim.info().key();
+    let at = OPEN.with_borrow_mut(|open| {
+        open.iter().position(|own| own.same(&key)).unwrap_or_else(|| {
+            open.push(key);
+            open.len() - 1
+        })
+    });
+    ASKED.with_borrow_mut(|asked| {
+        if !asked.iter().any(|own| own.same(&key)) {
+            asked.push(key);
+        }
+    });
+    dim.of(size_in(at, ROUND.get()))
+}
+
+/// The size of an open dim in a recording: a prime number, so that products tell which sizes they have.
+fn size_in(dim: usize, round: usize) -> usize {
+    let is_prime = |number: &usize| (2..).take_while(|d| d * d <= *number).all(|d| number % d != 0);
+    let mut primes = (101..).filter(is_prime);
+    primes.nth(dim * ROUNDS + round).expect("there are more primes")
+}
+
+/// The number of an open dim among those of this thread.
+fn number_of(key: &DimKey) -> Option<usize> {
+    OPEN.with_borrow(|open| open.iter().position(|own| own.same(key)))
+}
+
+/// The dims that were asked for since the last call.
+pub(super) fn asked() -> Vec<DimKey> {
+    ASKED.take()
+}
+
+/// The size of a dim in this round, where `size` is that of the first one.
+pub(super) fn size_now(key: &DimKey, size: usize) -> usize {
+    match number_of(key) {
+        Some(dim) if size == size_in(dim, 0) => size_in(dim, ROUND.get()),
+        _ => size,
+    }
+}
+
+/// Whether a dim is open, if it has this size.
+pub(super) fn is_open(key: &DimKey, size: usize) -> bool {
+    number_of(key).is_some_and(|dim| size == size_in(dim, 0))
+}
+
+/// Which round it is.
+pub(super) fn round() -> usize {
+    ROUND.get()
+}
+
+/// Calls a function in a round.
+pub(super) fn in_round<X>(round: usize, f: impl FnOnce() -> X) -> X {
+    struct Before(usize);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            ROUND.set(self.0);
+        }
+    }
+    let _before = Before(ROUND.replace(round));
+    f()
+}
+
+/// How many instances are kept.
+const KEPT: usize = 16;
+
+/// A program for any sizes of some dims.
+pub(super) struct OpenProgram<Out> {
+    dims: Vec<OpenDim>,
+    content: OpenContent,
+    /// The programs for sizes, the last one that was called first.
+    instances: Mutex<Vec<Instance<Out>>>,
+}
+
+/// The program for some sizes of the open dims. (Its inputs have the type of the open program's, which is not named, as it may be a reference.)
+type Instance<Out> = (Vec<usize>, Arc<Program<(), Out>>);
+
+/// An open dim, and the axis of an input that says its size.
+struct OpenDim {
+    name: &'static str,
+    input: usize,
+    axis: usize,
+}
+
+/// A program as data, with numbers that follow sizes.
+struct OpenContent {
+    recording: OpenRecording,
+    skeleton: SavedContent,
+    /// Those of the inputs and results.
+    numbers: OpenNumbers,
+    listing: Listing,
+}
+
+impl OpenContent {
+    fn at(&self, sizes: &[usize]) -> Result<SavedProgram, DimError> {
+        let mut content = self.skeleton.clone();
+        content.recording = self.recording.at(sizes)?;
+        let mut numbers = self.numbers.clone();
+        let mut fits = true;
+        content.sizes(&mut |number| fits &= numbers.set_next(number, sizes).is_some());
+        if !fits {
+            return Err(DimError::Shape { what: "the sizes of the inputs are too large".into() });
+        }
+        Ok(SavedProgram { content, listing: self.listing.clone() })
+    }
+}
+
+/// Records a function whose inputs have these open dims.
+#[track_caller]
+pub(super) fn record_open<In, Out, F>(
+    f: &mut F,
+    inputs: &In,
+    mut open: Vec<DimKey>,
+) -> Result<Program<In, Out>, DimError>
+where
+    In: for<'t> Hand<'t>,
+    Out: Parameters,
+    F: for<'t> FnMut(HandedOf<'t, In>) -> Out,
+{
+    let mut known: Vec<DimKey> = Vec::new();
+    open.retain(|key| {
+        let is_new = !known.iter().any(|own| own.same(key));
+        known.push(*key);
+        is_new
+    });
+    let open = &open[..];
+    let mut record = |round: usize| {
+        in_round(round, || {
+            let mut variables = RecordedInputs::new(In::SIZES_ALONE);
+            let traced = inputs.walk(&mut Path::new(), &mut variables)?;
+            recorded::<In, Out>(&mut *f, traced, variables)
+        })
+    };
+    let mut program = record(0)?;
+    let others = [record(1)?, record(2)?, record(3)?];
+    let saved = [program.to_saved()?, others[0].to_saved()?, others[1].to_saved()?, others[2].to_saved()?];
+    let numbers: Vec<usize> = open.iter().filter_map(number_of).collect();
+    let sizes: OpenSizes =
+        core::array::from_fn(|round| numbers.iter().map(|&dim| size_in(dim, round)).collect());
+    let dims = open.iter().zip(&sizes[0]).map(|(key, &size)| program.signature.axis_of(key, size));
+    let dims: Vec<OpenDim> = dims.collect::<Result<_, _>>()?;
+    let listing = program.listing.with_open(&|name, size| {
+        open.iter().zip(&sizes[0]).any(|(key, &own)| (key.name, own) == (name, size))
+    });
+    let content = opened(saved, &sizes, open, listing.clone())?;
+    program.listing = listing;
+    program.open = Some(Arc::new(OpenProgram { dims, content, instances: Mutex::default() }));
+    Ok(program)
+}
+
+/// The content for any sizes. (Apart from the types of the program, so that it is compiled once.)
+fn opened(
+    saved: [SavedProgram; ROUNDS],
+    sizes: &OpenSizes,
+    open: &[DimKey],
+    listing: Listing,
+) -> Result<OpenContent, DimError> {
+    let names = || {
+        let names: Vec<String> = open.iter().map(|key| format!("`{}`", key.name)).collect();
+        names.join(", ")
+    };
+    let steps = listing.steps.clone();
+    let mut content = saved.map(|own| own.content);
+    let recordings = content.each_mut().map(|own| core::mem::take(&mut own.recording));
+    let recording = kernels::trace::SavedRecording::open(recordings, sizes).map_err(|BakedIn(step)| {
+        let what = match step.and_then(|step| steps.get(step)) {
+            Some(step) => {
+                let at = step.value.origin.as_ref().map_or(String::new(), |place| format!(" (at {place})"));
+                format!(
+                    "a number of the step `{}`{at} depends on the size of {} as no program can follow: compute it with tensors, as `mean` does, or record for one size",
+                    step.operation,
+                    names()
+                )
+            }
+            None => format!(
+                "the recorded function has other steps or constants for other sizes of {}: compute what depends on the size from the inputs, or record for one size",
+                names()
+            ),
+        };
+        DimError::Shape { what }
+    })?;
+    let numbers = OpenNumbers::of(&mut content, sizes, |own, visit| own.sizes(visit));
+    let is_same = content.iter().all(|own| *own == content[0]);
+    let Some(numbers) = numbers.filter(|_| is_same) else {
+        let what = format!(
+            "the inputs or results of the recorded function depend on the size of {} as no program can follow",
+            names()
+        );
+        return Err(DimError::Shape { what });
+    };
+    let [skeleton, ..] = content;
+    Ok(OpenContent { recording, skeleton, numbers, listing })
+}
+
+impl InputSignature {
+    /// The axis that says the size of an open dim.
+    fn axis_of(&self, key: &DimKey, size: usize) -> Result<OpenDim, DimError> {
+        for (input, own) in self.tensors.iter().enumerate() {
+            if let Some(axis) = own.sizes.iter().position(|&own| own == size) {
+                return Ok(OpenDim { name: key.name, input, axis });
+            }
+        }
+        let what = format!("no input has the dim `{}`, which is dynamic", key.name);
+        Err(DimError::Shape { what })
+    }
+}
+
+impl<Out: Parameters> OpenProgram<Out> {
+    /// The program for the sizes of these inputs. `like` is a result.
+    pub(super) fn instance<I: RecordInputs>(
+        &self,
+        inputs: &I,
+        like: &Out,
+    ) -> Result<Arc<Program<(), Out>>, DimError> {
+        let mut signature = InputSignature::default();
+        inputs.walk(&mut Path::new(), &mut signature)?;
+        let mut sizes = Vec::with_capacity(self.dims.len());
+        for OpenDim { name, input, axis } in &self.dims {
+            match signature.tensors.get(*input).and_then(|own| own.sizes.get(*axis)) {
+                Some(0) => {
+                    return Err(DimError::Shape {
+                        what: format!("the dynamic dim `{name}` has no elements"),
+                    });
+                }
+                Some(size) => sizes.push(*size),
+                None => return Err(DimError::Shape { what: format!("no input has the dim `{name}`") }),
+            }
+        }
+        if let Some(known) = self.known(&sizes) {
+            return Ok(known);
+        }
+        let program = Arc::new(self.content.at(&sizes)?.restore(like)?);
+        let mut instances = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
+        instances.insert(0, (sizes, Arc::clone(&program)));
+        instances.truncate(KEPT);
+        Ok(program)
+    }
+
+    fn known(&self, sizes: &[usize]) -> Option<Arc<Program<(), Out>>> {
+        let mut instances = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = instances.iter().position(|(own, _)| own == sizes)?;
+        let found = instances.remove(at);
+        let program = Arc::clone(&found.1);
+        instances.insert(0, found);
+        Some(program)
+    }
+}

@@ -1,0 +1,117 @@
+//! Programs for any sizes of some dims.
+
+use typed_dims::grad::loss_and_grad;
+use typed_dims::nn::linear::Linear;
+use typed_dims::optim::clip_by_global_norm;
+use typed_dims::prelude::*;
+use typed_dims::program::{dynamic, record, spec};
+
+dims! {
+    struct Row;
+    struct Col;
+    struct In;
+    struct Hidden;
+    struct Class;
+    struct Seq;
+    struct Key;
+    struct Feat;
+}
+
+type Matrix = Tensor<f32, (Row, Col)>;
+type Data = Tensor<f32, (Row, In)>;
+type Labels = Tensor<usize, (Row,)>;
+type Network = (Linear<(In,), (Hidden,)>, Linear<(Hidden,), (Class,)>);
+
+fn network() -> Network {
+    (Linear::new(In.of(6), Hidden.of(5), 1), Linear::new(Hidden.of(5), Class.of(4), 2))
+}
+
+fn data(rows: usize, seed: u64) -> (Data, Labels) {
+    let x: Data = randn((Row.of(rows), In.of(6)), seed);
+    let y: Labels = from_fn(Row.of(rows), |at| (at * 3 + seed as usize) % 4);
+    (x, y)
+}
+
+fn step((net, x, y): (&Network, &Data, &Labels)) -> (Tensor<f32, ()>, Network) {
+    let loss = |net: &Network| {
+        let hidden: Tensor<f32, (Row, Hidden)> = net.0.apply(x);
+        let scores: Tensor<f32, (Row, Class)> = net.1.apply(&hidden.relu().eval());
+        scores.cross_entropy(Class, y).mean(Row)
+    };
+    let (loss, mut gradient) = loss_and_grad(loss, net);
+    clip_by_global_norm(&mut gradient, 0.1);
+    (loss, gradient)
+}
+
+#[test]
+fn a_training_step_takes_batches_of_any_size() {
+    let program = record(step, (&network(), spec((dynamic(Row), In.of(6))), spec(dynamic(Row))));
+    let program = program.expect("it is recorded");
+    let net = network();
+    for rows in [7, 1, 2, 64, 300, 7] {
+        let (x, y) = data(rows, rows as u64);
+        let ((loss, gradient), (expected_loss, expected)) =
+            (program.call((&net, &x, &y)), step((&net, &x, &y)));
+        assert!((loss.order(()) - expected_loss.order(())).abs() < 1e-6, "{rows} rows");
+        let difference = (&gradient.0.weight - &expected.0.weight).abs().max((In, Hidden)).order(());
+        assert!(difference < 1e-6, "{rows} rows: {difference}");
+    }
+    // Sizes that are not open stay what they were.
+    let wide: Data = randn((Row.of(3), In.of(7)), 1);
+    assert!(program.try_call((&net, &wide, &data(3, 1).1)).is_err());
+    let (x, _) = data(3, 1);
+    assert!(program.try_call((&net, &x, &data(4, 1).1)).is_err());
+    let text = program.to_string();
+    assert!(text.contains("[Row = any, In = 6]"), "{text}");
+}
+
+#[test]
+fn products_of_two_dims_follow_both() {
+    type Words = Tensor<f64, (Seq, Feat)>;
+    let attend = |x: &Words| -> Words {
+        let keys = x.view().rename(Seq, Key);
+        let scores = (x * &keys).sum(Feat) * 0.5;
+        (select(Key.le(Seq), scores, f64::NEG_INFINITY).softmax(Key) * keys).sum(Key)
+    };
+    let program = record(attend, spec((dynamic(Seq), dynamic(Feat)))).expect("it is recorded");
+    for (words, features) in [(3, 4), (1, 1), (20, 2), (5, 70)] {
+        let x: Words = randn((Seq.of(words), Feat.of(features)), 1);
+        let difference = (program.call(&x) - attend(&x)).abs().max((Seq, Feat)).order(());
+        assert!(difference < 1e-12, "{words} words, {features} features: {difference}");
+    }
+}
+
+#[test]
+fn sizes_add_up() {
+    let f = |x: &Matrix| {
+        let longer = concat(Row, [x.clone(), x.view().flip(Row).slice(Row, 0..1).eval()]);
+        ((&longer).cumsum(Row).mean(Row), concat(Col, [x.clone(), (x * 2.0).eval()]))
+    };
+    let program = record(f, spec((dynamic(Row), dynamic(Col)))).expect("it is recorded");
+    for (rows, columns) in [(3, 2), (1, 1), (9, 30)] {
+        let x: Matrix = randn((Row.of(rows), Col.of(columns)), 1);
+        assert_eq!(program.call(&x), f(&x), "{rows} rows, {columns} columns");
+    }
+}
+
+/// What a program cannot follow is an error that names the step.
+#[test]
+fn what_is_baked_in_is_refused() {
+    let scaled = |x: &Matrix| (x.view().sum(Row) * (x.size(Row) as f32).sqrt()).eval();
+    let error = record(scaled, spec((dynamic(Row), Col.of(2)))).err().expect("it is refused").to_string();
+    assert!(error.contains("depends on the size of `Row`") && error.contains("open.rs"), "{error}");
+    let loops = |x: &Matrix| {
+        let mut sum: Tensor<f32, (Col,)> = zeros(Col.of(2));
+        for row in 0..x.size(Row) {
+            sum = (sum + x.view().index(Row, row)).eval();
+        }
+        sum
+    };
+    let error = record(loops, spec((dynamic(Row), Col.of(2)))).err().expect("it is refused").to_string();
+    assert!(error.contains("the size of `Row`") || error.contains("other sizes of `Row`"), "{error}");
+    // A share of the size can be followed.
+    let mean = |x: &Matrix| (x.view().sum(Row) / x.size(Row) as f32).eval();
+    let program = record(mean, spec((dynamic(Row), Col.of(2)))).expect("it is recorded");
+    let x: Matrix = randn((Row.of(11), Col.of(2)), 1);
+    assert_eq!(program.call(&x), mean(&x));
+}
