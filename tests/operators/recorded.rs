@@ -70,6 +70,7 @@ fn compare(call: &Call<'_>, other: &Call<'_>, exact: bool, has_derivative: bool,
     let from_sizes = record(|memory: &Vec<Elements>| call.floats(memory), spec(|| call.memory.clone()));
     let from_sizes = from_sizes.expect("its sizes are enough");
     let loaded = reloaded(&program, &call.floats(&call.memory));
+    let from_sizes = reloaded(&from_sizes, &call.floats(&call.memory));
     for memory in [&other.memory, &call.memory] {
         let expected = call.floats(memory);
         let mut out = program.call(memory);

@@ -96,7 +96,7 @@ impl<'de, In: RecordInputs, Out: Parameters + Deserialize<'de>> Deserialize<'de>
         let read = ProgramFields::<Out> { needs_result: true, result: PhantomData };
         let (saved, result) = deserializer.deserialize_struct("Program", FIELDS, read)?;
         let result = result.ok_or_else(|| F::Error::missing_field("result"))?;
-        saved.restore(&result).map_err(F::Error::custom)
+        saved.restored(&result, false).map_err(F::Error::custom)
     }
 }
 
