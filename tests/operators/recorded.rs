@@ -31,9 +31,6 @@ const REFUSED: &[&str] = &["map", "zip_map", "iota", "scatter", "unique", "uniqu
 /// Operators whose results are not the same bit for bit, as their products are added up in another order; they are within rounding.
 const ROUNDED: &[&str] = &["cosine_similarity"];
 
-/// Operators whose programs cannot be saved, because they call functions of the user.
-const CALLS_THE_USER: &[&str] = &[];
-
 std::thread_local! {
     static RECORDING: Cell<bool> = const { Cell::new(false) };
 }
@@ -68,25 +65,17 @@ fn assert_same(found: &Elements, expected: &Elements, exact: bool, what: &dyn Fn
     }
 }
 
-fn compare(
-    name: &str,
-    call: &Call<'_>,
-    other: &Call<'_>,
-    exact: bool,
-    has_derivative: bool,
-    what: &dyn Fn() -> String,
-) {
+fn compare(call: &Call<'_>, other: &Call<'_>, exact: bool, has_derivative: bool, what: &dyn Fn() -> String) {
     let program = record(|memory: &Vec<Elements>| call.floats(memory), &call.memory).expect("it is recorded");
     let from_sizes = record(|memory: &Vec<Elements>| call.floats(memory), spec(|| call.memory.clone()));
     let from_sizes = from_sizes.expect("its sizes are enough");
-    let loaded = (!CALLS_THE_USER.contains(&name)).then(|| reloaded(&program, &call.floats(&call.memory)));
+    let loaded = reloaded(&program, &call.floats(&call.memory));
+    let from_sizes = reloaded(&from_sizes, &call.floats(&call.memory));
     for memory in [&other.memory, &call.memory] {
         let expected = call.floats(memory);
         let mut out = program.call(memory);
         assert_same(&out, &expected, exact, what);
-        if let Some(loaded) = &loaded {
-            assert_same(&loaded.call(memory), &out, true, &|| format!("{}, loaded", what()));
-        }
+        assert_same(&loaded.call(memory), &out, true, &|| format!("{}, loaded", what()));
         // Inputs that nobody else has are written over, and so is the result.
         let moved: Vec<Elements> = memory.iter().map(|x| (x * 1.0).eval()).collect();
         program.call_into(moved, &mut out);
@@ -108,11 +97,9 @@ fn compare(
     let from_sizes = record(gradient, spec(|| call.memory.clone())).expect("its sizes are enough");
     let (found, expected) = (program.call(&other.memory), gradient(&other.memory));
     let same = from_sizes.call(&other.memory);
-    if !CALLS_THE_USER.contains(&name) {
-        let loaded = reloaded(&program, &found).call(&other.memory);
-        for (loaded, found) in loaded.iter().zip(&found) {
-            assert_same(loaded, found, true, &|| format!("the gradient of {}, loaded", what()));
-        }
+    let loaded = reloaded(&program, &found).call(&other.memory);
+    for (loaded, found) in loaded.iter().zip(&found) {
+        assert_same(loaded, found, true, &|| format!("the gradient of {}, loaded", what()));
     }
     for ((found, same), expected) in found.iter().zip(&same).zip(&expected) {
         assert_same(found, expected, false, &|| format!("the gradient of {}", what()));
@@ -133,7 +120,7 @@ pub fn check(operator: &Operator) {
     let compare_all = |sizes: &Sizes, layout: Layout, what: &str| {
         let call = Call::draw(operator, slopes, sizes, layout, &mut Random(5));
         let other = Call::draw(operator, slopes, sizes, layout, &mut Random(6));
-        compare(name, &call, &other, exact, has_derivative, &|| format!("`{name}`, {what}"));
+        compare(&call, &other, exact, has_derivative, &|| format!("`{name}`, {what}"));
     };
     for layout in Layout::ALL {
         compare_all(&Sizes::usual(), layout, &format!("{layout:?}"));

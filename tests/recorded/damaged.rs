@@ -177,7 +177,10 @@ fn differences(a: &Value, b: &Value, path: &mut String) -> String {
 }
 
 /// How often each program is changed.
-const TIMES: usize = 400;
+/// (`DAMAGED_TIMES` asks for more.)
+fn times() -> usize {
+    std::env::var("DAMAGED_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(400)
+}
 
 type Floats = Tensor<f32, (Batch, Width)>;
 
@@ -197,7 +200,7 @@ fn lookups() {
         (mean, slope)
     };
     let program = record(f, (&table, &ids)).expect("it is recorded");
-    damage("lookups", &program, &f((&table, &ids)), (&table, &ids), TIMES);
+    damage("lookups", &program, &f((&table, &ids)), (&table, &ids), times());
 }
 
 #[test]
@@ -222,7 +225,7 @@ fn training_steps() {
     let state = step((state, &floats(1), &y, &seed)).0;
     let program = record(step, (state.clone(), &floats(1), &y, &seed)).expect("it is recorded");
     let like = step((state.clone(), &floats(1), &y, &seed));
-    damage("training", &program, &like, (state, &floats(1), &y, &seed), TIMES);
+    damage("training", &program, &like, (state, &floats(1), &y, &seed), times());
 }
 
 #[test]
@@ -239,7 +242,7 @@ fn attention_and_its_gradient() {
         (attend(x), grad(|x: &X| attend(x).square().sum((Batch, Seq, Width)), x))
     };
     let program = record(f, (&x, &mask)).expect("it is recorded");
-    damage("attention", &program, &f((&x, &mask)), (&x, &mask), TIMES);
+    damage("attention", &program, &f((&x, &mask)), (&x, &mask), times());
 }
 
 #[test]
@@ -259,7 +262,7 @@ fn lines_and_orders() {
         (slope, positions.0, positions.1, positions.2)
     };
     let program = record(f, &floats(1)).expect("it is recorded");
-    damage("lines", &program, &f(&floats(1)), &floats(1), TIMES);
+    damage("lines", &program, &f(&floats(1)), &floats(1), times());
 }
 
 #[test]
@@ -277,7 +280,7 @@ fn integers_masks_and_places() {
         )
     };
     let program = record(f, &floats(1)).expect("it is recorded");
-    damage("places", &program, &f(&floats(1)), &floats(1), TIMES);
+    damage("places", &program, &f(&floats(1)), &floats(1), times());
 }
 
 #[test]
@@ -291,5 +294,5 @@ fn draws() {
         typed_dims::random::permutation(Batch.of(4), seed)
     }
     let program = record(f, &seed).expect("it is recorded");
-    damage("draws", &program, &f(&seed), &seed, TIMES);
+    damage("draws", &program, &f(&seed), &seed, times());
 }

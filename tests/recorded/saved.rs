@@ -161,7 +161,9 @@ fn other_results_and_inputs_are_errors() {
     assert!(error(wrong.err()).contains("has no result"));
     let wrong = saved.restore::<&Matrix, (Line, Line)>(&(zeros(Row.of(4)), zeros(Row.of(4))));
     assert!(error(wrong.err()).contains("has no result `1`"));
-    let loaded: Program<&Line, Line> = saved.restore(&zeros(Row.of(1))).expect("inputs are checked by calls");
+    let wrong = saved.restore::<&Matrix, Line>(&zeros(Row.of(5)));
+    assert!(error(wrong.err()).contains("with these dims and sizes"));
+    let loaded: Program<&Line, Line> = saved.restore(&zeros(Row.of(4))).expect("inputs are checked by calls");
     assert!(error(loaded.try_call(&ones(Row.of(4))).err()).contains("the program was recorded for"));
 }
 

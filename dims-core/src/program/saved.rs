@@ -256,22 +256,28 @@ impl<In, Out> PartialEq for Program<In, Out> {
 }
 
 impl SavedProgram {
-    /// The program. `like` is a value with the structure of the results, such as one that a call returned. Its sizes and elements do not matter.
+    /// The program. `like` is a value with the structure and the sizes of the result, such as one that a call returned. Its elements do not matter.
     ///
     /// The data may come from anywhere: what a step trusts is checked first. The inputs have the type `In`. Their paths, sizes and settings are checked when the program is called.
     ///
     /// # Errors
     ///
-    /// Returns an error if the data is damaged, or if `like` has other tensors or settings than the results.
+    /// Returns an error if the data is damaged, or if `like` has other tensors, sizes or settings than the result.
     pub fn restore<In: RecordInputs, Out: Parameters>(
         &self,
         like: &Out,
     ) -> Result<Program<In, Out>, DimError> {
+        self.restored(like, true)
+    }
+
+    /// The same. With `sized`, `like` has the sizes of the result.
+    fn restored<In, Out: Parameters>(&self, like: &Out, sized: bool) -> Result<Program<In, Out>, DimError> {
         let recording = self.content.recording.restore()?;
         let mut like_results = ResultsLike {
             layouts: self.content.layouts()?.into_iter(),
             settings: self.content.settings_of_results.iter(),
             found: Vec::new(),
+            sized,
         };
         let result = Out::walk([like], &mut Path::new(), &mut like_results)?;
         if like_results.layouts.next().is_some() || like_results.settings.next().is_some() {
@@ -295,6 +301,8 @@ struct ResultsLike<'s> {
     layouts: alloc::vec::IntoIter<(ResultLayout, DType)>,
     settings: core::slice::Iter<'s, SavedSetting>,
     found: Vec<ResultLayout>,
+    /// Whether the tensors have the sizes already. (Optimizers keep those of their state beside it.)
+    sized: bool,
 }
 
 impl Walk<1> for ResultsLike<'_> {
@@ -314,11 +322,12 @@ impl Walk<1> for ResultsLike<'_> {
             DType::of::<T>() == Some(*dtype)
                 && layout.sizes.len() == tensor.expr.axes().count()
                 && layout.sizes.iter().enumerate().all(fits)
+                && (!self.sized || tensor.expr.axes().map(|axis| axis.size).eq(layout.sizes.iter().copied()))
         });
         let Some((layout, _)) = found else {
             let (path, name) = (InputPath::new(path), type_name::<T>());
             let what = format!(
-                "the saved program has no result `{path}` of the element type `{name}` with these dims"
+                "the saved program has no result `{path}` of the element type `{name}` with these dims and sizes"
             );
             return Err(DimError::Shape { what });
         };

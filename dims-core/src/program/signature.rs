@@ -264,28 +264,31 @@ impl Walk<1> for GivenInputs<'_> {
                 names.chain(core::iter::repeat("positional axis")).zip(sizes.iter().copied()),
             )
         };
-        let (own, expected) =
-            (fmt::from_fn(|f| f.write_str(&input(&InputPath::new(path)))), self.expected.next());
+        // (Only errors need the name.)
+        let own = || input(&InputPath::new(path));
+        let expected = self.expected.next();
         let what = match expected {
             Some(expected) if !expected.path.is(path) => {
-                format!("{own} stands where `{}` was recorded", expected.path)
+                format!("{} stands where `{}` was recorded", own(), expected.path)
             }
             Some(expected) if DType::of::<T>() != Some(expected.dtype) => {
-                format!("{own} has elements of `{}`, others than were recorded", type_name::<T>())
+                format!("{} has elements of `{}`, others than were recorded", own(), type_name::<T>())
             }
             Some(expected) if expected.sizes != found => format!(
-                "{own} has {}, but the program was recorded for {}",
+                "{} has {}, but the program was recorded for {}",
+                own(),
                 describe(&found),
                 describe(&expected.sizes)
             ),
             Some(_) if tensor.expr.is_traced() => format!(
-                "{own} belongs to a gradient or to another function that is recorded: call the function itself there"
+                "{} belongs to a gradient or to another function that is recorded: call the function itself there",
+                own()
             ),
             Some(expected) if !self.reorders && tensor.expr.order_in_memory() != expected.order => {
-                format!("the axes of {own} are stored in another order")
+                format!("the axes of {} are stored in another order", own())
             }
             Some(_) => String::new(),
-            None => format!("{own} was not recorded"),
+            None => format!("{} was not recorded", own()),
         };
         let Some(expected) = expected.filter(|_| what.is_empty()) else {
             return Err(DimError::Shape { what });

@@ -111,7 +111,7 @@ impl DType {
     }
 
     /// The type with this [name](DType::name).
-    #[cfg(feature = "serde")]
+    #[cfg(all(feature = "serde", feature = "std"))]
     pub(crate) fn named(name: &str) -> Option<Self> {
         macro_rules! find {
             ($($name:ident $t:ty,)*) => {

@@ -49,7 +49,7 @@ impl Serialize for SavedProgram {
 
 impl<'de> Deserialize<'de> for SavedProgram {
     fn deserialize<F: Deserializer<'de>>(deserializer: F) -> Result<Self, F::Error> {
-        let read = Fields::<IgnoredAny> { needs_result: false, result: PhantomData };
+        let read = ProgramFields::<IgnoredAny> { needs_result: false, result: PhantomData };
         Ok(deserializer.deserialize_struct("Program", &FIELDS[..3], read)?.0)
     }
 }
@@ -93,10 +93,10 @@ impl<In, Out: Parameters + Serialize> Serialize for Program<In, Out> {
 /// checked when the program is called.
 impl<'de, In: RecordInputs, Out: Parameters + Deserialize<'de>> Deserialize<'de> for Program<In, Out> {
     fn deserialize<F: Deserializer<'de>>(deserializer: F) -> Result<Self, F::Error> {
-        let read = Fields::<Out> { needs_result: true, result: PhantomData };
+        let read = ProgramFields::<Out> { needs_result: true, result: PhantomData };
         let (saved, result) = deserializer.deserialize_struct("Program", FIELDS, read)?;
         let result = result.ok_or_else(|| F::Error::missing_field("result"))?;
-        saved.restore(&result).map_err(F::Error::custom)
+        saved.restored(&result, false).map_err(F::Error::custom)
     }
 }
 
@@ -122,12 +122,12 @@ impl Walk<1> for WithoutElements {
 }
 
 /// Reads the fields of a program.
-struct Fields<R> {
+struct ProgramFields<R> {
     needs_result: bool,
     result: PhantomData<R>,
 }
 
-impl<'de, R: Deserialize<'de>> Visitor<'de> for Fields<R> {
+impl<'de, R: Deserialize<'de>> Visitor<'de> for ProgramFields<R> {
     type Value = (SavedProgram, Option<R>);
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

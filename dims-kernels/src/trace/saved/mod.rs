@@ -24,6 +24,7 @@ pub(crate) use rules::check_whole;
 pub(crate) use write::{RecordingWriter, element_bytes};
 
 use crate::ops::code::{DType, RegisterKind};
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 #[cfg(feature = "serde")]
@@ -99,7 +100,7 @@ pub(crate) struct SavedStep {
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub(crate) enum SavedWork {
     Parts(Vec<SavedPart>),
-    Rule(SavedRule),
+    Rule(Box<SavedRule>),
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -229,10 +229,10 @@ impl RecordingReader<'_> {
             }
             SavedWork::Rule(rule) => {
                 rule.fields().into_iter().try_for_each(|field| self.read_tables(field, None))?;
-                if let SavedRule::Placed { parts, .. } = rule {
+                if let SavedRule::Placed { parts, .. } = &**rule {
                     parts.iter().try_for_each(|part| self.read_tables(&part.field, Some(&part.place)))?;
                 }
-                NodeStep::Rule(match rule {
+                NodeStep::Rule(match &**rule {
                     SavedRule::Kind { .. } | SavedRule::MomentOfLines(_) => others(rule, self, of)?,
                     rule => self.rule(rule, of)?,
                 })

@@ -354,6 +354,9 @@ impl RecordingReader<'_> {
             },
         };
         check(is_right, "a reduction has elements of another type")?;
+        // (Where loops have no positions, nothing has checked that the first offset is in the table.)
+        let has_table = field.operands.iter().any(|own| own.place.table.is_some());
+        check(!has_table || !field.sizes.contains(&0), "a reduction of no elements looks up offsets")?;
         let needs_elements = matches!(reduction, ArgMax | ArgMin | Max | Min);
         check(
             !needs_elements || volume(&field, reduced) > 0 || volume(&field, kept) == 0,
@@ -401,6 +404,7 @@ impl RecordingReader<'_> {
     fn restored_attention(&self, saved: &SavedAttention) -> Result<Attention, Error> {
         let SavedAttention { operands: [q, k, v], mask, bias, scale, features, over, scores, kept, dtype } =
             saved;
+        let (mask_saved, bias_saved) = (mask.as_ref(), bias.as_ref());
         let operands = [self.field(q)?, self.field(k)?, self.field(v)?];
         let mask = mask.as_ref().map(|own| self.field(own)).transpose()?;
         let bias = bias.as_ref().map(|own| self.field(own)).transpose()?;
@@ -416,6 +420,14 @@ impl RecordingReader<'_> {
             "operands of attention have different loops",
         )?;
         let loops = sizes.len();
+        // (Without features, scores are 0, but values are read all the same.)
+        let is_run = |sizes: &[usize]| !over.iter().chain(kept).any(|&axis| sizes.get(axis) == Some(&0));
+        if sizes.contains(&0) && is_run(sizes) {
+            for own in [Some(v), mask_saved, bias_saved].into_iter().flatten() {
+                let sizes = own.sizes.iter().map(|&size| size.max(1)).collect();
+                self.field(&SavedField { sizes, ..own.clone() })?;
+            }
+        }
         are_distinct(scores, loops)?;
         are_distinct(features, loops)?;
         // (Features may be columns of the values as well.)

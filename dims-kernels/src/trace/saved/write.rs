@@ -13,6 +13,7 @@ use crate::scalar::Element;
 use crate::trace::{
     Field, FieldOperand, FieldSource, Held, Node, NodeStep, Part, PerLoop, Recording, StridedPlace, Table,
 };
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -79,7 +80,7 @@ impl RecordingWriter {
             NodeStep::Rule(rule) => {
                 let any = rule.as_any();
                 let saved = any.and_then(|any| self.rule(any).or_else(|| others(any, self)));
-                saved.map(SavedWork::Rule).ok_or_else(|| not_saved(rule.name()))
+                saved.map(|rule| SavedWork::Rule(Box::new(rule))).ok_or_else(|| not_saved(rule.name()))
             }
         }
     }
@@ -231,7 +232,7 @@ impl SavedRecording {
                 SavedWork::Parts(parts) => parts.iter_mut().for_each(|part| of_field(&mut part.field)),
                 SavedWork::Rule(rule) => {
                     rule.fields_mut().into_iter().for_each(of_field);
-                    if let SavedRule::Placed { around, .. } = rule {
+                    if let SavedRule::Placed { around, .. } = &mut **rule {
                         number(around);
                     }
                 }
