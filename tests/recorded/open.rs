@@ -85,7 +85,11 @@ fn products_of_two_dims_follow_both() {
 fn sizes_add_up() {
     let f = |x: &Matrix| {
         let longer = concat(Row, [x.clone(), x.view().flip(Row).slice(Row, 0..1).eval()]);
-        ((&longer).cumsum(Row).mean(Row), concat(Col, [x.clone(), (x * 2.0).eval()]))
+        (
+            (&longer).cumsum(Row).mean(Row),
+            concat(Col, [x.clone(), (x * 2.0).eval()]),
+            x.view().pad(Col, 1, 2, Pad::Constant(0.5)),
+        )
     };
     let program = record(f, spec((dynamic(Row), dynamic(Col)))).expect("it is recorded");
     for (rows, columns) in [(3, 2), (1, 1), (9, 30)] {

@@ -34,7 +34,6 @@ use crate::set::Dims;
 #[cfg(feature = "std")]
 use crate::set::Keys;
 use crate::storage::Evaluated;
-#[cfg(feature = "std")]
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 #[cfg(feature = "std")]
@@ -98,7 +97,7 @@ pub(super) type OwnProgram = core::convert::Infallible;
 #[cfg(feature = "std")]
 pub(crate) type StepScope = Option<kernels::memory::hollow::HollowScope>;
 #[cfg(not(feature = "std"))]
-pub(crate) type StepScope = Option<core::convert::Infallible>;
+pub(crate) type StepScope = Option<Box<core::convert::Infallible>>;
 
 /// An expression that has written itself.
 #[cfg(feature = "std")]

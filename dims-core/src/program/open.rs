@@ -280,7 +280,7 @@ impl<Out: Parameters> OpenProgram<Out> {
         if let Some(known) = self.known(&sizes) {
             return Ok(known);
         }
-        let program = Arc::new(self.content.at(&sizes)?.restore(like)?);
+        let program = Arc::new(self.content.at(&sizes)?.restored(like, false)?);
         let mut instances = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
         instances.insert(0, (sizes, Arc::clone(&program)));
         instances.truncate(KEPT);

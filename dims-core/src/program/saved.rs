@@ -271,7 +271,11 @@ impl SavedProgram {
     }
 
     /// The same. With `sized`, `like` has the sizes of the result.
-    fn restored<In, Out: Parameters>(&self, like: &Out, sized: bool) -> Result<Program<In, Out>, DimError> {
+    pub(super) fn restored<In, Out: Parameters>(
+        &self,
+        like: &Out,
+        sized: bool,
+    ) -> Result<Program<In, Out>, DimError> {
         let recording = self.content.recording.restore()?;
         let mut like_results = ResultsLike {
             layouts: self.content.layouts()?.into_iter(),

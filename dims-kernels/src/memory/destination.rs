@@ -13,7 +13,7 @@ use core::slice::from_raw_parts_mut;
 pub enum Destination<'d, T> {
     /// New memory for so many elements.
     New(usize),
-    /// New memory for so many elements that nobody computes: see [`hollow`](crate::memory::hollow).
+    /// New memory for so many elements that nobody computes: see [`hollow`].
     #[cfg(feature = "std")]
     Hollow(usize),
     /// Memory of the caller, whose elements are overwritten.

@@ -25,36 +25,36 @@ pub enum Numeral<'n> {
 pub(super) type VisitNumber<'v> = &'v mut dyn FnMut(Numeral<'_>);
 
 /// Data with numbers.
-pub(super) trait Numbers {
+pub(super) trait HasNumbers {
     /// Calls `visit` with each number, in one order.
     fn numbers(&mut self, visit: VisitNumber<'_>);
 }
 
-impl Numbers for usize {
+impl HasNumbers for usize {
     fn numbers(&mut self, visit: VisitNumber<'_>) {
         visit(Numeral::Unsigned(self));
     }
 }
 
-impl Numbers for isize {
+impl HasNumbers for isize {
     fn numbers(&mut self, visit: VisitNumber<'_>) {
         visit(Numeral::Signed(self));
     }
 }
 
-impl<X: Numbers> Numbers for Vec<X> {
+impl<X: HasNumbers> HasNumbers for Vec<X> {
     fn numbers(&mut self, visit: VisitNumber<'_>) {
         self.iter_mut().for_each(|own| own.numbers(visit));
     }
 }
 
-impl<X: Numbers, const LEN: usize> Numbers for [X; LEN] {
+impl<X: HasNumbers, const LEN: usize> HasNumbers for [X; LEN] {
     fn numbers(&mut self, visit: VisitNumber<'_>) {
         self.iter_mut().for_each(|own| own.numbers(visit));
     }
 }
 
-impl<X: Numbers> Numbers for Option<X> {
+impl<X: HasNumbers> HasNumbers for Option<X> {
     fn numbers(&mut self, visit: VisitNumber<'_>) {
         self.iter_mut().for_each(|own| own.numbers(visit));
     }
@@ -63,7 +63,7 @@ impl<X: Numbers> Numbers for Option<X> {
 /// Implements it for structs: these fields have numbers.
 macro_rules! structs {
     ($($name:ident: $($field:ident)*;)*) => {$(
-        impl Numbers for $name {
+        impl HasNumbers for $name {
             fn numbers(&mut self, visit: VisitNumber<'_>) {
                 $(self.$field.numbers(visit);)*
             }
@@ -95,7 +95,7 @@ impl SavedRecording {
     }
 }
 
-impl Numbers for SavedConstant {
+impl HasNumbers for SavedConstant {
     fn numbers(&mut self, visit: VisitNumber<'_>) {
         let bytes = self.dtype.saved_bytes();
         let elements = &mut self.elements.0;
@@ -109,7 +109,7 @@ impl Numbers for SavedConstant {
     }
 }
 
-impl Numbers for SavedTable {
+impl HasNumbers for SavedTable {
     fn numbers(&mut self, visit: VisitNumber<'_>) {
         match self {
             SavedTable::Given(offsets) => offsets.numbers(visit),
@@ -121,7 +121,7 @@ impl Numbers for SavedTable {
     }
 }
 
-impl Numbers for SavedWork {
+impl HasNumbers for SavedWork {
     fn numbers(&mut self, visit: VisitNumber<'_>) {
         match self {
             SavedWork::Parts(parts) => parts.numbers(visit),
@@ -130,7 +130,7 @@ impl Numbers for SavedWork {
     }
 }
 
-impl Numbers for SavedProgramText {
+impl HasNumbers for SavedProgramText {
     fn numbers(&mut self, visit: VisitNumber<'_>) {
         for (instruction, _) in &mut self.instructions {
             match instruction {
@@ -149,13 +149,13 @@ impl Numbers for SavedProgramText {
     }
 }
 
-impl Numbers for SavedOperation {
+impl HasNumbers for SavedOperation {
     fn numbers(&mut self, visit: VisitNumber<'_>) {
         self.1.iter_mut().for_each(|bits| visit(Numeral::Float(bits)));
     }
 }
 
-impl Numbers for SavedAttention {
+impl HasNumbers for SavedAttention {
     fn numbers(&mut self, visit: VisitNumber<'_>) {
         let SavedAttention { operands, mask, bias, scale, features, over, scores, kept, dtype: _ } = self;
         operands.numbers(visit);
@@ -166,7 +166,7 @@ impl Numbers for SavedAttention {
     }
 }
 
-impl Numbers for SavedNumbers {
+impl HasNumbers for SavedNumbers {
     fn numbers(&mut self, visit: VisitNumber<'_>) {
         visit(Numeral::Word(&mut self.start));
         for (size, factor) in &mut self.axes {
@@ -176,7 +176,7 @@ impl Numbers for SavedNumbers {
     }
 }
 
-impl Numbers for SavedRule {
+impl HasNumbers for SavedRule {
     fn numbers(&mut self, visit: VisitNumber<'_>) {
         match self {
             SavedRule::Reduction(own) | SavedRule::MomentOfLines(own) => own.numbers(visit),
@@ -223,7 +223,7 @@ impl Numbers for SavedRule {
     }
 }
 
-impl Numbers for SavedKind {
+impl HasNumbers for SavedKind {
     fn numbers(&mut self, visit: VisitNumber<'_>) {
         let mut unsigned = |all: &mut [&mut usize]| all.iter_mut().for_each(|own| own.numbers(visit));
         match self {

@@ -1,6 +1,6 @@
 //! Recordings for any sizes of some dims: a function that was recorded at several sizes, and a formula for each number that differs.
 
-use super::numbers::{Numbers, Numeral};
+use super::numbers::{HasNumbers, Numeral};
 use super::{SavedRecording, refused};
 use crate::error::Error;
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ enum Value {
 
 /// How a number depends on the open sizes.
 #[derive(Clone, Debug, PartialEq)]
-enum Formula {
+enum SizeFormula {
     Constant(Value),
     /// `factor x product of powers of sizes + offset`
     Product {
@@ -25,9 +25,9 @@ enum Formula {
         factor: i128,
         offset: i128,
     },
-    /// `sum of factor x size + offset`
+    /// `sum of factor x product of powers of sizes + offset`
     Sum {
-        factors: Vec<i128>,
+        terms: [(Vec<u32>, i128); 2],
         offset: i128,
     },
     /// A float: `factor x product of powers of sizes`, or that divided into `factor`.
@@ -39,10 +39,10 @@ enum Formula {
     },
 }
 
-/// Numbers that follow the open sizes.
+/// HasNumbers that follow the open sizes.
 #[derive(Clone, Debug)]
 pub struct OpenNumbers {
-    formulas: Vec<Formula>,
+    formulas: Vec<SizeFormula>,
     /// The next number to be read.
     next: usize,
 }
@@ -65,19 +65,19 @@ pub struct OpenRecording {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BakedIn(pub Option<usize>);
 
-impl Formula {
+impl SizeFormula {
     /// The formula of a number with these values.
     fn of(values: Rounds, sizes: &OpenSizes) -> Option<Self> {
         if values.iter().all(|own| *own == values[0]) {
-            return Some(Formula::Constant(values[0]));
+            return Some(SizeFormula::Constant(values[0]));
         }
         let integers = values.map(|own| match own {
             Value::Integer(value) => Some(value),
             Value::Float(_) => None,
         });
         match integers {
-            [Some(a), Some(b), Some(c), Some(d)] => Formula::of_integers([a, b, c, d], sizes),
-            _ => Formula::of_floats(
+            [Some(a), Some(b), Some(c), Some(d)] => SizeFormula::of_integers([a, b, c, d], sizes),
+            _ => SizeFormula::of_floats(
                 values.map(|own| match own {
                     Value::Float(bits) => f64::from_bits(bits),
                     Value::Integer(_) => f64::NAN,
@@ -100,34 +100,37 @@ impl Formula {
             if (0..ROUNDS)
                 .all(|round| product[round].is_some_and(|own| factor * own + offset == values[round]))
             {
-                return Some(Formula::Product { powers, factor, offset });
+                return Some(SizeFormula::Product { powers, factor, offset });
             }
         }
-        Formula::of_sum(values, sizes)
+        SizeFormula::of_sum(values, sizes)
     }
 
-    /// A sum of two sizes, each times a factor.
+    /// A sum of two products of sizes, each times a factor.
     fn of_sum(values: [i128; ROUNDS], sizes: &OpenSizes) -> Option<Self> {
-        let count = sizes[0].len();
-        let size = |round: usize, dim: usize| sizes[round][dim] as i128;
-        for (a, b) in (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b))) {
-            // Two equations for the factors: the differences to the first round.
-            let [(x1, y1), (x2, y2)] =
-                [1, 2].map(|round| (size(round, a) - size(0, a), size(round, b) - size(0, b)));
-            let (r1, r2) = (values[1] - values[0], values[2] - values[0]);
-            let determinant = x1 * y2 - x2 * y1;
-            if determinant == 0
-                || (r1 * y2 - r2 * y1) % determinant != 0
-                || (x1 * r2 - x2 * r1) % determinant != 0
-            {
-                continue;
-            }
-            let mut factors = alloc::vec![0; count];
-            (factors[a], factors[b]) = ((r1 * y2 - r2 * y1) / determinant, (x1 * r2 - x2 * r1) / determinant);
-            let of = |round: usize| factors[a] * size(round, a) + factors[b] * size(round, b);
-            let offset = values[0] - of(0);
-            if (0..ROUNDS).all(|round| of(round) + offset == values[round]) {
-                return Some(Formula::Sum { factors, offset });
+        let of_powers = |powers: Vec<u32>| {
+            let [a, b, c, d] = sizes.each_ref().map(|own| product(own, &powers));
+            Some((powers, [a?, b?, c?, d?]))
+        };
+        let products: Vec<_> = all_powers(sizes[0].len()).into_iter().filter_map(of_powers).collect();
+        for (at, (first, a)) in products.iter().enumerate() {
+            for (second, b) in &products[at + 1..] {
+                // Two equations for the factors: the differences to the first round.
+                let [(x1, y1, r1), (x2, y2, r2)] =
+                    [1, 2].map(|round| (a[round] - a[0], b[round] - b[0], values[round] - values[0]));
+                let determinant = x1 * y2 - x2 * y1;
+                let (f, g) = (r1 * y2 - r2 * y1, x1 * r2 - x2 * r1);
+                if determinant == 0 || f % determinant != 0 || g % determinant != 0 {
+                    continue;
+                }
+                let (f, g) = (f / determinant, g / determinant);
+                let offset = values[0] - f * a[0] - g * b[0];
+                if (0..ROUNDS).all(|round| f * a[round] + g * b[round] + offset == values[round]) {
+                    return Some(SizeFormula::Sum {
+                        terms: [(first.clone(), f), (second.clone(), g)],
+                        offset,
+                    });
+                }
             }
         }
         None
@@ -140,7 +143,7 @@ impl Formula {
                 // The factor is a whole number, from which rounding has led away, or another one.
                 let exact = if divides { values[0] * first as f64 } else { values[0] / first as f64 };
                 for factor in [num_traits::Float::round(exact), exact] {
-                    let formula = Formula::Share { powers: powers.clone(), factor, divides, is_single };
+                    let formula = SizeFormula::Share { powers: powers.clone(), factor, divides, is_single };
                     let is_same = |round: usize| {
                         let found = formula.value(&sizes[round]);
                         found == Some(Value::Float(values[round].to_bits()))
@@ -157,16 +160,16 @@ impl Formula {
     /// The number for some sizes; `None` if it is too large.
     fn value(&self, sizes: &[usize]) -> Option<Value> {
         match self {
-            Formula::Constant(value) => Some(*value),
-            Formula::Product { powers, factor, offset } => {
+            SizeFormula::Constant(value) => Some(*value),
+            SizeFormula::Product { powers, factor, offset } => {
                 Some(Value::Integer(product(sizes, powers)?.checked_mul(*factor)?.checked_add(*offset)?))
             }
-            Formula::Sum { factors, offset } => {
-                let each =
-                    sizes.iter().zip(factors).map(|(&size, factor)| (size as i128).checked_mul(*factor));
-                each.sum::<Option<i128>>()?.checked_add(*offset).map(Value::Integer)
+            SizeFormula::Sum { terms, offset } => {
+                let term = |(powers, factor): &(Vec<u32>, i128)| product(sizes, powers)?.checked_mul(*factor);
+                let sum = term(&terms[0])?.checked_add(term(&terms[1])?)?;
+                Some(Value::Integer(sum.checked_add(*offset)?))
             }
-            Formula::Share { powers, factor, divides, is_single } => {
+            SizeFormula::Share { powers, factor, divides, is_single } => {
                 let product = product(sizes, powers)? as f64;
                 let value = if *divides { factor / product } else { factor * product };
                 let value = if *is_single { f64::from(value as f32) } else { value };
@@ -248,7 +251,8 @@ impl OpenNumbers {
         if others.iter().any(|own| own.len() != first.len()) {
             return None;
         }
-        let formulas = (0..first.len()).map(|at| Formula::of(values.each_ref().map(|own| own[at]), sizes));
+        let formulas =
+            (0..first.len()).map(|at| SizeFormula::of(values.each_ref().map(|own| own[at]), sizes));
         Some(OpenNumbers { formulas: formulas.collect::<Option<_>>()?, next: 0 })
     }
 
