@@ -88,7 +88,7 @@ fn sizes_add_up() {
         (
             (&longer).cumsum(Row).mean(Row),
             concat(Col, [x.clone(), (x * 2.0).eval()]),
-            x.view().pad(Col, 1, 2, Pad::Constant(0.5)),
+            x.view().pad(Col, 1, 2, Pad::Constant(0.0)),
         )
     };
     let program = record(f, spec((dynamic(Row), dynamic(Col)))).expect("it is recorded");

@@ -10,7 +10,7 @@ pub const ROUNDS: usize = 4;
 
 /// A number of a recording, for some sizes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Value {
+enum RecordedNumber {
     Integer(i128),
     Float(u64),
 }
@@ -18,7 +18,7 @@ enum Value {
 /// How a number depends on the open sizes.
 #[derive(Clone, Debug, PartialEq)]
 enum SizeFormula {
-    Constant(Value),
+    Constant(RecordedNumber),
     /// `factor x product of powers of sizes + offset`
     Product {
         powers: Vec<u32>,
@@ -48,7 +48,7 @@ pub struct OpenNumbers {
 }
 
 /// The values of a number, one for each round.
-type Rounds = [Value; ROUNDS];
+type Rounds = [RecordedNumber; ROUNDS];
 
 /// The sizes of the open dims in each round.
 pub type OpenSizes = [Vec<usize>; ROUNDS];
@@ -72,15 +72,15 @@ impl SizeFormula {
             return Some(SizeFormula::Constant(values[0]));
         }
         let integers = values.map(|own| match own {
-            Value::Integer(value) => Some(value),
-            Value::Float(_) => None,
+            RecordedNumber::Integer(value) => Some(value),
+            RecordedNumber::Float(_) => None,
         });
         match integers {
             [Some(a), Some(b), Some(c), Some(d)] => SizeFormula::of_integers([a, b, c, d], sizes),
             _ => SizeFormula::of_floats(
                 values.map(|own| match own {
-                    Value::Float(bits) => f64::from_bits(bits),
-                    Value::Integer(_) => f64::NAN,
+                    RecordedNumber::Float(bits) => f64::from_bits(bits),
+                    RecordedNumber::Integer(_) => f64::NAN,
                 }),
                 sizes,
             ),
@@ -146,7 +146,7 @@ impl SizeFormula {
                     let formula = SizeFormula::Share { powers: powers.clone(), factor, divides, is_single };
                     let is_same = |round: usize| {
                         let found = formula.value(&sizes[round]);
-                        found == Some(Value::Float(values[round].to_bits()))
+                        found == Some(RecordedNumber::Float(values[round].to_bits()))
                     };
                     if factor != 0.0 && factor.is_finite() && (0..ROUNDS).all(is_same) {
                         return Some(formula);
@@ -158,22 +158,22 @@ impl SizeFormula {
     }
 
     /// The number for some sizes; `None` if it is too large.
-    fn value(&self, sizes: &[usize]) -> Option<Value> {
+    fn value(&self, sizes: &[usize]) -> Option<RecordedNumber> {
         match self {
             SizeFormula::Constant(value) => Some(*value),
-            SizeFormula::Product { powers, factor, offset } => {
-                Some(Value::Integer(product(sizes, powers)?.checked_mul(*factor)?.checked_add(*offset)?))
-            }
+            SizeFormula::Product { powers, factor, offset } => Some(RecordedNumber::Integer(
+                product(sizes, powers)?.checked_mul(*factor)?.checked_add(*offset)?,
+            )),
             SizeFormula::Sum { terms, offset } => {
                 let term = |(powers, factor): &(Vec<u32>, i128)| product(sizes, powers)?.checked_mul(*factor);
                 let sum = term(&terms[0])?.checked_add(term(&terms[1])?)?;
-                Some(Value::Integer(sum.checked_add(*offset)?))
+                Some(RecordedNumber::Integer(sum.checked_add(*offset)?))
             }
             SizeFormula::Share { powers, factor, divides, is_single } => {
                 let product = product(sizes, powers)? as f64;
                 let value = if *divides { factor / product } else { factor * product };
                 let value = if *is_single { f64::from(value as f32) } else { value };
-                Some(Value::Float(value.to_bits()))
+                Some(RecordedNumber::Float(value.to_bits()))
             }
         }
     }
@@ -207,28 +207,28 @@ fn product(sizes: &[usize], powers: &[u32]) -> Option<i128> {
 
 impl Numeral<'_> {
     /// The value. A skeleton value takes its place.
-    fn take(self) -> Value {
+    fn take(self) -> RecordedNumber {
         match self {
-            Numeral::Unsigned(own) => Value::Integer(core::mem::take(own) as i128),
-            Numeral::Signed(own) => Value::Integer(core::mem::take(own) as i128),
-            Numeral::Word(own) => Value::Integer(i128::from(core::mem::take(own))),
-            Numeral::Float(own) => Value::Float(core::mem::take(own)),
-            Numeral::Count(own) => Value::Integer(core::mem::replace(own, 1) as i128),
+            Numeral::Unsigned(own) => RecordedNumber::Integer(core::mem::take(own) as i128),
+            Numeral::Signed(own) => RecordedNumber::Integer(core::mem::take(own) as i128),
+            Numeral::Word(own) => RecordedNumber::Integer(i128::from(core::mem::take(own))),
+            Numeral::Float(own) => RecordedNumber::Float(core::mem::take(own)),
+            Numeral::Count(own) => RecordedNumber::Integer(core::mem::replace(own, 1) as i128),
         }
     }
 
     /// Sets the value; `None` if it does not fit.
-    fn set(self, value: Value) -> Option<()> {
+    fn set(self, value: RecordedNumber) -> Option<()> {
         match (self, value) {
-            (Numeral::Unsigned(own), Value::Integer(value)) => *own = usize::try_from(value).ok()?,
-            (Numeral::Count(own), Value::Integer(value)) => {
+            (Numeral::Unsigned(own), RecordedNumber::Integer(value)) => *own = usize::try_from(value).ok()?,
+            (Numeral::Count(own), RecordedNumber::Integer(value)) => {
                 *own = usize::try_from(value)
                     .ok()
                     .filter(|count| (1..=isize::MAX as usize / 16).contains(count))?;
             }
-            (Numeral::Signed(own), Value::Integer(value)) => *own = isize::try_from(value).ok()?,
-            (Numeral::Word(own), Value::Integer(value)) => *own = u64::try_from(value).ok()?,
-            (Numeral::Float(own), Value::Float(bits)) => *own = bits,
+            (Numeral::Signed(own), RecordedNumber::Integer(value)) => *own = isize::try_from(value).ok()?,
+            (Numeral::Word(own), RecordedNumber::Integer(value)) => *own = u64::try_from(value).ok()?,
+            (Numeral::Float(own), RecordedNumber::Float(bits)) => *own = bits,
             _ => return None,
         }
         Some(())
