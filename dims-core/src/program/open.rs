@@ -65,10 +65,10 @@ pub fn dynamic<D: Declared>(dim: D) -> Of<D> {
     dim.of(size_in(at, ROUND.get()))
 }
 
-/// The size of an open dim in a recording: a prime number, so that products tell which sizes they have.
+/// The size of an open dim in a recording: a prime number, so that products tell which sizes they have, and one that sizes of other dims hardly are.
 fn size_in(dim: usize, round: usize) -> usize {
-    let is_prime = |number: &usize| (2..).take_while(|d| d * d <= *number).all(|d| number % d != 0);
-    let mut primes = (101..).filter(is_prime);
+    let is_prime = |number: &usize| (2..).take_while(|d| d * d <= *number).all(|d| !number.is_multiple_of(d));
+    let mut primes = (499..).filter(is_prime);
     primes.nth(dim * ROUNDS + round).expect("there are more primes")
 }
 
@@ -188,7 +188,11 @@ where
     let numbers: Vec<usize> = open.iter().filter_map(number_of).collect();
     let sizes: OpenSizes =
         core::array::from_fn(|round| numbers.iter().map(|&dim| size_in(dim, round)).collect());
-    let dims = open.iter().zip(&sizes[0]).map(|(key, &size)| program.signature.axis_of(key, size));
+    let signatures = [&program.signature, &others[0].signature, &others[1].signature, &others[2].signature];
+    let dims = open
+        .iter()
+        .enumerate()
+        .map(|(dim, key)| axis_of(key, signatures, sizes.each_ref().map(|own| own[dim])));
     let dims: Vec<OpenDim> = dims.collect::<Result<_, _>>()?;
     let listing = program.listing.with_open(&|name, size| {
         open.iter().zip(&sizes[0]).any(|(key, &own)| (key.name, own) == (name, size))
@@ -243,17 +247,22 @@ fn opened(
     Ok(OpenContent { recording, skeleton, numbers, listing })
 }
 
-impl InputSignature {
-    /// The axis that says the size of an open dim.
-    fn axis_of(&self, key: &DimKey, size: usize) -> Result<OpenDim, DimError> {
-        for (input, own) in self.tensors.iter().enumerate() {
-            if let Some(axis) = own.sizes.iter().position(|&own| own == size) {
+/// The axis of an input that has the size of an open dim in each round.
+fn axis_of(
+    key: &DimKey,
+    signatures: [&InputSignature; ROUNDS],
+    sizes: [usize; ROUNDS],
+) -> Result<OpenDim, DimError> {
+    for (input, own) in signatures[0].tensors.iter().enumerate() {
+        for axis in 0..own.sizes.len() {
+            let size_of = |round: &InputSignature| round.tensors.get(input)?.sizes.get(axis).copied();
+            if signatures.map(size_of) == sizes.map(Some) {
                 return Ok(OpenDim { name: key.name, input, axis });
             }
         }
-        let what = format!("no input has the dim `{}`, which is dynamic", key.name);
-        Err(DimError::Shape { what })
     }
+    let what = format!("no input has the dim `{}`, which is dynamic", key.name);
+    Err(DimError::Shape { what })
 }
 
 impl<Out: Parameters> OpenProgram<Out> {

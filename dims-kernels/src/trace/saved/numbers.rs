@@ -105,7 +105,12 @@ impl HasNumbers for SavedConstant {
         }
         let (element, mut count) = (first.to_vec(), elements.len() / bytes);
         visit(Numeral::Count(&mut count));
-        *elements = element.repeat(count);
+        // (Elements that do not fit into memory are none: then the recording cannot be restored.)
+        let mut all = Vec::new();
+        if all.try_reserve_exact(count.saturating_mul(bytes)).is_ok() {
+            (0..count).for_each(|_| all.extend_from_slice(&element));
+        }
+        *elements = all;
     }
 }
 
