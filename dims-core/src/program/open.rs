@@ -27,8 +27,11 @@ std::thread_local! {
 
 /// A dim whose size may differ from call to call, for [`spec`](super::spec).
 ///
-/// The function is recorded several times, at other sizes. Each number of its steps must be a product or a sum of sizes, times constants. What follows no such rule is baked in, and an
-/// error that names the step. A call prepares the program for its sizes; those of the last 16 calls with other sizes are kept.
+/// The function is recorded several times, at sizes near 500. Each number of its steps must be a product or a sum of sizes, times constants. What follows no such rule is baked in, and an
+/// error that names the step. A branch on a size (`if x.size(Row) > 100`) is that of the recorded sizes.
+///
+/// The first call for a size prepares the program for it. The programs for the last 16 sizes are kept. Sums may be rounded differently than in the function itself, which may choose another
+/// order for small sizes. Programs with dynamic dims cannot be saved yet.
 ///
 /// ```
 /// use typed_dims::prelude::*;

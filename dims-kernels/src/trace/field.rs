@@ -78,6 +78,14 @@ impl Field {
         }
     }
 
+    /// The same loops without operands, for a rule that needs the sizes alone: the operands are not kept in memory.
+    pub(crate) fn loops_alone(&self) -> Self {
+        let mut build = Builder::new();
+        let zero = build.float(0.0, RegisterKind::F64);
+        let (sizes, program) = (self.sizes.clone(), Arc::new(build.finish(zero)));
+        Field { sizes, program, operands: Vec::new(), names: self.names.clone() }
+    }
+
     /// The nodes that the field reads floats of, as gradients go through no others.
     pub fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
         self.operands.iter().filter(|own| own.source.is_float()).filter_map(|own| own.source.node())

@@ -220,8 +220,8 @@ impl LineRule {
         }
         let data = floats!(*dtype, fused(self, value, Arc::clone(cotangent)))?;
         let (y, dy) = (along(sizes, value, order), along(sizes, cotangent, order));
-        let lines =
-            LineRule { field: field.clone(), order: order.clone(), lines: self.lines.clone(), ..*self };
+        let read = if needs_input(self.work) { field.clone() } else { field.loops_alone() };
+        let lines = LineRule { field: read, order: order.clone(), lines: self.lines.clone(), ..*self };
         let given = with_rule(data, LinePullBack { lines, y, dy })?;
         Ok(Some(field.pull(&along(sizes, &given, order))))
     }
