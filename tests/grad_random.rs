@@ -361,7 +361,7 @@ impl Case {
             let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
             assert_eq!(bits(&found), bits(&plain), "prepared and plain");
             assert_eq!(bits(&found), bits(&call(false)), "the second call");
-            // Inputs that nobody else has are written over.
+            // Moved inputs are overwritten.
             let moved = program.call(((x * 1.0).eval(), (v * 1.0).eval()));
             assert_eq!(bits(&flat(&moved)), bits(&found), "inputs that are moved in");
             let mut out = moved;

@@ -76,7 +76,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Adds the source location of the step that failed, if the error can have one and has none yet.
+    /// Adds the source location of the failed step, unless the error already has a location.
     #[cfg(feature = "std")]
     pub(crate) fn at(mut self, place: Origin) -> Self {
         if let Error::OutOfBounds { origin, .. } = &mut self {

@@ -76,7 +76,7 @@ fn compare(call: &Call<'_>, other: &Call<'_>, exact: bool, has_derivative: bool,
         let mut out = program.call(memory);
         assert_same(&out, &expected, exact, what);
         assert_same(&loaded.call(memory), &out, true, &|| format!("{}, loaded", what()));
-        // Inputs that nobody else has are written over, and so is the result.
+        // Moved inputs and the given result are overwritten.
         let moved: Vec<Elements> = memory.iter().map(|x| (x * 1.0).eval()).collect();
         program.call_into(moved, &mut out);
         assert_same(&out, &expected, exact, what);

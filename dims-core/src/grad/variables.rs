@@ -243,7 +243,7 @@ fn variable<T: Element, S: Dims, R: Rank>(
     Ok((tensor.with_buffer(Buffer::traced(data, Arc::clone(&node))), node))
 }
 
-/// A copy of all elements in memory from the pool, or an error if there is none.
+/// Copies all elements into memory from the pool. Returns an error if memory runs out.
 fn copied<T: Element, S: Dims, R: Rank>(tensor: &Evaluated<T, S, R>) -> Result<Vec<T>, DimError> {
     let elements = tensor.all();
     if tensor.buffer().node().is_some_and(|node| node.is_hollow())

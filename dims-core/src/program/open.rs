@@ -17,7 +17,7 @@ use kernels::trace::{BakedIn, Listing, OpenNumbers, OpenRecording, OpenSizes, RO
 use std::sync::{Mutex, PoisonError};
 
 std::thread_local! {
-    /// The dims that were open on this thread. Each has sizes of its own.
+    /// All dims that have been dynamic on this thread. The position of a dim decides its recorded sizes.
     static OPEN: RefCell<Vec<DimKey>> = const { RefCell::new(Vec::new()) };
     /// The dims that were asked for since the list was taken last.
     static ASKED: RefCell<Vec<DimKey>> = const { RefCell::new(Vec::new()) };
@@ -28,7 +28,7 @@ std::thread_local! {
 /// A dim whose size may differ from call to call, for [`spec`](super::spec).
 ///
 /// The function is recorded several times, at sizes near 500. Each number of its steps must be a product or a sum of sizes, times constants. What follows no such rule is baked in, and an
-/// error that names the step. A branch on a size (`if x.size(Row) > 100`) is that of the recorded sizes.
+/// error that names the step. A branch on a size (`if x.size(Row) > 100`) is taken as at the recorded sizes.
 ///
 /// The first call for a size prepares the program for it. The programs for the last 16 sizes are kept. Sums may be rounded differently than in the function itself, which may choose another
 /// order for small sizes. Programs with dynamic dims cannot be saved yet.
@@ -68,14 +68,14 @@ pub fn dynamic<D: Declared>(dim: D) -> Of<D> {
     dim.of(size_in(at, ROUND.get()))
 }
 
-/// The size of an open dim in a recording: a prime number, so that products tell which sizes they have, and one that sizes of other dims hardly are.
+/// The size of a dynamic dim in a recording. Sizes are primes, so that a product shows its factors, and large, so that other dims rarely have the same size.
 fn size_in(dim: usize, round: usize) -> usize {
     let is_prime = |number: &usize| (2..).take_while(|d| d * d <= *number).all(|d| !number.is_multiple_of(d));
     let mut primes = (499..).filter(is_prime);
     primes.nth(dim * ROUNDS + round).expect("there are more primes")
 }
 
-/// The number of an open dim among those of this thread.
+/// The position of a dim in the list of this thread's dynamic dims.
 fn number_of(key: &DimKey) -> Option<usize> {
     OPEN.with_borrow(|open| open.iter().position(|own| own.same(key)))
 }
@@ -85,7 +85,7 @@ pub(super) fn asked() -> Vec<DimKey> {
     ASKED.take()
 }
 
-/// The size of a dim in this round, where `size` is that of the first one.
+/// The size of a dim in this round. `size` is its size in the first round.
 pub(super) fn size_now(key: &DimKey, size: usize) -> usize {
     match number_of(key) {
         Some(dim) if size == size_in(dim, 0) => size_in(dim, ROUND.get()),
@@ -140,7 +140,7 @@ struct OpenDim {
 struct OpenContent {
     recording: OpenRecording,
     skeleton: SavedContent,
-    /// Those of the inputs and results.
+    /// The numbers of the inputs and results.
     numbers: OpenNumbers,
     listing: Listing,
 }
@@ -225,13 +225,13 @@ fn opened(
             Some(step) => {
                 let at = step.value.origin.as_ref().map_or(String::new(), |place| format!(" (at {place})"));
                 format!(
-                    "a number of the step `{}`{at} depends on the size of {} as no program can follow: compute it with tensors, as `mean` does, or record for one size",
+                    "a number of the step `{}`{at} depends on the size of {}, but not as a product or a sum of sizes: compute it with tensors, as `mean` does, or record for one size",
                     step.operation,
                     names()
                 )
             }
             None => format!(
-                "the recorded function has other steps or constants for other sizes of {}: compute what depends on the size from the inputs, or record for one size",
+                "the recorded function has other steps or constants for other sizes of {}: compute them from the inputs, or record for one size",
                 names()
             ),
         };
@@ -241,7 +241,7 @@ fn opened(
     let is_same = content.iter().all(|own| *own == content[0]);
     let Some(numbers) = numbers.filter(|_| is_same) else {
         let what = format!(
-            "the inputs or results of the recorded function depend on the size of {} as no program can follow",
+            "the inputs or results of the recorded function depend on the size of {}, but not as products or sums of sizes",
             names()
         );
         return Err(DimError::Shape { what });

@@ -188,7 +188,7 @@ impl<In, Out: Parameters> Program<In, Out> {
     fn run_into(&self, inputs: Vec<Arc<dyn Held>>, out: &mut Out) -> Result<(), DimError> {
         let mut room = ResultMemories::default();
         Out::walk([&*out], &mut Path::new(), &mut room)?;
-        // From here on, nobody else has the memory.
+        // From here on, `room` owns the memory alone.
         *out = Out::walk([&self.result], &mut Path::new(), &mut Zeros)?;
         *out = self.run(inputs, room.0)?;
         Ok(())

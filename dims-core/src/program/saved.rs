@@ -141,7 +141,7 @@ impl SavedContent {
         }
     }
 
-    /// The signature of the inputs, if it is that of the recording.
+    /// The signature of the inputs. Returns an error if it does not fit the recording.
     fn signature(&self) -> Result<InputSignature, DimError> {
         let types: Vec<(DType, usize)> = self.recording.inputs().collect();
         if types.len() != self.inputs.len() {
@@ -159,7 +159,7 @@ impl SavedContent {
         Ok(InputSignature { tensors, settings: restored_settings(&self.settings) })
     }
 
-    /// The layouts of the results, if their elements are those of the recording, with their types.
+    /// The layout and the element type of each result. Returns an error if they do not fit the recording.
     fn layouts(&self) -> Result<Vec<(ResultLayout, DType)>, DimError> {
         let types: Vec<(DType, usize)> = self.recording.results().collect();
         if types.len() != self.results.len() {
@@ -182,7 +182,7 @@ impl SavedContent {
     }
 }
 
-/// The product of sizes, if so many elements fit into memory. Those of 0 count as 1 where it is checked.
+/// The product of sizes. `None` if that many elements cannot be addressed, even if another size is 0.
 fn volume(sizes: &[usize], bytes: usize) -> Option<usize> {
     let all = sizes.iter().try_fold(bytes.max(1), |all: usize, &size| all.checked_mul(size.max(1)))?;
     isize::try_from(all).ok()?;
@@ -305,7 +305,7 @@ struct ResultsLike<'s> {
     layouts: alloc::vec::IntoIter<(ResultLayout, DType)>,
     settings: core::slice::Iter<'s, SavedSetting>,
     found: Vec<ResultLayout>,
-    /// Whether the tensors have the sizes already. (Optimizers keep those of their state beside it.)
+    /// Whether the tensors must have the saved sizes. Optimizers store the sizes of their state separately, so they cannot change.
     sized: bool,
 }
 
@@ -351,7 +351,7 @@ impl Walk<1> for ResultsLike<'_> {
         let what = match self.settings.next() {
             Some(own) if own.path == path && own.name == name && own.value == value.text() => return Ok(()),
             Some(own) if own.path == path && own.name == name => {
-                format!("is {}, but that of the saved result is {}", value.text(), own.value)
+                format!("is {}, but the value of the saved result is {}", value.text(), own.value)
             }
             _ => String::from("is not in the saved result"),
         };

@@ -1,4 +1,4 @@
-//! What a program knows of its inputs besides their elements.
+//! The signature of a program's inputs: types, sizes, axis orders and settings.
 
 use crate::error::DimError;
 use crate::expr::evaluate::laid_out_in;

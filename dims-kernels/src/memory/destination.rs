@@ -13,7 +13,7 @@ use core::slice::from_raw_parts_mut;
 pub enum Destination<'d, T> {
     /// New memory for so many elements.
     New(usize),
-    /// New memory for so many elements that nobody computes: see [`hollow`].
+    /// New memory for this number of elements, which are not computed: see [`hollow`].
     #[cfg(feature = "std")]
     Hollow(usize),
     /// Memory of the caller, whose elements are overwritten.
@@ -55,7 +55,7 @@ impl<T> Destination<'_, T> {
 impl<T: Copy + 'static> Destination<'_, T> {
     /// Calls `write` with a pointer to the first of the [`len`](Destination::len) places.
     ///
-    /// It does not call it where the memory is [hollow](Destination::Hollow), so nothing but these places may depend on the call.
+    /// For [hollow](Destination::Hollow) memory, `write` is not called. Other results must not depend on the call.
     ///
     /// # Safety
     ///

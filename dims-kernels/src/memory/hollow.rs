@@ -1,6 +1,6 @@
-//! Results whose elements nobody computes: those of functions that are recorded from sizes alone.
+//! Memory without computed elements, for functions that are recorded from sizes alone.
 //!
-//! Such memory is reserved, and its pages are not touched until somebody reads them. They read as zeros.
+//! The memory is reserved, and its pages are touched only by a read. They read as zeros.
 
 use crate::error::Error;
 use crate::memory::registry;

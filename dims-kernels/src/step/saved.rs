@@ -29,7 +29,7 @@ use core::any::Any;
 use core::marker::PhantomData;
 use smallvec::SmallVec;
 
-/// The names that steps have, beside those that their kinds say.
+/// Names of steps that their kinds do not imply.
 const NAMES: [&str; 6] = ["rearrangement", "masked_select", "unique", "fold", "median", "quantile"];
 
 impl Recording {

@@ -113,7 +113,7 @@ pub(super) fn sum_of<T: ProgramOutput + Real>(parts: &[Part], len: usize) -> Res
     out.map_or_else(|| filled(len), Ok)
 }
 
-/// A result whose elements nobody computes.
+/// A result without computed elements.
 fn hollow_of<T: Element>(len: usize) -> Result<Vec<T>, Error> {
     Destination::Hollow(len).from_fn(|_| T::default())
 }

@@ -113,7 +113,7 @@ impl Field {
         self.all_nodes().iter().any(|node| node.is_recorded())
     }
 
-    /// Whether the elements depend on inputs that have none, so that nobody computes them.
+    /// Whether the field depends on an input without elements. It is not computed then.
     pub fn is_hollow(&self) -> bool {
         self.all_nodes().iter().any(|node| node.is_hollow())
     }

@@ -603,7 +603,7 @@ impl Node {
         self.calls.iter().any(|call| call.records && !call.has_ended())
     }
 
-    /// Whether the elements depend on inputs that have none, so that nobody computes them.
+    /// Whether the node depends on an input without elements. It is not computed then.
     pub fn is_hollow(&self) -> bool {
         self.calls.iter().any(|call| call.is_hollow && !call.has_ended())
     }

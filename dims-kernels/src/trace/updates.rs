@@ -120,7 +120,7 @@ pub fn sum_of_squares(memories: &[Arc<dyn Held>], origin: Origin) -> Result<Buff
             Field::held(&sizes, held, StridedPlace::contiguous(&sizes, &[0]))
         })
         .collect();
-    // (Of elements that nobody computes, there is no sum.)
+    // Elements that are not computed have no sum.
     let sum = if operands.iter().any(Field::is_hollow) { 0.0 } else { total(&operands) };
     let node = Node::new(DType::F64, 1, NodeStep::Rule(Box::new(SumOfSquares { operands })), origin);
     node.lies_along(Default::default);

@@ -55,7 +55,7 @@ struct FusedResult {
     slot: usize,
     /// Whether a register has the layout of the elements. The interpreter then writes into the result instead of a slot.
     is_direct: bool,
-    /// The slot of an operand that the result may overwrite: nobody reads it afterwards, and the loops read each of its elements only where they write that of the result.
+    /// The slot of an operand that the result may overwrite. It is not read afterwards, and the loops read each element only at the position where they write the result.
     over: Option<usize>,
     /// The cell whose memory the result uses if it is free.
     cell: Option<usize>,

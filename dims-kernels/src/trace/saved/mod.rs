@@ -5,7 +5,7 @@
 //!                        plain data, with serde     after all checks
 //! ```
 //!
-//! Values are numbered in the order of inputs, constants and steps, so recordings of the same function are equal. What is [read](SavedRecording::restore) may be hostile: everything that
+//! Values are numbered in the order of inputs, constants and steps, so recordings of the same function are equal. Data that is [restored](SavedRecording::restore) may be hostile: everything that
 //! unsafe code trusts is checked before a step can run.
 
 #[cfg(feature = "serde")]

@@ -61,7 +61,7 @@ pub struct OpenRecording {
     numbers: OpenNumbers,
 }
 
-/// What differs between rounds and follows no formula. The number is that of the step; `None` if it is an input, a constant, a table or a result.
+/// Reports a number that differs between rounds and has no formula. Contains the position of the step, or `None` for an input, a constant, a table or a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BakedIn(pub Option<usize>);
 
@@ -179,7 +179,7 @@ impl SizeFormula {
     }
 }
 
-/// Powers of sizes, those of few sizes first.
+/// Exponents for products of sizes, sorted by degree.
 fn all_powers(count: usize) -> Vec<Vec<u32>> {
     /// The greatest sum of exponents.
     const MOST: u32 = 3;

@@ -46,7 +46,7 @@ pub(crate) fn check(holds: bool, what: &str) -> Result<(), Error> {
     if holds { Ok(()) } else { Err(refused(what)) }
 }
 
-/// The product of sizes. Those of 0 count as 1 where it is checked, so that the product of some of them fits as well.
+/// The product of sizes. It is an error if the product without the zeros is too large, so products of some of the sizes fit as well.
 pub(crate) fn checked_volume(sizes: impl IntoIterator<Item = usize>) -> Result<usize, Error> {
     let (mut volume, mut all) = (1usize, 1usize);
     for size in sizes {
@@ -239,7 +239,7 @@ impl RecordingReader<'_> {
             }
         };
         let node = node_of(of, work)?;
-        // (The elements of a step that reads only constants would be those of a recorded call, which is over.)
+        // A step that reads only constants would need elements from the recorded call.
         check(!node.all_inputs().is_empty(), "a step reads no value of a call")?;
         Ok(node)
     }

@@ -106,7 +106,7 @@ impl RecordingWriter {
         }
     }
 
-    /// A field of which only the sizes are needed.
+    /// A field that is only used for its sizes.
     pub(crate) fn sizes_of(&mut self, field: &Field) -> SavedField {
         let program = SavedProgramText {
             instructions: vec![(SavedInstruction::Bool(false), crate::ops::code::RegisterKind::Bool)],
@@ -209,7 +209,7 @@ fn not_saved(operation: &str) -> Error {
 }
 
 impl SavedRecording {
-    /// Gives constants the numbers after those of inputs, and steps the numbers after those.
+    /// Numbers constants after the inputs, and steps after the constants.
     fn number_values(&mut self) {
         let (inputs, constants) = (self.inputs.len(), self.constants.len());
         let number = |own: &mut usize| {
