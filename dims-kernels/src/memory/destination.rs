@@ -66,17 +66,13 @@ impl<T: Copy + 'static> Destination<'_, T> {
         let (start, len) = match self {
             #[cfg(feature = "std")]
             Destination::Hollow(len) if hollow::has_zero::<T>() => return hollow::zeros(len),
-            #[cfg(feature = "std")]
-            Destination::Hollow(len) => {
-                new = reserve(len)?;
-                (new.as_mut_ptr(), len)
-            }
-            Destination::New(len) => {
-                new = reserve(len)?;
-                (new.as_mut_ptr(), len)
-            }
             Destination::Given(places) => (places.as_mut_ptr(), 0),
             Destination::Reused(freed) => (freed.start(), 0),
+            own => {
+                let len = own.len();
+                new = reserve(len)?;
+                (new.as_mut_ptr(), len)
+            }
         };
         write(start)?;
         // SAFETY: `len` is that of new memory, and each place was written, as the caller promises; else it is 0.

@@ -200,7 +200,10 @@ fn is_differentiated_by_others(node: &Node, own: &[&GradientCall]) -> bool {
 
 /// The names of the variables that steps depend on, in the order in which these were made. Variables without a name are left out.
 pub fn names_of_variables<'n>(nodes: impl IntoIterator<Item = &'n Arc<Node>>) -> Vec<String> {
-    let mut open: Vec<&Arc<Node>> = nodes.into_iter().collect();
+    names_behind(nodes.into_iter().collect())
+}
+
+fn names_behind(mut open: Vec<&Arc<Node>>) -> Vec<String> {
     let mut seen = BTreeMap::new();
     while let Some(node) = open.pop() {
         if seen.insert(node.id, node).is_none() {

@@ -10,6 +10,8 @@ use crate::expr::Expr;
 use crate::expr::index::IndexExprs;
 #[cfg(feature = "std")]
 use alloc::string::String;
+#[cfg(feature = "std")]
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use core::panic::Location;
@@ -18,7 +20,7 @@ use kernels::memory::elements::Elements;
 use kernels::scalar::Element;
 #[cfg(feature = "std")]
 use kernels::trace::{
-    names_of_variables,
+    Node, names_of_variables,
     record::{Unrecorded, Writer},
     registry,
 };
@@ -29,8 +31,7 @@ use kernels::trace::{
 pub(crate) fn taken<T: Element>(buffer: Buffer<T>, operation: &'static str) -> Result<Vec<T>, DimError> {
     #[cfg(feature = "std")]
     if is_heard() && buffer.is_traced() {
-        check_buffer_unrecorded(&buffer, operation)?;
-        return Err(no_derivative(operation, &names_of_variables(buffer.node())));
+        return Err(taken_out(buffer.node(), operation));
     }
     let _ = operation;
     Ok(buffer.into_vec())
@@ -90,10 +91,21 @@ pub(crate) fn check_operand_taken(
 #[track_caller]
 fn check_memory(start: *const u8, operation: &'static str) -> Result<(), DimError> {
     match registry::find(start).filter(|held| held.is_traced()) {
-        Some(held) if held.node().is_some_and(|node| node.is_recorded()) => Err(unrecorded(operation)),
-        Some(held) => Err(no_derivative(operation, &names_of_variables(held.node()))),
+        Some(held) => Err(taken_out(held.node(), operation)),
         None => Ok(()),
     }
+}
+
+/// The error for an operation that would take out elements that a recorded step computed.
+#[cfg(feature = "std")]
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn taken_out(node: Option<&Arc<Node>>, operation: &'static str) -> DimError {
+    if node.is_some_and(|node| node.is_recorded()) {
+        return unrecorded(operation);
+    }
+    no_derivative(operation, &names_of_variables(node))
 }
 
 /// Converts the error of a writer that met an operation it does not know.
