@@ -39,6 +39,11 @@ pub trait RecordInputs: Sized {
     fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error>;
     #[doc(hidden)]
     fn slots(value: Self::Value) -> Self::Slots;
+    /// What an engine makes of the value, or of each part of a tuple.
+    #[doc(hidden)]
+    type Parts<F: PartFamily>;
+    #[doc(hidden)]
+    fn parts<F: PartFamily>(value: Self::Value, family: &mut F) -> Self::Parts<F>;
 }
 
 /// The form in which a function gets its inputs, for the lifetime `'t`. The parameter `Lives` makes rustc assume that they live that long.
@@ -51,6 +56,16 @@ pub trait RecordInputs: Sized {
 pub trait Hand<'t, Lives = &'t Self>: RecordInputs {
     type Handed;
     fn hand(slots: &'t mut Self::Slots) -> Self::Handed;
+}
+
+/// What an engine makes of each part of a program's result.
+#[doc(hidden)]
+pub trait PartFamily {
+    /// What a value becomes.
+    type Of<P: Parameters>;
+
+    /// Takes the next part, given without its elements.
+    fn part<P: Parameters>(&mut self, template: P) -> Self::Of<P>;
 }
 
 /// The type of the argument of a recorded function.
@@ -67,6 +82,12 @@ impl<P: Parameters> RecordInputs for &P {
 
     fn slots(value: P) -> P {
         value
+    }
+
+    type Parts<F: PartFamily> = F::Of<P>;
+
+    fn parts<F: PartFamily>(value: P, family: &mut F) -> F::Of<P> {
+        family.part(value)
     }
 }
 
@@ -93,6 +114,12 @@ impl<T: Element, S: Dims, R: Rank> RecordInputs for Named<T, S, R, View<'_, T, S
     fn slots(value: Named<T, S, R>) -> Named<T, S, R> {
         value
     }
+
+    type Parts<F: PartFamily> = F::Of<Named<T, S, R>>;
+
+    fn parts<F: PartFamily>(value: Named<T, S, R>, family: &mut F) -> F::Of<Named<T, S, R>> {
+        family.part(value)
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -118,6 +145,12 @@ macro_rules! by_value {
 
             fn slots(value: Self) -> Option<Self> {
                 Some(value)
+            }
+
+            type Parts<F: PartFamily> = F::Of<Self>;
+
+            fn parts<F: PartFamily>(value: Self, family: &mut F) -> F::Of<Self> {
+                family.part(value)
             }
         }
 
@@ -173,6 +206,12 @@ macro_rules! tuples {
 
             fn slots(value: Self::Value) -> Self::Slots {
                 ($($p::slots(value.$n),)*)
+            }
+
+            type Parts<Family: PartFamily> = ($(Family::Of<$p::Value>,)*);
+
+            fn parts<Family: PartFamily>(value: Self::Value, family: &mut Family) -> Self::Parts<Family> {
+                ($(family.part(value.$n),)*)
             }
         }
 

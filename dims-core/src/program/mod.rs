@@ -63,6 +63,8 @@
 //!
 //! Optimizer settings, and numbers in fields with `#[parameters(constant)]`, must have their recorded values. [`jit`] records again for others.
 
+#[cfg(feature = "std")]
+pub mod engine;
 mod inputs;
 #[cfg(feature = "std")]
 mod jit;
@@ -80,7 +82,7 @@ mod signature;
 mod spec;
 
 #[doc(hidden)]
-pub use inputs::{Hand, taken};
+pub use inputs::{Hand, PartFamily, taken};
 pub use inputs::{HandedOf, RecordInputs};
 #[cfg(feature = "std")]
 pub use jit::{Jit, jit};

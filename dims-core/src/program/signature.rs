@@ -5,7 +5,7 @@ use crate::expr::evaluate::laid_out_in;
 use crate::grad::parameters::{Path, Segment, Walk};
 use crate::named::Named;
 use crate::rank::Rank;
-use crate::set::Dims;
+use crate::set::{DimKey, Dims};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -79,14 +79,23 @@ impl InputSignature {
 }
 
 /// What a program knows of one tensor of its inputs.
-#[derive(PartialEq)]
 pub(super) struct InputTensor {
     pub(super) path: InputPath,
     pub(super) dtype: DType,
+    /// The dims of the first axes; none if the program was saved.
+    pub(super) dims: &'static [DimKey],
     pub(super) sizes: SmallVec<[usize; 8]>,
     /// The axes from the outermost in memory to the innermost. In another order, sums may be rounded differently.
     pub(super) order: SmallVec<[usize; 8]>,
     pub(super) is_traced: bool,
+}
+
+/// (Equal paths have equal dims.)
+impl PartialEq for InputTensor {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.path, self.dtype, self.is_traced) == (&other.path, other.dtype, other.is_traced)
+            && (&self.sizes, &self.order) == (&other.sizes, &other.order)
+    }
 }
 
 impl InputTensor {
@@ -98,7 +107,8 @@ impl InputTensor {
         };
         let (sizes, order, is_traced) =
             (sizes_of(tensor), tensor.expr.order_in_memory(), tensor.expr.is_traced());
-        Ok(InputTensor { path: InputPath::new(path), dtype, sizes, order, is_traced })
+        let dims = S::KEYS.as_slice();
+        Ok(InputTensor { path: InputPath::new(path), dtype, dims, sizes, order, is_traced })
     }
 }
 

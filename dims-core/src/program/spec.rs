@@ -1,6 +1,6 @@
 //! Inputs of recorded functions that give only sizes.
 
-use super::inputs::{Hand, RecordInputs};
+use super::inputs::{PartFamily, Hand, RecordInputs};
 use super::open;
 use crate::create::SizedDims;
 use crate::creation::undrawn::{ForSizes, without_elements};
@@ -123,6 +123,12 @@ impl<P: Parameters> RecordInputs for Spec<P> {
 
     fn slots(value: P) -> P {
         value
+    }
+
+    type Parts<F: PartFamily> = F::Of<P>;
+
+    fn parts<F: PartFamily>(value: P, family: &mut F) -> F::Of<P> {
+        family.part(value)
     }
 }
 

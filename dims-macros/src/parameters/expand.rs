@@ -88,6 +88,15 @@ fn implemented(
             fn slots(value: Self) -> ::core::option::Option<Self> {
                 ::core::option::Option::Some(value)
             }
+
+            type Parts<ParametersFamily: ::typed_dims::program::PartFamily> = ParametersFamily::Of<Self>;
+
+            fn parts<ParametersFamily: ::typed_dims::program::PartFamily>(
+                value: Self,
+                family: &mut ParametersFamily,
+            ) -> ParametersFamily::Of<Self> {
+                family.part(value)
+            }
         }
 
         #[automatically_derived]

@@ -6,7 +6,9 @@
 //! ```
 //!
 //! Values are numbered in the order of inputs, constants and steps, so recordings of the same function are equal. Data that is [restored](SavedRecording::restore) may be hostile: everything that
-//! unsafe code trusts is checked before a step can run.
+//! unsafe code trusts is checked before a step can run. Engines that run programs elsewhere read it as well.
+
+#![allow(missing_docs)] // Fields are those of the rules and kinds of steps that they are saved of.
 
 #[cfg(feature = "serde")]
 mod formats;
@@ -21,6 +23,7 @@ pub use numbers::Numeral;
 pub use open::{BakedIn, OpenNumbers, OpenRecording, OpenSizes, ROUNDS};
 pub(crate) use read::{RecordingReader, check, checked_volume, element_of, refused};
 pub(crate) use rules::check_whole;
+pub use write::{DescribedValue, bytes_of, elements_of_bytes};
 pub(crate) use write::{RecordingWriter, element_bytes};
 
 use crate::ops::code::{DType, RegisterKind};
@@ -35,40 +38,42 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct SavedRecording {
     /// The types and lengths of the inputs.
-    pub(crate) inputs: Vec<SavedType>,
-    pub(crate) constants: Vec<SavedConstant>,
+    pub inputs: Vec<SavedType>,
+    /// The captured tensors. Their numbers follow those of the inputs.
+    pub constants: Vec<SavedConstant>,
     /// The tables of all places. A table reads those before it alone.
-    pub(crate) tables: Vec<SavedTable>,
-    pub(crate) steps: Vec<SavedStep>,
+    pub tables: Vec<SavedTable>,
+    /// The steps, each after those that it reads. Their numbers follow those of the constants.
+    pub steps: Vec<SavedStep>,
     /// The numbers of the values that are results.
-    pub(crate) outputs: Vec<usize>,
+    pub outputs: Vec<usize>,
 }
 
 /// The type and the number of a value's elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub(crate) struct SavedType {
-    pub(crate) dtype: DType,
-    pub(crate) len: usize,
+pub struct SavedType {
+    pub dtype: DType,
+    pub len: usize,
 }
 
 /// Captured elements.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub(crate) struct SavedConstant {
-    pub(crate) dtype: DType,
+pub struct SavedConstant {
+    pub dtype: DType,
     /// The elements, little-endian; `isize` and `usize` have eight bytes.
-    pub(crate) elements: SavedBytes,
+    pub elements: SavedBytes,
 }
 
 /// Bytes: text in formats that people read.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct SavedBytes(pub(crate) Vec<u8>);
+pub struct SavedBytes(pub Vec<u8>);
 
 /// The offsets of a table.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub(crate) enum SavedTable {
+pub enum SavedTable {
     Given(Vec<isize>),
     /// They are computed in each call, contiguous in an order of the indices' loops.
     Computed {
@@ -80,55 +85,55 @@ pub(crate) enum SavedTable {
 /// A computed index into an axis.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub(crate) struct SavedIndex {
-    pub(crate) field: SavedField,
-    pub(crate) stride: isize,
-    pub(crate) size: usize,
+pub struct SavedIndex {
+    pub field: SavedField,
+    pub stride: isize,
+    pub size: usize,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub(crate) struct SavedStep {
+pub struct SavedStep {
     /// The type of the result.
-    pub(crate) dtype: DType,
+    pub dtype: DType,
     /// The number of its elements.
-    pub(crate) len: usize,
-    pub(crate) work: SavedWork,
+    pub len: usize,
+    pub work: SavedWork,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub(crate) enum SavedWork {
+pub enum SavedWork {
     Parts(Vec<SavedPart>),
     Rule(Box<SavedRule>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub(crate) struct SavedPart {
-    pub(crate) field: SavedField,
-    pub(crate) place: SavedPlace,
+pub struct SavedPart {
+    pub field: SavedField,
+    pub place: SavedPlace,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub(crate) struct SavedField {
-    pub(crate) sizes: Vec<usize>,
-    pub(crate) program: SavedProgramText,
-    pub(crate) operands: Vec<SavedOperand>,
+pub struct SavedField {
+    pub sizes: Vec<usize>,
+    pub program: SavedProgramText,
+    pub operands: Vec<SavedOperand>,
 }
 
 /// A [`ScalarProgram`](crate::program::ScalarProgram).
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub(crate) struct SavedProgramText {
-    pub(crate) instructions: Vec<(SavedInstruction, RegisterKind)>,
-    pub(crate) result: u32,
+pub struct SavedProgramText {
+    pub instructions: Vec<(SavedInstruction, RegisterKind)>,
+    pub result: u32,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub(crate) enum SavedInstruction {
+pub enum SavedInstruction {
     Load(u32),
     Position(u32),
     /// A float, by its bits.
@@ -144,39 +149,39 @@ pub(crate) enum SavedInstruction {
 /// An operation by its name, and the bits of its constants.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub(crate) struct SavedOperation(pub(crate) String, pub(crate) Vec<u64>);
+pub struct SavedOperation(pub String, pub Vec<u64>);
 
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub(crate) struct SavedOperand {
+pub struct SavedOperand {
     /// The number of the value that is read; `None` for positions.
-    pub(crate) value: Option<usize>,
-    pub(crate) place: SavedPlace,
+    pub value: Option<usize>,
+    pub place: SavedPlace,
 }
 
 /// A [`StridedPlace`](super::StridedPlace).
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub(crate) struct SavedPlace {
-    pub(crate) offset: isize,
-    pub(crate) strides: Vec<isize>,
-    pub(crate) table: Option<SavedLookup>,
+pub struct SavedPlace {
+    pub offset: isize,
+    pub strides: Vec<isize>,
+    pub table: Option<SavedLookup>,
 }
 
 /// How a place reads a table.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub(crate) struct SavedLookup {
+pub struct SavedLookup {
     /// Which table.
-    pub(crate) number: usize,
-    pub(crate) start: isize,
-    pub(crate) strides: Vec<isize>,
+    pub number: usize,
+    pub start: isize,
+    pub strides: Vec<isize>,
 }
 
 /// A [`Rule`](super::Rule), with a variant for each.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub(crate) enum SavedRule {
+pub enum SavedRule {
     Reduction(SavedReduction),
     MomentOfLines(SavedReduction),
     Lines(SavedLines),
@@ -231,46 +236,46 @@ pub(crate) enum SavedRule {
 
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub(crate) struct SavedReduction {
-    pub(crate) field: SavedField,
-    pub(crate) kept: Vec<usize>,
-    pub(crate) reduced: Vec<usize>,
-    pub(crate) reduction: SavedOperation,
-    pub(crate) dtype: DType,
+pub struct SavedReduction {
+    pub field: SavedField,
+    pub kept: Vec<usize>,
+    pub reduced: Vec<usize>,
+    pub reduction: SavedOperation,
+    pub dtype: DType,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub(crate) struct SavedLines {
+pub struct SavedLines {
     /// A pull-back that does not read its operand has a field without operands.
-    pub(crate) field: SavedField,
-    pub(crate) order: Vec<usize>,
-    pub(crate) lines: Vec<usize>,
-    pub(crate) work: SavedOperation,
-    pub(crate) dtype: DType,
-    pub(crate) is_masked: bool,
+    pub field: SavedField,
+    pub order: Vec<usize>,
+    pub lines: Vec<usize>,
+    pub work: SavedOperation,
+    pub dtype: DType,
+    pub is_masked: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub(crate) struct SavedAttention {
+pub struct SavedAttention {
     /// Queries, keys and values.
-    pub(crate) operands: [SavedField; 3],
-    pub(crate) mask: Option<SavedField>,
-    pub(crate) bias: Option<SavedField>,
+    pub operands: [SavedField; 3],
+    pub mask: Option<SavedField>,
+    pub bias: Option<SavedField>,
     /// A float, by its bits.
-    pub(crate) scale: u64,
-    pub(crate) features: Vec<usize>,
-    pub(crate) over: Vec<usize>,
-    pub(crate) scores: Vec<usize>,
-    pub(crate) kept: Vec<usize>,
-    pub(crate) dtype: DType,
+    pub scale: u64,
+    pub features: Vec<usize>,
+    pub over: Vec<usize>,
+    pub scores: Vec<usize>,
+    pub kept: Vec<usize>,
+    pub dtype: DType,
 }
 
 /// A [`StepKind`](crate::step::StepKind): the step's sizes and settings. Element types are those of the operands, unless they are named.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub(crate) enum SavedKind {
+pub enum SavedKind {
     MoveRows {
         name: String,
         dtype: DType,
@@ -357,17 +362,17 @@ pub(crate) enum SavedKind {
 /// Where the elements of an operand go.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub(crate) struct SavedOperandPlaces {
-    pub(crate) start: usize,
-    pub(crate) sizes: Vec<usize>,
-    pub(crate) strides: Vec<isize>,
+pub struct SavedOperandPlaces {
+    pub start: usize,
+    pub sizes: Vec<usize>,
+    pub strides: Vec<isize>,
 }
 
 /// Which of a seed's numbers elements draw.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub(crate) struct SavedNumbers {
-    pub(crate) start: u64,
+pub struct SavedNumbers {
+    pub start: u64,
     /// Sizes and factors.
-    pub(crate) axes: Vec<(usize, u64)>,
+    pub axes: Vec<(usize, u64)>,
 }

@@ -5,16 +5,16 @@ use super::{
     SavedOperation, SavedPart, SavedPlace, SavedProgramText, SavedRecording, SavedRule, SavedStep,
     SavedTable, SavedType, SavedWork,
 };
-use crate::error::Error;
+use crate::error::{Error, Origin};
 use crate::memory::buffer::Buffer;
 use crate::ops::code::{DType, Number, each_dtype};
 use crate::program::{Instruction, ScalarProgram};
 use crate::scalar::Element;
 use crate::trace::{
-    Field, FieldOperand, FieldSource, Held, Node, NodeStep, Part, PerLoop, Recording, StridedPlace, Table,
+    Field, FieldOperand, FieldSource, Held, Node, NodeAxes, NodeStep, Part, PerLoop, Recording, StridedPlace, Table,
 };
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
@@ -51,11 +51,7 @@ impl RecordingWriter {
             refused: None,
         };
         let mut steps = Vec::new();
-        for node in &recording.steps {
-            // (The result of a step that reads only constants is a constant.)
-            if !node.all_inputs().iter().any(|input| writer.values.contains_key(&input.id)) {
-                continue;
-            }
+        for node in recording.steps_of_inputs() {
             let work = writer.work(node, others)?;
             steps.push(SavedStep { dtype: node.dtype, len: node.len, work });
             let number = writer.values.len();
@@ -208,6 +204,45 @@ fn not_saved(operation: &str) -> Error {
     Error::Saved { what: format!("`{operation}` cannot be saved, because it calls a function of the user") }
 }
 
+/// What is known of a value of a recording besides its elements.
+#[derive(Clone, Debug)]
+pub struct DescribedValue {
+    /// The axes along which the elements lie, from the outermost in memory to the innermost, if they are known.
+    pub axes: Option<NodeAxes>,
+    /// The operation that computed it.
+    pub operation: &'static str,
+    /// The location of the operation in the user's program.
+    pub origin: Origin,
+}
+
+impl Recording {
+    /// The steps that depend on an input. (The result of a step that reads only constants is a constant.)
+    fn steps_of_inputs(&self) -> Vec<&Arc<Node>> {
+        let mut known: BTreeSet<u64> = self.inputs.iter().map(|node| node.id).collect();
+        let mut depends = |node: &&Arc<Node>| {
+            node.all_inputs().iter().any(|input| known.contains(&input.id)) && known.insert(node.id)
+        };
+        self.steps.iter().filter(|node| depends(node)).collect()
+    }
+
+    /// Describes the values of [`SavedRecording::inputs`], then those of [`SavedRecording::steps`].
+    pub fn described(&self) -> Vec<DescribedValue> {
+        let described = |node: &Arc<Node>| DescribedValue {
+            axes: node.axes().map(NodeAxes::from_slice),
+            operation: match &node.step {
+                NodeStep::Variable(_) => "input",
+                NodeStep::Parts(parts) => match parts.iter().any(|part| part.place.table.is_some()) {
+                    true => "scatter",
+                    false => "expression",
+                },
+                NodeStep::Rule(rule) => rule.name(),
+            },
+            origin: node.origin,
+        };
+        self.inputs.iter().chain(self.steps_of_inputs()).map(described).collect()
+    }
+}
+
 impl SavedRecording {
     /// Numbers constants after the inputs, and steps after the constants.
     fn number_values(&mut self) {
@@ -323,6 +358,36 @@ pub(crate) fn element_bytes(element: &dyn Any) -> Option<Vec<u8>> {
     #[cfg(feature = "half")]
     find!(F16 half::f16, Bf16 half::bf16,);
     None
+}
+
+/// The bytes of all elements, little-endian; `isize` and `usize` have eight bytes.
+///
+/// # Panics
+///
+/// If programs do not know the type.
+pub fn bytes_of(held: &Arc<dyn Held>) -> Vec<u8> {
+    elements_of(held, held.dtype().expect("programs know the type"))
+}
+
+/// The elements of these bytes, if programs know the type and the bytes are of its elements.
+pub fn elements_of_bytes<T: Element>(bytes: &[u8]) -> Option<Vec<T>> {
+    fn of<S: SavedElement>(bytes: &[u8]) -> Option<Box<dyn Any>> {
+        let elements = bytes.chunks(S::BYTES).map(S::read).collect::<Option<Vec<S>>>()?;
+        Some(Box::new(elements))
+    }
+    macro_rules! by_type {
+        ($($name:ident $t:ty,)*) => {
+            match DType::of::<T>()? {
+                $(DType::$name => of::<$t>(bytes),)*
+                #[cfg(feature = "half")]
+                DType::F16 => of::<half::f16>(bytes),
+                #[cfg(feature = "half")]
+                DType::Bf16 => of::<half::bf16>(bytes),
+            }
+        };
+    }
+    let elements = each_dtype!(by_type!())?;
+    elements.downcast::<Vec<T>>().ok().map(|elements| *elements)
 }
 
 /// The bytes of all elements.

@@ -1,0 +1,244 @@
+//! Programs as data for engines that run them elsewhere, such as on a GPU; and the tensors of a value as bytes.
+//!
+//! An engine gets a program by [`Program::to_engine`], the elements of its inputs by [`tensors_of`], and makes a value of the elements of results by
+//! [`with_elements`]. Tensors are passed with their axes in the order of the type: dims first, then positional axes, the last axis innermost.
+
+pub use super::inputs::PartFamily;
+use super::inputs::RecordInputs;
+use super::record::Program;
+use super::result::strided;
+use super::signature::{InputPath, dense};
+use crate::error::DimError;
+use crate::grad::parameters::{Parameters, Path, Walk};
+use crate::named::Named;
+use crate::rank::Rank;
+use crate::set::{DimKey, Dims};
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::type_name;
+use core::fmt::Debug;
+use kernels::error::Origin;
+use kernels::memory::axes::Axis;
+use kernels::scalar::Element;
+use kernels::trace::{DescribedValue, Held, SavedRecording};
+
+pub use kernels::program::code::DType;
+pub use kernels::trace::saved;
+
+/// A program as data: see [`Program::to_engine`].
+#[derive(Clone, Debug)]
+pub struct EngineProgram {
+    /// The steps and constants.
+    pub recording: SavedRecording,
+    /// Describes the values of inputs, then those of steps.
+    pub values: Vec<DescribedValue>,
+    /// The tensors of the inputs. Their values are the first ones of the recording.
+    pub inputs: Vec<EngineInput>,
+    /// The tensors of the results. Their values are the outputs of the recording.
+    pub results: Vec<EngineResult>,
+}
+
+/// A tensor of a program's inputs.
+#[derive(Clone, Debug)]
+pub struct EngineInput {
+    /// The tensor.
+    pub tensor: EngineTensor,
+    /// Its axes in the order in which the recorded value has them, from the outermost in memory to the innermost.
+    pub order: Vec<usize>,
+}
+
+/// A tensor of a program's results: elements of a value.
+#[derive(Clone, Debug)]
+pub struct EngineResult {
+    /// The tensor.
+    pub tensor: EngineTensor,
+    /// The element of the value at the origin of all axes.
+    pub start: usize,
+    /// How far apart neighbours along each axis are in the value.
+    pub strides: Vec<isize>,
+}
+
+/// The type and the axes of a tensor.
+#[derive(Clone, Debug)]
+pub struct EngineTensor {
+    /// Where it is in the inputs or results: `0.weight`.
+    pub path: String,
+    /// The element type.
+    pub dtype: DType,
+    /// The axes in the order of the type, dims first.
+    pub axes: Vec<EngineAxis>,
+    /// The source location of the tensor in the user's program, if it is known.
+    pub origin: Origin,
+}
+
+/// An axis of a tensor.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineAxis {
+    /// Its dim; `None` for a positional axis.
+    pub dim: Option<DimKey>,
+    /// Its size.
+    pub size: usize,
+}
+
+impl EngineTensor {
+    fn of<T: Element, S: Dims, R: Rank>(path: &Path, tensor: &Named<T, S, R>) -> Result<Self, DimError> {
+        let path = InputPath::new(path).to_string();
+        let Some(dtype) = DType::of::<T>() else {
+            let what = format!("`{path}`: programs do not know elements of `{}`", type_name::<T>());
+            return Err(DimError::Shape { what });
+        };
+        let dims = S::KEYS.as_slice().iter().copied().map(Some).chain(core::iter::repeat(None));
+        let axes = dims.zip(tensor.expr.axes()).map(|(dim, axis)| EngineAxis { dim, size: axis.size });
+        Ok(EngineTensor { path, dtype, axes: axes.collect(), origin: tensor.expr.origin() })
+    }
+
+    /// The sizes of all axes.
+    pub fn sizes(&self) -> Vec<usize> {
+        self.axes.iter().map(|axis| axis.size).collect()
+    }
+}
+
+impl<In, Out: Parameters> Program<In, Out> {
+    /// The program as data, which holds copies of its constants.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error that names the operation if a step calls a function of the user, and an error if dims are [dynamic](super::dynamic).
+    pub fn to_engine(&self) -> Result<EngineProgram, DimError>
+    where
+        In: RecordInputs,
+    {
+        let recording = self.to_saved()?.content.recording;
+        let inputs = self.signature.tensors.iter().map(|own| {
+            let dims = own.dims.iter().copied().map(Some).chain(core::iter::repeat(None));
+            let axes = dims.zip(&own.sizes).map(|(dim, &size)| EngineAxis { dim, size }).collect();
+            let tensor = EngineTensor { path: own.path.to_string(), dtype: own.dtype, axes, origin: None };
+            EngineInput { tensor, order: own.order.to_vec() }
+        });
+        let mut tensors = Tensors { elements: false, ..Tensors::default() };
+        Out::walk([&self.result], &mut Path::new(), &mut tensors)?;
+        let results = tensors.found.into_iter().zip(&self.layouts).map(|(own, layout)| EngineResult {
+            tensor: EngineTensor { origin: layout.origin, ..own.tensor },
+            start: layout.start,
+            strides: layout.strides.to_vec(),
+        });
+        Ok(EngineProgram {
+            recording,
+            values: self.recording.described(),
+            inputs: inputs.collect(),
+            results: results.collect(),
+        })
+    }
+
+    /// A result with the right sizes, whose tensors own one element each.
+    pub fn result_without_elements(&self) -> Result<Out, DimError> {
+        Out::walk([&self.result], &mut Path::new(), &mut super::result::Zeros)
+    }
+}
+
+/// A tensor of a value, with its elements.
+pub struct HostTensor {
+    /// The tensor.
+    pub tensor: EngineTensor,
+    held: Option<Arc<dyn Held>>,
+}
+
+impl HostTensor {
+    /// The elements, little-endian, the last axis innermost. `isize` and `usize` have eight bytes.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.held.as_ref().map_or_else(Vec::new, saved::bytes_of)
+    }
+}
+
+/// The tensors of a value, in the order of its fields; and the value without elements.
+///
+/// # Errors
+///
+/// Returns an error if the elements of a tensor have a type that programs do not know, or belong to a gradient or a recording.
+pub fn tensors_of<P: Parameters>(value: &P) -> Result<(Vec<HostTensor>, P), DimError> {
+    let mut tensors = Tensors { elements: true, found: Vec::new() };
+    let template = P::walk([value], &mut Path::new(), &mut tensors)?;
+    Ok((tensors.found, template))
+}
+
+#[derive(Default)]
+struct Tensors {
+    elements: bool,
+    found: Vec<HostTensor>,
+}
+
+impl Walk<1> for Tensors {
+    type Error = DimError;
+    const STATE: bool = true;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        let own = EngineTensor::of(path, tensor)?;
+        let held = match self.elements {
+            true if tensor.expr.is_traced() => {
+                let path = &own.path;
+                let what = format!("`{path}` belongs to a gradient or to a function that is recorded");
+                return Err(DimError::Shape { what });
+            }
+            true => {
+                let order: Vec<usize> = (0..own.axes.len()).collect();
+                Some(dense(tensor, &order)?.expr.buffer().held())
+            }
+            false => None,
+        };
+        self.found.push(HostTensor { tensor: own, held });
+        Ok(strided(tensor, alloc::vec![T::default()], 0, |_, axis| axis.stride = 0, None))
+    }
+
+    fn setting<X: Clone + PartialEq + Debug + Send + Sync + 'static>(
+        &mut self,
+        _: &Path,
+        _: &'static str,
+        _: [&X; 1],
+    ) -> Result<(), DimError> {
+        Ok(())
+    }
+}
+
+/// The value with these elements, which are given for each tensor as [`HostTensor::bytes`] returns them.
+///
+/// # Errors
+///
+/// Returns an error if there are more or fewer elements than the tensors have.
+pub fn with_elements<P: Parameters>(template: &P, elements: Vec<Vec<u8>>) -> Result<P, DimError> {
+    P::walk([template], &mut Path::new(), &mut Filled(elements.into_iter()))
+}
+
+struct Filled(alloc::vec::IntoIter<Vec<u8>>);
+
+impl Walk<1> for Filled {
+    type Error = DimError;
+    const STATE: bool = true;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        [tensor]: [&Named<T, S, R>; 1],
+    ) -> Result<Named<T, S, R>, DimError> {
+        let sizes: Vec<usize> = tensor.expr.axes().map(|axis| axis.size).collect();
+        let data: Option<Vec<T>> = self.0.next().and_then(|bytes| saved::elements_of_bytes(&bytes));
+        let Some(data) = data.filter(|data| data.len() == sizes.iter().product::<usize>()) else {
+            let what = format!("`{}` has other elements than its type and sizes say", InputPath::new(path));
+            return Err(DimError::Shape { what });
+        };
+        let change = |at: usize, axis: &mut Axis| axis.stride = sizes[at + 1..].iter().product::<usize>() as isize;
+        Ok(strided(tensor, data, 0, change, tensor.expr.origin()))
+    }
+}
+
+/// The parts of a result: a tuple of a program's results is taken apart, other results are one part.
+pub type PartsOf<Out, F> = <Out as RecordInputs>::Parts<F>;
+
+/// Takes a result apart.
+pub fn parts_of<Out: RecordInputs<Value = Out>, F: PartFamily>(template: Out, family: &mut F) -> PartsOf<Out, F> {
+    Out::parts(template, family)
+}
