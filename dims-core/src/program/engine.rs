@@ -23,7 +23,7 @@ use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
 use kernels::trace::{DescribedValue, Held, SavedRecording};
 
-pub use kernels::program::code::DType;
+pub use kernels::program::code::{DType, RegisterKind};
 pub use kernels::trace::saved;
 
 /// A program as data: see [`Program::to_engine`].

@@ -1,0 +1,379 @@
+//! Fields: scalar programs over operands along loops.
+
+use super::Lower;
+use super::scalar::{is_float, register};
+use super::text::{Lookup, Value};
+use super::view::{Loop, strides};
+use crate::error::XlaError;
+use std::collections::HashMap;
+use typed_dims::program::engine::DType;
+use typed_dims::program::engine::saved::{
+    SavedField, SavedIndex, SavedInstruction, SavedOperand, SavedPlace, SavedTable,
+};
+
+/// The values of a field's registers, each along the same loops.
+pub(super) type Registers = HashMap<u32, Value>;
+
+/// The name of an operand's type.
+fn loaded_type(lower: &Lower<'_>, operand: &SavedOperand) -> DType {
+    operand.value.map_or(DType::I64, |number| lower.values[number].dtype)
+}
+
+/// Whether a place varies along a loop.
+pub(super) fn varies(place: &SavedPlace, axis: usize) -> bool {
+    place.strides[axis] != 0 || place.table.as_ref().is_some_and(|table| table.strides[axis] != 0)
+}
+
+/// The operands that a register is computed from.
+pub(super) fn read_by(field: &SavedField, of: u32) -> Vec<u32> {
+    let (mut open, mut seen, mut found) = (vec![of], Vec::new(), Vec::new());
+    while let Some(at) = open.pop() {
+        if seen.contains(&at) {
+            continue;
+        }
+        seen.push(at);
+        match &field.program.instructions[at as usize].0 {
+            SavedInstruction::Load(operand) | SavedInstruction::Position(operand) => found.push(*operand),
+            SavedInstruction::Float(_) | SavedInstruction::Int(_) | SavedInstruction::Bool(_) => {}
+            SavedInstruction::Unary(_, a) | SavedInstruction::Cast(_, a) => open.push(*a),
+            SavedInstruction::Binary(_, a, b) => open.extend([*a, *b]),
+            SavedInstruction::Select(cond, a, b) => open.extend([*cond, *a, *b]),
+        }
+    }
+    found
+}
+
+/// The loops of a field along which a register varies.
+pub(super) fn varied(field: &SavedField, of: u32) -> Vec<usize> {
+    let operands = read_by(field, of);
+    (0..field.sizes.len())
+        .filter(|&axis| field.sizes[axis] != 1)
+        .filter(|&axis| operands.iter().any(|&own| varies(&field.operands[own as usize].place, axis)))
+        .collect()
+}
+
+impl Lower<'_> {
+    /// The elements of a field along some loops, in registers. It varies along no others.
+    pub(super) fn field(&mut self, field: &SavedField, loops: &[usize]) -> Result<Value, XlaError> {
+        self.register(field, field.program.result, loops, &mut Registers::new())
+    }
+
+    /// The same, as elements of a type.
+    pub(super) fn field_of(&mut self, field: &SavedField, loops: &[usize], dtype: DType) -> Result<Value, XlaError> {
+        let value = self.field(field, loops)?;
+        Ok(self.body.stored(&value, dtype))
+    }
+
+    /// The type of a field's result, in registers.
+    pub(super) fn field_type(&self, field: &SavedField) -> DType {
+        use typed_dims::program::engine::RegisterKind;
+        match field.program.instructions[field.program.result as usize].1 {
+            RegisterKind::F32 => DType::F32,
+            RegisterKind::F64 => DType::F64,
+            RegisterKind::Bool => DType::Bool,
+            RegisterKind::Int => DType::I64,
+        }
+    }
+
+    /// Whether a register holds the bits of an unsigned integer.
+    pub(super) fn is_unsigned(&self, field: &SavedField, of: u32) -> bool {
+        let is_word = |dtype: DType| matches!(dtype, DType::U64 | DType::Usize);
+        match &field.program.instructions[of as usize].0 {
+            SavedInstruction::Load(operand) => is_word(loaded_type(self, &field.operands[*operand as usize])),
+            SavedInstruction::Cast(to, _) => is_word(*to),
+            SavedInstruction::Unary(_, a) => self.is_unsigned(field, *a),
+            SavedInstruction::Binary(_, a, b) => self.is_unsigned(field, *a) || self.is_unsigned(field, *b),
+            SavedInstruction::Select(_, a, b) => self.is_unsigned(field, *a) || self.is_unsigned(field, *b),
+            _ => false,
+        }
+    }
+
+    /// A register along some loops.
+    pub(super) fn register(
+        &mut self,
+        field: &SavedField,
+        of: u32,
+        loops: &[usize],
+        known: &mut Registers,
+    ) -> Result<Value, XlaError> {
+        if let Some(value) = known.get(&of) {
+            return Ok(value.clone());
+        }
+        let shape: Vec<usize> = loops.iter().map(|&axis| field.sizes[axis]).collect();
+        let (instruction, kind) = &field.program.instructions[of as usize];
+        let dtype = {
+            use typed_dims::program::engine::RegisterKind;
+            match kind {
+                RegisterKind::F32 => DType::F32,
+                RegisterKind::F64 => DType::F64,
+                RegisterKind::Bool => DType::Bool,
+                RegisterKind::Int => DType::I64,
+            }
+        };
+        let value = if shape.contains(&0) {
+            self.body.zeros(dtype, &shape)
+        } else {
+            match instruction {
+                SavedInstruction::Load(operand) | SavedInstruction::Position(operand) => {
+                    let operand = &field.operands[*operand as usize];
+                    self.operand(field, operand, loops)?
+                }
+                SavedInstruction::Float(bits) => {
+                    let value = self.body.float(f64::from_bits(*bits), dtype);
+                    self.body.broadcast(&value, &shape, &[])
+                }
+                SavedInstruction::Int(value) => {
+                    let value = self.body.int(*value as i64, DType::I64);
+                    self.body.broadcast(&value, &shape, &[])
+                }
+                SavedInstruction::Bool(value) => {
+                    let value = self.body.truth(*value);
+                    self.body.broadcast(&value, &shape, &[])
+                }
+                SavedInstruction::Unary(op, a) => {
+                    let a = self.register(field, *a, loops, known)?;
+                    let value = self.body.apply_unary(op, &a);
+                    value.ok_or_else(|| self.refused(format!("there is no `{}` in StableHLO", op.0)))?
+                }
+                SavedInstruction::Binary(op, left, right) => {
+                    let is_unsigned = self.is_unsigned(field, *left);
+                    let a = self.register(field, *left, loops, known)?;
+                    let b = self.register(field, *right, loops, known)?;
+                    let value = match (is_unsigned, op.0.as_str()) {
+                        (true, "Lt" | "Le" | "Gt" | "Ge" | "Maximum" | "Minimum") => {
+                            let unsigned = |value: &Value| self.body.bits(value, DType::U64);
+                            self.body.apply_binary(op, &unsigned(&a), &unsigned(&b)).map(|value| self.body.loaded(&value))
+                        }
+                        _ => self.body.apply_binary(op, &a, &b),
+                    };
+                    value.ok_or_else(|| self.refused(format!("there is no `{}` in StableHLO", op.0)))?
+                }
+                SavedInstruction::Select(condition, a, b) => {
+                    let condition = self.register(field, *condition, loops, known)?;
+                    let a = self.register(field, *a, loops, known)?;
+                    let b = self.register(field, *b, loops, known)?;
+                    self.body.select(&condition, &a, &b)
+                }
+                SavedInstruction::Cast(to, a) => {
+                    let is_unsigned = self.is_unsigned(field, *a);
+                    let a = self.register(field, *a, loops, known)?;
+                    self.body.cast(&a, *to, is_unsigned)
+                }
+            }
+        };
+        known.insert(of, value.clone());
+        Ok(value)
+    }
+
+    /// An operand along some loops, in registers.
+    fn operand(&mut self, field: &SavedField, operand: &SavedOperand, loops: &[usize]) -> Result<Value, XlaError> {
+        let value = self.operand_elements(field, operand, loops)?;
+        Ok(self.body.loaded(&value))
+    }
+
+    /// An operand along some loops, in its own type.
+    pub(super) fn operand_elements(
+        &mut self,
+        field: &SavedField,
+        operand: &SavedOperand,
+        loops: &[usize],
+    ) -> Result<Value, XlaError> {
+        let place = &operand.place;
+        let own: Vec<Loop> =
+            loops.iter().map(|&axis| Loop { size: field.sizes[axis], stride: place.strides[axis] }).collect();
+        let shape: Vec<usize> = own.iter().map(|own| own.size).collect();
+        let Some(number) = operand.value else {
+            let positions = self.body.positions(&shape, place.offset, &own);
+            return Ok(match &place.table {
+                Some(_) => {
+                    let offsets = self.offsets(field, place, loops)?;
+                    self.body.binary("add", &positions, &offsets)
+                }
+                None => positions,
+            });
+        };
+        let value = self.values[number].clone();
+        if place.table.is_none() {
+            return Ok(self.body.view(&value, place.offset, &own));
+        }
+        if let Some(found) = self.rows(field, place, loops, &value)? {
+            return Ok(found);
+        }
+        let positions = self.body.positions(&shape, place.offset, &own);
+        let offsets = self.offsets(field, place, loops)?;
+        let positions = self.body.binary("add", &positions, &offsets);
+        Ok(self.body.at_positions(&value, &positions))
+    }
+
+    /// The offsets that a table gives a place along some loops.
+    pub(super) fn offsets(
+        &mut self,
+        field: &SavedField,
+        place: &SavedPlace,
+        loops: &[usize],
+    ) -> Result<Value, XlaError> {
+        let lookup = place.table.as_ref().expect("the place has a table");
+        let table = self.table(lookup.number)?;
+        let own: Vec<Loop> =
+            loops.iter().map(|&axis| Loop { size: field.sizes[axis], stride: lookup.strides[axis] }).collect();
+        Ok(self.body.view(&table, lookup.start, &own))
+    }
+
+    /// All offsets of a table.
+    fn table(&mut self, number: usize) -> Result<Value, XlaError> {
+        if let Some(known) = self.tables.get(&number) {
+            return Ok(known.clone());
+        }
+        let value = match self.table_source(number).clone() {
+            SavedTable::Given(offsets) => {
+                let bytes: Vec<u8> = offsets.iter().flat_map(|&own| (own as i64).to_le_bytes()).collect();
+                self.body.constant(DType::I64, &[offsets.len()], &bytes)
+            }
+            SavedTable::Computed { indices, order } => {
+                let mut sum: Option<Value> = None;
+                for own in &indices {
+                    let index = self.checked_index(own, &order)?;
+                    let by = self.body.int(own.stride as i64, DType::I64);
+                    let by = self.body.broadcast(&by, &index.shape, &[]);
+                    let offset = self.body.binary("multiply", &index, &by);
+                    sum = Some(match sum {
+                        Some(sum) => self.body.binary("add", &sum, &offset),
+                        None => offset,
+                    });
+                }
+                let sum = sum.ok_or_else(|| self.refused("a table has no index"))?;
+                self.body.reshape(&sum, &[sum.len()])
+            }
+        };
+        self.tables.insert(number, value.clone());
+        Ok(value)
+    }
+
+    /// An index along loops, within its axis; that it is so is a check of the module.
+    fn checked_index(&mut self, index: &SavedIndex, loops: &[usize]) -> Result<Value, XlaError> {
+        let found = self.field(&index.field, loops)?;
+        let low = self.body.zeros(DType::I64, &found.shape);
+        let high = self.body.int(index.size as i64 - 1, DType::I64);
+        let high = self.body.broadcast(&high, &found.shape, &[]);
+        let inside = self.body.binary(
+            "and",
+            &self.body.compare("GE", &found, &low),
+            &self.body.compare("LE", &found, &high),
+        );
+        let axes: Vec<usize> = (0..inside.rank()).collect();
+        let all = self.body.reduce(&inside, &self.body.truth(true), &axes, "and");
+        self.check(all);
+        let found = self.body.binary("maximum", &found, &low);
+        Ok(self.body.binary("minimum", &found, &high))
+    }
+
+    /// The axes of a value from which a table's indices select, the loops of the indices, and the indices, if each index selects from an axis of its own.
+    pub(super) fn selection(
+        &mut self,
+        field: &SavedField,
+        place: &SavedPlace,
+        loops: &[usize],
+        shape: &[usize],
+    ) -> Result<Option<Selection>, XlaError> {
+        let lookup = place.table.as_ref().expect("the place has a table");
+        let SavedTable::Computed { indices, order } = self.table_source(lookup.number).clone() else {
+            return Ok(None);
+        };
+        let steps = strides(shape);
+        let mut axes = Vec::new();
+        for own in &indices {
+            let axis = (0..shape.len()).find(|&axis| {
+                shape[axis] == own.size && steps[axis] as isize == own.stride && !axes.contains(&axis)
+            });
+            let Some(axis) = axis else { return Ok(None) };
+            axes.push(axis);
+        }
+        // The place itself must lie at the start of the selected axes.
+        let offset = place.offset as usize;
+        if axes.iter().any(|&axis| offset / steps[axis] % shape[axis] != 0) {
+            return Ok(None);
+        }
+        let of_table: Vec<usize> =
+            loops.iter().copied().filter(|&axis| lookup.strides[axis] != 0 && field.sizes[axis] > 1).collect();
+        if of_table.iter().any(|&axis| place.strides[axis] != 0) {
+            return Ok(None);
+        }
+        let own: Vec<Loop> = of_table
+            .iter()
+            .map(|&axis| Loop { size: field.sizes[axis], stride: lookup.strides[axis] })
+            .collect();
+        let mut found = Vec::new();
+        for index in &indices {
+            let index = self.checked_index(index, &order)?;
+            let index = self.body.reshape(&index, &[index.len()]);
+            let index = self.body.view(&index, lookup.start, &own);
+            let mut shape = index.shape.to_vec();
+            shape.push(1);
+            found.push(self.body.reshape(&index, &shape));
+        }
+        let axis = found[0].rank() - 1;
+        let indices = self.body.concat(&found, axis);
+        Ok(Some(Selection { axes, loops: of_table, indices }))
+    }
+
+    /// An operand at computed places that are rows of it.
+    fn rows(
+        &mut self,
+        field: &SavedField,
+        place: &SavedPlace,
+        loops: &[usize],
+        value: &Value,
+    ) -> Result<Option<Value>, XlaError> {
+        let Some(Selection { axes, loops: of_table, indices }) = self.selection(field, place, loops, &value.shape)? else {
+            return Ok(None);
+        };
+        let rest: Vec<usize> = (0..value.rank()).filter(|axis| !axes.contains(axis)).collect();
+        let offset_axes: Vec<usize> = (of_table.len()..of_table.len() + rest.len()).collect();
+        let rows = self.body.gather(value, &indices, &Lookup { offset: &offset_axes, selected: &axes });
+        // The rows as a memory of their own: loops of the table come first, then those along the rows.
+        let steps = strides(&value.shape);
+        let (inner, outer) = (strides(&rows.shape[of_table.len()..]), strides(&rows.shape));
+        let mut offset = 0;
+        for (at, &axis) in rest.iter().enumerate() {
+            offset += (place.offset as usize / steps[axis] % value.shape[axis].max(1)) * inner[at];
+        }
+        let mut own = Vec::new();
+        for &axis in loops {
+            let size = field.sizes[axis];
+            if let Some(at) = of_table.iter().position(|&own| own == axis) {
+                own.push(Loop { size, stride: outer[at] as isize });
+                continue;
+            }
+            // (A stride is a sum of steps along axes: from the greatest on.)
+            let (mut left, mut stride) = (place.strides[axis].unsigned_abs(), 0);
+            for (at, &value_axis) in rest.iter().enumerate() {
+                let step = left / steps[value_axis];
+                left %= steps[value_axis];
+                stride += step * inner[at];
+            }
+            // A loop must not cross a selected axis.
+            let (step, reach) = (place.strides[axis].unsigned_abs(), (size - 1) * place.strides[axis].unsigned_abs());
+            let crosses = |&own: &usize| steps[own] <= reach && steps[own] * value.shape[own] > step;
+            if left != 0 || axes.iter().any(crosses) {
+                return Ok(None);
+            }
+            own.push(Loop { size, stride: stride as isize * place.strides[axis].signum() });
+        }
+        Ok(Some(self.body.view(&rows, offset as isize, &own)))
+    }
+
+    /// The operand that a register is, if it is one as it is, of halves.
+    pub(super) fn plain_half<'f>(&self, field: &'f SavedField, of: u32) -> Option<&'f SavedOperand> {
+        let SavedInstruction::Load(operand) = &field.program.instructions[of as usize].0 else { return None };
+        let operand = &field.operands[*operand as usize];
+        let dtype = loaded_type(self, operand);
+        (register(dtype) == DType::F32 && dtype != DType::F32 && is_float(dtype)).then_some(operand)
+    }
+}
+
+/// What a table selects: see [`Lower::selection`].
+pub(super) struct Selection {
+    pub(super) axes: Vec<usize>,
+    pub(super) loops: Vec<usize>,
+    pub(super) indices: Value,
+}

@@ -1,0 +1,443 @@
+//! Steps of operators that are not expressions: moved rows, pooling, drawn numbers, sorting.
+
+use super::Lower;
+use super::scalar::{is_float, register};
+use super::text::{Lookup, Value};
+use super::view::Loop;
+use crate::error::XlaError;
+use typed_dims::program::engine::DType;
+use typed_dims::program::engine::saved::{SavedField, SavedKind, SavedNumbers, SavedOperandPlaces};
+
+/// What numbers are drawn for: the streams of the library's generator.
+mod stream {
+    pub(super) const UNIFORM: u64 = 0;
+    pub(super) const NORMAL: u64 = 0x9E37_79B9_7F4A_7C15;
+    pub(super) const DROPOUT: u64 = 0x243F_6A88_85A3_08D3;
+    pub(super) const CATEGORICAL: u64 = 0x1319_8A2E_0370_7344;
+    pub(super) const BERNOULLI: u64 = 0xA409_3822_299F_31D0;
+    pub(super) const PERMUTATION: u64 = 0x082E_FA98_EC4E_6C89;
+    pub(super) const SPLIT: u64 = 0x4528_21E6_38D0_1377;
+}
+
+impl Lower<'_> {
+    /// A result of a step; `None` is what the step keeps for its derivative.
+    pub(super) fn kind(
+        &mut self,
+        kind: &SavedKind,
+        operands: &[SavedField],
+        number: Option<usize>,
+        dtype: DType,
+        len: usize,
+    ) -> Result<Value, XlaError> {
+        if len == 0 {
+            return Ok(self.body.zeros(dtype, &[0]));
+        }
+        // Each operand lies along one loop, or along several in order.
+        let mut own = Vec::new();
+        for field in operands {
+            let loops: Vec<usize> = (0..field.sizes.len()).collect();
+            let value = self.elements_of(field, &loops)?;
+            own.push(self.body.reshape(&value, &[value.len()]));
+        }
+        match kind {
+            SavedKind::MoveRows { outer, size, inner, sources, fill, .. } => {
+                let rows = self.body.reshape(&own[0], &[*outer, *size, *inner]);
+                let fill = self.body.constant(dtype, &[], &fill.0);
+                Ok(self.moved(&rows, sources, &fill))
+            }
+            SavedKind::AddAtPlaces { len, operands, .. } => {
+                let mut sum: Option<Value> = None;
+                for (value, places) in own.iter().zip(operands) {
+                    let value = self.body.loaded(value);
+                    let value = self.added_at(&value, places, *len);
+                    sum = Some(match sum {
+                        Some(sum) => self.body.binary("add", &sum, &value),
+                        None => value,
+                    });
+                }
+                let sum = sum.unwrap_or_else(|| self.body.zeros(register(dtype), &[*len]));
+                Ok(self.body.stored(&sum, dtype))
+            }
+            SavedKind::MeanOfParts { parts, .. } => {
+                let rows = self.body.loaded(&own[0]);
+                let found = self.of_parts(&rows, *parts, &|lower, rows| lower.mean(rows, &[1]));
+                Ok(self.body.stored(&found, dtype))
+            }
+            SavedKind::MaxOfParts { parts, .. } => {
+                let rows = self.body.loaded(&own[0]);
+                let greatest = |lower: &Self, rows: &Value| {
+                    let start = match is_float(rows.dtype) {
+                        true => lower.body.float(f64::NEG_INFINITY, rows.dtype),
+                        false => lower.body.bound(rows.dtype, true),
+                    };
+                    lower.body.reduce(rows, &start, &[1], "maximum")
+                };
+                let found = match number {
+                    Some(_) => self.of_parts(&rows, *parts, &greatest),
+                    None => self.of_parts(&rows, *parts, &|lower, rows| {
+                        let best = lower.spread(&greatest(lower, rows), &rows.shape, &[1]);
+                        let is_best = lower.body.compare("EQ", rows, &best);
+                        let one = lower.body.convert(&is_best, DType::F64);
+                        let many = lower.spread(&lower.body.sum(&one, &[1]), &rows.shape, &[1]);
+                        // (Of not-a-number, which is equal to none of its elements, all shares are 0 / 0.)
+                        lower.body.binary("divide", &one, &many)
+                    }),
+                };
+                Ok(self.body.stored(&found, dtype))
+            }
+            SavedKind::DropElements { count, p, seed, numbers, .. } => {
+                let p = f64::from_bits(*p);
+                let seed = match seed {
+                    Some(seed) => self.body.int(*seed as i64, DType::U64),
+                    None => self.body.reshape(&own[1], &[]),
+                };
+                let drawn = self.unit(stream::DROPOUT, &seed, &self.numbers(numbers, *count));
+                let is_dropped = self.body.compare("LT", &drawn, &self.body.like(&drawn, p));
+                let value = self.body.loaded(&own[0]);
+                let scaled = self.body.binary("multiply", &value, &self.body.like(&value, 1.0 / (1.0 - p)));
+                let found = self.body.select(&is_dropped, &self.body.like(&value, 0.0), &scaled);
+                Ok(self.body.stored(&found, dtype))
+            }
+            SavedKind::StandardizeAffine { lines, len, eps, .. } => {
+                let shape = [*lines, *len];
+                let value = self.body.loaded(&self.body.reshape(&own[0], &shape));
+                let [gain, bias] = [1, 2].map(|at| self.body.broadcast(&self.body.loaded(&own[at]), &shape, &[1]));
+                let found = self.normalized("Standardize", f64::from_bits(*eps), &value, &[1]);
+                let found = self.body.binary("add", &self.body.binary("multiply", &found, &gain), &bias);
+                Ok(self.body.stored(&found, dtype))
+            }
+            SavedKind::DrawElements { distribution, count, numbers, .. } => {
+                let seed = self.body.reshape(&own[0], &[]);
+                let at = self.numbers(numbers, *count);
+                let found = match distribution.as_str() {
+                    "rand" => {
+                        let value = self.body.convert(&self.unit(stream::UNIFORM, &seed, &at), dtype);
+                        // Rounding to a narrow type can reach 1.
+                        let bits = match dtype {
+                            DType::F64 => 52,
+                            DType::F32 => 23,
+                            DType::F16 => 10,
+                            _ => 7,
+                        };
+                        let below = self.body.like(&value, 1.0 - 2f64.powi(-bits));
+                        let is_below = self.body.compare("LT", &value, &self.body.like(&value, 1.0));
+                        self.body.select(&is_below, &value, &below)
+                    }
+                    "randn" => self.deviates(&seed, &at),
+                    "categorical" => {
+                        let u = self.unit(stream::CATEGORICAL, &seed, &at);
+                        let u = self.body.binary("add", &u, &self.body.like(&u, 0.5 / (1u64 << 53) as f64));
+                        let inner = self.body.unary("negate", &self.body.unary("log", &u));
+                        self.body.unary("negate", &self.body.unary("log", &inner))
+                    }
+                    name => return Err(self.refused(format!("there is no distribution `{name}` in StableHLO"))),
+                };
+                Ok(self.body.convert(&found, dtype))
+            }
+            SavedKind::DrawTruths { count, numbers, .. } => {
+                let p = self.body.convert(&self.body.loaded(&own[0]), DType::F64);
+                let (low, high) = (self.body.like(&p, 0.0), self.body.like(&p, 1.0));
+                let inside =
+                    self.body.binary("and", &self.body.compare("GE", &p, &low), &self.body.compare("LE", &p, &high));
+                let all = self.body.reduce(&inside, &self.body.truth(true), &[0], "and");
+                self.check(all);
+                let seed = self.body.reshape(&own[1], &[]);
+                let drawn = self.unit(stream::BERNOULLI, &seed, &self.numbers(numbers, *count));
+                Ok(self.body.compare("LT", &drawn, &p))
+            }
+            SavedKind::DrawOrder { size } => {
+                let seed = self.body.reshape(&own[0], &[]);
+                Ok(self.body.stored(&self.order(&seed, *size), dtype))
+            }
+            SavedKind::SplitSeed { at } => {
+                let at = self.body.int(*at as i64, DType::U64);
+                let at = self.body.broadcast(&at, &[1], &[]);
+                let seed = self.body.reshape(&own[0], &[]);
+                Ok(self.random_bits(stream::SPLIT, &seed, &at))
+            }
+            SavedKind::Sort { lines, len, descending, values, .. } => {
+                let [found, at] = self.sorted(&own[0], *lines, *len, *descending);
+                let is_value = *values && number == Some(0);
+                Ok(self.body.stored(if is_value { &found } else { &at }, dtype))
+            }
+            SavedKind::Extremum { lines, len, greatest, .. } => {
+                let value = self.comparable(&own[0]);
+                let value = self.body.reshape(&value, &[*lines, *len]);
+                let [best, at] = self.body.extremum(&value, *greatest);
+                let best = self.body.convert(&best, own[0].dtype);
+                Ok(self.body.stored(if number == Some(0) { &best } else { &at }, dtype))
+            }
+            SavedKind::TopK { lines, len, k, .. } => {
+                let [found, at] = self.sorted(&own[0], *lines, *len, true);
+                let chosen = self.body.slice_axis(if number == Some(0) { &found } else { &at }, 1, 0, *k);
+                Ok(self.body.stored(&chosen, dtype))
+            }
+            SavedKind::Quantile { lines, len, q, .. } => self.quantile(&own[0], (*lines, *len), f64::from_bits(*q), number, dtype),
+        }
+    }
+
+    /// A field along all its loops, in the type of its operand if it is one as it is.
+    fn elements_of(&mut self, field: &SavedField, loops: &[usize]) -> Result<Value, XlaError> {
+        use typed_dims::program::engine::saved::SavedInstruction;
+        if let SavedInstruction::Load(operand) = field.program.instructions[field.program.result as usize].0 {
+            let operand = field.operands[operand as usize].clone();
+            return self.operand_elements(field, &operand, loops);
+        }
+        self.field(field, loops)
+    }
+
+    /// Rows along the middle axis, each from a source or filled.
+    fn moved(&self, rows: &Value, sources: &[Option<usize>], fill: &Value) -> Value {
+        let body = &self.body;
+        let (outer, inner) = (rows.shape[0], rows.shape[2]);
+        // Runs of rows that are filled, or come from sources in equal steps.
+        let mut runs: Vec<(usize, Option<(usize, isize)>)> = Vec::new();
+        for (at, &source) in sources.iter().enumerate() {
+            if let Some((count, run)) = runs.last_mut() {
+                match (run, source) {
+                    (None, None) => {
+                        *count += 1;
+                        continue;
+                    }
+                    (Some((_, step)), Some(source)) => {
+                        let own = source as isize - sources[at - 1].expect("the run has sources") as isize;
+                        if *count == 1 || own == *step {
+                            *step = own;
+                            *count += 1;
+                            continue;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            runs.push((1, source.map(|source| (source, 1))));
+        }
+        if runs.len() <= 32 {
+            let parts: Vec<Value> = runs
+                .iter()
+                .map(|&(count, run)| match run {
+                    None => body.broadcast(fill, &[outer, count, inner], &[]),
+                    Some((first, step)) => {
+                        let size = rows.shape[1] as isize;
+                        let loops = [
+                            Loop { size: outer, stride: size * inner as isize },
+                            Loop { size: count, stride: if count == 1 { 0 } else { step * inner as isize } },
+                            Loop { size: inner, stride: 1 },
+                        ];
+                        body.view(rows, (first * inner) as isize, &loops)
+                    }
+                })
+                .collect();
+            return body.concat(&parts, 1);
+        }
+        let numbers = |of: &dyn Fn(Option<usize>) -> i64| -> Vec<u8> {
+            sources.iter().flat_map(|&source| of(source).to_le_bytes()).collect()
+        };
+        let at = body.constant(DType::I64, &[sources.len(), 1], &numbers(&|source| source.unwrap_or(0) as i64));
+        let found = body.gather(rows, &at, &Lookup { offset: &[0, 2], selected: &[1] });
+        let known = body.constant(DType::I64, &[sources.len()], &numbers(&|source| source.is_some().into()));
+        let known = body.broadcast(&body.stored(&known, DType::Bool), &found.shape, &[1]);
+        body.select(&known, &found, &body.broadcast(fill, &found.shape, &[]))
+    }
+
+    fn added_at(&self, value: &Value, places: &SavedOperandPlaces, len: usize) -> Value {
+        let loops: Vec<Loop> =
+            places.sizes.iter().zip(&places.strides).map(|(&size, &stride)| Loop { size, stride }).collect();
+        let value = self.body.reshape(value, &places.sizes);
+        // Loops along which the place stays are summed over.
+        let still: Vec<usize> =
+            (0..loops.len()).filter(|&at| loops[at].stride == 0 && loops[at].size > 1).collect();
+        let value = self.body.sum(&value, &still);
+        let moving: Vec<Loop> =
+            (0..loops.len()).filter(|at| !still.contains(at)).map(|at| loops[at]).collect();
+        self.body.placed(&value, places.start as isize, &moving, &[len])
+    }
+
+    /// Parts of the middle axis, each of which `f` makes a row or some rows of.
+    fn of_parts(&self, rows: &Value, [outer, size, len, inner]: [usize; 4], f: &dyn Fn(&Self, &Value) -> Value) -> Value {
+        let body = &self.body;
+        let rows = body.reshape(rows, &[outer, size, inner]);
+        let parts: Vec<Value> = (0..len)
+            .map(|part| {
+                let bound = |part: usize, up: usize| (part * size + up) / len;
+                let (from, to) = (bound(part, 0), bound(part + 1, len - 1));
+                let found = f(self, &body.slice_axis(&rows, 1, from, to));
+                let count = found.len() / (outer * inner);
+                body.reshape(&found, &[outer, count, inner])
+            })
+            .collect();
+        body.concat(&parts, 1)
+    }
+
+    /// Which of a seed's numbers each element draws.
+    fn numbers(&self, numbers: &SavedNumbers, count: usize) -> Value {
+        let body = &self.body;
+        let sizes: Vec<usize> = numbers.axes.iter().map(|own| own.0).collect();
+        let mut sum = body.broadcast(&body.int(numbers.start as i64, DType::U64), &sizes, &[]);
+        for (axis, &(_, factor)) in numbers.axes.iter().enumerate() {
+            let at = body.iota(DType::U64, &sizes, axis);
+            let by = body.broadcast(&body.int(factor as i64, DType::U64), &sizes, &[]);
+            sum = body.binary("add", &sum, &body.binary("multiply", &at, &by));
+        }
+        if sum.len() == count {
+            return body.reshape(&sum, &[count]);
+        }
+        // (Elements that draw numbers again, from the first one on.)
+        let flat = body.reshape(&sum, &[sum.len()]);
+        let at = body.iota(DType::I64, &[count], 0);
+        let all = body.broadcast(&body.int(flat.len() as i64, DType::I64), &[count], &[]);
+        body.at_positions(&flat, &body.binary("remainder", &at, &all))
+    }
+
+    /// The hash of numbers.
+    fn mixed(&self, z: &Value) -> Value {
+        let body = &self.body;
+        let c = |value: u64| body.broadcast(&body.int(value as i64, DType::U64), &z.shape, &[]);
+        let fold = |z: &Value, by: u64| {
+            body.binary("xor", z, &body.binary("shift_right_logical", z, &c(by)))
+        };
+        let z = body.binary("multiply", &fold(z, 30), &c(0xBF58_476D_1CE4_E5B9));
+        let z = body.binary("multiply", &fold(&z, 27), &c(0x94D0_49BB_1331_11EB));
+        fold(&z, 31)
+    }
+
+    /// The numbers of a seed.
+    fn random_bits(&self, stream: u64, seed: &Value, at: &Value) -> Value {
+        let body = &self.body;
+        let c = |value: u64| body.broadcast(&body.int(value as i64, DType::U64), &at.shape, &[]);
+        let start = body.binary("xor", seed, &body.int(stream as i64, DType::U64));
+        let start = body.broadcast(&self.mixed(&start), &at.shape, &[]);
+        let next = body.binary("multiply", &body.binary("add", at, &c(1)), &c(0x9E37_79B9_7F4A_7C15));
+        self.mixed(&body.binary("add", &start, &next))
+    }
+
+    /// The numbers of a seed, from 0 to 1, exclusive.
+    fn unit(&self, stream: u64, seed: &Value, at: &Value) -> Value {
+        let body = &self.body;
+        let bits = self.random_bits(stream, seed, at);
+        let by = body.broadcast(&body.int(11, DType::U64), &at.shape, &[]);
+        let number = body.convert(&body.binary("shift_right_logical", &bits, &by), DType::F64);
+        body.binary("multiply", &number, &body.like(&number, 1.0 / (1u64 << 53) as f64))
+    }
+
+    /// Numbers of the normal distribution.
+    fn deviates(&self, seed: &Value, at: &Value) -> Value {
+        let body = &self.body;
+        let c = |value: u64| body.broadcast(&body.int(value as i64, DType::U64), &at.shape, &[]);
+        let at = body.binary("multiply", at, &c(2));
+        let u = self.unit(stream::NORMAL, seed, &at);
+        let u = body.binary("subtract", &body.like(&u, 1.0), &u);
+        let v = self.unit(stream::NORMAL, seed, &body.binary("add", &at, &c(1)));
+        let radius = body.binary("multiply", &body.like(&u, -2.0), &body.unary("log", &u));
+        let wave = body.unary("cosine", &body.binary("multiply", &body.like(&v, std::f64::consts::TAU), &v));
+        body.binary("multiply", &body.unary("sqrt", &radius), &wave)
+    }
+
+    /// A random order of positions: each, from the last on, changes places with one before it.
+    fn order(&self, seed: &Value, size: usize) -> Value {
+        let body = &self.body;
+        let at = body.iota(DType::U64, &[size], 0);
+        let bits = self.random_bits(stream::PERMUTATION, seed, &at);
+        let c = |value: u64| body.broadcast(&body.int(value as i64, DType::U64), &[size], &[]);
+        let many = body.binary("add", &at, &c(1));
+        // The upper half of a product of 128 bits, whose second factor has less than 32.
+        let low = body.binary("and", &bits, &c(0xFFFF_FFFF));
+        let high = body.binary("shift_right_logical", &bits, &c(32));
+        let low = body.binary("shift_right_logical", &body.binary("multiply", &low, &many), &c(32));
+        let sum = body.binary("add", &body.binary("multiply", &high, &many), &low);
+        let others = body.bits(&body.binary("shift_right_logical", &sum, &c(32)), DType::I64);
+        let start = body.iota(DType::I64, &[size], 0);
+        let (all, one, scalar, truth) = (start.ty(), "tensor<1xi64>", "tensor<i64>", "tensor<i1>");
+        let first = body.int(size as i64 - 1, DType::I64);
+        let slice = |of: &str, at: &str| {
+            format!("\"stablehlo.dynamic_slice\"({of}, {at}) {{slice_sizes = array<i64: 1>}} : ({all}, {scalar}) -> {one}")
+        };
+        let update = |of: &str, by: &str, at: &str| {
+            format!("\"stablehlo.dynamic_update_slice\"({of}, {by}, {at}) : ({all}, {one}, {scalar}) -> {all}")
+        };
+        let constant = |value: i64| format!("\"stablehlo.constant\"() {{value = dense<{value}> : {scalar}}} : () -> {scalar}");
+        let lines = [
+            format!("%w0 = {}", slice("%others", "%at")),
+            format!("%other = \"stablehlo.reshape\"(%w0) : ({one}) -> {scalar}"),
+            format!("%w1 = {}", slice("%order", "%at")),
+            format!("%w2 = {}", slice("%order", "%other")),
+            format!("%w3 = {}", update("%order", "%w2", "%at")),
+            format!("%w4 = {}", update("%w3", "%w1", "%other")),
+            format!("%w5 = {}", constant(1)),
+            format!("%w6 = \"stablehlo.subtract\"(%at, %w5) : ({scalar}, {scalar}) -> {scalar}"),
+            format!("\"stablehlo.return\"(%w6, %w4, %others) : ({scalar}, {all}, {all}) -> ()"),
+        ];
+        let arguments = format!("%at: {scalar}, %order: {all}, %others: {all}");
+        let text = format!(
+            "\"stablehlo.while\"({}, {}, {}) ({{\n      ^bb0({arguments}):\n        %c0 = {}\n        %c1 = \"stablehlo.compare\"(%at, %c0) {{comparison_direction = \
+             #stablehlo<comparison_direction GT>}} : ({scalar}, {scalar}) -> {truth}\n        \"stablehlo.return\"(%c1) : ({truth}) -> ()\n    }}, {{\n      ^bb0({arguments}):\n        {}\n    }}) : \
+             ({scalar}, {all}, {all}) -> ({scalar}, {all}, {all})",
+            first.name,
+            start.name,
+            others.name,
+            constant(0),
+            lines.join("\n        "),
+        );
+        body.looped(text, size)
+    }
+
+    /// Elements that StableHLO compares as the library does.
+    fn comparable(&self, value: &Value) -> Value {
+        match value.dtype {
+            DType::F16 | DType::Bf16 => self.body.convert(value, DType::F32),
+            DType::Bool => self.body.convert(value, DType::U8),
+            _ => value.clone(),
+        }
+    }
+
+    fn sorted(&self, value: &Value, lines: usize, len: usize, descending: bool) -> [Value; 2] {
+        let own = self.body.reshape(&self.comparable(value), &[lines, len]);
+        let [found, at] = self.body.sort(&own, descending);
+        [self.body.convert(&found, value.dtype), at]
+    }
+
+    fn quantile(
+        &mut self,
+        value: &Value,
+        (lines, len): (usize, usize),
+        q: f64,
+        number: Option<usize>,
+        dtype: DType,
+    ) -> Result<Value, XlaError> {
+        let [found, order] = self.sorted(value, lines, len, false);
+        let body = &self.body;
+        let own = body.reshape(value, &[lines, len]);
+        let place = match own.dtype {
+            DType::F64 => q * (len - 1) as f64,
+            _ => f64::from(q as f32 * (len - 1) as f32),
+        };
+        let low = (place.floor() as usize).min(len - 1);
+        let share = place - place.floor();
+        let high = (low + 1).min(len - 1);
+        let nan = body.is_nan(&own);
+        let any = body.sum(&nan, &[1]);
+        if number.is_none() {
+            // The positions of both neighbours; of the first not-a-number if there is one.
+            let at = body.iota(DType::I64, &own.shape, 1);
+            let last = body.broadcast(&body.int(i64::MAX, DType::I64), &own.shape, &[]);
+            let first = body.reduce(&body.select(&nan, &at, &last), &body.int(i64::MAX, DType::I64), &[1], "minimum");
+            let both = [low, high].map(|at| {
+                let own = body.reshape(&body.slice_axis(&order, 1, at, at + 1), &[lines]);
+                body.select(&any, &first, &own)
+            });
+            return Ok(body.stored(&body.concat(&both, 0), dtype));
+        }
+        let at = |position: usize| body.loaded(&body.reshape(&body.slice_axis(&found, 1, position, position + 1), &[lines]));
+        let (below, above) = (at(low), at(high));
+        let step = body.binary("subtract", &above, &below);
+        let c = |value: f64| body.like(&below, value);
+        let mul = |a: &Value, b: &Value| body.binary("multiply", a, b);
+        let plain = body.binary("add", &below, &mul(&step, &c(share)));
+        let far = body.binary("add", &mul(&below, &c(1.0 - share)), &mul(&above, &c(share)));
+        let between = body.select(&body.test("is_finite", &step), &plain, &far);
+        let same = body.compare("EQ", &below, &above);
+        let found = if share > 0.0 { body.select(&same, &below, &between) } else { below.clone() };
+        let found = body.select(&any, &c(f64::NAN), &found);
+        Ok(body.stored(&found, dtype))
+    }
+}

@@ -1,0 +1,263 @@
+//! Programs as StableHLO.
+//!
+//! ```text
+//! Program  --to_engine-->  steps as data  --lower-->  one module of StableHLO
+//!                          strided places             slices, transposes, products, ..
+//! ```
+//!
+//! Arguments and results of the module are the tensors of a program's inputs and results, with axes in the order of their types. Steps compute what the program computes on the CPU.
+//! Where XLA means something else, as for an index that is out of range, the module checks it: see [`Module::checks`].
+
+mod field;
+mod kinds;
+mod part;
+mod rule;
+mod scalar;
+mod text;
+mod view;
+
+pub use text::Precision;
+pub(crate) use text::{element, tensor_type};
+
+use crate::error::XlaError;
+use std::collections::HashMap;
+use std::panic::Location;
+use text::{Body, Value};
+use typed_dims::program::engine::saved::{SavedTable, SavedWork};
+use typed_dims::program::engine::{DType, EngineProgram};
+use view::Loop;
+
+/// How a program is lowered.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// How products of floats are computed.
+    pub precision: Precision,
+}
+
+/// A program as a module of StableHLO.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// The module, in the generic form of MLIR.
+    pub text: String,
+    /// Captured tensors that are arguments, after those of the inputs: their numbers among the constants of the program.
+    pub captured: Vec<usize>,
+    /// What is checked while the module runs. If there is anything, the last result is an `i32`: the number of the first check that failed, or how many there are.
+    pub checks: Vec<Check>,
+    /// Which inputs results may replace: pairs of an input and a result.
+    pub donated: Vec<(usize, usize)>,
+}
+
+/// A check of computed indices.
+#[derive(Clone, Copy, Debug)]
+pub struct Check {
+    /// The operation.
+    pub operation: &'static str,
+    /// Its location in the user's program.
+    pub origin: Option<&'static Location<'static>>,
+}
+
+/// Captured tensors with more bytes are arguments of the module, not text in it.
+const INLINE: usize = 1 << 10;
+
+/// Lowers a program. `donated` lists inputs whose memory the results may take, by their numbers: each is given to the first result of the same type and sizes.
+///
+/// # Errors
+///
+/// Returns an error that names a step for which there is no lowering.
+pub fn lower(program: &EngineProgram, options: Options, donated: &[usize]) -> Result<Module, XlaError> {
+    lower_with(program, options, donated, &mut |_, _| None)
+}
+
+/// As [`lower`], with a sharding for values: of inputs, then of steps, then of results. `sharding` gets the number of the value and its shape.
+pub(crate) fn lower_with(
+    program: &EngineProgram,
+    options: Options,
+    donated: &[usize],
+    sharding: &mut dyn FnMut(Placed, &[usize]) -> Option<String>,
+) -> Result<Module, XlaError> {
+    let body = Body { precision: options.precision, ..Body::default() };
+    let mut lower = Lower {
+        body,
+        program,
+        values: Vec::new(),
+        tables: HashMap::new(),
+        checks: Vec::new(),
+        step: 0,
+    };
+    let mut arguments = Vec::new();
+    for (number, input) in program.inputs.iter().enumerate() {
+        let sizes = input.tensor.sizes();
+        let name = format!("%arg{number}");
+        let argument = Value { name: name.into(), dtype: input.tensor.dtype, shape: sizes.as_slice().into() };
+        arguments.push(argument.clone());
+        lower.values.push(lower.body.transpose(&argument, &input.order));
+    }
+    let mut captured = Vec::new();
+    for (number, constant) in program.recording.constants.iter().enumerate() {
+        let bytes = &constant.elements.0;
+        let len = bytes.len() / constant.dtype.bytes().max(1);
+        if bytes.len() <= INLINE {
+            lower.values.push(lower.body.constant(constant.dtype, &[len], bytes));
+        } else {
+            let name = format!("%arg{}", arguments.len());
+            let argument = Value { name: name.into(), dtype: constant.dtype, shape: [len].into() };
+            captured.push(number);
+            arguments.push(argument.clone());
+            lower.values.push(argument);
+        }
+    }
+    let inputs = program.inputs.len();
+    for (number, step) in program.recording.steps.iter().enumerate() {
+        lower.step = inputs + number;
+        let shape: Vec<usize> = match &program.values[inputs + number].axes {
+            Some(axes) => axes.iter().map(|axis| axis.size).collect(),
+            None => vec![step.len],
+        };
+        let value = match &step.work {
+            SavedWork::Parts(parts) => lower.sum_of_parts(parts, step.dtype, &shape)?,
+            SavedWork::Rule(rule) => lower.rule(rule, step.dtype, step.len)?,
+        };
+        let mut value = lower.body.reshape(&value, &shape);
+        if let Some(sharding) = sharding(Placed::Step(number), &shape) {
+            value = lower.constrained(&value, &sharding);
+        }
+        lower.values.push(value);
+    }
+    let mut results: Vec<Value> = Vec::new();
+    for (result, &number) in program.results.iter().zip(&program.recording.outputs) {
+        let sizes = result.tensor.sizes();
+        let loops = sizes.iter().zip(&result.strides).map(|(&size, &stride)| Loop { size, stride });
+        let value = lower.values[number].clone();
+        results.push(lower.body.view(&value, result.start as isize, &loops.collect::<Vec<_>>()));
+    }
+    let mut pairs = Vec::new();
+    for &input in donated {
+        let own = &program.inputs[input].tensor;
+        let same = |number: &usize| {
+            let result = &program.results[*number].tensor;
+            (result.dtype, result.sizes()) == (own.dtype, own.sizes())
+        };
+        let free = |number: &usize| !pairs.iter().any(|&(_, taken)| taken == *number);
+        if let Some(result) = (0..results.len()).filter(free).find(same) {
+            pairs.push((input, result));
+        }
+    }
+    let failed = lower.first_failure();
+    if let Some((failed, is_right)) = &failed {
+        // State that a step consumes stays as it was where a check failed.
+        for &(input, result) in &pairs {
+            results[result] = lower.body.select(is_right, &results[result], &arguments[input]);
+        }
+        results.push(failed.clone());
+    }
+    let parameters: Vec<String> = arguments
+        .iter()
+        .enumerate()
+        .map(|(number, argument)| {
+            let mut attributes = Vec::new();
+            if let Some(&(_, result)) = pairs.iter().find(|own| own.0 == number) {
+                attributes.push(format!("tf.aliasing_output = {result} : i32"));
+            }
+            if let Some(sharding) = sharding(Placed::Input(number), &argument.shape) {
+                attributes.push(format!("sdy.sharding = {sharding}"));
+            }
+            format!("{{{}}}", attributes.join(", "))
+        })
+        .collect();
+    let result_attributes: Vec<String> = results
+        .iter()
+        .enumerate()
+        .map(|(number, result)| match sharding(Placed::Result(number), &result.shape) {
+            Some(sharding) => format!("{{sdy.sharding = {sharding}}}"),
+            None => "{}".into(),
+        })
+        .collect();
+    let types = |values: &[Value]| values.iter().map(Value::ty).collect::<Vec<_>>().join(", ");
+    let names = |values: &[Value]| values.iter().map(|own| &*own.name).collect::<Vec<_>>().join(", ");
+    let typed: Vec<String> = arguments.iter().map(|own| format!("{}: {}", own.name, own.ty())).collect();
+    let mesh = sharding(Placed::Mesh, &[]).unwrap_or_default();
+    let text = format!(
+        "\"builtin.module\"() ({{\n{mesh}  \"func.func\"() ({{\n    ^bb0({}):\n{}    \"func.return\"({}) : ({}) -> ()\n  }}) {{sym_name = \"main\", function_type = ({}) -> ({}), \
+         arg_attrs = [{}], res_attrs = [{}], sym_visibility = \"public\"}} : () -> ()\n}}) {{sym_name = \"program\"}} : () -> ()\n",
+        typed.join(", "),
+        lower.body.text.borrow(),
+        names(&results),
+        types(&results),
+        types(&arguments),
+        types(&results),
+        parameters.join(", "),
+        result_attributes.join(", "),
+    );
+    let checks = lower.checks.iter().map(|(_, check)| *check).collect();
+    Ok(Module { text, captured, checks, donated: pairs })
+}
+
+/// A value that has a sharding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Placed {
+    /// The mesh itself.
+    Mesh,
+    /// An argument.
+    Input(usize),
+    /// The result of a step.
+    Step(usize),
+    /// A result.
+    Result(usize),
+}
+
+/// A program that is lowered, step by step.
+struct Lower<'p> {
+    body: Body,
+    program: &'p EngineProgram,
+    /// The values so far: of inputs, constants and steps.
+    values: Vec<Value>,
+    /// The offsets of tables that were computed.
+    tables: HashMap<usize, Value>,
+    /// Whether indices are in range.
+    checks: Vec<(Value, Check)>,
+    /// The number of the step among the described values.
+    step: usize,
+}
+
+impl Lower<'_> {
+    /// The error for something that has no lowering.
+    fn refused(&self, what: impl Into<String>) -> XlaError {
+        let value = self.program.values.get(self.step);
+        XlaError::NotLowered {
+            what: what.into(),
+            operation: value.map_or("a result", |value| value.operation),
+            origin: value.and_then(|value| value.origin),
+        }
+    }
+
+    /// Adds a check: the module's results count only if the condition is true.
+    fn check(&mut self, condition: Value) {
+        let value = &self.program.values[self.step];
+        self.checks.push((condition, Check { operation: value.operation, origin: value.origin }));
+    }
+
+    /// The number of the first check that failed, and whether none did.
+    fn first_failure(&self) -> Option<(Value, Value)> {
+        let body = &self.body;
+        let count = body.int(self.checks.len() as i64, DType::I32);
+        let mut failed = None;
+        for (number, (condition, _)) in self.checks.iter().enumerate().rev() {
+            let own = body.int(number as i64, DType::I32);
+            let before = failed.unwrap_or_else(|| count.clone());
+            failed = Some(body.select(condition, &before, &own));
+        }
+        let failed = failed?;
+        let is_right = body.compare("EQ", &failed, &count);
+        Some((failed, is_right))
+    }
+
+    fn constrained(&self, value: &Value, sharding: &str) -> Value {
+        let ty = value.ty();
+        let text = format!("\"sdy.sharding_constraint\"({}) {{sharding = {sharding}}} : ({ty}) -> {ty}", value.name);
+        self.body.written(text, value.dtype, value.shape.clone())
+    }
+
+    fn table_source(&self, number: usize) -> &SavedTable {
+        &self.program.recording.tables[number]
+    }
+}

@@ -1,0 +1,575 @@
+//! Steps with rules of their own: reductions, work along lines, attention.
+
+use super::Lower;
+use super::field::varied;
+use super::part::Factor;
+use super::scalar::{is_float, register};
+use super::text::Value;
+use crate::error::XlaError;
+use typed_dims::program::engine::DType;
+use typed_dims::program::engine::saved::{
+    SavedAttention, SavedField, SavedInstruction, SavedLines, SavedOperation, SavedPart, SavedReduction, SavedRule,
+};
+
+impl Lower<'_> {
+    /// The result of a rule. Its elements lie in the order of the step's.
+    pub(super) fn rule(&mut self, rule: &SavedRule, dtype: DType, len: usize) -> Result<Value, XlaError> {
+        match rule {
+            SavedRule::Reduction(own) | SavedRule::MomentOfLines(own) => self.reduction(own, dtype),
+            SavedRule::Lines(own) => self.lines(own),
+            SavedRule::LinePullBack { lines, y, dy } => self.line_pull_back(lines, y, dy),
+            SavedRule::BestOf { x, y, order, axis, .. } => self.best_of(x, y, order, *axis, dtype),
+            SavedRule::Attention(own) => self.attention(own),
+            SavedRule::AttentionPullBack { attention, dy, numbers, lens, dtype } => {
+                self.attention_pull_back(attention, dy, numbers, lens, *dtype)
+            }
+            SavedRule::Recurrence { a, b, axis, order, backward, dtype } => {
+                self.recurrence(a.as_ref(), b, *axis, order, *backward, *dtype)
+            }
+            SavedRule::Placed { parts, around, dtype } => self.placed_parts(parts, *around, *dtype),
+            SavedRule::Detached { field, order, dtype } => self.field_of(field, order, *dtype),
+            SavedRule::SumOfSquares(fields) => {
+                let mut sum = self.body.float(0.0, DType::F64);
+                for field in fields {
+                    let loops: Vec<usize> = (0..field.sizes.len()).collect();
+                    let value = self.field(field, &loops)?;
+                    let value = self.body.convert(&value, DType::F64);
+                    let own = self.body.sum(&self.body.binary("multiply", &value, &value), &loops);
+                    sum = self.body.binary("add", &sum, &own);
+                }
+                Ok(sum)
+            }
+            SavedRule::Kind { kind, operands, number } => self.kind(kind, operands, *number, dtype, len),
+        }
+    }
+
+    /// A mean over axes; of none, not-a-number.
+    pub(super) fn mean(&self, value: &Value, axes: &[usize]) -> Value {
+        let count: usize = axes.iter().map(|&axis| value.shape[axis]).product();
+        let sum = self.body.sum(value, axes);
+        self.body.binary("divide", &sum, &self.body.like(&sum, count as f64))
+    }
+
+    /// A value without some axes along all of them again.
+    pub(super) fn spread(&self, value: &Value, shape: &[usize], without: &[usize]) -> Value {
+        let axes: Vec<usize> = (0..shape.len()).filter(|axis| !without.contains(axis)).collect();
+        self.body.broadcast(value, shape, &axes)
+    }
+
+    /// The greatest or least element over axes; not-a-number if there is one.
+    fn extreme(&self, value: &Value, axes: &[usize], greatest: bool) -> Value {
+        let start = match is_float(value.dtype) {
+            true => self.body.float(if greatest { f64::NEG_INFINITY } else { f64::INFINITY }, value.dtype),
+            false => self.body.bound(value.dtype, greatest),
+        };
+        self.body.reduce(value, &start, axes, if greatest { "maximum" } else { "minimum" })
+    }
+
+    fn reduction(&mut self, own: &SavedReduction, dtype: DType) -> Result<Value, XlaError> {
+        let SavedReduction { field, kept, reduced, reduction: SavedOperation(name, words), .. } = own;
+        let float = |at: usize| f64::from_bits(words[at]);
+        if name == "Sum" {
+            let sum = self.contracted_all(field, kept, reduced)?;
+            return Ok(self.body.stored(&sum, dtype));
+        }
+        let loops: Vec<usize> = kept.iter().chain(reduced).copied().collect();
+        let mut value = self.field(field, &loops)?;
+        if value.dtype == DType::F32 && dtype == DType::F64 {
+            value = self.body.convert(&value, DType::F64);
+        }
+        if matches!(name.as_str(), "Max" | "Min" | "ArgMax" | "ArgMin") && self.is_unsigned(field, field.program.result) {
+            value = self.body.bits(&value, DType::U64);
+        }
+        let axes: Vec<usize> = (kept.len()..loops.len()).collect();
+        let count: f64 = axes.iter().map(|&axis| value.shape[axis] as f64).product();
+        let body = &self.body;
+        let mul = |a: &Value, b: &Value| body.binary("multiply", a, b);
+        let found = match name.as_str() {
+            "Mean" => self.mean(&value, &axes),
+            "Prod" => {
+                let one = if is_float(value.dtype) { body.float(1.0, value.dtype) } else { body.int(1, value.dtype) };
+                body.reduce(&value, &one, &axes, "multiply")
+            }
+            "Max" => self.extreme(&value, &axes, true),
+            "Min" => self.extreme(&value, &axes, false),
+            "Variance" | "Deviation" => {
+                let mean = self.spread(&self.mean(&value, &axes), &value.shape, &axes);
+                let difference = body.binary("subtract", &value, &mean);
+                let sum = body.sum(&mul(&difference, &difference), &axes);
+                let variance = body.binary("divide", &sum, &body.like(&sum, count - float(0)));
+                if name == "Deviation" { body.unary("sqrt", &variance) } else { variance }
+            }
+            "LogSumExp" => self.log_sum_exp(&value, &axes),
+            "Norm" => body.unary("sqrt", &body.sum(&mul(&value, &value), &axes)),
+            "NormP" => {
+                let powers = body.binary("power", &body.unary("abs", &value), &body.like(&value, float(0)));
+                let sum = body.sum(&powers, &axes);
+                body.binary("power", &sum, &body.like(&sum, 1.0 / float(0)))
+            }
+            "ArgMax" | "ArgMin" => {
+                let mut shape: Vec<usize> = value.shape[..kept.len()].to_vec();
+                shape.push(count as usize);
+                let [_, at] = body.extremum(&body.reshape(&value, &shape), name == "ArgMax");
+                at
+            }
+            "Any" => body.sum(&value, &axes),
+            "All" => body.reduce(&value, &body.truth(true), &axes, "and"),
+            "Count" => body.sum(&body.convert(&value, DType::I64), &axes),
+            _ => return Err(self.refused(format!("there is no reduction `{name}` in StableHLO"))),
+        };
+        let found = if found.dtype == DType::U64 { self.body.bits(&found, DType::I64) } else { found };
+        Ok(self.body.stored(&found, dtype))
+    }
+
+    /// [`contracted`](Lower::contracted) over all loops, also those along which nothing varies.
+    fn contracted_all(&mut self, field: &SavedField, kept: &[usize], reduced: &[usize]) -> Result<Value, XlaError> {
+        let own = varied(field, field.program.result);
+        let (over, constant): (Vec<usize>, Vec<usize>) = reduced.iter().partition(|axis| own.contains(axis));
+        let large: Vec<usize> = kept.iter().copied().filter(|&axis| field.sizes[axis] != 1).collect();
+        let sum = self.contracted(field, &large, &over)?;
+        let count: usize = constant.iter().map(|&axis| field.sizes[axis]).product();
+        if count == 1 {
+            return Ok(sum);
+        }
+        Ok(self.body.binary("multiply", &sum, &self.body.like(&sum, count as f64)))
+    }
+
+    fn log_sum_exp(&self, value: &Value, axes: &[usize]) -> Value {
+        let body = &self.body;
+        let greatest = self.extreme(value, axes, true);
+        let is_finite = body.test("is_finite", &greatest);
+        let shift = body.select(&is_finite, &greatest, &body.like(&greatest, 0.0));
+        let shifted = body.binary("subtract", value, &self.spread(&shift, &value.shape, axes));
+        let sum = body.sum(&body.unary("exponential", &shifted), axes);
+        body.binary("add", &body.unary("log", &sum), &shift)
+    }
+
+    /// The softmax over axes. With `masked`, it is 0 where all are minus infinity.
+    fn softmax(&self, value: &Value, axes: &[usize], masked: bool) -> Value {
+        let body = &self.body;
+        let greatest = self.extreme(value, axes, true);
+        let shift = match masked {
+            true => {
+                let none = body.compare("EQ", &greatest, &body.like(&greatest, f64::NEG_INFINITY));
+                body.select(&none, &body.like(&greatest, 0.0), &greatest)
+            }
+            false => greatest,
+        };
+        let shifted = body.binary("subtract", value, &self.spread(&shift, &value.shape, axes));
+        let exp = body.unary("exponential", &shifted);
+        let mut sum = body.sum(&exp, axes);
+        if masked {
+            let none = body.compare("EQ", &sum, &body.like(&sum, 0.0));
+            sum = body.select(&none, &body.like(&sum, 1.0), &sum);
+        }
+        body.binary("divide", &exp, &self.spread(&sum, &value.shape, axes))
+    }
+
+    /// The operand of work along lines in its order, and the axes of lines.
+    fn lines_of(&mut self, own: &SavedLines, field: &SavedField) -> Result<(Value, Vec<usize>), XlaError> {
+        let value = self.field(field, &own.order)?;
+        let value = match own.dtype {
+            DType::F64 => self.body.convert(&value, DType::F64),
+            _ => value,
+        };
+        let axes = (0..own.order.len()).filter(|&at| own.lines.contains(&own.order[at])).collect();
+        Ok((value, axes))
+    }
+
+    fn lines(&mut self, own: &SavedLines) -> Result<Value, XlaError> {
+        let (value, axes) = self.lines_of(own, &own.field)?;
+        let SavedOperation(name, words) = &own.work;
+        if value.len() == 0 {
+            return Ok(self.body.stored(&value, own.dtype));
+        }
+        let found = match name.as_str() {
+            "Softmax" => self.softmax(&value, &axes, own.is_masked),
+            "LogSoftmax" => {
+                let body = &self.body;
+                let greatest = self.spread(&self.extreme(&value, &axes, true), &value.shape, &axes);
+                let shifted = body.binary("subtract", &value, &greatest);
+                let sum = body.unary("log", &body.sum(&body.unary("exponential", &shifted), &axes));
+                body.binary("subtract", &shifted, &self.spread(&sum, &value.shape, &axes))
+            }
+            "Standardize" | "RootMeanSquare" | "UnitLength" => self.normalized(name, f64::from_bits(words[0]), &value, &axes),
+            "Cumulate" | "CumulateProduct" | "CumulateMax" | "CumulateMin" | "CumulateLogSumExp" => {
+                let value = match own.dtype {
+                    DType::U64 | DType::Usize => self.body.bits(&value, DType::U64),
+                    _ => value,
+                };
+                self.scanned(name, &value, &axes)?
+            }
+            _ => return Err(self.refused(format!("there is no `{name}` along lines in StableHLO"))),
+        };
+        let found = if found.dtype == DType::U64 { self.body.bits(&found, DType::I64) } else { found };
+        Ok(self.body.stored(&found, own.dtype))
+    }
+
+    /// The factor of a normalisation for each line.
+    fn line_factor(&self, name: &str, eps: f64, value: &Value, axes: &[usize]) -> Value {
+        let body = &self.body;
+        let mean = match name {
+            "Standardize" => {
+                let mean = self.spread(&self.mean(value, axes), &value.shape, axes);
+                let difference = body.binary("subtract", value, &mean);
+                self.mean(&body.binary("multiply", &difference, &difference), axes)
+            }
+            _ => self.mean(&body.binary("multiply", value, value), axes),
+        };
+        let root = body.unary("sqrt", &body.binary("add", &mean, &body.like(&mean, eps)));
+        body.binary("divide", &body.like(&root, 1.0), &root)
+    }
+
+    pub(super) fn normalized(&self, name: &str, eps: f64, value: &Value, axes: &[usize]) -> Value {
+        let body = &self.body;
+        if name == "UnitLength" {
+            let length = body.unary("sqrt", &body.sum(&body.binary("multiply", value, value), axes));
+            let length = body.binary("maximum", &length, &body.like(&length, eps));
+            return body.binary("divide", value, &self.spread(&length, &value.shape, axes));
+        }
+        let factor = self.spread(&self.line_factor(name, eps, value, axes), &value.shape, axes);
+        if name == "RootMeanSquare" {
+            return body.binary("multiply", value, &factor);
+        }
+        let mean = self.spread(&self.mean(value, axes), &value.shape, axes);
+        body.binary("multiply", &body.binary("subtract", value, &mean), &factor)
+    }
+
+    /// Running sums, products, extremes: each step adds what is twice as far away.
+    fn scanned(&self, name: &str, value: &Value, axes: &[usize]) -> Result<Value, XlaError> {
+        let body = &self.body;
+        let first = axes.first().copied().unwrap_or(0);
+        if axes.iter().enumerate().any(|(at, &axis)| axis != first + at) {
+            return Err(self.refused("the loops of a scan do not lie side by side"));
+        }
+        // The loops of a line as one axis.
+        let len: usize = axes.iter().map(|&axis| value.shape[axis]).product();
+        let mut shape = value.shape.to_vec();
+        shape.splice(first..first + axes.len(), [len]);
+        let mut found = body.reshape(value, &shape);
+        let start = match (name, is_float(value.dtype)) {
+            ("Cumulate", _) => body.zeros(value.dtype, &[]),
+            ("CumulateProduct", true) => body.float(1.0, value.dtype),
+            ("CumulateProduct", false) => body.int(1, value.dtype),
+            ("CumulateMax" | "CumulateLogSumExp", true) => body.float(f64::NEG_INFINITY, value.dtype),
+            ("CumulateMin", true) => body.float(f64::INFINITY, value.dtype),
+            ("CumulateMax", false) => body.bound(value.dtype, true),
+            _ => body.bound(value.dtype, false),
+        };
+        let mut step = 1;
+        while step < len {
+            let before = body.pad_axis(&found, &start, first, step as i64, -(step as i64));
+            found = match name {
+                "Cumulate" => body.binary("add", &before, &found),
+                "CumulateProduct" => body.binary("multiply", &before, &found),
+                "CumulateMax" => body.binary("maximum", &before, &found),
+                "CumulateMin" => body.binary("minimum", &before, &found),
+                _ => {
+                    let op = SavedOperation("LogAddExp".into(), Vec::new());
+                    body.apply_binary(&op, &before, &found).expect("it is an operation")
+                }
+            };
+            step *= 2;
+        }
+        Ok(body.reshape(&found, &value.shape))
+    }
+
+    fn line_pull_back(&mut self, own: &SavedLines, y: &SavedField, dy: &SavedField) -> Result<Value, XlaError> {
+        let SavedOperation(name, words) = &own.work;
+        let (y, axes) = self.lines_of(own, y)?;
+        let (dy, _) = self.lines_of(own, dy)?;
+        if y.len() == 0 {
+            return Ok(self.body.stored(&dy, own.dtype));
+        }
+        let eps = || f64::from_bits(words[0]);
+        let x = match name.as_str() {
+            "Softmax" | "LogSoftmax" => None,
+            _ => Some(self.lines_of(own, &own.field)?.0),
+        };
+        let body = &self.body;
+        let mul = |a: &Value, b: &Value| body.binary("multiply", a, b);
+        let sub = |a: &Value, b: &Value| body.binary("subtract", a, b);
+        let spread = |value: &Value| self.spread(value, &y.shape, &axes);
+        let along = |sum: Value| spread(&sum);
+        let found = match (name.as_str(), &x) {
+            ("Softmax", _) => mul(&y, &sub(&dy, &along(body.sum(&mul(&y, &dy), &axes)))),
+            ("LogSoftmax", _) => sub(&dy, &mul(&along(body.sum(&dy, &axes)), &body.unary("exponential", &y))),
+            ("Standardize", Some(x)) => {
+                let factor = spread(&self.line_factor(name, eps(), x, &axes));
+                let (mean, share) = (along(self.mean(&dy, &axes)), along(self.mean(&mul(&y, &dy), &axes)));
+                mul(&sub(&sub(&dy, &mean), &mul(&y, &share)), &factor)
+            }
+            ("RootMeanSquare", Some(x)) => {
+                let factor = spread(&self.line_factor(name, eps(), x, &axes));
+                mul(&sub(&dy, &mul(&y, &along(self.mean(&mul(&y, &dy), &axes)))), &factor)
+            }
+            ("UnitLength", Some(x)) => {
+                let length = along(body.unary("sqrt", &body.sum(&mul(x, x), &axes)));
+                let share = along(body.sum(&mul(&y, &dy), &axes));
+                let far = body.binary("divide", &sub(&dy, &mul(&y, &share)), &length);
+                let near = body.binary("divide", &dy, &body.like(&dy, eps()));
+                let is_near = body.compare("LE", &length, &body.like(&length, eps()));
+                body.select(&is_near, &near, &far)
+            }
+            _ => return Err(self.refused(format!("there is no derivative of `{name}` in StableHLO"))),
+        };
+        // (0 times anything is 0: a line that nothing depends on has no gradient.)
+        let nonzero = body.compare("NE", &dy, &body.like(&dy, 0.0));
+        let any = spread(&body.sum(&nonzero, &axes));
+        let found = body.select(&any, &found, &dy);
+        Ok(self.body.stored(&found, own.dtype))
+    }
+
+    fn best_of(&mut self, x: &SavedField, y: &SavedField, order: &[usize], axis: usize, dtype: DType) -> Result<Value, XlaError> {
+        let (x, y) = (self.field(x, order)?, self.field(y, order)?);
+        let along = order.iter().position(|&own| own == axis).expect("the loop is one of them");
+        let body = &self.body;
+        let len = x.len();
+        let at = body.reshape(&body.iota(DType::I64, &[len], 0), &x.shape);
+        let is_own = body.binary("or", &body.compare("EQ", &x, &y), &body.is_nan(&x));
+        let first = body.compare("EQ", &body.iota(DType::I64, &x.shape, along), &body.zeros(DType::I64, &x.shape));
+        let is_own = body.binary("or", &is_own, &first);
+        let least = body.broadcast(&body.int(-1, DType::I64), &x.shape, &[]);
+        let own = body.select(&is_own, &at, &least);
+        let found = self.scanned("CumulateMax", &own, &[along])?;
+        Ok(self.body.stored(&found, dtype))
+    }
+
+    fn recurrence(
+        &mut self,
+        a: Option<&SavedField>,
+        b: &SavedField,
+        axis: usize,
+        order: &[usize],
+        backward: bool,
+        dtype: DType,
+    ) -> Result<Value, XlaError> {
+        let along = order.iter().position(|&own| own == axis).expect("the loop is one of them");
+        let mut sums = self.field(b, order)?;
+        if sums.len() == 0 {
+            return Ok(self.body.stored(&sums, dtype));
+        }
+        let factors = match a {
+            Some(a) => Some(self.field(a, order)?),
+            None => None,
+        };
+        let body = &self.body;
+        let len = sums.shape[along];
+        let zero = body.zeros(sums.dtype, &[]);
+        // The factor of an element is that between it and the one before.
+        let ahead = |value: &Value, fill: &Value, step: i64| match backward {
+            true => body.pad_axis(value, fill, along, -step, step),
+            false => body.pad_axis(value, fill, along, step, -step),
+        };
+        let mut factors = factors.map(|own| match backward {
+            true => body.pad_axis(&own, &zero, along, 0, 1),
+            false => body.pad_axis(&own, &zero, along, 1, 0),
+        });
+        let chain = SavedOperation("Chain".into(), Vec::new());
+        let mut step = 1;
+        while step < len {
+            let before = ahead(&sums, &zero, step as i64);
+            let before = match &factors {
+                Some(factors) => body.apply_binary(&chain, factors, &before).expect("it is an operation"),
+                None => before,
+            };
+            sums = body.binary("add", &sums, &before);
+            factors = factors.map(|own| {
+                let before = ahead(&own, &zero, step as i64);
+                body.apply_binary(&chain, &own, &before).expect("it is an operation")
+            });
+            step *= 2;
+        }
+        Ok(self.body.stored(&sums, dtype))
+    }
+
+    fn placed_parts(&mut self, parts: &[SavedPart], around: usize, dtype: DType) -> Result<Value, XlaError> {
+        let mut whole = self.values[around].clone();
+        let shape = whole.shape.to_vec();
+        for part in parts {
+            if part.field.sizes.contains(&0) {
+                continue;
+            }
+            let loops: Vec<usize> = (0..part.field.sizes.len()).filter(|&axis| part.field.sizes[axis] > 1).collect();
+            let elements = self.field_of(&part.field, &loops, dtype)?;
+            let own = self.put(&elements, &part.field, &part.place, &loops, &shape)?;
+            whole = self.body.binary(if dtype == DType::Bool { "or" } else { "add" }, &whole, &own);
+        }
+        Ok(whole)
+    }
+
+    /// A field along the loops along which it varies.
+    fn varied_factor(&mut self, field: &SavedField) -> Result<Factor, XlaError> {
+        let loops = varied(field, field.program.result);
+        let operand = self.plain_half(field, field.program.result).cloned();
+        let value = match operand {
+            Some(operand) => self.operand_elements(field, &operand, &loops)?,
+            None => self.field(field, &loops)?,
+        };
+        Ok(Factor { value, loops })
+    }
+
+    /// The shares of keys, along the loops of scores; and which scores count.
+    fn attention_shares(&mut self, own: &SavedAttention) -> Result<(Value, Option<Value>), XlaError> {
+        let [q, k, _] = &own.operands;
+        let (q, k) = (self.varied_factor(q)?, self.varied_factor(k)?);
+        let scores = self.sums_of_products(&q, &k, &own.scores, &own.features, &own.operands[0].sizes);
+        let mut scores = self.body.binary("multiply", &scores, &self.body.like(&scores, f64::from_bits(own.scale)));
+        if let Some(bias) = &own.bias {
+            let bias = self.field(bias, &own.scores)?;
+            let bias = self.body.convert(&bias, scores.dtype);
+            scores = self.body.binary("add", &scores, &bias);
+        }
+        let mask = match &own.mask {
+            Some(mask) => Some(self.field(mask, &own.scores)?),
+            None => None,
+        };
+        if let Some(mask) = &mask {
+            scores = self.body.select(mask, &scores, &self.body.like(&scores, f64::NEG_INFINITY));
+        }
+        let over: Vec<usize> = (0..own.scores.len()).filter(|&at| own.over.contains(&own.scores[at])).collect();
+        Ok((self.softmax(&scores, &over, true), mask))
+    }
+
+    /// `sum over reduced loops of a b` along all kept loops.
+    fn sums_of_products(&self, a: &Factor, b: &Factor, kept: &[usize], reduced: &[usize], sizes: &[usize]) -> Value {
+        let varies = |axis: &usize| a.loops.contains(axis) || b.loops.contains(axis);
+        let count: usize = reduced.iter().filter(|axis| !varies(axis)).map(|&axis| sizes[axis]).product();
+        let found = self.contract(a, b, kept, reduced);
+        let shape: Vec<usize> = kept.iter().map(|&axis| sizes[axis]).collect();
+        let axes: Vec<usize> = (0..kept.len()).filter(|&at| varies(&kept[at])).collect();
+        let found = match count {
+            1 => found,
+            count => self.body.binary("multiply", &found, &self.body.like(&found, count as f64)),
+        };
+        self.body.broadcast(&found, &shape, &axes)
+    }
+
+    fn attention(&mut self, own: &SavedAttention) -> Result<Value, XlaError> {
+        let sizes = own.operands[0].sizes.clone();
+        let shape: Vec<usize> = own.kept.iter().map(|&axis| sizes[axis]).collect();
+        if sizes.contains(&0) {
+            return Ok(self.body.zeros(own.dtype, &shape));
+        }
+        let (shares, _) = self.attention_shares(own)?;
+        let v = self.varied_factor(&own.operands[2])?;
+        let shares = self.as_factor(&shares, &own.scores, &sizes, v.value.dtype);
+        let found = self.sums_of_products(&shares, &v, &own.kept, &own.over, &sizes);
+        Ok(self.body.stored(&found, own.dtype))
+    }
+
+    /// A value along loops as a factor, without those of size 1; rounded to halves where the other factor has these.
+    fn as_factor(&self, value: &Value, loops: &[usize], sizes: &[usize], like: DType) -> Factor {
+        let large: Vec<usize> = loops.iter().copied().filter(|&axis| sizes[axis] != 1).collect();
+        let shape: Vec<usize> = large.iter().map(|&axis| sizes[axis]).collect();
+        let value = self.body.reshape(value, &shape);
+        let value = if register(like) == like { value } else { self.body.convert(&value, like) };
+        Factor { value, loops: large }
+    }
+
+    fn attention_pull_back(
+        &mut self,
+        own: &SavedAttention,
+        dy: &SavedField,
+        numbers: &[Vec<Option<usize>>],
+        lens: &[usize],
+        dtype: DType,
+    ) -> Result<Value, XlaError> {
+        let sizes = own.operands[0].sizes.clone();
+        let (shares, mask) = self.attention_shares(own)?;
+        let [q, k, v] = [0, 1, 2].map(|at| own.operands[at].clone());
+        let (q_factor, k_factor, v_factor) =
+            (self.varied_factor(&q)?, self.varied_factor(&k)?, self.varied_factor(&v)?);
+        let dy = self.varied_factor(dy)?;
+        let body = &self.body;
+        // The loops of values that the result has beside those of scores.
+        let of_values: Vec<usize> = own.kept.iter().copied().filter(|axis| !own.scores.contains(axis)).collect();
+        let d_shares = self.sums_of_products(&dy, &v_factor, &own.scores, &of_values, &sizes);
+        let over: Vec<usize> = (0..own.scores.len()).filter(|&at| own.over.contains(&own.scores[at])).collect();
+        let product = body.binary("multiply", &shares, &d_shares);
+        let total = self.spread(&body.sum(&product, &over), &shares.shape, &over);
+        let mut d_scores = body.binary("multiply", &shares, &body.binary("subtract", &d_shares, &total));
+        if let Some(mask) = &mask {
+            d_scores = body.select(mask, &d_scores, &body.like(&d_scores, 0.0));
+        }
+        let scaled = body.binary("multiply", &d_scores, &body.like(&d_scores, f64::from_bits(own.scale)));
+        let d_bias = self.as_factor(&d_scores, &own.scores, &sizes, DType::F32);
+        let scaled_q = self.as_factor(&scaled, &own.scores, &sizes, k_factor.value.dtype);
+        let scaled_k = self.as_factor(&scaled, &own.scores, &sizes, q_factor.value.dtype);
+        let shares = self.as_factor(&shares, &own.scores, &sizes, dy.value.dtype);
+        let mut sums: Vec<Option<Value>> = vec![None; lens.len()];
+        let mut fields = vec![q, k, v];
+        fields.extend(own.mask.clone());
+        fields.extend(own.bias.clone());
+        for (at, field) in fields.iter().enumerate() {
+            if numbers[at].iter().all(Option::is_none) {
+                continue;
+            }
+            let loops = varied(field, field.program.result);
+            let others: Vec<usize> = (0..sizes.len()).filter(|axis| !loops.contains(axis)).collect();
+            let given = match at {
+                0 => self.sums_of_products(&scaled_q, &k_factor, &loops, &others, &sizes_of_both(&sizes, &scaled_q, &k_factor)),
+                1 => self.sums_of_products(&scaled_k, &q_factor, &loops, &others, &sizes_of_both(&sizes, &scaled_k, &q_factor)),
+                2 => self.sums_of_products(&shares, &dy, &loops, &others, &sizes_of_both(&sizes, &shares, &dy)),
+                _ => {
+                    let axes: Vec<usize> =
+                        (0..d_bias.loops.len()).filter(|&at| !loops.contains(&d_bias.loops[at])).collect();
+                    let kept: Vec<usize> = d_bias.loops.iter().copied().filter(|axis| loops.contains(axis)).collect();
+                    let sum = self.body.sum(&d_bias.value, &axes);
+                    let order: Vec<usize> =
+                        loops.iter().filter_map(|axis| kept.iter().position(|own| own == axis)).collect();
+                    let axes: Vec<usize> = (0..loops.len()).filter(|&at| kept.contains(&loops[at])).collect();
+                    let shape: Vec<usize> = loops.iter().map(|&axis| sizes[axis]).collect();
+                    self.body.broadcast(&self.body.transpose(&sum, &order), &shape, &axes)
+                }
+            };
+            for (operand, number) in numbers[at].iter().enumerate() {
+                let Some(number) = *number else { continue };
+                let slope = self.slope(field, operand)?;
+                let given = self.body.binary("multiply", &given, &self.body.like(&given, slope));
+                let given = self.body.stored(&given, dtype);
+                let place = field.operands[operand].place.clone();
+                let own = self.put(&given, field, &place, &loops, &[lens[number]])?;
+                sums[number] = Some(match sums[number].take() {
+                    Some(sum) => self.body.binary("add", &sum, &own),
+                    None => own,
+                });
+            }
+        }
+        let sums: Vec<Value> = sums
+            .into_iter()
+            .zip(lens)
+            .map(|(sum, &len)| sum.unwrap_or_else(|| self.body.zeros(dtype, &[len])))
+            .collect();
+        Ok(self.body.concat(&sums, 0))
+    }
+
+    /// The derivative of a field by an operand, if it is a number.
+    fn slope(&self, field: &SavedField, operand: usize) -> Result<f64, XlaError> {
+        let (mut at, mut scale) = (field.program.result, 1.0);
+        loop {
+            match &field.program.instructions[at as usize].0 {
+                SavedInstruction::Load(own) if *own as usize == operand => return Ok(scale),
+                SavedInstruction::Cast(to, a) if is_float(*to) => at = *a,
+                SavedInstruction::Binary(op, a, b) if op.0 == "Mul" => {
+                    let float = |own: u32| match field.program.instructions[own as usize].0 {
+                        SavedInstruction::Float(bits) => Some(f64::from_bits(bits)),
+                        _ => None,
+                    };
+                    match (float(*a), float(*b)) {
+                        (Some(factor), _) => (at, scale) = (*b, scale * factor),
+                        (_, Some(factor)) => (at, scale) = (*a, scale * factor),
+                        _ => return Err(self.refused("the gradient of attention over computed queries, keys or values")),
+                    }
+                }
+                _ => return Err(self.refused("the gradient of attention over computed queries, keys or values")),
+            }
+        }
+    }
+}
+
+/// The sizes of loops, 1 for those along which neither factor varies.
+fn sizes_of_both(sizes: &[usize], a: &Factor, b: &Factor) -> Vec<usize> {
+    let varies = |axis: &usize| a.loops.contains(axis) || b.loops.contains(axis);
+    (0..sizes.len()).map(|axis| if varies(&axis) { sizes[axis] } else { 1 }).collect()
+}

@@ -1,0 +1,640 @@
+//! StableHLO as text: operations in the generic form, each on tensors of known types.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::rc::Rc;
+use typed_dims::program::engine::DType;
+
+/// A tensor of the program.
+#[derive(Clone, Debug)]
+pub(super) struct Value {
+    /// How operations refer to it: `%3`.
+    pub(super) name: Rc<str>,
+    pub(super) dtype: DType,
+    pub(super) shape: Rc<[usize]>,
+}
+
+impl Value {
+    pub(super) fn ty(&self) -> String {
+        tensor_type(self.dtype, &self.shape)
+    }
+
+    pub(super) fn rank(&self) -> usize {
+        self.shape.len()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+}
+
+/// The name of an element type.
+pub(crate) fn element(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F16 => "f16",
+        DType::Bf16 => "bf16",
+        DType::F32 => "f32",
+        DType::F64 => "f64",
+        DType::Bool => "i1",
+        DType::I8 => "i8",
+        DType::I16 => "i16",
+        DType::I32 => "i32",
+        DType::I64 | DType::Isize => "i64",
+        DType::U8 => "ui8",
+        DType::U16 => "ui16",
+        DType::U32 => "ui32",
+        DType::U64 | DType::Usize => "ui64",
+    }
+}
+
+/// `tensor<2x3xf32>`
+pub(crate) fn tensor_type(dtype: DType, shape: &[usize]) -> String {
+    let mut text = String::from("tensor<");
+    for size in shape {
+        let _ = write!(text, "{size}x");
+    }
+    text + element(dtype) + ">"
+}
+
+fn is_signed(dtype: DType) -> bool {
+    matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64 | DType::Isize)
+}
+
+fn list(of: &[usize]) -> String {
+    of.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn array(of: impl IntoIterator<Item = i64>) -> String {
+    let of: Vec<String> = of.into_iter().map(|own| own.to_string()).collect();
+    if of.is_empty() { "array<i64>".into() } else { format!("array<i64: {}>", of.join(", ")) }
+}
+
+fn sizes(of: &[usize]) -> String {
+    array(of.iter().map(|&own| own as i64))
+}
+
+/// How products of floats are computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Precision {
+    /// In the type of the elements: `f32` is `f32`.
+    #[default]
+    Exact,
+    /// Factors of `f32` are rounded to TF32, with 10 bits behind the point, where the device has units for it. Errors are about 3e-4 of the greatest element.
+    Tf32,
+    /// Factors of `f32` are rounded to `bf16`, with 7 bits behind the point.
+    Bf16,
+}
+
+/// The operations that were written so far, and the number of the next value.
+#[derive(Default)]
+pub(super) struct Body {
+    pub(super) text: RefCell<String>,
+    next: RefCell<usize>,
+    /// Operations that were written, by their text without a name: equal ones are written once.
+    known: RefCell<HashMap<String, Value>>,
+    pub(super) precision: Precision,
+}
+
+/// The dimensions of a gather or a scatter.
+pub(super) struct Lookup<'a> {
+    /// Which axes of the result, or of the updates, come from the slices.
+    pub(super) offset: &'a [usize],
+    /// The axes that an index selects from: slices have size 1 along them.
+    pub(super) selected: &'a [usize],
+}
+
+/// A convolution, with axes in the order batch, feature, spatial for all three tensors but the kernel, which has output features, input features, spatial.
+pub(super) struct Convolution {
+    pub(super) strides: Vec<usize>,
+    pub(super) padding: Vec<(i64, i64)>,
+    pub(super) lhs_dilation: Vec<usize>,
+    pub(super) rhs_dilation: Vec<usize>,
+    pub(super) groups: usize,
+}
+
+impl Body {
+    fn name(&self) -> Rc<str> {
+        let mut next = self.next.borrow_mut();
+        *next += 1;
+        format!("%{next}").into()
+    }
+
+    /// Writes an operation with one result.
+    fn op(
+        &self,
+        name: &str,
+        operands: &[&Value],
+        attributes: &str,
+        dtype: DType,
+        shape: impl Into<Rc<[usize]>>,
+    ) -> Value {
+        let shape = shape.into();
+        let names: Vec<&str> = operands.iter().map(|own| &*own.name).collect();
+        let types: Vec<String> = operands.iter().map(|own| own.ty()).collect();
+        let (names, types) = (names.join(", "), types.join(", "));
+        let attributes = if attributes.is_empty() { String::new() } else { format!(" {{{attributes}}}") };
+        let text = format!("\"{name}\"({names}){attributes} : ({types}) -> {}", tensor_type(dtype, &shape));
+        if let Some(known) = self.known.borrow().get(&text) {
+            return known.clone();
+        }
+        let value = Value { name: self.name(), dtype, shape };
+        let _ = writeln!(self.text.borrow_mut(), "    {} = {text}", value.name);
+        self.known.borrow_mut().insert(text, value.clone());
+        value
+    }
+
+    /// A tensor that is written out by an operation of its own text.
+    pub(super) fn written(&self, text: String, dtype: DType, shape: impl Into<Rc<[usize]>>) -> Value {
+        let value = Value { name: self.name(), dtype, shape: shape.into() };
+        let _ = writeln!(self.text.borrow_mut(), "    {} = {text}", value.name);
+        value
+    }
+
+    /// Elements given by their bytes, little-endian.
+    pub(super) fn constant(&self, dtype: DType, shape: &[usize], bytes: &[u8]) -> Value {
+        let len: usize = shape.iter().product();
+        if dtype == DType::Bool {
+            let bytes = self.constant(DType::U8, shape, bytes);
+            let zero = self.int(0, DType::U8);
+            return self.compare("NE", &bytes, &self.broadcast(&zero, shape, &[]));
+        }
+        let ty = tensor_type(dtype, shape);
+        let width = bytes.len().checked_div(len).unwrap_or(0);
+        let elements = if len == 0 {
+            "dense<>".into()
+        } else if bytes.chunks(width).all(|own| *own == bytes[..width]) {
+            return self.broadcast(&self.scalar(dtype, &bytes[..width]), shape, &[]);
+        } else {
+            let mut text = String::with_capacity(2 * bytes.len() + 12);
+            text.push_str("dense<\"0x");
+            bytes.iter().for_each(|byte| {
+                let _ = write!(text, "{byte:02X}");
+            });
+            text + "\">"
+        };
+        self.op("stablehlo.constant", &[], &format!("value = {elements} : {ty}"), dtype, shape)
+    }
+
+    /// One element, by its bytes.
+    fn scalar(&self, dtype: DType, bytes: &[u8]) -> Value {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        let word = u64::from_le_bytes(word);
+        let digits = 2 * bytes.len();
+        let element = match dtype {
+            DType::Bool => format!("dense<{}>", word != 0),
+            DType::F16 | DType::Bf16 | DType::F32 | DType::F64 => format!("dense<0x{word:0digits$X}>"),
+            _ if is_signed(dtype) => {
+                let shift = 64 - 8 * bytes.len();
+                format!("dense<{}>", ((word << shift) as i64) >> shift)
+            }
+            _ => format!("dense<{word}>"),
+        };
+        let ty = tensor_type(dtype, &[]);
+        self.op("stablehlo.constant", &[], &format!("value = {element} : {ty}"), dtype, [])
+    }
+
+    /// A float without axes.
+    pub(super) fn float(&self, value: f64, dtype: DType) -> Value {
+        match dtype {
+            DType::F64 => self.scalar(dtype, &value.to_le_bytes()),
+            DType::F32 => self.scalar(dtype, &(value as f32).to_le_bytes()),
+            _ => self.convert(&self.scalar(DType::F32, &(value as f32).to_le_bytes()), dtype),
+        }
+    }
+
+    /// An integer without axes.
+    pub(super) fn int(&self, value: i64, dtype: DType) -> Value {
+        let element = if is_signed(dtype) { value.to_string() } else { (value as u64).to_string() };
+        let ty = tensor_type(dtype, &[]);
+        self.op("stablehlo.constant", &[], &format!("value = dense<{element}> : {ty}"), dtype, [])
+    }
+
+    pub(super) fn truth(&self, value: bool) -> Value {
+        self.scalar(DType::Bool, &[value.into()])
+    }
+
+    /// 0 or `false`, in a shape.
+    pub(super) fn zeros(&self, dtype: DType, shape: &[usize]) -> Value {
+        let zero = match dtype {
+            DType::Bool => self.truth(false),
+            DType::F16 | DType::Bf16 | DType::F32 | DType::F64 => self.float(0.0, dtype),
+            _ => self.int(0, dtype),
+        };
+        self.broadcast(&zero, shape, &[])
+    }
+
+    pub(super) fn unary(&self, name: &str, a: &Value) -> Value {
+        self.op(&format!("stablehlo.{name}"), &[a], "", a.dtype, a.shape.clone())
+    }
+
+    /// An operation that yields truth values.
+    pub(super) fn test(&self, name: &str, a: &Value) -> Value {
+        self.op(&format!("stablehlo.{name}"), &[a], "", DType::Bool, a.shape.clone())
+    }
+
+    /// An operation of the dialect of clients.
+    pub(super) fn chlo(&self, name: &str, operands: &[&Value]) -> Value {
+        self.op(&format!("chlo.{name}"), operands, "", operands[0].dtype, operands[0].shape.clone())
+    }
+
+    pub(super) fn binary(&self, name: &str, a: &Value, b: &Value) -> Value {
+        debug_assert_eq!((a.dtype, &a.shape), (b.dtype, &b.shape), "{name}");
+        self.op(&format!("stablehlo.{name}"), &[a, b], "", a.dtype, a.shape.clone())
+    }
+
+    pub(super) fn compare(&self, how: &str, a: &Value, b: &Value) -> Value {
+        debug_assert_eq!((a.dtype, &a.shape), (b.dtype, &b.shape), "{how}");
+        let attributes = format!("comparison_direction = #stablehlo<comparison_direction {how}>");
+        self.op("stablehlo.compare", &[a, b], &attributes, DType::Bool, a.shape.clone())
+    }
+
+    pub(super) fn select(&self, condition: &Value, a: &Value, b: &Value) -> Value {
+        let condition = match condition.rank() {
+            0 => self.broadcast(condition, &a.shape, &[]),
+            _ => condition.clone(),
+        };
+        self.op("stablehlo.select", &[&condition, a, b], "", a.dtype, a.shape.clone())
+    }
+
+    pub(super) fn convert(&self, a: &Value, dtype: DType) -> Value {
+        if element(a.dtype) == element(dtype) {
+            return Value { dtype, ..a.clone() };
+        }
+        self.op("stablehlo.convert", &[a], "", dtype, a.shape.clone())
+    }
+
+    /// The same bits as elements of another type of the same width.
+    pub(super) fn bits(&self, a: &Value, dtype: DType) -> Value {
+        if element(a.dtype) == element(dtype) {
+            return Value { dtype, ..a.clone() };
+        }
+        self.op("stablehlo.bitcast_convert", &[a], "", dtype, a.shape.clone())
+    }
+
+    pub(super) fn reduce_precision(&self, a: &Value, exponent: u32, mantissa: u32) -> Value {
+        let attributes = format!("exponent_bits = {exponent} : i32, mantissa_bits = {mantissa} : i32");
+        self.op("stablehlo.reduce_precision", &[a], &attributes, a.dtype, a.shape.clone())
+    }
+
+    pub(super) fn reshape(&self, a: &Value, shape: &[usize]) -> Value {
+        debug_assert_eq!(a.len(), shape.iter().product::<usize>(), "{a:?} {shape:?}");
+        if *a.shape == *shape {
+            return a.clone();
+        }
+        self.op("stablehlo.reshape", &[a], "", a.dtype, shape)
+    }
+
+    /// Axis `order[n]` of the operand is axis `n` of the result.
+    pub(super) fn transpose(&self, a: &Value, order: &[usize]) -> Value {
+        if order.iter().enumerate().all(|(at, &own)| at == own) {
+            return a.clone();
+        }
+        let shape: Vec<usize> = order.iter().map(|&axis| a.shape[axis]).collect();
+        self.op("stablehlo.transpose", &[a], &format!("permutation = {}", sizes(order)), a.dtype, shape)
+    }
+
+    /// Axis `n` of the operand is axis `axes[n]` of the result.
+    pub(super) fn broadcast(&self, a: &Value, shape: &[usize], axes: &[usize]) -> Value {
+        debug_assert_eq!(a.rank(), axes.len(), "each axis has a place");
+        if *a.shape == *shape && axes.iter().enumerate().all(|(at, &own)| at == own) {
+            return a.clone();
+        }
+        let attributes = format!("broadcast_dimensions = {}", sizes(axes));
+        self.op("stablehlo.broadcast_in_dim", &[a], &attributes, a.dtype, shape)
+    }
+
+    pub(super) fn slice(&self, a: &Value, start: &[usize], limit: &[usize], step: &[usize]) -> Value {
+        let whole = (0..a.rank()).all(|axis| (start[axis], limit[axis], step[axis]) == (0, a.shape[axis], 1));
+        if whole {
+            return a.clone();
+        }
+        let shape: Vec<usize> =
+            (0..a.rank()).map(|axis| (limit[axis] - start[axis]).div_ceil(step[axis])).collect();
+        let attributes = format!(
+            "start_indices = {}, limit_indices = {}, strides = {}",
+            sizes(start),
+            sizes(limit),
+            sizes(step)
+        );
+        self.op("stablehlo.slice", &[a], &attributes, a.dtype, shape)
+    }
+
+    /// Some positions of one axis.
+    pub(super) fn slice_axis(&self, a: &Value, axis: usize, start: usize, limit: usize) -> Value {
+        let (mut from, mut to) = (vec![0; a.rank()], a.shape.to_vec());
+        (from[axis], to[axis]) = (start, limit);
+        self.slice(a, &from, &to, &vec![1; a.rank()])
+    }
+
+    /// Surrounds elements with others; negative numbers take elements away. `interior` elements are put between neighbours.
+    pub(super) fn pad(&self, a: &Value, fill: &Value, low: &[i64], high: &[i64], interior: &[usize]) -> Value {
+        if low.iter().chain(high).all(|&own| own == 0) && interior.iter().all(|&own| own == 0) {
+            return a.clone();
+        }
+        let shape: Vec<usize> = (0..a.rank())
+            .map(|axis| {
+                let size = a.shape[axis] as i64;
+                (size + (size - 1).max(0) * interior[axis] as i64 + low[axis] + high[axis]) as usize
+            })
+            .collect();
+        let attributes = format!(
+            "edge_padding_low = {}, edge_padding_high = {}, interior_padding = {}",
+            array(low.iter().copied()),
+            array(high.iter().copied()),
+            sizes(interior)
+        );
+        self.op("stablehlo.pad", &[a, fill], &attributes, a.dtype, shape)
+    }
+
+    pub(super) fn pad_axis(&self, a: &Value, fill: &Value, axis: usize, low: i64, high: i64) -> Value {
+        let (mut lows, mut highs) = (vec![0; a.rank()], vec![0; a.rank()]);
+        (lows[axis], highs[axis]) = (low, high);
+        self.pad(a, fill, &lows, &highs, &vec![0; a.rank()])
+    }
+
+    pub(super) fn reverse(&self, a: &Value, axes: &[usize]) -> Value {
+        if axes.is_empty() {
+            return a.clone();
+        }
+        self.op("stablehlo.reverse", &[a], &format!("dimensions = {}", sizes(axes)), a.dtype, a.shape.clone())
+    }
+
+    pub(super) fn concat(&self, of: &[Value], axis: usize) -> Value {
+        if let [one] = of {
+            return one.clone();
+        }
+        let mut shape = of[0].shape.to_vec();
+        shape[axis] = of.iter().map(|own| own.shape[axis]).sum();
+        let operands: Vec<&Value> = of.iter().collect();
+        self.op("stablehlo.concatenate", &operands, &format!("dimension = {axis} : i64"), of[0].dtype, shape)
+    }
+
+    /// Positions along an axis.
+    pub(super) fn iota(&self, dtype: DType, shape: &[usize], axis: usize) -> Value {
+        self.op("stablehlo.iota", &[], &format!("iota_dimension = {axis} : i64"), dtype, shape)
+    }
+
+    /// A reduction over axes by an operation of StableHLO, from `start`.
+    pub(super) fn reduce(&self, a: &Value, start: &Value, axes: &[usize], by: &str) -> Value {
+        if axes.is_empty() {
+            return a.clone();
+        }
+        let shape: Vec<usize> =
+            (0..a.rank()).filter(|axis| !axes.contains(axis)).map(|axis| a.shape[axis]).collect();
+        let one = tensor_type(a.dtype, &[]);
+        let text = format!(
+            "\"stablehlo.reduce\"({}, {}) ({{\n      ^bb0(%a: {one}, %b: {one}):\n        %c = \"stablehlo.{by}\"(%a, %b) : ({one}, {one}) -> {one}\n        \
+             \"stablehlo.return\"(%c) : ({one}) -> ()\n    }}) {{dimensions = {}}} : ({}, {one}) -> {}",
+            a.name,
+            start.name,
+            sizes(axes),
+            a.ty(),
+            tensor_type(a.dtype, &shape),
+        );
+        self.written(text, a.dtype, shape)
+    }
+
+    pub(super) fn sum(&self, a: &Value, axes: &[usize]) -> Value {
+        let start = self.zeros(a.dtype, &[]);
+        match a.dtype {
+            DType::Bool => self.reduce(a, &start, axes, "or"),
+            _ => self.reduce(a, &start, axes, "add"),
+        }
+    }
+
+    /// The greatest or least elements along the last axis, and their positions: of equal ones the first, and not-a-number before all others.
+    pub(super) fn extremum(&self, a: &Value, greatest: bool) -> [Value; 2] {
+        let axis = a.rank() - 1;
+        let at = self.iota(DType::I64, &a.shape, axis);
+        let start = match a.dtype {
+            DType::F16 | DType::Bf16 | DType::F32 | DType::F64 => {
+                self.float(if greatest { f64::NEG_INFINITY } else { f64::INFINITY }, a.dtype)
+            }
+            _ => self.int(if greatest == is_signed(a.dtype) { i64::MIN } else { i64::MAX }, a.dtype),
+        };
+        let start = match (a.dtype, greatest) {
+            (DType::F16 | DType::Bf16 | DType::F32 | DType::F64, _) => start,
+            (dtype, greatest) => self.bound(dtype, !greatest),
+        };
+        let last = self.int(i64::MAX, DType::I64);
+        let (one, whole, index) = (tensor_type(a.dtype, &[]), a.ty(), "tensor<i64>");
+        let shape: Vec<usize> = a.shape[..axis].to_vec();
+        let truth = "tensor<i1>";
+        let compare = |how: &str, a: &str, b: &str, ty: &str| {
+            format!(
+                "\"stablehlo.compare\"({a}, {b}) {{comparison_direction = #stablehlo<comparison_direction {how}>}} : ({ty}, {ty}) -> {truth}"
+            )
+        };
+        let both = |name: &str, a: &str, b: &str| {
+            format!("\"stablehlo.{name}\"({a}, {b}) : ({truth}, {truth}) -> {truth}")
+        };
+        let before = if greatest { "GT" } else { "LT" };
+        let lines = [
+            format!("%n0 = {}", compare("NE", "%a0", "%a0", &one)),
+            format!("%n1 = {}", compare("NE", "%b0", "%b0", &one)),
+            format!("%before = {}", compare(before, "%a0", "%b0", &one)),
+            format!("%nans = {}", both("and", "%n0", "%n1")),
+            format!("%same = {}", compare("EQ", "%a0", "%b0", &one)),
+            format!("%equal = {}", both("or", "%nans", "%same")),
+            format!("%first = {}", compare("LT", "%a1", "%b1", index)),
+            format!("%tie = {}", both("and", "%equal", "%first")),
+            format!("%only = \"stablehlo.not\"(%n1) : ({truth}) -> {truth}"),
+            format!("%nan = {}", both("and", "%n0", "%only")),
+            format!("%x = {}", both("or", "%before", "%tie")),
+            format!("%chosen = {}", both("or", "%x", "%nan")),
+            format!("%c0 = \"stablehlo.select\"(%chosen, %a0, %b0) : ({truth}, {one}, {one}) -> {one}"),
+            format!("%c1 = \"stablehlo.select\"(%chosen, %a1, %b1) : ({truth}, {index}, {index}) -> {index}"),
+            format!("\"stablehlo.return\"(%c0, %c1) : ({one}, {index}) -> ()"),
+        ];
+        let text = format!(
+            "\"stablehlo.reduce\"({}, {}, {}, {}) ({{\n      ^bb0(%a0: {one}, %a1: {index}, %b0: {one}, %b1: {index}):\n        {}\n    }}) {{dimensions = {}}} : \
+             ({whole}, {}, {one}, {index}) -> ({}, {})",
+            a.name,
+            at.name,
+            start.name,
+            last.name,
+            lines.join("\n        "),
+            sizes(&[axis]),
+            at.ty(),
+            tensor_type(a.dtype, &shape),
+            tensor_type(DType::I64, &shape),
+        );
+        let [best, at] = self.several(text, [(a.dtype, &shape), (DType::I64, &shape)]);
+        [best, at]
+    }
+
+    /// The least integer of a type, or the greatest.
+    pub(super) fn bound(&self, dtype: DType, least: bool) -> Value {
+        let bits = 8 * dtype.bytes() as u32;
+        let value = match (is_signed(dtype), least) {
+            (true, true) => i64::MIN >> (64 - bits),
+            (true, false) => i64::MAX >> (64 - bits),
+            (false, true) => 0,
+            (false, false) => (u64::MAX >> (64 - bits)) as i64,
+        };
+        self.int(value, dtype)
+    }
+
+    /// The results of an operation that has several.
+    fn several<const N: usize>(&self, text: String, types: [(DType, &Vec<usize>); N]) -> [Value; N] {
+        let name = self.name();
+        let _ = writeln!(self.text.borrow_mut(), "    {name}:{N} = {text}");
+        let mut at = 0;
+        types.map(|(dtype, shape)| {
+            at += 1;
+            Value { name: format!("{name}#{}", at - 1).into(), dtype, shape: shape.as_slice().into() }
+        })
+    }
+
+    /// The second of the three results of a loop: `size` integers.
+    pub(super) fn looped(&self, text: String, size: usize) -> Value {
+        let [_, found, _] =
+            self.several(text, [(DType::I64, &vec![]), (DType::I64, &vec![size]), (DType::I64, &vec![size])]);
+        found
+    }
+
+    /// Lines along the last axis in order, and the positions of their elements before. Not-a-number is greater than all numbers.
+    pub(super) fn sort(&self, a: &Value, descending: bool) -> [Value; 2] {
+        let axis = a.rank() - 1;
+        let at = self.iota(DType::I64, &a.shape, axis);
+        let (one, truth) = (tensor_type(a.dtype, &[]), "tensor<i1>");
+        let compare = |how: &str, a: &str, b: &str| {
+            format!(
+                "\"stablehlo.compare\"({a}, {b}) {{comparison_direction = #stablehlo<comparison_direction {how}>}} : ({one}, {one}) -> {truth}"
+            )
+        };
+        // (a before b: a < b, or b is not-a-number and a is not.)
+        let (first, second) = if descending { ("%b", "%a") } else { ("%a", "%b") };
+        let lines = [
+            format!("%less = {}", compare("LT", first, second)),
+            format!("%nan = {}", compare("NE", second, second)),
+            format!("%number = {}", compare("EQ", first, first)),
+            format!("%last = \"stablehlo.and\"(%nan, %number) : ({truth}, {truth}) -> {truth}"),
+            format!("%before = \"stablehlo.or\"(%less, %last) : ({truth}, {truth}) -> {truth}"),
+            format!("\"stablehlo.return\"(%before) : ({truth}) -> ()"),
+        ];
+        let text = format!(
+            "\"stablehlo.sort\"({}, {}) ({{\n      ^bb0(%a: {one}, %b: {one}, %i: tensor<i64>, %j: tensor<i64>):\n        {}\n    }}) {{dimension = {axis} : i64, is_stable = true}} : \
+             ({types}) -> ({types})",
+            a.name,
+            at.name,
+            lines.join("\n        "),
+            types = format!("{}, {}", a.ty(), at.ty()),
+        );
+        let shape = a.shape.to_vec();
+        self.several(text, [(a.dtype, &shape), (DType::I64, &shape)])
+    }
+
+    /// A product over axes of both operands: the axes of a batch, of the left operand alone, of the right operand alone. `out` is the type of sums.
+    pub(super) fn dot(
+        &self,
+        [a, b]: [&Value; 2],
+        batch: [&[usize]; 2],
+        contracted: [&[usize]; 2],
+        out: DType,
+    ) -> Value {
+        let own = |value: &Value, at: usize| -> Vec<usize> {
+            let taken = |axis: &usize| batch[at].contains(axis) || contracted[at].contains(axis);
+            (0..value.rank()).filter(|axis| !taken(axis)).map(|axis| value.shape[axis]).collect()
+        };
+        let mut shape: Vec<usize> = batch[0].iter().map(|&axis| a.shape[axis]).collect();
+        shape.extend(own(a, 0));
+        shape.extend(own(b, 1));
+        let precision = match self.precision {
+            Precision::Exact => "HIGHEST",
+            Precision::Tf32 | Precision::Bf16 => "DEFAULT",
+        };
+        let (a, b) = match self.precision {
+            Precision::Bf16 if a.dtype == DType::F32 && b.dtype == DType::F32 => {
+                (self.convert(a, DType::Bf16), self.convert(b, DType::Bf16))
+            }
+            _ => (a.clone(), b.clone()),
+        };
+        let attributes = format!(
+            "dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [{}], rhs_batching_dimensions = [{}], lhs_contracting_dimensions = [{}], \
+             rhs_contracting_dimensions = [{}]>, precision_config = [#stablehlo<precision {precision}>, #stablehlo<precision {precision}>]",
+            list(batch[0]),
+            list(batch[1]),
+            list(contracted[0]),
+            list(contracted[1]),
+        );
+        self.op("stablehlo.dot_general", &[&a, &b], &attributes, out, shape)
+    }
+
+    /// Slices of an operand at indices, whose last axis has one number for each selected axis. Slices are whole along the other axes.
+    pub(super) fn gather(&self, a: &Value, indices: &Value, lookup: &Lookup<'_>) -> Value {
+        let slices: Vec<usize> =
+            (0..a.rank()).map(|axis| if lookup.selected.contains(&axis) { 1 } else { a.shape[axis] }).collect();
+        let mut rest = (0..a.rank()).filter(|axis| !lookup.selected.contains(axis)).map(|axis| a.shape[axis]);
+        let mut batch = indices.shape[..indices.rank() - 1].iter().copied();
+        let rank = lookup.offset.len() + indices.rank() - 1;
+        let shape: Vec<usize> = (0..rank)
+            .map(|axis| {
+                let next = if lookup.offset.contains(&axis) { rest.next() } else { batch.next() };
+                next.expect("each axis of the result is one of the slices or one of the indices")
+            })
+            .collect();
+        let attributes = format!(
+            "dimension_numbers = #stablehlo.gather<offset_dims = [{}], collapsed_slice_dims = [{}], start_index_map = [{}], index_vector_dim = {}>, \
+             slice_sizes = {}, indices_are_sorted = false",
+            list(lookup.offset),
+            list(&sorted(lookup.selected)),
+            list(lookup.selected),
+            indices.rank() - 1,
+            sizes(&slices),
+        );
+        self.op("stablehlo.gather", &[a, indices], &attributes, a.dtype, shape)
+    }
+
+    /// Adds updates to an operand at indices: the transpose of [`gather`](Body::gather). `or` of truth values.
+    pub(super) fn scatter_add(&self, a: &Value, indices: &Value, updates: &Value, lookup: &Lookup<'_>) -> Value {
+        let one = tensor_type(a.dtype, &[]);
+        let by = if a.dtype == DType::Bool { "or" } else { "add" };
+        let text = format!(
+            "\"stablehlo.scatter\"({}, {}, {}) ({{\n      ^bb0(%a: {one}, %b: {one}):\n        %c = \"stablehlo.{by}\"(%a, %b) : ({one}, {one}) -> {one}\n        \
+             \"stablehlo.return\"(%c) : ({one}) -> ()\n    }}) {{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [{}], inserted_window_dims = [{}], \
+             scatter_dims_to_operand_dims = [{}], index_vector_dim = {}>, indices_are_sorted = false, unique_indices = false}} : ({}, {}, {}) -> {}",
+            a.name,
+            indices.name,
+            updates.name,
+            list(lookup.offset),
+            list(&sorted(lookup.selected)),
+            list(lookup.selected),
+            indices.rank() - 1,
+            a.ty(),
+            indices.ty(),
+            updates.ty(),
+            a.ty(),
+        );
+        self.written(text, a.dtype, a.shape.clone())
+    }
+
+    /// See [`Convolution`]. `spatial` is the number of spatial axes.
+    pub(super) fn convolution(&self, [a, kernel]: [&Value; 2], how: &Convolution, shape: &[usize]) -> Value {
+        let axes: Vec<String> = (0..how.strides.len()).map(|axis| axis.to_string()).collect();
+        let spatial = axes.join(", ");
+        let spatial = if spatial.is_empty() { String::new() } else { format!(", {spatial}") };
+        let padding: Vec<String> = how.padding.iter().map(|(low, high)| format!("[{low}, {high}]")).collect();
+        let precision = if self.precision == Precision::Exact { "HIGHEST" } else { "DEFAULT" };
+        let attributes = format!(
+            "batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, f{spatial}]x[o, i{spatial}]->[b, f{spatial}]>, feature_group_count = {} : i64, \
+             window_strides = {}, padding = dense<[{}]> : tensor<{}x2xi64>, lhs_dilation = {}, rhs_dilation = {}, \
+             precision_config = [#stablehlo<precision {precision}>, #stablehlo<precision {precision}>]",
+            how.groups,
+            sizes(&how.strides),
+            padding.join(", "),
+            how.padding.len(),
+            sizes(&how.lhs_dilation),
+            sizes(&how.rhs_dilation),
+        );
+        self.op("stablehlo.convolution", &[a, kernel], &attributes, a.dtype, shape)
+    }
+}
+
+fn sorted(axes: &[usize]) -> Vec<usize> {
+    let mut axes = axes.to_vec();
+    axes.sort_unstable();
+    axes
+}
