@@ -101,7 +101,11 @@ impl fmt::Display for XlaError {
             XlaError::Unsupported { function } => write!(f, "the PJRT plugin has no function `{function}`"),
             XlaError::Xla { function, code, message } => {
                 let name = self.code_name().unwrap_or("UNKNOWN");
-                write!(f, "XLA reported an error: {} ({name}, code {code}, from `{function}`)", message.trim_end())
+                write!(
+                    f,
+                    "XLA reported an error: {} ({name}, code {code}, from `{function}`)",
+                    message.trim_end()
+                )
             }
             XlaError::Arguments { message } => f.write_str(message),
             XlaError::Cache { folder, reason } => {
@@ -112,11 +116,7 @@ impl fmt::Display for XlaError {
 }
 
 /// The list of what was tried, and how a plugin is installed.
-fn not_found(
-    f: &mut fmt::Formatter<'_>,
-    searched: &[PathBuf],
-    failed: &[(PathBuf, String)],
-) -> fmt::Result {
+fn not_found(f: &mut fmt::Formatter<'_>, searched: &[PathBuf], failed: &[(PathBuf, String)]) -> fmt::Result {
     f.write_str(if failed.is_empty() { "no PJRT plugin was found" } else { "no PJRT plugin could be used" })?;
     if !failed.is_empty() {
         f.write_str("\nfound, but not usable:")?;

@@ -74,7 +74,9 @@ pub(super) fn unpack<'a>(bytes: &'a [u8], key: &Key) -> Result<&'a [u8], &'stati
         return Err(DAMAGED);
     }
     if found != key.0 {
-        return Err("the executable was compiled by another plugin, or for another kind of device; compile the program again");
+        return Err(
+            "the executable was compiled by another plugin, or for another kind of device; compile the program again",
+        );
     }
     Ok(executable)
 }
@@ -92,9 +94,9 @@ pub(super) fn processor() -> &'static str {
         let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let first = text.split("\n\n").next().unwrap_or_default();
         let keep = ["vendor_id", "cpu family", "model", "model name", "flags", "Features", "CPU part"];
-        let lines = first.lines().filter(|line| {
-            line.split_once(':').is_some_and(|(name, _)| keep.contains(&name.trim()))
-        });
+        let lines = first
+            .lines()
+            .filter(|line| line.split_once(':').is_some_and(|(name, _)| keep.contains(&name.trim())));
         format!("{} {}", std::env::consts::ARCH, lines.collect::<Vec<_>>().join("\n"))
     })
 }
@@ -106,10 +108,8 @@ pub(super) struct Store {
 
 impl Store {
     pub(super) fn open(folder: &Path) -> Result<Store, XlaError> {
-        let error = |error: std::io::Error| XlaError::Cache {
-            folder: folder.to_owned(),
-            reason: error.to_string(),
-        };
+        let error =
+            |error: std::io::Error| XlaError::Cache { folder: folder.to_owned(), reason: error.to_string() };
         fs::create_dir_all(folder).map_err(error)?;
         Ok(Store { folder: folder.to_owned() })
     }
@@ -171,7 +171,10 @@ fn file_state(path: &Path) -> Option<Key> {
     #[cfg(unix)]
     let state = {
         use std::os::unix::fs::MetadataExt;
-        state.with(&data.ino().to_le_bytes()).with(&data.ctime().to_le_bytes()).with(&data.ctime_nsec().to_le_bytes())
+        state
+            .with(&data.ino().to_le_bytes())
+            .with(&data.ctime().to_le_bytes())
+            .with(&data.ctime_nsec().to_le_bytes())
     };
     Some(state)
 }

@@ -221,4 +221,6 @@ pub struct ProgramMemory {
     pub donated: u64,
     /// Intermediate results.
     pub temporary: u64,
+    /// The most that is in use at one time, if the plugin knows it.
+    pub peak: Option<u64>,
 }

@@ -166,6 +166,7 @@ arguments! {
     96 "PJRT_Executable_GetCompiledMemoryStats" CompiledMemoryStats {
         executable: Raw, code: i64, argument: i64, output: i64, alias: i64, temporary: i64,
         host_code: i64, host_argument: i64, host_output: i64, host_alias: i64, host_temporary: i64,
+        peak: i64,
     }
 }
 
@@ -281,6 +282,7 @@ impl Api {
         if let Some(api) = loaded.get(&file) {
             return Ok(api);
         }
+        super::elf::check(&file).map_err(failed)?;
         if quiet {
             library::quiet();
         }
@@ -323,9 +325,8 @@ impl Api {
         // (More functions than there will ever be. A table that claims more is no table.)
         let count = ((size - size_of::<TableHead>()) / size_of::<Function>()).min(1024);
         // SAFETY: The table has `count` pointers behind its head, by its own size. Each is null or a function.
-        let slots: Box<[Option<Function>]> = unsafe {
-            std::slice::from_raw_parts(table.add(1).cast::<Option<Function>>(), count).into()
-        };
+        let slots: Box<[Option<Function>]> =
+            unsafe { std::slice::from_raw_parts(table.add(1).cast::<Option<Function>>(), count).into() };
         if let Some(slot) = NEEDED.into_iter().find(|slot| !matches!(slots.get(*slot), Some(Some(_)))) {
             return Err(refused(format!(
                 "its table of functions (version {}.{}, {count} functions) lacks number {slot}; install a newer plugin",
@@ -691,10 +692,14 @@ impl Client {
     /// Compiles StableHLO text. `options` is a serialised `CompileOptionsProto`.
     pub(super) fn compile(self: &Arc<Self>, text: &str, options: &[u8]) -> Result<Executable, XlaError> {
         const FORMAT: &str = "mlir";
+        // The parser of some plugins reads up to a zero byte, whatever the size says.
+        let mut code = Vec::with_capacity(text.len() + 1);
+        code.extend_from_slice(text.as_bytes());
+        code.push(0);
         let program = Program {
             struct_size: PROGRAM_SIZE,
             extension_start: ptr::null_mut(),
-            code: text.as_ptr().cast::<c_char>().cast_mut(),
+            code: code.as_mut_ptr().cast(),
             code_size: text.len(),
             format: FORMAT.as_ptr().cast(),
             format_size: FORMAT.len(),
@@ -803,10 +808,6 @@ impl Buffer {
 
     pub(super) fn device(&self) -> usize {
         self.device
-    }
-
-    pub(super) fn client(&self) -> &Arc<Client> {
-        &self.client
     }
 
     pub(super) fn element_type(&self) -> ElementType {
@@ -986,7 +987,9 @@ impl Executable {
             }
             for (position, buffer) in list.iter().enumerate() {
                 if !Arc::ptr_eq(&buffer.client, &self.client) {
-                    return Err(XlaError::arguments(format!("argument {position} belongs to another client")));
+                    return Err(XlaError::arguments(format!(
+                        "argument {position} belongs to another client"
+                    )));
                 }
                 if buffer.device != device {
                     return Err(XlaError::arguments(format!(
@@ -1113,7 +1116,11 @@ impl Executable {
             (copy_slice(types.types, types.num_types), ranks, sizes)
         };
         let mut sizes = sizes.into_iter();
-        Ok(types.into_iter().zip(ranks).map(|(code, rank)| (code, sizes.by_ref().take(rank).collect())).collect())
+        Ok(types
+            .into_iter()
+            .zip(ranks)
+            .map(|(code, rank)| (code, sizes.by_ref().take(rank).collect()))
+            .collect())
     }
 
     pub(super) fn memory(&self) -> Result<super::ProgramMemory, XlaError> {
@@ -1128,6 +1135,7 @@ impl Executable {
             outputs: bytes(arguments.output),
             donated: bytes(arguments.alias),
             temporary: bytes(arguments.temporary),
+            peak: (arguments.peak > 0).then(|| bytes(arguments.peak)),
         })
     }
 }

@@ -171,7 +171,8 @@ pub(super) fn cuda_libraries(plugin: &Path) -> Vec<PathBuf> {
     ];
     const NVSHMEM: &str = "libnvshmem_host.so*";
     let plugin = plugin.canonicalize().unwrap_or_else(|_| plugin.to_owned());
-    let Some(nvidia) = plugin.ancestors().skip(1).take(4).map(|at| at.join("nvidia")).find(|at| at.is_dir()) else {
+    let Some(nvidia) = plugin.ancestors().skip(1).take(4).map(|at| at.join("nvidia")).find(|at| at.is_dir())
+    else {
         return Vec::new();
     };
     let mut libraries = Vec::new();

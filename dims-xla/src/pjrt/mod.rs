@@ -45,6 +45,7 @@
 mod buffer;
 mod cache;
 mod element;
+mod elf;
 mod executable;
 mod ffi;
 mod find;
@@ -112,16 +113,21 @@ impl Pjrt {
         let mut client_options = Vec::new();
         match kind {
             find::Kind::Cuda | find::Kind::Rocm => {
-                client_options.push(ffi::ClientOption::Bool("preallocate", options.preallocate.unwrap_or(false)));
+                client_options
+                    .push(ffi::ClientOption::Bool("preallocate", options.preallocate.unwrap_or(false)));
             }
             find::Kind::Cpu | find::Kind::Unknown => {
-                if let Some(count) = options.cpu_devices {
-                    let count = i64::try_from(count).ok().filter(|count| (1..=1024).contains(count));
-                    let count = count.ok_or_else(|| {
-                        XlaError::arguments("a CPU plugin can offer from 1 to 1,024 devices".to_owned())
-                    })?;
-                    client_options.push(ffi::ClientOption::Int("cpu_device_count", count));
-                }
+                let count = match options.cpu_devices {
+                    // (Some plugins have another default than one device.)
+                    None => (kind == find::Kind::Cpu).then_some(1),
+                    Some(count @ 1..=1024) => Some(count as i64),
+                    Some(count) => {
+                        return Err(XlaError::arguments(format!(
+                            "a CPU plugin can offer from 1 to 1,024 devices, and {count} are wanted"
+                        )));
+                    }
+                };
+                client_options.extend(count.map(|count| ffi::ClientOption::Int("cpu_device_count", count)));
             }
             find::Kind::Tpu => {}
         }

@@ -61,9 +61,11 @@ pub(super) fn source<'a>(
     let aligned = data.as_ptr().addr().is_multiple_of(element);
     if takes_strides && aligned && is_plain(sizes, strides, element) {
         // (An axis of size 1 may have any stride. It is not used.)
-        let strides = sizes.iter().zip(strides).map(|(&size, &stride)| {
-            if size == 1 { element as i64 } else { stride as i64 }
-        });
+        let strides = sizes.iter().zip(strides).map(
+            |(&size, &stride)| {
+                if size == 1 { element as i64 } else { stride as i64 }
+            },
+        );
         return Ok(Source { data: Cow::Borrowed(data), strides: Some(strides.collect()) });
     }
     let start = sizes
@@ -101,7 +103,8 @@ fn is_plain(sizes: &[usize], strides: &[isize], element: usize) -> bool {
 
 /// Appends the elements in row-major order. `start` is the position of the first one.
 fn pack(data: &[u8], start: usize, sizes: &[usize], strides: &[isize], element: usize, packed: &mut Vec<u8>) {
-    let (Some((&size, sizes)), Some((&stride, strides))) = (sizes.split_first(), strides.split_first()) else {
+    let (Some((&size, sizes)), Some((&stride, strides))) = (sizes.split_first(), strides.split_first())
+    else {
         packed.extend_from_slice(&data[start..start + element]);
         return;
     };

@@ -251,7 +251,8 @@ mod tests {
     fn options_with_flags_and_devices() {
         let bytes = compile_options(1, Some(&[2]), &[("a".to_owned(), "true".to_owned())]);
         let expected = [
-            0x1a, 14, 0x20, 1, 0x28, 1, 0x4a, 8, 8, 1, 16, 1, 0x1a, 2, 8, 2, // one computation on device 2
+            0x1a, 14, 0x20, 1, 0x28, 1, 0x4a, 8, 8, 1, 16, 1, 0x1a, 2, 8,
+            2, // one computation on device 2
             0x3a, 11, 10, 1, b'a', 18, 6, 10, 4, b't', b'r', b'u', b'e',
         ];
         assert_eq!(bytes, expected);
@@ -279,8 +280,11 @@ mod tests {
         let array = ArrayType { element_type: ElementType::F32, sizes: vec![3] };
         let hlo = Hlo::new("hlo", &module).unwrap();
         assert_eq!(hlo.parameters(), Some(vec![array.clone()]));
-        let collective =
-            Collective { kind: "all-reduce".to_owned(), name: "all-reduce.1".to_owned(), outputs: vec![array] };
+        let collective = Collective {
+            kind: "all-reduce".to_owned(),
+            name: "all-reduce.1".to_owned(),
+            outputs: vec![array],
+        };
         assert_eq!(hlo.collectives(), [collective]);
         let mut config = Writer::default();
         config.bytes(1, &module);
