@@ -252,8 +252,11 @@ fn programs_that_are_wrong_are_errors() {
     message(pjrt.compile("\0", &options));
     let flags = options.clone().flag("xla_no_such_flag", "true");
     assert_contains(&message(pjrt.compile(&add(3, false), &flags)), &["xla_no_such_flag"]);
+    let wrong = options.clone().flag("xla_backend_optimization_level", "high");
+    assert_contains(&message(pjrt.compile(&add(3, false), &wrong)), &["xla_backend_optimization_level"]);
     let flags = options.flag("xla_cpu_enable_fast_math", "false").flag("xla_backend_optimization_level", "1");
     pjrt.compile(&add(3, false), &flags).unwrap();
+    pjrt.compile(&add(3, false), &flags.flag("xla_cpu_enable_fast_math", "True")).unwrap();
 }
 
 #[test]
@@ -496,7 +499,10 @@ fn executables_are_kept_in_a_folder() {
     for damaged in [&changed[..], &whole[..whole.len() / 2], b"", b"text"] {
         fs::write(file, damaged).unwrap();
         compile(&text, &options, 2.0);
-        assert_eq!(fs::read(file).unwrap().len(), whole.len());
+        assert_ne!(fs::read(file).unwrap(), damaged);
+        let written = fs::metadata(file).unwrap().modified().unwrap();
+        compile(&text, &options, 2.0);
+        assert_eq!(fs::metadata(file).unwrap().modified().unwrap(), written, "it was not replaced");
     }
     // Another text, and other options, are other files.
     compile(&text.replace("stablehlo.add", "stablehlo.subtract"), &options, 0.0);
@@ -667,6 +673,17 @@ fn buffers_and_programs_outlive_the_handle_of_their_client() {
             assert_eq!(floats(&outputs[0]), [3.0; 1000]);
         }
         // (Otherwise the client is destroyed while the program may still be running.)
+    }
+    // Everything goes while large programs are queued.
+    for _ in 0..5 {
+        let pjrt = pjrt!();
+        let count = 4 << 20;
+        let program = pjrt.compile(&add(count, false), &CompileOptions::new()).unwrap();
+        let a = upload(&pjrt, &vec![1.0; count]);
+        let mut last = program.run(&[&a, &a]).unwrap().remove(0);
+        for _ in 0..10 {
+            last = program.run(&[&last, &a]).unwrap().remove(0);
+        }
     }
 }
 

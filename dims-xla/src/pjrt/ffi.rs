@@ -1264,3 +1264,95 @@ mod library {
 
     pub(super) fn quiet() {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    unsafe extern "C" fn nothing() {}
+
+    /// A table whose functions do nothing, and which is never called.
+    #[repr(C)]
+    struct Table {
+        head: TableHead,
+        slots: [Option<Function>; 120],
+    }
+
+    fn table() -> Table {
+        let head = TableHead {
+            struct_size: size_of::<Table>(),
+            extension_start: ptr::null_mut(),
+            version_struct_size: 24,
+            version_extension_start: ptr::null_mut(),
+            major: 0,
+            minor: 81,
+        };
+        Table { head, slots: [Some(nothing); 120] }
+    }
+
+    fn read(table: &Table) -> Result<Api, String> {
+        let table = ptr::from_ref(table).cast();
+        Api::read(table, Path::new("plugin.so")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn tables_that_do_not_fit_are_refused() {
+        assert!(read(&table()).is_ok_and(|api| api.version() == (0, 81) && api.slots.len() == 120));
+        assert!(Api::read(ptr::null(), Path::new("")).is_err());
+        for size in [0, 8, 39, 40, 48, 40 + 8 * 70] {
+            let mut table = table();
+            table.head.struct_size = size;
+            let error = read(&table).err().expect("it is too small");
+            assert!(error.starts_with("cannot use the PJRT plugin `plugin.so`: its table"), "{error}");
+        }
+        let mut other = table();
+        other.head.major = 1;
+        let error = read(&other).err().expect("it has another version");
+        assert!(error.contains("it has version 1.81 of the PJRT interface"), "{error}");
+        let mut lacking = table();
+        lacking.slots[55] = None;
+        let error = read(&lacking).err().expect("it cannot execute");
+        assert!(error.contains("lacks number 55"), "{error}");
+    }
+
+    #[test]
+    fn functions_that_are_missing_are_errors() {
+        let mut table = table();
+        table.slots[96] = None;
+        table.head.struct_size = 40 + 8 * 100;
+        let api = read(&table).unwrap();
+        // SAFETY: Neither function is there, so nothing is called.
+        let (missing, beyond) = unsafe { (api.call(&mut CompiledMemoryStats::new()), api.slots.get(110)) };
+        assert_eq!(
+            missing,
+            Err(XlaError::Unsupported { function: "PJRT_Executable_GetCompiledMemoryStats" })
+        );
+        assert!(beyond.is_none());
+    }
+
+    #[test]
+    fn structs_have_the_sizes_of_the_header() {
+        assert_eq!(size_of::<TableHead>(), 40);
+        assert_eq!(ErrorGetCode::new().struct_size, 28);
+        assert_eq!(PluginInitialize::new().struct_size, 16);
+        assert_eq!(ClientCreate::new().struct_size, 88);
+        assert_eq!(BufferFromHostBuffer::new().struct_size, 120);
+        assert_eq!(BufferIsDeleted::new().struct_size, 25);
+        assert_eq!(LoadedExecute::new().struct_size, 80);
+        assert_eq!(DeviceMemoryStats::new().struct_size, 185);
+        assert_eq!(CompiledMemoryStats::new().struct_size, 112);
+        assert_eq!(
+            (size_of::<NamedValue>(), size_of::<MemoryLayout>(), size_of::<ExecuteOptions>()),
+            (56, 80, 112)
+        );
+    }
+
+    #[test]
+    fn elements_reach_as_far_as_their_strides_say() {
+        assert_eq!(reach(&[2, 3], &[12, 4], 4), Some(24));
+        assert_eq!(reach(&[], &[], 4), Some(4));
+        assert_eq!(reach(&[0, 3], &[i64::MAX, 4], 4), Some(0));
+        assert_eq!(reach(&[2], &[-4], 4), None);
+        assert_eq!(reach(&[usize::MAX, 2], &[8, 8], 4), None);
+    }
+}

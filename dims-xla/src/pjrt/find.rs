@@ -13,7 +13,8 @@ pub(super) enum Kind {
     Cpu,
     Cuda,
     Rocm,
-    Tpu,
+    /// Another one, whose client takes none of our options.
+    Other,
     Unknown,
 }
 
@@ -23,7 +24,14 @@ impl Kind {
         let names = [Some(path), real.as_deref().ok()].into_iter().flatten().filter_map(Path::file_name);
         for name in names {
             let name = name.to_string_lossy().to_lowercase();
-            let kinds = [("cuda", Kind::Cuda), ("rocm", Kind::Rocm), ("tpu", Kind::Tpu), ("cpu", Kind::Cpu)];
+            let kinds = [
+                ("cuda", Kind::Cuda),
+                ("rocm", Kind::Rocm),
+                ("tpu", Kind::Other),
+                ("oneapi", Kind::Other),
+                ("xpu", Kind::Other),
+                ("cpu", Kind::Cpu),
+            ];
             if let Some((_, kind)) = kinds.into_iter().find(|(part, _)| name.contains(part)) {
                 return kind;
             }
@@ -42,7 +50,7 @@ const PLUGINS: [(&str, &str); 8] = [
     ("cuda", "jax_plugins/xla_cuda*/xla_cuda_plugin.so"),
     ("rocm", "jax_plugins/xla_rocm*/xla_rocm_plugin.so"),
     ("tpu", "libtpu/libtpu.so"),
-    ("oneapi", "jax_plugins/xla_oneapi*/*oneapi*.so"),
+    ("oneapi", "jax_plugins/xla_oneapi*/xla_oneapi_plugin.so"),
     ("oneapi", "jax_plugins/intel_extension_for_openxla/pjrt_plugin_xpu.so"),
     ("cpu", "lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so"),
     ("cpu", "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"),
@@ -203,7 +211,7 @@ mod tests {
     fn kinds() {
         assert_eq!(Kind::of(Path::new("/x/cpu/xla_cuda_plugin.so")), Kind::Cuda);
         assert_eq!(Kind::of(Path::new("pjrt_c_api_cpu_plugin.so")), Kind::Cpu);
-        assert_eq!(Kind::of(Path::new("libtpu.so")), Kind::Tpu);
+        assert_eq!(Kind::of(Path::new("libtpu.so")), Kind::Other);
         assert_eq!(Kind::of(Path::new("plugin.so")), Kind::Unknown);
     }
 }

@@ -129,7 +129,7 @@ impl Pjrt {
                 };
                 client_options.extend(count.map(|count| ffi::ClientOption::Int("cpu_device_count", count)));
             }
-            find::Kind::Tpu => {}
+            find::Kind::Other => {}
         }
         let client = Arc::new(ffi::Client::new(api, &client_options)?);
         let devices = (0..client.device_count()).map(|index| {

@@ -66,7 +66,12 @@ pub(super) fn compile_options(
     options.bytes(3, &build.finish());
     for (name, value) in flags {
         let mut option = Writer::default();
-        option.bytes(1, value.as_bytes());
+        // XLA parses the text of other types, but wants booleans as such.
+        match value.to_ascii_lowercase().as_str() {
+            "true" => option.number(2, 1),
+            "false" => option.number(2, 0),
+            _ => option.bytes(1, value.as_bytes()),
+        };
         let mut entry = Writer::default();
         entry.bytes(1, name.as_bytes()).bytes(2, &option.finish());
         options.bytes(7, &entry.finish());
@@ -253,7 +258,7 @@ mod tests {
         let expected = [
             0x1a, 14, 0x20, 1, 0x28, 1, 0x4a, 8, 8, 1, 16, 1, 0x1a, 2, 8,
             2, // one computation on device 2
-            0x3a, 11, 10, 1, b'a', 18, 6, 10, 4, b't', b'r', b'u', b'e',
+            0x3a, 7, 10, 1, b'a', 18, 2, 16, 1,
         ];
         assert_eq!(bytes, expected);
     }
