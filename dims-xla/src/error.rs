@@ -1,0 +1,143 @@
+//! The errors of this crate.
+
+use std::error::Error;
+use std::fmt;
+use std::path::PathBuf;
+
+/// What can go wrong between a program and XLA.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum XlaError {
+    /// No PJRT plugin was found, or none of those found could be used.
+    PluginNotFound {
+        /// The files that were looked for.
+        searched: Vec<PathBuf>,
+        /// The plugins that exist but could not be used, each with the reason.
+        failed: Vec<(PathBuf, String)>,
+    },
+    /// A file could not be loaded as a PJRT plugin.
+    PluginNotLoaded {
+        /// The file.
+        path: PathBuf,
+        /// The reason, as the loader of the operating system words it.
+        reason: String,
+    },
+    /// The plugin has a version of the PJRT interface that this crate cannot use.
+    PluginVersion {
+        /// The file.
+        path: PathBuf,
+        /// What does not fit.
+        reason: String,
+    },
+    /// The plugin does not have a function of the PJRT interface.
+    Unsupported {
+        /// The name of the function in `pjrt_c_api.h`.
+        function: &'static str,
+    },
+    /// XLA reported an error.
+    Xla {
+        /// The function that reported it.
+        function: &'static str,
+        /// The code of the error, which is one of Abseil's status codes. [`XlaError::code_name`] has its name.
+        code: i32,
+        /// XLA's text.
+        message: String,
+    },
+    /// An argument does not fit. The plugin was not called.
+    Arguments {
+        /// Which argument, and what it should be.
+        message: String,
+    },
+    /// The folder of a cache of executables cannot be used.
+    Cache {
+        /// The folder.
+        folder: PathBuf,
+        /// The reason.
+        reason: String,
+    },
+}
+
+impl XlaError {
+    /// The name of the code of an error that XLA reported, such as `INVALID_ARGUMENT`. `None` for errors of this crate.
+    #[must_use]
+    pub fn code_name(&self) -> Option<&'static str> {
+        let XlaError::Xla { code, .. } = self else { return None };
+        Some(match code {
+            1 => "CANCELLED",
+            3 => "INVALID_ARGUMENT",
+            4 => "DEADLINE_EXCEEDED",
+            5 => "NOT_FOUND",
+            6 => "ALREADY_EXISTS",
+            7 => "PERMISSION_DENIED",
+            8 => "RESOURCE_EXHAUSTED",
+            9 => "FAILED_PRECONDITION",
+            10 => "ABORTED",
+            11 => "OUT_OF_RANGE",
+            12 => "UNIMPLEMENTED",
+            13 => "INTERNAL",
+            14 => "UNAVAILABLE",
+            15 => "DATA_LOSS",
+            16 => "UNAUTHENTICATED",
+            _ => "UNKNOWN",
+        })
+    }
+
+    #[cfg(feature = "pjrt")]
+    pub(crate) fn arguments(message: impl Into<String>) -> XlaError {
+        XlaError::Arguments { message: message.into() }
+    }
+}
+
+impl fmt::Display for XlaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            XlaError::PluginNotFound { searched, failed } => not_found(f, searched, failed),
+            XlaError::PluginNotLoaded { path, reason } => {
+                write!(f, "cannot load `{}` as a PJRT plugin: {reason}", path.display())
+            }
+            XlaError::PluginVersion { path, reason } => {
+                write!(f, "cannot use the PJRT plugin `{}`: {reason}", path.display())
+            }
+            XlaError::Unsupported { function } => write!(f, "the PJRT plugin has no function `{function}`"),
+            XlaError::Xla { function, code, message } => {
+                let name = self.code_name().unwrap_or("UNKNOWN");
+                write!(
+                    f,
+                    "XLA reported an error: {} ({name}, code {code}, from `{function}`)",
+                    message.trim_end()
+                )
+            }
+            XlaError::Arguments { message } => f.write_str(message),
+            XlaError::Cache { folder, reason } => {
+                write!(f, "cannot use `{}` as a cache of executables: {reason}", folder.display())
+            }
+        }
+    }
+}
+
+/// The list of what was tried, and how a plugin is installed.
+fn not_found(f: &mut fmt::Formatter<'_>, searched: &[PathBuf], failed: &[(PathBuf, String)]) -> fmt::Result {
+    f.write_str(if failed.is_empty() { "no PJRT plugin was found" } else { "no PJRT plugin could be used" })?;
+    if !failed.is_empty() {
+        f.write_str("\nfound, but not usable:")?;
+        for (path, reason) in failed {
+            write!(f, "\n  {}: {reason}", path.display())?;
+        }
+    }
+    if !searched.is_empty() {
+        f.write_str("\nlooked for:")?;
+        for path in searched {
+            write!(f, "\n  {}", path.display())?;
+        }
+    }
+    f.write_str(
+        "\ninstall a plugin into a Python environment:\
+         \n  NVIDIA GPUs: pip install \"jax-cuda13-plugin[with-cuda]\" (or jax-cuda12-plugin)\
+         \n  AMD GPUs: pip install jax-rocm7-pjrt\
+         \n  TPUs: pip install libtpu\
+         \n  CPUs: pip install lammps-jax-pjrt-cpu\
+         \nor set TYPED_DIMS_PJRT_PLUGIN to the path of a plugin (`pip download --no-deps` and `unzip` suffice for one)",
+    )
+}
+
+impl Error for XlaError {}

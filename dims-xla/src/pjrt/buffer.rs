@@ -1,0 +1,111 @@
+//! Arrays on devices.
+
+use super::{ElementType, ffi};
+use crate::XlaError;
+use std::fmt;
+
+/// An array in the memory of a device: of [`Pjrt::upload`](super::Pjrt::upload), or the output of a program.
+///
+/// The output of a program may not have been computed yet. All methods but [`ready`](Self::ready), [`to_host`](Self::to_host) and
+/// [`to_host_into`](Self::to_host_into) return at once.
+///
+/// ```no_run
+/// # use typed_dims_xla::pjrt::{ElementType, Pjrt};
+/// # let pjrt = Pjrt::find()?;
+/// let buffer = pjrt.upload(&[1, 2, 3, 4, 5, 6], ElementType::U8, &[2, 3], None, 0)?;
+/// assert_eq!((buffer.sizes(), buffer.len_bytes()), (&[2, 3][..], 6));
+/// assert_eq!(buffer.to_host()?, [1, 2, 3, 4, 5, 6]);
+/// # Ok::<_, typed_dims_xla::XlaError>(())
+/// ```
+pub struct DeviceBuffer {
+    inner: ffi::Buffer,
+}
+
+impl DeviceBuffer {
+    pub(super) fn new(inner: ffi::Buffer) -> DeviceBuffer {
+        DeviceBuffer { inner }
+    }
+
+    pub(super) fn inner(&self) -> &ffi::Buffer {
+        &self.inner
+    }
+
+    /// The type of its elements.
+    #[must_use]
+    pub fn element_type(&self) -> ElementType {
+        self.inner.element_type()
+    }
+
+    /// The size of each axis.
+    #[must_use]
+    pub fn sizes(&self) -> &[usize] {
+        self.inner.sizes()
+    }
+
+    /// The number of bytes of its elements in row-major order, without padding.
+    #[must_use]
+    pub fn len_bytes(&self) -> usize {
+        self.element_type().bytes(self.sizes()).unwrap_or(usize::MAX)
+    }
+
+    /// The device that it is on: a position in [`Pjrt::devices`](super::Pjrt::devices).
+    #[must_use]
+    pub fn device(&self) -> usize {
+        self.inner.device()
+    }
+
+    /// Whether it was donated to a program, which has taken its memory. It cannot be used any more.
+    #[must_use]
+    pub fn is_deleted(&self) -> bool {
+        self.inner.is_deleted()
+    }
+
+    /// Waits until it has been computed.
+    ///
+    /// # Errors
+    ///
+    /// The error of the program that should have computed it, or that it was donated.
+    pub fn ready(&self) -> Result<(), XlaError> {
+        self.not_donated()?;
+        self.inner.ready()
+    }
+
+    /// Waits until it has been computed, and returns its elements in row-major order.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ready`](Self::ready).
+    pub fn to_host(&self) -> Result<Vec<u8>, XlaError> {
+        self.not_donated()?;
+        let bytes = self.element_type().bytes(self.sizes());
+        let bytes = bytes.ok_or_else(|| XlaError::arguments(format!("{self:?} is too large for memory")))?;
+        let mut target = vec![0; bytes];
+        self.inner.read(&mut target)?;
+        Ok(target)
+    }
+
+    /// As [`to_host`](Self::to_host), into a slice of [`len_bytes`](Self::len_bytes) bytes.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ready`](Self::ready). If the slice has another length.
+    pub fn to_host_into(&self, target: &mut [u8]) -> Result<(), XlaError> {
+        self.not_donated()?;
+        self.inner.read(target)
+    }
+
+    fn not_donated(&self) -> Result<(), XlaError> {
+        if self.is_deleted() {
+            return Err(XlaError::arguments(format!(
+                "{self:?} was donated to a program, which took its memory; use the program's output instead"
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for DeviceBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{:?} on device {}", self.element_type(), self.sizes(), self.device())
+    }
+}

@@ -1,0 +1,226 @@
+//! Compiled programs.
+
+use super::cache::{self, Key};
+use super::{ArrayType, DeviceBuffer, ElementType, ffi, proto};
+use crate::XlaError;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A compiled program.
+///
+/// It belongs to the client that compiled it, and takes buffers of this client only.
+pub struct Executable {
+    inner: ffi::Executable,
+    inputs: Option<Vec<ArrayType>>,
+    identity: Key,
+}
+
+impl Executable {
+    pub(super) fn new(inner: ffi::Executable, identity: Key) -> Result<Executable, XlaError> {
+        let inputs = match inner.optimized_program() {
+            Ok((format, program)) => proto::Hlo::new(&format, &program).and_then(|hlo| hlo.parameters()),
+            Err(_) => None,
+        };
+        Ok(Executable { inner, inputs, identity })
+    }
+
+    /// Queues the program on one device, and returns its outputs.
+    ///
+    /// # Errors
+    ///
+    /// As for [`execute`](Self::execute). If the program runs on several devices.
+    pub fn run(&self, arguments: &[&DeviceBuffer]) -> Result<Vec<DeviceBuffer>, XlaError> {
+        let mut outputs = self.execute(&[arguments.to_vec()])?;
+        Ok(outputs.pop().unwrap_or_default())
+    }
+
+    /// Queues the program: `arguments` has a list for each of its [`devices`](Self::devices), and so has the result.
+    ///
+    /// It returns at once. The outputs can be arguments of other programs before they have been computed.
+    ///
+    /// ```no_run
+    /// # use typed_dims_xla::pjrt::{DeviceBuffer, Executable};
+    /// # fn train(step: &Executable, mut weights: DeviceBuffer, batch: &DeviceBuffer) -> Result<(), typed_dims_xla::XlaError> {
+    /// // `step` donates its first argument, so that all steps use the same memory.
+    /// for _ in 0..100 {
+    ///     let mut outputs = step.execute(&[vec![&weights, batch]])?;
+    ///     weights = outputs.remove(0).remove(0);
+    /// }
+    /// weights.ready()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there are too many or too few arguments, or one of them has another type, is on another device, belongs to another client, or was
+    /// donated before. Errors while the program runs are those of its outputs.
+    pub fn execute(&self, arguments: &[Vec<&DeviceBuffer>]) -> Result<Vec<Vec<DeviceBuffer>>, XlaError> {
+        if let Some(inputs) = &self.inputs {
+            for list in arguments {
+                check(inputs, list)?;
+            }
+        }
+        let arguments: Vec<Vec<&ffi::Buffer>> =
+            arguments.iter().map(|list| list.iter().map(|buffer| buffer.inner()).collect()).collect();
+        let outputs = self.inner.execute(&arguments)?;
+        Ok(outputs.into_iter().map(|list| list.into_iter().map(DeviceBuffer::new).collect()).collect())
+    }
+
+    /// The devices that it runs on, by their positions in [`Pjrt::devices`](super::Pjrt::devices).
+    #[must_use]
+    pub fn devices(&self) -> &[usize] {
+        self.inner.devices()
+    }
+
+    /// The types of its arguments on one device, if the plugin shows the program. Those of a sharded program are parts.
+    #[must_use]
+    pub fn inputs(&self) -> Option<&[ArrayType]> {
+        self.inputs.as_deref()
+    }
+
+    /// The number of its outputs on one device.
+    #[must_use]
+    pub fn output_count(&self) -> usize {
+        self.inner.outputs()
+    }
+
+    /// The types of its outputs on one device.
+    ///
+    /// # Errors
+    ///
+    /// If the plugin does not tell them, or an output is no array of an [`ElementType`].
+    pub fn outputs(&self) -> Result<Vec<ArrayType>, XlaError> {
+        let types = self.inner.output_types()?.into_iter().enumerate().map(|(position, (code, sizes))| {
+            let sizes = sizes.iter().map(|&size| usize::try_from(size).ok()).collect::<Option<_>>();
+            ElementType::from_code(code)
+                .zip(sizes)
+                .map(|(element_type, sizes)| ArrayType { element_type, sizes })
+                .ok_or_else(|| {
+                    XlaError::arguments(format!(
+                        "output {position} of the program is no array of a known type: it has the element type number {code} of PJRT"
+                    ))
+                })
+        });
+        types.collect()
+    }
+
+    /// The executable as bytes, for [`Pjrt::load_executable`](super::Pjrt::load_executable). They fit the same plugin, platform and kind of
+    /// device only.
+    ///
+    /// # Errors
+    ///
+    /// If the plugin cannot serialise executables.
+    pub fn serialize(&self) -> Result<Vec<u8>, XlaError> {
+        Ok(cache::pack(&self.identity, &self.inner.serialize()?))
+    }
+
+    /// The optimised program as XLA compiled it: a message of Protocol Buffers. The first value is its format as PJRT names it, `hlo` for a
+    /// `HloModuleProto` or `hlo_with_config` for a `HloModuleProtoWithConfig`.
+    ///
+    /// # Errors
+    ///
+    /// If the plugin does not show it.
+    pub fn optimized_program(&self) -> Result<(String, Vec<u8>), XlaError> {
+        self.inner.optimized_program()
+    }
+
+    /// The instructions of the optimised program that move data between devices.
+    ///
+    /// Compare them with what you expect of a sharded program: XLA inserts them where a sharding needs them.
+    ///
+    /// # Errors
+    ///
+    /// If the plugin does not show the optimised program.
+    pub fn collectives(&self) -> Result<Vec<Collective>, XlaError> {
+        self.hlo(|hlo| hlo.collectives())
+    }
+
+    /// How often each instruction occurs in the optimised program, fused ones included. A custom call is listed with its target.
+    ///
+    /// # Errors
+    ///
+    /// If the plugin does not show the optimised program.
+    pub fn instruction_counts(&self) -> Result<BTreeMap<String, usize>, XlaError> {
+        self.hlo(|hlo| hlo.opcodes())
+    }
+
+    fn hlo<T>(&self, read: impl FnOnce(&proto::Hlo<'_>) -> T) -> Result<T, XlaError> {
+        let (format, program) = self.optimized_program()?;
+        let hlo = proto::Hlo::new(&format, &program)
+            .ok_or(XlaError::Unsupported { function: "PJRT_Executable_OptimizedProgram as HLO" })?;
+        Ok(read(&hlo))
+    }
+
+    /// How much memory of a device one call needs.
+    ///
+    /// # Errors
+    ///
+    /// If the plugin does not know.
+    pub fn memory(&self) -> Result<ProgramMemory, XlaError> {
+        self.inner.memory()
+    }
+}
+
+/// Compares arguments with the parameters of a program.
+fn check(inputs: &[ArrayType], arguments: &[&DeviceBuffer]) -> Result<(), XlaError> {
+    if inputs.len() != arguments.len() {
+        return Err(XlaError::arguments(format!(
+            "the program takes {} arguments, and {} are given",
+            inputs.len(),
+            arguments.len()
+        )));
+    }
+    let mismatch = inputs.iter().zip(arguments).position(|(input, argument)| {
+        input.element_type != argument.element_type() || input.sizes != argument.sizes()
+    });
+    match mismatch {
+        None => Ok(()),
+        Some(position) => Err(XlaError::arguments(format!(
+            "argument {position} of the program is {}, and {}{:?} is given",
+            inputs[position],
+            arguments[position].element_type(),
+            arguments[position].sizes()
+        ))),
+    }
+}
+
+impl fmt::Debug for Executable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Executable")
+            .field("devices", &self.devices())
+            .field("inputs", &self.inputs)
+            .field("output_count", &self.output_count())
+            .finish_non_exhaustive()
+    }
+}
+
+/// An instruction that moves data between devices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Collective {
+    /// What it does, as HLO names it: `all-reduce`, `all-gather`, `reduce-scatter`, `all-to-all`, `collective-permute` and others.
+    pub kind: String,
+    /// The name of the instruction.
+    pub name: String,
+    /// The arrays that it returns.
+    pub outputs: Vec<ArrayType>,
+}
+
+/// The memory that one call of a program needs on a device, in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProgramMemory {
+    /// Machine code.
+    pub code: u64,
+    /// Arguments.
+    pub arguments: u64,
+    /// Outputs.
+    pub outputs: u64,
+    /// The part of the outputs that takes over the memory of donated arguments.
+    pub donated: u64,
+    /// Intermediate results.
+    pub temporary: u64,
+    /// The most that is in use at one time, if the plugin knows it.
+    pub peak: Option<u64>,
+}

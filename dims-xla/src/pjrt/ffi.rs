@@ -1,0 +1,1358 @@
+//! The C interface of PJRT behind safe functions. This is the only file of the crate with `unsafe` code.
+//!
+//! # Why this is sound
+//!
+//! The plugin is trusted to keep the contract of `pjrt_c_api.h`, as any shared library is. Under that assumption:
+//!
+//! * Handles are owned. [`Client`], [`Buffer`], [`Executable`] and [`Event`] each hold one pointer that the plugin returned, which no other
+//!   value holds, and destroy it once, in `drop`. Nothing outside this file sees a pointer.
+//! * Handles do not outlive their client: buffers and executables hold an `Arc` of it. Libraries are never unloaded, so that the functions
+//!   of a client outlive it.
+//! * Memory that the plugin reads or writes is borrowed for the whole call, and where the plugin goes on using it after the call, this file
+//!   waits for the event that ends the use before the borrow ends.
+//! * Lengths are checked in this file, next to the call that relies on them.
+//! * A client may be used from many threads; so says the contract. Calls that consume or free memory on the device are serialised by a
+//!   mutex per client nevertheless, because some plugins have races there.
+
+#![allow(unsafe_code)]
+
+use super::ElementType;
+use crate::XlaError;
+use std::collections::HashMap;
+use std::ffi::{c_char, c_void};
+use std::mem::offset_of;
+use std::path::{Path, PathBuf};
+use std::ptr::{self, NonNull};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Something of the plugin's whose contents are not known here.
+#[repr(C)]
+struct Opaque {
+    contents: [u8; 0],
+}
+
+type Handle = NonNull<Opaque>;
+
+/// A function of the table, whatever its arguments.
+type Function = unsafe extern "C" fn();
+
+// ---------------------------------------------------------------------------------------------------------------------------- Arguments
+
+/// The struct that a function of PJRT takes.
+///
+/// # Safety
+///
+/// The type is the struct that `pjrt_c_api.h` declares for the function at `SLOT` of the table, or a prefix of it, with `struct_size` and
+/// `extension_start` first. All zeros are a valid value of the type, and so is whatever the plugin writes there.
+unsafe trait Arguments: Sized {
+    const SLOT: usize;
+    const FUNCTION: &'static str;
+
+    /// All fields are zero, apart from the size of the struct.
+    fn new() -> Self;
+}
+
+macro_rules! arguments {
+    ($($slot:literal $function:literal $name:ident { $($field:ident: $type:ty),* $(,)? })*) => {$(
+        #[repr(C)]
+        #[derive(Clone, Copy)]
+        struct $name {
+            struct_size: usize,
+            extension_start: *mut c_void,
+            $($field: $type,)*
+        }
+
+        // SAFETY: The invocation below copies slots and fields from the header. Fields are integers, raw pointers and optional functions,
+        // for all of which zero is valid. Booleans and enums of C are integers here, so that any byte is valid.
+        unsafe impl Arguments for $name {
+            const SLOT: usize = $slot;
+            const FUNCTION: &'static str = $function;
+
+            fn new() -> Self {
+                #[allow(unused_mut, unused_assignments)]
+                const SIZE: usize = {
+                    // As in the header: up to the end of the last field, without padding behind it.
+                    let mut end = offset_of!($name, extension_start) + size_of::<*mut c_void>();
+                    $(end = offset_of!($name, $field) + size_of::<$type>();)*
+                    end
+                };
+                // SAFETY: All zeros are a valid value, by the contract of the trait.
+                let mut this: Self = unsafe { std::mem::zeroed() };
+                this.struct_size = SIZE;
+                this
+            }
+        }
+    )*};
+}
+
+type Raw = *mut Opaque;
+
+arguments! {
+    0 "PJRT_Error_Destroy" ErrorDestroy { error: Raw }
+    1 "PJRT_Error_Message" ErrorMessage { error: Raw, message: *const c_char, message_size: usize }
+    2 "PJRT_Error_GetCode" ErrorGetCode { error: Raw, code: i32 }
+    3 "PJRT_Plugin_Initialize" PluginInitialize {}
+    4 "PJRT_Plugin_Attributes" PluginAttributes { attributes: *const NamedValue, num_attributes: usize }
+    5 "PJRT_Event_Destroy" EventDestroy { event: Raw }
+    8 "PJRT_Event_Await" EventAwait { event: Raw }
+    10 "PJRT_Client_Create" ClientCreate {
+        create_options: *const NamedValue, num_options: usize,
+        kv_get_callback: Option<Function>, kv_get_user_arg: *mut c_void,
+        kv_put_callback: Option<Function>, kv_put_user_arg: *mut c_void,
+        client: Raw,
+        kv_try_get_callback: Option<Function>, kv_try_get_user_arg: *mut c_void,
+    }
+    11 "PJRT_Client_Destroy" ClientDestroy { client: Raw }
+    12 "PJRT_Client_PlatformName" ClientPlatformName { client: Raw, text: *const c_char, text_size: usize }
+    14 "PJRT_Client_PlatformVersion" ClientPlatformVersion { client: Raw, text: *const c_char, text_size: usize }
+    16 "PJRT_Client_AddressableDevices" ClientAddressableDevices { client: Raw, devices: *const Raw, num_devices: usize }
+    20 "PJRT_Client_Compile" ClientCompile {
+        client: Raw, program: *const Program, compile_options: *const c_char, compile_options_size: usize, executable: Raw,
+    }
+    22 "PJRT_Client_BufferFromHostBuffer" BufferFromHostBuffer {
+        client: Raw, data: *const c_void, element_type: i32, dims: *const i64, num_dims: usize,
+        byte_strides: *const i64, num_byte_strides: usize, host_buffer_semantics: i32,
+        device: Raw, memory: Raw, device_layout: *mut MemoryLayout, done_with_host_buffer: Raw, buffer: Raw,
+    }
+    23 "PJRT_DeviceDescription_Id" DescriptionId { description: Raw, id: i32 }
+    26 "PJRT_DeviceDescription_Kind" DescriptionKind { description: Raw, text: *const c_char, text_size: usize }
+    28 "PJRT_DeviceDescription_ToString" DescriptionToString { description: Raw, text: *const c_char, text_size: usize }
+    29 "PJRT_Device_GetDescription" DeviceGetDescription { device: Raw, description: Raw }
+    34 "PJRT_Device_MemoryStats" DeviceMemoryStats {
+        device: Raw, bytes_in_use: i64,
+        peak_bytes_in_use: i64, peak_bytes_in_use_is_set: u8,
+        num_allocs: i64, num_allocs_is_set: u8,
+        largest_alloc_size: i64, largest_alloc_size_is_set: u8,
+        bytes_limit: i64, bytes_limit_is_set: u8,
+        bytes_reserved: i64, bytes_reserved_is_set: u8,
+        peak_bytes_reserved: i64, peak_bytes_reserved_is_set: u8,
+        bytes_reservable_limit: i64, bytes_reservable_limit_is_set: u8,
+        largest_free_block_bytes: i64, largest_free_block_bytes_is_set: u8,
+        pool_bytes: i64, pool_bytes_is_set: u8,
+        peak_pool_bytes: i64, peak_pool_bytes_is_set: u8,
+    }
+    40 "PJRT_Executable_Destroy" ExecutableDestroy { executable: Raw }
+    44 "PJRT_Executable_NumOutputs" ExecutableNumOutputs { executable: Raw, num_outputs: usize }
+    48 "PJRT_Executable_OptimizedProgram" ExecutableOptimizedProgram { executable: Raw, program: *mut Program }
+    49 "PJRT_Executable_Serialize" ExecutableSerialize {
+        executable: Raw, serialized_bytes: *const c_char, serialized_bytes_size: usize,
+        serialized_executable: Raw, deleter: Option<unsafe extern "C" fn(Raw)>,
+    }
+    50 "PJRT_LoadedExecutable_Destroy" LoadedDestroy { executable: Raw }
+    51 "PJRT_LoadedExecutable_GetExecutable" LoadedGetExecutable { loaded: Raw, executable: Raw }
+    52 "PJRT_LoadedExecutable_AddressableDevices" LoadedAddressableDevices {
+        executable: Raw, devices: *const Raw, num_devices: usize,
+    }
+    55 "PJRT_LoadedExecutable_Execute" LoadedExecute {
+        executable: Raw, options: *mut ExecuteOptions, argument_lists: *const *const Raw, num_devices: usize, num_args: usize,
+        output_lists: *const *mut Raw, device_complete_events: *mut Raw, execute_device: Raw,
+    }
+    56 "PJRT_Executable_DeserializeAndLoad" DeserializeAndLoad {
+        client: Raw, serialized: *const c_char, serialized_size: usize, loaded: Raw,
+        options: *const c_char, options_size: usize,
+    }
+    58 "PJRT_Buffer_Destroy" BufferDestroy { buffer: Raw }
+    59 "PJRT_Buffer_ElementType" BufferElementType { buffer: Raw, element_type: i32 }
+    60 "PJRT_Buffer_Dimensions" BufferDimensions { buffer: Raw, dims: *const i64, num_dims: usize }
+    68 "PJRT_Buffer_IsDeleted" BufferIsDeleted { buffer: Raw, is_deleted: u8 }
+    70 "PJRT_Buffer_ToHostBuffer" BufferToHostBuffer {
+        src: Raw, host_layout: *mut MemoryLayout, dst: *mut c_void, dst_size: usize, event: Raw,
+    }
+    72 "PJRT_Buffer_ReadyEvent" BufferReadyEvent { buffer: Raw, event: Raw }
+    90 "PJRT_Executable_OutputElementTypes" OutputElementTypes { executable: Raw, types: *const i32, num_types: usize }
+    91 "PJRT_Executable_OutputDimensions" OutputDimensions {
+        executable: Raw, num_outputs: usize, dims: *const i64, dim_sizes: *const usize,
+    }
+    96 "PJRT_Executable_GetCompiledMemoryStats" CompiledMemoryStats {
+        executable: Raw, code: i64, argument: i64, output: i64, alias: i64, temporary: i64,
+        host_code: i64, host_argument: i64, host_output: i64, host_alias: i64, host_temporary: i64,
+        peak: i64,
+    }
+}
+
+/// The slots without which no program can run. A table that lacks one is refused when it is loaded.
+const NEEDED: [usize; 24] =
+    [0, 1, 2, 3, 5, 8, 10, 11, 12, 14, 16, 20, 22, 23, 29, 40, 44, 50, 51, 55, 58, 59, 60, 70];
+
+/// The size and the meaning of a value behind a name. The fields are as in the header.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct NamedValue {
+    struct_size: usize,
+    extension_start: *mut c_void,
+    name: *const c_char,
+    name_size: usize,
+    value_type: i32,
+    value: NamedValueData,
+    value_size: usize,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+union NamedValueData {
+    string: *const c_char,
+    int: i64,
+    ints: *const i64,
+    float: f32,
+    boolean: u8,
+}
+
+#[repr(C)]
+struct Program {
+    struct_size: usize,
+    extension_start: *mut c_void,
+    code: *mut c_char,
+    code_size: usize,
+    format: *const c_char,
+    format_size: usize,
+}
+
+#[repr(C)]
+struct TiledLayout {
+    struct_size: usize,
+    extension_start: *mut c_void,
+    minor_to_major: *const i64,
+    minor_to_major_size: usize,
+    tile_dims: *const i64,
+    tile_dim_sizes: *const usize,
+    num_tiles: usize,
+}
+
+/// A layout without tiles. The header has a union with a struct of strides in it, which is smaller.
+#[repr(C)]
+struct MemoryLayout {
+    struct_size: usize,
+    extension_start: *mut c_void,
+    tiled: TiledLayout,
+    layout_type: i32,
+}
+
+#[repr(C)]
+struct ExecuteOptions {
+    struct_size: usize,
+    extension_start: *mut c_void,
+    send_callbacks: *mut c_void,
+    recv_callbacks: *mut c_void,
+    num_send_ops: usize,
+    num_recv_ops: usize,
+    launch_id: i32,
+    non_donatable_input_indices: *const i64,
+    num_non_donatable_input_indices: usize,
+    context: *mut c_void,
+    call_location: *const c_char,
+    num_tasks: usize,
+    task_ids: *mut i32,
+    incarnation_ids: *mut i64,
+}
+
+const PROGRAM_SIZE: usize = size_of::<Program>();
+
+// --------------------------------------------------------------------------------------------------------------------------- The table
+
+/// The head of the table: its size, extensions, and the version of the interface. The functions follow.
+#[repr(C)]
+struct TableHead {
+    struct_size: usize,
+    extension_start: *mut c_void,
+    version_struct_size: usize,
+    version_extension_start: *mut c_void,
+    major: i32,
+    minor: i32,
+}
+
+/// The functions of a plugin that has been loaded and initialised.
+pub(super) struct Api {
+    slots: Box<[Option<Function>]>,
+    version: (i32, i32),
+}
+
+impl Api {
+    /// Loads a plugin. One that is loaded already is not loaded again.
+    ///
+    /// `before` lists libraries that the plugin needs. They are loaded into the global scope first, those that can be.
+    pub(super) fn load(path: &Path, before: &[PathBuf], quiet: bool) -> Result<&'static Api, XlaError> {
+        static LOADED: Mutex<Option<HashMap<PathBuf, &'static Api>>> = Mutex::new(None);
+        let failed = |reason: String| XlaError::PluginNotLoaded { path: path.to_owned(), reason };
+        let file = path.canonicalize().map_err(|error| failed(error.to_string()))?;
+        if !file.is_file() {
+            return Err(failed("it is not a file".to_owned()));
+        }
+        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        let loaded = loaded.get_or_insert_default();
+        if let Some(api) = loaded.get(&file) {
+            return Ok(api);
+        }
+        super::elf::check(&file).map_err(failed)?;
+        if quiet {
+            library::quiet();
+        }
+        library::open_all(before);
+        let library = library::open(&file, false).map_err(failed)?;
+        let symbol = library::symbol(library, c"GetPjrtApi")
+            .ok_or_else(|| failed("it is a shared library without the function `GetPjrtApi`".to_owned()))?;
+        // SAFETY: A symbol of this name is `const PJRT_Api* GetPjrtApi()` in every PJRT plugin. The library stays loaded.
+        let table = unsafe {
+            let get = std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> *const TableHead>(symbol);
+            get()
+        };
+        let api = Api::read(table, path)?;
+        // SAFETY: The struct has no other fields, and the function has no conditions.
+        unsafe { api.call(&mut PluginInitialize::new())? };
+        let api: &'static Api = Box::leak(Box::new(api));
+        loaded.insert(file, api);
+        Ok(api)
+    }
+
+    /// Copies the table, after checks of its size and version.
+    fn read(table: *const TableHead, path: &Path) -> Result<Api, XlaError> {
+        let refused = |reason: String| XlaError::PluginVersion { path: path.to_owned(), reason };
+        if table.is_null() || !table.is_aligned() {
+            return Err(refused("`GetPjrtApi` returned no table of functions".to_owned()));
+        }
+        // SAFETY: `GetPjrtApi` returns a table that lives as long as the library and starts with its size.
+        let size = unsafe { (*table).struct_size };
+        if size < size_of::<TableHead>() {
+            return Err(refused(format!("its table of functions has only {size} bytes")));
+        }
+        // SAFETY: The size has just been checked.
+        let version = unsafe { ((*table).major, (*table).minor) };
+        if version.0 != 0 {
+            return Err(refused(format!(
+                "it has version {}.{} of the PJRT interface, and this crate needs version 0",
+                version.0, version.1
+            )));
+        }
+        // (More functions than there will ever be. A table that claims more is no table.)
+        let count = ((size - size_of::<TableHead>()) / size_of::<Function>()).min(1024);
+        // SAFETY: The table has `count` pointers behind its head, by its own size. Each is null or a function.
+        let slots: Box<[Option<Function>]> =
+            unsafe { std::slice::from_raw_parts(table.add(1).cast::<Option<Function>>(), count).into() };
+        if let Some(slot) = NEEDED.into_iter().find(|slot| !matches!(slots.get(*slot), Some(Some(_)))) {
+            return Err(refused(format!(
+                "its table of functions (version {}.{}, {count} functions) lacks number {slot}; install a newer plugin",
+                version.0, version.1
+            )));
+        }
+        Ok(Api { slots, version })
+    }
+
+    pub(super) fn version(&self) -> (i32, i32) {
+        self.version
+    }
+
+    /// Calls the function that takes `A` and returns `R`. `None` if the plugin lacks it.
+    ///
+    /// # Safety
+    ///
+    /// The header declares the function with the result `R`. The pointers in `arguments` are valid as the header demands of this function,
+    /// for as long as it says.
+    unsafe fn invoke<A: Arguments, R>(&self, arguments: &mut A) -> Option<R> {
+        let function = self.slots.get(A::SLOT).copied().flatten()?;
+        // SAFETY: The function at this slot takes a pointer to `A`, by the contract of `Arguments`. The caller has promised the rest.
+        unsafe {
+            let function = std::mem::transmute::<Function, unsafe extern "C" fn(*mut A) -> R>(function);
+            Some(function(arguments))
+        }
+    }
+
+    /// Calls a function that returns an error or null.
+    ///
+    /// # Safety
+    ///
+    /// As for [`invoke`](Self::invoke), and the function returns a pointer to an error.
+    unsafe fn call<A: Arguments>(&self, arguments: &mut A) -> Result<(), XlaError> {
+        // SAFETY: By the condition of this function.
+        let error = unsafe { self.invoke::<A, Raw>(arguments) };
+        let error = error.ok_or(XlaError::Unsupported { function: A::FUNCTION })?;
+        NonNull::new(error).map_or(Ok(()), |error| Err(self.take_error(error, A::FUNCTION)))
+    }
+
+    /// Reads an error and frees it.
+    fn take_error(&self, error: Handle, function: &'static str) -> XlaError {
+        let mut text = ErrorMessage::new();
+        text.error = error.as_ptr();
+        // SAFETY: The error was just returned to us. The text lives as long as it, and is copied before it is freed.
+        let message = unsafe {
+            self.invoke::<_, ()>(&mut text);
+            copy_text(text.message, text.message_size)
+        };
+        let mut code = ErrorGetCode::new();
+        code.error = error.as_ptr();
+        // SAFETY: As before. (This function can return an error of its own, about its arguments. It would leak, rather than lead here
+        // again.)
+        unsafe { self.invoke::<_, Raw>(&mut code) };
+        let mut destroy = ErrorDestroy::new();
+        destroy.error = error.as_ptr();
+        // SAFETY: We own the error, and this is the last use of it.
+        unsafe { self.invoke::<_, ()>(&mut destroy) };
+        XlaError::Xla { function, code: code.code, message }
+    }
+
+    /// What the plugin says of itself, such as its versions of StableHLO.
+    pub(super) fn attributes(&self) -> Vec<(String, Attribute)> {
+        let mut arguments = PluginAttributes::new();
+        // SAFETY: There are no pointers to be valid.
+        if unsafe { self.call(&mut arguments) }.is_err() || arguments.attributes.is_null() {
+            return Vec::new();
+        }
+        let mut attributes = Vec::new();
+        for index in 0..arguments.num_attributes {
+            // SAFETY: The plugin returns an array of this length that lives as long as the process.
+            let value = unsafe { &*arguments.attributes.add(index) };
+            if value.struct_size < offset_of!(NamedValue, value_size) + size_of::<usize>() {
+                break;
+            }
+            // SAFETY: The type says which field of the union is set, and the pointers in it are valid for `value_size` elements.
+            let (name, attribute) = unsafe {
+                let attribute = match value.value_type {
+                    0 => Attribute::Text(copy_text(value.value.string, value.value_size)),
+                    1 => Attribute::Ints(vec![value.value.int]),
+                    2 => Attribute::Ints(copy_slice(value.value.ints, value.value_size)),
+                    3 => Attribute::Float(value.value.float),
+                    4 => Attribute::Bool(value.value.boolean != 0),
+                    _ => continue,
+                };
+                (copy_text(value.name, value.name_size), attribute)
+            };
+            attributes.push((name, attribute));
+        }
+        attributes
+    }
+}
+
+/// The value of an attribute of a plugin.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Attribute {
+    Text(String),
+    Ints(Vec<i64>),
+    Float(f32),
+    Bool(bool),
+}
+
+/// Copies text. Null is the empty text.
+///
+/// # Safety
+///
+/// `text` is null or valid for `size` bytes.
+unsafe fn copy_text(text: *const c_char, size: usize) -> String {
+    // SAFETY: By the condition of this function.
+    String::from_utf8_lossy(&unsafe { copy_slice(text.cast::<u8>(), size) }).into_owned()
+}
+
+/// Copies an array. Null is the empty array.
+///
+/// # Safety
+///
+/// `start` is null, or valid and aligned for `size` elements.
+unsafe fn copy_slice<T: Copy>(start: *const T, size: usize) -> Vec<T> {
+    if start.is_null() || size == 0 {
+        return Vec::new();
+    }
+    // SAFETY: By the condition of this function.
+    unsafe { std::slice::from_raw_parts(start, size) }.to_vec()
+}
+
+/// A pointer that the plugin must have set.
+fn given(pointer: Raw, function: &'static str) -> Result<Handle, XlaError> {
+    NonNull::new(pointer).ok_or_else(|| XlaError::Xla {
+        function,
+        code: 13,
+        message: "the plugin reported success but returned nothing".to_owned(),
+    })
+}
+
+// -------------------------------------------------------------------------------------------------------------------------------- Event
+
+/// Something that the plugin is still doing.
+struct Event {
+    api: &'static Api,
+    raw: Handle,
+}
+
+impl Event {
+    /// Waits until it is done.
+    fn wait(self) -> Result<(), XlaError> {
+        let mut arguments = EventAwait::new();
+        arguments.event = self.raw.as_ptr();
+        // SAFETY: We own the event.
+        unsafe { self.api.call(&mut arguments) }
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        let mut arguments = EventDestroy::new();
+        arguments.event = self.raw.as_ptr();
+        // SAFETY: We own the event, and this is the last use of it. (An error says that nothing was freed; there is nobody to tell.)
+        let _ = unsafe { self.api.call(&mut arguments) };
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------------------------------- Client
+
+/// An option for the creation of a client.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum ClientOption {
+    Int(&'static str, i64),
+    Bool(&'static str, bool),
+}
+
+/// What is known of a device.
+#[derive(Clone, Debug)]
+pub(super) struct DeviceText {
+    pub(super) id: i32,
+    pub(super) kind: String,
+    pub(super) text: String,
+}
+
+/// A client, and its devices.
+pub(super) struct Client {
+    api: &'static Api,
+    raw: Handle,
+    devices: Vec<Handle>,
+    lock: Mutex<()>,
+}
+
+// SAFETY: PJRT clients, their devices, executables, buffers and events may be used from any thread, and from several at once: JAX and
+// PyTorch/XLA rely on it. None of them is tied to the thread that made it.
+unsafe impl Send for Client {}
+// SAFETY: As above.
+unsafe impl Sync for Client {}
+
+impl Client {
+    pub(super) fn new(api: &'static Api, options: &[ClientOption]) -> Result<Client, XlaError> {
+        let options: Vec<NamedValue> = options
+            .iter()
+            .map(|option| {
+                let (name, value_type, value) = match *option {
+                    ClientOption::Int(name, int) => (name, 1, NamedValueData { int }),
+                    ClientOption::Bool(name, value) => (name, 4, NamedValueData { boolean: u8::from(value) }),
+                };
+                NamedValue {
+                    struct_size: size_of::<NamedValue>(),
+                    extension_start: ptr::null_mut(),
+                    name: name.as_ptr().cast(),
+                    name_size: name.len(),
+                    value_type,
+                    value,
+                    value_size: 1,
+                }
+            })
+            .collect();
+        let mut arguments = ClientCreate::new();
+        arguments.create_options = options.as_ptr();
+        arguments.num_options = options.len();
+        // SAFETY: The options live until the end of this function. There are no callbacks.
+        unsafe { api.call(&mut arguments)? };
+        let raw = given(arguments.client, ClientCreate::FUNCTION)?;
+        let mut client = Client { api, raw, devices: Vec::new(), lock: Mutex::new(()) };
+        let mut list = ClientAddressableDevices::new();
+        list.client = raw.as_ptr();
+        // SAFETY: The client is valid, and the array that it returns is valid for the number of devices that it returns.
+        client.devices = unsafe {
+            api.call(&mut list)?;
+            handles(list.devices, list.num_devices)
+        };
+        if client.devices.is_empty() {
+            return Err(XlaError::Xla {
+                function: ClientAddressableDevices::FUNCTION,
+                code: 5,
+                message: "the client has no devices".to_owned(),
+            });
+        }
+        Ok(client)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn platform_name(&self) -> Result<String, XlaError> {
+        let mut arguments = ClientPlatformName::new();
+        arguments.client = self.raw.as_ptr();
+        // SAFETY: The client is valid, and the text lives as long as it.
+        unsafe {
+            self.api.call(&mut arguments)?;
+            Ok(copy_text(arguments.text, arguments.text_size))
+        }
+    }
+
+    pub(super) fn platform_version(&self) -> Result<String, XlaError> {
+        let mut arguments = ClientPlatformVersion::new();
+        arguments.client = self.raw.as_ptr();
+        // SAFETY: The client is valid, and the text lives as long as it.
+        unsafe {
+            self.api.call(&mut arguments)?;
+            Ok(copy_text(arguments.text, arguments.text_size))
+        }
+    }
+
+    pub(super) fn device_count(&self) -> usize {
+        self.devices.len()
+    }
+
+    fn device(&self, index: usize) -> Result<Handle, XlaError> {
+        self.devices.get(index).copied().ok_or_else(|| {
+            XlaError::arguments(format!("there is no device {index}: the client has {}", self.devices.len()))
+        })
+    }
+
+    pub(super) fn describe(&self, device: usize) -> Result<DeviceText, XlaError> {
+        let mut description = DeviceGetDescription::new();
+        description.device = self.device(device)?.as_ptr();
+        // SAFETY: The device lives as long as the client.
+        unsafe { self.api.call(&mut description)? };
+        let description = given(description.description, DeviceGetDescription::FUNCTION)?.as_ptr();
+        let mut id = DescriptionId::new();
+        id.description = description;
+        let mut kind = DescriptionKind::new();
+        kind.description = description;
+        let mut text = DescriptionToString::new();
+        text.description = description;
+        // SAFETY: The description lives as long as the device, and so do its texts. A text stays null if a function is missing.
+        unsafe {
+            self.api.call(&mut id)?;
+            let _ = self.api.call(&mut kind);
+            let _ = self.api.call(&mut text);
+            Ok(DeviceText {
+                id: id.id,
+                kind: copy_text(kind.text, kind.text_size),
+                text: copy_text(text.text, text.text_size),
+            })
+        }
+    }
+
+    pub(super) fn memory_stats(&self, device: usize) -> Result<super::MemoryStats, XlaError> {
+        let mut arguments = DeviceMemoryStats::new();
+        arguments.device = self.device(device)?.as_ptr();
+        // SAFETY: The device lives as long as the client.
+        unsafe { self.api.call(&mut arguments)? };
+        let a = arguments;
+        let set = |value: i64, is_set: u8| (is_set != 0).then(|| value.max(0).unsigned_abs());
+        Ok(super::MemoryStats {
+            bytes_in_use: a.bytes_in_use.max(0).unsigned_abs(),
+            peak_bytes_in_use: set(a.peak_bytes_in_use, a.peak_bytes_in_use_is_set),
+            bytes_limit: set(a.bytes_limit, a.bytes_limit_is_set),
+            bytes_reserved: set(a.bytes_reserved, a.bytes_reserved_is_set),
+            pool_bytes: set(a.pool_bytes, a.pool_bytes_is_set),
+            largest_free_block: set(a.largest_free_block_bytes, a.largest_free_block_bytes_is_set),
+            allocations: set(a.num_allocs, a.num_allocs_is_set),
+            largest_allocation: set(a.largest_alloc_size, a.largest_alloc_size_is_set),
+        })
+    }
+
+    /// Copies elements to a device. Strides are in bytes and not negative. Without them the elements are in row-major order.
+    pub(super) fn upload(
+        self: &Arc<Self>,
+        data: &[u8],
+        element_type: ElementType,
+        sizes: &[usize],
+        strides: Option<&[i64]>,
+        device: usize,
+    ) -> Result<Buffer, XlaError> {
+        let raw_device = self.device(device)?;
+        let dims = dims(sizes)?;
+        let reach = match strides {
+            Some(strides) if strides.len() != sizes.len() => None,
+            Some(strides) => reach(sizes, strides, element_type.size()),
+            None => element_type.bytes(sizes),
+        };
+        if reach.is_none_or(|reach| reach > data.len()) {
+            return Err(XlaError::arguments(format!(
+                "the elements of {element_type}{sizes:?} do not lie within the {} bytes given",
+                data.len()
+            )));
+        }
+        let mut arguments = BufferFromHostBuffer::new();
+        arguments.client = self.raw.as_ptr();
+        arguments.data = data.as_ptr().cast();
+        arguments.element_type = element_type.code();
+        arguments.dims = dims.as_ptr();
+        arguments.num_dims = dims.len();
+        if let Some(strides) = strides {
+            arguments.byte_strides = strides.as_ptr();
+            arguments.num_byte_strides = strides.len();
+        }
+        arguments.host_buffer_semantics = 0; // kImmutableOnlyDuringCall
+        arguments.device = raw_device.as_ptr();
+        // SAFETY: The client and its device are valid. The plugin reads `reach` bytes, which the slice has, and only during the call. The
+        // other arrays live until the end of this function.
+        unsafe { self.api.call(&mut arguments)? };
+        let done = NonNull::new(arguments.done_with_host_buffer).map(|raw| Event { api: self.api, raw });
+        let raw = given(arguments.buffer, BufferFromHostBuffer::FUNCTION)?;
+        let buffer = Buffer { client: self.clone(), raw, device, element_type, sizes: sizes.into() };
+        // The contract says that the data is not read after the call. This event says it again, and plugins that break the contract set
+        // it later. Its error is the buffer's, which its readers get.
+        if let Some(done) = done {
+            let _ = done.wait();
+        }
+        Ok(buffer)
+    }
+
+    /// Compiles StableHLO text. `options` is a serialised `CompileOptionsProto`.
+    pub(super) fn compile(self: &Arc<Self>, text: &str, options: &[u8]) -> Result<Executable, XlaError> {
+        const FORMAT: &str = "mlir";
+        // The parser of some plugins reads up to a zero byte, whatever the size says.
+        let mut code = Vec::with_capacity(text.len() + 1);
+        code.extend_from_slice(text.as_bytes());
+        code.push(0);
+        let program = Program {
+            struct_size: PROGRAM_SIZE,
+            extension_start: ptr::null_mut(),
+            code: code.as_mut_ptr().cast(),
+            code_size: text.len(),
+            format: FORMAT.as_ptr().cast(),
+            format_size: FORMAT.len(),
+        };
+        let mut arguments = ClientCompile::new();
+        arguments.client = self.raw.as_ptr();
+        arguments.program = &raw const program;
+        arguments.compile_options = options.as_ptr().cast();
+        arguments.compile_options_size = options.len();
+        // SAFETY: The client is valid. Program and options are only read, and live until the end of this function.
+        unsafe { self.api.call(&mut arguments)? };
+        Executable::new(self, given(arguments.executable, ClientCompile::FUNCTION)?)
+    }
+
+    /// Loads what [`Executable::serialize`] returned.
+    pub(super) fn deserialize(self: &Arc<Self>, bytes: &[u8]) -> Result<Executable, XlaError> {
+        let mut arguments = DeserializeAndLoad::new();
+        arguments.client = self.raw.as_ptr();
+        arguments.serialized = bytes.as_ptr().cast();
+        arguments.serialized_size = bytes.len();
+        // SAFETY: The client is valid. The bytes are only read during the call. That they come from this plugin, the caller has checked as
+        // far as a checksum can; an executable that someone forged is like a shared library that someone forged.
+        unsafe { self.api.call(&mut arguments)? };
+        Executable::new(self, given(arguments.loaded, DeserializeAndLoad::FUNCTION)?)
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let mut arguments = ClientDestroy::new();
+        arguments.client = self.raw.as_ptr();
+        // SAFETY: This is the last handle of the client: buffers and executables hold an `Arc` of it, and are destroyed before.
+        let _ = unsafe { self.api.call(&mut arguments) };
+    }
+}
+
+/// Copies an array of handles, without those that are null.
+///
+/// # Safety
+///
+/// `start` is null or valid for `size` pointers.
+unsafe fn handles(start: *const Raw, size: usize) -> Vec<Handle> {
+    // SAFETY: By the condition of this function.
+    unsafe { copy_slice(start, size) }.into_iter().filter_map(NonNull::new).collect()
+}
+
+/// Sizes as PJRT takes them.
+fn dims(sizes: &[usize]) -> Result<Vec<i64>, XlaError> {
+    let dims: Option<Vec<i64>> = sizes.iter().map(|&size| i64::try_from(size).ok()).collect();
+    dims.ok_or_else(|| XlaError::arguments(format!("the sizes {sizes:?} are too large")))
+}
+
+/// How many bytes, from the first one on, the elements at these strides reach. `None` if a stride is negative or the number too large.
+fn reach(sizes: &[usize], strides: &[i64], element: usize) -> Option<usize> {
+    if sizes.contains(&0) {
+        return Some(0);
+    }
+    sizes.iter().zip(strides).try_fold(element, |reach, (&size, &stride)| {
+        usize::try_from(stride).ok()?.checked_mul(size - 1)?.checked_add(reach)
+    })
+}
+
+// ------------------------------------------------------------------------------------------------------------------------------- Buffer
+
+/// An array in the memory of a device.
+pub(super) struct Buffer {
+    client: Arc<Client>,
+    raw: Handle,
+    device: usize,
+    element_type: ElementType,
+    sizes: Box<[usize]>,
+}
+
+// SAFETY: See `Client`.
+unsafe impl Send for Buffer {}
+// SAFETY: See `Client`.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    /// Takes a buffer that a program returned, and asks for its type.
+    fn new(client: &Arc<Client>, raw: Handle, device: usize) -> Result<Buffer, XlaError> {
+        // (The type is set below. The buffer is owned from here on, so that an error frees it.)
+        let element_type = ElementType::Bool;
+        let mut buffer = Buffer { client: client.clone(), raw, device, element_type, sizes: Box::default() };
+        let mut code = BufferElementType::new();
+        code.buffer = raw.as_ptr();
+        let mut dims = BufferDimensions::new();
+        dims.buffer = raw.as_ptr();
+        // SAFETY: The buffer is valid. The array of sizes lives as long as it.
+        let sizes = unsafe {
+            client.api.call(&mut code)?;
+            client.api.call(&mut dims)?;
+            copy_slice(dims.dims, dims.num_dims)
+        };
+        buffer.element_type = ElementType::from_code(code.element_type).ok_or_else(|| {
+            XlaError::arguments(format!(
+                "an output of the program has the element type number {} of PJRT, which has no Rust type",
+                code.element_type
+            ))
+        })?;
+        let sizes: Option<Box<[usize]>> = sizes.iter().map(|&size| usize::try_from(size).ok()).collect();
+        buffer.sizes = sizes
+            .ok_or_else(|| XlaError::arguments("an output of the program has a size that is not known"))?;
+        Ok(buffer)
+    }
+
+    pub(super) fn device(&self) -> usize {
+        self.device
+    }
+
+    pub(super) fn element_type(&self) -> ElementType {
+        self.element_type
+    }
+
+    pub(super) fn sizes(&self) -> &[usize] {
+        &self.sizes
+    }
+
+    /// Whether its memory has been donated to a program.
+    pub(super) fn is_deleted(&self) -> bool {
+        let mut arguments = BufferIsDeleted::new();
+        arguments.buffer = self.raw.as_ptr();
+        // SAFETY: The buffer is valid.
+        unsafe { self.client.api.call(&mut arguments) }.is_ok() && arguments.is_deleted != 0
+    }
+
+    /// Waits until it has been computed.
+    pub(super) fn ready(&self) -> Result<(), XlaError> {
+        let mut arguments = BufferReadyEvent::new();
+        arguments.buffer = self.raw.as_ptr();
+        // SAFETY: The buffer is valid. We own the event that is returned.
+        unsafe { self.client.api.call(&mut arguments)? };
+        let raw = given(arguments.event, BufferReadyEvent::FUNCTION)?;
+        Event { api: self.client.api, raw }.wait()
+    }
+
+    /// Waits until it has been computed, and copies its elements in row-major order.
+    pub(super) fn read(&self, target: &mut [u8]) -> Result<(), XlaError> {
+        let bytes = self.element_type.bytes(&self.sizes);
+        if bytes != Some(target.len()) {
+            return Err(XlaError::arguments(format!(
+                "{}{:?} has {} bytes, and the slice to copy them to has {}",
+                self.element_type,
+                self.sizes,
+                bytes.map_or_else(|| "too many".to_owned(), |bytes| bytes.to_string()),
+                target.len()
+            )));
+        }
+        let minor_to_major: Vec<i64> = (0..self.sizes.len() as i64).rev().collect();
+        let mut layout = MemoryLayout {
+            struct_size: offset_of!(MemoryLayout, layout_type) + size_of::<i32>(),
+            extension_start: ptr::null_mut(),
+            tiled: TiledLayout {
+                struct_size: size_of::<TiledLayout>(),
+                extension_start: ptr::null_mut(),
+                minor_to_major: minor_to_major.as_ptr(),
+                minor_to_major_size: minor_to_major.len(),
+                tile_dims: ptr::null(),
+                tile_dim_sizes: ptr::null(),
+                num_tiles: 0,
+            },
+            layout_type: 0, // tiled
+        };
+        let mut arguments = BufferToHostBuffer::new();
+        arguments.src = self.raw.as_ptr();
+        arguments.host_layout = &raw mut layout;
+        // SAFETY: The buffer is valid, and the layout lives until the end of this function. Without a target this asks for the size.
+        unsafe { self.client.api.call(&mut arguments)? };
+        drop(NonNull::new(arguments.event).map(|raw| Event { api: self.client.api, raw }));
+        if arguments.dst_size != target.len() {
+            return Err(XlaError::Xla {
+                function: BufferToHostBuffer::FUNCTION,
+                code: 13,
+                message: format!(
+                    "the plugin wants to copy {} bytes for {}{:?}, which has {}",
+                    arguments.dst_size,
+                    self.element_type,
+                    self.sizes,
+                    target.len()
+                ),
+            });
+        }
+        if target.is_empty() {
+            return self.ready();
+        }
+        let mut arguments = BufferToHostBuffer::new();
+        arguments.src = self.raw.as_ptr();
+        arguments.host_layout = &raw mut layout;
+        arguments.dst = target.as_mut_ptr().cast();
+        arguments.dst_size = target.len();
+        // SAFETY: As before. The plugin writes at most `dst_size` bytes, and is done when the event is, for which the next line waits
+        // while `target` is still borrowed.
+        unsafe { self.client.api.call(&mut arguments)? };
+        let raw = given(arguments.event, BufferToHostBuffer::FUNCTION)?;
+        Event { api: self.client.api, raw }.wait()
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let mut arguments = BufferDestroy::new();
+        arguments.buffer = self.raw.as_ptr();
+        let _lock = self.client.lock();
+        // SAFETY: We own the buffer, and this is the last use of it. The plugin keeps the memory until programs that read it are done.
+        let _ = unsafe { self.client.api.call(&mut arguments) };
+    }
+}
+
+// --------------------------------------------------------------------------------------------------------------------------- Executable
+
+/// A compiled program.
+pub(super) struct Executable {
+    client: Arc<Client>,
+    loaded: Handle,
+    raw: Option<Handle>,
+    devices: Vec<usize>,
+    outputs: usize,
+}
+
+// SAFETY: See `Client`.
+unsafe impl Send for Executable {}
+// SAFETY: See `Client`.
+unsafe impl Sync for Executable {}
+
+impl Executable {
+    fn new(client: &Arc<Client>, loaded: Handle) -> Result<Executable, XlaError> {
+        let api = client.api;
+        let client = client.clone();
+        let mut this = Executable { client, loaded, raw: None, devices: Vec::new(), outputs: 0 };
+        let mut arguments = LoadedGetExecutable::new();
+        arguments.loaded = loaded.as_ptr();
+        // SAFETY: The executable is valid. We own the second handle that is returned.
+        unsafe { api.call(&mut arguments)? };
+        let raw = given(arguments.executable, LoadedGetExecutable::FUNCTION)?;
+        this.raw = Some(raw);
+        let mut outputs = ExecutableNumOutputs::new();
+        outputs.executable = raw.as_ptr();
+        let mut list = LoadedAddressableDevices::new();
+        list.executable = loaded.as_ptr();
+        // SAFETY: Both handles are valid, and the array that is returned is valid for the number of devices that is returned.
+        let devices = unsafe {
+            api.call(&mut outputs)?;
+            api.call(&mut list)?;
+            handles(list.devices, list.num_devices)
+        };
+        this.outputs = outputs.num_outputs;
+        let index = |device: &Handle| this.client.devices.iter().position(|known| known == device);
+        let devices: Option<Vec<usize>> = devices.iter().map(index).collect();
+        this.devices = devices.filter(|devices| !devices.is_empty()).ok_or_else(|| XlaError::Xla {
+            function: LoadedAddressableDevices::FUNCTION,
+            code: 13,
+            message: "the executable has no devices of this client".to_owned(),
+        })?;
+        Ok(this)
+    }
+
+    fn raw(&self) -> Raw {
+        self.raw.map_or(ptr::null_mut(), NonNull::as_ptr)
+    }
+
+    pub(super) fn devices(&self) -> &[usize] {
+        &self.devices
+    }
+
+    pub(super) fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// Queues the program: a list of arguments for each of its devices, and lists of outputs back.
+    pub(super) fn execute(&self, arguments: &[Vec<&Buffer>]) -> Result<Vec<Vec<Buffer>>, XlaError> {
+        let count = arguments.first().map_or(0, Vec::len);
+        if arguments.len() != self.devices.len() {
+            return Err(XlaError::arguments(format!(
+                "the program runs on {} devices, and there are {} lists of arguments",
+                self.devices.len(),
+                arguments.len()
+            )));
+        }
+        for (list, &device) in arguments.iter().zip(&self.devices) {
+            if list.len() != count {
+                return Err(XlaError::arguments(format!(
+                    "device 0 has {count} arguments, and another has {}",
+                    list.len()
+                )));
+            }
+            for (position, buffer) in list.iter().enumerate() {
+                if !Arc::ptr_eq(&buffer.client, &self.client) {
+                    return Err(XlaError::arguments(format!(
+                        "argument {position} belongs to another client"
+                    )));
+                }
+                if buffer.device != device {
+                    return Err(XlaError::arguments(format!(
+                        "argument {position} is on device {}, and the program wants it on device {device}",
+                        buffer.device
+                    )));
+                }
+            }
+        }
+        let inputs: Vec<Vec<Raw>> =
+            arguments.iter().map(|list| list.iter().map(|buffer| buffer.raw.as_ptr()).collect()).collect();
+        let input_lists: Vec<*const Raw> = inputs.iter().map(|list| list.as_ptr()).collect();
+        let mut outputs: Vec<Vec<Raw>> = vec![vec![ptr::null_mut(); self.outputs]; self.devices.len()];
+        let output_lists: Vec<*mut Raw> = outputs.iter_mut().map(|list| list.as_mut_ptr()).collect();
+        let mut options = ExecuteOptions {
+            struct_size: size_of::<ExecuteOptions>(),
+            extension_start: ptr::null_mut(),
+            send_callbacks: ptr::null_mut(),
+            recv_callbacks: ptr::null_mut(),
+            num_send_ops: 0,
+            num_recv_ops: 0,
+            launch_id: 0,
+            non_donatable_input_indices: ptr::null(),
+            num_non_donatable_input_indices: 0,
+            context: ptr::null_mut(),
+            call_location: ptr::null(),
+            num_tasks: 0,
+            task_ids: ptr::null_mut(),
+            incarnation_ids: ptr::null_mut(),
+        };
+        let mut call = LoadedExecute::new();
+        call.executable = self.loaded.as_ptr();
+        call.options = &raw mut options;
+        call.argument_lists = input_lists.as_ptr();
+        call.num_devices = self.devices.len();
+        call.num_args = count;
+        call.output_lists = output_lists.as_ptr();
+        {
+            let _lock = self.client.lock();
+            // (Within the lock, so that no other thread donates it in between.)
+            for list in arguments {
+                if let Some(position) = list.iter().position(|buffer| buffer.is_deleted()) {
+                    return Err(XlaError::arguments(format!(
+                        "argument {position} was donated to an earlier call, which took its memory; pass the output of that call"
+                    )));
+                }
+            }
+            // SAFETY: The executable and all buffers are valid, of this client, and on the devices of the program. There are as many lists
+            // as devices, `count` arguments in each, and room for as many outputs as the program has. All arrays live until after the
+            // call, and are not used after it. Wrong types and sizes of arguments are reported by the plugin.
+            unsafe { self.client.api.call(&mut call)? };
+        }
+        let mut results = Vec::with_capacity(outputs.len());
+        let mut failure = None;
+        for (list, &device) in outputs.into_iter().zip(&self.devices) {
+            let mut result = Vec::with_capacity(list.len());
+            for raw in list {
+                // (All outputs are taken before an error is returned, so that none leaks.)
+                let output = given(raw, LoadedExecute::FUNCTION);
+                match output.and_then(|raw| Buffer::new(&self.client, raw, device)) {
+                    Ok(buffer) => result.push(buffer),
+                    Err(error) => failure = Some(error),
+                }
+            }
+            results.push(result);
+        }
+        failure.map_or(Ok(results), Err)
+    }
+
+    /// The executable in a form that [`Client::deserialize`] takes.
+    pub(super) fn serialize(&self) -> Result<Vec<u8>, XlaError> {
+        let mut arguments = ExecutableSerialize::new();
+        arguments.executable = self.raw();
+        // SAFETY: The executable is valid.
+        unsafe { self.client.api.call(&mut arguments)? };
+        // SAFETY: The bytes live until the deleter is called, which is once, after they have been copied.
+        unsafe {
+            let bytes = copy_slice(arguments.serialized_bytes.cast::<u8>(), arguments.serialized_bytes_size);
+            if let (Some(delete), false) = (arguments.deleter, arguments.serialized_executable.is_null()) {
+                delete(arguments.serialized_executable);
+            }
+            Ok(bytes)
+        }
+    }
+
+    /// The program as XLA has optimised it, and the format: `hlo` or `hlo_with_config`.
+    pub(super) fn optimized_program(&self) -> Result<(String, Vec<u8>), XlaError> {
+        let mut program = Program {
+            struct_size: PROGRAM_SIZE,
+            extension_start: ptr::null_mut(),
+            code: ptr::null_mut(),
+            code_size: 0,
+            format: ptr::null(),
+            format_size: 0,
+        };
+        let mut arguments = ExecutableOptimizedProgram::new();
+        arguments.executable = self.raw();
+        arguments.program = &raw mut program;
+        // SAFETY: The executable and the program are valid. Without memory for the code this asks for its size.
+        unsafe { self.client.api.call(&mut arguments)? };
+        let mut code = vec![0_u8; program.code_size];
+        program.code = code.as_mut_ptr().cast();
+        arguments.program = &raw mut program;
+        // SAFETY: As before. The plugin writes `code_size` bytes, which the vector has.
+        unsafe { self.client.api.call(&mut arguments)? };
+        // SAFETY: The plugin has set the format, which lives as long as it. The vector has not been moved since.
+        let format = unsafe { copy_text(program.format, program.format_size) };
+        code.truncate(program.code_size);
+        Ok((format, code))
+    }
+
+    /// The type of each output.
+    pub(super) fn output_types(&self) -> Result<Vec<(i32, Vec<i64>)>, XlaError> {
+        let mut types = OutputElementTypes::new();
+        types.executable = self.raw();
+        let mut dims = OutputDimensions::new();
+        dims.executable = self.raw();
+        // SAFETY: The executable is valid. The arrays live as long as it. There are as many sizes as the sum of the ranks says.
+        let (types, ranks, sizes) = unsafe {
+            self.client.api.call(&mut types)?;
+            self.client.api.call(&mut dims)?;
+            let ranks = copy_slice(dims.dim_sizes, dims.num_outputs);
+            let sizes = copy_slice(dims.dims, ranks.iter().sum());
+            (copy_slice(types.types, types.num_types), ranks, sizes)
+        };
+        let mut sizes = sizes.into_iter();
+        Ok(types
+            .into_iter()
+            .zip(ranks)
+            .map(|(code, rank)| (code, sizes.by_ref().take(rank).collect()))
+            .collect())
+    }
+
+    pub(super) fn memory(&self) -> Result<super::ProgramMemory, XlaError> {
+        let mut arguments = CompiledMemoryStats::new();
+        arguments.executable = self.raw();
+        // SAFETY: The executable is valid.
+        unsafe { self.client.api.call(&mut arguments)? };
+        let bytes = |value: i64| value.max(0).unsigned_abs();
+        Ok(super::ProgramMemory {
+            code: bytes(arguments.code),
+            arguments: bytes(arguments.argument),
+            outputs: bytes(arguments.output),
+            donated: bytes(arguments.alias),
+            temporary: bytes(arguments.temporary),
+            peak: (arguments.peak > 0).then(|| bytes(arguments.peak)),
+        })
+    }
+}
+
+impl Drop for Executable {
+    fn drop(&mut self) {
+        let _lock = self.client.lock();
+        if let Some(raw) = self.raw {
+            let mut arguments = ExecutableDestroy::new();
+            arguments.executable = raw.as_ptr();
+            // SAFETY: We own this handle, and this is the last use of it.
+            let _ = unsafe { self.client.api.call(&mut arguments) };
+        }
+        let mut arguments = LoadedDestroy::new();
+        arguments.executable = self.loaded.as_ptr();
+        // SAFETY: We own this handle, and this is the last use of it. Calls that are still running keep what they need.
+        let _ = unsafe { self.client.api.call(&mut arguments) };
+    }
+}
+
+// --------------------------------------------------------------------------------------------------------------------- Shared libraries
+
+#[cfg(unix)]
+mod library {
+    use std::ffi::{CStr, CString, c_char, c_void};
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::{Path, PathBuf};
+    use std::ptr::{self, NonNull};
+    use std::sync::atomic::{AtomicPtr, Ordering};
+
+    /// Loads a shared library, which is never unloaded.
+    pub(super) fn open(path: &Path, global: bool) -> Result<NonNull<c_void>, String> {
+        let name = CString::new(path.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
+        let scope = if global { libc::RTLD_GLOBAL } else { libc::RTLD_LOCAL };
+        // SAFETY: The name is a string of C. The library's initialisers run, which are trusted as the library is.
+        let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | scope) };
+        NonNull::new(library).ok_or_else(|| {
+            // SAFETY: The text is valid until this thread calls the loader again, and is copied at once.
+            let text = unsafe {
+                let text = libc::dlerror();
+                (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
+            };
+            text.unwrap_or_else(|| "the loader gives no reason".to_owned())
+        })
+    }
+
+    /// Loads as many of these libraries as possible, in an order in which each finds those that it needs.
+    pub(super) fn open_all(paths: &[PathBuf]) {
+        let mut left: Vec<&PathBuf> = paths.iter().collect();
+        loop {
+            let before = left.len();
+            left.retain(|path| open(path, true).is_err());
+            if left.is_empty() || left.len() == before {
+                break;
+            }
+        }
+    }
+
+    pub(super) fn symbol(library: NonNull<c_void>, name: &CStr) -> Option<*mut c_void> {
+        // SAFETY: The library is loaded, and the name is a string of C.
+        let symbol = unsafe { libc::dlsym(library.as_ptr(), name.as_ptr()) };
+        (!symbol.is_null()).then_some(symbol)
+    }
+
+    /// The variable `environ` of the C library.
+    fn environment() -> *mut *mut *mut c_char {
+        #[cfg(target_vendor = "apple")]
+        {
+            // SAFETY: The function has no conditions.
+            unsafe { libc::_NSGetEnviron() }
+        }
+        #[cfg(not(target_vendor = "apple"))]
+        {
+            unsafe extern "C" {
+                static mut environ: *mut *mut c_char;
+            }
+            &raw mut environ
+        }
+    }
+
+    /// Sets `TF_CPP_MIN_LOG_LEVEL` so that XLA logs nothing, unless it is set already.
+    ///
+    /// XLA reads the variable when it logs for the first time, and has no other switch. The caller holds a lock, so that this runs once at
+    /// a time.
+    pub(super) fn quiet() {
+        static DONE: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
+        if std::env::var_os("TF_CPP_MIN_LOG_LEVEL").is_some() || !DONE.load(Ordering::Relaxed).is_null() {
+            return;
+        }
+        let entry = CString::from(c"TF_CPP_MIN_LOG_LEVEL=3").into_raw();
+        DONE.store(entry, Ordering::Relaxed);
+        let environment = environment();
+        // SAFETY: `setenv` may move or free the list that other threads are reading. This does not: it makes a longer copy of the list,
+        // publishes it with one atomic store, and never frees either of them. A thread that reads the environment meanwhile sees the old
+        // list or the new one, both complete. The list is an array of pointers up to a null, as the C library keeps it. Threads that
+        // change the environment at the same time would be a race with every reader, and are excluded by the condition of `set_var`.
+        unsafe {
+            let shared = AtomicPtr::from_ptr(environment);
+            let old = shared.load(Ordering::Acquire);
+            let mut count = 0;
+            while !old.is_null() && !(*old.add(count)).is_null() {
+                count += 1;
+            }
+            let mut list: Vec<*mut c_char> = (0..count).map(|index| *old.add(index)).collect();
+            list.extend([entry, ptr::null_mut()]);
+            shared.store(Box::leak(list.into_boxed_slice()).as_mut_ptr(), Ordering::Release);
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod library {
+    use std::ffi::{CStr, c_void};
+    use std::path::{Path, PathBuf};
+    use std::ptr::NonNull;
+
+    pub(super) fn open(_: &Path, _: bool) -> Result<NonNull<c_void>, String> {
+        Err("PJRT plugins can be loaded on Unix only".to_owned())
+    }
+
+    pub(super) fn open_all(_: &[PathBuf]) {}
+
+    pub(super) fn symbol(_: NonNull<c_void>, _: &CStr) -> Option<*mut c_void> {
+        None
+    }
+
+    pub(super) fn quiet() {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    unsafe extern "C" fn nothing() {}
+
+    /// A table whose functions do nothing, and which is never called.
+    #[repr(C)]
+    struct Table {
+        head: TableHead,
+        slots: [Option<Function>; 120],
+    }
+
+    fn table() -> Table {
+        let head = TableHead {
+            struct_size: size_of::<Table>(),
+            extension_start: ptr::null_mut(),
+            version_struct_size: 24,
+            version_extension_start: ptr::null_mut(),
+            major: 0,
+            minor: 81,
+        };
+        Table { head, slots: [Some(nothing); 120] }
+    }
+
+    fn read(table: &Table) -> Result<Api, String> {
+        let table = ptr::from_ref(table).cast();
+        Api::read(table, Path::new("plugin.so")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn tables_that_do_not_fit_are_refused() {
+        assert!(read(&table()).is_ok_and(|api| api.version() == (0, 81) && api.slots.len() == 120));
+        assert!(Api::read(ptr::null(), Path::new("")).is_err());
+        for size in [0, 8, 39, 40, 48, 40 + 8 * 70] {
+            let mut table = table();
+            table.head.struct_size = size;
+            let error = read(&table).err().expect("it is too small");
+            assert!(error.starts_with("cannot use the PJRT plugin `plugin.so`: its table"), "{error}");
+        }
+        let mut other = table();
+        other.head.major = 1;
+        let error = read(&other).err().expect("it has another version");
+        assert!(error.contains("it has version 1.81 of the PJRT interface"), "{error}");
+        let mut lacking = table();
+        lacking.slots[55] = None;
+        let error = read(&lacking).err().expect("it cannot execute");
+        assert!(error.contains("lacks number 55"), "{error}");
+    }
+
+    #[test]
+    fn functions_that_are_missing_are_errors() {
+        let mut table = table();
+        table.slots[96] = None;
+        table.head.struct_size = 40 + 8 * 100;
+        let api = read(&table).unwrap();
+        // SAFETY: Neither function is there, so nothing is called.
+        let (missing, beyond) = unsafe { (api.call(&mut CompiledMemoryStats::new()), api.slots.get(110)) };
+        assert_eq!(
+            missing,
+            Err(XlaError::Unsupported { function: "PJRT_Executable_GetCompiledMemoryStats" })
+        );
+        assert!(beyond.is_none());
+    }
+
+    #[test]
+    fn structs_have_the_sizes_of_the_header() {
+        assert_eq!(size_of::<TableHead>(), 40);
+        assert_eq!(ErrorGetCode::new().struct_size, 28);
+        assert_eq!(PluginInitialize::new().struct_size, 16);
+        assert_eq!(ClientCreate::new().struct_size, 88);
+        assert_eq!(BufferFromHostBuffer::new().struct_size, 120);
+        assert_eq!(BufferIsDeleted::new().struct_size, 25);
+        assert_eq!(LoadedExecute::new().struct_size, 80);
+        assert_eq!(DeviceMemoryStats::new().struct_size, 185);
+        assert_eq!(CompiledMemoryStats::new().struct_size, 112);
+        assert_eq!(
+            (size_of::<NamedValue>(), size_of::<MemoryLayout>(), size_of::<ExecuteOptions>()),
+            (56, 80, 112)
+        );
+    }
+
+    #[test]
+    fn elements_reach_as_far_as_their_strides_say() {
+        assert_eq!(reach(&[2, 3], &[12, 4], 4), Some(24));
+        assert_eq!(reach(&[], &[], 4), Some(4));
+        assert_eq!(reach(&[0, 3], &[i64::MAX, 4], 4), Some(0));
+        assert_eq!(reach(&[2], &[-4], 4), None);
+        assert_eq!(reach(&[usize::MAX, 2], &[8, 8], 4), None);
+    }
+}

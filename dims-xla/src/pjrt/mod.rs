@@ -1,0 +1,437 @@
+//! Programs on PJRT plugins: XLA's compilers and runtimes for CPUs, GPUs and TPUs.
+//!
+//! A plugin is one shared library. JAX distributes those of CUDA, ROCm and TPUs as Python wheels; this module loads them without Python.
+//! [`Pjrt::find`] looks where `pip` puts them, and [`Pjrt::load`] takes a path.
+//!
+//! This is the lower layer. Arrays have an [`ElementType`] and sizes that are known at run time, and programs are StableHLO text. What
+//! does not fit is an [`XlaError`](crate::XlaError) and not a compile error.
+//!
+//! ```no_run
+//! use typed_dims_xla::pjrt::{CompileOptions, ElementType, Pjrt};
+//!
+//! let pjrt = Pjrt::find()?;
+//! let program = r#"
+//! func.func @main(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<3xf32> {
+//!   %0 = stablehlo.add %a, %b : tensor<3xf32>
+//!   return %0 : tensor<3xf32>
+//! }"#;
+//! let add = pjrt.compile(program, &CompileOptions::new())?;
+//!
+//! let bytes: Vec<u8> = [1.0_f32, 2.0, 3.0].iter().flat_map(|x| x.to_ne_bytes()).collect();
+//! let a = pjrt.upload(&bytes, ElementType::F32, &[3], None, 0)?;
+//! let outputs = add.run(&[&a, &a])?; // returns at once
+//! let sum = outputs[0].to_host()?; // waits for the result
+//! assert_eq!(sum[..4], 2.0_f32.to_ne_bytes());
+//! # Ok::<_, typed_dims_xla::XlaError>(())
+//! ```
+//!
+//! # Memory and time
+//!
+//! [`Executable::execute`] queues a program and returns buffers that will hold its results. They can be arguments of further programs at
+//! once. [`DeviceBuffer::ready`] and [`DeviceBuffer::to_host`] wait.
+//!
+//! An argument that the program's text marks with `tf.aliasing_output` is *donated*: the output takes over its memory. The argument is
+//! then [deleted](DeviceBuffer::is_deleted), and using it again is an error.
+//!
+//! # Trust
+//!
+//! A plugin is a shared library, and serialised executables contain machine code. Load them only from where you would load a program.
+//!
+//! # Several machines
+//!
+//! The C interface of PJRT lacks what several processes need to form one mesh: coordination and heartbeats. A client here uses the
+//! devices of one machine.
+
+mod buffer;
+mod cache;
+mod element;
+mod elf;
+mod executable;
+mod ffi;
+mod find;
+mod options;
+mod pack;
+mod proto;
+
+pub use buffer::DeviceBuffer;
+pub use element::{ArrayType, ElementType};
+pub use executable::{Collective, Executable, ProgramMemory};
+pub use options::{CompileOptions, PjrtOptions};
+
+use crate::XlaError;
+use cache::{Key, Store};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// A client of a PJRT plugin: its devices, and its compiler.
+///
+/// Clones share the client. It lives until the last clone, buffer and executable is dropped. Plugins are never unloaded.
+#[derive(Clone)]
+pub struct Pjrt {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    client: Arc<ffi::Client>,
+    api: &'static ffi::Api,
+    path: PathBuf,
+    platform: String,
+    platform_version: String,
+    devices: Vec<Device>,
+    skipped: Vec<(PathBuf, String)>,
+    plugin_hash: OnceLock<u128>,
+}
+
+impl Pjrt {
+    /// Loads the plugin at a path, and makes a client.
+    ///
+    /// # Errors
+    ///
+    /// If the file is not a plugin, has another version of the interface, or finds no device.
+    pub fn load(path: impl AsRef<Path>) -> Result<Pjrt, XlaError> {
+        Pjrt::load_with(path, PjrtOptions::new())
+    }
+
+    /// As [`load`](Self::load), with options.
+    ///
+    /// ```no_run
+    /// use typed_dims_xla::pjrt::{Pjrt, PjrtOptions};
+    ///
+    /// let pjrt = Pjrt::load_with("/opt/plugins/xla_cuda_plugin.so", PjrtOptions::new().preallocate(true))?;
+    /// # Ok::<_, typed_dims_xla::XlaError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`load`](Self::load).
+    pub fn load_with(path: impl AsRef<Path>, options: PjrtOptions) -> Result<Pjrt, XlaError> {
+        let path = path.as_ref();
+        let kind = find::Kind::of(path);
+        let libraries = if kind == find::Kind::Cuda { find::cuda_libraries(path) } else { Vec::new() };
+        let api = ffi::Api::load(path, &libraries, !options.logging)?;
+        let mut client_options = Vec::new();
+        match kind {
+            find::Kind::Cuda | find::Kind::Rocm => {
+                client_options
+                    .push(ffi::ClientOption::Bool("preallocate", options.preallocate.unwrap_or(false)));
+            }
+            find::Kind::Cpu | find::Kind::Unknown => {
+                let count = match options.cpu_devices {
+                    // (Some plugins have another default than one device.)
+                    None => (kind == find::Kind::Cpu).then_some(1),
+                    Some(count @ 1..=1024) => Some(count as i64),
+                    Some(count) => {
+                        return Err(XlaError::arguments(format!(
+                            "a CPU plugin can offer from 1 to 1,024 devices, and {count} are wanted"
+                        )));
+                    }
+                };
+                client_options.extend(count.map(|count| ffi::ClientOption::Int("cpu_device_count", count)));
+            }
+            find::Kind::Other => {}
+        }
+        let client = Arc::new(ffi::Client::new(api, &client_options)?);
+        let devices = (0..client.device_count()).map(|index| {
+            let ffi::DeviceText { id, kind, text } = client.describe(index)?;
+            Ok(Device { index, id, kind, text })
+        });
+        let inner = Inner {
+            devices: devices.collect::<Result<_, XlaError>>()?,
+            platform: client.platform_name()?,
+            platform_version: client.platform_version()?,
+            api,
+            path: path.to_owned(),
+            client,
+            skipped: Vec::new(),
+            plugin_hash: OnceLock::new(),
+        };
+        Ok(Pjrt { inner: Arc::new(inner) })
+    }
+
+    /// Looks for a plugin and loads it. Accelerators come before CPUs.
+    ///
+    /// If the environment variable `TYPED_DIMS_PJRT_PLUGIN` is set, it is the path. Otherwise this looks for the plugins of JAX and others
+    /// in the `site-packages` of the active virtual environment, and in those of the Python on the `PATH`. Plugins that are found but
+    /// cannot be used, such as that of CUDA on a machine without a GPU, are passed over: see [`skipped`](Self::skipped).
+    ///
+    /// # Errors
+    ///
+    /// If no plugin can be used. The error lists where it looked, and how plugins are installed.
+    pub fn find() -> Result<Pjrt, XlaError> {
+        Pjrt::find_with(PjrtOptions::new())
+    }
+
+    /// As [`find`](Self::find), with options.
+    ///
+    /// # Errors
+    ///
+    /// As for [`find`](Self::find).
+    pub fn find_with(options: PjrtOptions) -> Result<Pjrt, XlaError> {
+        if let Some(path) = find::from_environment() {
+            return Pjrt::load_with(path, options);
+        }
+        let (found, searched) = find::candidates(options.platform.as_deref());
+        let mut failed = Vec::new();
+        for path in found {
+            match Pjrt::load_with(&path, options.clone()) {
+                Ok(mut pjrt) => {
+                    if let Some(inner) = Arc::get_mut(&mut pjrt.inner) {
+                        inner.skipped = failed;
+                    }
+                    return Ok(pjrt);
+                }
+                Err(error) => failed.push((path, error.to_string())),
+            }
+        }
+        Err(XlaError::PluginNotFound { searched, failed })
+    }
+
+    /// The path of the plugin.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// The plugins that [`find`](Self::find) found before this one but could not use, each with the reason.
+    #[must_use]
+    pub fn skipped(&self) -> &[(PathBuf, String)] {
+        &self.inner.skipped
+    }
+
+    /// The platform, such as `cpu`, `cuda` or `tpu`.
+    #[must_use]
+    pub fn platform_name(&self) -> &str {
+        &self.inner.platform
+    }
+
+    /// The version of the platform as the plugin words it, such as that of CUDA.
+    #[must_use]
+    pub fn platform_version(&self) -> &str {
+        &self.inner.platform_version
+    }
+
+    /// The version of the PJRT interface that the plugin has: major and minor.
+    #[must_use]
+    pub fn api_version(&self) -> (i32, i32) {
+        self.inner.api.version()
+    }
+
+    /// The version of StableHLO that the plugin is built with, if it says so.
+    #[must_use]
+    pub fn stablehlo_version(&self) -> Option<[i64; 3]> {
+        self.inner.api.attributes().into_iter().find_map(|(name, value)| match value {
+            ffi::Attribute::Ints(version) if name == "stablehlo_current_version" => version.try_into().ok(),
+            _ => None,
+        })
+    }
+
+    /// The devices that programs can run on. Where a method takes a device, it is a position in this list.
+    #[must_use]
+    pub fn devices(&self) -> &[Device] {
+        &self.inner.devices
+    }
+
+    /// How much memory of a device is in use.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such device, or the plugin does not count memory. CPU plugins do not.
+    pub fn memory_stats(&self, device: usize) -> Result<MemoryStats, XlaError> {
+        self.inner.client.memory_stats(device)
+    }
+
+    /// Copies an array to a device. The data can be freed afterwards.
+    ///
+    /// Without `byte_strides` the elements are in row-major order. With them, `byte_strides[axis]` is the distance in bytes from an element
+    /// to the next one along the axis; the slice starts at the element with the lowest address. For an axis with a negative stride that is
+    /// the last one. An axis with stride 0 repeats its elements.
+    ///
+    /// Elements are in the byte order of the machine. Booleans are bytes that are 0 or 1.
+    ///
+    /// ```no_run
+    /// # use typed_dims_xla::pjrt::{ElementType, Pjrt};
+    /// # let pjrt = Pjrt::find()?;
+    /// // The transpose of a 2x3 matrix of bytes: 3x2.
+    /// let transposed = pjrt.upload(&[1, 2, 3, 4, 5, 6], ElementType::U8, &[3, 2], Some(&[1, 3]), 0)?;
+    /// assert_eq!(transposed.to_host()?, [1, 4, 2, 5, 3, 6]);
+    /// # Ok::<_, typed_dims_xla::XlaError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the slice has other than the needed bytes, or does not reach to the last element at these strides. If there is no such device,
+    /// or not enough memory on it.
+    pub fn upload(
+        &self,
+        data: &[u8],
+        element_type: ElementType,
+        sizes: &[usize],
+        byte_strides: Option<&[isize]>,
+        device: usize,
+    ) -> Result<DeviceBuffer, XlaError> {
+        let takes_strides = ["cpu", "cuda", "rocm", "tpu"].contains(&self.inner.platform.as_str());
+        let source = pack::source(data, element_type, sizes, byte_strides, takes_strides)?;
+        let strides = source.strides.as_deref();
+        self.inner.client.upload(&source.data, element_type, sizes, strides, device).map(DeviceBuffer::new)
+    }
+
+    /// Compiles a program: StableHLO as text, whose function `main` takes and returns arrays.
+    ///
+    /// # Errors
+    ///
+    /// If XLA cannot compile it, if there are not enough devices, or if the folder of the cache cannot be made.
+    pub fn compile(&self, text: &str, options: &CompileOptions) -> Result<Executable, XlaError> {
+        let devices = self.devices().len();
+        let partitions = match (&options.devices, options.partitions) {
+            (Some(chosen), Some(partitions)) if chosen.len() != partitions => {
+                return Err(XlaError::arguments(format!(
+                    "the program has {partitions} partitions, and {} devices are chosen for it",
+                    chosen.len()
+                )));
+            }
+            (Some(chosen), _) => chosen.len(),
+            (None, partitions) => partitions.unwrap_or(1),
+        };
+        if partitions == 0 || partitions > devices {
+            return Err(XlaError::arguments(format!(
+                "the program needs {partitions} devices, and the client has {devices}"
+            )));
+        }
+        let mut ids = Vec::new();
+        for &device in options.devices.iter().flatten() {
+            let Some(device) = self.devices().get(device) else {
+                return Err(XlaError::arguments(format!(
+                    "there is no device {device}: the client has {devices}"
+                )));
+            };
+            if ids.contains(&device.id) {
+                return Err(XlaError::arguments(format!("device {} is chosen twice", device.index)));
+            }
+            ids.push(device.id);
+        }
+        let ids = options.devices.is_some().then_some(&ids[..]);
+        let proto = proto::compile_options(partitions, ids, &options.flags);
+        let compile = || self.inner.client.compile(text, &proto);
+        let Some(folder) = &options.cache else {
+            return Executable::new(compile()?, self.identity());
+        };
+        let store = Store::open(folder)?;
+        let plugin_hash = *self.inner.plugin_hash.get_or_init(|| store.file_hash(&self.inner.path));
+        let key = self.identity().with(&plugin_hash.to_le_bytes()).with(&proto).with(text.as_bytes());
+        if let Some(bytes) = store.read(&key)
+            && let Ok(executable) = self.inner.client.deserialize(&bytes)
+        {
+            return Executable::new(executable, self.identity());
+        }
+        let executable = compile()?;
+        if let Ok(bytes) = executable.serialize() {
+            store.write(&key, &bytes);
+        }
+        Executable::new(executable, self.identity())
+    }
+
+    /// Loads an executable that [`Executable::serialize`] returned, which is much faster than compiling the program again.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are damaged, or come from another plugin, platform or kind of device.
+    pub fn load_executable(&self, bytes: &[u8]) -> Result<Executable, XlaError> {
+        let payload = cache::unpack(bytes, &self.identity()).map_err(XlaError::arguments)?;
+        Executable::new(self.inner.client.deserialize(payload)?, self.identity())
+    }
+
+    /// What an executable depends on, besides its program.
+    fn identity(&self) -> Key {
+        let (major, minor) = self.api_version();
+        let mut key = Key::default()
+            .with(self.inner.platform.as_bytes())
+            .with(self.inner.platform_version.as_bytes())
+            .with(format!("{major}.{minor}").as_bytes());
+        for device in &self.inner.devices {
+            key = key.with(format!("{} {}", device.id, device.kind).as_bytes());
+        }
+        if self.inner.platform == "cpu" {
+            key = key.with(cache::processor().as_bytes());
+        }
+        for variable in ["XLA_FLAGS", "LIBTPU_INIT_ARGS"] {
+            key = key.with(std::env::var_os(variable).unwrap_or_default().as_encoded_bytes());
+        }
+        key
+    }
+}
+
+impl fmt::Debug for Pjrt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pjrt")
+            .field("path", &self.inner.path)
+            .field("platform", &self.inner.platform)
+            .field("devices", &self.inner.devices)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A device that a client can run programs on.
+///
+/// ```no_run
+/// # use typed_dims_xla::pjrt::Pjrt;
+/// for device in Pjrt::find()?.devices() {
+///     println!("{}: {}", device.index(), device.kind());
+/// }
+/// # Ok::<_, typed_dims_xla::XlaError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Device {
+    index: usize,
+    id: i32,
+    kind: String,
+    text: String,
+}
+
+impl Device {
+    /// Its position in [`Pjrt::devices`].
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// The number that the plugin gives it.
+    #[must_use]
+    pub fn id(&self) -> i32 {
+        self.id
+    }
+
+    /// The model, such as `NVIDIA H100 80GB HBM3`.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// The name that the plugin prints for it.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.text
+    }
+}
+
+/// The memory of a device, in bytes. Most plugins know some of these numbers only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryStats {
+    /// Allocated now.
+    pub bytes_in_use: u64,
+    /// The most that was ever allocated.
+    pub peak_bytes_in_use: Option<u64>,
+    /// The most that can be allocated.
+    pub bytes_limit: Option<u64>,
+    /// Reserved, not for allocations of programs.
+    pub bytes_reserved: Option<u64>,
+    /// Held by the allocator, whether it is in use or not.
+    pub pool_bytes: Option<u64>,
+    /// The largest block that could be allocated now.
+    pub largest_free_block: Option<u64>,
+    /// The number of allocations so far.
+    pub allocations: Option<u64>,
+    /// The largest allocation so far.
+    pub largest_allocation: Option<u64>,
+}

@@ -1,0 +1,123 @@
+//! Options of clients and of compilation.
+
+use std::path::PathBuf;
+
+/// How a plugin is loaded, and its client made.
+///
+/// ```no_run
+/// use typed_dims_xla::pjrt::{Pjrt, PjrtOptions};
+///
+/// let pjrt = Pjrt::find_with(PjrtOptions::new().platform("cpu").cpu_devices(4))?;
+/// assert_eq!(pjrt.devices().len(), 4);
+/// # Ok::<_, typed_dims_xla::XlaError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct PjrtOptions {
+    pub(super) cpu_devices: Option<usize>,
+    pub(super) preallocate: Option<bool>,
+    pub(super) logging: bool,
+    pub(super) platform: Option<String>,
+}
+
+impl PjrtOptions {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> PjrtOptions {
+        PjrtOptions::default()
+    }
+
+    /// The number of devices that a CPU plugin offers. They share the cores of the machine, and let sharded programs be tested without
+    /// accelerators. Other plugins ignore it. By default there is one.
+    #[must_use]
+    pub fn cpu_devices(mut self, count: usize) -> PjrtOptions {
+        self.cpu_devices = Some(count);
+        self
+    }
+
+    /// Whether the client of a GPU allocates most of its memory at once. By default it allocates what programs need.
+    ///
+    /// One allocation at the start avoids fragmentation, but leaves no memory for other processes. Plugins for other devices ignore this
+    /// option.
+    #[must_use]
+    pub fn preallocate(mut self, preallocate: bool) -> PjrtOptions {
+        self.preallocate = Some(preallocate);
+        self
+    }
+
+    /// Whether XLA logs to standard error. It does not by default; its errors are returned as [`XlaError`](crate::XlaError).
+    ///
+    /// XLA reads its level of logging once, when it is loaded, from the environment variable `TF_CPP_MIN_LOG_LEVEL`. So this option has an
+    /// effect the first time that a plugin is loaded, and it sets this variable for the process. A value that is set already stays.
+    #[must_use]
+    pub fn logging(mut self, logging: bool) -> PjrtOptions {
+        self.logging = logging;
+        self
+    }
+
+    /// The platform that [`Pjrt::find_with`](super::Pjrt::find_with) looks for: `cuda`, `rocm`, `tpu`, `oneapi` or `cpu`. By default it
+    /// takes the first that can be used, in this order.
+    #[must_use]
+    pub fn platform(mut self, platform: impl Into<String>) -> PjrtOptions {
+        self.platform = Some(platform.into());
+        self
+    }
+}
+
+/// How a program is compiled.
+///
+/// ```
+/// use typed_dims_xla::pjrt::CompileOptions;
+///
+/// let options = CompileOptions::new().partitions(4).flag("xla_cpu_enable_fast_math", "false");
+/// # let _ = options;
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct CompileOptions {
+    pub(super) partitions: Option<usize>,
+    pub(super) devices: Option<Vec<usize>>,
+    pub(super) flags: Vec<(String, String)>,
+    pub(super) cache: Option<PathBuf>,
+}
+
+impl CompileOptions {
+    /// The defaults: one device, no flags, no cache.
+    #[must_use]
+    pub fn new() -> CompileOptions {
+        CompileOptions::default()
+    }
+
+    /// The number of devices over which the program is split, as the `sdy.sharding` attributes in its text say.
+    #[must_use]
+    pub fn partitions(mut self, partitions: usize) -> CompileOptions {
+        self.partitions = Some(partitions);
+        self
+    }
+
+    /// The devices that run the program, by their positions in [`Pjrt::devices`](super::Pjrt::devices): one for each partition. By default
+    /// the first ones. It sets the number of partitions, too.
+    #[must_use]
+    pub fn devices(mut self, devices: impl Into<Vec<usize>>) -> CompileOptions {
+        self.devices = Some(devices.into());
+        self
+    }
+
+    /// Sets a flag of XLA for this program, named as in `XLA_FLAGS` but without dashes, such as `xla_gpu_autotune_level`. A flag that XLA
+    /// does not know is an error of [`Pjrt::compile`](super::Pjrt::compile).
+    #[must_use]
+    pub fn flag(mut self, name: impl Into<String>, value: impl Into<String>) -> CompileOptions {
+        self.flags.push((name.into(), value.into()));
+        self
+    }
+
+    /// Keeps the executable in a file of this folder, so that the next process loads it instead of compiling the program again.
+    ///
+    /// The folder is made if it does not exist. A file is used only for the same text, options, devices and plugin. Files that are damaged
+    /// are compiled again and replaced. If an executable cannot be written, it is still returned.
+    ///
+    /// Executables contain machine code. Use a folder that only trusted users can write to.
+    #[must_use]
+    pub fn cache(mut self, folder: impl Into<PathBuf>) -> CompileOptions {
+        self.cache = Some(folder.into());
+        self
+    }
+}

@@ -1,0 +1,312 @@
+//! The few messages of Protocol Buffers that XLA takes and returns: compile options are written, optimised programs are read.
+//!
+//! The numbers of fields are those of `compile_options.proto` and `hlo.proto` in XLA's repository.
+
+use super::{ArrayType, Collective, ElementType};
+
+/// Writes a message.
+#[derive(Default)]
+pub(super) struct Writer(Vec<u8>);
+
+impl Writer {
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push((value & 0x7f) as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+
+    /// A field that is a number.
+    pub(super) fn number(&mut self, field: u64, value: u64) -> &mut Writer {
+        self.varint(field << 3);
+        self.varint(value);
+        self
+    }
+
+    /// A field that is text, bytes, or a message.
+    pub(super) fn bytes(&mut self, field: u64, value: &[u8]) -> &mut Writer {
+        self.varint(field << 3 | 2);
+        self.varint(value.len() as u64);
+        self.0.extend_from_slice(value);
+        self
+    }
+
+    pub(super) fn finish(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+/// `CompileOptionsProto`: one replica; several partitions are split by Shardy.
+pub(super) fn compile_options(
+    partitions: usize,
+    devices: Option<&[i32]>,
+    flags: &[(String, String)],
+) -> Vec<u8> {
+    let mut build = Writer::default();
+    build.number(4, 1).number(5, partitions as u64);
+    if partitions > 1 {
+        build.number(6, 1);
+    }
+    if let Some(devices) = devices {
+        // `DeviceAssignmentProto`: each partition is a computation with one device for its one replica.
+        let mut assignment = Writer::default();
+        assignment.number(1, 1).number(2, devices.len() as u64);
+        for &device in devices {
+            let mut computation = Writer::default();
+            computation.number(1, i64::from(device).cast_unsigned());
+            assignment.bytes(3, &computation.finish());
+        }
+        build.bytes(9, &assignment.finish());
+    }
+    if partitions > 1 {
+        build.number(19, 1);
+    }
+    let mut options = Writer::default();
+    options.bytes(3, &build.finish());
+    for (name, value) in flags {
+        let mut option = Writer::default();
+        // XLA parses the text of other types, but wants booleans as such.
+        match value.to_ascii_lowercase().as_str() {
+            "true" => option.number(2, 1),
+            "false" => option.number(2, 0),
+            _ => option.bytes(1, value.as_bytes()),
+        };
+        let mut entry = Writer::default();
+        entry.bytes(1, name.as_bytes()).bytes(2, &option.finish());
+        options.bytes(7, &entry.finish());
+    }
+    options.finish()
+}
+
+/// A field of a message that is read.
+#[derive(Clone, Copy)]
+enum Value<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+}
+
+/// The fields of a message, up to the first one that is damaged.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn varint(&mut self) -> Option<u64> {
+        let mut value = 0_u64;
+        for position in 0..10 {
+            let (&byte, rest) = self.0.split_first()?;
+            self.0 = rest;
+            value |= u64::from(byte & 0x7f) << (7 * position);
+            if byte < 0x80 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    fn take(&mut self, count: u64) -> Option<&'a [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(usize::try_from(count).ok()?)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = (u64, Value<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let key = self.varint()?;
+        let value = match key & 7 {
+            0 => Value::Number(self.varint()?),
+            1 => Value::Bytes(self.take(8)?),
+            2 => {
+                let count = self.varint()?;
+                Value::Bytes(self.take(count)?)
+            }
+            5 => Value::Bytes(self.take(4)?),
+            _ => return None,
+        };
+        Some((key >> 3, value))
+    }
+}
+
+/// The messages, texts and bytes of a field.
+fn all(message: &[u8], field: u64) -> impl Iterator<Item = &[u8]> {
+    Fields(message).filter_map(move |(number, value)| match value {
+        Value::Bytes(bytes) if number == field => Some(bytes),
+        _ => None,
+    })
+}
+
+fn text(message: &[u8], field: u64) -> String {
+    all(message, field).last().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
+}
+
+/// The numbers of a repeated field, packed or not.
+fn numbers(message: &[u8], field: u64) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    for (number, value) in Fields(message) {
+        match value {
+            _ if number != field => {}
+            Value::Number(value) => numbers.push(value),
+            Value::Bytes(packed) => {
+                let mut packed = Fields(packed);
+                while let Some(value) = packed.varint() {
+                    numbers.push(value);
+                }
+            }
+        }
+    }
+    numbers
+}
+
+/// The arrays of a `ShapeProto`: those of a tuple one after the other. `None` for what is no array of a known type, such as a token.
+fn arrays(shape: &[u8], depth: usize, into: &mut Vec<Option<ArrayType>>) {
+    let code = numbers(shape, 2).last().copied().unwrap_or(0);
+    if code == 13 && depth < 8 {
+        for part in all(shape, 4) {
+            arrays(part, depth + 1, into);
+        }
+        return;
+    }
+    into.push(ElementType::from_primitive(code).and_then(|element_type| {
+        let sizes = numbers(shape, 3).into_iter().map(|size| usize::try_from(size).ok());
+        Some(ArrayType { element_type, sizes: sizes.collect::<Option<_>>()? })
+    }));
+}
+
+/// An optimised program, as a message.
+pub(super) struct Hlo<'a>(&'a [u8]);
+
+impl<'a> Hlo<'a> {
+    /// `format` is the one that the plugin reports for the bytes.
+    pub(super) fn new(format: &str, bytes: &'a [u8]) -> Option<Hlo<'a>> {
+        match format {
+            "hlo" => Some(Hlo(bytes)),
+            "hlo_with_config" => all(bytes, 1).next().map(Hlo),
+            _ => None,
+        }
+    }
+
+    /// The parameters of the program. `None` if one of them is not an array.
+    pub(super) fn parameters(&self) -> Option<Vec<ArrayType>> {
+        let program_shape = all(self.0, 4).last()?;
+        let mut parameters = Vec::new();
+        for shape in all(program_shape, 1) {
+            arrays(shape, 0, &mut parameters);
+        }
+        parameters.into_iter().collect()
+    }
+
+    /// Opcode, name, and message of each instruction of all computations.
+    fn instructions(&self) -> impl Iterator<Item = (String, &'a [u8])> {
+        let module = self.0;
+        all(module, 3)
+            .flat_map(|computation| all(computation, 2))
+            .map(|instruction| (text(instruction, 2), instruction))
+    }
+
+    /// The instructions that move data between devices.
+    pub(super) fn collectives(&self) -> Vec<Collective> {
+        let mut found = Vec::new();
+        for (opcode, instruction) in self.instructions() {
+            // A collective that is started and awaited by two instructions counts once.
+            let kind = opcode.strip_suffix("-start").unwrap_or(&opcode);
+            let known = [
+                "all-reduce",
+                "all-gather",
+                "reduce-scatter",
+                "all-to-all",
+                "ragged-all-to-all",
+                "collective-permute",
+                "collective-broadcast",
+            ];
+            if known.contains(&kind) {
+                let mut outputs = Vec::new();
+                all(instruction, 3).for_each(|shape| arrays(shape, 0, &mut outputs));
+                let outputs = outputs.into_iter().flatten().collect();
+                found.push(Collective { kind: kind.to_owned(), name: text(instruction, 1), outputs });
+            }
+        }
+        found
+    }
+
+    /// How often each kind of instruction occurs. A custom call counts under `custom-call` and the name of its target.
+    pub(super) fn opcodes(&self) -> std::collections::BTreeMap<String, usize> {
+        let mut counts = std::collections::BTreeMap::new();
+        for (opcode, instruction) in self.instructions() {
+            let target = text(instruction, 28);
+            let name = if target.is_empty() { opcode } else { format!("{opcode} {target}") };
+            *counts.entry(name).or_insert(0) += 1;
+        }
+        counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_a_sharded_program() {
+        let bytes = [0x1a, 9, 0x20, 1, 0x28, 4, 0x30, 1, 0x98, 1, 1];
+        assert_eq!(compile_options(4, None, &[]), bytes);
+    }
+
+    #[test]
+    fn options_with_flags_and_devices() {
+        let bytes = compile_options(1, Some(&[2]), &[("a".to_owned(), "true".to_owned())]);
+        let expected = [
+            0x1a, 14, 0x20, 1, 0x28, 1, 0x4a, 8, 8, 1, 16, 1, 0x1a, 2, 8,
+            2, // one computation on device 2
+            0x3a, 7, 10, 1, b'a', 18, 2, 16, 1,
+        ];
+        assert_eq!(bytes, expected);
+    }
+
+    /// A program with one all-reduce of f32[3], within and without a config.
+    fn program() -> Vec<u8> {
+        let mut shape = Writer::default();
+        shape.number(2, 11).bytes(3, &[3]);
+        let shape = shape.finish();
+        let mut instruction = Writer::default();
+        instruction.bytes(1, b"all-reduce.1").bytes(2, b"all-reduce-start").bytes(3, &shape);
+        let mut computation = Writer::default();
+        computation.bytes(1, b"main").bytes(2, &instruction.finish());
+        let mut program_shape = Writer::default();
+        program_shape.bytes(1, &shape);
+        let mut module = Writer::default();
+        module.bytes(3, &computation.finish()).bytes(4, &program_shape.finish());
+        module.finish()
+    }
+
+    #[test]
+    fn collectives_and_parameters() {
+        let module = program();
+        let array = ArrayType { element_type: ElementType::F32, sizes: vec![3] };
+        let hlo = Hlo::new("hlo", &module).unwrap();
+        assert_eq!(hlo.parameters(), Some(vec![array.clone()]));
+        let collective = Collective {
+            kind: "all-reduce".to_owned(),
+            name: "all-reduce.1".to_owned(),
+            outputs: vec![array],
+        };
+        assert_eq!(hlo.collectives(), [collective]);
+        let mut config = Writer::default();
+        config.bytes(1, &module);
+        assert_eq!(Hlo::new("hlo_with_config", &config.finish()).unwrap().collectives().len(), 1);
+        assert!(Hlo::new("text", &module).is_none());
+    }
+
+    #[test]
+    fn damaged_programs_do_not_panic() {
+        let module = program();
+        for end in 0..module.len() {
+            for change in 0..=255 {
+                let mut bytes = module[..end].to_vec();
+                bytes.push(change);
+                let hlo = Hlo::new("hlo", &bytes).unwrap();
+                let _ = (hlo.parameters(), hlo.collectives(), hlo.opcodes());
+            }
+        }
+    }
+}
