@@ -48,6 +48,32 @@ pub enum XlaError {
         /// Which argument, and what it should be.
         message: String,
     },
+    /// A step of a program has no operation of StableHLO.
+    NotLowered {
+        /// What is missing.
+        what: String,
+        /// The operation.
+        operation: &'static str,
+        /// Its location in the user's program.
+        origin: Option<&'static std::panic::Location<'static>>,
+    },
+    /// A check of a call failed: an index was out of range, or a probability.
+    Check {
+        /// The operation.
+        operation: &'static str,
+        /// Its location in the user's program.
+        origin: Option<&'static std::panic::Location<'static>>,
+    },
+    /// A sharding does not fit a program or a value.
+    Sharding {
+        /// Which value, dims and axis of the mesh.
+        message: String,
+    },
+    /// A program or a value of this library reported an error.
+    Program {
+        /// The error.
+        error: Box<typed_dims::error::DimError>,
+    },
     /// The folder of a cache of executables cannot be used.
     Cache {
         /// The folder.
@@ -108,6 +134,22 @@ impl fmt::Display for XlaError {
                 )
             }
             XlaError::Arguments { message } => f.write_str(message),
+            XlaError::NotLowered { what, operation, origin } => {
+                write!(f, "XLA cannot run `{operation}`")?;
+                if let Some(origin) = origin {
+                    write!(f, " at {origin}")?;
+                }
+                write!(f, ": {what}")
+            }
+            XlaError::Check { operation, origin } => {
+                write!(f, "an index or a probability of `{operation}`")?;
+                if let Some(origin) = origin {
+                    write!(f, " at {origin}")?;
+                }
+                f.write_str(" is out of range")
+            }
+            XlaError::Sharding { message } => f.write_str(message),
+            XlaError::Program { error } => error.fmt(f),
             XlaError::Cache { folder, reason } => {
                 write!(f, "cannot use `{}` as a cache of executables: {reason}", folder.display())
             }
@@ -140,4 +182,17 @@ fn not_found(f: &mut fmt::Formatter<'_>, searched: &[PathBuf], failed: &[(PathBu
     )
 }
 
-impl Error for XlaError {}
+impl Error for XlaError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            XlaError::Program { error } => Some(&**error),
+            _ => None,
+        }
+    }
+}
+
+impl From<typed_dims::error::DimError> for XlaError {
+    fn from(error: typed_dims::error::DimError) -> Self {
+        XlaError::Program { error: Box::new(error) }
+    }
+}

@@ -143,7 +143,7 @@ fn a_program_that_adds() {
     assert_eq!((device.index(), device.id(), device.kind()), (0, 0, "cpu"));
     assert!(!device.description().is_empty());
 
-    let program = pjrt.compile(&add(3, false), &CompileOptions::new()).unwrap();
+    let program = pjrt.compile_text(&add(3, false), &CompileOptions::new()).unwrap();
     let (a, b) = (upload(&pjrt, &[1.0, 2.0, 3.0]), upload(&pjrt, &[10.0, 20.0, 30.0]));
     let outputs = program.run(&[&a, &b]).unwrap();
     assert_eq!((outputs[0].sizes(), outputs[0].element_type()), (&[3][..], ElementType::F32));
@@ -220,7 +220,7 @@ fn arrays_of_all_types_and_layouts_come_back_in_row_major_order() {
 #[test]
 fn the_data_can_be_freed_after_the_upload() {
     let pjrt = pjrt!();
-    let program = pjrt.compile(&add(100_000, false), &CompileOptions::new()).unwrap();
+    let program = pjrt.compile_text(&add(100_000, false), &CompileOptions::new()).unwrap();
     for round in 0..20 {
         let mut data = bytes(&vec![round as f32; 100_000]);
         let buffer = pjrt.upload(&data, ElementType::F32, &[100_000], None, 0).unwrap();
@@ -237,33 +237,33 @@ fn programs_that_are_wrong_are_errors() {
     let pjrt = pjrt!();
     let options = CompileOptions::new();
     assert_contains(
-        &message(pjrt.compile("nonsense", &options)),
+        &message(pjrt.compile_text("nonsense", &options)),
         &["XLA reported an error", "nonsense", "code 2"],
     );
     let unknown = add(3, false).replace("stablehlo.add", "stablehlo.addition");
-    assert!(message(pjrt.compile(&unknown, &options)).contains("stablehlo.addition"));
+    assert!(message(pjrt.compile_text(&unknown, &options)).contains("stablehlo.addition"));
     let unequal = add(3, false).replacen(
         "tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>",
         "tensor<3xf32>, tensor<3xf32>) -> tensor<4xf32>",
         1,
     );
-    message(pjrt.compile(&unequal, &options));
-    message(pjrt.compile("", &options));
-    message(pjrt.compile("\0", &options));
+    message(pjrt.compile_text(&unequal, &options));
+    message(pjrt.compile_text("", &options));
+    message(pjrt.compile_text("\0", &options));
     let flags = options.clone().flag("xla_no_such_flag", "true");
-    assert_contains(&message(pjrt.compile(&add(3, false), &flags)), &["xla_no_such_flag"]);
+    assert_contains(&message(pjrt.compile_text(&add(3, false), &flags)), &["xla_no_such_flag"]);
     let wrong = options.clone().flag("xla_backend_optimization_level", "high");
-    assert_contains(&message(pjrt.compile(&add(3, false), &wrong)), &["xla_backend_optimization_level"]);
+    assert_contains(&message(pjrt.compile_text(&add(3, false), &wrong)), &["xla_backend_optimization_level"]);
     let flags = options.flag("xla_cpu_enable_fast_math", "false").flag("xla_backend_optimization_level", "1");
-    pjrt.compile(&add(3, false), &flags).unwrap();
-    pjrt.compile(&add(3, false), &flags.flag("xla_cpu_enable_fast_math", "True")).unwrap();
+    pjrt.compile_text(&add(3, false), &flags).unwrap();
+    pjrt.compile_text(&add(3, false), &flags.flag("xla_cpu_enable_fast_math", "True")).unwrap();
 }
 
 #[test]
 fn arguments_that_are_wrong_are_errors() {
     let pjrt = pjrt!();
     let other = pjrt!();
-    let program = pjrt.compile(&add(3, false), &CompileOptions::new()).unwrap();
+    let program = pjrt.compile_text(&add(3, false), &CompileOptions::new()).unwrap();
     let (a, b) = (upload(&pjrt, &[1.0; 3]), upload(&pjrt, &[1.0; 4]));
     assert_contains(&message(program.run(&[&a])), &["takes 2 arguments, and 1 are given"]);
     assert_contains(&message(program.run(&[])), &["takes 2 arguments, and 0 are given"]);
@@ -294,11 +294,11 @@ fn arguments_that_are_wrong_are_errors() {
     message(pjrt.upload(&[0; 12], ElementType::F32, &[usize::MAX, usize::MAX], None, 0));
     assert_contains(&message(a.to_host_into(&mut [0; 11])), &["f32[3] has 12 bytes", "has 11"]);
     assert_contains(
-        &message(pjrt.compile(&add(3, false), &CompileOptions::new().partitions(2))),
+        &message(pjrt.compile_text(&add(3, false), &CompileOptions::new().partitions(2))),
         &["needs 2 devices"],
     );
-    message(pjrt.compile(&add(3, false), &CompileOptions::new().partitions(0)));
-    message(pjrt.compile(&add(3, false), &CompileOptions::new().devices([7])));
+    message(pjrt.compile_text(&add(3, false), &CompileOptions::new().partitions(0)));
+    message(pjrt.compile_text(&add(3, false), &CompileOptions::new().devices([7])));
     message(Pjrt::load_with(pjrt.path(), PjrtOptions::new().cpu_devices(0)));
     // Nothing above has harmed the client.
     assert_eq!(floats(&program.run(&[&a, &a]).unwrap()[0]), [2.0; 3]);
@@ -309,7 +309,7 @@ fn arguments_that_are_wrong_are_errors() {
 #[test]
 fn steps_are_queued_with_donated_parameters() {
     let pjrt = pjrt!();
-    let step = pjrt.compile(&add(1000, true), &CompileOptions::new()).unwrap();
+    let step = pjrt.compile_text(&add(1000, true), &CompileOptions::new()).unwrap();
     assert_eq!(step.memory().unwrap().donated, 4000);
     let mut parameters = upload(&pjrt, &[0.0; 1000]);
     let gradient = upload(&pjrt, &[1.0; 1000]);
@@ -328,7 +328,7 @@ fn a_donated_buffer_is_an_error() {
         return;
     }
     let pjrt = pjrt!();
-    let step = pjrt.compile(&add(3, true), &CompileOptions::new()).unwrap();
+    let step = pjrt.compile_text(&add(3, true), &CompileOptions::new()).unwrap();
     let (a, b) = (upload(&pjrt, &[1.0; 3]), upload(&pjrt, &[2.0; 3]));
     let outputs = step.run(&[&a, &b]).unwrap();
     assert_contains(&message(step.run(&[&a, &b])), &["argument 0 was donated to an earlier call"]);
@@ -370,7 +370,7 @@ const SHARDED: &str = r#"
 fn a_sharded_program_on_four_devices() {
     let pjrt = pjrt!(PjrtOptions::new().cpu_devices(4));
     assert_eq!(pjrt.devices().len(), 4);
-    let program = pjrt.compile(SHARDED, &CompileOptions::new().partitions(4)).unwrap();
+    let program = pjrt.compile_text(SHARDED, &CompileOptions::new().partitions(4)).unwrap();
     assert_eq!(program.devices(), [0, 1, 2, 3]);
     let row = ArrayType { element_type: ElementType::F32, sizes: vec![1, 3] };
     assert_eq!(program.inputs(), Some(&[row.clone()][..]));
@@ -402,7 +402,7 @@ fn a_sharded_program_on_four_devices() {
 #[test]
 fn a_sharded_program_chooses_its_devices() {
     let pjrt = pjrt!(PjrtOptions::new().cpu_devices(8));
-    let program = pjrt.compile(SHARDED, &CompileOptions::new().devices([7, 2, 5, 0])).unwrap();
+    let program = pjrt.compile_text(SHARDED, &CompileOptions::new().devices([7, 2, 5, 0])).unwrap();
     assert_eq!(program.devices(), [7, 2, 5, 0]);
     let shard = |&device: &usize| {
         pjrt.upload(&bytes(&[device as f32; 3]), ElementType::F32, &[1, 3], None, device).unwrap()
@@ -412,15 +412,15 @@ fn a_sharded_program_chooses_its_devices() {
     assert_eq!(floats(&outputs[1][0]), [14.0; 3]);
     assert_eq!(floats(&outputs[0][1]), [14.0; 3]);
     let two = CompileOptions::new().devices([0, 1]).partitions(4);
-    assert_contains(&message(pjrt.compile(SHARDED, &two)), &["4 partitions, and 2 devices"]);
+    assert_contains(&message(pjrt.compile_text(SHARDED, &two)), &["4 partitions, and 2 devices"]);
     let twice = CompileOptions::new().devices([0, 1, 1, 2]);
-    assert_contains(&message(pjrt.compile(SHARDED, &twice)), &["device 1 is chosen twice"]);
+    assert_contains(&message(pjrt.compile_text(SHARDED, &twice)), &["device 1 is chosen twice"]);
 }
 
 #[test]
 fn a_program_runs_on_the_chosen_device() {
     let pjrt = pjrt!(PjrtOptions::new().cpu_devices(4));
-    let program = pjrt.compile(&add(2, false), &CompileOptions::new().devices([2])).unwrap();
+    let program = pjrt.compile_text(&add(2, false), &CompileOptions::new().devices([2])).unwrap();
     assert_eq!(program.devices(), [2]);
     let here = pjrt.upload(&bytes(&[1.0, 2.0]), ElementType::F32, &[2], None, 2).unwrap();
     let outputs = program.run(&[&here, &here]).unwrap();
@@ -437,7 +437,7 @@ fn an_executable_is_serialised_and_loaded() {
         return;
     }
     let pjrt = pjrt!();
-    let program = pjrt.compile(&add(3, true), &CompileOptions::new()).unwrap();
+    let program = pjrt.compile_text(&add(3, true), &CompileOptions::new()).unwrap();
     let serialised = program.serialize().unwrap();
     drop(program);
     drop(pjrt);
@@ -464,7 +464,7 @@ fn a_sharded_executable_is_serialised_and_loaded() {
         return;
     }
     let pjrt = pjrt!(PjrtOptions::new().cpu_devices(4));
-    let program = pjrt.compile(SHARDED, &CompileOptions::new().partitions(4)).unwrap();
+    let program = pjrt.compile_text(SHARDED, &CompileOptions::new().partitions(4)).unwrap();
     let program = pjrt.load_executable(&program.serialize().unwrap()).unwrap();
     let shard = |device| pjrt.upload(&bytes(&[1.0; 3]), ElementType::F32, &[1, 3], None, device).unwrap();
     let shards: Vec<DeviceBuffer> = (0..4).map(shard).collect();
@@ -480,7 +480,7 @@ fn executables_are_kept_in_a_folder() {
     let inner = Folder(folder.0.join("executables"));
     let compile = |text: &str, options: &CompileOptions, expected: f32| {
         let start = Instant::now();
-        let program = pjrt.compile(text, options).unwrap();
+        let program = pjrt.compile_text(text, options).unwrap();
         println!("{:?}", start.elapsed());
         let a = upload(&pjrt, &[1.0; 3]);
         assert_eq!(floats(&program.run(&[&a, &a]).unwrap()[0]), [expected; 3]);
@@ -519,7 +519,7 @@ fn executables_are_kept_in_a_folder() {
 
     let file = folder.0.join("file");
     fs::write(&file, "").unwrap();
-    let error = message(pjrt.compile(&text, &CompileOptions::new().cache(&file)));
+    let error = message(pjrt.compile_text(&text, &CompileOptions::new().cache(&file)));
     assert_contains(&error, &["as a cache of executables"]);
 }
 
@@ -646,8 +646,8 @@ fn xla_logs_nothing_in_a_child() {
         return;
     }
     let pjrt = pjrt!();
-    assert!(pjrt.compile("nonsense", &CompileOptions::new()).is_err());
-    let program = pjrt.compile(&add(3, true), &CompileOptions::new()).unwrap();
+    assert!(pjrt.compile_text("nonsense", &CompileOptions::new()).is_err());
+    let program = pjrt.compile_text(&add(3, true), &CompileOptions::new()).unwrap();
     let a = upload(&pjrt, &[1.0; 3]);
     let _ = program.run(&[&a, &a]);
     assert_eq!(env::var("TF_CPP_MIN_LOG_LEVEL").unwrap(), "3");
@@ -664,7 +664,7 @@ fn buffers_and_programs_outlive_the_handle_of_their_client() {
     }
     for round in 0..20 {
         let pjrt = pjrt!();
-        let program = pjrt.compile(&add(1000, round % 2 == 0), &CompileOptions::new()).unwrap();
+        let program = pjrt.compile_text(&add(1000, round % 2 == 0), &CompileOptions::new()).unwrap();
         let (a, b) = (upload(&pjrt, &[1.0; 1000]), upload(&pjrt, &[2.0; 1000]));
         drop(pjrt);
         let outputs = program.run(&[&a, &b]).unwrap();
@@ -678,7 +678,7 @@ fn buffers_and_programs_outlive_the_handle_of_their_client() {
     for _ in 0..5 {
         let pjrt = pjrt!();
         let count = 4 << 20;
-        let program = pjrt.compile(&add(count, false), &CompileOptions::new()).unwrap();
+        let program = pjrt.compile_text(&add(count, false), &CompileOptions::new()).unwrap();
         let a = upload(&pjrt, &vec![1.0; count]);
         let mut last = program.run(&[&a, &a]).unwrap().remove(0);
         for _ in 0..10 {
@@ -693,8 +693,8 @@ fn many_threads_share_a_client() {
         return;
     }
     let pjrt = pjrt!();
-    let program = pjrt.compile(&add(64, false), &CompileOptions::new()).unwrap();
-    let step = pjrt.compile(&add(64, true), &CompileOptions::new()).unwrap();
+    let program = pjrt.compile_text(&add(64, false), &CompileOptions::new()).unwrap();
+    let step = pjrt.compile_text(&add(64, true), &CompileOptions::new()).unwrap();
     let shared = upload(&pjrt, &[1.0; 64]);
     thread::scope(|scope| {
         for number in 0..8 {
@@ -719,7 +719,7 @@ fn threads_compete_for_one_donated_buffer() {
         return;
     }
     let pjrt = pjrt!();
-    let step = pjrt.compile(&add(64, true), &CompileOptions::new()).unwrap();
+    let step = pjrt.compile_text(&add(64, true), &CompileOptions::new()).unwrap();
     let one = upload(&pjrt, &[1.0; 64]);
     for _ in 0..100 {
         let state = upload(&pjrt, &[0.0; 64]);
@@ -753,7 +753,7 @@ fn clients_are_made_and_dropped_by_many_threads() {
             scope.spawn(|| {
                 for _ in 0..5 {
                     let pjrt = find(PjrtOptions::new()).unwrap();
-                    let program = pjrt.compile(&add(3, false), &CompileOptions::new()).unwrap();
+                    let program = pjrt.compile_text(&add(3, false), &CompileOptions::new()).unwrap();
                     let a = upload(&pjrt, &[1.0; 3]);
                     assert_eq!(floats(&program.run(&[&a, &a]).unwrap()[0]), [2.0; 3]);
                 }
@@ -782,13 +782,13 @@ fn too_large_a_program_is_an_error() {
         ),
     );
     let one = pjrt.upload(&1.0_f32.to_ne_bytes(), ElementType::F32, &[], None, 0).unwrap();
-    let result = pjrt.compile(&text, &CompileOptions::new()).and_then(|program| {
+    let result = pjrt.compile_text(&text, &CompileOptions::new()).and_then(|program| {
         let outputs = program.run(&[&one])?;
         outputs[0].ready()
     });
     println!("{}", message(result));
     // The client can still be used.
-    let program = pjrt.compile(&add(3, false), &CompileOptions::new()).unwrap();
+    let program = pjrt.compile_text(&add(3, false), &CompileOptions::new()).unwrap();
     let a = upload(&pjrt, &[1.0; 3]);
     assert_eq!(floats(&program.run(&[&a, &a]).unwrap()[0]), [2.0; 3]);
 }
@@ -807,8 +807,8 @@ fn nothing_leaks() {
     }
     let pjrt = pjrt!();
     let count = 64 * 1024;
-    let program = pjrt.compile(&add(count, false), &CompileOptions::new()).unwrap();
-    let step = pjrt.compile(&add(count, true), &CompileOptions::new()).unwrap();
+    let program = pjrt.compile_text(&add(count, false), &CompileOptions::new()).unwrap();
+    let step = pjrt.compile_text(&add(count, true), &CompileOptions::new()).unwrap();
     let data = bytes(&vec![1.0; count]);
     let small = upload(&pjrt, &[1.0; 3]);
     let round = || {
@@ -828,8 +828,8 @@ fn nothing_leaks() {
 
     // Errors of XLA, and programs.
     let round = || {
-        assert!(pjrt.compile("nonsense", &CompileOptions::new()).is_err());
-        let program = pjrt.compile(&add(3, false), &CompileOptions::new()).unwrap();
+        assert!(pjrt.compile_text("nonsense", &CompileOptions::new()).is_err());
+        let program = pjrt.compile_text(&add(3, false), &CompileOptions::new()).unwrap();
         program.serialize().unwrap();
     };
     (0..10).for_each(|_| round());

@@ -132,9 +132,46 @@ impl<In, Out: Parameters> Program<In, Out> {
     }
 
     /// A result with the right sizes, whose tensors own one element each.
+    ///
+    /// # Errors
+    ///
+    /// As [`Parameters::walk`].
     pub fn result_without_elements(&self) -> Result<Out, DimError> {
-        Out::walk([&self.result], &mut Path::new(), &mut super::result::Zeros)
+        without_elements(&self.result)
     }
+}
+
+/// A value with the same sizes, whose tensors own one element each.
+///
+/// # Errors
+///
+/// As [`Parameters::walk`].
+pub fn without_elements<P: Parameters>(value: &P) -> Result<P, DimError> {
+    let mut tensors = Tensors { elements: false, found: Vec::new() };
+    P::walk([value], &mut Path::new(), &mut tensors)
+}
+
+/// The numbers of the tensors among a program's inputs that are passed by value.
+pub fn moved_inputs<In: RecordInputs>(inputs: &[EngineInput]) -> Vec<usize> {
+    let mut paths = Vec::new();
+    In::moved(&mut Vec::new(), &mut paths);
+    let is_within = |own: &str, path: &[usize]| {
+        let mut segments = own.split('.');
+        path.iter().all(|index| segments.next() == Some(index.to_string().as_str()))
+    };
+    let is_moved = |own: &str| paths.iter().any(|path| is_within(own, path));
+    (0..inputs.len()).filter(|&at| is_moved(&inputs[at].tensor.path)).collect()
+}
+
+/// The tensors of a value, in the order of its fields, without their elements.
+///
+/// # Errors
+///
+/// Returns an error if the elements of a tensor have a type that programs do not know.
+pub fn types_of<P: Parameters>(value: &P) -> Result<Vec<EngineTensor>, DimError> {
+    let mut tensors = Tensors { elements: false, found: Vec::new() };
+    P::walk([value], &mut Path::new(), &mut tensors)?;
+    Ok(tensors.found.into_iter().map(|own| own.tensor).collect())
 }
 
 /// A tensor of a value, with its elements.

@@ -39,6 +39,11 @@ pub trait RecordInputs: Sized {
     fn walk<W: Walk<1>>(&self, path: &mut Path, walk: &mut W) -> Result<Self::Value, W::Error>;
     #[doc(hidden)]
     fn slots(value: Self::Value) -> Self::Slots;
+    /// Adds the paths of inputs that are passed by value.
+    #[doc(hidden)]
+    fn moved(path: &mut Vec<usize>, found: &mut Vec<Vec<usize>>) {
+        found.push(path.clone());
+    }
     /// What an engine makes of the value, or of each part of a tuple.
     #[doc(hidden)]
     type Parts<F: PartFamily>;
@@ -84,6 +89,8 @@ impl<P: Parameters> RecordInputs for &P {
         value
     }
 
+    fn moved(_: &mut Vec<usize>, _: &mut Vec<Vec<usize>>) {}
+
     type Parts<F: PartFamily> = F::Of<P>;
 
     fn parts<F: PartFamily>(value: P, family: &mut F) -> F::Of<P> {
@@ -114,6 +121,8 @@ impl<T: Element, S: Dims, R: Rank> RecordInputs for Named<T, S, R, View<'_, T, S
     fn slots(value: Named<T, S, R>) -> Named<T, S, R> {
         value
     }
+
+    fn moved(_: &mut Vec<usize>, _: &mut Vec<Vec<usize>>) {}
 
     type Parts<F: PartFamily> = F::Of<Named<T, S, R>>;
 
@@ -206,6 +215,14 @@ macro_rules! tuples {
 
             fn slots(value: Self::Value) -> Self::Slots {
                 ($($p::slots(value.$n),)*)
+            }
+
+            fn moved(path: &mut Vec<usize>, found: &mut Vec<Vec<usize>>) {
+                $(
+                    path.push($n);
+                    $p::moved(path, found);
+                    path.pop();
+                )*
             }
 
             type Parts<Family: PartFamily> = ($(Family::Of<$p::Value>,)*);

@@ -125,6 +125,8 @@ impl<P: Parameters> RecordInputs for Spec<P> {
         value
     }
 
+    fn moved(_: &mut Vec<usize>, _: &mut Vec<Vec<usize>>) {}
+
     type Parts<F: PartFamily> = F::Of<P>;
 
     fn parts<F: PartFamily>(value: P, family: &mut F) -> F::Of<P> {

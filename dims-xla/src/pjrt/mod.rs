@@ -15,7 +15,7 @@
 //!   %0 = stablehlo.add %a, %b : tensor<3xf32>
 //!   return %0 : tensor<3xf32>
 //! }"#;
-//! let add = pjrt.compile(program, &CompileOptions::new())?;
+//! let add = pjrt.compile_text(program, &CompileOptions::new())?;
 //!
 //! let bytes: Vec<u8> = [1.0_f32, 2.0, 3.0].iter().flat_map(|x| x.to_ne_bytes()).collect();
 //! let a = pjrt.upload(&bytes, ElementType::F32, &[3], None, 0)?;
@@ -281,7 +281,7 @@ impl Pjrt {
     /// # Errors
     ///
     /// If XLA cannot compile it, if there are not enough devices, or if the folder of the cache cannot be made.
-    pub fn compile(&self, text: &str, options: &CompileOptions) -> Result<Executable, XlaError> {
+    pub fn compile_text(&self, text: &str, options: &CompileOptions) -> Result<Executable, XlaError> {
         let devices = self.devices().len();
         let partitions = match (&options.devices, options.partitions) {
             (Some(chosen), Some(partitions)) if chosen.len() != partitions => {

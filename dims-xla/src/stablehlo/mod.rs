@@ -17,7 +17,6 @@ mod text;
 mod view;
 
 pub use text::Precision;
-pub(crate) use text::{element, tensor_type};
 
 use crate::error::XlaError;
 use std::collections::HashMap;
@@ -75,7 +74,7 @@ pub(crate) fn lower_with(
     donated: &[usize],
     sharding: &mut dyn FnMut(Placed, &[usize]) -> Option<String>,
 ) -> Result<Module, XlaError> {
-    let body = Body { precision: options.precision, ..Body::default() };
+    let body = Body::new(options.precision);
     let mut lower = Lower {
         body,
         program,

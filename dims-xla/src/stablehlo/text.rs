@@ -114,6 +114,10 @@ pub(super) struct Convolution {
 }
 
 impl Body {
+    pub(super) fn new(precision: Precision) -> Self {
+        Body { precision, ..Body::default() }
+    }
+
     fn name(&self) -> Rc<str> {
         let mut next = self.next.borrow_mut();
         *next += 1;
