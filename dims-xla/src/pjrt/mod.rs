@@ -138,7 +138,12 @@ impl Pjrt {
             }
             find::Kind::Other => {}
         }
-        let client = Arc::new(ffi::Client::new(api, &client_options)?);
+        let client = match ffi::Client::new(api, &client_options) {
+            // (A plugin that does not know the option, which nobody has asked for.)
+            Err(_) if kind == find::Kind::Cpu && options.cpu_devices.is_none() => ffi::Client::new(api, &[])?,
+            client => client?,
+        };
+        let client = Arc::new(client);
         let devices = (0..client.device_count()).map(|index| {
             let ffi::DeviceText { id, kind, text } = client.describe(index)?;
             Ok(Device { index, id, kind, text })
