@@ -5,6 +5,17 @@ use std::fmt;
 use std::path::PathBuf;
 
 /// What can go wrong between a program and XLA.
+///
+/// ```
+/// use typed_dims_xla::XlaError;
+///
+/// let error = XlaError::Xla { function: "PJRT_Client_Compile", code: 3, message: "no such operation".to_owned() };
+/// assert_eq!(error.code_name(), Some("INVALID_ARGUMENT"));
+/// assert_eq!(
+///     error.to_string(),
+///     "XLA reported an error: no such operation (INVALID_ARGUMENT, code 3, from `PJRT_Client_Compile`)",
+/// );
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum XlaError {

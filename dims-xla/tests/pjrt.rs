@@ -1,5 +1,5 @@
 //! Programs on a PJRT plugin. Where there is none, the tests say so and pass.
-#![cfg(feature = "pjrt")]
+#![cfg(all(feature = "pjrt", unix))]
 
 use std::env;
 use std::fs;
@@ -8,7 +8,9 @@ use std::process::Command;
 use std::thread;
 use std::time::Instant;
 use typed_dims_xla::XlaError;
-use typed_dims_xla::pjrt::{ArrayType, CompileOptions, DeviceBuffer, ElementType, Pjrt, PjrtOptions};
+use typed_dims_xla::pjrt::{
+    ArrayType, CompileOptions, DeviceBuffer, ElementType, Executable, Pjrt, PjrtOptions,
+};
 
 /// A plugin for the CPU, unless the environment names another one.
 fn find(options: PjrtOptions) -> Option<Pjrt> {
@@ -22,14 +24,18 @@ fn find(options: PjrtOptions) -> Option<Pjrt> {
     }
 }
 
-/// Returns from the test if there is no plugin.
+/// Returns from the test if there is no plugin, or not as many devices.
 macro_rules! pjrt {
     () => {
-        pjrt!(PjrtOptions::new())
+        pjrt!(1)
     };
-    ($options:expr) => {
-        match find($options) {
-            Some(pjrt) => pjrt,
+    ($devices:literal) => {
+        match find(PjrtOptions::new().cpu_devices($devices)) {
+            Some(pjrt) if pjrt.devices().len() >= $devices => pjrt,
+            Some(pjrt) => {
+                println!("skipped: {} devices, and {} are needed", pjrt.devices().len(), $devices);
+                return;
+            }
             None => return,
         }
     };
@@ -136,12 +142,15 @@ fn assert_contains(text: &str, parts: &[&str]) {
 #[test]
 fn a_program_that_adds() {
     let pjrt = pjrt!();
-    assert_eq!(pjrt.platform_name(), "cpu");
+    assert!(!pjrt.platform_name().is_empty() && !pjrt.platform_version().is_empty());
     assert_eq!(pjrt.api_version().0, 0);
     assert!(pjrt.stablehlo_version().is_some_and(|version| version >= [1, 0, 0]));
-    let [device] = pjrt.devices() else { panic!("one device, and not {:?}", pjrt.devices()) };
-    assert_eq!((device.index(), device.id(), device.kind()), (0, 0, "cpu"));
-    assert!(!device.description().is_empty());
+    let device = &pjrt.devices()[0];
+    assert_eq!((device.index(), device.id()), (0, 0));
+    assert!(!device.kind().is_empty() && !device.description().is_empty());
+    if pjrt.platform_name() == "cpu" {
+        assert_eq!(pjrt.devices().len(), 1);
+    }
 
     let program = pjrt.compile_text(&add(3, false), &CompileOptions::new()).unwrap();
     let (a, b) = (upload(&pjrt, &[1.0, 2.0, 3.0]), upload(&pjrt, &[10.0, 20.0, 30.0]));
@@ -163,13 +172,22 @@ fn a_program_that_adds() {
 }
 
 #[test]
+fn handles_can_be_sent_and_shared() {
+    fn check<T: Send + Sync>() {}
+    check::<Pjrt>();
+    check::<DeviceBuffer>();
+    check::<Executable>();
+    check::<XlaError>();
+}
+
+#[test]
 fn memory_is_reported_or_an_error() {
     let pjrt = pjrt!();
     match pjrt.memory_stats(0) {
         Ok(stats) => assert!(stats.bytes_limit.is_none_or(|limit| limit >= stats.bytes_in_use)),
         Err(error) => assert_eq!(error.code_name(), Some("UNIMPLEMENTED")),
     }
-    assert_contains(&message(pjrt.memory_stats(1)), &["there is no device 1: the client has 1"]);
+    assert_contains(&message(pjrt.memory_stats(99)), &["there is no device 99: the client has "]);
 }
 
 #[test]
@@ -283,8 +301,8 @@ fn arguments_that_are_wrong_are_errors() {
     assert_contains(&message(program.execute(&[vec![&a, &a], vec![&a, &a]])), &["there are 2 lists"]);
 
     assert_contains(
-        &message(pjrt.upload(&[0; 12], ElementType::F32, &[3], None, 1)),
-        &["there is no device 1"],
+        &message(pjrt.upload(&[0; 12], ElementType::F32, &[3], None, 99)),
+        &["there is no device 99"],
     );
     assert_contains(
         &message(pjrt.upload(&[0; 12], ElementType::F32, &[4], None, 0)),
@@ -294,11 +312,11 @@ fn arguments_that_are_wrong_are_errors() {
     message(pjrt.upload(&[0; 12], ElementType::F32, &[usize::MAX, usize::MAX], None, 0));
     assert_contains(&message(a.to_host_into(&mut [0; 11])), &["f32[3] has 12 bytes", "has 11"]);
     assert_contains(
-        &message(pjrt.compile_text(&add(3, false), &CompileOptions::new().partitions(2))),
-        &["needs 2 devices"],
+        &message(pjrt.compile_text(&add(3, false), &CompileOptions::new().partitions(99))),
+        &["needs 99 devices"],
     );
     message(pjrt.compile_text(&add(3, false), &CompileOptions::new().partitions(0)));
-    message(pjrt.compile_text(&add(3, false), &CompileOptions::new().devices([7])));
+    message(pjrt.compile_text(&add(3, false), &CompileOptions::new().devices([99])));
     message(Pjrt::load_with(pjrt.path(), PjrtOptions::new().cpu_devices(0)));
     // Nothing above has harmed the client.
     assert_eq!(floats(&program.run(&[&a, &a]).unwrap()[0]), [2.0; 3]);
@@ -368,7 +386,7 @@ const SHARDED: &str = r#"
 
 #[test]
 fn a_sharded_program_on_four_devices() {
-    let pjrt = pjrt!(PjrtOptions::new().cpu_devices(4));
+    let pjrt = pjrt!(4);
     assert_eq!(pjrt.devices().len(), 4);
     let program = pjrt.compile_text(SHARDED, &CompileOptions::new().partitions(4)).unwrap();
     assert_eq!(program.devices(), [0, 1, 2, 3]);
@@ -401,7 +419,7 @@ fn a_sharded_program_on_four_devices() {
 
 #[test]
 fn a_sharded_program_chooses_its_devices() {
-    let pjrt = pjrt!(PjrtOptions::new().cpu_devices(8));
+    let pjrt = pjrt!(8);
     let program = pjrt.compile_text(SHARDED, &CompileOptions::new().devices([7, 2, 5, 0])).unwrap();
     assert_eq!(program.devices(), [7, 2, 5, 0]);
     let shard = |&device: &usize| {
@@ -419,7 +437,7 @@ fn a_sharded_program_chooses_its_devices() {
 
 #[test]
 fn a_program_runs_on_the_chosen_device() {
-    let pjrt = pjrt!(PjrtOptions::new().cpu_devices(4));
+    let pjrt = pjrt!(4);
     let program = pjrt.compile_text(&add(2, false), &CompileOptions::new().devices([2])).unwrap();
     assert_eq!(program.devices(), [2]);
     let here = pjrt.upload(&bytes(&[1.0, 2.0]), ElementType::F32, &[2], None, 2).unwrap();
@@ -454,7 +472,7 @@ fn an_executable_is_serialised_and_loaded() {
         assert_contains(&message(pjrt.load_executable(&damaged)), &["damaged"]);
         message(pjrt.load_executable(&serialised[..position]));
     }
-    let four = pjrt!(PjrtOptions::new().cpu_devices(4));
+    let four = pjrt!(4);
     assert_contains(&message(four.load_executable(&serialised)), &["another kind of device"]);
 }
 
@@ -463,7 +481,7 @@ fn a_sharded_executable_is_serialised_and_loaded() {
     if child("a_sharded_executable_is_serialised_and_loaded", |_| ()).is_some() {
         return;
     }
-    let pjrt = pjrt!(PjrtOptions::new().cpu_devices(4));
+    let pjrt = pjrt!(4);
     let program = pjrt.compile_text(SHARDED, &CompileOptions::new().partitions(4)).unwrap();
     let program = pjrt.load_executable(&program.serialize().unwrap()).unwrap();
     let shard = |device| pjrt.upload(&bytes(&[1.0; 3]), ElementType::F32, &[1, 3], None, device).unwrap();
@@ -816,7 +834,7 @@ fn nothing_leaks() {
         let sum = program.run(&[&a, &a]).unwrap();
         let next = step.run(&[&sum[0], &a]).unwrap();
         assert!(step.run(&[&sum[0], &a]).is_err() && program.run(&[&small, &a]).is_err());
-        assert!(pjrt.memory_stats(1).is_err() && sum[0].to_host().is_err());
+        assert!(pjrt.memory_stats(99).is_err() && sum[0].to_host().is_err());
         assert_eq!(next[0].to_host().unwrap().len(), data.len());
     };
     (0..100).for_each(|_| round());

@@ -8,7 +8,7 @@ use std::fmt;
 
 /// A compiled program.
 ///
-/// It belongs to the client that compiled it, and takes buffers of this client only.
+/// [`Pjrt::compile_text`](super::Pjrt::compile_text) returns it. It belongs to the client that compiled it, and takes buffers of this client only.
 pub struct Executable {
     inner: ffi::Executable,
     inputs: Option<Vec<ArrayType>>,
@@ -128,6 +128,16 @@ impl Executable {
     /// The instructions of the optimised program that move data between devices.
     ///
     /// Compare them with what you expect of a sharded program: XLA inserts them where a sharding needs them.
+    ///
+    /// ```no_run
+    /// # use typed_dims_xla::pjrt::Executable;
+    /// # fn show(executable: &Executable) -> Result<(), typed_dims_xla::XlaError> {
+    /// for collective in executable.collectives()? {
+    ///     println!("{} {}: {:?}", collective.kind, collective.name, collective.outputs);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///

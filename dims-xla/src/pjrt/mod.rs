@@ -4,7 +4,7 @@
 //! [`Pjrt::find`] looks where `pip` puts them, and [`Pjrt::load`] takes a path.
 //!
 //! This is the lower layer. Arrays have an [`ElementType`] and sizes that are known at run time, and programs are StableHLO text. What
-//! does not fit is an [`XlaError`](crate::XlaError) and not a compile error.
+//! does not fit is an [`XlaError`] and not a compile error.
 //!
 //! ```no_run
 //! use typed_dims_xla::pjrt::{CompileOptions, ElementType, Pjrt};
@@ -86,6 +86,13 @@ struct Inner {
 impl Pjrt {
     /// Loads the plugin at a path, and makes a client.
     ///
+    /// ```
+    /// use typed_dims_xla::{XlaError, pjrt::Pjrt};
+    ///
+    /// let error = Pjrt::load("no/such/plugin.so").unwrap_err();
+    /// assert!(matches!(error, XlaError::PluginNotLoaded { .. }));
+    /// ```
+    ///
     /// # Errors
     ///
     /// If the file is not a plugin, has another version of the interface, or finds no device.
@@ -131,7 +138,12 @@ impl Pjrt {
             }
             find::Kind::Other => {}
         }
-        let client = Arc::new(ffi::Client::new(api, &client_options)?);
+        let client = match ffi::Client::new(api, &client_options) {
+            // (A plugin that does not know the option, which nobody has asked for.)
+            Err(_) if kind == find::Kind::Cpu && options.cpu_devices.is_none() => ffi::Client::new(api, &[])?,
+            client => client?,
+        };
+        let client = Arc::new(client);
         let devices = (0..client.device_count()).map(|index| {
             let ffi::DeviceText { id, kind, text } = client.describe(index)?;
             Ok(Device { index, id, kind, text })
@@ -154,6 +166,17 @@ impl Pjrt {
     /// If the environment variable `TYPED_DIMS_PJRT_PLUGIN` is set, it is the path. Otherwise this looks for the plugins of JAX and others
     /// in the `site-packages` of the active virtual environment, and in those of the Python on the `PATH`. Plugins that are found but
     /// cannot be used, such as that of CUDA on a machine without a GPU, are passed over: see [`skipped`](Self::skipped).
+    ///
+    /// ```no_run
+    /// use typed_dims_xla::pjrt::Pjrt;
+    ///
+    /// let pjrt = Pjrt::find()?;
+    /// println!("{} {}", pjrt.platform_name(), pjrt.platform_version());
+    /// for (path, reason) in pjrt.skipped() {
+    ///     println!("not used: {}: {reason}", path.display());
+    /// }
+    /// # Ok::<_, typed_dims_xla::XlaError>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -234,6 +257,14 @@ impl Pjrt {
 
     /// How much memory of a device is in use.
     ///
+    /// ```no_run
+    /// # use typed_dims_xla::pjrt::Pjrt;
+    /// # let pjrt = Pjrt::find()?;
+    /// let stats = pjrt.memory_stats(0)?;
+    /// println!("{} bytes of {:?}", stats.bytes_in_use, stats.bytes_limit);
+    /// # Ok::<_, typed_dims_xla::XlaError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// If there is no such device, or the plugin does not count memory. CPU plugins do not.
@@ -277,6 +308,18 @@ impl Pjrt {
     }
 
     /// Compiles a program: StableHLO as text, whose function `main` takes and returns arrays.
+    ///
+    /// ```no_run
+    /// # use typed_dims_xla::pjrt::{CompileOptions, Pjrt};
+    /// # let pjrt = Pjrt::find()?;
+    /// let program = r#"
+    /// func.func @main(%a: tensor<3xf32>) -> tensor<3xf32> {
+    ///   %0 = stablehlo.exponential %a : tensor<3xf32>
+    ///   return %0 : tensor<3xf32>
+    /// }"#;
+    /// let exp = pjrt.compile_text(program, &CompileOptions::new().cache("target/xla"))?;
+    /// # Ok::<_, typed_dims_xla::XlaError>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -332,6 +375,15 @@ impl Pjrt {
     }
 
     /// Loads an executable that [`Executable::serialize`] returned, which is much faster than compiling the program again.
+    ///
+    /// ```no_run
+    /// # use typed_dims_xla::pjrt::{Executable, Pjrt};
+    /// # fn copy(pjrt: &Pjrt, executable: &Executable) -> Result<Executable, typed_dims_xla::XlaError> {
+    /// let bytes = executable.serialize()?;
+    /// let again = pjrt.load_executable(&bytes)?;
+    /// # Ok(again)
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///

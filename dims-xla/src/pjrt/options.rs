@@ -102,7 +102,7 @@ impl CompileOptions {
     }
 
     /// Sets a flag of XLA for this program, named as in `XLA_FLAGS` but without dashes, such as `xla_gpu_autotune_level`. A flag that XLA
-    /// does not know is an error of [`Pjrt::compile_text`](super::Pjrt::compile_text).
+    /// does not know is an error of [`Pjrt::compile_text`](super::Pjrt::compile_text). Booleans are `true` and `false`.
     #[must_use]
     pub fn flag(mut self, name: impl Into<String>, value: impl Into<String>) -> CompileOptions {
         self.flags.push((name.into(), value.into()));
