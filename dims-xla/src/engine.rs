@@ -13,7 +13,7 @@ use typed_dims::grad::Parameters;
 use typed_dims::program::engine::{
     self, DType, EngineInput, EngineProgram, EngineTensor, PartFamily, PartsOf, parts_of, types_of,
 };
-use typed_dims::program::{Program, RecordInputs};
+use typed_dims::program::{Program, RecordInputs, Spec};
 
 fn element_type(dtype: DType) -> ElementType {
     match dtype {
@@ -223,7 +223,11 @@ impl Pjrt {
     /// # Errors
     ///
     /// Returns an error if two dims of a tensor are split along one axis of the mesh, if sizes are not divided by its devices, or if a device has too little memory.
-    pub fn put_sharded<P: Parameters>(&self, value: &P, sharding: &Sharding) -> Result<OnDevice<P>, XlaError> {
+    pub fn put_sharded<P: Parameters>(
+        &self,
+        value: &P,
+        sharding: &Sharding,
+    ) -> Result<OnDevice<P>, XlaError> {
         self.put_parts(value, sharding.mesh(), &mut |tensor| sharding.split_tensor(tensor, true, "value"))
     }
 
@@ -500,7 +504,9 @@ where
         inputs.give(&mut given)?;
         let Given { tensors, mut pending, .. } = given;
         if let Some(missing) = self.inputs.get(tensors.len()) {
-            return Err(XlaError::Arguments { message: format!("there is no input `{}`", missing.tensor.path) });
+            return Err(XlaError::Arguments {
+                message: format!("there is no input `{}`", missing.tensor.path),
+            });
         }
         let devices = self.mesh.devices();
         let arguments: Vec<Vec<&DeviceBuffer>> = (0..devices)
@@ -509,7 +515,8 @@ where
         let outputs = self.executable.execute(&arguments)?;
         drop(arguments);
         drop(tensors);
-        let mut outputs: Vec<std::vec::IntoIter<DeviceBuffer>> = outputs.into_iter().map(Vec::into_iter).collect();
+        let mut outputs: Vec<std::vec::IntoIter<DeviceBuffer>> =
+            outputs.into_iter().map(Vec::into_iter).collect();
         let mut results = Vec::new();
         for (tensor, split) in self.results.iter().zip(&self.splits.results) {
             let shards: Vec<Arc<DeviceBuffer>> =
@@ -517,7 +524,12 @@ where
             if shards.len() != devices {
                 return Err(XlaError::Arguments { message: "the plugin returned too few results".into() });
             }
-            results.push(DeviceTensor { tensor: tensor.clone(), shards, mesh: self.mesh.clone(), split: split.clone() });
+            results.push(DeviceTensor {
+                tensor: tensor.clone(),
+                shards,
+                mesh: self.mesh.clone(),
+                split: split.clone(),
+            });
         }
         if !self.checks.is_empty()
             && let Some(failed) = outputs[0].next()
@@ -640,6 +652,21 @@ impl<P: Parameters> DeviceInputs<&P> for &OnDevice<P> {
 
 #[diagnostic::do_not_recommend]
 impl<P: Parameters> DeviceInputs<&P> for &P {
+    fn give(self, given: &mut Given<'_>) -> Result<(), XlaError> {
+        given.add_host(self)
+    }
+}
+
+/// A program that was recorded from sizes takes references.
+#[diagnostic::do_not_recommend]
+impl<P: Parameters> DeviceInputs<Spec<P>> for &OnDevice<P> {
+    fn give(self, given: &mut Given<'_>) -> Result<(), XlaError> {
+        given.add_all(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: Parameters> DeviceInputs<Spec<P>> for &P {
     fn give(self, given: &mut Given<'_>) -> Result<(), XlaError> {
         given.add_host(self)
     }

@@ -124,7 +124,10 @@ impl Mesh {
     /// `sdy.mesh`
     pub(crate) fn text(&self) -> String {
         let axes: Vec<String> = self.axes.iter().map(|(name, size)| format!("\"{name}\"={size}")).collect();
-        format!("  \"sdy.mesh\"() {{sym_name = \"mesh\", mesh = #sdy.mesh<[{}]>}} : () -> ()\n", axes.join(", "))
+        format!(
+            "  \"sdy.mesh\"() {{sym_name = \"mesh\", mesh = #sdy.mesh<[{}]>}} : () -> ()\n",
+            axes.join(", ")
+        )
     }
 }
 
@@ -281,7 +284,12 @@ impl Sharding {
     }
 
     /// How a tensor of the inputs or results is split.
-    pub(crate) fn split_tensor(&self, tensor: &EngineTensor, at_rest: bool, role: &str) -> Result<Split, XlaError> {
+    pub(crate) fn split_tensor(
+        &self,
+        tensor: &EngineTensor,
+        at_rest: bool,
+        role: &str,
+    ) -> Result<Split, XlaError> {
         let axes: Vec<(Option<u64>, &str, usize)> = tensor.axes.iter().map(named).collect();
         let what = || match tensor.path.is_empty() {
             true => format!("the {role}"),

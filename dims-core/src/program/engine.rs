@@ -267,7 +267,8 @@ impl Walk<1> for Filled {
             let what = format!("`{}` has other elements than its type and sizes say", InputPath::new(path));
             return Err(DimError::Shape { what });
         };
-        let change = |at: usize, axis: &mut Axis| axis.stride = sizes[at + 1..].iter().product::<usize>() as isize;
+        let change =
+            |at: usize, axis: &mut Axis| axis.stride = sizes[at + 1..].iter().product::<usize>() as isize;
         Ok(strided(tensor, data, 0, change, tensor.expr.origin()))
     }
 }
@@ -276,6 +277,9 @@ impl Walk<1> for Filled {
 pub type PartsOf<Out, F> = <Out as RecordInputs>::Parts<F>;
 
 /// Takes a result apart.
-pub fn parts_of<Out: RecordInputs<Value = Out>, F: PartFamily>(template: Out, family: &mut F) -> PartsOf<Out, F> {
+pub fn parts_of<Out: RecordInputs<Value = Out>, F: PartFamily>(
+    template: Out,
+    family: &mut F,
+) -> PartsOf<Out, F> {
     Out::parts(template, family)
 }

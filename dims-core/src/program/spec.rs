@@ -1,6 +1,6 @@
 //! Inputs of recorded functions that give only sizes.
 
-use super::inputs::{PartFamily, Hand, RecordInputs};
+use super::inputs::{Hand, PartFamily, RecordInputs};
 use super::open;
 use crate::create::SizedDims;
 use crate::creation::undrawn::{ForSizes, without_elements};

@@ -37,7 +37,9 @@ pub use listing::{ListedAxis, ListedPlace, ListedStep, ListedValue, Listing, lis
 #[doc(hidden)]
 pub use replay::run_plainly;
 pub use replay::{NotRepeatable, Recording};
-pub use saved::{BakedIn, DescribedValue, Numeral, OpenNumbers, OpenRecording, OpenSizes, ROUNDS, SavedRecording};
+pub use saved::{
+    BakedIn, DescribedValue, Numeral, OpenNumbers, OpenRecording, OpenSizes, ROUNDS, SavedRecording,
+};
 #[cfg(feature = "half")]
 pub use updates::widened_elements;
 pub use updates::{UpdatedElements, reordered, sum_of_squares, updated};

@@ -59,7 +59,12 @@ impl Lower<'_> {
     }
 
     /// The same, as elements of a type.
-    pub(super) fn field_of(&mut self, field: &SavedField, loops: &[usize], dtype: DType) -> Result<Value, XlaError> {
+    pub(super) fn field_of(
+        &mut self,
+        field: &SavedField,
+        loops: &[usize],
+        dtype: DType,
+    ) -> Result<Value, XlaError> {
         let value = self.field(field, loops)?;
         Ok(self.body.stored(&value, dtype))
     }
@@ -142,7 +147,9 @@ impl Lower<'_> {
                     let value = match (is_unsigned, op.0.as_str()) {
                         (true, "Lt" | "Le" | "Gt" | "Ge" | "Maximum" | "Minimum") => {
                             let unsigned = |value: &Value| self.body.bits(value, DType::U64);
-                            self.body.apply_binary(op, &unsigned(&a), &unsigned(&b)).map(|value| self.body.loaded(&value))
+                            self.body
+                                .apply_binary(op, &unsigned(&a), &unsigned(&b))
+                                .map(|value| self.body.loaded(&value))
                         }
                         _ => self.body.apply_binary(op, &a, &b),
                     };
@@ -166,7 +173,12 @@ impl Lower<'_> {
     }
 
     /// An operand along some loops, in registers.
-    fn operand(&mut self, field: &SavedField, operand: &SavedOperand, loops: &[usize]) -> Result<Value, XlaError> {
+    fn operand(
+        &mut self,
+        field: &SavedField,
+        operand: &SavedOperand,
+        loops: &[usize],
+    ) -> Result<Value, XlaError> {
         let value = self.operand_elements(field, operand, loops)?;
         Ok(self.body.loaded(&value))
     }
@@ -214,8 +226,10 @@ impl Lower<'_> {
     ) -> Result<Value, XlaError> {
         let lookup = place.table.as_ref().expect("the place has a table");
         let table = self.table(lookup.number)?;
-        let own: Vec<Loop> =
-            loops.iter().map(|&axis| Loop { size: field.sizes[axis], stride: lookup.strides[axis] }).collect();
+        let own: Vec<Loop> = loops
+            .iter()
+            .map(|&axis| Loop { size: field.sizes[axis], stride: lookup.strides[axis] })
+            .collect();
         Ok(self.body.view(&table, lookup.start, &own))
     }
 
@@ -293,8 +307,11 @@ impl Lower<'_> {
         if axes.iter().any(|&axis| offset / steps[axis] % shape[axis] != 0) {
             return Ok(None);
         }
-        let of_table: Vec<usize> =
-            loops.iter().copied().filter(|&axis| lookup.strides[axis] != 0 && field.sizes[axis] > 1).collect();
+        let of_table: Vec<usize> = loops
+            .iter()
+            .copied()
+            .filter(|&axis| lookup.strides[axis] != 0 && field.sizes[axis] > 1)
+            .collect();
         if of_table.iter().any(|&axis| place.strides[axis] != 0) {
             return Ok(None);
         }
@@ -324,7 +341,9 @@ impl Lower<'_> {
         loops: &[usize],
         value: &Value,
     ) -> Result<Option<Value>, XlaError> {
-        let Some(Selection { axes, loops: of_table, indices }) = self.selection(field, place, loops, &value.shape)? else {
+        let Some(Selection { axes, loops: of_table, indices }) =
+            self.selection(field, place, loops, &value.shape)?
+        else {
             return Ok(None);
         };
         let rest: Vec<usize> = (0..value.rank()).filter(|axis| !axes.contains(axis)).collect();
@@ -352,7 +371,8 @@ impl Lower<'_> {
                 stride += step * inner[at];
             }
             // A loop must not cross a selected axis.
-            let (step, reach) = (place.strides[axis].unsigned_abs(), (size - 1) * place.strides[axis].unsigned_abs());
+            let (step, reach) =
+                (place.strides[axis].unsigned_abs(), (size - 1) * place.strides[axis].unsigned_abs());
             let crosses = |&own: &usize| steps[own] <= reach && steps[own] * value.shape[own] > step;
             if left != 0 || axes.iter().any(crosses) {
                 return Ok(None);

@@ -101,7 +101,8 @@ impl Lower<'_> {
             SavedKind::StandardizeAffine { lines, len, eps, .. } => {
                 let shape = [*lines, *len];
                 let value = self.body.loaded(&self.body.reshape(&own[0], &shape));
-                let [gain, bias] = [1, 2].map(|at| self.body.broadcast(&self.body.loaded(&own[at]), &shape, &[1]));
+                let [gain, bias] =
+                    [1, 2].map(|at| self.body.broadcast(&self.body.loaded(&own[at]), &shape, &[1]));
                 let found = self.normalized("Standardize", f64::from_bits(*eps), &value, &[1]);
                 let found = self.body.binary("add", &self.body.binary("multiply", &found, &gain), &bias);
                 Ok(self.body.stored(&found, dtype))
@@ -130,15 +131,20 @@ impl Lower<'_> {
                         let inner = self.body.unary("negate", &self.body.unary("log", &u));
                         self.body.unary("negate", &self.body.unary("log", &inner))
                     }
-                    name => return Err(self.refused(format!("there is no distribution `{name}` in StableHLO"))),
+                    name => {
+                        return Err(self.refused(format!("there is no distribution `{name}` in StableHLO")));
+                    }
                 };
                 Ok(self.body.convert(&found, dtype))
             }
             SavedKind::DrawTruths { count, numbers, .. } => {
                 let p = self.body.convert(&self.body.loaded(&own[0]), DType::F64);
                 let (low, high) = (self.body.like(&p, 0.0), self.body.like(&p, 1.0));
-                let inside =
-                    self.body.binary("and", &self.body.compare("GE", &p, &low), &self.body.compare("LE", &p, &high));
+                let inside = self.body.binary(
+                    "and",
+                    &self.body.compare("GE", &p, &low),
+                    &self.body.compare("LE", &p, &high),
+                );
                 let all = self.body.reduce(&inside, &self.body.truth(true), &[0], "and");
                 self.check(all);
                 let seed = self.body.reshape(&own[1], &[]);
@@ -172,7 +178,9 @@ impl Lower<'_> {
                 let chosen = self.body.slice_axis(if number == Some(0) { &found } else { &at }, 1, 0, *k);
                 Ok(self.body.stored(&chosen, dtype))
             }
-            SavedKind::Quantile { lines, len, q, .. } => self.quantile(&own[0], (*lines, *len), f64::from_bits(*q), number, dtype),
+            SavedKind::Quantile { lines, len, q, .. } => {
+                self.quantile(&own[0], (*lines, *len), f64::from_bits(*q), number, dtype)
+            }
         }
     }
 
@@ -233,7 +241,8 @@ impl Lower<'_> {
         let numbers = |of: &dyn Fn(Option<usize>) -> i64| -> Vec<u8> {
             sources.iter().flat_map(|&source| of(source).to_le_bytes()).collect()
         };
-        let at = body.constant(DType::I64, &[sources.len(), 1], &numbers(&|source| source.unwrap_or(0) as i64));
+        let at =
+            body.constant(DType::I64, &[sources.len(), 1], &numbers(&|source| source.unwrap_or(0) as i64));
         let found = body.gather(rows, &at, &Lookup { offset: &[0, 2], selected: &[1] });
         let known = body.constant(DType::I64, &[sources.len()], &numbers(&|source| source.is_some().into()));
         let known = body.broadcast(&body.stored(&known, DType::Bool), &found.shape, &[1]);
@@ -254,7 +263,12 @@ impl Lower<'_> {
     }
 
     /// Parts of the middle axis, each of which `f` makes a row or some rows of.
-    fn of_parts(&self, rows: &Value, [outer, size, len, inner]: [usize; 4], f: &dyn Fn(&Self, &Value) -> Value) -> Value {
+    fn of_parts(
+        &self,
+        rows: &Value,
+        [outer, size, len, inner]: [usize; 4],
+        f: &dyn Fn(&Self, &Value) -> Value,
+    ) -> Value {
         let body = &self.body;
         let rows = body.reshape(rows, &[outer, size, inner]);
         let parts: Vec<Value> = (0..len)
@@ -293,9 +307,7 @@ impl Lower<'_> {
     fn mixed(&self, z: &Value) -> Value {
         let body = &self.body;
         let c = |value: u64| body.broadcast(&body.int(value as i64, DType::U64), &z.shape, &[]);
-        let fold = |z: &Value, by: u64| {
-            body.binary("xor", z, &body.binary("shift_right_logical", z, &c(by)))
-        };
+        let fold = |z: &Value, by: u64| body.binary("xor", z, &body.binary("shift_right_logical", z, &c(by)));
         let z = body.binary("multiply", &fold(z, 30), &c(0xBF58_476D_1CE4_E5B9));
         let z = body.binary("multiply", &fold(&z, 27), &c(0x94D0_49BB_1331_11EB));
         fold(&z, 31)
@@ -350,12 +362,18 @@ impl Lower<'_> {
         let (all, one, scalar, truth) = (start.ty(), "tensor<1xi64>", "tensor<i64>", "tensor<i1>");
         let first = body.int(size as i64 - 1, DType::I64);
         let slice = |of: &str, at: &str| {
-            format!("\"stablehlo.dynamic_slice\"({of}, {at}) {{slice_sizes = array<i64: 1>}} : ({all}, {scalar}) -> {one}")
+            format!(
+                "\"stablehlo.dynamic_slice\"({of}, {at}) {{slice_sizes = array<i64: 1>}} : ({all}, {scalar}) -> {one}"
+            )
         };
         let update = |of: &str, by: &str, at: &str| {
-            format!("\"stablehlo.dynamic_update_slice\"({of}, {by}, {at}) : ({all}, {one}, {scalar}) -> {all}")
+            format!(
+                "\"stablehlo.dynamic_update_slice\"({of}, {by}, {at}) : ({all}, {one}, {scalar}) -> {all}"
+            )
         };
-        let constant = |value: i64| format!("\"stablehlo.constant\"() {{value = dense<{value}> : {scalar}}} : () -> {scalar}");
+        let constant = |value: i64| {
+            format!("\"stablehlo.constant\"() {{value = dense<{value}> : {scalar}}} : () -> {scalar}")
+        };
         let lines = [
             format!("%w0 = {}", slice("%others", "%at")),
             format!("%other = \"stablehlo.reshape\"(%w0) : ({one}) -> {scalar}"),
@@ -420,14 +438,17 @@ impl Lower<'_> {
             // The positions of both neighbours; of the first not-a-number if there is one.
             let at = body.iota(DType::I64, &own.shape, 1);
             let last = body.broadcast(&body.int(i64::MAX, DType::I64), &own.shape, &[]);
-            let first = body.reduce(&body.select(&nan, &at, &last), &body.int(i64::MAX, DType::I64), &[1], "minimum");
+            let first =
+                body.reduce(&body.select(&nan, &at, &last), &body.int(i64::MAX, DType::I64), &[1], "minimum");
             let both = [low, high].map(|at| {
                 let own = body.reshape(&body.slice_axis(&order, 1, at, at + 1), &[lines]);
                 body.select(&any, &first, &own)
             });
             return Ok(body.stored(&body.concat(&both, 0), dtype));
         }
-        let at = |position: usize| body.loaded(&body.reshape(&body.slice_axis(&found, 1, position, position + 1), &[lines]));
+        let at = |position: usize| {
+            body.loaded(&body.reshape(&body.slice_axis(&found, 1, position, position + 1), &[lines]))
+        };
         let (below, above) = (at(low), at(high));
         let step = body.binary("subtract", &above, &below);
         let c = |value: f64| body.like(&below, value);

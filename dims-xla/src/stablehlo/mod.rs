@@ -75,14 +75,8 @@ pub(crate) fn lower_with(
     sharding: &mut dyn FnMut(Placed, &[usize]) -> Option<String>,
 ) -> Result<Module, XlaError> {
     let body = Body::new(options.precision);
-    let mut lower = Lower {
-        body,
-        program,
-        values: Vec::new(),
-        tables: HashMap::new(),
-        checks: Vec::new(),
-        step: 0,
-    };
+    let mut lower =
+        Lower { body, program, values: Vec::new(), tables: HashMap::new(), checks: Vec::new(), step: 0 };
     let mut arguments = Vec::new();
     for (number, input) in program.inputs.iter().enumerate() {
         let sizes = input.tensor.sizes();
@@ -252,7 +246,8 @@ impl Lower<'_> {
 
     fn constrained(&self, value: &Value, sharding: &str) -> Value {
         let ty = value.ty();
-        let text = format!("\"sdy.sharding_constraint\"({}) {{sharding = {sharding}}} : ({ty}) -> {ty}", value.name);
+        let text =
+            format!("\"sdy.sharding_constraint\"({}) {{sharding = {sharding}}} : ({ty}) -> {ty}", value.name);
         self.body.written(text, value.dtype, value.shape.clone())
     }
 

@@ -114,11 +114,14 @@ impl Lower<'_> {
         if place.offset != 0 {
             return Ok(None);
         }
-        let Some(Selection { axes, loops: of_table, indices }) = self.selection(field, place, loops, shape)? else {
+        let Some(Selection { axes, loops: of_table, indices }) =
+            self.selection(field, place, loops, shape)?
+        else {
             return Ok(None);
         };
         let (steps, mut order) = (strides(shape), Vec::new());
-        let place_of = |own: usize| loops.iter().position(|&axis| axis == own).expect("the loop is one of them");
+        let place_of =
+            |own: usize| loops.iter().position(|&axis| axis == own).expect("the loop is one of them");
         order.extend(of_table.iter().map(|&axis| place_of(axis)));
         let rest: Vec<usize> = (0..shape.len()).filter(|axis| !axes.contains(axis)).collect();
         for &axis in &rest {
@@ -172,7 +175,9 @@ impl Lower<'_> {
         let (mut open, mut factors, mut scale) = (vec![field.program.result], Vec::new(), 1.0);
         while let Some(at) = open.pop() {
             match &field.program.instructions[at as usize].0 {
-                SavedInstruction::Binary(op, a, b) if matches!(op.0.as_str(), "Mul" | "Chain") => open.extend([*b, *a]),
+                SavedInstruction::Binary(op, a, b) if matches!(op.0.as_str(), "Mul" | "Chain") => {
+                    open.extend([*b, *a])
+                }
                 SavedInstruction::Float(bits) => scale *= f64::from_bits(*bits),
                 _ => factors.push(at),
             }
@@ -181,7 +186,12 @@ impl Lower<'_> {
     }
 
     /// A sum of products of two factors, neither of which varies along all loops.
-    fn product(&mut self, field: &SavedField, kept: &[usize], reduced: &[usize]) -> Result<Option<Value>, XlaError> {
+    fn product(
+        &mut self,
+        field: &SavedField,
+        kept: &[usize],
+        reduced: &[usize],
+    ) -> Result<Option<Value>, XlaError> {
         let Some((factors, scale)) = self.factors(field) else { return Ok(None) };
         let loops: Vec<Vec<usize>> = factors.iter().map(|&own| varied(field, own)).collect();
         // Factors that vary along no more loops than another one belong to it.
@@ -189,7 +199,8 @@ impl Lower<'_> {
         let mut order: Vec<usize> = (0..factors.len()).collect();
         order.sort_by_key(|&at| std::cmp::Reverse(loops[at].len()));
         for at in order {
-            let within = |(_, own): &&mut (Vec<u32>, Vec<usize>)| loops[at].iter().all(|axis| own.contains(axis));
+            let within =
+                |(_, own): &&mut (Vec<u32>, Vec<usize>)| loops[at].iter().all(|axis| own.contains(axis));
             match groups.iter_mut().find(within) {
                 Some((own, _)) => own.push(factors[at]),
                 None => groups.push((vec![factors[at]], loops[at].clone())),
@@ -205,7 +216,8 @@ impl Lower<'_> {
             return Ok(Some(self.along_kept(field, &self.scaled(&found, scale), kept)));
         }
         let (left_loops, right_loops) = (left_loops.clone(), right_loops.clone());
-        let (mut a, mut b) = (self.half_factor(field, left, &left_loops)?, self.half_factor(field, right, &right_loops)?);
+        let (mut a, mut b) =
+            (self.half_factor(field, left, &left_loops)?, self.half_factor(field, right, &right_loops)?);
         if a.value.dtype != b.value.dtype {
             a.value = self.body.loaded(&a.value);
             b.value = self.body.loaded(&b.value);
@@ -255,14 +267,13 @@ impl Lower<'_> {
         let out = register(a.value.dtype);
         // Sums over loops of one factor alone come first.
         let summed = |own: &Factor, other: &Factor| {
-            let (axes, loops): (Vec<usize>, Vec<usize>) = own
-                .loops
-                .iter()
-                .partition(|axis| reduced.contains(axis) && !other.loops.contains(axis));
+            let (axes, loops): (Vec<usize>, Vec<usize>) =
+                own.loops.iter().partition(|axis| reduced.contains(axis) && !other.loops.contains(axis));
             if axes.is_empty() {
                 return own.clone();
             }
-            let axes: Vec<usize> = axes.iter().map(|&axis| own.axis(axis).expect("it is one of them")).collect();
+            let axes: Vec<usize> =
+                axes.iter().map(|&axis| own.axis(axis).expect("it is one of them")).collect();
             let value = self.body.loaded(&own.value);
             Factor { value: self.body.sum(&value, &axes), loops }
         };
@@ -288,17 +299,17 @@ impl Lower<'_> {
         for own in [&a, &b] {
             loops.extend(own.loops.iter().filter(|axis| !batch.contains(axis) && !over.contains(axis)));
         }
-        let order: Vec<usize> = kept
-            .iter()
-            .filter_map(|axis| loops.iter().position(|own| own == axis))
-            .collect();
+        let order: Vec<usize> =
+            kept.iter().filter_map(|axis| loops.iter().position(|own| own == axis)).collect();
         self.body.transpose(&found, &order)
     }
 
     /// The operand that a group of factors is, if it is one as it is, without a table.
     fn plain<'f>(&self, field: &'f SavedField, of: &[u32]) -> Option<&'f SavedOperand> {
         let &[one] = of else { return None };
-        let SavedInstruction::Load(operand) = &field.program.instructions[one as usize].0 else { return None };
+        let SavedInstruction::Load(operand) = &field.program.instructions[one as usize].0 else {
+            return None;
+        };
         let operand = &field.operands[*operand as usize];
         (operand.place.table.is_none() && operand.value.is_some()).then_some(operand)
     }
@@ -318,13 +329,18 @@ impl Lower<'_> {
             let mut b_loops: Vec<usize> = b.iter().flat_map(|&own| varied(field, own)).collect();
             b_loops.sort_unstable();
             b_loops.dedup();
-            let Some(windows) = windows(&operand.place, &value.shape, &field.sizes, &a_loops) else { continue };
+            let Some(windows) = windows(&operand.place, &value.shape, &field.sizes, &a_loops) else {
+                continue;
+            };
             // Of the two loops of a window, the result has one, and the other factor the other.
             let mut spatial = Vec::new();
             for window in &windows {
                 let [x, y] = window.loops;
                 let fits = |out: usize, tap: usize| {
-                    kept.contains(&out) && reduced.contains(&tap) && !b_loops.contains(&out) && b_loops.contains(&tap)
+                    kept.contains(&out)
+                        && reduced.contains(&tap)
+                        && !b_loops.contains(&out)
+                        && b_loops.contains(&tap)
                 };
                 match (fits(x, y), fits(y, x)) {
                     (true, _) => spatial.push((x, y, window.axis)),
@@ -335,7 +351,9 @@ impl Lower<'_> {
             if spatial.is_empty() || spatial.len() != windows.len() {
                 continue;
             }
-            if let Some(found) = self.convolved(field, &operand, &value, (&a_loops, b, &b_loops), &spatial, (kept, reduced))? {
+            if let Some(found) =
+                self.convolved(field, &operand, &value, (&a_loops, b, &b_loops), &spatial, (kept, reduced))?
+            {
                 return Ok(Some(found));
             }
         }
@@ -354,14 +372,18 @@ impl Lower<'_> {
         let steps = strides(&value.shape);
         let is_spatial = |axis: &usize| spatial.iter().any(|own| own.0 == *axis || own.1 == *axis);
         let plain: Vec<usize> = a_loops.iter().copied().filter(|axis| !is_spatial(axis)).collect();
-        let (batch, rest): (Vec<usize>, Vec<usize>) = plain.into_iter().partition(|axis| !b_loops.contains(axis));
-        let (features, groups): (Vec<usize>, Vec<usize>) = rest.into_iter().partition(|axis| reduced.contains(axis));
+        let (batch, rest): (Vec<usize>, Vec<usize>) =
+            plain.into_iter().partition(|axis| !b_loops.contains(axis));
+        let (features, groups): (Vec<usize>, Vec<usize>) =
+            rest.into_iter().partition(|axis| reduced.contains(axis));
         let of_kernel: Vec<usize> = b_loops
             .iter()
             .copied()
             .filter(|axis| !is_spatial(axis) && !features.contains(axis) && !groups.contains(axis))
             .collect();
-        if batch.iter().any(|axis| reduced.contains(axis)) || of_kernel.iter().any(|axis| reduced.contains(axis)) {
+        if batch.iter().any(|axis| reduced.contains(axis))
+            || of_kernel.iter().any(|axis| reduced.contains(axis))
+        {
             return Ok(None);
         }
         let size = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
@@ -371,16 +393,25 @@ impl Lower<'_> {
             loops.push(Loop { size: field.sizes[axis], stride: operand.place.strides[axis] });
         }
         let (mut how, mut out) = (
-            Convolution { strides: vec![], padding: vec![], lhs_dilation: vec![], rhs_dilation: vec![], groups: size(&groups) },
+            Convolution {
+                strides: vec![],
+                padding: vec![],
+                lhs_dilation: vec![],
+                rhs_dilation: vec![],
+                groups: size(&groups),
+            },
             Vec::new(),
         );
         for &(position, tap, axis) in spatial {
             let step = steps[axis] as isize;
-            let (by_position, by_tap) = (operand.place.strides[position] / step, operand.place.strides[tap] / step);
+            let (by_position, by_tap) =
+                (operand.place.strides[position] / step, operand.place.strides[tap] / step);
             if by_position <= 0 || by_tap <= 0 {
                 return Ok(None);
             }
-            let reach = by_position as usize * (field.sizes[position] - 1) + by_tap as usize * (field.sizes[tap] - 1) + 1;
+            let reach = by_position as usize * (field.sizes[position] - 1)
+                + by_tap as usize * (field.sizes[tap] - 1)
+                + 1;
             loops.push(Loop { size: reach, stride: step });
             how.strides.push(by_position as usize);
             how.rhs_dilation.push(by_tap as usize);
@@ -392,7 +423,8 @@ impl Lower<'_> {
         let mut shape = vec![size(&batch), size(&groups) * size(&features)];
         shape.extend(spatial.iter().enumerate().map(|(at, _)| loops[loops.len() - spatial.len() + at].size));
         let elements = self.body.loaded(&self.body.reshape(&elements, &shape));
-        let mut kernel_loops: Vec<usize> = groups.iter().chain(&of_kernel).chain(&features).copied().collect();
+        let mut kernel_loops: Vec<usize> =
+            groups.iter().chain(&of_kernel).chain(&features).copied().collect();
         kernel_loops.extend(spatial.iter().map(|own| own.1));
         let kernel = self.half_factor(field, b, &kernel_loops)?.value;
         let mut shape = vec![size(&groups) * size(&of_kernel), size(&features)];
@@ -433,7 +465,10 @@ impl Lower<'_> {
             for window in &windows {
                 let [x, y] = window.loops;
                 let fits = |position: usize, tap: usize| {
-                    a_loops.contains(&position) && !a_loops.contains(&tap) && b_loops.contains(&tap) && !b_loops.contains(&position)
+                    a_loops.contains(&position)
+                        && !a_loops.contains(&tap)
+                        && b_loops.contains(&tap)
+                        && !b_loops.contains(&position)
                 };
                 match (fits(x, y), fits(y, x)) {
                     (true, _) => spatial.push((x, y, window.axis)),
@@ -446,8 +481,10 @@ impl Lower<'_> {
             }
             let is_spatial = |axis: &usize| spatial.iter().any(|own| own.0 == *axis || own.1 == *axis);
             let plain: Vec<usize> = a_loops.iter().copied().filter(|axis| !is_spatial(axis)).collect();
-            let (batch, rest): (Vec<usize>, Vec<usize>) = plain.into_iter().partition(|axis| !b_loops.contains(axis));
-            let (features, groups): (Vec<usize>, Vec<usize>) = rest.into_iter().partition(|axis| reduced.contains(axis));
+            let (batch, rest): (Vec<usize>, Vec<usize>) =
+                plain.into_iter().partition(|axis| !b_loops.contains(axis));
+            let (features, groups): (Vec<usize>, Vec<usize>) =
+                rest.into_iter().partition(|axis| reduced.contains(axis));
             let of_kernel: Vec<usize> = b_loops
                 .iter()
                 .copied()
@@ -460,8 +497,13 @@ impl Lower<'_> {
             // The result lies along the other loops as an axis each, and is whole along those of windows.
             let size = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
             let mut offset = place.offset;
-            let mut how =
-                Convolution { strides: vec![], padding: vec![], lhs_dilation: vec![], rhs_dilation: vec![], groups: size(&groups) };
+            let mut how = Convolution {
+                strides: vec![],
+                padding: vec![],
+                lhs_dilation: vec![],
+                rhs_dilation: vec![],
+                groups: size(&groups),
+            };
             let mut fits = true;
             for &(position, tap, axis) in &spatial {
                 let step = steps[axis] as isize;
@@ -501,7 +543,8 @@ impl Lower<'_> {
             for &axis in batch.iter().chain(&groups).chain(&of_kernel) {
                 loops.push(Loop { size: field.sizes[axis], stride: place.strides[axis] });
             }
-            loops.extend(spatial.iter().map(|own| Loop { size: shape[own.2], stride: steps[own.2] as isize }));
+            loops
+                .extend(spatial.iter().map(|own| Loop { size: shape[own.2], stride: steps[own.2] as isize }));
             let sizes: Vec<usize> = loops.iter().map(|own| own.size).collect();
             let found = self.body.reshape(&found, &sizes);
             let found = self.counted(&self.scaled(&found, scale), count);
@@ -523,7 +566,12 @@ struct WindowLoops {
 }
 
 /// The pairs of loops that go along one axis of a value, if there are some, and if all others have an axis of their own.
-fn windows(place: &SavedPlace, shape: &[usize], sizes: &[usize], loops: &[usize]) -> Option<Vec<WindowLoops>> {
+fn windows(
+    place: &SavedPlace,
+    shape: &[usize],
+    sizes: &[usize],
+    loops: &[usize],
+) -> Option<Vec<WindowLoops>> {
     let steps = strides(shape);
     let mut of_axes: Vec<Vec<usize>> = vec![Vec::new(); shape.len()];
     for &own in loops {

@@ -8,7 +8,8 @@ use super::text::Value;
 use crate::error::XlaError;
 use typed_dims::program::engine::DType;
 use typed_dims::program::engine::saved::{
-    SavedAttention, SavedField, SavedInstruction, SavedLines, SavedOperation, SavedPart, SavedReduction, SavedRule,
+    SavedAttention, SavedField, SavedInstruction, SavedLines, SavedOperation, SavedPart, SavedReduction,
+    SavedRule,
 };
 
 impl Lower<'_> {
@@ -77,7 +78,9 @@ impl Lower<'_> {
         if value.dtype == DType::F32 && dtype == DType::F64 {
             value = self.body.convert(&value, DType::F64);
         }
-        if matches!(name.as_str(), "Max" | "Min" | "ArgMax" | "ArgMin") && self.is_unsigned(field, field.program.result) {
+        if matches!(name.as_str(), "Max" | "Min" | "ArgMax" | "ArgMin")
+            && self.is_unsigned(field, field.program.result)
+        {
             value = self.body.bits(&value, DType::U64);
         }
         let axes: Vec<usize> = (kept.len()..loops.len()).collect();
@@ -87,7 +90,11 @@ impl Lower<'_> {
         let found = match name.as_str() {
             "Mean" => self.mean(&value, &axes),
             "Prod" => {
-                let one = if is_float(value.dtype) { body.float(1.0, value.dtype) } else { body.int(1, value.dtype) };
+                let one = if is_float(value.dtype) {
+                    body.float(1.0, value.dtype)
+                } else {
+                    body.int(1, value.dtype)
+                };
                 body.reduce(&value, &one, &axes, "multiply")
             }
             "Max" => self.extreme(&value, &axes, true),
@@ -122,7 +129,12 @@ impl Lower<'_> {
     }
 
     /// [`contracted`](Lower::contracted) over all loops, also those along which nothing varies.
-    fn contracted_all(&mut self, field: &SavedField, kept: &[usize], reduced: &[usize]) -> Result<Value, XlaError> {
+    fn contracted_all(
+        &mut self,
+        field: &SavedField,
+        kept: &[usize],
+        reduced: &[usize],
+    ) -> Result<Value, XlaError> {
         let own = varied(field, field.program.result);
         let (over, constant): (Vec<usize>, Vec<usize>) = reduced.iter().partition(|axis| own.contains(axis));
         let large: Vec<usize> = kept.iter().copied().filter(|&axis| field.sizes[axis] != 1).collect();
@@ -191,7 +203,9 @@ impl Lower<'_> {
                 let sum = body.unary("log", &body.sum(&body.unary("exponential", &shifted), &axes));
                 body.binary("subtract", &shifted, &self.spread(&sum, &value.shape, &axes))
             }
-            "Standardize" | "RootMeanSquare" | "UnitLength" => self.normalized(name, f64::from_bits(words[0]), &value, &axes),
+            "Standardize" | "RootMeanSquare" | "UnitLength" => {
+                self.normalized(name, f64::from_bits(words[0]), &value, &axes)
+            }
             "Cumulate" | "CumulateProduct" | "CumulateMax" | "CumulateMin" | "CumulateLogSumExp" => {
                 let value = match own.dtype {
                     DType::U64 | DType::Usize => self.body.bits(&value, DType::U64),
@@ -274,7 +288,12 @@ impl Lower<'_> {
         Ok(body.reshape(&found, &value.shape))
     }
 
-    fn line_pull_back(&mut self, own: &SavedLines, y: &SavedField, dy: &SavedField) -> Result<Value, XlaError> {
+    fn line_pull_back(
+        &mut self,
+        own: &SavedLines,
+        y: &SavedField,
+        dy: &SavedField,
+    ) -> Result<Value, XlaError> {
         let SavedOperation(name, words) = &own.work;
         let (y, axes) = self.lines_of(own, y)?;
         let (dy, _) = self.lines_of(own, dy)?;
@@ -320,14 +339,22 @@ impl Lower<'_> {
         Ok(self.body.stored(&found, own.dtype))
     }
 
-    fn best_of(&mut self, x: &SavedField, y: &SavedField, order: &[usize], axis: usize, dtype: DType) -> Result<Value, XlaError> {
+    fn best_of(
+        &mut self,
+        x: &SavedField,
+        y: &SavedField,
+        order: &[usize],
+        axis: usize,
+        dtype: DType,
+    ) -> Result<Value, XlaError> {
         let (x, y) = (self.field(x, order)?, self.field(y, order)?);
         let along = order.iter().position(|&own| own == axis).expect("the loop is one of them");
         let body = &self.body;
         let len = x.len();
         let at = body.reshape(&body.iota(DType::I64, &[len], 0), &x.shape);
         let is_own = body.binary("or", &body.compare("EQ", &x, &y), &body.is_nan(&x));
-        let first = body.compare("EQ", &body.iota(DType::I64, &x.shape, along), &body.zeros(DType::I64, &x.shape));
+        let first =
+            body.compare("EQ", &body.iota(DType::I64, &x.shape, along), &body.zeros(DType::I64, &x.shape));
         let is_own = body.binary("or", &is_own, &first);
         let least = body.broadcast(&body.int(-1, DType::I64), &x.shape, &[]);
         let own = body.select(&is_own, &at, &least);
@@ -390,7 +417,8 @@ impl Lower<'_> {
             if part.field.sizes.contains(&0) {
                 continue;
             }
-            let loops: Vec<usize> = (0..part.field.sizes.len()).filter(|&axis| part.field.sizes[axis] > 1).collect();
+            let loops: Vec<usize> =
+                (0..part.field.sizes.len()).filter(|&axis| part.field.sizes[axis] > 1).collect();
             let elements = self.field_of(&part.field, &loops, dtype)?;
             let own = self.put(&elements, &part.field, &part.place, &loops, &shape)?;
             whole = self.body.binary(if dtype == DType::Bool { "or" } else { "add" }, &whole, &own);
@@ -414,7 +442,8 @@ impl Lower<'_> {
         let [q, k, _] = &own.operands;
         let (q, k) = (self.varied_factor(q)?, self.varied_factor(k)?);
         let scores = self.sums_of_products(&q, &k, &own.scores, &own.features, &own.operands[0].sizes);
-        let mut scores = self.body.binary("multiply", &scores, &self.body.like(&scores, f64::from_bits(own.scale)));
+        let mut scores =
+            self.body.binary("multiply", &scores, &self.body.like(&scores, f64::from_bits(own.scale)));
         if let Some(bias) = &own.bias {
             let bias = self.field(bias, &own.scores)?;
             let bias = self.body.convert(&bias, scores.dtype);
@@ -427,12 +456,20 @@ impl Lower<'_> {
         if let Some(mask) = &mask {
             scores = self.body.select(mask, &scores, &self.body.like(&scores, f64::NEG_INFINITY));
         }
-        let over: Vec<usize> = (0..own.scores.len()).filter(|&at| own.over.contains(&own.scores[at])).collect();
+        let over: Vec<usize> =
+            (0..own.scores.len()).filter(|&at| own.over.contains(&own.scores[at])).collect();
         Ok((self.softmax(&scores, &over, true), mask))
     }
 
     /// `sum over reduced loops of a b` along all kept loops.
-    fn sums_of_products(&self, a: &Factor, b: &Factor, kept: &[usize], reduced: &[usize], sizes: &[usize]) -> Value {
+    fn sums_of_products(
+        &self,
+        a: &Factor,
+        b: &Factor,
+        kept: &[usize],
+        reduced: &[usize],
+        sizes: &[usize],
+    ) -> Value {
         let varies = |axis: &usize| a.loops.contains(axis) || b.loops.contains(axis);
         let count: usize = reduced.iter().filter(|axis| !varies(axis)).map(|&axis| sizes[axis]).product();
         let found = self.contract(a, b, kept, reduced);
@@ -483,9 +520,11 @@ impl Lower<'_> {
         let dy = self.varied_factor(dy)?;
         let body = &self.body;
         // The loops of values that the result has beside those of scores.
-        let of_values: Vec<usize> = own.kept.iter().copied().filter(|axis| !own.scores.contains(axis)).collect();
+        let of_values: Vec<usize> =
+            own.kept.iter().copied().filter(|axis| !own.scores.contains(axis)).collect();
         let d_shares = self.sums_of_products(&dy, &v_factor, &own.scores, &of_values, &sizes);
-        let over: Vec<usize> = (0..own.scores.len()).filter(|&at| own.over.contains(&own.scores[at])).collect();
+        let over: Vec<usize> =
+            (0..own.scores.len()).filter(|&at| own.over.contains(&own.scores[at])).collect();
         let product = body.binary("multiply", &shares, &d_shares);
         let total = self.spread(&body.sum(&product, &over), &shares.shape, &over);
         let mut d_scores = body.binary("multiply", &shares, &body.binary("subtract", &d_shares, &total));
@@ -508,13 +547,28 @@ impl Lower<'_> {
             let loops = varied(field, field.program.result);
             let others: Vec<usize> = (0..sizes.len()).filter(|axis| !loops.contains(axis)).collect();
             let given = match at {
-                0 => self.sums_of_products(&scaled_q, &k_factor, &loops, &others, &sizes_of_both(&sizes, &scaled_q, &k_factor)),
-                1 => self.sums_of_products(&scaled_k, &q_factor, &loops, &others, &sizes_of_both(&sizes, &scaled_k, &q_factor)),
-                2 => self.sums_of_products(&shares, &dy, &loops, &others, &sizes_of_both(&sizes, &shares, &dy)),
+                0 => self.sums_of_products(
+                    &scaled_q,
+                    &k_factor,
+                    &loops,
+                    &others,
+                    &sizes_of_both(&sizes, &scaled_q, &k_factor),
+                ),
+                1 => self.sums_of_products(
+                    &scaled_k,
+                    &q_factor,
+                    &loops,
+                    &others,
+                    &sizes_of_both(&sizes, &scaled_k, &q_factor),
+                ),
+                2 => {
+                    self.sums_of_products(&shares, &dy, &loops, &others, &sizes_of_both(&sizes, &shares, &dy))
+                }
                 _ => {
                     let axes: Vec<usize> =
                         (0..d_bias.loops.len()).filter(|&at| !loops.contains(&d_bias.loops[at])).collect();
-                    let kept: Vec<usize> = d_bias.loops.iter().copied().filter(|axis| loops.contains(axis)).collect();
+                    let kept: Vec<usize> =
+                        d_bias.loops.iter().copied().filter(|axis| loops.contains(axis)).collect();
                     let sum = self.body.sum(&d_bias.value, &axes);
                     let order: Vec<usize> =
                         loops.iter().filter_map(|axis| kept.iter().position(|own| own == axis)).collect();
@@ -559,10 +613,17 @@ impl Lower<'_> {
                     match (float(*a), float(*b)) {
                         (Some(factor), _) => (at, scale) = (*b, scale * factor),
                         (_, Some(factor)) => (at, scale) = (*a, scale * factor),
-                        _ => return Err(self.refused("the gradient of attention over computed queries, keys or values")),
+                        _ => {
+                            return Err(self
+                                .refused("the gradient of attention over computed queries, keys or values"));
+                        }
                     }
                 }
-                _ => return Err(self.refused("the gradient of attention over computed queries, keys or values")),
+                _ => {
+                    return Err(
+                        self.refused("the gradient of attention over computed queries, keys or values")
+                    );
+                }
             }
         }
     }

@@ -328,7 +328,8 @@ impl Body {
         let mut series = c(0.0);
         for k in (first..first + 20).rev() {
             let factors: f64 = (2 * k - n + 1..=2 * k).map(f64::from).product();
-            let inverse: f64 = (1..=2 * k + 1).map(|at| if at == 1 { 1.0 } else { PI / f64::from(at) }).product();
+            let inverse: f64 =
+                (1..=2 * k + 1).map(|at| if at == 1 { 1.0 } else { PI / f64::from(at) }).product();
             let term = if k % 2 == 0 { inverse * factors } else { -inverse * factors };
             series = self.binary("add", &mul(&series, &square), &c(term));
         }

@@ -333,7 +333,14 @@ impl Body {
     }
 
     /// Surrounds elements with others; negative numbers take elements away. `interior` elements are put between neighbours.
-    pub(super) fn pad(&self, a: &Value, fill: &Value, low: &[i64], high: &[i64], interior: &[usize]) -> Value {
+    pub(super) fn pad(
+        &self,
+        a: &Value,
+        fill: &Value,
+        low: &[i64],
+        high: &[i64],
+        interior: &[usize],
+    ) -> Value {
         if low.iter().chain(high).all(|&own| own == 0) && interior.iter().all(|&own| own == 0) {
             return a.clone();
         }
@@ -569,8 +576,9 @@ impl Body {
 
     /// Slices of an operand at indices, whose last axis has one number for each selected axis. Slices are whole along the other axes.
     pub(super) fn gather(&self, a: &Value, indices: &Value, lookup: &Lookup<'_>) -> Value {
-        let slices: Vec<usize> =
-            (0..a.rank()).map(|axis| if lookup.selected.contains(&axis) { 1 } else { a.shape[axis] }).collect();
+        let slices: Vec<usize> = (0..a.rank())
+            .map(|axis| if lookup.selected.contains(&axis) { 1 } else { a.shape[axis] })
+            .collect();
         let mut rest = (0..a.rank()).filter(|axis| !lookup.selected.contains(axis)).map(|axis| a.shape[axis]);
         let mut batch = indices.shape[..indices.rank() - 1].iter().copied();
         let rank = lookup.offset.len() + indices.rank() - 1;
@@ -593,7 +601,13 @@ impl Body {
     }
 
     /// Adds updates to an operand at indices: the transpose of [`gather`](Body::gather). `or` of truth values.
-    pub(super) fn scatter_add(&self, a: &Value, indices: &Value, updates: &Value, lookup: &Lookup<'_>) -> Value {
+    pub(super) fn scatter_add(
+        &self,
+        a: &Value,
+        indices: &Value,
+        updates: &Value,
+        lookup: &Lookup<'_>,
+    ) -> Value {
         let one = tensor_type(a.dtype, &[]);
         let by = if a.dtype == DType::Bool { "or" } else { "add" };
         let text = format!(

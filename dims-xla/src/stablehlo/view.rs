@@ -33,9 +33,14 @@ pub(super) fn strides(shape: &[usize]) -> Vec<usize> {
 }
 
 /// The loops along axes of a shape, if there is one axis for each, and the position along every axis at the origin.
-fn on_axes(shape: &[usize], offset: usize, loops: &[(usize, usize, usize)]) -> Option<(Vec<OnAxis>, Vec<usize>)> {
+fn on_axes(
+    shape: &[usize],
+    offset: usize,
+    loops: &[(usize, usize, usize)],
+) -> Option<(Vec<OnAxis>, Vec<usize>)> {
     let strides = strides(shape);
-    let digits: Vec<usize> = (0..shape.len()).map(|axis| offset / strides[axis] % shape[axis].max(1)).collect();
+    let digits: Vec<usize> =
+        (0..shape.len()).map(|axis| offset / strides[axis] % shape[axis].max(1)).collect();
     let mut used = vec![false; shape.len()];
     let mut found = Vec::new();
     for &(_, size, stride) in loops {
@@ -209,13 +214,20 @@ impl Body {
         self.placed_of(&self.transpose(&elements, &order), offset, &varied, shape)
     }
 
-    fn placed_of(&self, elements: &Value, offset: usize, loops: &[(usize, usize, usize)], shape: &[usize]) -> Value {
+    fn placed_of(
+        &self,
+        elements: &Value,
+        offset: usize,
+        loops: &[(usize, usize, usize)],
+        shape: &[usize],
+    ) -> Value {
         let zero = self.zeros(elements.dtype, &[]);
         if let Some((found, digits)) = on_axes(shape, offset, loops) {
             let mut order: Vec<usize> = (0..found.len()).collect();
             order.sort_by_key(|&at| found[at].axis);
             let sorted = self.transpose(elements, &order);
-            let (mut low, mut high, mut interior) = (vec![0; shape.len()], vec![0; shape.len()], vec![0; shape.len()]);
+            let (mut low, mut high, mut interior) =
+                (vec![0; shape.len()], vec![0; shape.len()], vec![0; shape.len()]);
             let mut sizes = vec![1; shape.len()];
             for axis in 0..shape.len() {
                 low[axis] = digits[axis] as i64;

@@ -11,7 +11,8 @@ use crate::ops::code::{DType, Number, each_dtype};
 use crate::program::{Instruction, ScalarProgram};
 use crate::scalar::Element;
 use crate::trace::{
-    Field, FieldOperand, FieldSource, Held, Node, NodeAxes, NodeStep, Part, PerLoop, Recording, StridedPlace, Table,
+    Field, FieldOperand, FieldSource, Held, Node, NodeAxes, NodeStep, Part, PerLoop, Recording, StridedPlace,
+    Table,
 };
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
