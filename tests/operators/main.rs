@@ -40,6 +40,8 @@ mod reductions;
 mod restructure;
 mod selecting;
 mod sorting;
+#[cfg(feature = "pjrt")]
+mod xla;
 
 use table::Family;
 use typed_dims::prelude::*;

@@ -166,6 +166,12 @@ macro_rules! operators {
                 fn is_recorded() {
                     $crate::recorded::check(&entry());
                 }
+
+                #[cfg(feature = "pjrt")]
+                #[test]
+                fn runs_on_xla() {
+                    $crate::xla::check(&entry());
+                }
             }
         )*
 

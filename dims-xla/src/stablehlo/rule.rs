@@ -546,24 +546,16 @@ impl Lower<'_> {
             }
             let loops = varied(field, field.program.result);
             let others: Vec<usize> = (0..sizes.len()).filter(|axis| !loops.contains(axis)).collect();
+            // (Loops along which neither factor varies are summed over already.)
+            let product = |lower: &Self, a: &Factor, b: &Factor| {
+                let varies = |axis: &usize| a.loops.contains(axis) || b.loops.contains(axis);
+                let over: Vec<usize> = others.iter().copied().filter(varies).collect();
+                lower.sums_of_products(a, b, &loops, &over, &sizes)
+            };
             let given = match at {
-                0 => self.sums_of_products(
-                    &scaled_q,
-                    &k_factor,
-                    &loops,
-                    &others,
-                    &sizes_of_both(&sizes, &scaled_q, &k_factor),
-                ),
-                1 => self.sums_of_products(
-                    &scaled_k,
-                    &q_factor,
-                    &loops,
-                    &others,
-                    &sizes_of_both(&sizes, &scaled_k, &q_factor),
-                ),
-                2 => {
-                    self.sums_of_products(&shares, &dy, &loops, &others, &sizes_of_both(&sizes, &shares, &dy))
-                }
+                0 => product(self, &scaled_q, &k_factor),
+                1 => product(self, &scaled_k, &q_factor),
+                2 => product(self, &shares, &dy),
                 _ => {
                     let axes: Vec<usize> =
                         (0..d_bias.loops.len()).filter(|&at| !loops.contains(&d_bias.loops[at])).collect();
@@ -627,10 +619,4 @@ impl Lower<'_> {
             }
         }
     }
-}
-
-/// The sizes of loops, 1 for those along which neither factor varies.
-fn sizes_of_both(sizes: &[usize], a: &Factor, b: &Factor) -> Vec<usize> {
-    let varies = |axis: &usize| a.loops.contains(axis) || b.loops.contains(axis);
-    (0..sizes.len()).map(|axis| if varies(&axis) { sizes[axis] } else { 1 }).collect()
 }

@@ -146,6 +146,7 @@ impl Body {
             "Neg" => un("negate", a),
             "Abs" => abs(a),
             "Square" => mul(a, a),
+            "Powi" => self.powi(a, words[0] as i64),
             "Signum" if is_int => un("sign", a),
             "Signum" => {
                 // 1 with the sign of the operand, also of 0.
@@ -278,6 +279,23 @@ impl Body {
             _ => return None,
         };
         Some(value)
+    }
+
+    /// A power of a whole exponent: products of squares.
+    fn powi(&self, a: &Value, exponent: i64) -> Value {
+        let (mut left, mut square, mut power) = (exponent.unsigned_abs(), a.clone(), None);
+        while left > 0 {
+            if left % 2 == 1 {
+                power = Some(power.map_or_else(|| square.clone(), |own| self.binary("multiply", &own, &square)));
+            }
+            left /= 2;
+            if left > 0 {
+                square = self.binary("multiply", &square, &square);
+            }
+        }
+        let one = self.like(a, 1.0);
+        let power = power.unwrap_or_else(|| one.clone());
+        if exponent < 0 { self.binary("divide", &one, &power) } else { power }
     }
 
     fn sign_bit(&self, a: &Value) -> Value {

@@ -95,6 +95,30 @@ pub trait Optimizer<P: Parameters> {
     /// memory. Nothing is changed then.
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError>;
 
+    /// Makes the state for these parameters as the first step would, with moments that are 0.
+    ///
+    /// Without it, the first step makes the state. A recorded training step takes state with the same tensors in each call, so prepare the optimizer before the step is recorded.
+    ///
+    /// ```
+    /// use typed_dims::optim::{Adam, Optimizer};
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { pub struct Feat; }
+    /// let weight: Tensor<f32, (Feat,)> = ones(Feat.of(3));
+    /// let mut adam = Adam::new(0.1);
+    /// adam.prepare(&weight);
+    /// assert_eq!((adam.state().parameters().len(), adam.steps()), (1, 0));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if the state does not fit into memory, or if it is of other parameters.
+    #[track_caller]
+    fn prepare(&mut self, parameters: &P) {
+        let moments = self.moments().len();
+        unwrap(self.state_mut().prepare(parameters, moments));
+    }
+
     /// The state: moments, and the number of steps.
     fn state(&self) -> &State<P>;
 

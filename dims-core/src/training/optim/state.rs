@@ -3,7 +3,7 @@
 use super::Schedule;
 use super::by_path::{ByPath, ParameterState};
 use super::scalars::StepsTaken;
-use super::update::{ElementStep, Unchanged, update};
+use super::update::{ElementStep, Unchanged, prepare, update};
 use crate::error::DimError;
 use crate::grad::Parameters;
 use crate::named::Named;
@@ -119,6 +119,12 @@ impl<P: Parameters> State<P> {
     /// Sets how many steps a parameter has taken. (More than the optimizer has taken are all of these.)
     pub fn restore_steps_of(&mut self, parameter: &str, steps: u64) {
         self.by_path.set_missed(parameter, self.steps().saturating_sub(steps));
+    }
+
+    /// Makes the state of all parameters, with this number of moments.
+    pub(super) fn prepare(&mut self, parameters: &P, moments: usize) -> Result<(), DimError> {
+        let unchanged = Unchanged { frozen: self.frozen.clone() };
+        prepare(&mut self.by_path, Some(&self.steps), parameters, moments, &unchanged)
     }
 
     /// Takes a step by a formula, which changes the parameters and `M - 1` moments of each, and counts it.

@@ -210,12 +210,22 @@ pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usi
         }
     }
     if let Some((by_path, steps)) = &mut kept {
-        let along = StateWalk::new(by_path, *steps);
-        let mut prepare = Preparation { along, moments: M - 1, unchanged };
-        P::visit([], [&*changed], &mut Path::new(), &mut prepare)?;
+        prepare(by_path, *steps, &*changed, M - 1, unchanged)?;
     }
     let along = kept.map(|(by_path, steps)| StateWalk::new(by_path, steps));
     P::visit([changed], read, &mut Path::new(), &mut UpdatePass { step, along, unchanged })
+}
+
+/// Makes the state of all parameters that a step changes.
+pub(super) fn prepare<P: Parameters>(
+    by_path: &mut ByPath,
+    steps: Option<&StepsTaken>,
+    parameters: &P,
+    moments: usize,
+    unchanged: &Unchanged,
+) -> Result<(), DimError> {
+    let mut prepare = Preparation { along: StateWalk::new(by_path, steps), moments, unchanged };
+    P::visit([], [parameters], &mut Path::new(), &mut prepare)
 }
 
 /// Whether a name is `part`, or begins with it and a dot.

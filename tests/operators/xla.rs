@@ -1,0 +1,87 @@
+//! Every operator and its derivative on XLA: the same as the operator itself, for other inputs than the recorded ones.
+
+use crate::Flat;
+use crate::check::{Sizes, can_be_empty, free_dims};
+use crate::derivatives::{Call, Derivative, Elements, derivative, drawn};
+use crate::recorded::{AsTensors, REFUSED};
+use crate::table::Operator;
+use crate::value::{Layout, Random};
+use std::sync::LazyLock;
+use typed_dims::grad::Parameters;
+use typed_dims::grad::grad;
+use typed_dims::prelude::*;
+use typed_dims::program::{Program, RecordInputs, record};
+use typed_dims_xla::Pjrt;
+use xla_tests::{assert_near, plugin};
+
+static PLUGIN: LazyLock<Option<Pjrt>> = LazyLock::new(|| plugin(1));
+
+/// The share of the greatest number by which results may differ: both sides compute in `f64`.
+const TOLERANCE: f64 = 1e-9;
+
+fn compare<Out: Parameters + RecordInputs<Value = Out>>(
+    pjrt: &Pjrt,
+    program: &Program<&Vec<Elements>, Out>,
+    memory: &Vec<Elements>,
+    expected: &Out,
+    what: &str,
+) where
+    typed_dims::program::engine::PartsOf<Out, typed_dims_xla::engine::DeviceParts>: Read<Out>,
+{
+    let run = pjrt.compile(program).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let found = run.call(memory).unwrap_or_else(|error| panic!("{what}: {error}\n{}", run.stablehlo()));
+    let found = found.read().unwrap_or_else(|error| panic!("{what}: {error}"));
+    assert_near(&found, expected, TOLERANCE, what);
+}
+
+/// A result that is one value on devices.
+trait Read<P> {
+    fn read(self) -> Result<P, typed_dims_xla::XlaError>;
+}
+
+impl<P: Parameters> Read<P> for typed_dims_xla::OnDevice<P> {
+    fn read(self) -> Result<P, typed_dims_xla::XlaError> {
+        self.to_host()
+    }
+}
+
+fn compare_call(pjrt: &Pjrt, call: &Call<'_>, other: &Call<'_>, has_derivative: bool, what: &str) {
+    let program = record(|memory: &Vec<Elements>| call.floats(memory), &call.memory).expect("it is recorded");
+    compare(pjrt, &program, &other.memory, &call.floats(&other.memory), what);
+    if !has_derivative {
+        return;
+    }
+    let cotangent = drawn(call.floats(&call.memory).size(Flat), &mut Random(7));
+    let gradient = |memory: &Vec<Elements>| {
+        let loss = |memory: &Vec<Elements>| -> Tensor<f64, ()> {
+            let linear = memory.iter().fold(zeros(()), |sum, x| (sum + x.sum(Flat)).eval());
+            ((call.floats(memory) * &cotangent).sum(Flat) + linear).eval()
+        };
+        grad(loss, memory)
+    };
+    let program = record(gradient, &call.memory).expect("the gradient is recorded");
+    compare(pjrt, &program, &other.memory, &gradient(&other.memory), &format!("the gradient of {what}"));
+}
+
+/// Tests one operator.
+pub fn check(operator: &Operator) {
+    let (Some(slopes), Some(pjrt)) = (&operator.slopes, &*PLUGIN) else { return };
+    let name = operator.name;
+    if REFUSED.contains(&name) {
+        return;
+    }
+    let _tensors = AsTensors::new();
+    let has_derivative = derivative(operator) == Derivative::Yes;
+    let compare_all = |sizes: &Sizes, layout: Layout, what: &str| {
+        let call = Call::draw(operator, slopes, sizes, layout, &mut Random(5));
+        let other = Call::draw(operator, slopes, sizes, layout, &mut Random(6));
+        compare_call(pjrt, &call, &other, has_derivative, &format!("`{name}`, {what}"));
+    };
+    for layout in Layout::ALL {
+        compare_all(&Sizes::usual(), layout, &format!("{layout:?}"));
+    }
+    for dim in free_dims(operator).into_iter().filter(|dim| can_be_empty(operator, dim)).take(1) {
+        let sizes = Sizes::usual().with(dim, 0);
+        compare_all(&sizes, Layout::Contiguous, &format!("no elements along {dim}"));
+    }
+}
