@@ -204,7 +204,12 @@ impl Lower<'_> {
                 None => positions,
             });
         };
-        let value = self.values[number].clone();
+        let mut value = self.values[number].clone();
+        let inputs = self.program.inputs.len() + self.program.recording.constants.len();
+        if value.len() == 1 && number >= inputs && shape.iter().any(|&size| size > 1) {
+            // (XLA would compute the number again for each element.)
+            value = self.body.barrier(&value);
+        }
         if place.table.is_none() {
             return Ok(self.body.view(&value, place.offset, &own));
         }
@@ -312,8 +317,21 @@ impl Lower<'_> {
             .copied()
             .filter(|&axis| lookup.strides[axis] != 0 && field.sizes[axis] > 1)
             .collect();
-        if of_table.iter().any(|&axis| place.strides[axis] != 0) {
-            return Ok(None);
+        // A loop along which both go: each index selects from a part of its own.
+        let mut batch = Vec::new();
+        for (at, &axis) in of_table.iter().enumerate() {
+            if place.strides[axis] == 0 {
+                continue;
+            }
+            let own = (0..shape.len()).find(|&own| {
+                steps[own] as isize == place.strides[axis]
+                    && shape[own] == field.sizes[axis]
+                    && !axes.contains(&own)
+                    && !batch.iter().any(|&(_, taken)| taken == own)
+                    && offset / steps[own] % shape[own] == 0
+            });
+            let Some(own) = own else { return Ok(None) };
+            batch.push((at, own));
         }
         let own: Vec<Loop> = of_table
             .iter()
@@ -330,7 +348,7 @@ impl Lower<'_> {
         }
         let axis = found[0].rank() - 1;
         let indices = self.body.concat(&found, axis);
-        Ok(Some(Selection { axes, loops: of_table, indices }))
+        Ok(Some(Selection { axes, loops: of_table, indices, batch }))
     }
 
     /// An operand at computed places that are rows of it.
@@ -341,14 +359,19 @@ impl Lower<'_> {
         loops: &[usize],
         value: &Value,
     ) -> Result<Option<Value>, XlaError> {
-        let Some(Selection { axes, loops: of_table, indices }) =
+        let Some(Selection { axes, loops: of_table, indices, batch }) =
             self.selection(field, place, loops, &value.shape)?
         else {
             return Ok(None);
         };
-        let rest: Vec<usize> = (0..value.rank()).filter(|axis| !axes.contains(axis)).collect();
+        let is_rest = |axis: &usize| !axes.contains(axis) && !batch.iter().any(|own| own.1 == *axis);
+        let rest: Vec<usize> = (0..value.rank()).filter(is_rest).collect();
         let offset_axes: Vec<usize> = (of_table.len()..of_table.len() + rest.len()).collect();
-        let rows = self.body.gather(value, &indices, &Lookup { offset: &offset_axes, selected: &axes });
+        let rows = self.body.gather(
+            value,
+            &indices,
+            &Lookup { offset: &offset_axes, selected: &axes, batch: &batch },
+        );
         // The rows as a memory of their own: loops of the table come first, then those along the rows.
         let steps = strides(&value.shape);
         let (inner, outer) = (strides(&rows.shape[of_table.len()..]), strides(&rows.shape));
@@ -374,7 +397,8 @@ impl Lower<'_> {
             let (step, reach) =
                 (place.strides[axis].unsigned_abs(), (size - 1) * place.strides[axis].unsigned_abs());
             let crosses = |&own: &usize| steps[own] <= reach && steps[own] * value.shape[own] > step;
-            if left != 0 || axes.iter().any(crosses) {
+            let taken = axes.iter().chain(batch.iter().map(|own| &own.1));
+            if left != 0 || { taken }.any(crosses) {
                 return Ok(None);
             }
             own.push(Loop { size, stride: stride as isize * place.strides[axis].signum() });
@@ -396,4 +420,6 @@ pub(super) struct Selection {
     pub(super) axes: Vec<usize>,
     pub(super) loops: Vec<usize>,
     pub(super) indices: Value,
+    /// Axes of the indices, each with the axis of the value along which it goes as well.
+    pub(super) batch: Vec<(usize, usize)>,
 }

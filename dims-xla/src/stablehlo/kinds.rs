@@ -243,7 +243,7 @@ impl Lower<'_> {
         };
         let at =
             body.constant(DType::I64, &[sources.len(), 1], &numbers(&|source| source.unwrap_or(0) as i64));
-        let found = body.gather(rows, &at, &Lookup { offset: &[0, 2], selected: &[1] });
+        let found = body.gather(rows, &at, &Lookup { offset: &[0, 2], selected: &[1], batch: &[] });
         let known = body.constant(DType::I64, &[sources.len()], &numbers(&|source| source.is_some().into()));
         let known = body.broadcast(&body.stored(&known, DType::Bool), &found.shape, &[1]);
         body.select(&known, &found, &body.broadcast(fill, &found.shape, &[]))

@@ -48,6 +48,9 @@ impl Lower<'_> {
 
     /// A part in the shape of the whole, in registers.
     fn part(&mut self, part: &SavedPart, dtype: DType, shape: &[usize]) -> Result<Value, XlaError> {
+        if let Some(whole) = self.along_axes(part, shape) {
+            return self.part(&whole, dtype, shape);
+        }
         let SavedPart { field, place } = part;
         let sizes = &field.sizes;
         let large = (0..sizes.len()).filter(|&axis| sizes[axis] > 1);
@@ -68,6 +71,30 @@ impl Lower<'_> {
             false => self.body.stored(&elements, register(dtype)),
         };
         self.put(&elements, field, place, &kept, shape)
+    }
+
+    /// A part along one loop over all elements as a part along the axes of the result, so that tensors keep their axes.
+    fn along_axes(&self, part: &SavedPart, shape: &[usize]) -> Option<SavedPart> {
+        let len: usize = shape.iter().product();
+        let [size] = part.field.sizes[..] else { return None };
+        let is_line = |place: &SavedPlace| place.offset == 0 && place.strides == [1] && place.table.is_none();
+        if size != len || len == 1 || shape.len() < 2 || !is_line(&part.place) {
+            return None;
+        }
+        let still = |place: &SavedPlace| place.strides == [0] && place.table.is_none();
+        let fits = |own: &SavedOperand| own.value.is_some() && (is_line(&own.place) || still(&own.place));
+        if !part.field.operands.iter().all(fits) {
+            return None;
+        }
+        let along = |place: &mut SavedPlace| {
+            let factor = place.strides[0];
+            place.strides = strides(shape).iter().map(|&own| own as isize * factor).collect();
+        };
+        let mut whole = part.clone();
+        whole.field.sizes = shape.to_vec();
+        along(&mut whole.place);
+        whole.field.operands.iter_mut().for_each(|own| along(&mut own.place));
+        Some(whole)
     }
 
     /// Elements, each added as often as loops along which nothing varies have positions.
@@ -114,7 +141,7 @@ impl Lower<'_> {
         if place.offset != 0 {
             return Ok(None);
         }
-        let Some(Selection { axes, loops: of_table, indices }) =
+        let Some(Selection { axes, loops: of_table, indices, batch }) =
             self.selection(field, place, loops, shape)?
         else {
             return Ok(None);
@@ -123,7 +150,8 @@ impl Lower<'_> {
         let place_of =
             |own: usize| loops.iter().position(|&axis| axis == own).expect("the loop is one of them");
         order.extend(of_table.iter().map(|&axis| place_of(axis)));
-        let rest: Vec<usize> = (0..shape.len()).filter(|axis| !axes.contains(axis)).collect();
+        let is_rest = |axis: &usize| !axes.contains(axis) && !batch.iter().any(|own| own.1 == *axis);
+        let rest: Vec<usize> = (0..shape.len()).filter(is_rest).collect();
         for &axis in &rest {
             if shape[axis] == 1 {
                 continue;
@@ -145,7 +173,7 @@ impl Lower<'_> {
         let updates = self.body.reshape(&updates, &sizes);
         let windows: Vec<usize> = (of_table.len()..sizes.len()).collect();
         let zeros = self.body.zeros(elements.dtype, shape);
-        let lookup = Lookup { offset: &windows, selected: &axes };
+        let lookup = Lookup { offset: &windows, selected: &axes, batch: &batch };
         Ok(Some(self.body.scatter_add(&zeros, &indices, &updates, &lookup)))
     }
 
@@ -172,7 +200,12 @@ impl Lower<'_> {
         if !is_float(self.field_type(field)) {
             return None;
         }
-        let (mut open, mut factors, mut scale) = (vec![field.program.result], Vec::new(), 1.0);
+        // (Of halves, the sum is rounded, and no product.)
+        let result = match &field.program.instructions[field.program.result as usize].0 {
+            SavedInstruction::Cast(DType::F16 | DType::Bf16, a) => *a,
+            _ => field.program.result,
+        };
+        let (mut open, mut factors, mut scale) = (vec![result], Vec::new(), 1.0);
         while let Some(at) = open.pop() {
             match &field.program.instructions[at as usize].0 {
                 SavedInstruction::Binary(op, a, b) if matches!(op.0.as_str(), "Mul" | "Chain") => {

@@ -191,7 +191,11 @@ impl Body {
             "Tan" => un("tan", a),
             "Asin" => self.chlo("asin", &[a]),
             "Acos" => self.chlo("acos", &[a]),
-            "Atan" => self.binary("atan2", a, &c(1.0)),
+            "Atan" => {
+                // (Of a constant 1, plugins for CPUs have computed wrong numbers.)
+                let one = self.barrier(&c(1.0));
+                self.binary("atan2", a, &one)
+            }
             "Sinh" => self.chlo("sinh", &[a]),
             "Cosh" => self.chlo("cosh", &[a]),
             "Tanh" => un("tanh", a),
@@ -286,7 +290,8 @@ impl Body {
         let (mut left, mut square, mut power) = (exponent.unsigned_abs(), a.clone(), None);
         while left > 0 {
             if left % 2 == 1 {
-                power = Some(power.map_or_else(|| square.clone(), |own| self.binary("multiply", &own, &square)));
+                power =
+                    Some(power.map_or_else(|| square.clone(), |own| self.binary("multiply", &own, &square)));
             }
             left /= 2;
             if left > 0 {

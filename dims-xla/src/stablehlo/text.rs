@@ -102,6 +102,29 @@ pub(super) struct Lookup<'a> {
     pub(super) offset: &'a [usize],
     /// The axes that an index selects from: slices have size 1 along them.
     pub(super) selected: &'a [usize],
+    /// Axes of the indices along which each index selects from its own part of an axis: pairs of both.
+    pub(super) batch: &'a [(usize, usize)],
+}
+
+impl Lookup<'_> {
+    /// Whether a slice has one position along an axis.
+    fn takes(&self, axis: usize) -> bool {
+        self.selected.contains(&axis) || self.batch.iter().any(|own| own.1 == axis)
+    }
+
+    /// The axes of the operand along a batch, in ascending order.
+    fn operand_batch(&self) -> Vec<usize> {
+        let mut pairs = self.batch.to_vec();
+        pairs.sort_by_key(|own| own.1);
+        pairs.iter().map(|own| own.1).collect()
+    }
+
+    /// The axes of the indices along a batch, in the order of those of the operand.
+    fn index_batch(&self) -> Vec<usize> {
+        let mut pairs = self.batch.to_vec();
+        pairs.sort_by_key(|own| own.1);
+        pairs.iter().map(|own| own.0).collect()
+    }
 }
 
 /// A convolution, with axes in the order batch, feature, spatial for all three tensors but the kernel, which has output features, input features, spatial.
@@ -260,6 +283,11 @@ impl Body {
             _ => condition.clone(),
         };
         self.op("stablehlo.select", &[&condition, a, b], "", a.dtype, a.shape.clone())
+    }
+
+    /// A value that is computed once, not in each loop that reads it.
+    pub(super) fn barrier(&self, a: &Value) -> Value {
+        self.op("stablehlo.optimization_barrier", &[a], "", a.dtype, a.shape.clone())
     }
 
     pub(super) fn convert(&self, a: &Value, dtype: DType) -> Value {
@@ -576,10 +604,9 @@ impl Body {
 
     /// Slices of an operand at indices, whose last axis has one number for each selected axis. Slices are whole along the other axes.
     pub(super) fn gather(&self, a: &Value, indices: &Value, lookup: &Lookup<'_>) -> Value {
-        let slices: Vec<usize> = (0..a.rank())
-            .map(|axis| if lookup.selected.contains(&axis) { 1 } else { a.shape[axis] })
-            .collect();
-        let mut rest = (0..a.rank()).filter(|axis| !lookup.selected.contains(axis)).map(|axis| a.shape[axis]);
+        let slices: Vec<usize> =
+            (0..a.rank()).map(|axis| if lookup.takes(axis) { 1 } else { a.shape[axis] }).collect();
+        let mut rest = (0..a.rank()).filter(|&axis| !lookup.takes(axis)).map(|axis| a.shape[axis]);
         let mut batch = indices.shape[..indices.rank() - 1].iter().copied();
         let rank = lookup.offset.len() + indices.rank() - 1;
         let shape: Vec<usize> = (0..rank)
@@ -589,10 +616,12 @@ impl Body {
             })
             .collect();
         let attributes = format!(
-            "dimension_numbers = #stablehlo.gather<offset_dims = [{}], collapsed_slice_dims = [{}], start_index_map = [{}], index_vector_dim = {}>, \
+            "dimension_numbers = #stablehlo.gather<offset_dims = [{}], collapsed_slice_dims = [{}], operand_batching_dims = [{}], start_indices_batching_dims = [{}], start_index_map = [{}], index_vector_dim = {}>, \
              slice_sizes = {}, indices_are_sorted = false",
             list(lookup.offset),
             list(&sorted(lookup.selected)),
+            list(&lookup.operand_batch()),
+            list(&lookup.index_batch()),
             list(lookup.selected),
             indices.rank() - 1,
             sizes(&slices),
@@ -613,12 +642,14 @@ impl Body {
         let text = format!(
             "\"stablehlo.scatter\"({}, {}, {}) ({{\n      ^bb0(%a: {one}, %b: {one}):\n        %c = \"stablehlo.{by}\"(%a, %b) : ({one}, {one}) -> {one}\n        \
              \"stablehlo.return\"(%c) : ({one}) -> ()\n    }}) {{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [{}], inserted_window_dims = [{}], \
-             scatter_dims_to_operand_dims = [{}], index_vector_dim = {}>, indices_are_sorted = false, unique_indices = false}} : ({}, {}, {}) -> {}",
+             input_batching_dims = [{}], scatter_indices_batching_dims = [{}], scatter_dims_to_operand_dims = [{}], index_vector_dim = {}>, indices_are_sorted = false, unique_indices = false}} : ({}, {}, {}) -> {}",
             a.name,
             indices.name,
             updates.name,
             list(lookup.offset),
             list(&sorted(lookup.selected)),
+            list(&lookup.operand_batch()),
+            list(&lookup.index_batch()),
             list(lookup.selected),
             indices.rank() - 1,
             a.ty(),

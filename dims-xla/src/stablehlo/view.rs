@@ -190,7 +190,7 @@ impl Body {
         let mut shape = positions.shape.to_vec();
         shape.push(1);
         let indices = self.reshape(positions, &shape);
-        self.gather(&flat, &indices, &Lookup { offset: &[], selected: &[0] })
+        self.gather(&flat, &indices, &Lookup { offset: &[], selected: &[0], batch: &[] })
     }
 
     /// Elements of loops, added at places of zeros in a shape. No loop stays where it is.
@@ -287,7 +287,8 @@ impl Body {
         let mut indices = positions.shape.to_vec();
         indices.push(1);
         let indices = self.reshape(positions, &indices);
-        let found = self.scatter_add(&zeros, &indices, elements, &Lookup { offset: &[], selected: &[0] });
+        let found =
+            self.scatter_add(&zeros, &indices, elements, &Lookup { offset: &[], selected: &[0], batch: &[] });
         self.reshape(&found, shape)
     }
 }

@@ -4,9 +4,10 @@ use typed_dims::grad::Parameters;
 use typed_dims::program::engine::{DType, tensors_of};
 use typed_dims_xla::{OnDevice, Pjrt, PjrtOptions, XlaError};
 
-/// A plugin for the CPU with so many devices. Says so and returns `None` if there is none.
+/// A plugin for the CPU, or for the platform that `TYPED_DIMS_TEST_PLATFORM` names, with this number of devices. Says so and returns `None` if there is none.
 pub fn plugin(devices: usize) -> Option<Pjrt> {
-    match Pjrt::find_with(PjrtOptions::new().platform("cpu").cpu_devices(devices)) {
+    let platform = std::env::var("TYPED_DIMS_TEST_PLATFORM").unwrap_or_else(|_| "cpu".into());
+    match Pjrt::find_with(PjrtOptions::new().platform(platform).cpu_devices(devices)) {
         Ok(pjrt) => Some(pjrt),
         Err(error @ XlaError::PluginNotFound { .. }) => {
             println!("skipped: {error}");

@@ -1,0 +1,99 @@
+//! Sharded programs on meshes of virtual devices: the same numbers as on one device.
+
+#![allow(missing_docs)]
+
+use typed_dims::grad::loss_and_grad;
+use typed_dims::optim::{Adam, Optimizer};
+use typed_dims::prelude::*;
+use typed_dims::program::record;
+use typed_dims_xla::{Mesh, MeshAxis as _, Sharding, mesh};
+use xla_tests::{assert_near, plugin};
+
+mesh! { pub struct Data; pub struct Model; }
+dims! { pub struct Row; pub struct In; pub struct Hidden; pub struct Class; }
+
+type Batch = Tensor<f32, (Row, In)>;
+type Labels = Tensor<i64, (Row,)>;
+
+#[derive(Clone, Parameters)]
+struct Network {
+    first: Tensor<f32, (In, Hidden)>,
+    bias: Tensor<f32, (Hidden,)>,
+    second: Tensor<f32, (Hidden, Class)>,
+}
+
+type State = (Network, Adam<Network>);
+
+fn network() -> Network {
+    Network {
+        first: randn((In.of(8), Hidden.of(16)), 1),
+        bias: randn(Hidden.of(16), 2),
+        second: randn((Hidden.of(16), Class.of(3)), 3),
+    }
+}
+
+fn state() -> State {
+    let (net, mut adam) = (network(), Adam::new(0.1));
+    adam.prepare(&net);
+    (net, adam)
+}
+
+fn step((mut net, mut adam): State, x: &Batch, y: &Labels) -> (State, Tensor<f32, ()>) {
+    let (loss, gradient) = loss_and_grad(
+        |net: &Network| {
+            let hidden = ((x * &net.first).sum(In) + &net.bias).relu();
+            (hidden * &net.second).sum(Hidden).cross_entropy(Class, y).mean(Row)
+        },
+        &net,
+    );
+    adam.step(&mut net, &gradient);
+    ((net, adam), loss)
+}
+
+fn data() -> (Batch, Labels) {
+    (randn((Row.of(8), In.of(8)), 4), from_vec(Row.of(8), vec![0, 2, 1, 2, 0, 1, 1, 2]))
+}
+
+/// Five steps on a mesh are those of the library.
+fn check(sharding: &Sharding, what: &str) {
+    let Some(pjrt) = plugin(8) else { return };
+    let (x, y) = data();
+    let program = record(|(state, x, y): (State, &Batch, &Labels)| step(state, x, y), (state(), &x, &y)).unwrap();
+    let run = pjrt.compile_sharded(&program, sharding.clone()).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let (mut on_mesh, mut own) = (pjrt.put_sharded(&state(), sharding).unwrap(), state());
+    for _ in 0..5 {
+        let (next, found) = run.call((on_mesh, &x, &y)).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let (after, expected) = step(own, &x, &y);
+        (on_mesh, own) = (next, after);
+        assert_near(&found.to_host().unwrap(), &expected, 1e-5, what);
+    }
+    assert_near(&on_mesh.to_host().unwrap(), &own, 1e-4, what);
+    println!("{what}: {:?}", run.collectives().unwrap());
+}
+
+#[test]
+fn training_over_meshes_is_the_same() {
+    let two = || Mesh::of(Data.of(2));
+    let square = || Mesh::of((Data.of(2), Model.of(2)));
+    check(&Sharding::new(two()), "all whole");
+    check(&Sharding::new(two()).shard(Row, Data), "data parallel");
+    check(&Sharding::new(Mesh::of(Data.of(8))).shard(Row, Data), "data parallel over 8");
+    check(&Sharding::new(Mesh::of(Model.of(4))).shard(Hidden, Model), "tensor parallel over 4");
+    check(&Sharding::new(square()).shard(Row, Data).shard(Hidden, Model), "data and tensor parallel");
+    check(&Sharding::new(square()).shard(Row, Data).shard(Hidden, Model).at_rest(In, Data), "parameters at rest in parts");
+}
+
+#[test]
+fn shardings_that_do_not_fit_are_errors() {
+    let Some(pjrt) = plugin(8) else { return };
+    let (x, y) = data();
+    let program = record(|(state, x, y): (State, &Batch, &Labels)| step(state, x, y), (state(), &x, &y)).unwrap();
+    let message = |sharding| pjrt.compile_sharded(&program, sharding).unwrap_err().to_string();
+    let twice = Sharding::new(Mesh::of(Data.of(2))).shard(Row, Data).shard(In, Data);
+    assert_eq!(
+        message(twice),
+        "the input `1` has the dims `Row` and `In`, and both are split along the mesh axis `Data`: split one of them along another axis, or not at all"
+    );
+    let uneven = Sharding::new(Mesh::of(Data.of(3))).shard(Row, Data);
+    assert_eq!(message(uneven), "the input `1`: the dim `Row` has size 8, which the 3 devices of the mesh axis `Data` do not divide");
+}
