@@ -41,6 +41,9 @@ struct Args {
     /// Small sizes, to try the program on a CPU
     #[arg(long)]
     small: bool,
+    /// Flags of XLA, as `name=value`
+    #[arg(long)]
+    flag: Vec<String>,
     /// A folder for compiled programs
     #[arg(long)]
     cache: Option<String>,
@@ -64,11 +67,18 @@ fn time(
     }
     single.sort_by(f64::total_cmp);
     let start = Instant::now();
+    let mut first = 0.0;
     for at in 0..calls {
         call(at + 1 == calls)?;
+        if at == 4 {
+            first = 1e6 * start.elapsed().as_secs_f64() / 5.0;
+        }
     }
     let queued = 1e6 * start.elapsed().as_secs_f64() / calls as f64;
-    println!("{name:32} single {:10.0}  queued {queued:10.0}  compiled in {compiled:6.1} s", single[calls / 2]);
+    println!(
+        "{name:32} single {:10.0}  queued {queued:10.0}  a call returns in {first:7.0}  compiled in {compiled:6.1} s",
+        single[calls / 2]
+    );
     Ok(())
 }
 
@@ -81,7 +91,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{} ({}), {}", pjrt.platform_name(), pjrt.platform_version(), pjrt.devices()[0].kind());
     let wanted = |name: &str| name.contains(&args.only);
     let options = |precision| {
-        let options = RunOptions::new().precision(precision);
+        let mut options = RunOptions::new().precision(precision);
+        for flag in &args.flag {
+            let (name, value) = flag.split_once('=').unwrap_or((flag, "true"));
+            options = options.flag(name, value);
+        }
         match &args.cache {
             Some(folder) => options.cache(folder),
             None => options,
@@ -162,6 +176,10 @@ fn step_of_gpt(pjrt: &Pjrt, args: &Args, name: &str, options: &RunOptions) -> Re
     let start = Instant::now();
     let run = pjrt.compile_with(&program, options)?;
     let compiled = start.elapsed().as_secs_f64();
+    let counts = run.executable().instruction_counts()?;
+    let of = |name: &str| counts.get(name).copied().unwrap_or(0);
+    println!("  {} fusions, {} copies, {} products", of("fusion"), of("copy"), of("dot"));
+    println!("  {counts:?}");
     let (x, y) = (pjrt.put(&texts)?, pjrt.put(&next)?);
     let mut state: Option<OnDevice<State>> = Some(on_device);
     time(name, args.calls, compiled, |wait| {
