@@ -32,6 +32,8 @@ fn reloaded<In: RecordInputs, Out: Parameters>(program: &Program<In, Out>, like:
 
 #[path = "recorded/bits.rs"]
 mod bits;
+#[path = "recorded/fused.rs"]
+mod fused;
 #[path = "recorded/jit.rs"]
 mod jit;
 #[path = "recorded/open.rs"]

@@ -3,6 +3,7 @@
 use crate::load::{Faults, Kernel, TILE, Tile};
 use crate::loops::nest::{OperandRows, Row};
 use crate::machine::isa::{Isa, Task, dispatch};
+use crate::machine::prefetch::prefetch_lines;
 use crate::memory::elements::Reached;
 use crate::ops::code::{BinaryOpcode, DType, Number, RegisterKind, UnaryOpcode, each_dtype, integer_bounds};
 use crate::ops::function::{RegisterValues, ValuesMut};
@@ -54,6 +55,8 @@ pub struct OperandSource {
     table: Option<*const isize>,
     /// What the elements reach, if that is to be checked.
     reached: Option<Reached>,
+    /// The first entry of the table and the end of the last one, if lines at the offsets of later rows are to be prefetched.
+    entries: Option<(*const isize, *const isize)>,
 }
 
 impl OperandSource {
@@ -64,7 +67,14 @@ impl OperandSource {
     /// As long as a kernel reads it, `start` offset by the row of strides, and by the table's elements along the row after it, is an
     /// initialised element of the type `dtype` for each position of the nest.
     pub unsafe fn new(start: *const u8, dtype: DType, table: Option<*const isize>) -> Self {
-        OperandSource { start, dtype, table, reached: None }
+        OperandSource { start, dtype, table, reached: None, entries: None }
+    }
+
+    /// The same, with prefetches of lines whose offsets are in the table. These are all offsets of the table.
+    #[cfg(feature = "std")]
+    pub(crate) fn prefetching(self, offsets: &[isize]) -> Self {
+        let range = offsets.as_ptr_range();
+        OperandSource { entries: Some((range.start, range.end)), ..self }
     }
 
     /// The same, with a check of its row in builds with debug assertions.
@@ -75,7 +85,13 @@ impl OperandSource {
 
     /// An operand without memory: a position.
     pub fn position() -> Self {
-        OperandSource { start: core::ptr::null(), dtype: DType::Isize, table: None, reached: None }
+        OperandSource {
+            start: core::ptr::null(),
+            dtype: DType::Isize,
+            table: None,
+            reached: None,
+            entries: None,
+        }
     }
 }
 
@@ -225,6 +241,9 @@ pub(crate) struct Slots {
     /// The bytes of the widest value.
     width: usize,
 }
+
+/// The prefetch distance of lines whose offsets are in a table.
+const PREFETCH_ROWS: isize = 4;
 
 /// The most elements of a line: some twenty lines of `f64` fit into the first-level cache.
 const LINE: usize = TILE;
@@ -598,6 +617,16 @@ impl SpanOperand<'_> {
             && span.rows == 1
         {
             // The whole line has one offset.
+            if let (Some((first, end)), Some((_, moved))) = (self.source.entries, table) {
+                let next = start.wrapping_offset(PREFETCH_ROWS * moved.row);
+                if moved.row != 0 && next >= first && next < end {
+                    // SAFETY: the entry is one of the table's.
+                    let first = steps.first + PREFETCH_ROWS * steps.row + unsafe { *next };
+                    let bytes = self.source.dtype.bytes();
+                    let line = self.source.start.wrapping_offset(first * bytes as isize);
+                    prefetch_lines(line, span.len * bytes);
+                }
+            }
             // SAFETY: each position of the nest is an element of the table, by the contract of `OperandSource::new`.
             steps.first += unsafe { *start };
             table = None;

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Origin};
 use crate::loops::steps::Backward;
-use crate::ops::code::DType;
+use crate::ops::code::{DType, RegisterKind};
 use crate::trace::evaluate::covers;
 use crate::trace::{Field, FieldSource, GradientCall, Held, Node, NodeStep, Part, StridedPlace, evaluate};
 use alloc::collections::BTreeMap;
@@ -176,7 +176,10 @@ fn pull_each(
 ) -> Result<Vec<(Arc<Node>, Part)>, Error> {
     let mut pulled = Vec::new();
     for Part { field, place } in parts {
-        let given = Field::held(&field.sizes, cotangent, place.clone());
+        let given = match one(cotangent) {
+            Some(kind) => Field::ones(&field.sizes, kind),
+            None => Field::held(&field.sizes, cotangent, place.clone()),
+        };
         match field.pull_by(&given, asked) {
             Some(own) if recorded == PullBackSteps::Differentiated => pulled.extend(own.parts()),
             Some(own) => pulled.extend(own.shared(recorded.are_recorded())?),
@@ -184,6 +187,22 @@ fn pull_each(
         }
     }
     Ok(pulled)
+}
+
+/// The kind of a cotangent that is the constant 1, as that of a loss is. The chain rule multiplies by it, so it is left out.
+fn one(cotangent: &Arc<dyn Held>) -> Option<RegisterKind> {
+    if cotangent.len() != 1 || cotangent.node().is_some() {
+        return None;
+    }
+    let dtype = cotangent.dtype()?;
+    let is_one = match dtype {
+        // SAFETY: the memory has one element of this type.
+        DType::F32 => unsafe { cotangent.start().cast::<f32>().read() == 1.0 },
+        // SAFETY: likewise.
+        DType::F64 => unsafe { cotangent.start().cast::<f64>().read() == 1.0 },
+        _ => false,
+    };
+    is_one.then(|| dtype.kind())
 }
 
 /// Whether a node depends on variables of calls that have not ended, beside these.

@@ -98,6 +98,15 @@ pub(super) fn sum_of<T: ProgramOutput + Real>(parts: &[Part], len: usize) -> Res
             continue;
         }
         part.place.assert_within(&part.field.sizes, len);
+        let is_whole = out.is_none() && covers(&part.place, &part.field.sizes, len);
+        if !is_whole && let Some((data, order)) = whole_lines::<T>(&part.field, &part.place) {
+            let out = match &mut out {
+                Some(out) => out,
+                None => out.insert(filled(len)?),
+            };
+            add_at(out, &part.place, &part.field.sizes, &data, &order);
+            continue;
+        }
         let Dense { data, order } = dense::<T>(&part.field, &part.place)?;
         if out.is_none() && covers(&part.place, &part.field.sizes, len) && data.len() == len {
             out = Some(data);
@@ -161,6 +170,16 @@ pub(super) fn covers(place: &StridedPlace, sizes: &[usize], len: usize) -> bool 
         step = step.saturating_mul(sizes[axis]);
     }
     step == len
+}
+
+/// The memory of a field that is added as it is: elements in memory, contiguous in the order in which they are added.
+fn whole_lines<T: ProgramOutput + Real>(field: &Field, place: &StridedPlace) -> Option<(Buffer<T>, Order)> {
+    let SumLoops { order, reduced, count, .. } = SumLoops::new(field, place);
+    if !reduced.is_empty() || count != 1.0 || field.is_hollow() {
+        return None;
+    }
+    let (buffer, start) = field.lying::<T>(&order)?;
+    (start == 0).then_some((buffer, order))
 }
 
 /// Elements that lie contiguously in an order of loops.
@@ -277,7 +296,12 @@ impl HeldMemories {
                     own.place.table.as_ref().map(|table| table.offsets.as_ptr().wrapping_offset(table.start));
                 // SAFETY: all positions lie within the memory and the table, as `of` has asserted, and the row says the same strides; both are
                 // kept while the field is read.
-                unsafe { interpreter::OperandSource::new(memory.start(), own.source.dtype(), table) }
+                let source =
+                    unsafe { interpreter::OperandSource::new(memory.start(), own.source.dtype(), table) };
+                match &own.place.table {
+                    Some(table) => source.prefetching(&table.offsets),
+                    None => source,
+                }
             }
         });
         sources.collect()
@@ -451,7 +475,12 @@ fn summed<T: ProgramOutput + Real>(
 impl ScalarProgram {
     /// The program in words, for plans.
     pub fn describe(&self) -> String {
-        self.describe_with(&|number| format!("x{number}"))
+        self.describe_value(self.result())
+    }
+
+    /// A value of the program in words.
+    pub(in crate::trace) fn describe_value(&self, value: Register) -> String {
+        self.describe_by(value, &|number| format!("x{number}"))
     }
 
     /// The number of operations for each element.
@@ -464,6 +493,10 @@ impl ScalarProgram {
 
     /// The program in words, with `name` for the names of its operands.
     pub(super) fn describe_with(&self, name: &dyn Fn(u32) -> String) -> String {
+        self.describe_by(self.result(), name)
+    }
+
+    fn describe_by(&self, value: Register, name: &dyn Fn(u32) -> String) -> String {
         fn words(
             program: &ScalarProgram,
             register: u32,
@@ -492,7 +525,7 @@ impl ScalarProgram {
                 }
             }
         }
-        words(self, self.result(), 0, name)
+        words(self, value, 0, name)
     }
 }
 

@@ -86,6 +86,14 @@ impl Field {
         Field { sizes, program, operands: Vec::new(), names: self.names.clone() }
     }
 
+    /// The number 1 at each position.
+    pub(super) fn ones(sizes: &[usize], kind: RegisterKind) -> Self {
+        let mut build = Builder::new();
+        let one = build.float(1.0, kind);
+        let (sizes, program) = (PerLoop::from_slice(sizes), Arc::new(build.finish(one)));
+        Field { sizes, program, operands: Vec::new(), names: None }
+    }
+
     /// The nodes that the field reads floats of, as gradients go through no others.
     pub fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
         self.operands.iter().filter(|own| own.source.is_float()).filter_map(|own| own.source.node())

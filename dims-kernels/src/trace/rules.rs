@@ -2,7 +2,7 @@
 
 mod attention;
 mod detached;
-mod lines;
+pub(in crate::trace) mod lines;
 mod placed;
 mod recurrence;
 

@@ -3,14 +3,19 @@
 //! A map is a step with an element for each position of its loops, contiguous in the order of the loops. It joins a group of maps with as many elements, if each of its
 //! operands is computed before the group runs, or by a member of the group and read at the same position. Nothing is computed twice. No operation is added, removed or
 //! reordered, so the results have the bits of the steps run one by one.
+//!
+//! A sum over all loops of a group joins it if it adds what members compute. Then the loops run in the order in which the sum adds its elements.
 
 use super::draft::{Draft, Meaning};
 use super::merge::MergedPrograms;
+use super::sums::SumOrder;
 use crate::memory::axes::row_major;
-use crate::ops::code::{DType, RegisterKind};
+use crate::ops::code::{DType, LineWork, RegisterKind};
 use crate::program::{Instruction, Register, ScalarProgram};
+use crate::scan::pull::needs_input;
 use crate::trace::evaluate::{covers, kept};
-use crate::trace::{FieldSource, Node, NodeStep, Part};
+use crate::trace::rules::lines::LinePullBack;
+use crate::trace::{Field, FieldSource, Node, NodeStep, Part};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -24,7 +29,8 @@ pub(super) enum Unit {
     Step(Arc<Node>),
 }
 
-/// Maps over the same loops.
+/// Maps over the same loops, and a sum over these loops.
+#[derive(Clone)]
 pub(super) struct MapGroup {
     /// The size of each loop. The results are contiguous in the order of the loops.
     pub(super) sizes: Vec<usize>,
@@ -35,6 +41,33 @@ pub(super) struct MapGroup {
     program: MergedPrograms,
     /// The maps, and the registers of their results, converted to the element types.
     members: Vec<(Arc<Node>, Register)>,
+    /// A sum of the elements of a register.
+    pub(super) sum: Option<GroupSum>,
+    /// A pull-back of lines whose cotangents a map computes.
+    pub(super) pull_back: Option<GroupPullBack>,
+}
+
+/// A pull-back of lines that runs together with the map that computes its cotangents.
+#[derive(Clone)]
+pub(super) struct GroupPullBack {
+    pub(super) node: Arc<Node>,
+    /// The register of the cotangents.
+    value: Register,
+    /// What was worked on, and its first element; `None` if the pull-back does not read it.
+    pub(super) x: Option<(Meaning, usize)>,
+    /// The results of the work.
+    pub(super) y: Meaning,
+    /// The number of elements of a line.
+    pub(super) len: usize,
+    pub(super) work: LineWork,
+}
+
+/// A sum that runs together with maps. It adds its elements in the same order as if it ran alone.
+#[derive(Clone)]
+pub(super) struct GroupSum {
+    pub(super) node: Arc<Node>,
+    value: Register,
+    pub(super) order: SumOrder,
 }
 
 /// An operand of a group.
@@ -112,6 +145,12 @@ pub(super) fn units(draft: &Draft, outputs: &[u64]) -> Vec<(Unit, Vec<(Arc<Node>
         grouping.add(node);
     }
     let Grouping { units, unit_of, .. } = grouping;
+    let Grouping { units, unit_of, .. } = {
+        let mut grouping = Grouping { draft, units, largest: Vec::new(), unit_of };
+        grouping.join_sums();
+        grouping.join_pull_backs(outputs);
+        grouping
+    };
     // The values that are read outside of their group.
     let mut is_read: BTreeSet<u64> = outputs.iter().copied().collect();
     for node in &draft.steps {
@@ -124,7 +163,9 @@ pub(super) fn units(draft: &Draft, outputs: &[u64]) -> Vec<(Unit, Vec<(Arc<Node>
     let results = |unit: &Unit| match unit {
         Unit::Maps(group) => {
             let read = |(node, _): &&(Arc<Node>, Register)| is_read.contains(&node.id);
-            group.members.iter().filter(read).cloned().collect()
+            let sum = group.sum.iter().map(|sum| (Arc::clone(&sum.node), sum.value));
+            let pull_back = group.pull_back.iter().map(|own| (Arc::clone(&own.node), own.value));
+            group.members.iter().filter(read).cloned().chain(sum).chain(pull_back).collect()
         }
         Unit::Step(node) => alloc::vec![(Arc::clone(node), 0)],
     };
@@ -157,6 +198,134 @@ impl Grouping<'_> {
         group.join(node, map, sizes);
         self.largest[at] = node.bytes().max(self.largest[at]);
         self.unit_of.insert(node.id, at);
+    }
+
+    /// Lets sums run together with maps that compute what they add, so that nothing is computed twice or stored only for a sum.
+    fn join_sums(&mut self) {
+        // The first unit that reads each value.
+        let mut readers: BTreeMap<u64, usize> = BTreeMap::new();
+        for node in &self.draft.steps {
+            let unit = self.unit_of[&node.id];
+            for number in self.draft.reads(node) {
+                readers.entry(number).and_modify(|own| *own = unit.min(*own)).or_insert(unit);
+            }
+        }
+        for at in 0..self.units.len() {
+            let Unit::Step(node) = &self.units[at] else { continue };
+            let node = Arc::clone(node);
+            let Some((to, group)) = self.group_for_sum(&node, at, readers.get(&node.id)) else { continue };
+            self.units[to] = Unit::Maps(group);
+            self.unit_of.insert(node.id, to);
+            // Nothing is left of the sum's own unit: a group without results does not run.
+            self.units[at] = Unit::Maps(MapGroup::new(Vec::new(), 0));
+        }
+    }
+
+    /// Lets pull-backs of lines run together with the maps that compute their cotangents, if nothing else reads these: some lines at a time, which stay in the cache.
+    fn join_pull_backs(&mut self, outputs: &[u64]) {
+        for at in 0..self.units.len() {
+            let Unit::Step(node) = &self.units[at] else { continue };
+            let node = Arc::clone(node);
+            let Some((to, own)) = self.pull_back_in_group(&node, outputs) else { continue };
+            let Unit::Maps(group) = &mut self.units[to] else { unreachable!("it was found to be a group") };
+            group.pull_back = Some(own);
+            self.unit_of.insert(node.id, to);
+            // As with sums.
+            self.units[at] = Unit::Maps(MapGroup::new(Vec::new(), 0));
+        }
+    }
+
+    fn pull_back_in_group(&self, node: &Arc<Node>, outputs: &[u64]) -> Option<(usize, GroupPullBack)> {
+        let NodeStep::Rule(rule) = &node.step else { return None };
+        let LinePullBack { lines, y, dy } = rule.as_any()?.downcast_ref()?;
+        if node.len == 0 || !matches!(lines.dtype, DType::F32 | DType::F64) || lines.dtype != node.dtype {
+            return None;
+        }
+        // Elements that are contiguous in the order of the lines, and the first of them.
+        let elements = |field: &Field| -> Option<(Meaning, usize)> {
+            let (held, start) = match lines.dtype {
+                DType::F32 => field.lying_in::<f32>(&lines.order),
+                _ => field.lying_in::<f64>(&lines.order),
+            }?;
+            assert!(start + node.len <= held.len(), "the elements are within their memory");
+            Some((self.draft.meaning(held), start))
+        };
+        let number_of = |meaning: &Meaning| match meaning {
+            Meaning::Value(number) => Some(*number),
+            Meaning::Constant(_) => None,
+        };
+        let (y, 0) = elements(y)? else { return None };
+        let cotangents = match elements(dy)? {
+            (Meaning::Value(number), 0) => number,
+            _ => return None,
+        };
+        let x = if needs_input(lines.work) { Some(elements(&lines.field)?) } else { None };
+        let to = *self.unit_of.get(&cotangents)?;
+        let is_before = |meaning: &Meaning| {
+            number_of(meaning).and_then(|number| self.unit_of.get(&number)).is_none_or(|&unit| unit < to)
+        };
+        let mut readers = self.draft.steps.iter().filter(|own| self.draft.reads(own).contains(&cotangents));
+        let is_read_by_others = readers.any(|own| own.id != node.id) || outputs.contains(&cotangents);
+        let Unit::Maps(group) = &self.units[to] else { return None };
+        if is_read_by_others
+            || group.sum.is_some()
+            || group.pull_back.is_some()
+            || group.len != node.len
+            || !is_before(&y)
+            || x.as_ref().is_some_and(|(x, _)| !is_before(x))
+        {
+            return None;
+        }
+        let (found, value) = group.members.iter().find(|(own, _)| own.id == cotangents)?;
+        let len = lines.lines.iter().map(|&axis| lines.field.sizes[axis]).product();
+        let own = GroupPullBack { node: Arc::clone(node), value: *value, x, y, len, work: lines.work };
+        (found.dtype == node.dtype).then_some((to, own))
+    }
+
+    /// The group that a sum can join, with the sum in it. It runs before the unit `reader`, which is the first that reads the sum.
+    fn group_for_sum(
+        &self,
+        node: &Arc<Node>,
+        at: usize,
+        reader: Option<&usize>,
+    ) -> Option<(usize, MapGroup)> {
+        let NodeStep::Parts(parts) = &node.step else { return None };
+        let [Part { field, .. }] = &parts[..] else { return None };
+        let order = SumOrder::of(node)?;
+        let operands = operands_along(field, &order.loops, self.draft)?;
+        let sizes: Vec<usize> = order.loops.iter().map(|&axis| field.sizes[axis]).collect();
+        let unit_of = |operand: &GroupOperand| match operand.source {
+            Some(Meaning::Value(number)) => self.unit_of.get(&number).copied(),
+            _ => None,
+        };
+        let first = operands.iter().filter_map(unit_of).max().unwrap_or(0);
+        let operations = field.program.operations();
+        for to in first..reader.map_or(self.units.len(), |&reader| reader) {
+            let Unit::Maps(group) = &self.units[to] else { continue };
+            if group.sum.is_some() || group.len != order.positions || group.program.len() > LONGEST {
+                continue;
+            }
+            let Some(merged) = refined(&group.sizes, &sizes) else { continue };
+            let mut read = operands.iter().filter(|operand| unit_of(operand) == Some(to)).peekable();
+            let is_reader = read.peek().is_some();
+            let contiguous = row_major(&sizes);
+            if !read.all(|operand| operand.offset == 0 && operand.strides[..] == contiguous[..]) {
+                continue;
+            }
+            let mut group = group.clone();
+            let known = (group.program.operations(), group.operands.len());
+            group.split(&merged);
+            let part = MapPart { program: &field.program, operands: operands.clone(), is_whole: true };
+            let value = group.append(&part, &sizes, &merged);
+            let shared = operations.saturating_sub(group.program.operations() - known.0);
+            // Later groups keep the operands of the sum in memory for longer, unless they read the same ones.
+            let is_worthwhile = is_reader || 2 * shared >= operations && group.operands.len() == known.1;
+            if is_worthwhile && (to <= at || group.operands.len() == known.1) {
+                group.sum = Some(GroupSum { node: Arc::clone(node), value, order });
+                return Some((to, group));
+            }
+        }
+        None
     }
 
     /// The group that a map can join, and the loops of both.
@@ -292,6 +461,14 @@ fn map_part<'n>(part: &'n Part, node: &Node, draft: &Draft) -> Option<(Vec<usize
     if !is_rounded {
         return None;
     }
+    let operands = operands_along(field, &order, draft)?;
+    let sizes: Vec<usize> = order.iter().map(|&axis| field.sizes[axis]).collect();
+    let is_whole = (0..sizes.len()).all(|at| operands.iter().any(|own| own.strides[at] != 0));
+    Some((sizes, MapPart { program: &field.program, operands, is_whole }))
+}
+
+/// The operands of a field, with their strides along loops in this order; `None` if there are computed places.
+fn operands_along(field: &Field, order: &[usize], draft: &Draft) -> Option<Vec<GroupOperand>> {
     let mut operands = Vec::with_capacity(field.operands.len());
     for operand in &field.operands {
         let (source, dtype, len) = match &operand.source {
@@ -307,21 +484,26 @@ fn map_part<'n>(part: &'n Part, node: &Node, draft: &Draft) -> Option<(Vec<usize
         let strides = order.iter().map(|&axis| operand.place.strides[axis]).collect();
         operands.push(GroupOperand { source, dtype, offset: operand.place.offset, strides });
     }
-    let sizes: Vec<usize> = order.iter().map(|&axis| field.sizes[axis]).collect();
-    let is_whole = (0..sizes.len()).all(|at| operands.iter().any(|own| own.strides[at] != 0));
-    Some((sizes, MapPart { program: &field.program, operands, is_whole }))
+    Some(operands)
 }
 
 impl MapGroup {
     fn new(sizes: Vec<usize>, len: usize) -> Self {
-        MapGroup { sizes, len, operands: Vec::new(), program: MergedPrograms::default(), members: Vec::new() }
+        let (operands, members, program) = (Vec::new(), Vec::new(), MergedPrograms::default());
+        MapGroup { sizes, len, operands, program, members, sum: None, pull_back: None }
+    }
+
+    /// Splits the loops, so that they have these sizes.
+    fn split(&mut self, sizes: &[usize]) {
+        for operand in &mut self.operands {
+            operand.split(&self.sizes, sizes);
+        }
+        self.sizes = sizes.to_vec();
     }
 
     /// Adds a map. From then on the loops of the group have these sizes.
     fn join(&mut self, node: &Arc<Node>, map: MapStep<'_>, sizes: Vec<usize>) {
-        for operand in &mut self.operands {
-            operand.split(&self.sizes, &sizes);
-        }
+        self.split(&sizes);
         let dtype = node.dtype;
         let single = map.parts.len() == 1;
         // Sums are kept in the type of the elements; those of half precision in `f32`.
@@ -346,7 +528,6 @@ impl MapGroup {
         }
         let sum = sum.expect("a map has a part");
         let value = self.program.rounded(sum, dtype);
-        self.sizes = sizes;
         self.members.push((Arc::clone(node), value));
     }
 

@@ -1,24 +1,28 @@
 //! Groups of maps as calls run them: one pass over the loops computes the results of all maps.
 
 use super::draft::Meaning;
-use super::fuse::{GroupOperand, MapGroup};
-use super::memory::{CallMemory, OperandMemory, free_memory, start_of_free};
+use super::fuse::{GroupOperand, GroupPullBack, GroupSum, MapGroup};
+use super::memory::{CallMemory, CallValues, OperandMemory, free_memory, start_of_free, written};
+use super::sums::SumOrder;
 use crate::error::Error;
-use crate::load::TILE;
 use crate::load::tiles::for_each_run;
+use crate::load::{Faults, Kernel, TILE, Tile};
 use crate::loops::modes::{ResultMemory, told_all};
-use crate::loops::nest::Nest;
+use crate::loops::nest::{Nest, NestParts, Row};
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops, PlanStep, note};
+use crate::machine::isa::Isa;
 use crate::machine::prefetch::prefetch_lines;
 use crate::machine::threads::{self, Carried};
 use crate::memory::allocate::reserve;
 use crate::memory::axes::row_major;
 use crate::memory::buffer::Buffer;
-use crate::ops::code::{DType, each_dtype};
-use crate::program::interpreter::{Machine, OperandSource, Slots, Span};
+use crate::ops::code::{DType, LineWork, each_dtype};
+use crate::program::interpreter::{Machine, OperandSource, ProgramOutput, Slots, Span};
 use crate::program::{Instruction, Register, ScalarProgram};
-use crate::scalar::Element;
+use crate::reduce::{reduce, reducers};
+use crate::scalar::{Element, Real};
+use crate::scan::pull::{ForwardLines, pull_back};
 use crate::trace::{Held, Node, StridedPlace};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -38,6 +42,22 @@ pub(super) struct FusedLoops {
     results: Vec<FusedResult>,
     /// The registers that load contiguous elements, and the bytes of an element.
     streams: Vec<(Register, usize)>,
+    /// A sum over the loops.
+    sum: Option<FusedSum>,
+    /// A pull-back of lines, whose cotangents are a result.
+    pull_back: Option<FusedPullBack>,
+    /// The size of each loop of the nest, and the number of positions from one step along it to the next.
+    steps: Vec<(usize, usize)>,
+}
+
+/// A sum over fused loops. The loops then run in the order of the sum.
+struct FusedSum {
+    value: Register,
+    dtype: DType,
+    slot: usize,
+    order: SumOrder,
+    /// The cell whose memory the sum uses if it is free.
+    cell: Option<usize>,
 }
 
 /// An operand of fused loops.
@@ -61,11 +81,26 @@ struct FusedResult {
     cell: Option<usize>,
 }
 
+/// A pull-back of lines that replaces the cotangents.
+struct FusedPullBack {
+    /// Which of the results has the cotangents, and then those of the operand.
+    result: usize,
+    /// What was worked on, and its first element.
+    x: Option<(OperandMemory, usize)>,
+    y: OperandMemory,
+    /// The number of elements of a line.
+    len: usize,
+    work: LineWork,
+}
+
 /// The most bytes for all registers of a program, so that they stay in the first-level cache.
 const AT_HAND: usize = 24 << 10;
 
 /// Results of more bytes do not fit into a second-level cache.
 const FAR: usize = 512 << 10;
+
+/// The bytes of the lines that are pulled back at once.
+const AT_HAND_OF_LINES: usize = 128 << 10;
 
 /// The fewest positions that are run at once.
 const SHORTEST: usize = 64;
@@ -73,11 +108,12 @@ const SHORTEST: usize = 64;
 impl FusedLoops {
     /// The loops of a group, with the results that are read outside of it. `slot` returns the slot of a value.
     pub(super) fn new(
-        group: MapGroup,
+        mut group: MapGroup,
         results: &[(Arc<Node>, Register)],
         slot: &dyn Fn(u64) -> usize,
     ) -> Self {
-        let len = group.len;
+        let (len, sum, pull_back) = (group.len, group.sum.take(), group.pull_back.take());
+        let is_sum = |node: &Node| sum.as_ref().is_some_and(|sum| sum.node.id == node.id);
         let registers: Vec<Register> = results.iter().map(|&(_, register)| register).collect();
         let (program, registers, sizes, operands) = group.finish(&registers);
         let mut rows = Rows::new(sizes.len());
@@ -100,15 +136,38 @@ impl FusedLoops {
             }
             FusedOperand { memory: OperandMemory::new(source, slot), dtype, is_aligned }
         });
-        let results = results.iter().zip(registers).map(|((node, _), value)| FusedResult {
+        let mut of_sum = None;
+        let results = results.iter().zip(registers).filter_map(|((node, _), value)| {
+            let (dtype, slot) = (node.dtype, slot(node.id));
+            if is_sum(node) {
+                of_sum = Some((value, dtype, slot));
+                return None;
+            }
+            let is_direct = dtype.is_register();
+            Some(FusedResult { value, dtype, slot, is_direct, over: None, cell: None })
+        });
+        let (operands, results): (Vec<FusedOperand>, Vec<FusedResult>) =
+            (operands.collect(), results.collect());
+        let sum = sum.zip(of_sum).map(|(GroupSum { order, .. }, (value, dtype, slot))| FusedSum {
             value,
-            dtype: node.dtype,
-            slot: slot(node.id),
-            is_direct: node.dtype.is_register(),
-            over: None,
+            dtype,
+            slot,
+            order,
             cell: None,
         });
-        let (operands, results): (Vec<FusedOperand>, _) = (operands.collect(), results.collect());
+        let pull_back = pull_back.map(|GroupPullBack { node, x, y, len, work, .. }| {
+            let own = slot(node.id);
+            let result = results.iter().position(|result| result.slot == own);
+            FusedPullBack {
+                result: result.expect("the pull-back is a result"),
+                x: x.map(|(x, start)| (OperandMemory::new(Some(x), slot), start)),
+                y: OperandMemory::new(Some(y), slot),
+                len,
+                work,
+            }
+        });
+        let steps = nest.sizes.iter().zip(row_major(&nest.sizes));
+        let steps = steps.map(|(&size, step)| (size, step as usize)).collect();
         let streams = program.instructions().iter().enumerate().filter_map(|(at, instruction)| {
             let Instruction::Load(number) = *instruction else { return None };
             let dtype = operands[number as usize].dtype;
@@ -116,16 +175,30 @@ impl FusedLoops {
             is_line.then(|| (at as Register, dtype.bytes()))
         });
         let streams = streams.collect();
-        FusedLoops { program, slots, nest, tile, len, operands, results, streams }
+        FusedLoops { program, slots, nest, tile, len, operands, results, streams, sum, pull_back, steps }
     }
 
     /// The slots that are read.
     pub(super) fn reads(&self) -> BTreeSet<usize> {
-        self.operands.iter().filter_map(|own| own.memory.slot()).collect()
+        self.operands
+            .iter()
+            .map(|own| &own.memory)
+            .chain(self.of_pull_back())
+            .filter_map(OperandMemory::slot)
+            .collect()
+    }
+
+    /// What the pull-back reads, beside the cotangents.
+    fn of_pull_back(&self) -> impl Iterator<Item = &OperandMemory> {
+        let own = self.pull_back.iter();
+        own.flat_map(|own| own.x.iter().map(|(x, _)| x).chain([&own.y]))
     }
 
     /// Lets results overwrite operands: the values of `slots`, which nobody reads after these loops. A result overwrites a value that it is computed from.
     pub(super) fn overwrite(&mut self, mut slots: Vec<usize>) {
+        // The pull-back reads its operands after the loops have written.
+        let read: BTreeSet<usize> = self.of_pull_back().filter_map(OperandMemory::slot).collect();
+        slots.retain(|slot| !read.contains(slot));
         // A result that is an element as it is would be read after it was overwritten.
         for FusedResult { value, .. } in &self.results {
             if let Instruction::Load(number) = self.program.instruction(*value) {
@@ -158,6 +231,9 @@ impl FusedLoops {
     /// Assigns a cell to each result. `cell` gets the slot, the type and the length of the result.
     pub(super) fn set_cells(&mut self, cell: &mut dyn FnMut(usize, DType, usize) -> Option<usize>) {
         self.results.iter_mut().for_each(|own| own.cell = cell(own.slot, own.dtype, self.len));
+        if let Some(sum) = &mut self.sum {
+            sum.cell = cell(sum.slot, sum.dtype, sum.order.len);
+        }
     }
 
     /// Runs the program on the values of a call, and stores its results among them.
@@ -209,26 +285,28 @@ impl FusedLoops {
                 threads,
             ),
         });
-        if threads <= 1 {
+        let mut sum = None;
+        if let Some(own) = &self.pull_back {
+            // SAFETY: as below; the values that the pull-back reads have the type and the length of the result, from their first element on.
+            unsafe {
+                match self.results[own.result].dtype {
+                    DType::F64 => self.pulled::<f64>(own, &sources, &targets, &call.values, threads),
+                    _ => self.pulled::<f32>(own, &sources, &targets, &call.values, threads),
+                }
+            }?;
+        } else if let Some(own) = &self.sum {
+            let cell = own.cell.and_then(|cell| call.cells[cell].take());
             // SAFETY: the positions of the nest are elements of the sources, and there is room for the results.
-            unsafe { self.part(&self.nest, &sources, &targets, 0) };
+            let value = unsafe {
+                match own.dtype {
+                    DType::F64 => self.summed::<f64>(own, &sources, &targets, cell),
+                    _ => self.summed::<f32>(own, &sources, &targets, cell),
+                }
+            }?;
+            sum = Some((own.slot, value));
         } else {
-            let parts = self.nest.split(0, threads);
-            let mut jobs: Vec<threads::Job<'_>> = Vec::with_capacity(parts.len());
-            let mut before = 0;
-            for nest in &parts {
-                // SAFETY: threads only read the elements, which are plain numbers. The parts write to disjoint memory.
-                let own = unsafe { Carried::new((&sources, &targets)) };
-                let from = before;
-                before += nest.positions();
-                jobs.push(Box::new(move || {
-                    let (sources, targets) = own.into_inner();
-                    // SAFETY: as above; the positions of the part are some of the nest's.
-                    unsafe { self.part(nest, sources, targets, from) };
-                    Ok(())
-                }));
-            }
-            threads::run(jobs)?;
+            // SAFETY: the positions of the nest are elements of the sources, and there is room for the results.
+            unsafe { self.all(&sources, &targets, threads) }?;
         }
         for own in &mut memory {
             if let FusedMemory::New(own) = own {
@@ -246,7 +324,143 @@ impl FusedLoops {
                 FusedMemory::Kept(held) | FusedMemory::Operand(held) => held,
             });
         }
+        if let Some((slot, value)) = sum {
+            call.values[slot] = Some(value);
+        }
         Ok(())
+    }
+
+    /// Runs the program over all positions, on so many threads.
+    ///
+    /// # Safety
+    ///
+    /// The positions of the nest are elements of the sources. At each of the targets there is room for the results.
+    unsafe fn all(
+        &self,
+        sources: &[OperandSource],
+        targets: &FusedTargets<'_>,
+        threads: usize,
+    ) -> Result<(), Error> {
+        if threads <= 1 {
+            // SAFETY: the caller's promise.
+            unsafe { self.part(&self.nest, sources, targets, 0) };
+            return Ok(());
+        }
+        let parts = self.nest.split(0, threads);
+        let mut jobs: Vec<threads::Job<'_>> = Vec::with_capacity(parts.len());
+        let mut before = 0;
+        for nest in &parts {
+            // SAFETY: threads only read the elements, which are plain numbers. The parts write to disjoint memory.
+            let own = unsafe { Carried::new((sources, targets)) };
+            let from = before;
+            before += nest.positions();
+            jobs.push(Box::new(move || {
+                let (sources, targets) = own.into_inner();
+                // SAFETY: the caller's promise; the positions of the part are some of the nest's.
+                unsafe { self.part(nest, sources, targets, from) };
+                Ok(())
+            }));
+        }
+        threads::run(jobs)
+    }
+
+    /// Runs the program over all positions, and the pull-back over its result. On one thread that is some lines at a time, which stay in the second-level cache.
+    ///
+    /// # Safety
+    ///
+    /// As for [`all`](Self::all). The operands of the pull-back have an element of type `T` for each position.
+    unsafe fn pulled<T: Real>(
+        &self,
+        pull: &FusedPullBack,
+        sources: &[OperandSource],
+        targets: &FusedTargets<'_>,
+        values: &CallValues,
+        threads: usize,
+    ) -> Result<(), Error> {
+        let &FusedPullBack { result, ref x, ref y, len, work } = pull;
+        let elements = |memory: &OperandMemory, first: usize, len: usize| {
+            let start = memory.start(values).expect("the operand is in memory").cast::<T>();
+            // SAFETY: the caller's promise. The memory is held while the call runs, and nothing writes to it.
+            unsafe { core::slice::from_raw_parts(start.wrapping_add(first), len) }
+        };
+        let pull_back = |from: usize, count: usize| {
+            let x = x.as_ref().map_or(&[][..], |(x, start)| elements(x, start + from, count));
+            let lines = ForwardLines { x, y: elements(y, from, count), len, work };
+            // SAFETY: the program has written these elements of the result. Only this call accesses them.
+            let dy = unsafe {
+                core::slice::from_raw_parts_mut(targets.starts[result].cast::<T>().add(from), count)
+            };
+            pull_back(lines, dy);
+        };
+        if threads > 1 {
+            // SAFETY: the caller's promise.
+            unsafe { self.all(sources, targets, threads) }?;
+            pull_back(0, self.len);
+            return Ok(());
+        }
+        let mut machine = Machine::with_slots(&self.program, &self.slots, sources, &mut self.nest.operands());
+        let many = (AT_HAND_OF_LINES / size_of::<T>() / len).max(1) * len;
+        for from in (0..self.len).step_by(many) {
+            let count = many.min(self.len - from);
+            // SAFETY: the caller's promise.
+            self.spans(from, count, &mut |span, from| unsafe {
+                self.span(&mut machine, targets, span, from)
+            });
+            pull_back(from, count);
+        }
+        Ok(())
+    }
+
+    /// Calls `run` with spans that cover `len` positions, and the number of the first position of each.
+    fn spans(&self, from: usize, len: usize, run: &mut dyn FnMut(&Span<'_>, usize)) {
+        let (&(inner, _), outer) = self.steps.split_last().expect("a nest has a loop");
+        let mut done = 0;
+        let mut at: SmallVec<[usize; 8]> = SmallVec::new();
+        while done < len {
+            let first = from + done;
+            at.clear();
+            at.extend(self.steps.iter().map(|&(size, step)| first / step % size));
+            let start = at[outer.len()];
+            let rest = (len - done).min(self.tile);
+            // Whole rows, or a part of one.
+            let rows = match outer.last() {
+                Some(&(size, _)) if start == 0 => (rest / inner).min(size - at[outer.len() - 1]),
+                _ => 0,
+            };
+            let span = match rows {
+                0 => Span { at: &at, rows: 1, len: rest.min(inner - start) },
+                rows => Span { at: &at, rows, len: inner },
+            };
+            done += span.positions();
+            run(&span, first);
+        }
+    }
+
+    /// Runs the program over all positions, in the order of the sum, which is returned.
+    ///
+    /// # Safety
+    ///
+    /// The positions of the nest are elements of the sources. At each of the targets there is room for the results. The sum has elements of type `T`.
+    unsafe fn summed<T: ProgramOutput + Real>(
+        &self,
+        sum: &FusedSum,
+        sources: &[OperandSource],
+        targets: &FusedTargets<'_>,
+        cell: Option<Arc<dyn Held>>,
+    ) -> Result<Arc<dyn Held>, Error> {
+        let SumOrder { nest, len, count, positions, .. } = &sum.order;
+        sum.order.note::<T>(&|| self.program.describe_value(sum.value));
+        let kernel = |nest| SummedLoops::<T> {
+            loops: self,
+            machine: Machine::with_slots(&self.program, &self.slots, sources, &mut self.nest.operands()),
+            targets: *targets,
+            value: sum.value,
+            numbers: sum.order.numbers(nest),
+            line: Vec::new(),
+            current: core::ptr::null(),
+        };
+        let mut parts = NestParts::new();
+        written(cell, *len, |to| reduce(nest, &mut parts, kernel, *positions, to, *count, reducers::Sum))
     }
 
     /// Runs the program over a part of the nest. `from` is the number of its first position.
@@ -255,45 +469,134 @@ impl FusedLoops {
     ///
     /// The positions of the nest are elements of the sources. At each of the targets there is room for the results of all parts.
     unsafe fn part(&self, nest: &Nest, sources: &[OperandSource], targets: &FusedTargets<'_>, from: usize) {
-        let FusedTargets { starts, is_direct } = *targets;
         let mut machine = Machine::with_slots(&self.program, &self.slots, sources, &mut nest.operands());
         let mut done = from;
-        // The memory of the next runs is prefetched while this one is computed.
-        let is_far = self.len * self.results.iter().map(|own| own.dtype.bytes()).sum::<usize>() > FAR;
         for_each_run(nest, self.tile, &mut |run| {
-            let (rows, len) = (run.rows, run.len);
-            let place =
-                |result: &FusedResult, start: &*mut u8| start.wrapping_add(done * result.dtype.bytes());
-            let direct = self.results.iter().zip(starts).zip(is_direct).filter(|&(_, &own)| own);
-            for ((result, start), _) in direct {
-                // SAFETY: the register has elements of the type. Runs are adjacent, in the order of the results.
-                unsafe { machine.write_to(result.value, place(result, start)) };
-            }
-            if is_far {
-                for (result, start) in self.results.iter().zip(starts) {
-                    let bytes = rows * len * result.dtype.bytes();
-                    prefetch_lines(place(result, start).wrapping_add(bytes), bytes);
-                }
-            }
-            machine.run(&Span { at: run.at, rows, len });
-            for &(register, bytes) in self.streams.iter().filter(|_| is_far) {
-                let bytes = rows * len * bytes;
-                prefetch_lines(machine.line(register).start().wrapping_add(2 * bytes), bytes);
-            }
-            for (result, start) in self.results.iter().zip(starts) {
-                let (line, start) = (machine.line(result.value).start(), place(result, start));
-                if !core::ptr::eq(line, start) {
-                    // SAFETY: the register has the values of the run, in the kind of the type. There is room for them, as above.
-                    unsafe { result.dtype.write_line(line, start, (1, rows * len), [0, 1]) };
-                }
-            }
-            done += rows * len;
+            let span = Span { at: run.at, rows: run.rows, len: run.len };
+            // SAFETY: the caller's promise. Runs are adjacent, in the order of the results.
+            unsafe { self.span(&mut machine, targets, &span, done) };
+            done += span.positions();
             true
+        });
+    }
+
+    /// Runs the program over a span of positions, and writes the results from the position `from` on.
+    ///
+    /// # Safety
+    ///
+    /// At each of the targets there is room for the results of the span.
+    #[inline]
+    unsafe fn span(
+        &self,
+        machine: &mut Machine<'_>,
+        targets: &FusedTargets<'_>,
+        span: &Span<'_>,
+        from: usize,
+    ) {
+        let FusedTargets { starts, is_direct } = *targets;
+        let positions = span.positions();
+        let place = |result: &FusedResult, start: &*mut u8| start.wrapping_add(from * result.dtype.bytes());
+        let direct = self.results.iter().zip(starts).zip(is_direct).filter(|&(_, &own)| own);
+        for ((result, start), _) in direct {
+            // SAFETY: the register has elements of the type.
+            unsafe { machine.write_to(result.value, place(result, start)) };
+        }
+        // The memory of the next spans is prefetched while this one is computed.
+        let is_far = self.len * self.results.iter().map(|own| own.dtype.bytes()).sum::<usize>() > FAR;
+        if is_far {
+            for (result, start) in self.results.iter().zip(starts) {
+                let bytes = positions * result.dtype.bytes();
+                prefetch_lines(place(result, start).wrapping_add(bytes), bytes);
+            }
+        }
+        machine.run(span);
+        for &(register, bytes) in self.streams.iter().filter(|_| is_far) {
+            let bytes = positions * bytes;
+            prefetch_lines(machine.line(register).start().wrapping_add(2 * bytes), bytes);
+        }
+        for (result, start) in self.results.iter().zip(starts) {
+            let (line, start) = (machine.line(result.value).start(), place(result, start));
+            if !core::ptr::eq(line, start) {
+                // SAFETY: the register has the values of the span, in the kind of the type. There is room for them, by the caller's promise.
+                unsafe { result.dtype.write_line(line, start, (1, positions), [0, 1]) };
+            }
+        }
+    }
+}
+
+/// Fused loops as the kernel of their sum.
+struct SummedLoops<'k, T> {
+    loops: &'k FusedLoops,
+    machine: Machine<'k>,
+    targets: FusedTargets<'k>,
+    /// The register that is added up.
+    value: Register,
+    /// The number of each position.
+    numbers: Row<'k>,
+    line: Vec<T>,
+    current: *const T,
+}
+
+impl<T: ProgramOutput> SummedLoops<'_, T> {
+    /// Runs the program over `len` positions, the first of which has the number `from`.
+    fn run(&mut self, from: usize, len: usize) {
+        let SummedLoops { loops, machine, targets, value, line, current, .. } = self;
+        line.clear();
+        loops.spans(from, len, &mut |span, first| {
+            // SAFETY: whoever made the kernel promised that there is room for the results.
+            unsafe { loops.span(machine, targets, span, first) };
+            let values = machine.line(*value).start().cast::<T>();
+            if span.positions() == len {
+                *current = values;
+                return;
+            }
+            // SAFETY: the register has a value for each position of the span, and its kind is that of `T`.
+            line.extend_from_slice(unsafe { core::slice::from_raw_parts(values, span.positions()) });
+            *current = line.as_ptr();
         });
     }
 }
 
+// SAFETY: it yields no places for others to write to. Each position of the loops is in one tile, so parts that run on several threads write different results. The elements of a
+// tile are in a line that was computed for all of them.
+unsafe impl<T: ProgramOutput> Kernel for SummedLoops<'_, T> {
+    type Elem = T;
+    const LONG: bool = true;
+    type TileReader = *const T;
+    type Pairs = ();
+
+    #[inline(always)]
+    fn load<I: Isa>(&mut self, tile: &Tile<'_>, _: &mut Faults) {
+        let along = self.numbers.strides.iter().zip(tile.at).map(|(&step, &at)| step * at as isize);
+        let from = self.numbers.offset + along.sum::<isize>();
+        self.run(from as usize, tile.len);
+    }
+
+    #[inline(always)]
+    unsafe fn get<I: Isa>(&self, x: usize) -> T {
+        // SAFETY: the line has an element for each of the tile's.
+        unsafe { *self.current.add(x) }
+    }
+
+    #[inline(always)]
+    fn tile_reader<I: Isa, const LEFT: bool>(&self) -> *const T {
+        self.current
+    }
+
+    #[inline(always)]
+    unsafe fn get_broadcast<I: Isa, const LEFT: bool>(reader: &*const T, x: usize) -> T {
+        // SAFETY: the reader points at the line of the tile that was loaded last.
+        unsafe { *reader.add(x) }
+    }
+
+    #[inline(always)]
+    fn can_fault(&self) -> bool {
+        false
+    }
+}
+
 /// Where the results are written.
+#[derive(Clone, Copy)]
 struct FusedTargets<'t> {
     /// The first element of each result.
     starts: &'t [*mut u8],

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// A program of several results that is being written.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct MergedPrograms {
     instructions: Vec<(Instruction, RegisterKind)>,
     functions: Functions,
@@ -21,6 +21,11 @@ impl MergedPrograms {
     /// The number of instructions.
     pub(super) fn len(&self) -> usize {
         self.instructions.len()
+    }
+
+    /// The number of operations for each position.
+    pub(super) fn operations(&self) -> usize {
+        self.instructions.iter().filter(|(own, _)| own.inputs().next().is_some()).count()
     }
 
     /// The kind of a register.

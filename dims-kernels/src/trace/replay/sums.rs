@@ -3,7 +3,7 @@
 use super::draft::Draft;
 use super::memory::{CallValues, OperandMemory, written};
 use crate::error::Error;
-use crate::loops::nest::{Nest, NestParts};
+use crate::loops::nest::{Nest, NestParts, Row};
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops, PlanStep, note};
 use crate::machine::threads;
@@ -13,10 +13,10 @@ use crate::ops::code::DType;
 use crate::program::ScalarProgram;
 use crate::program::interpreter::{Interpreted, OperandSource, ProgramOutput, Slots};
 use crate::reduce::{ReduceInput, Reducer, reduce, reducers};
-use crate::scalar::Real;
-use crate::trace::evaluate::{SumLoops, covers, rows};
+use crate::scalar::{Element, Real};
+use crate::trace::evaluate::{SumLoops, covers, kept, rows};
 use crate::trace::products::{PlannedContraction, factors, has_nan};
-use crate::trace::{FieldOperand, FieldSource, Held, Node, NodeStep, Part};
+use crate::trace::{FieldOperand, FieldSource, Held, Node, NodeStep, Part, StridedPlace};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -98,6 +98,94 @@ fn planned_as<T: ProgramOutput + Real>(
         },
     };
     Some(Box::new(SumOverLoops::<T> { nest, input, len, count, element: PhantomData }))
+}
+
+/// The order in which a sum over the loops of maps adds its elements.
+#[derive(Clone)]
+pub(super) struct SumOrder {
+    /// The loops, in the order in which the elements of the maps are contiguous.
+    pub(super) loops: Vec<usize>,
+    /// The number of positions of all loops.
+    pub(super) positions: usize,
+    /// The loops of the sum. The last row has the number of each position, counted along `loops`.
+    pub(super) nest: Nest,
+    /// How many rows are before the last one.
+    others: usize,
+    /// The number of sums.
+    pub(super) len: usize,
+    /// The number of elements in each sum.
+    pub(super) count: usize,
+}
+
+impl SumOrder {
+    /// The order in which a step adds its elements, if it is a sum of floats that a program computes.
+    pub(super) fn of(node: &Node) -> Option<Self> {
+        match node.dtype {
+            DType::F32 => Self::of_type::<f32>(node),
+            DType::F64 => Self::of_type::<f64>(node),
+            _ => None,
+        }
+    }
+
+    fn of_type<T: ProgramOutput + Real>(node: &Node) -> Option<Self> {
+        let NodeStep::Parts(parts) = &node.step else { return None };
+        let [Part { field, place }] = &parts[..] else { return None };
+        let sizes = &field.sizes[..];
+        let has_table = |own: &FieldOperand| own.place.table.is_some();
+        if sizes.contains(&0)
+            || !covers(place, sizes, node.len)
+            || field.operands.iter().any(has_table)
+            || field.kind() != T::KIND
+            || field.plain::<T>().is_some()
+        {
+            return None;
+        }
+        let SumLoops { order, reduced, count, is_whole } = SumLoops::new(field, place);
+        if !is_whole || reduced.is_empty() || count != 1.0 || factors::<T>(field, &order, &reduced).is_some()
+        {
+            return None;
+        }
+        let volume = |axes: &[usize]| axes.iter().map(|&axis| sizes[axis]).product::<usize>();
+        let positions = volume(&order) * volume(&reduced);
+        let loops = field.operands.iter().find_map(|own| {
+            let loops = kept(&own.place, sizes);
+            (own.place.table.is_none() && volume(&loops) == positions).then(|| loops.to_vec())
+        })?;
+        let mut rows = rows(field);
+        let alone = Nest::reduce(sizes, &order, &reduced, &rows);
+        rows.push().copy_from_slice(&StridedPlace::contiguous(sizes, &loops).strides);
+        let nest = Nest::reduce(sizes, &order, &reduced, &rows);
+        let others = field.operands.len();
+        // Where the numbers of the positions would change the loops, elements would be added in another order.
+        let is_same = (alone.outer, alone.inner_kept, &alone.sizes[..])
+            == (nest.outer, nest.inner_kept, &nest.sizes[..])
+            && (0..others).all(|at| alone.strides_of(at) == nest.strides_of(at))
+            && nest.strides_of(others).last() == Some(&1);
+        is_same.then(|| SumOrder {
+            positions,
+            loops,
+            nest,
+            others,
+            len: volume(&order),
+            count: volume(&reduced),
+        })
+    }
+
+    /// The number of the position that the loops are at.
+    pub(super) fn numbers<'n>(&self, nest: &'n Nest) -> Row<'n> {
+        let mut rows = nest.operands();
+        (0..self.others).for_each(|_| _ = rows.next_row());
+        rows.next_row()
+    }
+
+    pub(super) fn note<T: Element>(&self, expression: &dyn Fn() -> String) {
+        note(|| PlanStep::Reduce {
+            reduction: "sum",
+            expression: expression(),
+            loops: Loops::new::<T>(&self.nest, self.len, threads::parts(self.positions)),
+            count: self.count,
+        });
+    }
 }
 
 /// An operand of a sum.

@@ -1,0 +1,148 @@
+//! Sums and pull-backs of lines that run together with the maps that they read: compared with the recorded steps run one by one, bit for bit, on one thread and on several.
+
+use typed_dims::grad::loss_and_grad;
+use typed_dims::prelude::*;
+use typed_dims::program::record;
+use typed_dims_kernels::trace::run_plainly;
+
+/// A small generator of pseudo-random numbers (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) % end as u64) as usize
+    }
+}
+
+dims! {
+    struct Row;
+    struct Column;
+}
+
+type Matrix = Tensor<f32, (Row, Column)>;
+type Line = Tensor<f32, (Column,)>;
+type Edge = Tensor<f32, (Row,)>;
+type Scalar = Tensor<f32, ()>;
+/// The inputs of a program, and its results but for the last one.
+type All = (Matrix, Matrix, Line, Edge);
+type Given<'a> = (&'a Matrix, &'a Matrix, &'a Line, &'a Edge);
+
+fn drawn((rows, columns): (usize, usize), seed: u64) -> All {
+    let (row, column) = (Row.of(rows), Column.of(columns));
+    let matrix = |seed: u64| randn::<f32, _>((row, column), seed);
+    (matrix(seed), matrix(seed + 1), randn(column, seed + 2), randn(row, seed + 3))
+}
+
+/// A random program of maps, sums and normalisations. The sums share operations with maps before and after them.
+fn values(steps: &[[usize; 3]], (x, y, g, c): Given<'_>) -> (All, Scalar) {
+    let mut known = vec![x.clone(), y.clone()];
+    let (mut line, mut edge, mut total) = ((g * 1.5).eval(), (c * 0.5).eval(), full::<f32, _>((), 0.25));
+    for &[operation, first, second] in steps {
+        let (a, b) = (known[first % known.len()].clone(), known[second % known.len()].clone());
+        match operation % 10 {
+            0 => known.push((a * g + c).eval()),
+            1 => known.push((a.tanh() * b).eval()),
+            2 => known.push(((a * g).sigmoid() - b * 0.5).relu().eval()),
+            3 => known.push(a.layer_norm(Column, 1e-5).eval()),
+            4 => known.push((a.rms_norm(Column, 1e-5) * c + b).eval()),
+            5 => known.push((a * 0.1).softmax(Column).eval()),
+            6 => total = (total + ((a * g + c) * b).sum((Row, Column))).eval(),
+            7 => line = (line + ((a * g + c).tanh() * b).sum(Row)).eval(),
+            8 => edge = (edge + (a.tanh() * b).sum(Column)).eval(),
+            _ => total = (total + ((a * b).tanh() * y.sigmoid()).sum((Row, Column))).eval(),
+        }
+    }
+    let last = known.pop().expect("there are values");
+    ((last, known.pop().expect("there are values"), line, edge), total)
+}
+
+fn loss(steps: &[[usize; 3]], given: Given<'_>) -> Scalar {
+    let ((last, other, line, edge), total) = values(steps, given);
+    let matrices = (last.sin() * given.1).sum((Row, Column)) + (other.cos() * given.2).sum((Row, Column));
+    let linear = given.0.sum((Row, Column)) + given.2.sum(Column) + given.3.sum(Row);
+    (matrices + line.sin().sum(Column) + edge.sin().sum(Row) + total * 1e-3 + linear).eval()
+}
+
+fn bits((a, b, c, d): &All, total: &Scalar) -> Vec<u32> {
+    let all = [a.memory(), b.memory(), c.memory(), d.memory(), total.memory()];
+    all.into_iter().flatten().map(|x| x.to_bits()).collect()
+}
+
+fn check(sizes: (usize, usize), seed: u64) {
+    let mut random = Random(seed);
+    let count = 2 + random.below(6);
+    let steps: Vec<[usize; 3]> =
+        (0..count).map(|_| [random.below(10), random.below(9), random.below(9)]).collect();
+    let (first, other) = (drawn(sizes, seed), drawn(sizes, seed + 10));
+    let given = |(a, b, c, d): &'static All| (a, b, c, d);
+    let (first, other): (&'static All, &'static All) =
+        (Box::leak(Box::new(first)), Box::leak(Box::new(other)));
+    type Given<'a> = (&'a Matrix, &'a Matrix, &'a Line, &'a Edge);
+    let forward = record(|given: Given<'_>| values(&steps, given), given(first)).expect("it is recorded");
+    let gradient = record(
+        |given: Given<'_>| {
+            let (loss, gradient) = loss_and_grad(|by: Given<'_>| loss(&steps, by), given);
+            (gradient, loss)
+        },
+        given(&first),
+    )
+    .expect("it is recorded");
+    for (name, program) in [("values", &forward), ("gradient", &gradient)] {
+        for inputs in [&first, &other] {
+            run_plainly(true);
+            let expected = program.call(given(inputs));
+            run_plainly(false);
+            for _ in 0..2 {
+                let found = program.call(given(inputs));
+                assert_eq!(
+                    bits(&found.0, &found.1),
+                    bits(&expected.0, &expected.1),
+                    "{name} of {sizes:?}, seed {seed}: {steps:?}"
+                );
+            }
+            // Into memory of earlier results.
+            let mut out = program.call(given(inputs));
+            program.call_into(given(inputs), &mut out);
+            assert_eq!(bits(&out.0, &out.1), bits(&expected.0, &expected.1), "{name}, into");
+        }
+    }
+}
+
+fn on(threads: usize, f: impl FnOnce() + Send) {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool").install(f);
+}
+
+#[test]
+fn of_small_matrices() {
+    for seed in 0..60 {
+        let mut random = Random(seed + 1000);
+        check((1 + random.below(40), 1 + random.below(40)), seed);
+    }
+}
+
+/// Lines of more than one tile, and rows of which a tile has several or a part.
+#[test]
+fn of_long_and_short_lines() {
+    for (at, sizes) in
+        [(3, 1300), (700, 3), (1, 2000), (2000, 1), (37, 513), (513, 37), (64, 512)].into_iter().enumerate()
+    {
+        for seed in 0..6 {
+            check(sizes, 100 * at as u64 + seed);
+        }
+    }
+}
+
+/// Sums that are cut into parts, and loops that several threads share.
+#[test]
+fn on_several_threads() {
+    for threads in [1, 3] {
+        on(threads, || {
+            for seed in 0..3 {
+                check((390, 700), 7000 + seed);
+            }
+        });
+    }
+}
