@@ -42,7 +42,7 @@ fn values(steps: &[[usize; 3]], (x, y, g, c): Given<'_>) -> (All, Scalar) {
     let (mut line, mut edge, mut total) = ((g * 1.5).eval(), (c * 0.5).eval(), full::<f32, _>((), 0.25));
     for &[operation, first, second] in steps {
         let (a, b) = (known[first % known.len()].clone(), known[second % known.len()].clone());
-        match operation % 10 {
+        match operation % 12 {
             0 => known.push((a * g + c).eval()),
             1 => known.push((a.tanh() * b).eval()),
             2 => known.push(((a * g).sigmoid() - b * 0.5).relu().eval()),
@@ -51,6 +51,8 @@ fn values(steps: &[[usize; 3]], (x, y, g, c): Given<'_>) -> (All, Scalar) {
             5 => known.push((a * 0.1).softmax(Column).eval()),
             6 => total = (total + ((a * g + c) * b).sum((Row, Column))).eval(),
             7 => line = (line + ((a * g + c).tanh() * b).sum(Row)).eval(),
+            9 => known.push((a * g + c).relu().eval()),
+            10 => known.push(((a * g).gelu_tanh() * c).eval()),
             8 => edge = (edge + (a.tanh() * b).sum(Column)).eval(),
             _ => total = (total + ((a * b).tanh() * y.sigmoid()).sum((Row, Column))).eval(),
         }
@@ -75,7 +77,7 @@ fn check(sizes: (usize, usize), seed: u64) {
     let mut random = Random(seed);
     let count = 2 + random.below(6);
     let steps: Vec<[usize; 3]> =
-        (0..count).map(|_| [random.below(10), random.below(9), random.below(9)]).collect();
+        (0..count).map(|_| [random.below(12), random.below(9), random.below(9)]).collect();
     let (first, other) = (drawn(sizes, seed), drawn(sizes, seed + 10));
     let given = |(a, b, c, d): &'static All| (a, b, c, d);
     let (first, other): (&'static All, &'static All) =
@@ -144,5 +146,48 @@ fn on_several_threads() {
                 check((390, 700), 7000 + seed);
             }
         });
+    }
+}
+
+/// The slopes of the activation are a factor of several sums and of a map.
+#[test]
+fn factors_of_several_sums() {
+    dims! {
+        struct Batch;
+        struct Filter;
+        struct Place;
+    }
+    type Images = Tensor<f32, (Batch, Filter, Place)>;
+    type Filters = Tensor<f32, (Filter,)>;
+    type Given<'a> = (&'a Images, &'a Filters, &'a Filters);
+    fn loss((x, gain, bias): Given<'_>, weight: &Images) -> Scalar {
+        let normal = x.batch_norm((Batch, Place), 1e-5).output;
+        let y = (&normal * gain + bias).relu().eval();
+        let z = ((y.gelu() * gain).tanh() * weight).eval();
+        (z * normal).sum((Batch, Filter, Place))
+    }
+    for (batch, filter, place) in [(2, 3, 5), (1, 1, 7), (4, 8, 144), (8, 16, 600), (3, 33, 1)] {
+        let (batch, filter, place) = (Batch.of(batch), Filter.of(filter), Place.of(place));
+        let images = |seed: u64| randn::<f32, _>((batch, filter, place), seed);
+        let filters = |seed: u64| randn::<f32, _>(filter, seed);
+        let (weight, first) = (images(9), (images(1), filters(2), filters(3)));
+        let program = record(
+            |(x, gain, bias, weight): (&Images, &Filters, &Filters, &Images)| {
+                loss_and_grad(|given: Given<'_>| loss(given, weight), (x, gain, bias))
+            },
+            (&first.0, &first.1, &first.2, &weight),
+        )
+        .expect("it is recorded");
+        for (x, gain, bias) in [first, (images(4), filters(5), filters(6))] {
+            let call = || {
+                let (loss, (x, gain, bias)) = program.call((&x, &gain, &bias, &weight));
+                let all = [loss.memory(), x.memory(), gain.memory(), bias.memory()];
+                all.into_iter().flatten().map(|x| x.to_bits()).collect::<Vec<_>>()
+            };
+            run_plainly(true);
+            let expected = call();
+            run_plainly(false);
+            assert_eq!([call(), call()], [expected.clone(), expected]);
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Steps with gradients of their own: reductions other than sums, work along lines, and attention.
 
-mod attention;
+pub(in crate::trace) mod attention;
 mod detached;
-pub(in crate::trace) mod lines;
+mod lines;
 mod placed;
 mod recurrence;
 

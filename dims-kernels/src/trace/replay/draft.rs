@@ -1,8 +1,10 @@
 //! The first pass over recorded steps: finds constants, copies of other values, and values that are computed twice.
 
 use super::Recording;
+use crate::ops::code::DType;
 use crate::program::Instruction;
-use crate::trace::evaluate::covers;
+use crate::trace::evaluate::{covers, kept};
+use crate::trace::rules::attention::AttentionPullBack;
 use crate::trace::{Field, FieldSource, Held, Node, NodeStep, Part};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -16,6 +18,8 @@ pub(super) struct Draft {
     values: BTreeSet<u64>,
     /// Steps that do not run, and what replaces their results.
     replaced: BTreeMap<u64, Meaning>,
+    /// Steps whose result is read in pieces alone: the steps that copy the pieces, which do not run. A piece that nobody reads has none.
+    pub(super) in_pieces: BTreeMap<u64, Vec<Option<Arc<Node>>>>,
 }
 
 /// The value or constant that a recorded step reads.
@@ -64,6 +68,7 @@ impl Draft {
             steps: Vec::new(),
             values: recording.inputs.iter().map(|node| node.id).collect(),
             replaced: BTreeMap::new(),
+            in_pieces: BTreeMap::new(),
         };
         let mut last_reads = last_reads(recording);
         let mut found: BTreeMap<u64, Vec<Arc<Node>>> = BTreeMap::new();
@@ -102,7 +107,25 @@ impl Draft {
             draft.steps.push(Arc::clone(node));
         }
         draft.drop_unread(recording);
+        draft.share_factors();
+        draft.split_gradients(recording);
         draft
+    }
+
+    /// Adds the value of a new step.
+    pub(super) fn add_value(&mut self, number: u64) {
+        self.values.insert(number);
+    }
+
+    /// Replaces a value, also where it replaces others.
+    pub(super) fn replace_value(&mut self, number: u64, by: Meaning) {
+        self.values.remove(&number);
+        for meaning in self.replaced.values_mut() {
+            if matches!(meaning, Meaning::Value(own) if *own == number) {
+                *meaning = by.clone();
+            }
+        }
+        self.replaced.insert(number, by);
     }
 
     /// The value or constant of an input or a step. `None` for a step that reads only constants.
@@ -187,7 +210,7 @@ impl Draft {
                 .all(|(a, b)| a.place.is_same(&b.place) && self.is_same_field(&a.field, &b.field))
     }
 
-    fn is_same_field(&self, a: &Field, b: &Field) -> bool {
+    pub(super) fn is_same_field(&self, a: &Field, b: &Field) -> bool {
         let is_same_source = |a: &FieldSource, b: &FieldSource| match (a, b) {
             (FieldSource::Memory(a), FieldSource::Memory(b)) => self.meaning(a).is_same(&self.meaning(b)),
             (FieldSource::Position, FieldSource::Position) => true,
@@ -200,6 +223,40 @@ impl Draft {
                 .iter()
                 .zip(&b.operands)
                 .all(|(a, b)| is_same_source(&a.source, &b.source) && a.place.is_same(&b.place))
+    }
+
+    /// Finds gradients of attention that are read one by one, though the step yields them concatenated.
+    fn split_gradients(&mut self, recording: &Recording) {
+        for at in 0..self.steps.len() {
+            let node = Arc::clone(&self.steps[at]);
+            let NodeStep::Rule(rule) = &node.step else { continue };
+            let Some(rule) = rule.as_any().and_then(|rule| rule.downcast_ref::<AttentionPullBack>()) else {
+                continue;
+            };
+            let is_output = |held| matches!(self.meaning(held), Meaning::Value(own) if own == node.id);
+            if rule.dtype != node.dtype || recording.outputs.iter().any(is_output) {
+                continue;
+            }
+            let readers: Vec<&Arc<Node>> =
+                self.steps[at + 1..].iter().filter(|own| self.reads(own).contains(&node.id)).collect();
+            let mut pieces: Vec<Option<Arc<Node>>> = rule.lens.iter().map(|_| None).collect();
+            let is_each = readers.iter().all(|reader| {
+                let mut from = 0;
+                let piece = rule.lens.iter().position(|&len| {
+                    let is_piece = copied_from(reader) == Some(from) && reader.len == len;
+                    from += len;
+                    is_piece
+                });
+                let free = piece.map(|piece| &mut pieces[piece]).filter(|piece| piece.is_none());
+                free.map(|piece| *piece = Some(Arc::clone(reader))).is_some() && reader.dtype == node.dtype
+            });
+            if is_each {
+                self.in_pieces.insert(node.id, pieces);
+            }
+        }
+        let pieces: BTreeSet<u64> =
+            self.in_pieces.values().flatten().flatten().map(|piece| piece.id).collect();
+        self.steps.retain(|node| !pieces.contains(&node.id));
     }
 
     /// Drops steps that nothing reads any more.
@@ -221,6 +278,23 @@ impl Draft {
         steps.retain(|node| read.contains(&node.id));
         self.steps = steps;
     }
+}
+
+/// The first of the elements that a step copies, if it copies contiguous elements as they are.
+fn copied_from(node: &Node) -> Option<usize> {
+    let NodeStep::Parts(parts) = &node.step else { return None };
+    let [Part { field, place }] = &parts[..] else { return None };
+    let order = kept(place, &field.sizes);
+    let (held, start) = match node.dtype {
+        DType::F32 => field.lying_in::<f32>(&order),
+        DType::F64 => field.lying_in::<f64>(&order),
+        _ => None,
+    }?;
+    let is_whole = !field.sizes.contains(&0)
+        && covers(place, &field.sizes, node.len)
+        && field.sizes.iter().product::<usize>() == node.len
+        && start + node.len <= held.len();
+    is_whole.then_some(start)
 }
 
 /// For each value, the position of the last step that reads it. Outputs are read after all steps.

@@ -10,11 +10,9 @@ use super::draft::{Draft, Meaning};
 use super::merge::MergedPrograms;
 use super::sums::SumOrder;
 use crate::memory::axes::row_major;
-use crate::ops::code::{DType, LineWork, RegisterKind};
+use crate::ops::code::{DType, RegisterKind};
 use crate::program::{Instruction, Register, ScalarProgram};
-use crate::scan::pull::needs_input;
 use crate::trace::evaluate::{covers, kept};
-use crate::trace::rules::lines::LinePullBack;
 use crate::trace::{Field, FieldSource, Node, NodeStep, Part};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -43,23 +41,6 @@ pub(super) struct MapGroup {
     members: Vec<(Arc<Node>, Register)>,
     /// A sum of the elements of a register.
     pub(super) sum: Option<GroupSum>,
-    /// A pull-back of lines whose cotangents a map computes.
-    pub(super) pull_back: Option<GroupPullBack>,
-}
-
-/// A pull-back of lines that runs together with the map that computes its cotangents.
-#[derive(Clone)]
-pub(super) struct GroupPullBack {
-    pub(super) node: Arc<Node>,
-    /// The register of the cotangents.
-    value: Register,
-    /// What was worked on, and its first element; `None` if the pull-back does not read it.
-    pub(super) x: Option<(Meaning, usize)>,
-    /// The results of the work.
-    pub(super) y: Meaning,
-    /// The number of elements of a line.
-    pub(super) len: usize,
-    pub(super) work: LineWork,
 }
 
 /// A sum that runs together with maps. It adds its elements in the same order as if it ran alone.
@@ -148,7 +129,6 @@ pub(super) fn units(draft: &Draft, outputs: &[u64]) -> Vec<(Unit, Vec<(Arc<Node>
     let Grouping { units, unit_of, .. } = {
         let mut grouping = Grouping { draft, units, largest: Vec::new(), unit_of };
         grouping.join_sums();
-        grouping.join_pull_backs(outputs);
         grouping
     };
     // The values that are read outside of their group.
@@ -164,10 +144,12 @@ pub(super) fn units(draft: &Draft, outputs: &[u64]) -> Vec<(Unit, Vec<(Arc<Node>
         Unit::Maps(group) => {
             let read = |(node, _): &&(Arc<Node>, Register)| is_read.contains(&node.id);
             let sum = group.sum.iter().map(|sum| (Arc::clone(&sum.node), sum.value));
-            let pull_back = group.pull_back.iter().map(|own| (Arc::clone(&own.node), own.value));
-            group.members.iter().filter(read).cloned().chain(sum).chain(pull_back).collect()
+            group.members.iter().filter(read).cloned().chain(sum).collect()
         }
-        Unit::Step(node) => alloc::vec![(Arc::clone(node), 0)],
+        Unit::Step(node) => match draft.in_pieces.get(&node.id) {
+            Some(pieces) => pieces.iter().flatten().map(|piece| (Arc::clone(piece), 0)).collect(),
+            None => alloc::vec![(Arc::clone(node), 0)],
+        },
     };
     units.into_iter().map(|unit| (results(&unit), unit)).map(|(results, unit)| (unit, results)).collect()
 }
@@ -183,7 +165,10 @@ struct Grouping<'d> {
 impl Grouping<'_> {
     fn add(&mut self, node: &Arc<Node>) {
         let Some(map) = MapStep::of(node, self.draft) else {
-            self.unit_of.insert(node.id, self.units.len());
+            let pieces = self.draft.in_pieces.get(&node.id).into_iter().flatten().flatten();
+            for number in pieces.map(|piece| piece.id).chain([node.id]) {
+                self.unit_of.insert(number, self.units.len());
+            }
             self.units.push(Unit::Step(Arc::clone(node)));
             self.largest.push(node.bytes());
             return;
@@ -219,67 +204,6 @@ impl Grouping<'_> {
             // Nothing is left of the sum's own unit: a group without results does not run.
             self.units[at] = Unit::Maps(MapGroup::new(Vec::new(), 0));
         }
-    }
-
-    /// Lets pull-backs of lines run together with the maps that compute their cotangents, if nothing else reads these: some lines at a time, which stay in the cache.
-    fn join_pull_backs(&mut self, outputs: &[u64]) {
-        for at in 0..self.units.len() {
-            let Unit::Step(node) = &self.units[at] else { continue };
-            let node = Arc::clone(node);
-            let Some((to, own)) = self.pull_back_in_group(&node, outputs) else { continue };
-            let Unit::Maps(group) = &mut self.units[to] else { unreachable!("it was found to be a group") };
-            group.pull_back = Some(own);
-            self.unit_of.insert(node.id, to);
-            // As with sums.
-            self.units[at] = Unit::Maps(MapGroup::new(Vec::new(), 0));
-        }
-    }
-
-    fn pull_back_in_group(&self, node: &Arc<Node>, outputs: &[u64]) -> Option<(usize, GroupPullBack)> {
-        let NodeStep::Rule(rule) = &node.step else { return None };
-        let LinePullBack { lines, y, dy } = rule.as_any()?.downcast_ref()?;
-        if node.len == 0 || !matches!(lines.dtype, DType::F32 | DType::F64) || lines.dtype != node.dtype {
-            return None;
-        }
-        // Elements that are contiguous in the order of the lines, and the first of them.
-        let elements = |field: &Field| -> Option<(Meaning, usize)> {
-            let (held, start) = match lines.dtype {
-                DType::F32 => field.lying_in::<f32>(&lines.order),
-                _ => field.lying_in::<f64>(&lines.order),
-            }?;
-            assert!(start + node.len <= held.len(), "the elements are within their memory");
-            Some((self.draft.meaning(held), start))
-        };
-        let number_of = |meaning: &Meaning| match meaning {
-            Meaning::Value(number) => Some(*number),
-            Meaning::Constant(_) => None,
-        };
-        let (y, 0) = elements(y)? else { return None };
-        let cotangents = match elements(dy)? {
-            (Meaning::Value(number), 0) => number,
-            _ => return None,
-        };
-        let x = if needs_input(lines.work) { Some(elements(&lines.field)?) } else { None };
-        let to = *self.unit_of.get(&cotangents)?;
-        let is_before = |meaning: &Meaning| {
-            number_of(meaning).and_then(|number| self.unit_of.get(&number)).is_none_or(|&unit| unit < to)
-        };
-        let mut readers = self.draft.steps.iter().filter(|own| self.draft.reads(own).contains(&cotangents));
-        let is_read_by_others = readers.any(|own| own.id != node.id) || outputs.contains(&cotangents);
-        let Unit::Maps(group) = &self.units[to] else { return None };
-        if is_read_by_others
-            || group.sum.is_some()
-            || group.pull_back.is_some()
-            || group.len != node.len
-            || !is_before(&y)
-            || x.as_ref().is_some_and(|(x, _)| !is_before(x))
-        {
-            return None;
-        }
-        let (found, value) = group.members.iter().find(|(own, _)| own.id == cotangents)?;
-        let len = lines.lines.iter().map(|&axis| lines.field.sizes[axis]).product();
-        let own = GroupPullBack { node: Arc::clone(node), value: *value, x, y, len, work: lines.work };
-        (found.dtype == node.dtype).then_some((to, own))
     }
 
     /// The group that a sum can join, with the sum in it. It runs before the unit `reader`, which is the first that reads the sum.
@@ -490,7 +414,7 @@ fn operands_along(field: &Field, order: &[usize], draft: &Draft) -> Option<Vec<G
 impl MapGroup {
     fn new(sizes: Vec<usize>, len: usize) -> Self {
         let (operands, members, program) = (Vec::new(), Vec::new(), MergedPrograms::default());
-        MapGroup { sizes, len, operands, program, members, sum: None, pull_back: None }
+        MapGroup { sizes, len, operands, program, members, sum: None }
     }
 
     /// Splits the loops, so that they have these sizes.

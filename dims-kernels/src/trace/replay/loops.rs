@@ -1,8 +1,8 @@
 //! Groups of maps as calls run them: one pass over the loops computes the results of all maps.
 
 use super::draft::Meaning;
-use super::fuse::{GroupOperand, GroupPullBack, GroupSum, MapGroup};
-use super::memory::{CallMemory, CallValues, OperandMemory, free_memory, start_of_free, written};
+use super::fuse::{GroupOperand, GroupSum, MapGroup};
+use super::memory::{CallMemory, OperandMemory, free_memory, start_of_free, written};
 use super::sums::SumOrder;
 use crate::error::Error;
 use crate::load::tiles::for_each_run;
@@ -17,12 +17,11 @@ use crate::machine::threads::{self, Carried};
 use crate::memory::allocate::reserve;
 use crate::memory::axes::row_major;
 use crate::memory::buffer::Buffer;
-use crate::ops::code::{DType, LineWork, each_dtype};
+use crate::ops::code::{DType, each_dtype};
 use crate::program::interpreter::{Machine, OperandSource, ProgramOutput, Slots, Span};
 use crate::program::{Instruction, Register, ScalarProgram};
 use crate::reduce::{reduce, reducers};
 use crate::scalar::{Element, Real};
-use crate::scan::pull::{ForwardLines, pull_back};
 use crate::trace::{Held, Node, StridedPlace};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -44,8 +43,6 @@ pub(super) struct FusedLoops {
     streams: Vec<(Register, usize)>,
     /// A sum over the loops.
     sum: Option<FusedSum>,
-    /// A pull-back of lines, whose cotangents are a result.
-    pull_back: Option<FusedPullBack>,
     /// The size of each loop of the nest, and the number of positions from one step along it to the next.
     steps: Vec<(usize, usize)>,
 }
@@ -81,26 +78,11 @@ struct FusedResult {
     cell: Option<usize>,
 }
 
-/// A pull-back of lines that replaces the cotangents.
-struct FusedPullBack {
-    /// Which of the results has the cotangents, and then those of the operand.
-    result: usize,
-    /// What was worked on, and its first element.
-    x: Option<(OperandMemory, usize)>,
-    y: OperandMemory,
-    /// The number of elements of a line.
-    len: usize,
-    work: LineWork,
-}
-
 /// The most bytes for all registers of a program, so that they stay in the first-level cache.
 const AT_HAND: usize = 24 << 10;
 
 /// Results of more bytes do not fit into a second-level cache.
 const FAR: usize = 512 << 10;
-
-/// The bytes of the lines that are pulled back at once.
-const AT_HAND_OF_LINES: usize = 128 << 10;
 
 /// The fewest positions that are run at once.
 const SHORTEST: usize = 64;
@@ -112,7 +94,7 @@ impl FusedLoops {
         results: &[(Arc<Node>, Register)],
         slot: &dyn Fn(u64) -> usize,
     ) -> Self {
-        let (len, sum, pull_back) = (group.len, group.sum.take(), group.pull_back.take());
+        let (len, sum) = (group.len, group.sum.take());
         let is_sum = |node: &Node| sum.as_ref().is_some_and(|sum| sum.node.id == node.id);
         let registers: Vec<Register> = results.iter().map(|&(_, register)| register).collect();
         let (program, registers, sizes, operands) = group.finish(&registers);
@@ -155,17 +137,6 @@ impl FusedLoops {
             order,
             cell: None,
         });
-        let pull_back = pull_back.map(|GroupPullBack { node, x, y, len, work, .. }| {
-            let own = slot(node.id);
-            let result = results.iter().position(|result| result.slot == own);
-            FusedPullBack {
-                result: result.expect("the pull-back is a result"),
-                x: x.map(|(x, start)| (OperandMemory::new(Some(x), slot), start)),
-                y: OperandMemory::new(Some(y), slot),
-                len,
-                work,
-            }
-        });
         let steps = nest.sizes.iter().zip(row_major(&nest.sizes));
         let steps = steps.map(|(&size, step)| (size, step as usize)).collect();
         let streams = program.instructions().iter().enumerate().filter_map(|(at, instruction)| {
@@ -175,30 +146,16 @@ impl FusedLoops {
             is_line.then(|| (at as Register, dtype.bytes()))
         });
         let streams = streams.collect();
-        FusedLoops { program, slots, nest, tile, len, operands, results, streams, sum, pull_back, steps }
+        FusedLoops { program, slots, nest, tile, len, operands, results, streams, sum, steps }
     }
 
     /// The slots that are read.
     pub(super) fn reads(&self) -> BTreeSet<usize> {
-        self.operands
-            .iter()
-            .map(|own| &own.memory)
-            .chain(self.of_pull_back())
-            .filter_map(OperandMemory::slot)
-            .collect()
-    }
-
-    /// What the pull-back reads, beside the cotangents.
-    fn of_pull_back(&self) -> impl Iterator<Item = &OperandMemory> {
-        let own = self.pull_back.iter();
-        own.flat_map(|own| own.x.iter().map(|(x, _)| x).chain([&own.y]))
+        self.operands.iter().filter_map(|own| own.memory.slot()).collect()
     }
 
     /// Lets results overwrite operands: the values of `slots`, which nobody reads after these loops. A result overwrites a value that it is computed from.
     pub(super) fn overwrite(&mut self, mut slots: Vec<usize>) {
-        // The pull-back reads its operands after the loops have written.
-        let read: BTreeSet<usize> = self.of_pull_back().filter_map(OperandMemory::slot).collect();
-        slots.retain(|slot| !read.contains(slot));
         // A result that is an element as it is would be read after it was overwritten.
         for FusedResult { value, .. } in &self.results {
             if let Instruction::Load(number) = self.program.instruction(*value) {
@@ -286,15 +243,7 @@ impl FusedLoops {
             ),
         });
         let mut sum = None;
-        if let Some(own) = &self.pull_back {
-            // SAFETY: as below; the values that the pull-back reads have the type and the length of the result, from their first element on.
-            unsafe {
-                match self.results[own.result].dtype {
-                    DType::F64 => self.pulled::<f64>(own, &sources, &targets, &call.values, threads),
-                    _ => self.pulled::<f32>(own, &sources, &targets, &call.values, threads),
-                }
-            }?;
-        } else if let Some(own) = &self.sum {
+        if let Some(own) = &self.sum {
             let cell = own.cell.and_then(|cell| call.cells[cell].take());
             // SAFETY: the positions of the nest are elements of the sources, and there is room for the results.
             let value = unsafe {
@@ -362,53 +311,6 @@ impl FusedLoops {
             }));
         }
         threads::run(jobs)
-    }
-
-    /// Runs the program over all positions, and the pull-back over its result. On one thread that is some lines at a time, which stay in the second-level cache.
-    ///
-    /// # Safety
-    ///
-    /// As for [`all`](Self::all). The operands of the pull-back have an element of type `T` for each position.
-    unsafe fn pulled<T: Real>(
-        &self,
-        pull: &FusedPullBack,
-        sources: &[OperandSource],
-        targets: &FusedTargets<'_>,
-        values: &CallValues,
-        threads: usize,
-    ) -> Result<(), Error> {
-        let &FusedPullBack { result, ref x, ref y, len, work } = pull;
-        let elements = |memory: &OperandMemory, first: usize, len: usize| {
-            let start = memory.start(values).expect("the operand is in memory").cast::<T>();
-            // SAFETY: the caller's promise. The memory is held while the call runs, and nothing writes to it.
-            unsafe { core::slice::from_raw_parts(start.wrapping_add(first), len) }
-        };
-        let pull_back = |from: usize, count: usize| {
-            let x = x.as_ref().map_or(&[][..], |(x, start)| elements(x, start + from, count));
-            let lines = ForwardLines { x, y: elements(y, from, count), len, work };
-            // SAFETY: the program has written these elements of the result. Only this call accesses them.
-            let dy = unsafe {
-                core::slice::from_raw_parts_mut(targets.starts[result].cast::<T>().add(from), count)
-            };
-            pull_back(lines, dy);
-        };
-        if threads > 1 {
-            // SAFETY: the caller's promise.
-            unsafe { self.all(sources, targets, threads) }?;
-            pull_back(0, self.len);
-            return Ok(());
-        }
-        let mut machine = Machine::with_slots(&self.program, &self.slots, sources, &mut self.nest.operands());
-        let many = (AT_HAND_OF_LINES / size_of::<T>() / len).max(1) * len;
-        for from in (0..self.len).step_by(many) {
-            let count = many.min(self.len - from);
-            // SAFETY: the caller's promise.
-            self.spans(from, count, &mut |span, from| unsafe {
-                self.span(&mut machine, targets, span, from)
-            });
-            pull_back(from, count);
-        }
-        Ok(())
     }
 
     /// Calls `run` with spans that cover `len` positions, and the number of the first position of each.

@@ -16,6 +16,7 @@
 //! [`plain`] runs each step by itself, as it was recorded. Tests compare both ways, bit by bit.
 
 mod draft;
+mod factors;
 mod fuse;
 mod loops;
 mod memory;

@@ -9,7 +9,8 @@ use super::sums::{PlannedSum, planned};
 use super::{Recording, assert_fits, plain};
 use crate::error::Error;
 use crate::ops::code::DType;
-use crate::trace::{Held, Node, NodeStep};
+use crate::trace::rules::attention::AttentionPullBack;
+use crate::trace::{Field, Held, Node, NodeStep, Rule};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -61,6 +62,8 @@ enum PreparedWork {
     Loops(Box<FusedLoops>),
     /// A step by itself.
     Alone(AloneStep),
+    /// A gradient of attention that yields one value for each operand, with their slots.
+    Pieces(Arc<Node>, Vec<Option<usize>>),
 }
 
 /// A step that runs by itself.
@@ -104,6 +107,12 @@ impl Prepared {
                 continue;
             }
             steps.push(match unit {
+                Unit::Step(node) if draft.in_pieces.contains_key(&node.id) => {
+                    let reads = draft.reads(&node).iter().map(|number| slot_of[number]).collect();
+                    let pieces = draft.in_pieces[&node.id].iter();
+                    let slots = pieces.map(|piece| piece.as_ref().map(|piece| slot_of[&piece.id]));
+                    (PreparedWork::Pieces(Arc::clone(&node), slots.collect()), reads)
+                }
                 Unit::Step(node) => {
                     let (slot, reads) = (slot_of[&node.id], draft.reads(&node));
                     let reads = reads.iter().map(|number| slot_of[number]).collect();
@@ -178,6 +187,24 @@ impl Prepared {
             // SAFETY: values in slots have the types and lengths of the recorded ones. `assert_fits` checked the inputs and the values from `value_of`. Loops and sums
             // write results with the type and the length of their steps.
             PreparedWork::Loops(loops) => unsafe { loops.run(call) }?,
+            PreparedWork::Pieces(node, slots) => {
+                let NodeStep::Rule(rule) = &node.step else { unreachable!("it is a rule") };
+                let own = rule.as_any().and_then(|rule| rule.downcast_ref::<AttentionPullBack>());
+                let own = own.expect("other steps are not read in pieces");
+                let operands = self.operands_of(&**rule, &step.freed, &mut call.values);
+                let all = operands.and_then(|operands| own.repeat_each(operands));
+                let all = all.map_err(|error| error.at(node.origin))?;
+                for ((value, slot), &len) in all.into_iter().zip(slots).zip(&own.lens) {
+                    assert_eq!(
+                        (value.dtype(), value.len()),
+                        (Some(node.dtype), len),
+                        "gradients have the recorded sizes"
+                    );
+                    if let Some(slot) = *slot {
+                        call.values[slot] = Some(value);
+                    }
+                }
+            }
             PreparedWork::Alone(AloneStep { node, slot, sum, cell }) => {
                 let cell = cell.and_then(|cell| call.cells[cell].take());
                 let value = match sum {
@@ -203,22 +230,36 @@ impl Prepared {
         freed: &[(usize, Option<usize>)],
         values: &mut CallValues,
     ) -> Result<Arc<dyn Held>, Error> {
-        let value = |number: u64| match self.places.get(&number)? {
-            ValuePlace::Slot(slot) => values[*slot].clone(),
-            ValuePlace::Constant(held) => Some(Arc::clone(held)),
+        let NodeStep::Rule(rule) = &node.step else {
+            return plain::value_of(node, &|number| self.value(number, values));
         };
-        let value = match &node.step {
-            NodeStep::Rule(rule) => {
-                let operands = operands_of(&**rule, &value).map_err(|error| error.at(node.origin))?;
-                for &(slot, _) in freed.iter().filter(|(_, cell)| cell.is_none()) {
-                    values[slot] = None;
-                }
-                run_rule(&**rule, operands).map_err(|error| error.at(node.origin))?
-            }
-            _ => return plain::value_of(node, &value),
-        };
+        let operands = self.operands_of(&**rule, freed, values);
+        let value = operands.and_then(|operands| run_rule(&**rule, operands));
+        let value = value.map_err(|error| error.at(node.origin))?;
         assert_fits(node, &value);
         Ok(value)
+    }
+
+    /// The value of an input or a step.
+    fn value(&self, number: u64, values: &CallValues) -> Option<Arc<dyn Held>> {
+        match self.places.get(&number)? {
+            ValuePlace::Slot(slot) => values[*slot].clone(),
+            ValuePlace::Constant(held) => Some(Arc::clone(held)),
+        }
+    }
+
+    /// The operands of a rule. Afterwards only they hold values that nobody reads later, so the rule may write over these.
+    fn operands_of(
+        &self,
+        rule: &dyn Rule,
+        freed: &[(usize, Option<usize>)],
+        values: &mut CallValues,
+    ) -> Result<Vec<Field>, Error> {
+        let operands = operands_of(rule, &|number| self.value(number, values))?;
+        for &(slot, _) in freed.iter().filter(|(_, cell)| cell.is_none()) {
+            values[slot] = None;
+        }
+        Ok(operands)
     }
 }
 
@@ -259,7 +300,7 @@ fn assign_cells(steps: &mut [PreparedStep], kept: &BTreeSet<usize>) -> (usize, B
             PreparedWork::Alone(AloneStep { node, slot, sum: Some(_), cell }) => {
                 *cell = cell_for(*slot, node.dtype, node.len);
             }
-            PreparedWork::Alone(_) => {}
+            PreparedWork::Alone(_) | PreparedWork::Pieces(..) => {}
         }
         for (slot, cell) in freed {
             if let Some(own) = of_slot.remove(slot) {

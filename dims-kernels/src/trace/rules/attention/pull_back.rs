@@ -9,7 +9,7 @@ use crate::ops::code::DType;
 use crate::program::interpreter::ProgramOutput;
 use crate::scalar::Real;
 use crate::trace::backward::whole;
-use crate::trace::evaluate::{floats, with_rule};
+use crate::trace::evaluate::{filled, floats, with_rule};
 use crate::trace::rules::{NodeParts, along, pull_backs, wide};
 use crate::trace::{Field, FieldSource, Held, Node, NodeStep, Part, Rule, StridedPlace};
 use alloc::boxed::Box;
@@ -124,8 +124,20 @@ impl Attention {
 }
 
 impl AttentionPullBack {
-    /// Computes the gradients for other operands.
-    pub(in crate::trace::rules) fn repeat(&self, mut operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
+    /// Computes the gradients for other operands, concatenated.
+    pub(in crate::trace::rules) fn repeat(&self, operands: Vec<Field>) -> Result<Arc<dyn Held>, Error> {
+        let (pulled, nodes) = self.pulled(operands)?;
+        floats!(self.dtype, joined(pulled, &nodes))
+    }
+
+    /// Computes each of the gradients for other operands.
+    pub(in crate::trace) fn repeat_each(&self, operands: Vec<Field>) -> Result<Vec<Arc<dyn Held>>, Error> {
+        let (pulled, nodes) = self.pulled(operands)?;
+        floats!(self.dtype, each(pulled, &nodes))
+    }
+
+    /// The parts of the gradients for other operands, and the nodes that stand for these.
+    fn pulled(&self, mut operands: Vec<Field>) -> Result<(NodeParts, Vec<Arc<Node>>), Error> {
         let dy = operands.pop().expect("all operands of the step are passed");
         let cotangent = dy.memory().cloned().expect("the cotangent is in memory");
         drop(dy);
@@ -140,13 +152,19 @@ impl AttentionPullBack {
             }
         }
         let attention = self.attention.with_operands(operands.into_iter());
-        let pulled = attention.pull_tiles(cotangent, false)?;
-        floats!(self.dtype, joined(pulled, &nodes))
+        Ok((attention.pull_tiles(cotangent, false)?, nodes))
     }
 }
 
-/// The sums of the parts for each node, concatenated.
-fn joined<T: ProgramOutput + Real>(parts: NodeParts, nodes: &[Arc<Node>]) -> Result<Arc<dyn Held>, Error> {
+/// The sum of the parts for each node.
+fn each<T: ProgramOutput + Real>(parts: NodeParts, nodes: &[Arc<Node>]) -> Result<Vec<Arc<dyn Held>>, Error> {
+    let mut sums = sums_of::<T>(parts)?;
+    let zeros = |len| Ok(Buffer::from(filled::<T>(len)?).held());
+    nodes.iter().map(|node| sums.remove(&node.id).map_or_else(|| zeros(node.len), Ok)).collect()
+}
+
+/// The sum of the parts for each of the nodes that has some, by number.
+fn sums_of<T: ProgramOutput + Real>(parts: NodeParts) -> Result<BTreeMap<u64, Arc<dyn Held>>, Error> {
     let mut sums: BTreeMap<u64, Arc<dyn Held>> = BTreeMap::new();
     for (node, part) in parts {
         let before = sums.remove(&node.id);
@@ -156,6 +174,12 @@ fn joined<T: ProgramOutput + Real>(parts: NodeParts, nodes: &[Arc<Node>]) -> Res
         };
         sums.insert(node.id, sum);
     }
+    Ok(sums)
+}
+
+/// The sums of the parts for each node, concatenated.
+fn joined<T: ProgramOutput + Real>(parts: NodeParts, nodes: &[Arc<Node>]) -> Result<Arc<dyn Held>, Error> {
+    let mut sums = sums_of::<T>(parts)?;
     let mut all = reserve::<T>(nodes.iter().map(|node| node.len).sum())?;
     for node in nodes {
         match sums.remove(&node.id) {

@@ -1,0 +1,232 @@
+//! Factors that several sums of products compute.
+//!
+//! A contraction computes factors that are not in memory before it multiplies. If several contractions have such a factor, or a map computes it too, it becomes a step of its own, which they read. The
+//! step computes the elements that each of the contractions would have computed, so results keep their bits.
+
+use super::draft::{Draft, Meaning};
+use super::release::Placeholder;
+use crate::loops::nest::Nest;
+use crate::ops::code::{DType, RegisterKind};
+use crate::program::interpreter::ProgramOutput;
+use crate::program::{Instruction, Register, ScalarProgram};
+use crate::scalar::Real;
+use crate::trace::evaluate::{SumLoops, covers, kept, rows};
+use crate::trace::products::factors;
+use crate::trace::{Field, FieldOperand, FieldSource, Node, NodeStep, Part, StridedPlace};
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// A factor of fewer operations is computed as fast as it is read.
+const WORTHWHILE: usize = 3;
+
+/// Factors are not looked for in longer programs.
+const LONGEST: usize = 64;
+
+/// A factor of a sum.
+struct SharedFactor {
+    /// The position of the sum among the steps.
+    step: usize,
+    value: Register,
+    field: Field,
+}
+
+impl Draft {
+    /// Makes steps of factors that several steps compute.
+    pub(super) fn share_factors(&mut self) {
+        let mut found: Vec<Vec<SharedFactor>> = Vec::new();
+        for (step, node) in self.steps.iter().enumerate() {
+            for (value, field) in factors_to_compute(node) {
+                let own = SharedFactor { step, value, field };
+                match found.iter_mut().find(|all| self.is_same_field(&all[0].field, &own.field)) {
+                    Some(all) => all.push(own),
+                    None => found.push(Vec::from([own])),
+                }
+            }
+        }
+        // The steps to insert, each before the step at a position.
+        let mut inserted: BTreeMap<usize, Vec<Arc<Node>>> = BTreeMap::new();
+        for mut all in found {
+            // Other sums that add something computed of the factor.
+            for (step, node) in self.steps.iter().enumerate() {
+                let is_known = all.iter().any(|own| own.step == step);
+                if let Some(value) = self.sum_of(node, &all[0].field).filter(|_| !is_known) {
+                    all.push(SharedFactor { step, value, field: all[0].field.clone() });
+                }
+            }
+            let first = all.iter().map(|own| own.step).min().unwrap_or(0);
+            let map = self.steps.iter().take(first).position(|node| self.is_map_of(node, &all[0].field));
+            if map.is_none() && all.iter().all(|own| own.step == first) {
+                continue;
+            }
+            let field = all[0].field.clone();
+            let node = &self.steps[first];
+            let order: Vec<usize> = (0..field.sizes.len()).filter(|&axis| field.sizes[axis] != 1).collect();
+            let place = StridedPlace::contiguous(&field.sizes, &order);
+            let len = order.iter().map(|&axis| field.sizes[axis]).product();
+            let part = Part { field, place: place.clone() };
+            let step = Node::new(node.dtype, len, NodeStep::Parts(Vec::from([part])), node.origin);
+            let operand = FieldOperand { source: FieldSource::Memory(Placeholder::of(&step)), place };
+            let mut is_read = false;
+            for SharedFactor { step: at, value, .. } in all {
+                if let Some(sum) = reading(&self.steps[at], value, &operand) {
+                    self.replace(at, sum);
+                    is_read = true;
+                }
+            }
+            if is_read {
+                self.add_value(step.id);
+                inserted.entry(map.unwrap_or(first)).or_default().push(step);
+            }
+        }
+        if inserted.is_empty() {
+            return;
+        }
+        let steps = core::mem::take(&mut self.steps);
+        for (at, node) in steps.into_iter().enumerate() {
+            self.steps.extend(inserted.remove(&at).into_iter().flatten());
+            self.steps.push(node);
+        }
+    }
+
+    /// Whether a map computes the elements of a field.
+    fn is_map_of(&self, node: &Node, field: &Field) -> bool {
+        let NodeStep::Parts(parts) = &node.step else { return false };
+        let [Part { field: own, place }] = &parts[..] else { return false };
+        covers(place, &own.sizes, node.len)
+            && kept(place, &own.sizes).len() == own.sizes.iter().filter(|&&size| size != 1).count()
+            && self.register_of(own, field).is_some()
+    }
+
+    /// The register of a field in a sum.
+    fn sum_of(&self, node: &Node, field: &Field) -> Option<Register> {
+        let NodeStep::Parts(parts) = &node.step else { return None };
+        let [Part { field: own, place }] = &parts[..] else { return None };
+        let is_sum = covers(place, &own.sizes, node.len) && node.len != field.sizes.iter().product::<usize>();
+        if is_sum && matches!(node.dtype, DType::F32 | DType::F64) {
+            self.register_of(own, field)
+        } else {
+            None
+        }
+    }
+
+    /// The register that has the elements of another field.
+    fn register_of(&self, own: &Field, field: &Field) -> Option<Register> {
+        let all = own.program.instructions();
+        if own.sizes != field.sizes || all.len() > LONGEST {
+            return None;
+        }
+        let result = core::mem::discriminant(&field.program.instruction(field.program.result()));
+        let is_field = |value: &Register| {
+            core::mem::discriminant(&all[*value as usize]) == result
+                && self.is_same_field(&own.with_result(*value), field)
+        };
+        (0..all.len() as Register).find(is_field)
+    }
+}
+
+/// The factors that a contraction computes for all positions of its loops, with their registers.
+fn factors_to_compute(node: &Node) -> Vec<(Register, Field)> {
+    match node.dtype {
+        DType::F32 => factors_of_type::<f32>(node),
+        DType::F64 => factors_of_type::<f64>(node),
+        _ => Vec::new(),
+    }
+}
+
+/// The sum of a step, and its factors, if it is a contraction.
+fn contraction<T: ProgramOutput + Real>(node: &Node) -> Option<(&Part, usize)> {
+    let NodeStep::Parts(parts) = &node.step else { return None };
+    let [part] = &parts[..] else { return None };
+    let Part { field, place } = part;
+    let has_table = |own: &FieldOperand| own.place.table.is_some();
+    if field.sizes.contains(&0)
+        || field.operands.iter().any(has_table)
+        || field.program.instructions().len() > LONGEST
+        || !covers(place, &field.sizes, node.len)
+    {
+        return None;
+    }
+    let SumLoops { order, reduced, count, is_whole } = SumLoops::new(field, place);
+    if !is_whole || reduced.is_empty() || count != 1.0 {
+        return None;
+    }
+    factors::<T>(field, &order, &reduced).map(|(all, _)| (part, all.len()))
+}
+
+fn factors_of_type<T: ProgramOutput + Real>(node: &Node) -> Vec<(Register, Field)> {
+    let Some((Part { field, .. }, _)) = contraction::<T>(node) else { return Vec::new() };
+    let (mut values, _) = field.program.factors();
+    values.sort_unstable();
+    values.dedup();
+    let kind: RegisterKind = T::KIND;
+    let candidates = values.into_iter().filter(|&value| field.program.kind(value) == kind);
+    let fields = candidates.map(|value| (value, field.with_result(value)));
+    let is_whole = |own: &Field| {
+        (0..own.sizes.len())
+            .all(|axis| own.sizes[axis] == 1 || own.operands.iter().any(|own| own.place.varies(axis)))
+    };
+    fields.filter(|(_, own)| own.program.operations() >= WORTHWHILE && is_whole(own)).collect()
+}
+
+/// The sum with an operand in the place of a factor; `None` if that would change how it is computed.
+fn reading(node: &Arc<Node>, value: Register, operand: &FieldOperand) -> Option<Arc<Node>> {
+    let count = |node: &Node| match node.dtype {
+        DType::F32 => contraction::<f32>(node).map(|(_, count)| count),
+        _ => contraction::<f64>(node).map(|(_, count)| count),
+    };
+    let NodeStep::Parts(parts) = &node.step else { return None };
+    let [Part { field, place }] = &parts[..] else { return None };
+    let (program, number) = (&field.program, field.operands.len() as u32);
+    let instructions = program.instructions().iter().enumerate().map(|(at, &own)| {
+        let own = if at == value as usize { Instruction::Load(number) } else { own };
+        (own, program.kind(at as Register))
+    });
+    let program = ScalarProgram::of(instructions, program.functions().clone(), program.result());
+    let mut changed = field.clone();
+    changed.program = Arc::new(program);
+    changed.operands.push(operand.clone());
+    let field = changed.with_distinct_operands();
+    let part = Part { field, place: place.clone() };
+    let changed = Node::new(node.dtype, node.len, NodeStep::Parts(Vec::from([part])), node.origin);
+    let is_same = match (count(node), count(&changed)) {
+        (None, None) => adds_in_same_order(node, &changed),
+        (before, after) => before == after,
+    };
+    is_same.then_some(changed)
+}
+
+/// Whether two steps are sums that the interpreter computes, and that add elements in the same order.
+fn adds_in_same_order(a: &Node, b: &Node) -> bool {
+    fn nest<T: ProgramOutput>(node: &Node) -> Option<Nest> {
+        let NodeStep::Parts(parts) = &node.step else { return None };
+        let [Part { field, place }] = &parts[..] else { return None };
+        let SumLoops { order, reduced, count, is_whole } = SumLoops::new(field, place);
+        let is_program = field.operands.iter().all(|own| own.place.table.is_none())
+            && !field.sizes.contains(&0)
+            && field.plain::<T>().is_none();
+        // The last row numbers the positions.
+        let mut rows = rows(field);
+        let all: Vec<usize> = (0..field.sizes.len()).collect();
+        rows.push().copy_from_slice(&StridedPlace::contiguous(&field.sizes, &all).strides);
+        let is_sum = is_program && is_whole && !reduced.is_empty() && count == 1.0;
+        is_sum.then(|| Nest::reduce(&field.sizes, &order, &reduced, &rows))
+    }
+    let of = |node: &Node| match node.dtype {
+        DType::F32 => nest::<f32>(node),
+        _ => nest::<f64>(node),
+    };
+    let (Some(a), Some(b)) = (of(a), of(b)) else { return false };
+    let numbers = |nest: &Nest| nest.operand_strides().pop();
+    (a.outer, a.inner_kept, &a.sizes[..]) == (b.outer, b.inner_kept, &b.sizes[..])
+        && numbers(&a) == numbers(&b)
+}
+
+impl Draft {
+    /// Puts another step in the place of one.
+    fn replace(&mut self, at: usize, node: Arc<Node>) {
+        self.replace_value(self.steps[at].id, Meaning::Value(node.id));
+        self.add_value(node.id);
+        self.steps[at] = node;
+    }
+}
