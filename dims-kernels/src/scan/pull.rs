@@ -52,6 +52,7 @@ struct PullBackTask<'a, 'o, T> {
 
 impl<T: Real> Task for PullBackTask<'_, '_, T> {
     type Out = ();
+    const WIDE: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {
