@@ -14,6 +14,7 @@ use crate::ops::code::{DType, RegisterKind};
 use crate::program::{Instruction, Register, ScalarProgram};
 use crate::trace::evaluate::{covers, kept};
 use crate::trace::{Field, FieldSource, Node, NodeStep, Part};
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -40,7 +41,7 @@ pub(super) struct MapGroup {
     /// The maps, and the registers of their results, converted to the element types.
     members: Vec<(Arc<Node>, Register)>,
     /// A sum of the elements of a register.
-    pub(super) sum: Option<GroupSum>,
+    pub(super) sum: Option<Box<GroupSum>>,
 }
 
 /// A sum that runs together with maps. It adds its elements in the same order as if it ran alone.
@@ -245,7 +246,7 @@ impl Grouping<'_> {
             // Later groups keep the operands of the sum in memory for longer, unless they read the same ones.
             let is_worthwhile = is_reader || 2 * shared >= operations && group.operands.len() == known.1;
             if is_worthwhile && (to <= at || group.operands.len() == known.1) {
-                group.sum = Some(GroupSum { node: Arc::clone(node), value, order });
+                group.sum = Some(Box::new(GroupSum { node: Arc::clone(node), value, order }));
                 return Some((to, group));
             }
         }

@@ -1,7 +1,7 @@
 //! Groups of maps as calls run them: one pass over the loops computes the results of all maps.
 
 use super::draft::Meaning;
-use super::fuse::{GroupOperand, GroupSum, MapGroup};
+use super::fuse::{GroupOperand, MapGroup};
 use super::memory::{CallMemory, OperandMemory, free_memory, start_of_free, written};
 use super::sums::SumOrder;
 use crate::error::Error;
@@ -130,11 +130,11 @@ impl FusedLoops {
         });
         let (operands, results): (Vec<FusedOperand>, Vec<FusedResult>) =
             (operands.collect(), results.collect());
-        let sum = sum.zip(of_sum).map(|(GroupSum { order, .. }, (value, dtype, slot))| FusedSum {
+        let sum = sum.zip(of_sum).map(|(sum, (value, dtype, slot))| FusedSum {
             value,
             dtype,
             slot,
-            order,
+            order: sum.order,
             cell: None,
         });
         let steps = nest.sizes.iter().zip(row_major(&nest.sizes));
