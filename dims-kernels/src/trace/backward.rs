@@ -176,9 +176,10 @@ fn pull_each(
 ) -> Result<Vec<(Arc<Node>, Part)>, Error> {
     let mut pulled = Vec::new();
     for Part { field, place } in parts {
+        // (A step of one element, such as a copy, can hand its cotangent on.)
         let given = match one(cotangent) {
-            Some(kind) => Field::ones(&field.sizes, kind),
-            None => Field::held(&field.sizes, cotangent, place.clone()),
+            Some(kind) if field.sizes.iter().any(|&size| size > 1) => Field::ones(&field.sizes, kind),
+            _ => Field::held(&field.sizes, cotangent, place.clone()),
         };
         match field.pull_by(&given, asked) {
             Some(own) if recorded == PullBackSteps::Differentiated => pulled.extend(own.parts()),
