@@ -543,7 +543,11 @@ where
         if !self.checks.is_empty()
             && let Some(failed) = outputs[0].next()
         {
-            pending.push_back(Arc::new(Pending { failed, checks: Arc::clone(&self.checks), is_right: AtomicBool::new(false) }));
+            pending.push_back(Arc::new(Pending {
+                failed,
+                checks: Arc::clone(&self.checks),
+                is_right: AtomicBool::new(false),
+            }));
         }
         while pending.len() > UNCHECKED {
             pending[0].outcome()?;

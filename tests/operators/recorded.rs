@@ -26,7 +26,8 @@ fn reloaded<In: typed_dims::program::RecordInputs, Out: Parameters>(
 }
 
 /// Operators that are refused when they are recorded, because the sizes of their results depend on elements, or because they call closures.
-pub(crate) const REFUSED: &[&str] = &["map", "zip_map", "iota", "scatter", "unique", "unique_counts", "unique_inverse"];
+pub(crate) const REFUSED: &[&str] =
+    &["map", "zip_map", "iota", "scatter", "unique", "unique_counts", "unique_inverse"];
 
 /// Operators whose results are not the same bit for bit, as their products are added up in another order; they are within rounding.
 const ROUNDED: &[&str] = &["cosine_similarity"];

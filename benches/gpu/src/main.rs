@@ -149,7 +149,11 @@ fn gradient_of_gpt(pjrt: &Pjrt, args: &Args, name: &str, options: &RunOptions) -
     let compiled = start.elapsed().as_secs_f64();
     let (device, x, y) = (pjrt.put(&gpt)?, pjrt.put(&texts)?, pjrt.put(&next)?);
     let (loss, _) = run.call((&device, &x, &y))?;
-    println!("  loss {} here, {} on the device", gpt.loss(&texts, &next).order(()), loss.to_host()?.order(()));
+    println!(
+        "  loss {} here, {} on the device",
+        gpt.loss(&texts, &next).order(()),
+        loss.to_host()?.order(())
+    );
     time(name, args.calls, compiled, |wait| {
         let (loss, gradient) = run.call((&device, &x, &y))?;
         if wait {

@@ -24,7 +24,10 @@ pub fn numbers<P: Parameters>(value: &P) -> Vec<Vec<f64>> {
         let bytes = own.bytes();
         macro_rules! of {
             ($t:ty) => {
-                bytes.chunks_exact(size_of::<$t>()).map(|own| <$t>::from_le_bytes(own.try_into().expect("an element")) as f64).collect()
+                bytes
+                    .chunks_exact(size_of::<$t>())
+                    .map(|own| <$t>::from_le_bytes(own.try_into().expect("an element")) as f64)
+                    .collect()
             };
         }
         match own.tensor.dtype {
@@ -55,7 +58,13 @@ fn half(bytes: &[u8], mantissa: u32) -> Vec<f64> {
         let bias = (1 << (exponent_bits - 1)) - 1;
         let size = match exponent {
             0 => rest * 2f64.powi(1 - bias),
-            own if own == (1 << exponent_bits) - 1 => if rest == 0.0 { f64::INFINITY } else { f64::NAN },
+            own if own == (1 << exponent_bits) - 1 => {
+                if rest == 0.0 {
+                    f64::INFINITY
+                } else {
+                    f64::NAN
+                }
+            }
             own => (1.0 + rest) * 2f64.powi(i32::from(own) - bias),
         };
         if sign == 1 { -size } else { size }
@@ -69,11 +78,15 @@ pub fn assert_near<P: Parameters>(found: &P, expected: &P, tolerance: f64, what:
     assert_eq!(found.len(), expected.len(), "{what}: the values have the same tensors");
     for (tensor, (found, expected)) in found.iter().zip(&expected).enumerate() {
         assert_eq!(found.len(), expected.len(), "{what}: tensor {tensor} has the same sizes");
-        let greatest = expected.iter().filter(|own| own.is_finite()).fold(1.0f64, |best, own| best.max(own.abs()));
+        let greatest =
+            expected.iter().filter(|own| own.is_finite()).fold(1.0f64, |best, own| best.max(own.abs()));
         for (at, (&found, &expected)) in found.iter().zip(expected).enumerate() {
             let is_same = found == expected || found.is_nan() && expected.is_nan();
             let is_near = (found - expected).abs() <= tolerance * greatest;
-            assert!(is_same || is_near, "{what}: element {at} of tensor {tensor} is {found} on XLA, {expected} here");
+            assert!(
+                is_same || is_near,
+                "{what}: element {at} of tensor {tensor} is {found} on XLA, {expected} here"
+            );
         }
     }
 }

@@ -58,8 +58,10 @@ fn data() -> (Batch, Labels) {
 fn check(sharding: &Sharding, what: &str) {
     let Some(pjrt) = plugin(8) else { return };
     let (x, y) = data();
-    let program = record(|(state, x, y): (State, &Batch, &Labels)| step(state, x, y), (state(), &x, &y)).unwrap();
-    let run = pjrt.compile_sharded(&program, sharding.clone()).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let program =
+        record(|(state, x, y): (State, &Batch, &Labels)| step(state, x, y), (state(), &x, &y)).unwrap();
+    let run =
+        pjrt.compile_sharded(&program, sharding.clone()).unwrap_or_else(|error| panic!("{what}: {error}"));
     let (mut on_mesh, mut own) = (pjrt.put_sharded(&state(), sharding).unwrap(), state());
     for _ in 0..5 {
         let (next, found) = run.call((on_mesh, &x, &y)).unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -80,14 +82,18 @@ fn training_over_meshes_is_the_same() {
     check(&Sharding::new(Mesh::of(Data.of(8))).shard(Row, Data), "data parallel over 8");
     check(&Sharding::new(Mesh::of(Model.of(4))).shard(Hidden, Model), "tensor parallel over 4");
     check(&Sharding::new(square()).shard(Row, Data).shard(Hidden, Model), "data and tensor parallel");
-    check(&Sharding::new(square()).shard(Row, Data).shard(Hidden, Model).at_rest(In, Data), "parameters at rest in parts");
+    check(
+        &Sharding::new(square()).shard(Row, Data).shard(Hidden, Model).at_rest(In, Data),
+        "parameters at rest in parts",
+    );
 }
 
 #[test]
 fn shardings_that_do_not_fit_are_errors() {
     let Some(pjrt) = plugin(8) else { return };
     let (x, y) = data();
-    let program = record(|(state, x, y): (State, &Batch, &Labels)| step(state, x, y), (state(), &x, &y)).unwrap();
+    let program =
+        record(|(state, x, y): (State, &Batch, &Labels)| step(state, x, y), (state(), &x, &y)).unwrap();
     let message = |sharding| pjrt.compile_sharded(&program, sharding).unwrap_err().to_string();
     let twice = Sharding::new(Mesh::of(Data.of(2))).shard(Row, Data).shard(In, Data);
     assert_eq!(
@@ -95,5 +101,8 @@ fn shardings_that_do_not_fit_are_errors() {
         "the input `1` has the dims `Row` and `In`, and both are split along the mesh axis `Data`: split one of them along another axis, or not at all"
     );
     let uneven = Sharding::new(Mesh::of(Data.of(3))).shard(Row, Data);
-    assert_eq!(message(uneven), "the input `1`: the dim `Row` has size 8, which the 3 devices of the mesh axis `Data` do not divide");
+    assert_eq!(
+        message(uneven),
+        "the input `1`: the dim `Row` has size 8, which the 3 devices of the mesh axis `Data` do not divide"
+    );
 }

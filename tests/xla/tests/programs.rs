@@ -68,14 +68,3 @@ fn sizes_are_enough() {
     let found = pjrt.compile(&program).unwrap().call(&x).unwrap();
     assert_near(&found.to_host().unwrap(), &x.softmax(In), 1e-6, "a softmax");
 }
-
-#[test]
-fn debug_atan() {
-    let Some(pjrt) = plugin(1) else { return };
-    let x: Tensor<f64, (Row,)> = linspace(Row.of(9), -2.0, 2.0);
-    let program = record(|x: &Tensor<f64, (Row,)>| x.atan().eval(), &x).unwrap();
-    let run = pjrt.compile(&program).unwrap();
-    println!("{}", run.stablehlo());
-    let found = run.call(&x).unwrap().to_host().unwrap();
-    println!("{found:?}\n{:?}", x.atan().eval());
-}
