@@ -1,7 +1,26 @@
-//! Typed tensor programs on XLA.
+//! Typed tensor programs on XLA: on GPUs, TPUs, CPUs and meshes of devices.
 //!
-//! The module [`pjrt`] loads a PJRT plugin at run time, such as the ones that JAX installs for CUDA, ROCm and TPUs, and runs StableHLO
-//! programs on it. Nothing of XLA is needed to build this crate.
+//! A program that [`record`](typed_dims::program::record()) has made is lowered to [StableHLO](stablehlo), compiled by a [PJRT plugin](pjrt) that is loaded at run time, and called with typed
+//! values:
+//!
+//! ```no_run
+//! use typed_dims::prelude::*;
+//! use typed_dims::program::record;
+//! use typed_dims_xla::Pjrt;
+//!
+//! dims! { pub struct Row; pub struct Col; }
+//! type Matrix = Tensor<f32, (Row, Col)>;
+//!
+//! let x: Matrix = ones((Row.of(2), Col.of(3)));
+//! let program = record(|x: &Matrix| x.softmax(Col), &x)?;
+//! let engine = Pjrt::find()?;
+//! let run = engine.compile(&program)?;
+//! let y = run.call(&x)?;
+//! assert_eq!(y.to_host()?.size(Col), 3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Nothing of XLA is needed to build this crate. Without the feature `pjrt`, it only lowers programs.
 
 #![deny(missing_docs)]
 #![deny(unsafe_code)]

@@ -309,7 +309,7 @@ impl Lower<'_> {
         }
         // The place itself must lie at the start of the selected axes.
         let offset = place.offset as usize;
-        if axes.iter().any(|&axis| offset / steps[axis] % shape[axis] != 0) {
+        if axes.iter().any(|&axis| !(offset / steps[axis]).is_multiple_of(shape[axis])) {
             return Ok(None);
         }
         let of_table: Vec<usize> = loops
@@ -328,7 +328,7 @@ impl Lower<'_> {
                     && shape[own] == field.sizes[axis]
                     && !axes.contains(&own)
                     && !batch.iter().any(|&(_, taken)| taken == own)
-                    && offset / steps[own] % shape[own] == 0
+                    && (offset / steps[own]).is_multiple_of(shape[own])
             });
             let Some(own) = own else { return Ok(None) };
             batch.push((at, own));
