@@ -93,6 +93,7 @@ const CORE: Crate = Crate {
 const OPEN_TRAITS: [&[&str]; 3] = [
     // What users and macros implement.
     &[
+        "PartFamily",
         "ArrayOp",
         "ArraysOp",
         "AsPackedShape",

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use typed_dims::grad::Parameters;
 use typed_dims::program::engine::{
-    self, DType, EngineInput, EngineProgram, EngineTensor, PartFamily, PartsOf, parts_of, types_of,
+    self, DType, EngineInput, EngineParts, EngineProgram, EngineTensor, PartFamily, parts_of, types_of,
 };
 use typed_dims::program::{Program, RecordInputs, Spec};
 
@@ -501,7 +501,7 @@ where
     /// # Errors
     ///
     /// Returns an error if inputs have other types or sizes than the program, or if a device has too little memory.
-    pub fn call(&self, inputs: impl DeviceInputs<In>) -> Result<PartsOf<Out, DeviceParts>, XlaError> {
+    pub fn call(&self, inputs: impl DeviceInputs<In>) -> Result<EngineParts<Out, DeviceParts>, XlaError> {
         let mut given = Given {
             pjrt: &self.pjrt,
             mesh: &self.mesh,

@@ -26,7 +26,7 @@ fn compare<Out: Parameters + RecordInputs<Value = Out>>(
     expected: &Out,
     what: &str,
 ) where
-    typed_dims::program::engine::PartsOf<Out, typed_dims_xla::engine::DeviceParts>: Read<Out>,
+    typed_dims::program::engine::EngineParts<Out, typed_dims_xla::engine::DeviceParts>: Read<Out>,
 {
     let run = pjrt.compile(program).unwrap_or_else(|error| panic!("{what}: {error}"));
     let found = run.call(memory).unwrap_or_else(|error| panic!("{what}: {error}\n{}", run.stablehlo()));

@@ -1,7 +1,7 @@
 //! Programs as data for engines that run them elsewhere, such as on a GPU; and the tensors of a value as bytes.
 //!
 //! An engine gets a program by [`Program::to_engine`], the elements of its inputs by [`tensors_of`], and makes a value of the elements of results by
-//! [`with_elements`]. Tensors are passed with their axes in the order of the type: dims first, then positional axes, the last axis innermost.
+//! [`with_elements`]. FoundTensors are passed with their axes in the order of the type: dims first, then positional axes, the last axis innermost.
 
 pub use super::inputs::PartFamily;
 use super::inputs::RecordInputs;
@@ -116,7 +116,7 @@ impl<In, Out: Parameters> Program<In, Out> {
             let tensor = EngineTensor { path: own.path.to_string(), dtype: own.dtype, axes, origin: None };
             EngineInput { tensor, order: own.order.to_vec() }
         });
-        let mut tensors = Tensors { elements: false, ..Tensors::default() };
+        let mut tensors = FoundTensors { elements: false, ..FoundTensors::default() };
         Out::walk([&self.result], &mut Path::new(), &mut tensors)?;
         let results = tensors.found.into_iter().zip(&self.layouts).map(|(own, layout)| EngineResult {
             tensor: EngineTensor { origin: layout.origin, ..own.tensor },
@@ -147,7 +147,7 @@ impl<In, Out: Parameters> Program<In, Out> {
 ///
 /// As [`Parameters::walk`].
 pub fn without_elements<P: Parameters>(value: &P) -> Result<P, DimError> {
-    let mut tensors = Tensors { elements: false, found: Vec::new() };
+    let mut tensors = FoundTensors { elements: false, found: Vec::new() };
     P::walk([value], &mut Path::new(), &mut tensors)
 }
 
@@ -169,7 +169,7 @@ pub fn moved_inputs<In: RecordInputs>(inputs: &[EngineInput]) -> Vec<usize> {
 ///
 /// Returns an error if the elements of a tensor have a type that programs do not know.
 pub fn types_of<P: Parameters>(value: &P) -> Result<Vec<EngineTensor>, DimError> {
-    let mut tensors = Tensors { elements: false, found: Vec::new() };
+    let mut tensors = FoundTensors { elements: false, found: Vec::new() };
     P::walk([value], &mut Path::new(), &mut tensors)?;
     Ok(tensors.found.into_iter().map(|own| own.tensor).collect())
 }
@@ -194,18 +194,18 @@ impl HostTensor {
 ///
 /// Returns an error if the elements of a tensor have a type that programs do not know, or belong to a gradient or a recording.
 pub fn tensors_of<P: Parameters>(value: &P) -> Result<(Vec<HostTensor>, P), DimError> {
-    let mut tensors = Tensors { elements: true, found: Vec::new() };
+    let mut tensors = FoundTensors { elements: true, found: Vec::new() };
     let template = P::walk([value], &mut Path::new(), &mut tensors)?;
     Ok((tensors.found, template))
 }
 
 #[derive(Default)]
-struct Tensors {
+struct FoundTensors {
     elements: bool,
     found: Vec<HostTensor>,
 }
 
-impl Walk<1> for Tensors {
+impl Walk<1> for FoundTensors {
     type Error = DimError;
     const STATE: bool = true;
 
@@ -247,12 +247,12 @@ impl Walk<1> for Tensors {
 ///
 /// Returns an error if there are more or fewer elements than the tensors have.
 pub fn with_elements<P: Parameters>(template: &P, elements: Vec<Vec<u8>>) -> Result<P, DimError> {
-    P::walk([template], &mut Path::new(), &mut Filled(elements.into_iter()))
+    P::walk([template], &mut Path::new(), &mut GivenElements(elements.into_iter()))
 }
 
-struct Filled(alloc::vec::IntoIter<Vec<u8>>);
+struct GivenElements(alloc::vec::IntoIter<Vec<u8>>);
 
-impl Walk<1> for Filled {
+impl Walk<1> for GivenElements {
     type Error = DimError;
     const STATE: bool = true;
 
@@ -274,12 +274,12 @@ impl Walk<1> for Filled {
 }
 
 /// The parts of a result: a tuple of a program's results is taken apart, other results are one part.
-pub type PartsOf<Out, F> = <Out as RecordInputs>::Parts<F>;
+pub type EngineParts<Out, F> = <Out as RecordInputs>::Parts<F>;
 
 /// Takes a result apart.
 pub fn parts_of<Out: RecordInputs<Value = Out>, F: PartFamily>(
     template: Out,
     family: &mut F,
-) -> PartsOf<Out, F> {
+) -> EngineParts<Out, F> {
     Out::parts(template, family)
 }

@@ -10,13 +10,13 @@ use std::fmt;
 ///
 /// [`Pjrt::compile_text`](super::Pjrt::compile_text) returns it. It belongs to the client that compiled it, and takes buffers of this client only.
 pub struct Executable {
-    inner: ffi::Executable,
+    inner: ffi::RawExecutable,
     inputs: Option<Vec<ArrayType>>,
     identity: Key,
 }
 
 impl Executable {
-    pub(super) fn new(inner: ffi::Executable, identity: Key) -> Result<Executable, XlaError> {
+    pub(super) fn new(inner: ffi::RawExecutable, identity: Key) -> Result<Executable, XlaError> {
         let inputs = match inner.optimized_program() {
             Ok((format, program)) => proto::Hlo::new(&format, &program).and_then(|hlo| hlo.parameters()),
             Err(_) => None,

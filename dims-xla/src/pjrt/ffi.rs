@@ -4,7 +4,7 @@
 //!
 //! The plugin is trusted to keep the contract of `pjrt_c_api.h`, as any shared library is. Under that assumption:
 //!
-//! * Handles are owned. [`Client`], [`Buffer`], [`Executable`] and [`Event`] each hold one pointer that the plugin returned, which no other
+//! * Handles are owned. [`Client`], [`Buffer`], [`RawExecutable`] and [`Event`] each hold one pointer that the plugin returned, which no other
 //!   value holds, and destroy it once, in `drop`. Nothing outside this file sees a pointer.
 //! * Handles do not outlive their client: buffers and executables hold an `Arc` of it. Libraries are never unloaded, so that the functions
 //!   of a client outlive it.
@@ -690,7 +690,7 @@ impl Client {
     }
 
     /// Compiles StableHLO text. `options` is a serialised `CompileOptionsProto`.
-    pub(super) fn compile(self: &Arc<Self>, text: &str, options: &[u8]) -> Result<Executable, XlaError> {
+    pub(super) fn compile(self: &Arc<Self>, text: &str, options: &[u8]) -> Result<RawExecutable, XlaError> {
         const FORMAT: &str = "mlir";
         // The parser of some plugins reads up to a zero byte, whatever the size says.
         let mut code = Vec::with_capacity(text.len() + 1);
@@ -711,11 +711,11 @@ impl Client {
         arguments.compile_options_size = options.len();
         // SAFETY: The client is valid. Program and options are only read, and live until the end of this function.
         unsafe { self.api.call(&mut arguments)? };
-        Executable::new(self, given(arguments.executable, ClientCompile::FUNCTION)?)
+        RawExecutable::new(self, given(arguments.executable, ClientCompile::FUNCTION)?)
     }
 
-    /// Loads what [`Executable::serialize`] returned.
-    pub(super) fn deserialize(self: &Arc<Self>, bytes: &[u8]) -> Result<Executable, XlaError> {
+    /// Loads what [`RawExecutable::serialize`] returned.
+    pub(super) fn deserialize(self: &Arc<Self>, bytes: &[u8]) -> Result<RawExecutable, XlaError> {
         let mut arguments = DeserializeAndLoad::new();
         arguments.client = self.raw.as_ptr();
         arguments.serialized = bytes.as_ptr().cast();
@@ -723,7 +723,7 @@ impl Client {
         // SAFETY: The client is valid. The bytes are only read during the call. That they come from this plugin, the caller has checked as
         // far as a checksum can; an executable that someone forged is like a shared library that someone forged.
         unsafe { self.api.call(&mut arguments)? };
-        Executable::new(self, given(arguments.loaded, DeserializeAndLoad::FUNCTION)?)
+        RawExecutable::new(self, given(arguments.loaded, DeserializeAndLoad::FUNCTION)?)
     }
 }
 
@@ -908,10 +908,10 @@ impl Drop for Buffer {
     }
 }
 
-// --------------------------------------------------------------------------------------------------------------------------- Executable
+// --------------------------------------------------------------------------------------------------------------------------- RawExecutable
 
 /// A compiled program.
-pub(super) struct Executable {
+pub(super) struct RawExecutable {
     client: Arc<Client>,
     loaded: Handle,
     raw: Option<Handle>,
@@ -920,15 +920,15 @@ pub(super) struct Executable {
 }
 
 // SAFETY: See `Client`.
-unsafe impl Send for Executable {}
+unsafe impl Send for RawExecutable {}
 // SAFETY: See `Client`.
-unsafe impl Sync for Executable {}
+unsafe impl Sync for RawExecutable {}
 
-impl Executable {
-    fn new(client: &Arc<Client>, loaded: Handle) -> Result<Executable, XlaError> {
+impl RawExecutable {
+    fn new(client: &Arc<Client>, loaded: Handle) -> Result<RawExecutable, XlaError> {
         let api = client.api;
         let client = client.clone();
-        let mut this = Executable { client, loaded, raw: None, devices: Vec::new(), outputs: 0 };
+        let mut this = RawExecutable { client, loaded, raw: None, devices: Vec::new(), outputs: 0 };
         let mut arguments = LoadedGetExecutable::new();
         arguments.loaded = loaded.as_ptr();
         // SAFETY: The executable is valid. We own the second handle that is returned.
@@ -1140,7 +1140,7 @@ impl Executable {
     }
 }
 
-impl Drop for Executable {
+impl Drop for RawExecutable {
     fn drop(&mut self) {
         let _lock = self.client.lock();
         if let Some(raw) = self.raw {

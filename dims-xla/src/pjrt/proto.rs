@@ -81,7 +81,7 @@ pub(super) fn compile_options(
 
 /// A field of a message that is read.
 #[derive(Clone, Copy)]
-enum Value<'a> {
+enum ProtoValue<'a> {
     Number(u64),
     Bytes(&'a [u8]),
 }
@@ -111,18 +111,18 @@ impl<'a> Fields<'a> {
 }
 
 impl<'a> Iterator for Fields<'a> {
-    type Item = (u64, Value<'a>);
+    type Item = (u64, ProtoValue<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
         let key = self.varint()?;
         let value = match key & 7 {
-            0 => Value::Number(self.varint()?),
-            1 => Value::Bytes(self.take(8)?),
+            0 => ProtoValue::Number(self.varint()?),
+            1 => ProtoValue::Bytes(self.take(8)?),
             2 => {
                 let count = self.varint()?;
-                Value::Bytes(self.take(count)?)
+                ProtoValue::Bytes(self.take(count)?)
             }
-            5 => Value::Bytes(self.take(4)?),
+            5 => ProtoValue::Bytes(self.take(4)?),
             _ => return None,
         };
         Some((key >> 3, value))
@@ -132,7 +132,7 @@ impl<'a> Iterator for Fields<'a> {
 /// The messages, texts and bytes of a field.
 fn all(message: &[u8], field: u64) -> impl Iterator<Item = &[u8]> {
     Fields(message).filter_map(move |(number, value)| match value {
-        Value::Bytes(bytes) if number == field => Some(bytes),
+        ProtoValue::Bytes(bytes) if number == field => Some(bytes),
         _ => None,
     })
 }
@@ -147,8 +147,8 @@ fn numbers(message: &[u8], field: u64) -> Vec<u64> {
     for (number, value) in Fields(message) {
         match value {
             _ if number != field => {}
-            Value::Number(value) => numbers.push(value),
-            Value::Bytes(packed) => {
+            ProtoValue::Number(value) => numbers.push(value),
+            ProtoValue::Bytes(packed) => {
                 let mut packed = Fields(packed);
                 while let Some(value) = packed.varint() {
                     numbers.push(value);
