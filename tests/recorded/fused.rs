@@ -79,11 +79,10 @@ fn check(sizes: (usize, usize), seed: u64) {
     let steps: Vec<[usize; 3]> =
         (0..count).map(|_| [random.below(12), random.below(9), random.below(9)]).collect();
     let (first, other) = (drawn(sizes, seed), drawn(sizes, seed + 10));
-    let given = |(a, b, c, d): &'static All| (a, b, c, d);
-    let (first, other): (&'static All, &'static All) =
-        (Box::leak(Box::new(first)), Box::leak(Box::new(other)));
-    type Given<'a> = (&'a Matrix, &'a Matrix, &'a Line, &'a Edge);
-    let forward = record(|given: Given<'_>| values(&steps, given), given(first)).expect("it is recorded");
+    fn given((a, b, c, d): &All) -> Given<'_> {
+        (a, b, c, d)
+    }
+    let forward = record(|given: Given<'_>| values(&steps, given), given(&first)).expect("it is recorded");
     let gradient = record(
         |given: Given<'_>| {
             let (loss, gradient) = loss_and_grad(|by: Given<'_>| loss(&steps, by), given);
