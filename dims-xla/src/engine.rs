@@ -80,7 +80,7 @@ struct DeviceTensor {
     split: Split,
 }
 
-/// The checks of a call, whose outcome nobody has read yet.
+/// The checks of a call whose outcome has not been read yet.
 struct Pending {
     failed: DeviceBuffer,
     checks: Arc<[Check]>,
@@ -106,7 +106,7 @@ impl Pending {
     }
 }
 
-/// At most so many calls of which a value depends are unchecked: then the first one is waited for.
+/// A value may depend on this many unchecked calls. A further call first waits for the oldest of them.
 const UNCHECKED: usize = 64;
 
 /// A value on devices: the tensors of a tensor, a tuple, a struct with `#[derive(Parameters)]` or an optimizer.

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::path::PathBuf;
 
-/// What can go wrong between a program and XLA.
+/// An error of this crate, of the plugin, or of XLA.
 ///
 /// ```
 /// use typed_dims_xla::XlaError;
@@ -37,7 +37,7 @@ pub enum XlaError {
     PluginVersion {
         /// The file.
         path: PathBuf,
-        /// What does not fit.
+        /// The mismatch.
         reason: String,
     },
     /// The plugin does not have a function of the PJRT interface.
@@ -56,12 +56,12 @@ pub enum XlaError {
     },
     /// An argument does not fit. The plugin was not called.
     Arguments {
-        /// Which argument, and what it should be.
+        /// The argument and the expected value.
         message: String,
     },
     /// A step of a program has no operation of StableHLO.
     NotLowered {
-        /// What is missing.
+        /// The missing operation.
         what: String,
         /// The operation.
         operation: &'static str,
@@ -168,7 +168,7 @@ impl fmt::Display for XlaError {
     }
 }
 
-/// The list of what was tried, and how a plugin is installed.
+/// Lists the paths that were tried, and how to install a plugin.
 fn not_found(f: &mut fmt::Formatter<'_>, searched: &[PathBuf], failed: &[(PathBuf, String)]) -> fmt::Result {
     f.write_str(if failed.is_empty() { "no PJRT plugin was found" } else { "no PJRT plugin could be used" })?;
     if !failed.is_empty() {

@@ -248,7 +248,7 @@ impl Sharding {
                 let Some(rule) = find(axis, rest) else { continue };
                 let number = self.axis(rule.axis);
                 if let Some(other) = split.iter().position(|own| *own == Some(number)) {
-                    // (What is stored in parts need not be split twice.)
+                    // The tensor is already split along this mesh axis.
                     if rest {
                         continue;
                     }

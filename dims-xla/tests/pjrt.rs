@@ -106,7 +106,7 @@ impl Drop for Folder {
     }
 }
 
-/// Runs a test of this file in a process of its own, and returns what it printed. In that process, it returns `None`.
+/// Runs a test of this file in a child process, and returns its output. In the child process, it returns `None`.
 fn child(test: &str, prepare: impl FnOnce(&mut Command)) -> Option<String> {
     const VARIABLE: &str = "TYPED_DIMS_XLA_CHILD";
     if env::var_os(VARIABLE).is_some() {
@@ -363,7 +363,7 @@ fn a_donated_buffer_is_an_error() {
 
 // ---------------------------------------------------------------------------------------------------------------------- Several devices
 
-/// The sum over `4xN` elements, of which each of four devices has one row.
+/// The sum over `4xN` elements. Each of four devices has one row.
 const SHARDED: &str = r#"
 "builtin.module"() ({
   "sdy.mesh"() {mesh = #sdy.mesh<["data"=4]>, sym_name = "mesh"} : () -> ()

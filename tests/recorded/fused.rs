@@ -124,7 +124,7 @@ fn of_small_matrices() {
     }
 }
 
-/// Lines of more than one tile, and rows of which a tile has several or a part.
+/// Lines longer than a tile, rows shorter than a tile, and rows that a tile cuts.
 #[test]
 fn of_long_and_short_lines() {
     for (at, sizes) in

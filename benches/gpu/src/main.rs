@@ -129,7 +129,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The decoder, a batch of texts, and what follows each character.
+/// The decoder, a batch of texts, and the next character at each position.
 fn decoder(small: bool) -> (Gpt, Texts, Texts) {
     let (batch, context, layers, width) = if small { (2, 16, 2, 32) } else { (8, 256, 6, 256) };
     let inner = (8 * width as usize).div_ceil(3).next_multiple_of(8);

@@ -17,7 +17,6 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::type_name;
-use core::fmt::Debug;
 use kernels::error::Origin;
 use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
@@ -229,15 +228,6 @@ impl Walk<1> for FoundTensors {
         };
         self.found.push(HostTensor { tensor: own, held });
         Ok(strided(tensor, alloc::vec![T::default()], 0, |_, axis| axis.stride = 0, None))
-    }
-
-    fn setting<X: Clone + PartialEq + Debug + Send + Sync + 'static>(
-        &mut self,
-        _: &Path,
-        _: &'static str,
-        _: [&X; 1],
-    ) -> Result<(), DimError> {
-        Ok(())
     }
 }
 

@@ -44,7 +44,7 @@ pub trait RecordInputs: Sized {
     fn moved(path: &mut Vec<usize>, found: &mut Vec<Vec<usize>>) {
         found.push(path.clone());
     }
-    /// What an engine makes of the value, or of each part of a tuple.
+    /// The value on another engine, or a tuple of its parts.
     #[doc(hidden)]
     type Parts<F: PartFamily>;
     #[doc(hidden)]
@@ -63,10 +63,10 @@ pub trait Hand<'t, Lives = &'t Self>: RecordInputs {
     fn hand(slots: &'t mut Self::Slots) -> Self::Handed;
 }
 
-/// What an engine makes of each part of a program's result.
+/// Converts the parts of a program's result for another engine.
 #[doc(hidden)]
 pub trait PartFamily {
-    /// What a value becomes.
+    /// The converted value.
     type Of<P: Parameters>;
 
     /// Takes the next part, given without its elements.

@@ -190,7 +190,7 @@ fn pull_each(
     Ok(pulled)
 }
 
-/// The kind of a cotangent that is the constant 1, as that of a loss is. The chain rule multiplies by it, so it is left out.
+/// The register kind of a cotangent that is the constant 1. A loss has this cotangent. Multiplying by it is skipped.
 fn one(cotangent: &Arc<dyn Held>) -> Option<RegisterKind> {
     if cotangent.len() != 1 || cotangent.node().is_some() {
         return None;

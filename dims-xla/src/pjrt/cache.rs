@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::UNIX_EPOCH;
 
-/// What an executable depends on: parts, each with its length in front.
+/// The key of an executable: its parts, each preceded by its length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Key(Vec<u8>);
 
@@ -159,7 +159,7 @@ impl Store {
     }
 }
 
-/// What changes when a file does: its path, length, and times.
+/// Identifies a version of a file by its path, length and times.
 fn file_state(path: &Path) -> Option<Key> {
     let path = path.canonicalize().ok()?;
     let data = path.metadata().ok()?;

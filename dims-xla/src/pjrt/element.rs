@@ -107,7 +107,7 @@ impl fmt::Display for ElementType {
     }
 }
 
-/// The type of an array: that of its elements, and its sizes.
+/// The type of an array: its element type and its sizes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ArrayType {
     /// The type of its elements.

@@ -54,7 +54,7 @@ impl Executable {
     /// # Errors
     ///
     /// If there are too many or too few arguments, or one of them has another type, is on another device, belongs to another client, or was
-    /// donated before. Errors while the program runs are those of its outputs.
+    /// donated before. Errors while the program runs are reported when its outputs are read.
     pub fn execute(&self, arguments: &[Vec<&DeviceBuffer>]) -> Result<Vec<Vec<DeviceBuffer>>, XlaError> {
         if let Some(inputs) = &self.inputs {
             for list in arguments {
@@ -73,7 +73,7 @@ impl Executable {
         self.inner.devices()
     }
 
-    /// The types of its arguments on one device, if the plugin shows the program. Those of a sharded program are parts.
+    /// The types of its arguments on one device, if the plugin shows the program. For a sharded program, these are the types of the shards.
     #[must_use]
     pub fn inputs(&self) -> Option<&[ArrayType]> {
         self.inputs.as_deref()
@@ -127,7 +127,7 @@ impl Executable {
 
     /// The instructions of the optimised program that move data between devices.
     ///
-    /// Compare them with what you expect of a sharded program: XLA inserts them where a sharding needs them.
+    /// XLA inserts collectives where a sharding needs them. Compare the list with your expectation.
     ///
     /// ```no_run
     /// # use typed_dims_xla::pjrt::Executable;
@@ -209,7 +209,7 @@ impl fmt::Debug for Executable {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Collective {
-    /// What it does, as HLO names it: `all-reduce`, `all-gather`, `reduce-scatter`, `all-to-all`, `collective-permute` and others.
+    /// The operation, by its name in HLO: `all-reduce`, `all-gather`, `reduce-scatter`, `all-to-all`, `collective-permute` and others.
     pub kind: String,
     /// The name of the instruction.
     pub name: String,

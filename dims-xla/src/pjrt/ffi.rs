@@ -378,7 +378,7 @@ impl Api {
         };
         let mut code = ErrorGetCode::new();
         code.error = error.as_ptr();
-        // SAFETY: As before. (This function can return an error of its own, about its arguments. It would leak, rather than lead here
+        // SAFETY: As before. (This function can return an error about its arguments. It would leak, rather than lead here
         // again.)
         unsafe { self.invoke::<_, Raw>(&mut code) };
         let mut destroy = ErrorDestroy::new();
@@ -388,7 +388,7 @@ impl Api {
         XlaError::Xla { function, code: code.code, message }
     }
 
-    /// What the plugin says of itself, such as its versions of StableHLO.
+    /// The attributes of the plugin, such as its versions of StableHLO.
     pub(super) fn attributes(&self) -> Vec<(String, Attribute)> {
         let mut arguments = PluginAttributes::new();
         // SAFETY: There are no pointers to be valid.
@@ -483,7 +483,7 @@ impl Drop for Event {
     fn drop(&mut self) {
         let mut arguments = EventDestroy::new();
         arguments.event = self.raw.as_ptr();
-        // SAFETY: We own the event, and this is the last use of it. (An error says that nothing was freed; there is nobody to tell.)
+        // SAFETY: We own the event, and this is the last use of it. (An error would mean that nothing was freed. A destructor cannot report it.)
         let _ = unsafe { self.api.call(&mut arguments) };
     }
 }
@@ -497,7 +497,7 @@ pub(super) enum ClientOption {
     Bool(&'static str, bool),
 }
 
-/// What is known of a device.
+/// The description of a device.
 #[derive(Clone, Debug)]
 pub(super) struct DeviceText {
     pub(super) id: i32,
@@ -714,7 +714,7 @@ impl Client {
         RawExecutable::new(self, given(arguments.executable, ClientCompile::FUNCTION)?)
     }
 
-    /// Loads what [`RawExecutable::serialize`] returned.
+    /// Loads the bytes that [`RawExecutable::serialize`] returned.
     pub(super) fn deserialize(self: &Arc<Self>, bytes: &[u8]) -> Result<RawExecutable, XlaError> {
         let mut arguments = DeserializeAndLoad::new();
         arguments.client = self.raw.as_ptr();

@@ -80,7 +80,7 @@ fn has_tpu() -> bool {
     ["/dev/accel0", "/dev/vfio/0"].iter().any(|path| Path::new(path).exists())
 }
 
-/// The files that a pattern matches, the greatest name first: that of the newest version.
+/// The files that match a pattern, in descending order of names, so that the newest version comes first.
 fn matches(folder: &Path, pattern: &str) -> Vec<PathBuf> {
     let (name, rest) = pattern.split_once('/').map_or((pattern, None), |(name, rest)| (name, Some(rest)));
     let mut paths = match name.split_once('*') {
@@ -113,7 +113,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).map(|list| list.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
 }
 
-/// The folders that `pip` installs into, that of the active environment first.
+/// The folders that `pip` installs into. The active environment comes first.
 fn site_packages() -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for variable in ["VIRTUAL_ENV", "CONDA_PREFIX"] {
@@ -140,7 +140,7 @@ fn folders_of(lib: &Path) -> Vec<PathBuf> {
     folders.into_iter().map(|path| path.join("site-packages")).filter(|path| path.is_dir()).collect()
 }
 
-/// What the Python on the `PATH` says. It is asked once.
+/// The folders of the Python on the `PATH`. It is asked once.
 fn python() -> &'static [PathBuf] {
     static FOLDERS: OnceLock<Vec<PathBuf>> = OnceLock::new();
     const SCRIPT: &str = "import sys; print('\\n'.join(p for p in sys.path if p.endswith('-packages')))";
@@ -158,7 +158,7 @@ fn python() -> &'static [PathBuf] {
     })
 }
 
-/// The libraries of CUDA that are installed beside a plugin: those of `nvidia/*/lib`.
+/// The CUDA libraries next to a plugin, in `nvidia/*/lib`.
 ///
 /// The loader would not find them by itself. Other libraries in these folders, such as `libnvblas`, must not be loaded into a process that
 /// does not ask for them.

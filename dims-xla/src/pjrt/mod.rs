@@ -1,6 +1,6 @@
 //! Programs on PJRT plugins: XLA's compilers and runtimes for CPUs, GPUs and TPUs.
 //!
-//! A plugin is one shared library. JAX distributes those of CUDA, ROCm and TPUs as Python wheels; this module loads them without Python.
+//! A plugin is one shared library. JAX distributes plugins for CUDA, ROCm and TPUs as Python wheels; this module loads them without Python.
 //! [`Pjrt::find`] looks where `pip` puts them, and [`Pjrt::load`] takes a path.
 //!
 //! This is the lower layer. Arrays have an [`ElementType`] and sizes that are known at run time, and programs are StableHLO text. What
@@ -139,7 +139,7 @@ impl Pjrt {
             find::Kind::Other => {}
         }
         let client = match ffi::Client::new(api, &client_options) {
-            // (A plugin that does not know the option, which nobody has asked for.)
+            // (The plugin does not know the option, and the caller did not set it.)
             Err(_) if kind == find::Kind::Cpu && options.cpu_devices.is_none() => ffi::Client::new(api, &[])?,
             client => client?,
         };
@@ -165,7 +165,7 @@ impl Pjrt {
     ///
     /// If the environment variable `TYPED_DIMS_PJRT_PLUGIN` is set, it is the path. Otherwise this looks for the plugins of JAX and others
     /// in the `site-packages` of the active virtual environment, and in those of the Python on the `PATH`. Plugins that are found but
-    /// cannot be used, such as that of CUDA on a machine without a GPU, are passed over: see [`skipped`](Self::skipped).
+    /// cannot be used, such as the CUDA plugin on a machine without a GPU, are passed over: see [`skipped`](Self::skipped).
     ///
     /// ```no_run
     /// use typed_dims_xla::pjrt::Pjrt;
@@ -228,7 +228,7 @@ impl Pjrt {
         &self.inner.platform
     }
 
-    /// The version of the platform as the plugin words it, such as that of CUDA.
+    /// The version of the platform as the plugin reports it, such as the CUDA version.
     #[must_use]
     pub fn platform_version(&self) -> &str {
         &self.inner.platform_version
@@ -393,7 +393,7 @@ impl Pjrt {
         Executable::new(self.inner.client.deserialize(payload)?, self.identity())
     }
 
-    /// What an executable depends on, besides its program.
+    /// The platform, plugin and devices that an executable depends on.
     fn identity(&self) -> Key {
         let (major, minor) = self.api_version();
         let mut key = Key::default()

@@ -87,7 +87,7 @@ fn is_row_major(sizes: &[usize], strides: &[isize], element: usize) -> bool {
     })
 }
 
-/// Whether the strides are those of an array in memory, or of a part of one: positive, whole elements, and no element twice.
+/// Whether the strides describe an array or a slice of one: positive, multiples of the element size, and without overlap.
 fn is_plain(sizes: &[usize], strides: &[isize], element: usize) -> bool {
     let mut axes: Vec<(isize, usize)> =
         strides.iter().copied().zip(sizes.iter().copied()).filter(|&(_, size)| size > 1).collect();

@@ -1,6 +1,6 @@
 //! The few messages of Protocol Buffers that XLA takes and returns: compile options are written, optimised programs are read.
 //!
-//! The numbers of fields are those of `compile_options.proto` and `hlo.proto` in XLA's repository.
+//! Field numbers come from `compile_options.proto` and `hlo.proto` in XLA's repository.
 
 use super::{ArrayType, Collective, ElementType};
 
@@ -159,7 +159,7 @@ fn numbers(message: &[u8], field: u64) -> Vec<u64> {
     numbers
 }
 
-/// The arrays of a `ShapeProto`: those of a tuple one after the other. `None` for what is no array of a known type, such as a token.
+/// The arrays of a `ShapeProto`. Tuples are flattened. `None` for tokens and arrays of unknown types.
 fn arrays(shape: &[u8], depth: usize, into: &mut Vec<Option<ArrayType>>) {
     let code = numbers(shape, 2).last().copied().unwrap_or(0);
     if code == 13 && depth < 8 {

@@ -199,7 +199,7 @@ impl Lower<'_> {
             return Ok(match &place.table {
                 Some(_) => {
                     let offsets = self.offsets(field, place, loops)?;
-                    self.body.binary("add", &positions, &offsets)
+                    self.body.add(&positions, &offsets)
                 }
                 None => positions,
             });
@@ -218,7 +218,7 @@ impl Lower<'_> {
         }
         let positions = self.body.positions(&shape, place.offset, &own);
         let offsets = self.offsets(field, place, loops)?;
-        let positions = self.body.binary("add", &positions, &offsets);
+        let positions = self.body.add(&positions, &offsets);
         Ok(self.body.at_positions(&value, &positions))
     }
 
@@ -254,9 +254,9 @@ impl Lower<'_> {
                     let index = self.checked_index(own, &order)?;
                     let by = self.body.int(own.stride as i64, DType::I64);
                     let by = self.body.broadcast(&by, &index.shape, &[]);
-                    let offset = self.body.binary("multiply", &index, &by);
+                    let offset = self.body.mul(&index, &by);
                     sum = Some(match sum {
-                        Some(sum) => self.body.binary("add", &sum, &offset),
+                        Some(sum) => self.body.add(&sum, &offset),
                         None => offset,
                     });
                 }
@@ -282,11 +282,11 @@ impl Lower<'_> {
         let axes: Vec<usize> = (0..inside.rank()).collect();
         let all = self.body.reduce(&inside, &self.body.truth(true), &axes, "and");
         self.check(all);
-        let found = self.body.binary("maximum", &found, &low);
-        Ok(self.body.binary("minimum", &found, &high))
+        let found = self.body.max(&found, &low);
+        Ok(self.body.min(&found, &high))
     }
 
-    /// The axes of a value from which a table's indices select, the loops of the indices, and the indices, if each index selects from an axis of its own.
+    /// The axes of a value from which a table's indices select, the loops of the indices, and the indices, if each index selects from a different axis.
     pub(super) fn selection(
         &mut self,
         field: &SavedField,
@@ -317,7 +317,7 @@ impl Lower<'_> {
             .copied()
             .filter(|&axis| lookup.strides[axis] != 0 && field.sizes[axis] > 1)
             .collect();
-        // A loop along which both go: each index selects from a part of its own.
+        // If the place also varies along a loop of the indices, it is a batch loop: each index selects within its slice.
         let mut batch = Vec::new();
         for (at, &axis) in of_table.iter().enumerate() {
             if place.strides[axis] == 0 {
@@ -415,7 +415,7 @@ impl Lower<'_> {
     }
 }
 
-/// What a table selects: see [`Lower::selection`].
+/// The selection of a table: see [`Lower::selection`].
 pub(super) struct Selection {
     pub(super) axes: Vec<usize>,
     pub(super) loops: Vec<usize>,

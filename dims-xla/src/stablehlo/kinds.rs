@@ -8,7 +8,7 @@ use crate::error::XlaError;
 use typed_dims::program::engine::DType;
 use typed_dims::program::engine::saved::{SavedField, SavedKind, SavedNumbers, SavedOperandPlaces};
 
-/// What numbers are drawn for: the streams of the library's generator.
+/// The streams of the library's random generator.
 mod stream {
     pub(super) const UNIFORM: u64 = 0;
     pub(super) const NORMAL: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -20,7 +20,7 @@ mod stream {
 }
 
 impl Lower<'_> {
-    /// A result of a step; `None` is what the step keeps for its derivative.
+    /// A result of a step. `None` asks for the value that the step keeps for its derivative.
     pub(super) fn kind(
         &mut self,
         kind: &SavedKind,
@@ -51,7 +51,7 @@ impl Lower<'_> {
                     let value = self.body.loaded(value);
                     let value = self.added_at(&value, places, *len);
                     sum = Some(match sum {
-                        Some(sum) => self.body.binary("add", &sum, &value),
+                        Some(sum) => self.body.add(&sum, &value),
                         None => value,
                     });
                 }
@@ -79,8 +79,8 @@ impl Lower<'_> {
                         let is_best = lower.body.compare("EQ", rows, &best);
                         let one = lower.body.convert(&is_best, DType::F64);
                         let many = lower.spread(&lower.body.sum(&one, &[1]), &rows.shape, &[1]);
-                        // (Of not-a-number, which is equal to none of its elements, all shares are 0 / 0.)
-                        lower.body.binary("divide", &one, &many)
+                        // A NaN maximum equals no element, so all shares are 0 / 0 = NaN.
+                        lower.body.div(&one, &many)
                     }),
                 };
                 Ok(self.body.stored(&found, dtype))
@@ -94,7 +94,7 @@ impl Lower<'_> {
                 let drawn = self.unit(stream::DROPOUT, &seed, &self.numbers(numbers, *count));
                 let is_dropped = self.body.compare("LT", &drawn, &self.body.like(&drawn, p));
                 let value = self.body.loaded(&own[0]);
-                let scaled = self.body.binary("multiply", &value, &self.body.like(&value, 1.0 / (1.0 - p)));
+                let scaled = self.body.mul(&value, &self.body.like(&value, 1.0 / (1.0 - p)));
                 let found = self.body.select(&is_dropped, &self.body.like(&value, 0.0), &scaled);
                 Ok(self.body.stored(&found, dtype))
             }
@@ -104,7 +104,7 @@ impl Lower<'_> {
                 let [gain, bias] =
                     [1, 2].map(|at| self.body.broadcast(&self.body.loaded(&own[at]), &shape, &[1]));
                 let found = self.normalized("Standardize", f64::from_bits(*eps), &value, &[1]);
-                let found = self.body.binary("add", &self.body.binary("multiply", &found, &gain), &bias);
+                let found = self.body.add(&self.body.mul(&found, &gain), &bias);
                 Ok(self.body.stored(&found, dtype))
             }
             SavedKind::DrawElements { distribution, count, numbers, .. } => {
@@ -127,7 +127,7 @@ impl Lower<'_> {
                     "randn" => self.deviates(&seed, &at),
                     "categorical" => {
                         let u = self.unit(stream::CATEGORICAL, &seed, &at);
-                        let u = self.body.binary("add", &u, &self.body.like(&u, 0.5 / (1u64 << 53) as f64));
+                        let u = self.body.add(&u, &self.body.like(&u, 0.5 / (1u64 << 53) as f64));
                         let inner = self.body.unary("negate", &self.body.unary("log", &u));
                         self.body.unary("negate", &self.body.unary("log", &inner))
                     }
@@ -262,7 +262,7 @@ impl Lower<'_> {
         self.body.placed(&value, places.start as isize, &moving, &[len])
     }
 
-    /// Parts of the middle axis, each of which `f` makes a row or some rows of.
+    /// Applies `f` to each part of the middle axis, and concatenates the resulting rows.
     fn of_parts(
         &self,
         rows: &Value,
@@ -291,7 +291,7 @@ impl Lower<'_> {
         for (axis, &(_, factor)) in numbers.axes.iter().enumerate() {
             let at = body.iota(DType::U64, &sizes, axis);
             let by = body.broadcast(&body.int(factor as i64, DType::U64), &sizes, &[]);
-            sum = body.binary("add", &sum, &body.binary("multiply", &at, &by));
+            sum = body.add(&sum, &body.mul(&at, &by));
         }
         if sum.len() == count {
             return body.reshape(&sum, &[count]);
@@ -308,8 +308,8 @@ impl Lower<'_> {
         let body = &self.body;
         let c = |value: u64| body.broadcast(&body.int(value as i64, DType::U64), &z.shape, &[]);
         let fold = |z: &Value, by: u64| body.binary("xor", z, &body.binary("shift_right_logical", z, &c(by)));
-        let z = body.binary("multiply", &fold(z, 30), &c(0xBF58_476D_1CE4_E5B9));
-        let z = body.binary("multiply", &fold(&z, 27), &c(0x94D0_49BB_1331_11EB));
+        let z = body.mul(&fold(z, 30), &c(0xBF58_476D_1CE4_E5B9));
+        let z = body.mul(&fold(&z, 27), &c(0x94D0_49BB_1331_11EB));
         fold(&z, 31)
     }
 
@@ -319,8 +319,8 @@ impl Lower<'_> {
         let c = |value: u64| body.broadcast(&body.int(value as i64, DType::U64), &at.shape, &[]);
         let start = body.binary("xor", seed, &body.int(stream as i64, DType::U64));
         let start = body.broadcast(&self.mixed(&start), &at.shape, &[]);
-        let next = body.binary("multiply", &body.binary("add", at, &c(1)), &c(0x9E37_79B9_7F4A_7C15));
-        self.mixed(&body.binary("add", &start, &next))
+        let next = body.mul(&body.add(at, &c(1)), &c(0x9E37_79B9_7F4A_7C15));
+        self.mixed(&body.add(&start, &next))
     }
 
     /// The numbers of a seed, from 0 to 1, exclusive.
@@ -329,20 +329,20 @@ impl Lower<'_> {
         let bits = self.random_bits(stream, seed, at);
         let by = body.broadcast(&body.int(11, DType::U64), &at.shape, &[]);
         let number = body.convert(&body.binary("shift_right_logical", &bits, &by), DType::F64);
-        body.binary("multiply", &number, &body.like(&number, 1.0 / (1u64 << 53) as f64))
+        body.mul(&number, &body.like(&number, 1.0 / (1u64 << 53) as f64))
     }
 
     /// Numbers of the normal distribution.
     fn deviates(&self, seed: &Value, at: &Value) -> Value {
         let body = &self.body;
         let c = |value: u64| body.broadcast(&body.int(value as i64, DType::U64), &at.shape, &[]);
-        let at = body.binary("multiply", at, &c(2));
+        let at = body.mul(at, &c(2));
         let u = self.unit(stream::NORMAL, seed, &at);
-        let u = body.binary("subtract", &body.like(&u, 1.0), &u);
-        let v = self.unit(stream::NORMAL, seed, &body.binary("add", &at, &c(1)));
-        let radius = body.binary("multiply", &body.like(&u, -2.0), &body.unary("log", &u));
-        let wave = body.unary("cosine", &body.binary("multiply", &body.like(&v, std::f64::consts::TAU), &v));
-        body.binary("multiply", &body.unary("sqrt", &radius), &wave)
+        let u = body.sub(&body.like(&u, 1.0), &u);
+        let v = self.unit(stream::NORMAL, seed, &body.add(&at, &c(1)));
+        let radius = body.mul(&body.like(&u, -2.0), &body.unary("log", &u));
+        let wave = body.unary("cosine", &body.mul(&body.like(&v, std::f64::consts::TAU), &v));
+        body.mul(&body.unary("sqrt", &radius), &wave)
     }
 
     /// A random order of positions: each, from the last on, changes places with one before it.
@@ -351,12 +351,12 @@ impl Lower<'_> {
         let at = body.iota(DType::U64, &[size], 0);
         let bits = self.random_bits(stream::PERMUTATION, seed, &at);
         let c = |value: u64| body.broadcast(&body.int(value as i64, DType::U64), &[size], &[]);
-        let many = body.binary("add", &at, &c(1));
+        let many = body.add(&at, &c(1));
         // The upper half of a product of 128 bits, whose second factor has less than 32.
         let low = body.binary("and", &bits, &c(0xFFFF_FFFF));
         let high = body.binary("shift_right_logical", &bits, &c(32));
-        let low = body.binary("shift_right_logical", &body.binary("multiply", &low, &many), &c(32));
-        let sum = body.binary("add", &body.binary("multiply", &high, &many), &low);
+        let low = body.binary("shift_right_logical", &body.mul(&low, &many), &c(32));
+        let sum = body.add(&body.mul(&high, &many), &low);
         let others = body.bits(&body.binary("shift_right_logical", &sum, &c(32)), DType::I64);
         let start = body.iota(DType::I64, &[size], 0);
         let (all, one, scalar, truth) = (start.ty(), "tensor<1xi64>", "tensor<i64>", "tensor<i1>");
@@ -435,7 +435,7 @@ impl Lower<'_> {
         let nan = body.is_nan(&own);
         let any = body.sum(&nan, &[1]);
         if number.is_none() {
-            // The positions of both neighbours; of the first not-a-number if there is one.
+            // The positions of both neighbours, or of the first NaN if there is one.
             let at = body.iota(DType::I64, &own.shape, 1);
             let last = body.broadcast(&body.int(i64::MAX, DType::I64), &own.shape, &[]);
             let first =
@@ -450,11 +450,11 @@ impl Lower<'_> {
             body.loaded(&body.reshape(&body.slice_axis(&found, 1, position, position + 1), &[lines]))
         };
         let (below, above) = (at(low), at(high));
-        let step = body.binary("subtract", &above, &below);
+        let step = body.sub(&above, &below);
         let c = |value: f64| body.like(&below, value);
-        let mul = |a: &Value, b: &Value| body.binary("multiply", a, b);
-        let plain = body.binary("add", &below, &mul(&step, &c(share)));
-        let far = body.binary("add", &mul(&below, &c(1.0 - share)), &mul(&above, &c(share)));
+        let mul = |a: &Value, b: &Value| body.mul(a, b);
+        let plain = body.add(&below, &mul(&step, &c(share)));
+        let far = body.add(&mul(&below, &c(1.0 - share)), &mul(&above, &c(share)));
         let between = body.select(&body.test("is_finite", &step), &plain, &far);
         let same = body.compare("EQ", &below, &above);
         let found = if share > 0.0 { body.select(&same, &below, &between) } else { below.clone() };

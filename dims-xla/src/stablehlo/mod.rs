@@ -5,7 +5,7 @@
 //!                          strided places             slices, transposes, products, ..
 //! ```
 //!
-//! Arguments and results of the module are the tensors of a program's inputs and results, with axes in the order of their types. Steps compute what the program computes on the CPU.
+//! Arguments and results of the module are the tensors of a program's inputs and results, with axes in the order of their types. Steps compute the same values as on the CPU.
 //! Where XLA means something else, as for an index that is out of range, the module checks it: see [`Module::checks`].
 
 mod field;
@@ -38,9 +38,9 @@ pub struct Options {
 pub struct Module {
     /// The module, in the generic form of MLIR.
     pub text: String,
-    /// Captured tensors that are arguments, after those of the inputs: their numbers among the constants of the program.
+    /// The constants that are passed as arguments after the inputs, by their numbers.
     pub captured: Vec<usize>,
-    /// What is checked while the module runs. If there is anything, the last result is an `i32`: the number of the first check that failed, or how many there are.
+    /// The checks that the module makes. If there are any, its last result is an `i32`: the number of the first failed check, or the number of checks if none failed.
     pub checks: Vec<Check>,
     /// Which inputs results may replace: pairs of an input and a result.
     pub donated: Vec<(usize, usize)>,

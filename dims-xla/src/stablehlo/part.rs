@@ -102,7 +102,7 @@ impl Lower<'_> {
         if count == 1 || elements.dtype == DType::Bool {
             return elements.clone();
         }
-        self.body.binary("multiply", elements, &self.body.like(elements, count as f64))
+        self.body.mul(elements, &self.body.like(elements, count as f64))
     }
 
     /// Elements along loops, at a place of zeros.
@@ -125,7 +125,7 @@ impl Lower<'_> {
         let sizes: Vec<usize> = own.iter().map(|own| own.size).collect();
         let positions = self.body.positions(&sizes, place.offset, &own);
         let offsets = self.offsets(field, place, loops)?;
-        let positions = self.body.binary("add", &positions, &offsets);
+        let positions = self.body.add(&positions, &offsets);
         Ok(self.body.placed_at(elements, &positions, shape))
     }
 
@@ -218,7 +218,7 @@ impl Lower<'_> {
         (factors.len() >= 2).then_some((factors, scale))
     }
 
-    /// A sum of products of two factors, neither of which varies along all loops.
+    /// A sum of products of two factors, if neither factor varies along all loops.
     fn product(
         &mut self,
         field: &SavedField,
@@ -259,7 +259,7 @@ impl Lower<'_> {
         Ok(Some(self.along_kept(field, &self.scaled(&found, scale), kept)))
     }
 
-    /// A value along those of the kept loops along which a field varies, along all of them.
+    /// Broadcasts a value to all kept loops. It has an axis for each kept loop along which the field varies.
     fn along_kept(&self, field: &SavedField, value: &Value, kept: &[usize]) -> Value {
         let own = varied(field, field.program.result);
         let axes: Vec<usize> = (0..kept.len()).filter(|&at| own.contains(&kept[at])).collect();
@@ -271,7 +271,7 @@ impl Lower<'_> {
         if scale == 1.0 {
             return value.clone();
         }
-        self.body.binary("multiply", value, &self.body.like(value, scale))
+        self.body.mul(value, &self.body.like(value, scale))
     }
 
     /// The product of registers. One operand of halves as it is stays in its type.
@@ -288,7 +288,7 @@ impl Lower<'_> {
         for &own in of {
             let value = self.register(field, own, loops, &mut known)?;
             product = Some(match product {
-                Some(product) => self.body.binary("multiply", &product, &value),
+                Some(product) => self.body.mul(&product, &value),
                 None => value,
             });
         }
@@ -298,7 +298,7 @@ impl Lower<'_> {
     /// `sum over reduced loops of a b`, along kept loops in this order.
     pub(super) fn contract(&self, a: &Factor, b: &Factor, kept: &[usize], reduced: &[usize]) -> Value {
         let out = register(a.value.dtype);
-        // Sums over loops of one factor alone come first.
+        // First sum over reduced loops that only one factor has.
         let summed = |own: &Factor, other: &Factor| {
             let (axes, loops): (Vec<usize>, Vec<usize>) =
                 own.loops.iter().partition(|axis| reduced.contains(axis) && !other.loops.contains(axis));
@@ -347,7 +347,7 @@ impl Lower<'_> {
         (operand.place.table.is_none() && operand.value.is_some()).then_some(operand)
     }
 
-    /// Windows of one factor along loops of which the other one has one each, as a convolution.
+    /// A convolution, if one factor is read in windows. The kernel is the other factor: it varies along one loop of each window.
     fn convolution(
         &mut self,
         field: &SavedField,
@@ -527,7 +527,7 @@ impl Lower<'_> {
             if !is_whole || batch.iter().chain(&of_kernel).any(|axis| reduced.contains(axis)) {
                 continue;
             }
-            // The result lies along the other loops as an axis each, and is whole along those of windows.
+            // Each other loop is an axis of the result. Along windows, the result has its whole axis.
             let size = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
             let mut offset = place.offset;
             let mut how = Convolution {
@@ -627,7 +627,7 @@ fn windows(
         match own[..] {
             [] | [_] => {}
             [a, b] => {
-                // (Two loops of which one goes from block to block divide the axis, and are no windows.)
+                // If the inner loop ends before the outer one steps, the two loops only split the axis.
                 let (inner, outer) =
                     if place.strides[a].abs() <= place.strides[b].abs() { (a, b) } else { (b, a) };
                 let inner_reach = (sizes[inner] - 1) * place.strides[inner].unsigned_abs();

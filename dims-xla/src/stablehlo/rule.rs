@@ -35,8 +35,8 @@ impl Lower<'_> {
                     let loops: Vec<usize> = (0..field.sizes.len()).collect();
                     let value = self.field(field, &loops)?;
                     let value = self.body.convert(&value, DType::F64);
-                    let own = self.body.sum(&self.body.binary("multiply", &value, &value), &loops);
-                    sum = self.body.binary("add", &sum, &own);
+                    let own = self.body.sum(&self.body.mul(&value, &value), &loops);
+                    sum = self.body.add(&sum, &own);
                 }
                 Ok(sum)
             }
@@ -44,11 +44,11 @@ impl Lower<'_> {
         }
     }
 
-    /// A mean over axes; of none, not-a-number.
+    /// A mean over axes, or NaN if they are empty.
     pub(super) fn mean(&self, value: &Value, axes: &[usize]) -> Value {
         let count: usize = axes.iter().map(|&axis| value.shape[axis]).product();
         let sum = self.body.sum(value, axes);
-        self.body.binary("divide", &sum, &self.body.like(&sum, count as f64))
+        self.body.div(&sum, &self.body.like(&sum, count as f64))
     }
 
     /// A value without some axes along all of them again.
@@ -57,7 +57,7 @@ impl Lower<'_> {
         self.body.broadcast(value, shape, &axes)
     }
 
-    /// The greatest or least element over axes; not-a-number if there is one.
+    /// The greatest or least element over axes, or NaN if there is one.
     fn extreme(&self, value: &Value, axes: &[usize], greatest: bool) -> Value {
         let start = match is_float(value.dtype) {
             true => self.body.float(if greatest { f64::NEG_INFINITY } else { f64::INFINITY }, value.dtype),
@@ -86,7 +86,7 @@ impl Lower<'_> {
         let axes: Vec<usize> = (kept.len()..loops.len()).collect();
         let count: f64 = axes.iter().map(|&axis| value.shape[axis] as f64).product();
         let body = &self.body;
-        let mul = |a: &Value, b: &Value| body.binary("multiply", a, b);
+        let mul = |a: &Value, b: &Value| body.mul(a, b);
         let found = match name.as_str() {
             "Mean" => self.mean(&value, &axes),
             "Prod" => {
@@ -101,9 +101,9 @@ impl Lower<'_> {
             "Min" => self.extreme(&value, &axes, false),
             "Variance" | "Deviation" => {
                 let mean = self.spread(&self.mean(&value, &axes), &value.shape, &axes);
-                let difference = body.binary("subtract", &value, &mean);
+                let difference = body.sub(&value, &mean);
                 let sum = body.sum(&mul(&difference, &difference), &axes);
-                let variance = body.binary("divide", &sum, &body.like(&sum, count - float(0)));
+                let variance = body.div(&sum, &body.like(&sum, count - float(0)));
                 if name == "Deviation" { body.unary("sqrt", &variance) } else { variance }
             }
             "LogSumExp" => self.log_sum_exp(&value, &axes),
@@ -143,7 +143,7 @@ impl Lower<'_> {
         if count == 1 {
             return Ok(sum);
         }
-        Ok(self.body.binary("multiply", &sum, &self.body.like(&sum, count as f64)))
+        Ok(self.body.mul(&sum, &self.body.like(&sum, count as f64)))
     }
 
     fn log_sum_exp(&self, value: &Value, axes: &[usize]) -> Value {
@@ -151,9 +151,9 @@ impl Lower<'_> {
         let greatest = self.extreme(value, axes, true);
         let is_finite = body.test("is_finite", &greatest);
         let shift = body.select(&is_finite, &greatest, &body.like(&greatest, 0.0));
-        let shifted = body.binary("subtract", value, &self.spread(&shift, &value.shape, axes));
+        let shifted = body.sub(value, &self.spread(&shift, &value.shape, axes));
         let sum = body.sum(&body.unary("exponential", &shifted), axes);
-        body.binary("add", &body.unary("log", &sum), &shift)
+        body.add(&body.unary("log", &sum), &shift)
     }
 
     /// The softmax over axes. With `masked`, it is 0 where all are minus infinity.
@@ -167,14 +167,14 @@ impl Lower<'_> {
             }
             false => greatest,
         };
-        let shifted = body.binary("subtract", value, &self.spread(&shift, &value.shape, axes));
+        let shifted = body.sub(value, &self.spread(&shift, &value.shape, axes));
         let exp = body.unary("exponential", &shifted);
         let mut sum = body.sum(&exp, axes);
         if masked {
             let none = body.compare("EQ", &sum, &body.like(&sum, 0.0));
             sum = body.select(&none, &body.like(&sum, 1.0), &sum);
         }
-        body.binary("divide", &exp, &self.spread(&sum, &value.shape, axes))
+        body.div(&exp, &self.spread(&sum, &value.shape, axes))
     }
 
     /// The operand of work along lines in its order, and the axes of lines.
@@ -199,9 +199,9 @@ impl Lower<'_> {
             "LogSoftmax" => {
                 let body = &self.body;
                 let greatest = self.spread(&self.extreme(&value, &axes, true), &value.shape, &axes);
-                let shifted = body.binary("subtract", &value, &greatest);
+                let shifted = body.sub(&value, &greatest);
                 let sum = body.unary("log", &body.sum(&body.unary("exponential", &shifted), &axes));
-                body.binary("subtract", &shifted, &self.spread(&sum, &value.shape, &axes))
+                body.sub(&shifted, &self.spread(&sum, &value.shape, &axes))
             }
             "Standardize" | "RootMeanSquare" | "UnitLength" => {
                 self.normalized(name, f64::from_bits(words[0]), &value, &axes)
@@ -225,31 +225,31 @@ impl Lower<'_> {
         let mean = match name {
             "Standardize" => {
                 let mean = self.spread(&self.mean(value, axes), &value.shape, axes);
-                let difference = body.binary("subtract", value, &mean);
-                self.mean(&body.binary("multiply", &difference, &difference), axes)
+                let difference = body.sub(value, &mean);
+                self.mean(&body.mul(&difference, &difference), axes)
             }
-            _ => self.mean(&body.binary("multiply", value, value), axes),
+            _ => self.mean(&body.mul(value, value), axes),
         };
-        let root = body.unary("sqrt", &body.binary("add", &mean, &body.like(&mean, eps)));
-        body.binary("divide", &body.like(&root, 1.0), &root)
+        let root = body.unary("sqrt", &body.add(&mean, &body.like(&mean, eps)));
+        body.div(&body.like(&root, 1.0), &root)
     }
 
     pub(super) fn normalized(&self, name: &str, eps: f64, value: &Value, axes: &[usize]) -> Value {
         let body = &self.body;
         if name == "UnitLength" {
-            let length = body.unary("sqrt", &body.sum(&body.binary("multiply", value, value), axes));
-            let length = body.binary("maximum", &length, &body.like(&length, eps));
-            return body.binary("divide", value, &self.spread(&length, &value.shape, axes));
+            let length = body.unary("sqrt", &body.sum(&body.mul(value, value), axes));
+            let length = body.max(&length, &body.like(&length, eps));
+            return body.div(value, &self.spread(&length, &value.shape, axes));
         }
         let factor = self.spread(&self.line_factor(name, eps, value, axes), &value.shape, axes);
         if name == "RootMeanSquare" {
-            return body.binary("multiply", value, &factor);
+            return body.mul(value, &factor);
         }
         let mean = self.spread(&self.mean(value, axes), &value.shape, axes);
-        body.binary("multiply", &body.binary("subtract", value, &mean), &factor)
+        body.mul(&body.sub(value, &mean), &factor)
     }
 
-    /// Running sums, products, extremes: each step adds what is twice as far away.
+    /// Running sums, products or extremes, by doubling: each step combines elements at twice the distance.
     fn scanned(&self, name: &str, value: &Value, axes: &[usize]) -> Result<Value, XlaError> {
         let body = &self.body;
         let first = axes.first().copied().unwrap_or(0);
@@ -274,10 +274,10 @@ impl Lower<'_> {
         while step < len {
             let before = body.pad_axis(&found, &start, first, step as i64, -(step as i64));
             found = match name {
-                "Cumulate" => body.binary("add", &before, &found),
-                "CumulateProduct" => body.binary("multiply", &before, &found),
-                "CumulateMax" => body.binary("maximum", &before, &found),
-                "CumulateMin" => body.binary("minimum", &before, &found),
+                "Cumulate" => body.add(&before, &found),
+                "CumulateProduct" => body.mul(&before, &found),
+                "CumulateMax" => body.max(&before, &found),
+                "CumulateMin" => body.min(&before, &found),
                 _ => {
                     let op = SavedOperation("LogAddExp".into(), Vec::new());
                     body.apply_binary(&op, &before, &found).expect("it is an operation")
@@ -306,8 +306,8 @@ impl Lower<'_> {
             _ => Some(self.lines_of(own, &own.field)?.0),
         };
         let body = &self.body;
-        let mul = |a: &Value, b: &Value| body.binary("multiply", a, b);
-        let sub = |a: &Value, b: &Value| body.binary("subtract", a, b);
+        let mul = |a: &Value, b: &Value| body.mul(a, b);
+        let sub = |a: &Value, b: &Value| body.sub(a, b);
         let spread = |value: &Value| self.spread(value, &y.shape, &axes);
         let along = |sum: Value| spread(&sum);
         let found = match (name.as_str(), &x) {
@@ -325,8 +325,8 @@ impl Lower<'_> {
             ("UnitLength", Some(x)) => {
                 let length = along(body.unary("sqrt", &body.sum(&mul(x, x), &axes)));
                 let share = along(body.sum(&mul(&y, &dy), &axes));
-                let far = body.binary("divide", &sub(&dy, &mul(&y, &share)), &length);
-                let near = body.binary("divide", &dy, &body.like(&dy, eps()));
+                let far = body.div(&sub(&dy, &mul(&y, &share)), &length);
+                let near = body.div(&dy, &body.like(&dy, eps()));
                 let is_near = body.compare("LE", &length, &body.like(&length, eps()));
                 body.select(&is_near, &near, &far)
             }
@@ -400,7 +400,7 @@ impl Lower<'_> {
                 Some(factors) => body.apply_binary(&chain, factors, &before).expect("it is an operation"),
                 None => before,
             };
-            sums = body.binary("add", &sums, &before);
+            sums = body.add(&sums, &before);
             factors = factors.map(|own| {
                 let before = ahead(&own, &zero, step as i64);
                 body.apply_binary(&chain, &own, &before).expect("it is an operation")
@@ -442,12 +442,11 @@ impl Lower<'_> {
         let [q, k, _] = &own.operands;
         let (q, k) = (self.varied_factor(q)?, self.varied_factor(k)?);
         let scores = self.sums_of_products(&q, &k, &own.scores, &own.features, &own.operands[0].sizes);
-        let mut scores =
-            self.body.binary("multiply", &scores, &self.body.like(&scores, f64::from_bits(own.scale)));
+        let mut scores = self.body.mul(&scores, &self.body.like(&scores, f64::from_bits(own.scale)));
         if let Some(bias) = &own.bias {
             let bias = self.field(bias, &own.scores)?;
             let bias = self.body.convert(&bias, scores.dtype);
-            scores = self.body.binary("add", &scores, &bias);
+            scores = self.body.add(&scores, &bias);
         }
         let mask = match &own.mask {
             Some(mask) => Some(self.field(mask, &own.scores)?),
@@ -477,7 +476,7 @@ impl Lower<'_> {
         let axes: Vec<usize> = (0..kept.len()).filter(|&at| varies(&kept[at])).collect();
         let found = match count {
             1 => found,
-            count => self.body.binary("multiply", &found, &self.body.like(&found, count as f64)),
+            count => self.body.mul(&found, &self.body.like(&found, count as f64)),
         };
         self.body.broadcast(&found, &shape, &axes)
     }
@@ -495,7 +494,7 @@ impl Lower<'_> {
         Ok(self.body.stored(&found, own.dtype))
     }
 
-    /// A value along loops as a factor, without those of size 1; rounded to halves where the other factor has these.
+    /// A value as a factor of a product. Loops of size 1 are dropped. It is rounded to half precision if the other factor has that type.
     fn as_factor(&self, value: &Value, loops: &[usize], sizes: &[usize], like: DType) -> Factor {
         let large: Vec<usize> = loops.iter().copied().filter(|&axis| sizes[axis] != 1).collect();
         let shape: Vec<usize> = large.iter().map(|&axis| sizes[axis]).collect();
@@ -519,19 +518,19 @@ impl Lower<'_> {
             (self.varied_factor(&q)?, self.varied_factor(&k)?, self.varied_factor(&v)?);
         let dy = self.varied_factor(dy)?;
         let body = &self.body;
-        // The loops of values that the result has beside those of scores.
+        // The result's loops that scores do not have: the features of values.
         let of_values: Vec<usize> =
             own.kept.iter().copied().filter(|axis| !own.scores.contains(axis)).collect();
         let d_shares = self.sums_of_products(&dy, &v_factor, &own.scores, &of_values, &sizes);
         let over: Vec<usize> =
             (0..own.scores.len()).filter(|&at| own.over.contains(&own.scores[at])).collect();
-        let product = body.binary("multiply", &shares, &d_shares);
+        let product = body.mul(&shares, &d_shares);
         let total = self.spread(&body.sum(&product, &over), &shares.shape, &over);
-        let mut d_scores = body.binary("multiply", &shares, &body.binary("subtract", &d_shares, &total));
+        let mut d_scores = body.mul(&shares, &body.sub(&d_shares, &total));
         if let Some(mask) = &mask {
             d_scores = body.select(mask, &d_scores, &body.like(&d_scores, 0.0));
         }
-        let scaled = body.binary("multiply", &d_scores, &body.like(&d_scores, f64::from_bits(own.scale)));
+        let scaled = body.mul(&d_scores, &body.like(&d_scores, f64::from_bits(own.scale)));
         let d_bias = self.as_factor(&d_scores, &own.scores, &sizes, DType::F32);
         let scaled_q = self.as_factor(&scaled, &own.scores, &sizes, k_factor.value.dtype);
         let scaled_k = self.as_factor(&scaled, &own.scores, &sizes, q_factor.value.dtype);
@@ -572,12 +571,12 @@ impl Lower<'_> {
             for (operand, number) in numbers[at].iter().enumerate() {
                 let Some(number) = *number else { continue };
                 let slope = self.slope(field, operand)?;
-                let given = self.body.binary("multiply", &given, &self.body.like(&given, slope));
+                let given = self.body.mul(&given, &self.body.like(&given, slope));
                 let given = self.body.stored(&given, dtype);
                 let place = field.operands[operand].place.clone();
                 let own = self.put(&given, field, &place, &loops, &[lens[number]])?;
                 sums[number] = Some(match sums[number].take() {
-                    Some(sum) => self.body.binary("add", &sum, &own),
+                    Some(sum) => self.body.add(&sum, &own),
                     None => own,
                 });
             }

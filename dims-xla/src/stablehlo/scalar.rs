@@ -63,7 +63,7 @@ impl Body {
         self.compare("NE", a, a)
     }
 
-    /// Floats as integers of a type, in registers: rounded towards 0, within its bounds, and 0 for not-a-number.
+    /// Floats as integers of a type, in registers: rounded towards 0, within its bounds, and 0 for NaN.
     fn to_integer(&self, a: &Value, to: DType) -> Value {
         let bits = 8 * to.bytes() as i32;
         let (low, end): (f64, f64) = match to {
@@ -73,7 +73,7 @@ impl Body {
         };
         let unsigned = matches!(to, DType::U64 | DType::Usize);
         let wide = if unsigned { DType::U64 } else { DType::I64 };
-        let inside = self.binary("maximum", a, &self.like(a, low));
+        let inside = self.max(a, &self.like(a, low));
         let number = self.convert(&inside, wide);
         let greatest = match to {
             DType::U64 | DType::Usize => self.bound(DType::U64, false),
@@ -118,77 +118,74 @@ impl Body {
         let SavedOperation(name, words) = op;
         let float = |at: usize| f64::from_bits(words[at]);
         let c = |value: f64| self.like(a, value);
-        let add = |x: &Value, y: &Value| self.binary("add", x, y);
-        let sub = |x: &Value, y: &Value| self.binary("subtract", x, y);
-        let mul = |x: &Value, y: &Value| self.binary("multiply", x, y);
-        let div = |x: &Value, y: &Value| self.binary("divide", x, y);
-        let max = |x: &Value, y: &Value| self.binary("maximum", x, y);
-        let min = |x: &Value, y: &Value| self.binary("minimum", x, y);
-        let un = |name: &str, x: &Value| self.unary(name, x);
-        let cmp = |how: &str, x: &Value, y: &Value| self.compare(how, x, y);
         let is_int = a.dtype == DType::I64;
-        let abs = |x: &Value| un("abs", x);
-        let bounded = |x: &Value| self.select(&cmp("LT", x, &c(-1000.0)), &c(-1000.0), x);
+        let bounded = |x: &Value| self.select(&self.compare("LT", x, &c(-1000.0)), &c(-1000.0), x);
         // `1 / (1 + e^-x)`; of an exponential that cannot overflow.
         let sigmoid = |x: &Value| {
-            let exp = un("exponential", &un("negate", &abs(x)));
-            let top = self.select(&cmp("LT", x, &c(0.0)), &exp, &c(1.0));
-            div(&top, &add(&c(1.0), &exp))
+            let exp = self.unary("exponential", &self.unary("negate", &self.abs(x)));
+            let top = self.select(&self.compare("LT", x, &c(0.0)), &exp, &c(1.0));
+            self.div(&top, &self.add(&c(1.0), &exp))
         };
         let softplus = |x: &Value| {
-            add(&max(x, &c(0.0)), &un("log_plus_one", &un("exponential", &un("negate", &abs(x)))))
+            self.add(
+                &self.max(x, &c(0.0)),
+                &self.unary("log_plus_one", &self.unary("exponential", &self.unary("negate", &self.abs(x)))),
+            )
         };
-        let hard_sigmoid = |x: &Value| div(&min(&max(&add(x, &c(3.0)), &c(0.0)), &c(6.0)), &c(6.0));
-        let trunc = |x: &Value| self.select(&cmp("LT", x, &c(0.0)), &un("ceil", x), &un("floor", x));
+        let hard_sigmoid =
+            |x: &Value| self.div(&self.min(&self.max(&self.add(x, &c(3.0)), &c(0.0)), &c(6.0)), &c(6.0));
+        let trunc = |x: &Value| {
+            self.select(&self.compare("LT", x, &c(0.0)), &self.unary("ceil", x), &self.unary("floor", x))
+        };
         // The part of a standard normal distribution below.
-        let below = |x: &Value| mul(&c(0.5), &self.chlo("erfc", &[&mul(x, &c(-1.0 / SQRT_2))]));
+        let below = |x: &Value| self.mul(&c(0.5), &self.chlo("erfc", &[&self.mul(x, &c(-1.0 / SQRT_2))]));
         let value = match name.as_str() {
-            "Neg" => un("negate", a),
-            "Abs" => abs(a),
-            "Square" => mul(a, a),
+            "Neg" => self.unary("negate", a),
+            "Abs" => self.abs(a),
+            "Square" => self.mul(a, a),
             "Powi" => self.powi(a, words[0] as i64),
-            "Signum" if is_int => un("sign", a),
+            "Signum" if is_int => self.unary("sign", a),
             "Signum" => {
                 // 1 with the sign of the operand, also of 0.
                 let one = self.select(&self.sign_bit(a), &c(-1.0), &c(1.0));
                 self.select(&self.is_nan(a), a, &one)
             }
-            "Relu" => max(a, &c(0.0)),
-            "Relu6" => min(&max(a, &c(0.0)), &c(6.0)),
-            "Not" => un("not", a),
+            "Relu" => self.max(a, &c(0.0)),
+            "Relu6" => self.min(&self.max(a, &c(0.0)), &c(6.0)),
+            "Not" => self.unary("not", a),
             "FromEnd" => {
-                let end = add(a, &self.int_like(a, words[0] as i64));
-                self.select(&cmp("LT", a, &c(0.0)), &end, a)
+                let end = self.add(a, &self.int_like(a, words[0] as i64));
+                self.select(&self.compare("LT", a, &c(0.0)), &end, a)
             }
             "Clamp" if is_int => {
                 let (low, high) = (float(0) as i64, float(1) as i64);
-                min(&max(a, &self.int_like(a, low)), &self.int_like(a, high))
+                self.min(&self.max(a, &self.int_like(a, low)), &self.int_like(a, high))
             }
-            "Clamp" => min(&max(a, &c(float(0))), &c(float(1))),
+            "Clamp" => self.min(&self.max(a, &c(float(0))), &c(float(1))),
             "LeakyRelu" if is_int => {
-                let below = mul(a, &self.int_like(a, float(0) as i64));
-                self.select(&cmp("LT", a, &c(0.0)), &below, a)
+                let below = self.mul(a, &self.int_like(a, float(0) as i64));
+                self.select(&self.compare("LT", a, &c(0.0)), &below, a)
             }
-            "LeakyRelu" => self.select(&cmp("LT", a, &c(0.0)), &mul(a, &c(float(0))), a),
+            "LeakyRelu" => self.select(&self.compare("LT", a, &c(0.0)), &self.mul(a, &c(float(0))), a),
             "IsNan" => self.is_nan(a),
             "IsFinite" => self.test("is_finite", a),
-            "IsInfinite" => cmp("EQ", &abs(a), &c(f64::INFINITY)),
-            "Signbit" if is_int => cmp("LT", a, &c(0.0)),
+            "IsInfinite" => self.compare("EQ", &self.abs(a), &c(f64::INFINITY)),
+            "Signbit" if is_int => self.compare("LT", a, &c(0.0)),
             "Signbit" => self.sign_bit(a),
-            "Exp" => un("exponential", a),
-            "ExpM1" => un("exponential_minus_one", a),
-            "Ln" => un("log", a),
-            "Ln1p" => un("log_plus_one", a),
-            "Log2" => div(&un("log", a), &c(LN_2)),
-            "Log10" => div(&un("log", a), &c(LN_10)),
+            "Exp" => self.unary("exponential", a),
+            "ExpM1" => self.unary("exponential_minus_one", a),
+            "Ln" => self.unary("log", a),
+            "Ln1p" => self.unary("log_plus_one", a),
+            "Log2" => self.div(&self.unary("log", a), &c(LN_2)),
+            "Log10" => self.div(&self.unary("log", a), &c(LN_10)),
             "Exp2" => self.binary("power", &c(2.0), a),
-            "Sqrt" => un("sqrt", a),
-            "Cbrt" => un("cbrt", a),
-            "Rsqrt" => un("rsqrt", a),
-            "Recip" => div(&c(1.0), a),
-            "Sin" => un("sine", a),
-            "Cos" => un("cosine", a),
-            "Tan" => un("tan", a),
+            "Sqrt" => self.unary("sqrt", a),
+            "Cbrt" => self.unary("cbrt", a),
+            "Rsqrt" => self.unary("rsqrt", a),
+            "Recip" => self.div(&c(1.0), a),
+            "Sin" => self.unary("sine", a),
+            "Cos" => self.unary("cosine", a),
+            "Tan" => self.unary("tan", a),
             "Asin" => self.chlo("asin", &[a]),
             "Acos" => self.chlo("acos", &[a]),
             "Atan" => {
@@ -198,87 +195,93 @@ impl Body {
             }
             "Sinh" => self.chlo("sinh", &[a]),
             "Cosh" => self.chlo("cosh", &[a]),
-            "Tanh" => un("tanh", a),
+            "Tanh" => self.unary("tanh", a),
             "Asinh" => self.chlo("asinh", &[a]),
             "Acosh" => self.chlo("acosh", &[a]),
             "Atanh" => self.chlo("atanh", &[a]),
             "Erf" => self.chlo("erf", &[a]),
             "Erfc" => self.chlo("erfc", &[a]),
             "LnGamma" => self.chlo("lgamma", &[a]),
-            "Floor" => un("floor", a),
-            "Ceil" => un("ceil", a),
-            "Round" => un("round_nearest_afz", a),
-            "RoundTiesEven" => un("round_nearest_even", a),
+            "Floor" => self.unary("floor", a),
+            "Ceil" => self.unary("ceil", a),
+            "Round" => self.unary("round_nearest_afz", a),
+            "RoundTiesEven" => self.unary("round_nearest_even", a),
             "Trunc" => trunc(a),
-            "Fract" => sub(a, &trunc(a)),
+            "Fract" => self.sub(a, &trunc(a)),
             "Sigmoid" => sigmoid(a),
             "SigmoidSlope" => {
-                let exp = un("exponential", &un("negate", &abs(a)));
-                let sum = add(&c(1.0), &exp);
-                div(&exp, &mul(&sum, &sum))
+                let exp = self.unary("exponential", &self.unary("negate", &self.abs(a)));
+                let sum = self.add(&c(1.0), &exp);
+                self.div(&exp, &self.mul(&sum, &sum))
             }
-            "Silu" => mul(&bounded(a), &sigmoid(a)),
-            "Gelu" => mul(&bounded(a), &below(a)),
+            "Silu" => self.mul(&bounded(a), &sigmoid(a)),
+            "Gelu" => self.mul(&bounded(a), &below(a)),
             "NormalBelow" => below(a),
             "Softplus" => softplus(a),
-            "LnSigmoid" => un("negate", &softplus(&un("negate", a))),
+            "LnSigmoid" => self.unary("negate", &softplus(&self.unary("negate", a))),
             "Logit" => {
-                let rest = sub(&c(1.0), a);
-                let near = cmp("LT", &abs(&sub(a, &c(0.5))), &c(0.25));
-                let odds = div(&sub(&add(a, a), &c(1.0)), &rest);
-                self.select(&near, &un("log_plus_one", &odds), &un("log", &div(a, &rest)))
+                let rest = self.sub(&c(1.0), a);
+                let near = self.compare("LT", &self.abs(&self.sub(a, &c(0.5))), &c(0.25));
+                let odds = self.div(&self.sub(&self.add(a, a), &c(1.0)), &rest);
+                self.select(
+                    &near,
+                    &self.unary("log_plus_one", &odds),
+                    &self.unary("log", &self.div(a, &rest)),
+                )
             }
             "Selu" => {
                 let (scale, alpha) = (1.050_700_987_355_480_5, 1.673_263_242_354_377_2);
-                let below = mul(&c(scale * alpha), &un("exponential_minus_one", a));
-                self.select(&cmp("GT", a, &c(0.0)), &mul(&c(scale), a), &below)
+                let below = self.mul(&c(scale * alpha), &self.unary("exponential_minus_one", a));
+                self.select(&self.compare("GT", a, &c(0.0)), &self.mul(&c(scale), a), &below)
             }
             "Elu" => {
-                let below = mul(&c(float(0)), &un("exponential_minus_one", a));
-                self.select(&cmp("GT", a, &c(0.0)), a, &below)
+                let below = self.mul(&c(float(0)), &self.unary("exponential_minus_one", a));
+                self.select(&self.compare("GT", a, &c(0.0)), a, &below)
             }
             "Celu" => {
                 let alpha = float(0);
-                let below = mul(&c(alpha), &un("exponential_minus_one", &div(a, &c(alpha))));
-                self.select(&cmp("GT", a, &c(0.0)), a, &below)
+                let below =
+                    self.mul(&c(alpha), &self.unary("exponential_minus_one", &self.div(a, &c(alpha))));
+                self.select(&self.compare("GT", a, &c(0.0)), a, &below)
             }
-            "Mish" => mul(&bounded(a), &un("tanh", &softplus(a))),
+            "Mish" => self.mul(&bounded(a), &self.unary("tanh", &softplus(a))),
             "HardSigmoid" => hard_sigmoid(a),
-            "HardSwish" => mul(&bounded(a), &hard_sigmoid(a)),
+            "HardSwish" => self.mul(&bounded(a), &hard_sigmoid(a)),
             "HardShrink" => {
-                let inside = cmp("LE", &abs(a), &c(float(0)));
+                let inside = self.compare("LE", &self.abs(a), &c(float(0)));
                 self.select(&inside, &c(0.0), a)
             }
             "SoftShrink" => {
                 let by = c(float(0));
                 let zero = self.select(&self.is_nan(a), a, &c(0.0));
-                let low = self.select(&cmp("LT", a, &un("negate", &by)), &add(a, &by), &zero);
-                self.select(&cmp("GT", a, &by), &sub(a, &by), &low)
+                let low =
+                    self.select(&self.compare("LT", a, &self.unary("negate", &by)), &self.add(a, &by), &zero);
+                self.select(&self.compare("GT", a, &by), &self.sub(a, &by), &low)
             }
             "Softsign" => {
                 let greatest = if a.dtype == DType::F64 { f64::MAX } else { f64::from(f32::MAX) };
-                let x = min(&max(a, &c(-greatest)), &c(greatest));
-                div(&x, &add(&c(1.0), &abs(&x)))
+                let x = self.min(&self.max(a, &c(-greatest)), &c(greatest));
+                self.div(&x, &self.add(&c(1.0), &self.abs(&x)))
             }
             "TanhShrink" => self.tanh_shrink(a),
             "GeluTanh" => {
                 let x = bounded(a);
-                let cube = mul(&mul(&mul(&c(0.044_715), &x), &x), &x);
-                mul(&x, &sigmoid(&mul(&c(2.0 * 0.797_884_560_802_865_4), &add(&x, &cube))))
+                let cube = self.mul(&self.mul(&self.mul(&c(0.044_715), &x), &x), &x);
+                self.mul(&x, &sigmoid(&self.mul(&c(2.0 * 0.797_884_560_802_865_4), &self.add(&x, &cube))))
             }
             "Sinc" => {
-                let wave = div(&self.sin_pi(a), &mul(a, &c(PI)));
-                self.select(&cmp("EQ", a, &c(0.0)), &c(1.0), &wave)
+                let wave = self.div(&self.sin_pi(a), &self.mul(a, &c(PI)));
+                self.select(&self.compare("EQ", a, &c(0.0)), &c(1.0), &wave)
             }
             "SincSlope" => self.sinc_slope(words[0] as u32, a),
-            "ToDegrees" => mul(a, &c(180.0 / PI)),
-            "ToRadians" => mul(a, &c(PI / 180.0)),
+            "ToDegrees" => self.mul(a, &c(180.0 / PI)),
+            "ToRadians" => self.mul(a, &c(PI / 180.0)),
             "NanTo" => self.select(&self.is_nan(a), &c(float(0)), a),
             "Polygamma" if words[0] == 1 => self.chlo("digamma", &[a]),
             "Polygamma" => self.chlo("polygamma", &[&c((words[0] - 1) as f64), a]),
             "Bell" => {
-                let square = mul(a, a);
-                un("exponential", &mul(&c(-float(0)), &square))
+                let square = self.mul(a, a);
+                self.unary("exponential", &self.mul(&c(-float(0)), &square))
             }
             _ => return None,
         };
@@ -290,17 +293,16 @@ impl Body {
         let (mut left, mut square, mut power) = (exponent.unsigned_abs(), a.clone(), None);
         while left > 0 {
             if left % 2 == 1 {
-                power =
-                    Some(power.map_or_else(|| square.clone(), |own| self.binary("multiply", &own, &square)));
+                power = Some(power.map_or_else(|| square.clone(), |own| self.mul(&own, &square)));
             }
             left /= 2;
             if left > 0 {
-                square = self.binary("multiply", &square, &square);
+                square = self.mul(&square, &square);
             }
         }
         let one = self.like(a, 1.0);
         let power = power.unwrap_or_else(|| one.clone());
-        if exponent < 0 { self.binary("divide", &one, &power) } else { power }
+        if exponent < 0 { self.div(&one, &power) } else { power }
     }
 
     fn sign_bit(&self, a: &Value) -> Value {
@@ -311,65 +313,62 @@ impl Body {
 
     /// `x - tanh(x)`; near 0, where both are nearly equal, by the series of `x cosh(x) - sinh(x)` and `cosh(x)`.
     fn tanh_shrink(&self, a: &Value) -> Value {
-        let square = self.binary("multiply", a, a);
+        let square = self.mul(a, a);
         let (mut difference, mut cosh) = (self.like(a, 0.0), self.like(a, 0.0));
         for k in (1..10u32).rev() {
             let factorial = |n: u32| (1..=n).map(f64::from).product::<f64>();
             let own = f64::from(2 * k) / factorial(2 * k + 1);
-            let step = |sum: &Value, own: f64| {
-                self.binary("add", &self.binary("multiply", sum, &square), &self.like(a, own))
-            };
+            let step = |sum: &Value, own: f64| self.add(&self.mul(sum, &square), &self.like(a, own));
             (difference, cosh) = (step(&difference, own), step(&cosh, 1.0 / factorial(2 * k)));
         }
-        let cosh = self.binary("add", &self.binary("multiply", &cosh, &square), &self.like(a, 1.0));
-        let ratio = self.binary("divide", &self.binary("multiply", &square, &difference), &cosh);
-        let near = self.binary("multiply", a, &ratio);
-        let far = self.binary("subtract", a, &self.unary("tanh", a));
-        let is_near = self.compare("LT", &self.unary("abs", a), &self.like(a, 1.25));
+        let cosh = self.add(&self.mul(&cosh, &square), &self.like(a, 1.0));
+        let ratio = self.div(&self.mul(&square, &difference), &cosh);
+        let near = self.mul(a, &ratio);
+        let far = self.sub(a, &self.unary("tanh", a));
+        let is_near = self.compare("LT", &self.abs(a), &self.like(a, 1.25));
         self.select(&is_near, &near, &far)
     }
 
     /// `sin(pi x)`, of the distance to the nearest whole number.
     fn sin_pi(&self, a: &Value) -> Value {
-        let half = self.binary("multiply", a, &self.like(a, 0.5));
+        let half = self.mul(a, &self.like(a, 0.5));
         let whole = self.unary("round_nearest_afz", &half);
-        let rest = self.binary("subtract", a, &self.binary("multiply", &whole, &self.like(a, 2.0)));
+        let rest = self.sub(a, &self.mul(&whole, &self.like(a, 2.0)));
         let sign = self.unary("sign", &rest);
-        let is_far = self.compare("GT", &self.unary("abs", &rest), &self.like(a, 0.5));
-        let near = self.select(&is_far, &self.binary("subtract", &sign, &rest), &rest);
-        self.unary("sine", &self.binary("multiply", &near, &self.like(a, PI)))
+        let is_far = self.compare("GT", &self.abs(&rest), &self.like(a, 0.5));
+        let near = self.select(&is_far, &self.sub(&sign, &rest), &rest);
+        self.unary("sine", &self.mul(&near, &self.like(a, PI)))
     }
 
     /// The derivative of order `n` of `sin(pi x) / (pi x)`.
     fn sinc_slope(&self, n: u32, a: &Value) -> Value {
         let x = self.convert(a, DType::F64);
         let c = |value: f64| self.like(&x, value);
-        let mul = |x: &Value, y: &Value| self.binary("multiply", x, y);
         // Near 0 the series: (-1)^k pi^2k x^(2k - n) (2k)! / (2k - n)! / (2k + 1)!
         let first = n.div_ceil(2);
-        let square = mul(&x, &x);
+        let square = self.mul(&x, &x);
         let mut series = c(0.0);
         for k in (first..first + 20).rev() {
             let factors: f64 = (2 * k - n + 1..=2 * k).map(f64::from).product();
             let inverse: f64 =
                 (1..=2 * k + 1).map(|at| if at == 1 { 1.0 } else { PI / f64::from(at) }).product();
             let term = if k % 2 == 0 { inverse * factors } else { -inverse * factors };
-            series = self.binary("add", &mul(&series, &square), &c(term));
+            series = self.add(&self.mul(&series, &square), &c(term));
         }
         if (2 * first - n) % 2 == 1 {
-            series = mul(&series, &x);
+            series = self.mul(&series, &x);
         }
         let sin = self.sin_pi(&x);
-        let size = self.unary("abs", &x);
+        let size = self.abs(&x);
         let rest = self.binary("remainder", &size, &c(2.0));
-        let cos = self.sin_pi(&self.binary("subtract", &c(0.5), &rest));
-        let mut slope = self.binary("divide", &sin, &mul(&c(PI), &x));
+        let cos = self.sin_pi(&self.sub(&c(0.5), &rest));
+        let mut slope = self.div(&sin, &self.mul(&c(PI), &x));
         let mut scale = 1.0;
         for order in 1..=n {
             let (wave, sign) = [(&sin, 1.0), (&cos, 1.0), (&sin, -1.0), (&cos, -1.0)][order as usize % 4];
-            let wave = mul(wave, &c(sign * scale));
-            let before = mul(&slope, &c(f64::from(order)));
-            slope = self.binary("divide", &self.binary("subtract", &wave, &before), &x);
+            let wave = self.mul(wave, &c(sign * scale));
+            let before = self.mul(&slope, &c(f64::from(order)));
+            slope = self.div(&self.sub(&wave, &before), &x);
             scale *= PI;
         }
         let is_near = self.compare("LT", &size, &c(1.0));
@@ -383,21 +382,12 @@ impl Body {
         let SavedOperation(name, words) = op;
         let float = |at: usize| f64::from_bits(words[at]);
         let c = |value: f64| self.like(a, value);
-        let add = |x: &Value, y: &Value| self.binary("add", x, y);
-        let sub = |x: &Value, y: &Value| self.binary("subtract", x, y);
-        let mul = |x: &Value, y: &Value| self.binary("multiply", x, y);
-        let div = |x: &Value, y: &Value| self.binary("divide", x, y);
-        let max = |x: &Value, y: &Value| self.binary("maximum", x, y);
-        let min = |x: &Value, y: &Value| self.binary("minimum", x, y);
-        let un = |name: &str, x: &Value| self.unary(name, x);
-        let cmp = |how: &str, x: &Value, y: &Value| self.compare(how, x, y);
-        let abs = |x: &Value| un("abs", x);
         let is_int = a.dtype == DType::I64;
         let and = |x: &Value, y: &Value| self.binary("and", x, y);
         let or = |x: &Value, y: &Value| self.binary("or", x, y);
         // A divisor that is not 0, and whether the divisor is 0: then the result is 0.
         let divisor = |y: &Value| {
-            let is_zero = cmp("EQ", y, &c(0.0));
+            let is_zero = self.compare("EQ", y, &c(0.0));
             (self.select(&is_zero, &c(1.0), y), is_zero)
         };
         let guarded = |f: &dyn Fn(&Value) -> Value| {
@@ -406,19 +396,20 @@ impl Body {
             self.select(&is_zero, &c(0.0), &f(&y))
         };
         let wrapped_div = |x: &Value, y: &Value| {
-            let is_minus = cmp("EQ", y, &c(-1.0));
+            let is_minus = self.compare("EQ", y, &c(-1.0));
             let y = self.select(&is_minus, &c(1.0), y);
-            self.select(&is_minus, &un("negate", x), &div(x, &y))
+            self.select(&is_minus, &self.unary("negate", x), &self.div(x, &y))
         };
         let wrapped_rem = |x: &Value, y: &Value| {
-            let is_minus = cmp("EQ", y, &c(-1.0));
+            let is_minus = self.compare("EQ", y, &c(-1.0));
             let y = self.select(&is_minus, &c(1.0), y);
             self.select(&is_minus, &c(0.0), &self.binary("remainder", x, &y))
         };
         // Where a remainder's sign is not the divisor's.
         let is_other = |rest: &Value, y: &Value| {
-            let signs = self.compare_any("NE", &cmp("LT", rest, &c(0.0)), &cmp("LT", y, &c(0.0)));
-            and(&cmp("NE", rest, &c(0.0)), &signs)
+            let signs =
+                self.compare_any("NE", &self.compare("LT", rest, &c(0.0)), &self.compare("LT", y, &c(0.0)));
+            and(&self.compare("NE", rest, &c(0.0)), &signs)
         };
         let unsigned = |name: &str| {
             let (y, is_zero) = divisor(b);
@@ -435,94 +426,111 @@ impl Body {
             "And" => and(a, b),
             "Or" => or(a, b),
             "Xor" => self.binary("xor", a, b),
-            "Add" | "Offset" => add(a, b),
-            "Sub" => sub(a, b),
-            "Mul" => mul(a, b),
+            "Add" | "Offset" => self.add(a, b),
+            "Sub" => self.sub(a, b),
+            "Mul" => self.mul(a, b),
             "Chain" => {
-                let zero = or(&cmp("EQ", a, &c(0.0)), &cmp("EQ", b, &c(0.0)));
-                self.select(&zero, &c(0.0), &mul(a, b))
+                let zero = or(&self.compare("EQ", a, &c(0.0)), &self.compare("EQ", b, &c(0.0)));
+                self.select(&zero, &c(0.0), &self.mul(a, b))
             }
             "Div" if is_int => guarded(&|y| wrapped_div(a, y)),
-            "Div" => div(a, b),
+            "Div" => self.div(a, b),
             "Rem" if is_int => guarded(&|y| wrapped_rem(a, y)),
             "Rem" => self.binary("remainder", a, b),
             "UnsignedDiv" => unsigned("divide"),
             "UnsignedRem" => unsigned("remainder"),
             "Remainder" if is_int => guarded(&|y| {
                 let rest = wrapped_rem(a, y);
-                self.select(&is_other(&rest, y), &add(&rest, y), &rest)
+                self.select(&is_other(&rest, y), &self.add(&rest, y), &rest)
             }),
             "Remainder" => {
                 let rest = self.binary("remainder", a, b);
-                self.select(&is_other(&rest, b), &add(&rest, b), &rest)
+                self.select(&is_other(&rest, b), &self.add(&rest, b), &rest)
             }
             "FloorDiv" => guarded(&|y| {
                 let (quotient, rest) = (wrapped_div(a, y), wrapped_rem(a, y));
-                self.select(&is_other(&rest, y), &sub(&quotient, &c(1.0)), &quotient)
+                self.select(&is_other(&rest, y), &self.sub(&quotient, &c(1.0)), &quotient)
             }),
-            "Maximum" => max(a, b),
-            "Minimum" => min(a, b),
-            "Fmax" => self.select(&or(&self.is_nan(a), &cmp("GT", b, a)), b, a),
-            "Fmin" => self.select(&or(&self.is_nan(a), &cmp("LT", b, a)), b, a),
+            "Maximum" => self.max(a, b),
+            "Minimum" => self.min(a, b),
+            "Fmax" => self.select(&or(&self.is_nan(a), &self.compare("GT", b, a)), b, a),
+            "Fmin" => self.select(&or(&self.is_nan(a), &self.compare("LT", b, a)), b, a),
             "Heaviside" => {
                 let middle = if is_int { b.clone() } else { self.select(&self.is_nan(a), a, b) };
-                let above = self.select(&cmp("GT", a, &c(0.0)), &c(1.0), &middle);
-                self.select(&cmp("LT", a, &c(0.0)), &c(0.0), &above)
+                let above = self.select(&self.compare("GT", a, &c(0.0)), &c(1.0), &middle);
+                self.select(&self.compare("LT", a, &c(0.0)), &c(0.0), &above)
             }
             "SquaredError" => {
-                let difference = sub(a, b);
-                mul(&difference, &difference)
+                let difference = self.sub(a, b);
+                self.mul(&difference, &difference)
             }
-            "AbsoluteError" => abs(&sub(a, b)),
+            "AbsoluteError" => self.abs(&self.sub(a, b)),
             "Powf" => self.binary("power", a, b),
             "Atan2" => self.binary("atan2", a, b),
             "Hypot" => {
-                let (x, y) = (abs(a), abs(b));
-                let (great, small) = (max(&x, &y), min(&x, &y));
-                let is_plain = or(&cmp("EQ", &great, &c(0.0)), &cmp("EQ", &great, &c(f64::INFINITY)));
-                let ratio = div(&small, &self.select(&is_plain, &c(1.0), &great));
-                let length = mul(&great, &un("sqrt", &add(&c(1.0), &mul(&ratio, &ratio))));
-                let infinite = or(&cmp("EQ", &x, &c(f64::INFINITY)), &cmp("EQ", &y, &c(f64::INFINITY)));
-                let length = self.select(&cmp("EQ", &great, &c(0.0)), &c(0.0), &length);
+                let (x, y) = (self.abs(a), self.abs(b));
+                let (great, small) = (self.max(&x, &y), self.min(&x, &y));
+                let is_plain =
+                    or(&self.compare("EQ", &great, &c(0.0)), &self.compare("EQ", &great, &c(f64::INFINITY)));
+                let ratio = self.div(&small, &self.select(&is_plain, &c(1.0), &great));
+                let length =
+                    self.mul(&great, &self.unary("sqrt", &self.add(&c(1.0), &self.mul(&ratio, &ratio))));
+                let infinite = or(
+                    &self.compare("EQ", &x, &c(f64::INFINITY)),
+                    &self.compare("EQ", &y, &c(f64::INFINITY)),
+                );
+                let length = self.select(&self.compare("EQ", &great, &c(0.0)), &c(0.0), &length);
                 self.select(&infinite, &c(f64::INFINITY), &length)
             }
             "Copysign" => {
-                let size = abs(a);
-                self.select(&self.sign_bit(b), &un("negate", &size), &size)
+                let size = self.abs(a);
+                self.select(&self.sign_bit(b), &self.unary("negate", &size), &size)
             }
             "LogAddExp" => {
-                let greatest = max(a, b);
-                let small = un("log_plus_one", &un("exponential", &un("negate", &abs(&sub(a, b)))));
-                let is_infinite = cmp("EQ", &abs(&greatest), &c(f64::INFINITY));
-                self.select(&is_infinite, &greatest, &add(&greatest, &small))
+                let greatest = self.max(a, b);
+                let small = self.unary(
+                    "log_plus_one",
+                    &self.unary("exponential", &self.unary("negate", &self.abs(&self.sub(a, b)))),
+                );
+                let is_infinite = self.compare("EQ", &self.abs(&greatest), &c(f64::INFINITY));
+                self.select(&is_infinite, &greatest, &self.add(&greatest, &small))
             }
             "Xlogy" => {
-                let zero = and(&cmp("EQ", a, &c(0.0)), &un("not", &self.is_nan(b)));
-                self.select(&zero, &c(0.0), &mul(a, &un("log", b)))
+                let zero = and(&self.compare("EQ", a, &c(0.0)), &self.unary("not", &self.is_nan(b)));
+                self.select(&zero, &c(0.0), &self.mul(a, &self.unary("log", b)))
             }
             "KlDiv" => {
-                let zero = and(&cmp("EQ", b, &c(0.0)), &un("not", &self.is_nan(a)));
-                self.select(&zero, &c(0.0), &mul(b, &sub(&un("log", b), a)))
+                let zero = and(&self.compare("EQ", b, &c(0.0)), &self.unary("not", &self.is_nan(a)));
+                self.select(&zero, &c(0.0), &self.mul(b, &self.sub(&self.unary("log", b), a)))
             }
             "Bce" => {
-                let (first, second) =
-                    (max(&un("log", a), &c(-100.0)), max(&un("log_plus_one", &un("negate", a)), &c(-100.0)));
-                un("negate", &add(&mul(b, &first), &mul(&sub(&c(1.0), b), &second)))
+                let (first, second) = (
+                    self.max(&self.unary("log", a), &c(-100.0)),
+                    self.max(&self.unary("log_plus_one", &self.unary("negate", a)), &c(-100.0)),
+                );
+                self.unary(
+                    "negate",
+                    &self.add(&self.mul(b, &first), &self.mul(&self.sub(&c(1.0), b), &second)),
+                )
             }
             "BceWithLogits" => {
-                let size = abs(a);
-                let share = self.select(&cmp("GT", a, &c(0.0)), &sub(&c(1.0), b), b);
-                let line = self.select(&cmp("EQ", &share, &c(0.0)), &c(0.0), &mul(&share, &size));
-                add(&un("log_plus_one", &un("exponential", &un("negate", &size))), &line)
+                let size = self.abs(a);
+                let share = self.select(&self.compare("GT", a, &c(0.0)), &self.sub(&c(1.0), b), b);
+                let line =
+                    self.select(&self.compare("EQ", &share, &c(0.0)), &c(0.0), &self.mul(&share, &size));
+                self.add(
+                    &self.unary("log_plus_one", &self.unary("exponential", &self.unary("negate", &size))),
+                    &line,
+                )
             }
-            "Huber" => self.huber(&sub(a, b), float(0)),
-            "SmoothL1" if float(0) == 0.0 => abs(&sub(a, b)),
-            "SmoothL1" => div(&self.huber(&sub(a, b), float(0)), &c(float(0))),
+            "Huber" => self.huber(&self.sub(a, b), float(0)),
+            "SmoothL1" if float(0) == 0.0 => self.abs(&self.sub(a, b)),
+            "SmoothL1" => self.div(&self.huber(&self.sub(a, b), float(0)), &c(float(0))),
             "Lerp" => match float(0) {
                 0.0 => a.clone(),
                 1.0 => b.clone(),
-                weight if weight < 0.5 => add(a, &mul(&sub(b, a), &c(weight))),
-                weight => sub(b, &mul(&sub(b, a), &c(1.0 - weight))),
+                weight if weight < 0.5 => self.add(a, &self.mul(&self.sub(b, a), &c(weight))),
+                weight => self.sub(b, &self.mul(&self.sub(b, a), &c(1.0 - weight))),
             },
             _ => return None,
         };
@@ -531,10 +539,9 @@ impl Body {
 
     fn huber(&self, difference: &Value, delta: f64) -> Value {
         let c = |value: f64| self.like(difference, value);
-        let mul = |x: &Value, y: &Value| self.binary("multiply", x, y);
-        let size = self.unary("abs", difference);
-        let near = mul(&mul(&c(0.5), difference), difference);
-        let far = mul(&c(delta), &self.binary("subtract", &size, &mul(&c(0.5), &c(delta))));
+        let size = self.abs(difference);
+        let near = self.mul(&self.mul(&c(0.5), difference), difference);
+        let far = self.mul(&c(delta), &self.sub(&size, &self.mul(&c(0.5), &c(delta))));
         self.select(&self.compare("LE", &size, &c(delta)), &near, &far)
     }
 

@@ -119,7 +119,7 @@ impl Lookup<'_> {
         pairs.iter().map(|own| own.1).collect()
     }
 
-    /// The axes of the indices along a batch, in the order of those of the operand.
+    /// The batch axes of the indices, in the order of the operand's batch axes.
     fn index_batch(&self) -> Vec<usize> {
         let mut pairs = self.batch.to_vec();
         pairs.sort_by_key(|own| own.1);
@@ -171,7 +171,7 @@ impl Body {
         value
     }
 
-    /// A tensor that is written out by an operation of its own text.
+    /// The result of an operation that is given as text.
     pub(super) fn written(&self, text: String, dtype: DType, shape: impl Into<Rc<[usize]>>) -> Value {
         let value = Value { name: self.name(), dtype, shape: shape.into() };
         let _ = writeln!(self.text.borrow_mut(), "    {} = {text}", value.name);
@@ -269,6 +269,34 @@ impl Body {
     pub(super) fn binary(&self, name: &str, a: &Value, b: &Value) -> Value {
         debug_assert_eq!((a.dtype, &a.shape), (b.dtype, &b.shape), "{name}");
         self.op(&format!("stablehlo.{name}"), &[a, b], "", a.dtype, a.shape.clone())
+    }
+
+    pub(super) fn add(&self, a: &Value, b: &Value) -> Value {
+        self.binary("add", a, b)
+    }
+
+    pub(super) fn sub(&self, a: &Value, b: &Value) -> Value {
+        self.binary("subtract", a, b)
+    }
+
+    pub(super) fn mul(&self, a: &Value, b: &Value) -> Value {
+        self.binary("multiply", a, b)
+    }
+
+    pub(super) fn div(&self, a: &Value, b: &Value) -> Value {
+        self.binary("divide", a, b)
+    }
+
+    pub(super) fn max(&self, a: &Value, b: &Value) -> Value {
+        self.binary("maximum", a, b)
+    }
+
+    pub(super) fn min(&self, a: &Value, b: &Value) -> Value {
+        self.binary("minimum", a, b)
+    }
+
+    pub(super) fn abs(&self, a: &Value) -> Value {
+        self.unary("abs", a)
     }
 
     pub(super) fn compare(&self, how: &str, a: &Value, b: &Value) -> Value {
@@ -443,7 +471,7 @@ impl Body {
         }
     }
 
-    /// The greatest or least elements along the last axis, and their positions: of equal ones the first, and not-a-number before all others.
+    /// The greatest or least elements along the last axis, and their positions: the first of equal ones. NaN wins over all numbers.
     pub(super) fn extremum(&self, a: &Value, greatest: bool) -> [Value; 2] {
         let axis = a.rank() - 1;
         let at = self.iota(DType::I64, &a.shape, axis);
@@ -534,7 +562,7 @@ impl Body {
         found
     }
 
-    /// Lines along the last axis in order, and the positions of their elements before. Not-a-number is greater than all numbers.
+    /// Lines along the last axis in order, and the positions of their elements before. NaN is greater than all numbers.
     pub(super) fn sort(&self, a: &Value, descending: bool) -> [Value; 2] {
         let axis = a.rank() - 1;
         let at = self.iota(DType::I64, &a.shape, axis);
@@ -544,7 +572,7 @@ impl Body {
                 "\"stablehlo.compare\"({a}, {b}) {{comparison_direction = #stablehlo<comparison_direction {how}>}} : ({one}, {one}) -> {truth}"
             )
         };
-        // (a before b: a < b, or b is not-a-number and a is not.)
+        // a comes before b if a < b, or if only b is NaN.
         let (first, second) = if descending { ("%b", "%a") } else { ("%a", "%b") };
         let lines = [
             format!("%less = {}", compare("LT", first, second)),
@@ -566,7 +594,7 @@ impl Body {
         self.several(text, [(a.dtype, &shape), (DType::I64, &shape)])
     }
 
-    /// A product over axes of both operands: the axes of a batch, of the left operand alone, of the right operand alone. `out` is the type of sums.
+    /// A product, summed over the contracted axes. The result has the batch axes, then the other axes of the left operand, then of the right one. `out` is its type.
     pub(super) fn dot(
         &self,
         [a, b]: [&Value; 2],

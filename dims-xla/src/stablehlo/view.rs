@@ -1,7 +1,7 @@
 //! Strided places as operations of StableHLO: elements of a value along loops, and the transpose, elements of loops at places of a value.
 //!
-//! Recorded steps read memory by an offset and a stride for each loop. Where the strides are those of axes, that is a slice and a transpose; where
-//! they divide the elements otherwise, a reshape before it; where loops overlap, as those of windows do, a few slices side by side. Only what is none of these is looked up by position.
+//! Recorded steps read memory by an offset and a stride for each loop. If the strides match the axes of the value, a view is a slice
+//! and a transpose. If they split or merge axes, a reshape comes first. If loops overlap, as in windows, slices are concatenated. All other views look up each position.
 
 use super::text::{Body, Lookup, Value};
 use typed_dims::program::engine::DType;
@@ -93,7 +93,7 @@ impl Body {
         let (offset, mut varied, reversed) = forwards(offset, loops);
         varied.sort_by_key(|&(_, size, stride)| (std::cmp::Reverse(stride), std::cmp::Reverse(size)));
         let found = self.view_of(value, offset, &varied);
-        // The axes of `found` are those of `varied`.
+        // `found` has the axes of `varied`.
         let place = |number: &usize| varied.iter().position(|own| own.0 == *number).expect("the loop varies");
         let backwards: Vec<usize> = reversed.iter().map(place).collect();
         let found = self.reverse(&found, &backwards);
@@ -178,7 +178,7 @@ impl Body {
             if own.stride != 0 && own.size > 1 {
                 let at = self.iota(DType::I64, shape, axis);
                 let by = all(&self.int(own.stride as i64, DType::I64));
-                sum = self.binary("add", &sum, &self.binary("multiply", &at, &by));
+                sum = self.add(&sum, &self.mul(&at, &by));
             }
         }
         sum

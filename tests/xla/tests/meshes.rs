@@ -54,7 +54,7 @@ fn data() -> (Batch, Labels) {
     (randn((Row.of(8), In.of(8)), 4), from_vec(Row.of(8), vec![0, 2, 1, 2, 0, 1, 1, 2]))
 }
 
-/// Five steps on a mesh are those of the library.
+/// Trains five steps on a mesh, and compares them with the library's.
 fn check(sharding: &Sharding, what: &str) {
     let Some(pjrt) = plugin(8) else { return };
     let (x, y) = data();

@@ -1,4 +1,4 @@
-//! Layers, losses, training steps and attention on XLA, beside the library's own results.
+//! Layers, losses, training steps and attention on XLA, compared with the library's own results.
 
 #![allow(missing_docs)]
 

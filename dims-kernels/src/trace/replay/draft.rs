@@ -18,7 +18,7 @@ pub(super) struct Draft {
     values: BTreeSet<u64>,
     /// Steps that do not run, and what replaces their results.
     replaced: BTreeMap<u64, Meaning>,
-    /// Steps whose result is read in pieces alone: the steps that copy the pieces, which do not run. A piece that nobody reads has none.
+    /// Steps whose result is only read in pieces, with the steps that copy the pieces. The copies do not run. A piece that is never read has no copy.
     pub(super) in_pieces: BTreeMap<u64, Vec<Option<Arc<Node>>>>,
 }
 

@@ -1,7 +1,7 @@
 //! Factors that several sums of products compute.
 //!
-//! A contraction computes factors that are not in memory before it multiplies. If several contractions have such a factor, or a map computes it too, it becomes a step of its own, which they read. The
-//! step computes the elements that each of the contractions would have computed, so results keep their bits.
+//! Before a contraction multiplies, it computes those factors that are expressions. If several contractions or maps compute the same factor, it becomes a separate step that they read. The
+//! step computes the same elements as each contraction did, so results keep their bits.
 
 use super::draft::{Draft, Meaning};
 use super::release::Placeholder;

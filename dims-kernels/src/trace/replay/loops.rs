@@ -279,7 +279,7 @@ impl FusedLoops {
         Ok(())
     }
 
-    /// Runs the program over all positions, on so many threads.
+    /// Runs the program over all positions on a number of threads.
     ///
     /// # Safety
     ///
@@ -440,7 +440,7 @@ struct SummedLoops<'k, T> {
 }
 
 impl<T: ProgramOutput> SummedLoops<'_, T> {
-    /// Runs the program over `len` positions, the first of which has the number `from`.
+    /// Runs the program over `len` positions, starting at number `from`.
     fn run(&mut self, from: usize, len: usize) {
         let SummedLoops { loops, machine, targets, value, line, current, .. } = self;
         line.clear();

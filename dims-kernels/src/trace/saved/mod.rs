@@ -8,7 +8,7 @@
 //! Values are numbered in the order of inputs, constants and steps, so recordings of the same function are equal. Data that is [restored](SavedRecording::restore) may be hostile: everything that
 //! unsafe code trusts is checked before a step can run. Engines that run programs elsewhere read it as well.
 
-#![allow(missing_docs)] // Fields are those of the rules and kinds of steps that they are saved of.
+#![allow(missing_docs)] // Each field has the name of the saved rule's or step's field.
 
 #[cfg(feature = "serde")]
 mod formats;

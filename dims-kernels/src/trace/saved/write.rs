@@ -205,7 +205,7 @@ fn not_saved(operation: &str) -> Error {
     Error::Saved { what: format!("`{operation}` cannot be saved, because it calls a function of the user") }
 }
 
-/// What is known of a value of a recording besides its elements.
+/// The axes and the origin of a recorded value.
 #[derive(Clone, Debug)]
 pub struct DescribedValue {
     /// The axes along which the elements lie, from the outermost in memory to the innermost, if they are known.
