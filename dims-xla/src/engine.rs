@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use typed_dims::grad::Parameters;
 use typed_dims::program::engine::{
     self, DType, EngineInput, EngineParts, EngineProgram, EngineTensor, PartFamily, parts_of, types_of,
@@ -84,25 +84,49 @@ struct DeviceTensor {
 struct Pending {
     failed: DeviceBuffer,
     checks: Arc<[Check]>,
-    /// Whether all checks are known to be right.
-    is_right: AtomicBool,
+    /// The check that failed, if one did, once it is known.
+    outcome: OnceLock<Option<Check>>,
+    is_reported: AtomicBool,
 }
 
 impl Pending {
-    /// Waits for the call.
-    fn outcome(&self) -> Result<(), XlaError> {
-        if self.is_right.load(Ordering::Relaxed) {
-            return Ok(());
+    /// Waits for the call. Returns the check that failed, if one did.
+    fn outcome(&self) -> Result<Option<Check>, XlaError> {
+        if let Some(known) = self.outcome.get() {
+            return Ok(*known);
         }
         let bytes = self.failed.to_host()?;
         let number = <[u8; 4]>::try_from(&bytes[..]).map_or(-1, i32::from_le_bytes);
-        match usize::try_from(number).ok().and_then(|number| self.checks.get(number)) {
-            Some(check) => Err(XlaError::Check { operation: check.operation, origin: check.origin }),
-            None => {
-                self.is_right.store(true, Ordering::Relaxed);
-                Ok(())
-            }
+        let failed = usize::try_from(number).ok().and_then(|number| self.checks.get(number));
+        Ok(*self.outcome.get_or_init(|| failed.copied()))
+    }
+
+    fn is_known_right(&self) -> bool {
+        matches!(self.outcome.get(), Some(None))
+    }
+}
+
+/// A call that a value depends on.
+#[derive(Clone)]
+struct Dependence {
+    call: Arc<Pending>,
+    /// Whether the value is state that the call leaves unchanged if a check fails. Then the failure is reported once, and the state can be read afterwards.
+    is_kept: bool,
+}
+
+impl Dependence {
+    /// Waits for the call, and returns an error if a check failed.
+    fn check(&self) -> Result<(), XlaError> {
+        let Some(Check { operation, origin }) = self.call.outcome()? else { return Ok(()) };
+        if self.call.is_reported.swap(true, Ordering::Relaxed) && self.is_kept {
+            return Ok(());
         }
+        Err(XlaError::Check { operation, origin })
+    }
+
+    /// Whether nothing is left to report.
+    fn is_settled(&self) -> bool {
+        self.call.is_known_right() || self.is_kept && self.call.is_reported.load(Ordering::Relaxed)
     }
 }
 
@@ -116,7 +140,7 @@ pub struct OnDevice<P> {
     /// The value without elements.
     template: P,
     tensors: Vec<DeviceTensor>,
-    pending: VecDeque<Arc<Pending>>,
+    pending: VecDeque<Dependence>,
 }
 
 impl<P> fmt::Debug for OnDevice<P> {
@@ -132,7 +156,7 @@ impl<P> OnDevice<P> {
     ///
     /// As [`to_host`](OnDevice::to_host).
     pub fn ready(&self) -> Result<(), XlaError> {
-        self.pending.iter().try_for_each(|own| own.outcome())?;
+        self.pending.iter().try_for_each(Dependence::check)?;
         self.tensors.iter().flat_map(|own| &own.shards).try_for_each(|own| own.ready())
     }
 
@@ -149,8 +173,10 @@ impl<P: Parameters> OnDevice<P> {
     /// # Errors
     ///
     /// Returns an error if an index was out of range in a call that the value comes from, or if XLA reports an error.
+    ///
+    /// Such a call leaves the state that was moved into it unchanged. Once the error has been returned, the state can be read or passed to further calls.
     pub fn to_host(&self) -> Result<P, XlaError> {
-        self.pending.iter().try_for_each(|own| own.outcome())?;
+        self.pending.iter().try_for_each(Dependence::check)?;
         let elements = self.tensors.iter().map(DeviceTensor::to_host).collect::<Result<Vec<_>, _>>()?;
         Ok(engine::with_elements(&self.template, elements)?)
     }
@@ -543,17 +569,25 @@ where
         if !self.checks.is_empty()
             && let Some(failed) = outputs[0].next()
         {
-            pending.push_back(Arc::new(Pending {
+            let outcome = OnceLock::new();
+            let call = Pending {
                 failed,
                 checks: Arc::clone(&self.checks),
-                is_right: AtomicBool::new(false),
-            }));
+                outcome,
+                is_reported: AtomicBool::new(false),
+            };
+            pending.push_back(Dependence { call: Arc::new(call), is_kept: false });
         }
-        while pending.len() > UNCHECKED {
-            pending[0].outcome()?;
+        while pending.len() > UNCHECKED && pending[0].call.outcome()?.is_none() {
             pending.pop_front();
         }
-        let mut parts = DeviceParts { tensors: results.into_iter(), pending };
+        let kept = self.module.donated.iter().map(|own| own.1).collect();
+        let mut parts = DeviceParts {
+            tensors: results.into_iter().enumerate(),
+            pending,
+            kept,
+            has_checks: !self.checks.is_empty(),
+        };
         Ok(parts_of::<Out, _>(engine::without_elements(&self.template)?, &mut parts))
     }
 }
@@ -561,8 +595,13 @@ where
 /// Makes the parts of a result.
 #[doc(hidden)]
 pub struct DeviceParts {
-    tensors: std::vec::IntoIter<DeviceTensor>,
-    pending: VecDeque<Arc<Pending>>,
+    tensors: std::iter::Enumerate<std::vec::IntoIter<DeviceTensor>>,
+    /// The calls that the result depends on. The last one is the call itself.
+    pending: VecDeque<Dependence>,
+    /// The numbers of results that are state.
+    kept: Vec<usize>,
+    /// Whether the call itself has checks.
+    has_checks: bool,
 }
 
 impl PartFamily for DeviceParts {
@@ -570,8 +609,12 @@ impl PartFamily for DeviceParts {
 
     fn part<P: Parameters>(&mut self, template: P) -> OnDevice<P> {
         let count = types_of(&template).map_or(0, |own| own.len());
-        let tensors = self.tensors.by_ref().take(count).collect();
-        OnDevice { template, tensors, pending: self.pending.clone() }
+        let (numbers, tensors): (Vec<usize>, Vec<DeviceTensor>) = self.tensors.by_ref().take(count).unzip();
+        let mut pending = self.pending.clone();
+        if let Some(own) = pending.back_mut().filter(|_| self.has_checks) {
+            own.is_kept = numbers.iter().all(|number| self.kept.contains(number));
+        }
+        OnDevice { template, tensors, pending }
     }
 }
 
@@ -583,7 +626,7 @@ pub struct Given<'r> {
     splits: &'r [Split],
     expected: &'r [EngineInput],
     tensors: Vec<DeviceTensor>,
-    pending: VecDeque<Arc<Pending>>,
+    pending: VecDeque<Dependence>,
 }
 
 impl Given<'_> {
@@ -619,9 +662,10 @@ impl Given<'_> {
     }
 
     fn add_all<P>(&mut self, value: &OnDevice<P>) -> Result<(), XlaError> {
-        for own in value.pending.iter().filter(|own| !own.is_right.load(Ordering::Relaxed)) {
-            if !self.pending.iter().any(|known| Arc::ptr_eq(known, own)) {
-                self.pending.push_back(Arc::clone(own));
+        for own in value.pending.iter().filter(|own| !own.is_settled()) {
+            match self.pending.iter_mut().find(|known| Arc::ptr_eq(&known.call, &own.call)) {
+                Some(known) => known.is_kept &= own.is_kept,
+                None => self.pending.push_back(own.clone()),
             }
         }
         value.tensors.iter().try_for_each(|own| self.add(own.clone()))

@@ -452,9 +452,8 @@ impl Lower<'_> {
         let (below, above) = (at(low), at(high));
         let step = body.sub(&above, &below);
         let c = |value: f64| body.like(&below, value);
-        let mul = |a: &Value, b: &Value| body.mul(a, b);
-        let plain = body.add(&below, &mul(&step, &c(share)));
-        let far = body.add(&mul(&below, &c(1.0 - share)), &mul(&above, &c(share)));
+        let plain = body.add(&below, &body.mul(&step, &c(share)));
+        let far = body.add(&body.mul(&below, &c(1.0 - share)), &body.mul(&above, &c(share)));
         let between = body.select(&body.test("is_finite", &step), &plain, &far);
         let same = body.compare("EQ", &below, &above);
         let found = if share > 0.0 { body.select(&same, &below, &between) } else { below.clone() };

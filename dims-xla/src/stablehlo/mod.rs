@@ -8,9 +8,12 @@
 //! Arguments and results of the module are the tensors of a program's inputs and results, with axes in the order of their types. Steps compute the same values as on the CPU.
 //! Where XLA means something else, as for an index that is out of range, the module checks it: see [`Module::checks`].
 
+mod attention;
+mod convolution;
 mod field;
 mod kinds;
 mod part;
+mod regions;
 mod rule;
 mod scalar;
 mod text;

@@ -3,7 +3,7 @@
 use super::Lower;
 use super::field::{Registers, Selection, varied, varies};
 use super::scalar::{is_float, register};
-use super::text::{Convolution, Lookup, Value};
+use super::text::{Lookup, Value};
 use super::view::{Loop, strides};
 use crate::error::XlaError;
 use typed_dims::program::engine::DType;
@@ -98,7 +98,7 @@ impl Lower<'_> {
     }
 
     /// Elements, each added as often as loops along which nothing varies have positions.
-    fn counted(&self, elements: &Value, count: usize) -> Value {
+    pub(super) fn counted(&self, elements: &Value, count: usize) -> Value {
         if count == 1 || elements.dtype == DType::Bool {
             return elements.clone();
         }
@@ -196,7 +196,7 @@ impl Lower<'_> {
     }
 
     /// The registers whose product a field is, and the constant factor.
-    fn factors(&self, field: &SavedField) -> Option<(Vec<u32>, f64)> {
+    pub(super) fn factors(&self, field: &SavedField) -> Option<(Vec<u32>, f64)> {
         if !is_float(self.field_type(field)) {
             return None;
         }
@@ -267,7 +267,7 @@ impl Lower<'_> {
         self.body.broadcast(value, &shape, &axes)
     }
 
-    fn scaled(&self, value: &Value, scale: f64) -> Value {
+    pub(super) fn scaled(&self, value: &Value, scale: f64) -> Value {
         if scale == 1.0 {
             return value.clone();
         }
@@ -275,7 +275,12 @@ impl Lower<'_> {
     }
 
     /// The product of registers. One operand of halves as it is stays in its type.
-    fn half_factor(&mut self, field: &SavedField, of: &[u32], loops: &[usize]) -> Result<Factor, XlaError> {
+    pub(super) fn half_factor(
+        &mut self,
+        field: &SavedField,
+        of: &[u32],
+        loops: &[usize],
+    ) -> Result<Factor, XlaError> {
         if let &[one] = of
             && let Some(operand) = self.plain_half(field, one)
         {
@@ -338,7 +343,7 @@ impl Lower<'_> {
     }
 
     /// The operand that a group of factors is, if it is one as it is, without a table.
-    fn plain<'f>(&self, field: &'f SavedField, of: &[u32]) -> Option<&'f SavedOperand> {
+    pub(super) fn plain<'f>(&self, field: &'f SavedField, of: &[u32]) -> Option<&'f SavedOperand> {
         let &[one] = of else { return None };
         let SavedInstruction::Load(operand) = &field.program.instructions[one as usize].0 else {
             return None;
@@ -346,298 +351,9 @@ impl Lower<'_> {
         let operand = &field.operands[*operand as usize];
         (operand.place.table.is_none() && operand.value.is_some()).then_some(operand)
     }
-
-    /// A convolution, if one factor is read in windows. The kernel is the other factor: it varies along one loop of each window.
-    fn convolution(
-        &mut self,
-        field: &SavedField,
-        [left, right]: [&Vec<u32>; 2],
-        kept: &[usize],
-        reduced: &[usize],
-    ) -> Result<Option<Value>, XlaError> {
-        for (a, b) in [(left, right), (right, left)] {
-            let Some(operand) = self.plain(field, a).cloned() else { continue };
-            let value = self.values[operand.value.expect("it is a value")].clone();
-            let a_loops = varied(field, a[0]);
-            let mut b_loops: Vec<usize> = b.iter().flat_map(|&own| varied(field, own)).collect();
-            b_loops.sort_unstable();
-            b_loops.dedup();
-            let Some(windows) = windows(&operand.place, &value.shape, &field.sizes, &a_loops) else {
-                continue;
-            };
-            // Of the two loops of a window, the result has one, and the other factor the other.
-            let mut spatial = Vec::new();
-            for window in &windows {
-                let [x, y] = window.loops;
-                let fits = |out: usize, tap: usize| {
-                    kept.contains(&out)
-                        && reduced.contains(&tap)
-                        && !b_loops.contains(&out)
-                        && b_loops.contains(&tap)
-                };
-                match (fits(x, y), fits(y, x)) {
-                    (true, _) => spatial.push((x, y, window.axis)),
-                    (_, true) => spatial.push((y, x, window.axis)),
-                    _ => break,
-                }
-            }
-            if spatial.is_empty() || spatial.len() != windows.len() {
-                continue;
-            }
-            if let Some(found) =
-                self.convolved(field, &operand, &value, (&a_loops, b, &b_loops), &spatial, (kept, reduced))?
-            {
-                return Ok(Some(found));
-            }
-        }
-        Ok(None)
-    }
-
-    fn convolved(
-        &mut self,
-        field: &SavedField,
-        operand: &SavedOperand,
-        value: &Value,
-        (a_loops, b, b_loops): (&[usize], &[u32], &[usize]),
-        spatial: &[(usize, usize, usize)],
-        (kept, reduced): (&[usize], &[usize]),
-    ) -> Result<Option<Value>, XlaError> {
-        let steps = strides(&value.shape);
-        let is_spatial = |axis: &usize| spatial.iter().any(|own| own.0 == *axis || own.1 == *axis);
-        let plain: Vec<usize> = a_loops.iter().copied().filter(|axis| !is_spatial(axis)).collect();
-        let (batch, rest): (Vec<usize>, Vec<usize>) =
-            plain.into_iter().partition(|axis| !b_loops.contains(axis));
-        let (features, groups): (Vec<usize>, Vec<usize>) =
-            rest.into_iter().partition(|axis| reduced.contains(axis));
-        let of_kernel: Vec<usize> = b_loops
-            .iter()
-            .copied()
-            .filter(|axis| !is_spatial(axis) && !features.contains(axis) && !groups.contains(axis))
-            .collect();
-        if batch.iter().any(|axis| reduced.contains(axis))
-            || of_kernel.iter().any(|axis| reduced.contains(axis))
-        {
-            return Ok(None);
-        }
-        let size = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
-        // The operand along batch, groups, features and whole spatial axes.
-        let mut loops: Vec<Loop> = Vec::new();
-        for &axis in batch.iter().chain(&groups).chain(&features) {
-            loops.push(Loop { size: field.sizes[axis], stride: operand.place.strides[axis] });
-        }
-        let (mut how, mut out) = (
-            Convolution {
-                strides: vec![],
-                padding: vec![],
-                lhs_dilation: vec![],
-                rhs_dilation: vec![],
-                groups: size(&groups),
-            },
-            Vec::new(),
-        );
-        for &(position, tap, axis) in spatial {
-            let step = steps[axis] as isize;
-            let (by_position, by_tap) =
-                (operand.place.strides[position] / step, operand.place.strides[tap] / step);
-            if by_position <= 0 || by_tap <= 0 {
-                return Ok(None);
-            }
-            let reach = by_position as usize * (field.sizes[position] - 1)
-                + by_tap as usize * (field.sizes[tap] - 1)
-                + 1;
-            loops.push(Loop { size: reach, stride: step });
-            how.strides.push(by_position as usize);
-            how.rhs_dilation.push(by_tap as usize);
-            how.lhs_dilation.push(1);
-            how.padding.push((0, 0));
-            out.push(field.sizes[position]);
-        }
-        let elements = self.body.view(value, operand.place.offset, &loops);
-        let mut shape = vec![size(&batch), size(&groups) * size(&features)];
-        shape.extend(spatial.iter().enumerate().map(|(at, _)| loops[loops.len() - spatial.len() + at].size));
-        let elements = self.body.loaded(&self.body.reshape(&elements, &shape));
-        let mut kernel_loops: Vec<usize> =
-            groups.iter().chain(&of_kernel).chain(&features).copied().collect();
-        kernel_loops.extend(spatial.iter().map(|own| own.1));
-        let kernel = self.half_factor(field, b, &kernel_loops)?.value;
-        let mut shape = vec![size(&groups) * size(&of_kernel), size(&features)];
-        shape.extend(spatial.iter().map(|own| field.sizes[own.1]));
-        let kernel = self.body.loaded(&self.body.reshape(&kernel, &shape));
-        let mut shape = vec![size(&batch), size(&groups) * size(&of_kernel)];
-        shape.extend(&out);
-        let found = self.body.convolution([&elements, &kernel], &how, &shape);
-        let mut loops: Vec<usize> = batch.iter().chain(&groups).chain(&of_kernel).copied().collect();
-        loops.extend(spatial.iter().map(|own| own.0));
-        let shape: Vec<usize> = loops.iter().map(|&axis| field.sizes[axis]).collect();
-        let found = self.body.reshape(&found, &shape);
-        let order: Vec<usize> =
-            kept.iter().filter_map(|axis| loops.iter().position(|own| own == axis)).collect();
-        if order.len() != loops.len() {
-            return Ok(None);
-        }
-        Ok(Some(self.body.transpose(&found, &order)))
-    }
-
-    /// A product that is added at windows of the result: the transpose of a convolution.
-    fn transposed_convolution(
-        &mut self,
-        part: &SavedPart,
-        kept: &[usize],
-        reduced: &[usize],
-        count: usize,
-        shape: &[usize],
-    ) -> Result<Option<Value>, XlaError> {
-        let SavedPart { field, place } = part;
-        let Some(windows) = windows(place, shape, &field.sizes, kept) else { return Ok(None) };
-        let Some((factors, scale)) = self.factors(field) else { return Ok(None) };
-        let &[a, b] = &factors[..] else { return Ok(None) };
-        let steps = strides(shape);
-        for (a, b) in [(a, b), (b, a)] {
-            let (a_loops, b_loops) = (varied(field, a), varied(field, b));
-            let mut spatial = Vec::new();
-            for window in &windows {
-                let [x, y] = window.loops;
-                let fits = |position: usize, tap: usize| {
-                    a_loops.contains(&position)
-                        && !a_loops.contains(&tap)
-                        && b_loops.contains(&tap)
-                        && !b_loops.contains(&position)
-                };
-                match (fits(x, y), fits(y, x)) {
-                    (true, _) => spatial.push((x, y, window.axis)),
-                    (_, true) => spatial.push((y, x, window.axis)),
-                    _ => break,
-                }
-            }
-            if spatial.is_empty() || spatial.len() != windows.len() {
-                continue;
-            }
-            let is_spatial = |axis: &usize| spatial.iter().any(|own| own.0 == *axis || own.1 == *axis);
-            let plain: Vec<usize> = a_loops.iter().copied().filter(|axis| !is_spatial(axis)).collect();
-            let (batch, rest): (Vec<usize>, Vec<usize>) =
-                plain.into_iter().partition(|axis| !b_loops.contains(axis));
-            let (features, groups): (Vec<usize>, Vec<usize>) =
-                rest.into_iter().partition(|axis| reduced.contains(axis));
-            let of_kernel: Vec<usize> = b_loops
-                .iter()
-                .copied()
-                .filter(|axis| !is_spatial(axis) && !features.contains(axis) && !groups.contains(axis))
-                .collect();
-            let is_whole = batch.len() + groups.len() + of_kernel.len() + 2 * spatial.len() == kept.len();
-            if !is_whole || batch.iter().chain(&of_kernel).any(|axis| reduced.contains(axis)) {
-                continue;
-            }
-            // Each other loop is an axis of the result. Along windows, the result has its whole axis.
-            let size = |axes: &[usize]| axes.iter().map(|&axis| field.sizes[axis]).product::<usize>();
-            let mut offset = place.offset;
-            let mut how = Convolution {
-                strides: vec![],
-                padding: vec![],
-                lhs_dilation: vec![],
-                rhs_dilation: vec![],
-                groups: size(&groups),
-            };
-            let mut fits = true;
-            for &(position, tap, axis) in &spatial {
-                let step = steps[axis] as isize;
-                let (by_position, by_tap) = (place.strides[position] / step, place.strides[tap] / step);
-                fits &= by_position > 0 && by_tap > 0;
-                let start = place.offset / step % shape[axis] as isize;
-                offset -= start * step;
-                let reach = by_tap as i64 * (field.sizes[tap] as i64 - 1);
-                let dilated = (field.sizes[position] as i64 - 1) * by_position as i64 + 1;
-                let low = reach + start as i64;
-                how.padding.push((low, shape[axis] as i64 - dilated - low + reach));
-                how.strides.push(1);
-                how.lhs_dilation.push(by_position.max(1) as usize);
-                how.rhs_dilation.push(by_tap.max(1) as usize);
-            }
-            if !fits {
-                continue;
-            }
-            let mut a_order: Vec<usize> = batch.iter().chain(&groups).chain(&features).copied().collect();
-            a_order.extend(spatial.iter().map(|own| own.0));
-            let elements = self.half_factor(field, &[a], &a_order)?.value;
-            let mut a_shape = vec![size(&batch), size(&groups) * size(&features)];
-            a_shape.extend(spatial.iter().map(|own| field.sizes[own.0]));
-            let elements = self.body.loaded(&self.body.reshape(&elements, &a_shape));
-            let mut b_order: Vec<usize> = groups.iter().chain(&of_kernel).chain(&features).copied().collect();
-            b_order.extend(spatial.iter().map(|own| own.1));
-            let kernel = self.half_factor(field, &[b], &b_order)?.value;
-            let mut b_shape = vec![size(&groups) * size(&of_kernel), size(&features)];
-            b_shape.extend(spatial.iter().map(|own| field.sizes[own.1]));
-            let kernel = self.body.loaded(&self.body.reshape(&kernel, &b_shape));
-            let axes: Vec<usize> = (2..2 + spatial.len()).collect();
-            let kernel = self.body.reverse(&kernel, &axes);
-            let mut out = vec![size(&batch), size(&groups) * size(&of_kernel)];
-            out.extend(spatial.iter().map(|own| shape[own.2]));
-            let found = self.body.convolution([&elements, &kernel], &how, &out);
-            let mut loops: Vec<Loop> = Vec::new();
-            for &axis in batch.iter().chain(&groups).chain(&of_kernel) {
-                loops.push(Loop { size: field.sizes[axis], stride: place.strides[axis] });
-            }
-            loops
-                .extend(spatial.iter().map(|own| Loop { size: shape[own.2], stride: steps[own.2] as isize }));
-            let sizes: Vec<usize> = loops.iter().map(|own| own.size).collect();
-            let found = self.body.reshape(&found, &sizes);
-            let found = self.counted(&self.scaled(&found, scale), count);
-            return Ok(Some(self.body.placed(&found, offset, &loops, shape)));
-        }
-        Ok(None)
-    }
 }
 
 /// Truth values that are added as such.
 fn field_is_bool(elements: &Value, dtype: DType) -> bool {
     elements.dtype == DType::Bool && dtype == DType::Bool
-}
-
-/// Two loops along one axis.
-struct WindowLoops {
-    loops: [usize; 2],
-    axis: usize,
-}
-
-/// The pairs of loops that go along one axis of a value, if there are some, and if all others have an axis of their own.
-fn windows(
-    place: &SavedPlace,
-    shape: &[usize],
-    sizes: &[usize],
-    loops: &[usize],
-) -> Option<Vec<WindowLoops>> {
-    let steps = strides(shape);
-    let mut of_axes: Vec<Vec<usize>> = vec![Vec::new(); shape.len()];
-    for &own in loops {
-        let stride = place.strides[own].unsigned_abs();
-        if stride == 0 || sizes[own] == 1 {
-            continue;
-        }
-        let axis = (0..shape.len())
-            .find(|&axis| shape[axis] > 1 && steps[axis] <= stride && stride.is_multiple_of(steps[axis]))?;
-        of_axes[axis].push(own);
-    }
-    let mut found = Vec::new();
-    for (axis, own) in of_axes.iter().enumerate() {
-        let reach: usize =
-            own.iter().map(|&own| (sizes[own] - 1) * place.strides[own].unsigned_abs() / steps[axis]).sum();
-        let start = place.offset.unsigned_abs() / steps[axis] % shape[axis].max(1);
-        if place.offset < 0 || start + reach >= shape[axis].max(1) && !own.is_empty() {
-            return None;
-        }
-        match own[..] {
-            [] | [_] => {}
-            [a, b] => {
-                // If the inner loop ends before the outer one steps, the two loops only split the axis.
-                let (inner, outer) =
-                    if place.strides[a].abs() <= place.strides[b].abs() { (a, b) } else { (b, a) };
-                let inner_reach = (sizes[inner] - 1) * place.strides[inner].unsigned_abs();
-                if inner_reach < place.strides[outer].unsigned_abs() {
-                    return None;
-                }
-                found.push(WindowLoops { loops: [a, b], axis });
-            }
-            _ => return None,
-        }
-    }
-    (!found.is_empty()).then_some(found)
 }

@@ -1,15 +1,13 @@
-//! Steps with rules of their own: reductions, work along lines, attention.
+//! Steps that are rules: reductions, work along lines, recurrences.
 
 use super::Lower;
 use super::field::varied;
-use super::part::Factor;
-use super::scalar::{is_float, register};
+use super::scalar::is_float;
 use super::text::Value;
 use crate::error::XlaError;
 use typed_dims::program::engine::DType;
 use typed_dims::program::engine::saved::{
-    SavedAttention, SavedField, SavedInstruction, SavedLines, SavedOperation, SavedPart, SavedReduction,
-    SavedRule,
+    SavedField, SavedLines, SavedOperation, SavedPart, SavedReduction, SavedRule,
 };
 
 impl Lower<'_> {
@@ -86,7 +84,6 @@ impl Lower<'_> {
         let axes: Vec<usize> = (kept.len()..loops.len()).collect();
         let count: f64 = axes.iter().map(|&axis| value.shape[axis] as f64).product();
         let body = &self.body;
-        let mul = |a: &Value, b: &Value| body.mul(a, b);
         let found = match name.as_str() {
             "Mean" => self.mean(&value, &axes),
             "Prod" => {
@@ -102,12 +99,12 @@ impl Lower<'_> {
             "Variance" | "Deviation" => {
                 let mean = self.spread(&self.mean(&value, &axes), &value.shape, &axes);
                 let difference = body.sub(&value, &mean);
-                let sum = body.sum(&mul(&difference, &difference), &axes);
+                let sum = body.sum(&body.mul(&difference, &difference), &axes);
                 let variance = body.div(&sum, &body.like(&sum, count - float(0)));
                 if name == "Deviation" { body.unary("sqrt", &variance) } else { variance }
             }
             "LogSumExp" => self.log_sum_exp(&value, &axes),
-            "Norm" => body.unary("sqrt", &body.sum(&mul(&value, &value), &axes)),
+            "Norm" => body.unary("sqrt", &body.sum(&body.mul(&value, &value), &axes)),
             "NormP" => {
                 let powers = body.binary("power", &body.unary("abs", &value), &body.like(&value, float(0)));
                 let sum = body.sum(&powers, &axes);
@@ -157,7 +154,7 @@ impl Lower<'_> {
     }
 
     /// The softmax over axes. With `masked`, it is 0 where all are minus infinity.
-    fn softmax(&self, value: &Value, axes: &[usize], masked: bool) -> Value {
+    pub(super) fn softmax(&self, value: &Value, axes: &[usize], masked: bool) -> Value {
         let body = &self.body;
         let greatest = self.extreme(value, axes, true);
         let shift = match masked {
@@ -306,26 +303,27 @@ impl Lower<'_> {
             _ => Some(self.lines_of(own, &own.field)?.0),
         };
         let body = &self.body;
-        let mul = |a: &Value, b: &Value| body.mul(a, b);
-        let sub = |a: &Value, b: &Value| body.sub(a, b);
         let spread = |value: &Value| self.spread(value, &y.shape, &axes);
         let along = |sum: Value| spread(&sum);
         let found = match (name.as_str(), &x) {
-            ("Softmax", _) => mul(&y, &sub(&dy, &along(body.sum(&mul(&y, &dy), &axes)))),
-            ("LogSoftmax", _) => sub(&dy, &mul(&along(body.sum(&dy, &axes)), &body.unary("exponential", &y))),
+            ("Softmax", _) => body.mul(&y, &body.sub(&dy, &along(body.sum(&body.mul(&y, &dy), &axes)))),
+            ("LogSoftmax", _) => {
+                body.sub(&dy, &body.mul(&along(body.sum(&dy, &axes)), &body.unary("exponential", &y)))
+            }
             ("Standardize", Some(x)) => {
                 let factor = spread(&self.line_factor(name, eps(), x, &axes));
-                let (mean, share) = (along(self.mean(&dy, &axes)), along(self.mean(&mul(&y, &dy), &axes)));
-                mul(&sub(&sub(&dy, &mean), &mul(&y, &share)), &factor)
+                let (mean, share) =
+                    (along(self.mean(&dy, &axes)), along(self.mean(&body.mul(&y, &dy), &axes)));
+                body.mul(&body.sub(&body.sub(&dy, &mean), &body.mul(&y, &share)), &factor)
             }
             ("RootMeanSquare", Some(x)) => {
                 let factor = spread(&self.line_factor(name, eps(), x, &axes));
-                mul(&sub(&dy, &mul(&y, &along(self.mean(&mul(&y, &dy), &axes)))), &factor)
+                body.mul(&body.sub(&dy, &body.mul(&y, &along(self.mean(&body.mul(&y, &dy), &axes)))), &factor)
             }
             ("UnitLength", Some(x)) => {
-                let length = along(body.unary("sqrt", &body.sum(&mul(x, x), &axes)));
-                let share = along(body.sum(&mul(&y, &dy), &axes));
-                let far = body.div(&sub(&dy, &mul(&y, &share)), &length);
+                let length = along(body.unary("sqrt", &body.sum(&body.mul(x, x), &axes)));
+                let share = along(body.sum(&body.mul(&y, &dy), &axes));
+                let far = body.div(&body.sub(&dy, &body.mul(&y, &share)), &length);
                 let near = body.div(&dy, &body.like(&dy, eps()));
                 let is_near = body.compare("LE", &length, &body.like(&length, eps()));
                 body.select(&is_near, &near, &far)
@@ -424,198 +422,5 @@ impl Lower<'_> {
             whole = self.body.binary(if dtype == DType::Bool { "or" } else { "add" }, &whole, &own);
         }
         Ok(whole)
-    }
-
-    /// A field along the loops along which it varies.
-    fn varied_factor(&mut self, field: &SavedField) -> Result<Factor, XlaError> {
-        let loops = varied(field, field.program.result);
-        let operand = self.plain_half(field, field.program.result).cloned();
-        let value = match operand {
-            Some(operand) => self.operand_elements(field, &operand, &loops)?,
-            None => self.field(field, &loops)?,
-        };
-        Ok(Factor { value, loops })
-    }
-
-    /// The shares of keys, along the loops of scores; and which scores count.
-    fn attention_shares(&mut self, own: &SavedAttention) -> Result<(Value, Option<Value>), XlaError> {
-        let [q, k, _] = &own.operands;
-        let (q, k) = (self.varied_factor(q)?, self.varied_factor(k)?);
-        let scores = self.sums_of_products(&q, &k, &own.scores, &own.features, &own.operands[0].sizes);
-        let mut scores = self.body.mul(&scores, &self.body.like(&scores, f64::from_bits(own.scale)));
-        if let Some(bias) = &own.bias {
-            let bias = self.field(bias, &own.scores)?;
-            let bias = self.body.convert(&bias, scores.dtype);
-            scores = self.body.add(&scores, &bias);
-        }
-        let mask = match &own.mask {
-            Some(mask) => Some(self.field(mask, &own.scores)?),
-            None => None,
-        };
-        if let Some(mask) = &mask {
-            scores = self.body.select(mask, &scores, &self.body.like(&scores, f64::NEG_INFINITY));
-        }
-        let over: Vec<usize> =
-            (0..own.scores.len()).filter(|&at| own.over.contains(&own.scores[at])).collect();
-        Ok((self.softmax(&scores, &over, true), mask))
-    }
-
-    /// `sum over reduced loops of a b` along all kept loops.
-    fn sums_of_products(
-        &self,
-        a: &Factor,
-        b: &Factor,
-        kept: &[usize],
-        reduced: &[usize],
-        sizes: &[usize],
-    ) -> Value {
-        let varies = |axis: &usize| a.loops.contains(axis) || b.loops.contains(axis);
-        let count: usize = reduced.iter().filter(|axis| !varies(axis)).map(|&axis| sizes[axis]).product();
-        let found = self.contract(a, b, kept, reduced);
-        let shape: Vec<usize> = kept.iter().map(|&axis| sizes[axis]).collect();
-        let axes: Vec<usize> = (0..kept.len()).filter(|&at| varies(&kept[at])).collect();
-        let found = match count {
-            1 => found,
-            count => self.body.mul(&found, &self.body.like(&found, count as f64)),
-        };
-        self.body.broadcast(&found, &shape, &axes)
-    }
-
-    fn attention(&mut self, own: &SavedAttention) -> Result<Value, XlaError> {
-        let sizes = own.operands[0].sizes.clone();
-        let shape: Vec<usize> = own.kept.iter().map(|&axis| sizes[axis]).collect();
-        if sizes.contains(&0) {
-            return Ok(self.body.zeros(own.dtype, &shape));
-        }
-        let (shares, _) = self.attention_shares(own)?;
-        let v = self.varied_factor(&own.operands[2])?;
-        let shares = self.as_factor(&shares, &own.scores, &sizes, v.value.dtype);
-        let found = self.sums_of_products(&shares, &v, &own.kept, &own.over, &sizes);
-        Ok(self.body.stored(&found, own.dtype))
-    }
-
-    /// A value as a factor of a product. Loops of size 1 are dropped. It is rounded to half precision if the other factor has that type.
-    fn as_factor(&self, value: &Value, loops: &[usize], sizes: &[usize], like: DType) -> Factor {
-        let large: Vec<usize> = loops.iter().copied().filter(|&axis| sizes[axis] != 1).collect();
-        let shape: Vec<usize> = large.iter().map(|&axis| sizes[axis]).collect();
-        let value = self.body.reshape(value, &shape);
-        let value = if register(like) == like { value } else { self.body.convert(&value, like) };
-        Factor { value, loops: large }
-    }
-
-    fn attention_pull_back(
-        &mut self,
-        own: &SavedAttention,
-        dy: &SavedField,
-        numbers: &[Vec<Option<usize>>],
-        lens: &[usize],
-        dtype: DType,
-    ) -> Result<Value, XlaError> {
-        let sizes = own.operands[0].sizes.clone();
-        let (shares, mask) = self.attention_shares(own)?;
-        let [q, k, v] = [0, 1, 2].map(|at| own.operands[at].clone());
-        let (q_factor, k_factor, v_factor) =
-            (self.varied_factor(&q)?, self.varied_factor(&k)?, self.varied_factor(&v)?);
-        let dy = self.varied_factor(dy)?;
-        let body = &self.body;
-        // The result's loops that scores do not have: the features of values.
-        let of_values: Vec<usize> =
-            own.kept.iter().copied().filter(|axis| !own.scores.contains(axis)).collect();
-        let d_shares = self.sums_of_products(&dy, &v_factor, &own.scores, &of_values, &sizes);
-        let over: Vec<usize> =
-            (0..own.scores.len()).filter(|&at| own.over.contains(&own.scores[at])).collect();
-        let product = body.mul(&shares, &d_shares);
-        let total = self.spread(&body.sum(&product, &over), &shares.shape, &over);
-        let mut d_scores = body.mul(&shares, &body.sub(&d_shares, &total));
-        if let Some(mask) = &mask {
-            d_scores = body.select(mask, &d_scores, &body.like(&d_scores, 0.0));
-        }
-        let scaled = body.mul(&d_scores, &body.like(&d_scores, f64::from_bits(own.scale)));
-        let d_bias = self.as_factor(&d_scores, &own.scores, &sizes, DType::F32);
-        let scaled_q = self.as_factor(&scaled, &own.scores, &sizes, k_factor.value.dtype);
-        let scaled_k = self.as_factor(&scaled, &own.scores, &sizes, q_factor.value.dtype);
-        let shares = self.as_factor(&shares, &own.scores, &sizes, dy.value.dtype);
-        let mut sums: Vec<Option<Value>> = vec![None; lens.len()];
-        let mut fields = vec![q, k, v];
-        fields.extend(own.mask.clone());
-        fields.extend(own.bias.clone());
-        for (at, field) in fields.iter().enumerate() {
-            if numbers[at].iter().all(Option::is_none) {
-                continue;
-            }
-            let loops = varied(field, field.program.result);
-            let others: Vec<usize> = (0..sizes.len()).filter(|axis| !loops.contains(axis)).collect();
-            // (Loops along which neither factor varies are summed over already.)
-            let product = |lower: &Self, a: &Factor, b: &Factor| {
-                let varies = |axis: &usize| a.loops.contains(axis) || b.loops.contains(axis);
-                let over: Vec<usize> = others.iter().copied().filter(varies).collect();
-                lower.sums_of_products(a, b, &loops, &over, &sizes)
-            };
-            let given = match at {
-                0 => product(self, &scaled_q, &k_factor),
-                1 => product(self, &scaled_k, &q_factor),
-                2 => product(self, &shares, &dy),
-                _ => {
-                    let axes: Vec<usize> =
-                        (0..d_bias.loops.len()).filter(|&at| !loops.contains(&d_bias.loops[at])).collect();
-                    let kept: Vec<usize> =
-                        d_bias.loops.iter().copied().filter(|axis| loops.contains(axis)).collect();
-                    let sum = self.body.sum(&d_bias.value, &axes);
-                    let order: Vec<usize> =
-                        loops.iter().filter_map(|axis| kept.iter().position(|own| own == axis)).collect();
-                    let axes: Vec<usize> = (0..loops.len()).filter(|&at| kept.contains(&loops[at])).collect();
-                    let shape: Vec<usize> = loops.iter().map(|&axis| sizes[axis]).collect();
-                    self.body.broadcast(&self.body.transpose(&sum, &order), &shape, &axes)
-                }
-            };
-            for (operand, number) in numbers[at].iter().enumerate() {
-                let Some(number) = *number else { continue };
-                let slope = self.slope(field, operand)?;
-                let given = self.body.mul(&given, &self.body.like(&given, slope));
-                let given = self.body.stored(&given, dtype);
-                let place = field.operands[operand].place.clone();
-                let own = self.put(&given, field, &place, &loops, &[lens[number]])?;
-                sums[number] = Some(match sums[number].take() {
-                    Some(sum) => self.body.add(&sum, &own),
-                    None => own,
-                });
-            }
-        }
-        let sums: Vec<Value> = sums
-            .into_iter()
-            .zip(lens)
-            .map(|(sum, &len)| sum.unwrap_or_else(|| self.body.zeros(dtype, &[len])))
-            .collect();
-        Ok(self.body.concat(&sums, 0))
-    }
-
-    /// The derivative of a field by an operand, if it is a number.
-    fn slope(&self, field: &SavedField, operand: usize) -> Result<f64, XlaError> {
-        let (mut at, mut scale) = (field.program.result, 1.0);
-        loop {
-            match &field.program.instructions[at as usize].0 {
-                SavedInstruction::Load(own) if *own as usize == operand => return Ok(scale),
-                SavedInstruction::Cast(to, a) if is_float(*to) => at = *a,
-                SavedInstruction::Binary(op, a, b) if op.0 == "Mul" => {
-                    let float = |own: u32| match field.program.instructions[own as usize].0 {
-                        SavedInstruction::Float(bits) => Some(f64::from_bits(bits)),
-                        _ => None,
-                    };
-                    match (float(*a), float(*b)) {
-                        (Some(factor), _) => (at, scale) = (*b, scale * factor),
-                        (_, Some(factor)) => (at, scale) = (*a, scale * factor),
-                        _ => {
-                            return Err(self
-                                .refused("the gradient of attention over computed queries, keys or values"));
-                        }
-                    }
-                }
-                _ => {
-                    return Err(
-                        self.refused("the gradient of attention over computed queries, keys or values")
-                    );
-                }
-            }
-        }
     }
 }

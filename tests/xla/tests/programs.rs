@@ -68,3 +68,81 @@ fn sizes_are_enough() {
     let found = pjrt.compile(&program).unwrap().call(&x).unwrap();
     assert_near(&found.to_host().unwrap(), &x.softmax(In), 1e-6, "a softmax");
 }
+
+/// Integers, masks, bytes and halves: reductions, positions, orders, casts, running sums, lookups.
+macro_rules! of_integers {
+    ($($name:ident $t:ty;)*) => {$(
+        #[test]
+        fn $name() {
+            let Some(pjrt) = plugin(1) else { return };
+            type Numbers = Tensor<$t, (Row, In)>;
+            // (With the least and the greatest integer, and ties.)
+            let numbers = |step: usize| {
+                let number = move |(row, at): (usize, usize)| match (row + at) % 5 {
+                    0 => <$t>::MIN,
+                    1 => <$t>::MAX,
+                    rest => (rest * step + row) as $t,
+                };
+                from_fn((Row.of(4), In.of(5)), number)
+            };
+            let f = |x: &Numbers| {
+                let (values, at) = x.sort_with_indices(In);
+                (
+                    (x.argmax(In), x.argmin(In), x.max(In), x.min(In)),
+                    (values, at),
+                    (x.cumsum(In), (x * x).eval(), (x / 3 as $t).eval(), (x % 3 as $t).eval()),
+                    (x.cast::<f32>().eval(), x.cast::<i8>().eval(), x.ge(2 as $t).any(Row).eval()),
+                )
+            };
+            let program = record(f, &numbers(3)).unwrap();
+            let run = pjrt.compile(&program).unwrap();
+            let (a, b, c, d) = run.call(&numbers(7)).unwrap();
+            let (e, g, h, i) = f(&numbers(7));
+            let what = stringify!($t);
+            assert_near(&a.to_host().unwrap(), &e, 0.0, what);
+            assert_near(&b.to_host().unwrap(), &g, 0.0, what);
+            assert_near(&c.to_host().unwrap(), &h, 0.0, what);
+            assert_near(&d.to_host().unwrap(), &i, 0.0, what);
+        }
+    )*};
+}
+
+of_integers! {
+    numbers_i8 i8;
+    numbers_i16 i16;
+    numbers_i32 i32;
+    numbers_i64 i64;
+    numbers_u8 u8;
+    numbers_u16 u16;
+    numbers_u32 u32;
+    numbers_u64 u64;
+}
+
+#[test]
+fn bad_indices_are_errors_that_keep_the_state() {
+    let Some(pjrt) = plugin(1) else { return };
+    type Table = Tensor<f32, (Class, In)>;
+    let table: Table = randn((Class.of(3), In.of(5)), 1);
+    let ids = |ids: [i64; 2]| -> Labels { from_vec(Row.of(2), ids.to_vec()) };
+    let program = record(
+        |(table, ids): (Table, &Labels)| {
+            let rows = (&table).take(Class, ids).sum(Row);
+            ((&table + &rows).eval(), rows)
+        },
+        (table.clone(), &ids([0, 1])),
+    )
+    .unwrap();
+    let run = pjrt.compile(&program).unwrap();
+    let (state, rows) = run.call((pjrt.put(&table).unwrap(), &ids([2, 3]))).unwrap();
+    let message = rows.to_host().unwrap_err().to_string();
+    assert!(message.contains("programs.rs") && message.contains("out of range"), "{message}");
+    // The error was reported; the state is as it was, and can be used.
+    assert_near(&state.to_host().unwrap(), &table, 0.0, "the state after the error");
+    let (state, rows) = run.call((state, &ids([2, 0]))).unwrap();
+    assert_near(&rows.to_host().unwrap(), &(&table).take(Class, &ids([2, 0])).sum(Row), 1e-6, "the next call");
+    drop(state);
+    // Whatever is read first reports it.
+    let (state, rows) = run.call((pjrt.put(&table).unwrap(), &ids([-1, 0]))).unwrap();
+    assert!(state.to_host().is_err());
+    assert!(state.to_host().is_ok() && rows.to_host().is_err());
+}
