@@ -24,6 +24,8 @@ macro_rules! shown {
 
 mod check;
 mod derivatives;
+// (The page of documentation belongs to the library's package.)
+#[cfg(not(feature = "pjrt"))]
 mod docs;
 mod loops;
 mod table;

@@ -87,13 +87,7 @@ fn compare(call: &Call<'_>, other: &Call<'_>, exact: bool, has_derivative: bool,
         return;
     }
     let cotangent = drawn(call.floats(&call.memory).size(Flat), &mut Random(7));
-    let gradient = |memory: &Vec<Elements>| {
-        let loss = |memory: &Vec<Elements>| -> Tensor<f64, ()> {
-            let linear = memory.iter().fold(zeros(()), |sum, x| (sum + x.sum(Flat)).eval());
-            ((call.floats(memory) * &cotangent).sum(Flat) + linear).eval()
-        };
-        grad(loss, memory)
-    };
+    let gradient = |memory: &Vec<Elements>| gradient(call, &cotangent, memory);
     let program = record(gradient, &call.memory).expect("the gradient is recorded");
     let from_sizes = record(gradient, spec(|| call.memory.clone())).expect("its sizes are enough");
     let (found, expected) = (program.call(&other.memory), gradient(&other.memory));
@@ -106,6 +100,15 @@ fn compare(call: &Call<'_>, other: &Call<'_>, exact: bool, has_derivative: bool,
         assert_same(found, expected, false, &|| format!("the gradient of {}", what()));
         assert_same(same, found, true, &|| format!("the gradient from sizes of {}", what()));
     }
+}
+
+/// The gradient of a call's result times a cotangent, plus the sum of all inputs.
+pub(crate) fn gradient(call: &Call<'_>, cotangent: &Elements, memory: &Vec<Elements>) -> Vec<Elements> {
+    let loss = |memory: &Vec<Elements>| -> Tensor<f64, ()> {
+        let linear = memory.iter().fold(zeros(()), |sum, x| (sum + x.sum(Flat)).eval());
+        ((call.floats(memory) * cotangent).sum(Flat) + linear).eval()
+    };
+    grad(loss, memory)
 }
 
 /// Tests one operator.

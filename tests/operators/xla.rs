@@ -3,13 +3,11 @@
 use crate::Flat;
 use crate::check::{Sizes, can_be_empty, free_dims};
 use crate::derivatives::{Call, Derivative, Elements, derivative, drawn};
-use crate::recorded::{AsTensors, REFUSED};
+use crate::recorded::{AsTensors, REFUSED, gradient};
 use crate::table::Operator;
 use crate::value::{Layout, Random};
 use std::sync::LazyLock;
 use typed_dims::grad::Parameters;
-use typed_dims::grad::grad;
-use typed_dims::prelude::*;
 use typed_dims::program::{Program, RecordInputs, record};
 use typed_dims_xla::Pjrt;
 use xla_tests::{assert_near, plugin};
@@ -52,13 +50,7 @@ fn compare_call(pjrt: &Pjrt, call: &Call<'_>, other: &Call<'_>, has_derivative: 
         return;
     }
     let cotangent = drawn(call.floats(&call.memory).size(Flat), &mut Random(7));
-    let gradient = |memory: &Vec<Elements>| {
-        let loss = |memory: &Vec<Elements>| -> Tensor<f64, ()> {
-            let linear = memory.iter().fold(zeros(()), |sum, x| (sum + x.sum(Flat)).eval());
-            ((call.floats(memory) * &cotangent).sum(Flat) + linear).eval()
-        };
-        grad(loss, memory)
-    };
+    let gradient = |memory: &Vec<Elements>| gradient(call, &cotangent, memory);
     let program = record(gradient, &call.memory).expect("the gradient is recorded");
     compare(pjrt, &program, &other.memory, &gradient(&other.memory), &format!("the gradient of {what}"));
 }

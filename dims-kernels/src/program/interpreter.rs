@@ -1020,6 +1020,34 @@ fn wrap(to: DType, a: &[isize], out: &mut [isize]) {
     wrap!(I8 i8, I16 i16, I32 i32, I64 i64, Isize isize, U8 u8, U16 u16, U32 u32, U64 u64, Usize usize,)
 }
 
+/// The methods of a kernel whose `load` computes a line of the tile's elements, and keeps a pointer to it in `current`.
+macro_rules! read_line {
+    ($t:ty) => {
+        #[inline(always)]
+        unsafe fn get<I: Isa>(&self, x: usize) -> $t {
+            // SAFETY: the line has an element for each of the tile's.
+            unsafe { *self.current.add(x) }
+        }
+
+        #[inline(always)]
+        fn tile_reader<I: Isa, const LEFT: bool>(&self) -> *const $t {
+            self.current
+        }
+
+        #[inline(always)]
+        unsafe fn get_broadcast<I: Isa, const LEFT: bool>(reader: &*const $t, x: usize) -> $t {
+            // SAFETY: the reader points at the line of the tile that was loaded last, which has an element for each of the tile's.
+            unsafe { *reader.add(x) }
+        }
+
+        #[inline(always)]
+        fn can_fault(&self) -> bool {
+            false
+        }
+    };
+}
+pub(crate) use read_line;
+
 // SAFETY: it yields no places for others to write to, and those that it writes are its own, as `with_values` demands; a tile's elements are in a line that was computed for all of them; sources are read alone, and a program is
 // plain data.
 unsafe impl<T: ProgramOutput> Kernel for Interpreted<'_, T> {
@@ -1033,25 +1061,5 @@ unsafe impl<T: ProgramOutput> Kernel for Interpreted<'_, T> {
         self.run(tile);
     }
 
-    #[inline(always)]
-    unsafe fn get<I: Isa>(&self, x: usize) -> T {
-        // SAFETY: the line has an element for each of the tile's.
-        unsafe { *self.current.add(x) }
-    }
-
-    #[inline(always)]
-    fn tile_reader<I: Isa, const LEFT: bool>(&self) -> *const T {
-        self.current
-    }
-
-    #[inline(always)]
-    unsafe fn get_broadcast<I: Isa, const LEFT: bool>(reader: &*const T, x: usize) -> T {
-        // SAFETY: the reader points at the line of the tile after whose load it was made, which has an element for each of the tile's.
-        unsafe { *reader.add(x) }
-    }
-
-    #[inline(always)]
-    fn can_fault(&self) -> bool {
-        false
-    }
+    read_line!(T);
 }

@@ -9,7 +9,7 @@ use crate::loops::nest::OperandRows;
 use crate::machine::isa::Isa;
 use crate::ops::code::DType;
 use crate::program::ScalarProgram;
-use crate::program::interpreter::{Machine, OperandSource, Span};
+use crate::program::interpreter::{Machine, OperandSource, Span, read_line};
 use crate::scalar::Element;
 #[cfg(feature = "std")]
 use core::cell::Cell;
@@ -152,25 +152,5 @@ unsafe impl<T: Element> Kernel for Lowered<'_, T> {
         self.current = self.run.line().cast();
     }
 
-    #[inline(always)]
-    unsafe fn get<I: Isa>(&self, x: usize) -> T {
-        // SAFETY: the line has an element for each of the tile's.
-        unsafe { *self.current.add(x) }
-    }
-
-    #[inline(always)]
-    fn tile_reader<I: Isa, const LEFT: bool>(&self) -> *const T {
-        self.current
-    }
-
-    #[inline(always)]
-    unsafe fn get_broadcast<I: Isa, const LEFT: bool>(reader: &*const T, x: usize) -> T {
-        // SAFETY: the line has an element for each of the tile's, and stays until the next one is loaded.
-        unsafe { *reader.add(x) }
-    }
-
-    #[inline(always)]
-    fn can_fault(&self) -> bool {
-        false
-    }
+    read_line!(T);
 }

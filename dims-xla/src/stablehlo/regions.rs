@@ -1,7 +1,7 @@
 //! Operations with regions: reductions, sorts, scatters and loops.
 
 use super::scalar::is_float;
-use super::text::{Body, Lookup, Value, list, sizes, sorted, tensor_type};
+use super::text::{Body, Lookup, Value, sizes, tensor_type};
 use std::fmt::Write;
 use typed_dims::program::engine::DType;
 
@@ -151,17 +151,20 @@ impl Body {
         let by = if a.dtype == DType::Bool { "or" } else { "add" };
         let text = format!(
             "\"stablehlo.scatter\"({}, {}, {}) ({{\n      ^bb0(%a: {one}, %b: {one}):\n        %c = \"stablehlo.{by}\"(%a, %b) : ({one}, {one}) -> {one}\n        \
-             \"stablehlo.return\"(%c) : ({one}) -> ()\n    }}) {{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [{}], inserted_window_dims = [{}], \
-             input_batching_dims = [{}], scatter_indices_batching_dims = [{}], scatter_dims_to_operand_dims = [{}], index_vector_dim = {}>, indices_are_sorted = false, unique_indices = false}} : ({}, {}, {}) -> {}",
+             \"stablehlo.return\"(%c) : ({one}) -> ()\n    }}) {{scatter_dimension_numbers = #stablehlo.scatter<{}>, indices_are_sorted = false, unique_indices = false}} : ({}, {}, {}) -> {}",
             a.name,
             indices.name,
             updates.name,
-            list(lookup.offset),
-            list(&sorted(lookup.selected)),
-            list(&lookup.operand_batch()),
-            list(&lookup.index_batch()),
-            list(lookup.selected),
-            indices.rank() - 1,
+            lookup.axes(
+                indices,
+                [
+                    "update_window_dims",
+                    "inserted_window_dims",
+                    "input_batching_dims",
+                    "scatter_indices_batching_dims",
+                    "scatter_dims_to_operand_dims"
+                ]
+            ),
             a.ty(),
             indices.ty(),
             updates.ty(),

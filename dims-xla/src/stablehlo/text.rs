@@ -61,7 +61,7 @@ pub(super) fn is_signed(dtype: DType) -> bool {
     matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64 | DType::Isize)
 }
 
-pub(super) fn list(of: &[usize]) -> String {
+fn list(of: &[usize]) -> String {
     of.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }
 
@@ -112,18 +112,17 @@ impl Lookup<'_> {
         self.selected.contains(&axis) || self.batch.iter().any(|own| own.1 == axis)
     }
 
-    /// The axes of the operand along a batch, in ascending order.
-    pub(super) fn operand_batch(&self) -> Vec<usize> {
-        let mut pairs = self.batch.to_vec();
-        pairs.sort_by_key(|own| own.1);
-        pairs.iter().map(|own| own.1).collect()
-    }
-
-    /// The batch axes of the indices, in the order of the operand's batch axes.
-    pub(super) fn index_batch(&self) -> Vec<usize> {
-        let mut pairs = self.batch.to_vec();
-        pairs.sort_by_key(|own| own.1);
-        pairs.iter().map(|own| own.0).collect()
+    /// The axes of a gather or a scatter, which has other names for the same lists.
+    pub(super) fn axes(&self, indices: &Value, names: [&str; 5]) -> String {
+        let mut batch = self.batch.to_vec();
+        batch.sort_by_key(|own| own.1);
+        let (of_indices, of_operand): (Vec<usize>, Vec<usize>) = batch.into_iter().unzip();
+        let mut collapsed = self.selected.to_vec();
+        collapsed.sort_unstable();
+        let lists = [self.offset, &collapsed, &of_operand, &of_indices, self.selected];
+        let text: Vec<String> =
+            names.iter().zip(lists).map(|(name, axes)| format!("{name} = [{}]", list(axes))).collect();
+        format!("{}, index_vector_dim = {}", text.join(", "), indices.rank() - 1)
     }
 }
 
@@ -505,14 +504,17 @@ impl Body {
             })
             .collect();
         let attributes = format!(
-            "dimension_numbers = #stablehlo.gather<offset_dims = [{}], collapsed_slice_dims = [{}], operand_batching_dims = [{}], start_indices_batching_dims = [{}], start_index_map = [{}], index_vector_dim = {}>, \
-             slice_sizes = {}, indices_are_sorted = false",
-            list(lookup.offset),
-            list(&sorted(lookup.selected)),
-            list(&lookup.operand_batch()),
-            list(&lookup.index_batch()),
-            list(lookup.selected),
-            indices.rank() - 1,
+            "dimension_numbers = #stablehlo.gather<{}>, slice_sizes = {}, indices_are_sorted = false",
+            lookup.axes(
+                indices,
+                [
+                    "offset_dims",
+                    "collapsed_slice_dims",
+                    "operand_batching_dims",
+                    "start_indices_batching_dims",
+                    "start_index_map"
+                ]
+            ),
             sizes(&slices),
         );
         self.op("stablehlo.gather", &[a, indices], &attributes, a.dtype, shape)
@@ -538,10 +540,4 @@ impl Body {
         );
         self.op("stablehlo.convolution", &[a, kernel], &attributes, a.dtype, shape)
     }
-}
-
-pub(super) fn sorted(axes: &[usize]) -> Vec<usize> {
-    let mut axes = axes.to_vec();
-    axes.sort_unstable();
-    axes
 }

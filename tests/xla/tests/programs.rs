@@ -139,7 +139,12 @@ fn bad_indices_are_errors_that_keep_the_state() {
     // The error was reported; the state is as it was, and can be used.
     assert_near(&state.to_host().unwrap(), &table, 0.0, "the state after the error");
     let (state, rows) = run.call((state, &ids([2, 0]))).unwrap();
-    assert_near(&rows.to_host().unwrap(), &(&table).take(Class, &ids([2, 0])).sum(Row), 1e-6, "the next call");
+    assert_near(
+        &rows.to_host().unwrap(),
+        &(&table).take(Class, &ids([2, 0])).sum(Row),
+        1e-6,
+        "the next call",
+    );
     drop(state);
     // Whatever is read first reports it.
     let (state, rows) = run.call((pjrt.put(&table).unwrap(), &ids([-1, 0]))).unwrap();

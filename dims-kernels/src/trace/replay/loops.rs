@@ -18,7 +18,7 @@ use crate::memory::allocate::reserve;
 use crate::memory::axes::row_major;
 use crate::memory::buffer::Buffer;
 use crate::ops::code::{DType, each_dtype};
-use crate::program::interpreter::{Machine, OperandSource, ProgramOutput, Slots, Span};
+use crate::program::interpreter::{Machine, OperandSource, ProgramOutput, Slots, Span, read_line};
 use crate::program::{Instruction, Register, ScalarProgram};
 use crate::reduce::{reduce, reducers};
 use crate::scalar::{Element, Real};
@@ -474,27 +474,7 @@ unsafe impl<T: ProgramOutput> Kernel for SummedLoops<'_, T> {
         self.run(from as usize, tile.len);
     }
 
-    #[inline(always)]
-    unsafe fn get<I: Isa>(&self, x: usize) -> T {
-        // SAFETY: the line has an element for each of the tile's.
-        unsafe { *self.current.add(x) }
-    }
-
-    #[inline(always)]
-    fn tile_reader<I: Isa, const LEFT: bool>(&self) -> *const T {
-        self.current
-    }
-
-    #[inline(always)]
-    unsafe fn get_broadcast<I: Isa, const LEFT: bool>(reader: &*const T, x: usize) -> T {
-        // SAFETY: the reader points at the line of the tile that was loaded last.
-        unsafe { *reader.add(x) }
-    }
-
-    #[inline(always)]
-    fn can_fault(&self) -> bool {
-        false
-    }
+    read_line!(T);
 }
 
 /// Where the results are written.
