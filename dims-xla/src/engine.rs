@@ -12,9 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use typed_dims::grad::Parameters;
 use typed_dims::program::engine::{
-    self, DType, EngineInput, EngineParts, EngineProgram, EngineTensor, PartFamily, parts_of, types_of,
+    self, EngineInput, EngineParts, EngineProgram, EngineTensor, PartFamily, parts_of, types_of,
 };
 use typed_dims::program::{Program, RecordInputs, Spec};
+use typed_dims_kernels::program::code::DType;
 
 fn element_type(dtype: DType) -> ElementType {
     match dtype {

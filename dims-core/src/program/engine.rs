@@ -19,11 +19,10 @@ use alloc::vec::Vec;
 use core::any::type_name;
 use kernels::error::Origin;
 use kernels::memory::axes::Axis;
+use kernels::program::code::DType;
 use kernels::scalar::Element;
+use kernels::trace::saved;
 use kernels::trace::{DescribedValue, Held, SavedRecording};
-
-pub use kernels::program::code::{DType, RegisterKind};
-pub use kernels::trace::saved;
 
 /// A program as data: see [`Program::to_engine`].
 #[derive(Clone, Debug)]

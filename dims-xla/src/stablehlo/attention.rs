@@ -6,8 +6,8 @@ use super::part::Factor;
 use super::scalar::{is_float, register};
 use super::text::Value;
 use crate::error::XlaError;
-use typed_dims::program::engine::DType;
-use typed_dims::program::engine::saved::{SavedAttention, SavedField, SavedInstruction};
+use typed_dims_kernels::program::code::DType;
+use typed_dims_kernels::trace::saved::{SavedAttention, SavedField, SavedInstruction};
 
 impl Lower<'_> {
     /// A field along the loops along which it varies.

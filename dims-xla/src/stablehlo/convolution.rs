@@ -5,7 +5,7 @@ use super::field::varied;
 use super::text::{Convolution, Value};
 use super::view::{Loop, strides};
 use crate::error::XlaError;
-use typed_dims::program::engine::saved::{SavedField, SavedOperand, SavedPart, SavedPlace};
+use typed_dims_kernels::trace::saved::{SavedField, SavedOperand, SavedPart, SavedPlace};
 
 /// The two loops of a window along one axis.
 struct Window {

@@ -6,8 +6,8 @@ use super::text::{Lookup, Value};
 use super::view::{Loop, strides};
 use crate::error::XlaError;
 use std::collections::HashMap;
-use typed_dims::program::engine::DType;
-use typed_dims::program::engine::saved::{
+use typed_dims_kernels::program::code::DType;
+use typed_dims_kernels::trace::saved::{
     SavedField, SavedIndex, SavedInstruction, SavedOperand, SavedPlace, SavedTable,
 };
 
@@ -71,7 +71,7 @@ impl Lower<'_> {
 
     /// The type of a field's result, in registers.
     pub(super) fn field_type(&self, field: &SavedField) -> DType {
-        use typed_dims::program::engine::RegisterKind;
+        use typed_dims_kernels::program::code::RegisterKind;
         match field.program.instructions[field.program.result as usize].1 {
             RegisterKind::F32 => DType::F32,
             RegisterKind::F64 => DType::F64,
@@ -107,7 +107,7 @@ impl Lower<'_> {
         let shape: Vec<usize> = loops.iter().map(|&axis| field.sizes[axis]).collect();
         let (instruction, kind) = &field.program.instructions[of as usize];
         let dtype = {
-            use typed_dims::program::engine::RegisterKind;
+            use typed_dims_kernels::program::code::RegisterKind;
             match kind {
                 RegisterKind::F32 => DType::F32,
                 RegisterKind::F64 => DType::F64,

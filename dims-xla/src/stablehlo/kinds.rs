@@ -5,8 +5,8 @@ use super::scalar::{is_float, register};
 use super::text::{Lookup, Value};
 use super::view::Loop;
 use crate::error::XlaError;
-use typed_dims::program::engine::DType;
-use typed_dims::program::engine::saved::{SavedField, SavedKind, SavedNumbers, SavedOperandPlaces};
+use typed_dims_kernels::program::code::DType;
+use typed_dims_kernels::trace::saved::{SavedField, SavedKind, SavedNumbers, SavedOperandPlaces};
 
 /// The streams of the library's random generator.
 mod stream {
@@ -186,7 +186,7 @@ impl Lower<'_> {
 
     /// A field along all its loops, in the type of its operand if it is one as it is.
     fn elements_of(&mut self, field: &SavedField, loops: &[usize]) -> Result<Value, XlaError> {
-        use typed_dims::program::engine::saved::SavedInstruction;
+        use typed_dims_kernels::trace::saved::SavedInstruction;
         if let SavedInstruction::Load(operand) = field.program.instructions[field.program.result as usize].0 {
             let operand = field.operands[operand as usize].clone();
             return self.operand_elements(field, &operand, loops);

@@ -25,8 +25,9 @@ use crate::error::XlaError;
 use std::collections::HashMap;
 use std::panic::Location;
 use text::{Body, Value};
-use typed_dims::program::engine::saved::{SavedTable, SavedWork};
-use typed_dims::program::engine::{DType, EngineProgram};
+use typed_dims::program::engine::EngineProgram;
+use typed_dims_kernels::program::code::DType;
+use typed_dims_kernels::trace::saved::{SavedTable, SavedWork};
 use view::Loop;
 
 /// How a program is lowered.

@@ -6,8 +6,8 @@ use super::scalar::{is_float, register};
 use super::text::{Lookup, Value};
 use super::view::{Loop, strides};
 use crate::error::XlaError;
-use typed_dims::program::engine::DType;
-use typed_dims::program::engine::saved::{SavedField, SavedInstruction, SavedOperand, SavedPart, SavedPlace};
+use typed_dims_kernels::program::code::DType;
+use typed_dims_kernels::trace::saved::{SavedField, SavedInstruction, SavedOperand, SavedPart, SavedPlace};
 
 /// A factor of a product: its value along loops.
 #[derive(Clone)]

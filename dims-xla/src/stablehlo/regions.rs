@@ -3,7 +3,7 @@
 use super::scalar::is_float;
 use super::text::{Body, Lookup, Value, sizes, tensor_type};
 use std::fmt::Write;
-use typed_dims::program::engine::DType;
+use typed_dims_kernels::program::code::DType;
 
 impl Body {
     /// A reduction over axes by an operation of StableHLO, from `start`.

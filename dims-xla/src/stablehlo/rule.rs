@@ -5,8 +5,8 @@ use super::field::varied;
 use super::scalar::is_float;
 use super::text::Value;
 use crate::error::XlaError;
-use typed_dims::program::engine::DType;
-use typed_dims::program::engine::saved::{
+use typed_dims_kernels::program::code::DType;
+use typed_dims_kernels::trace::saved::{
     SavedField, SavedLines, SavedOperation, SavedPart, SavedReduction, SavedRule,
 };
 

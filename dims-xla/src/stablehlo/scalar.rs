@@ -2,8 +2,8 @@
 
 use super::text::{Body, Value};
 use std::f64::consts::{LN_2, LN_10, PI, SQRT_2};
-use typed_dims::program::engine::DType;
-use typed_dims::program::engine::saved::SavedOperation;
+use typed_dims_kernels::program::code::DType;
+use typed_dims_kernels::trace::saved::SavedOperation;
 
 /// The type of registers that hold elements of a type.
 pub(super) fn register(dtype: DType) -> DType {

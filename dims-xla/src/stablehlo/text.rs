@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::rc::Rc;
-use typed_dims::program::engine::DType;
+use typed_dims_kernels::program::code::DType;
 
 /// A tensor of the program.
 #[derive(Clone, Debug)]

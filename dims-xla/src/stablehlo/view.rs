@@ -4,7 +4,7 @@
 //! and a transpose. If they split or merge axes, a reshape comes first. If loops overlap, as in windows, slices are concatenated. All other views look up each position.
 
 use super::text::{Body, Lookup, Value};
-use typed_dims::program::engine::DType;
+use typed_dims_kernels::program::code::DType;
 
 /// A loop: its size, and how far apart neighbours are.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,7 +1,8 @@
 //! Running programs on a plugin, and comparing the results with the library's own.
 
 use typed_dims::grad::Parameters;
-use typed_dims::program::engine::{DType, tensors_of};
+use typed_dims::program::engine::tensors_of;
+use typed_dims_kernels::program::code::DType;
 use typed_dims_xla::{OnDevice, Pjrt, PjrtOptions, XlaError};
 
 /// A plugin for the CPU, or for the platform that `TYPED_DIMS_TEST_PLATFORM` names, with this number of devices. Says so and returns `None` if there is none.
