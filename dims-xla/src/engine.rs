@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use typed_dims::grad::Parameters;
 use typed_dims::program::engine::{
-    self, EngineInput, EngineParts, EngineProgram, EngineTensor, PartFamily, parts_of, types_of,
+    self, EngineInput, EngineParts, EngineProgram, EngineSetting, EngineTensor, PartFamily, parts_of,
+    types_of,
 };
 use typed_dims::program::{Program, RecordInputs, Spec};
 use typed_dims_kernels::program::code::DType;
@@ -403,7 +404,7 @@ impl Pjrt {
             let tensor = EngineTensor { path: String::new(), dtype: constant.dtype, axes, origin: None };
             captured.push(self.put_tensor(tensor, &constant.elements.0, &mesh, vec![None])?);
         }
-        let EngineProgram { inputs, results, .. } = program;
+        let EngineProgram { inputs, results, settings, .. } = program;
         Ok(Run {
             pjrt: self.clone(),
             executable,
@@ -411,6 +412,7 @@ impl Pjrt {
             checks: module.checks.clone().into(),
             module,
             inputs,
+            settings,
             captured,
             mesh,
             splits,
@@ -477,6 +479,7 @@ pub struct Run<In, Out> {
     executable: Executable,
     module: Module,
     inputs: Vec<EngineInput>,
+    settings: Vec<EngineSetting>,
     results: Vec<EngineTensor>,
     checks: Arc<[Check]>,
     captured: Vec<DeviceTensor>,
@@ -534,6 +537,7 @@ where
             mesh: &self.mesh,
             splits: &self.splits.inputs,
             expected: &self.inputs,
+            settings: self.settings.iter(),
             tensors: Vec::new(),
             pending: VecDeque::new(),
         };
@@ -626,6 +630,7 @@ pub struct Given<'r> {
     mesh: &'r Mesh,
     splits: &'r [Split],
     expected: &'r [EngineInput],
+    settings: std::slice::Iter<'r, EngineSetting>,
     tensors: Vec<DeviceTensor>,
     pending: VecDeque<Dependence>,
 }
@@ -662,7 +667,24 @@ impl Given<'_> {
         Err(XlaError::Arguments { message })
     }
 
-    fn add_all<P>(&mut self, value: &OnDevice<P>) -> Result<(), XlaError> {
+    /// Settings of an input must have their recorded values, because the program computes with these.
+    fn check_settings<P: Parameters>(&mut self, value: &P) -> Result<(), XlaError> {
+        for own in engine::settings_of(value)? {
+            let message = match self.settings.next() {
+                Some(recorded) if (&recorded.name, &recorded.value) == (&own.name, &own.value) => continue,
+                Some(recorded) if recorded.name == own.name => format!(
+                    "`{}` of input `{}` is {}, but the program was recorded for {}: record it again",
+                    own.name, recorded.path, own.value, recorded.value
+                ),
+                _ => format!("the setting `{}` of `{}` was not recorded", own.name, own.path),
+            };
+            return Err(XlaError::Arguments { message });
+        }
+        Ok(())
+    }
+
+    fn add_all<P: Parameters>(&mut self, value: &OnDevice<P>) -> Result<(), XlaError> {
+        self.check_settings(&value.template)?;
         for own in value.pending.iter().filter(|own| !own.is_settled()) {
             match self.pending.iter_mut().find(|known| Arc::ptr_eq(&known.call, &own.call)) {
                 Some(known) => known.is_kept &= own.is_kept,

@@ -1,13 +1,13 @@
 //! Programs as data for engines that run them elsewhere, such as on a GPU; and the tensors of a value as bytes.
 //!
 //! An engine gets a program by [`Program::to_engine`], the elements of its inputs by [`tensors_of`], and makes a value of the elements of results by
-//! [`with_elements`]. FoundTensors are passed with their axes in the order of the type: dims first, then positional axes, the last axis innermost.
+//! [`with_elements`]. Tensors are passed with their axes in the order of the type: dims first, then positional axes, the last axis innermost.
 
 pub use super::inputs::PartFamily;
 use super::inputs::RecordInputs;
 use super::record::Program;
 use super::result::strided;
-use super::signature::{InputPath, dense};
+use super::signature::{InputPath, InputSetting, InputSignature, dense};
 use crate::error::DimError;
 use crate::grad::parameters::{Parameters, Path, Walk};
 use crate::named::Named;
@@ -35,6 +35,19 @@ pub struct EngineProgram {
     pub inputs: Vec<EngineInput>,
     /// The tensors of the results. Their values are the outputs of the recording.
     pub results: Vec<EngineResult>,
+    /// The settings of the inputs, such as the decay of an average. The program holds only for these.
+    pub settings: Vec<EngineSetting>,
+}
+
+/// A setting of a value: see [`settings_of`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineSetting {
+    /// Where it is: `1.rate`.
+    pub path: String,
+    /// Its name.
+    pub name: String,
+    /// Its value, as `Debug` writes it.
+    pub value: String,
 }
 
 /// A tensor of a program's inputs.
@@ -126,6 +139,7 @@ impl<In, Out: Parameters> Program<In, Out> {
             values: self.recording.described(),
             inputs: inputs.collect(),
             results: results.collect(),
+            settings: self.signature.settings.iter().map(EngineSetting::of).collect(),
         })
     }
 
@@ -170,6 +184,24 @@ pub fn types_of<P: Parameters>(value: &P) -> Result<Vec<EngineTensor>, DimError>
     let mut tensors = FoundTensors { elements: false, found: Vec::new() };
     P::walk([value], &mut Path::new(), &mut tensors)?;
     Ok(tensors.found.into_iter().map(|own| own.tensor).collect())
+}
+
+impl EngineSetting {
+    fn of(own: &InputSetting) -> Self {
+        let InputSetting { path, name, value } = own;
+        EngineSetting { path: path.to_string(), name: name.to_string(), value: value.text() }
+    }
+}
+
+/// The settings of a value, in the order of its fields.
+///
+/// # Errors
+///
+/// As [`Parameters::walk`].
+pub fn settings_of<P: Parameters>(value: &P) -> Result<Vec<EngineSetting>, DimError> {
+    let mut found = InputSignature::default();
+    P::walk([value], &mut Path::new(), &mut found)?;
+    Ok(found.settings.iter().map(EngineSetting::of).collect())
 }
 
 /// A tensor of a value, with its elements.

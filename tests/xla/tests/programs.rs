@@ -13,7 +13,7 @@ dims! { pub struct Row; pub struct In; pub struct Hidden; pub struct Class; }
 type Data = Tensor<f32, (Row, In)>;
 type Labels = Tensor<i64, (Row,)>;
 
-#[derive(Parameters)]
+#[derive(Clone, Parameters)]
 struct Network {
     first: Tensor<f32, (In, Hidden)>,
     bias: Tensor<f32, (Hidden,)>,
@@ -150,4 +150,28 @@ fn bad_indices_are_errors_that_keep_the_state() {
     let (state, rows) = run.call((pjrt.put(&table).unwrap(), &ids([-1, 0]))).unwrap();
     assert!(state.to_host().is_err());
     assert!(state.to_host().is_ok() && rows.to_host().is_err());
+}
+
+#[test]
+fn other_settings_are_errors() {
+    let Some(pjrt) = plugin(1) else { return };
+    type State = (Network, Adam<Network>);
+    let state = |rate: f64| -> State {
+        let (net, mut adam) = (network(), Adam::new(rate));
+        adam.prepare(&net);
+        (net, adam)
+    };
+    let program = record(
+        |(mut net, mut adam): State| {
+            let gradient = net.clone();
+            adam.step(&mut net, &gradient);
+            (net, adam)
+        },
+        state(0.1),
+    )
+    .unwrap();
+    let run = pjrt.compile(&program).unwrap();
+    assert!(run.call(pjrt.put(&state(0.1)).unwrap()).is_ok());
+    let message = run.call(pjrt.put(&state(0.2)).unwrap()).unwrap_err().to_string();
+    assert!(message.contains("0.2") && message.contains("recorded for"), "{message}");
 }
