@@ -1,0 +1,60 @@
+//! The checks of calls, which are read when a value is.
+
+use crate::error::XlaError;
+use crate::pjrt::DeviceBuffer;
+use crate::stablehlo::Check;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// The checks of a call whose outcome has not been read yet.
+pub(super) struct Pending {
+    pub(super) failed: DeviceBuffer,
+    pub(super) checks: Arc<[Check]>,
+    /// The check that failed, if one did, once it is known.
+    pub(super) outcome: OnceLock<Option<Check>>,
+    pub(super) is_reported: AtomicBool,
+}
+
+impl Pending {
+    /// Waits for the call. Returns the check that failed, if one did.
+    pub(super) fn outcome(&self) -> Result<Option<Check>, XlaError> {
+        if let Some(known) = self.outcome.get() {
+            return Ok(*known);
+        }
+        let bytes = self.failed.to_host()?;
+        let number = <[u8; 4]>::try_from(&bytes[..]).map_or(-1, i32::from_le_bytes);
+        let failed = usize::try_from(number).ok().and_then(|number| self.checks.get(number));
+        Ok(*self.outcome.get_or_init(|| failed.copied()))
+    }
+
+    fn is_known_right(&self) -> bool {
+        matches!(self.outcome.get(), Some(None))
+    }
+}
+
+/// A call that a value depends on.
+#[derive(Clone)]
+pub(super) struct Dependence {
+    pub(super) call: Arc<Pending>,
+    /// Whether the value is state that the call leaves unchanged if a check fails. Then the failure is reported once, and the state can be read afterwards.
+    pub(super) is_kept: bool,
+}
+
+impl Dependence {
+    /// Waits for the call, and returns an error if a check failed.
+    pub(super) fn check(&self) -> Result<(), XlaError> {
+        let Some(Check { operation, origin }) = self.call.outcome()? else { return Ok(()) };
+        if self.call.is_reported.swap(true, Ordering::Relaxed) && self.is_kept {
+            return Ok(());
+        }
+        Err(XlaError::Check { operation, origin })
+    }
+
+    /// Whether nothing is left to report.
+    pub(super) fn is_settled(&self) -> bool {
+        self.call.is_known_right() || self.is_kept && self.call.is_reported.load(Ordering::Relaxed)
+    }
+}
+
+/// A value may depend on this many unchecked calls. A further call first waits for the oldest of them.
+pub(super) const UNCHECKED: usize = 64;

@@ -1,0 +1,160 @@
+//! The arguments of a call.
+
+use super::checks::Dependence;
+use super::value::{DeviceTensor, OnDevice};
+use crate::error::XlaError;
+use crate::mesh::{Mesh, Split};
+use crate::pjrt::Pjrt;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use typed_dims::grad::Parameters;
+use typed_dims::program::Spec;
+use typed_dims::program::engine::{self, EngineInput, EngineSetting, EngineTensor};
+
+/// Collects the arguments of a call.
+#[doc(hidden)]
+pub struct Given<'r> {
+    pub(super) pjrt: &'r Pjrt,
+    pub(super) mesh: &'r Mesh,
+    pub(super) splits: &'r [Split],
+    pub(super) expected: &'r [EngineInput],
+    pub(super) settings: std::slice::Iter<'r, EngineSetting>,
+    pub(super) tensors: Vec<DeviceTensor>,
+    pub(super) pending: VecDeque<Dependence>,
+}
+
+impl Given<'_> {
+    fn add(&mut self, own: DeviceTensor) -> Result<(), XlaError> {
+        let number = self.tensors.len();
+        let message = match self.expected.get(number) {
+            None => format!("`{}` was not recorded as an input", own.tensor.path),
+            Some(EngineInput { tensor, .. }) => {
+                let named = |of: &EngineTensor| {
+                    let axes = of.axes.iter().map(|axis| (axis.dim.map_or("..", |dim| dim.name), axis.size));
+                    let axes: Vec<String> = axes.map(|(name, size)| format!("{name} = {size}")).collect();
+                    format!("{} [{}]", of.dtype.name(), axes.join(", "))
+                };
+                if (tensor.dtype, tensor.sizes()) != (own.tensor.dtype, own.tensor.sizes()) {
+                    format!(
+                        "the input `{}` is {}, but the program was recorded for {}",
+                        tensor.path,
+                        named(&own.tensor),
+                        named(tensor)
+                    )
+                } else if own.mesh != *self.mesh || own.split != self.splits[number] {
+                    format!(
+                        "the input `{}` is split otherwise than the program: put it by `put_sharded` with the program's sharding",
+                        tensor.path
+                    )
+                } else {
+                    self.tensors.push(own);
+                    return Ok(());
+                }
+            }
+        };
+        Err(XlaError::Arguments { message })
+    }
+
+    /// Settings of an input must have their recorded values, because the program computes with these.
+    fn check_settings<P: Parameters>(&mut self, value: &P) -> Result<(), XlaError> {
+        for own in engine::settings_of(value)? {
+            let message = match self.settings.next() {
+                Some(recorded) if (&recorded.name, &recorded.value) == (&own.name, &own.value) => continue,
+                Some(recorded) if recorded.name == own.name => format!(
+                    "`{}` of input `{}` is {}, but the program was recorded for {}: record it again",
+                    own.name, recorded.path, own.value, recorded.value
+                ),
+                _ => format!("the setting `{}` of `{}` was not recorded", own.name, own.path),
+            };
+            return Err(XlaError::Arguments { message });
+        }
+        Ok(())
+    }
+
+    fn add_all<P: Parameters>(&mut self, value: &OnDevice<P>) -> Result<(), XlaError> {
+        self.check_settings(&value.template)?;
+        for own in value.pending.iter().filter(|own| !own.is_settled()) {
+            match self.pending.iter_mut().find(|known| Arc::ptr_eq(&known.call, &own.call)) {
+                Some(known) => known.is_kept &= own.is_kept,
+                None => self.pending.push_back(own.clone()),
+            }
+        }
+        value.tensors.iter().try_for_each(|own| self.add(own.clone()))
+    }
+
+    fn add_host<P: Parameters>(&mut self, value: &P) -> Result<(), XlaError> {
+        let first = self.tensors.len();
+        let (mut number, splits) = (first, self.splits);
+        let own = self.pjrt.put_parts(value, self.mesh, &mut |tensor| {
+            number += 1;
+            Ok(splits.get(number - 1).cloned().unwrap_or_else(|| vec![None; tensor.axes.len()]))
+        })?;
+        self.add_all(&own)
+    }
+}
+
+/// The inputs of a call: values on devices or on the host, moved where the recorded function takes them by value, borrowed where it takes references.
+#[diagnostic::on_unimplemented(
+    message = "a compiled program cannot take `{Self}` where its function takes `{In}`",
+    label = "expected a value on devices or on the host: moved where the function takes a value, a reference where it takes one"
+)]
+pub trait DeviceInputs<In> {
+    /// Adds the arguments.
+    #[doc(hidden)]
+    fn give(self, given: &mut Given<'_>) -> Result<(), XlaError>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: Parameters> DeviceInputs<P> for OnDevice<P> {
+    fn give(self, given: &mut Given<'_>) -> Result<(), XlaError> {
+        given.add_all(&self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: Parameters> DeviceInputs<&P> for &OnDevice<P> {
+    fn give(self, given: &mut Given<'_>) -> Result<(), XlaError> {
+        given.add_all(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: Parameters> DeviceInputs<&P> for &P {
+    fn give(self, given: &mut Given<'_>) -> Result<(), XlaError> {
+        given.add_host(self)
+    }
+}
+
+/// A program that was recorded from sizes takes references.
+#[diagnostic::do_not_recommend]
+impl<P: Parameters> DeviceInputs<Spec<P>> for &OnDevice<P> {
+    fn give(self, given: &mut Given<'_>) -> Result<(), XlaError> {
+        given.add_all(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: Parameters> DeviceInputs<Spec<P>> for &P {
+    fn give(self, given: &mut Given<'_>) -> Result<(), XlaError> {
+        given.add_host(self)
+    }
+}
+
+macro_rules! tuples {
+    ($($x:ident $y:ident $n:tt)*) => {
+        #[diagnostic::do_not_recommend]
+        impl<$($x, $y: DeviceInputs<$x>),*> DeviceInputs<($($x,)*)> for ($($y,)*) {
+            fn give(self, given: &mut Given<'_>) -> Result<(), XlaError> {
+                $(self.$n.give(given)?;)*
+                Ok(())
+            }
+        }
+    };
+}
+
+tuples!(A X 0);
+tuples!(A X 0 B Y 1);
+tuples!(A X 0 B Y 1 C Z 2);
+tuples!(A X 0 B Y 1 C Z 2 D W 3);
+tuples!(A X 0 B Y 1 C Z 2 D W 3 E V 4);
+tuples!(A X 0 B Y 1 C Z 2 D W 3 E V 4 F U 5);

@@ -1,0 +1,374 @@
+//! Compiled programs, and their calls.
+
+use super::checks::{Dependence, Pending, UNCHECKED};
+use super::inputs::{DeviceInputs, Given};
+use super::value::{DeviceTensor, OnDevice};
+use crate::error::XlaError;
+use crate::mesh::{Mesh, Sharding, Split};
+use crate::pjrt::{Collective, CompileOptions, DeviceBuffer, Executable, Pjrt};
+use crate::stablehlo::{self, Check, Module, Options, Placed, Precision};
+use std::collections::VecDeque;
+use std::fmt;
+use std::marker::PhantomData;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+use typed_dims::grad::Parameters;
+use typed_dims::program::engine::{
+    self, EngineInput, EngineParts, EngineProgram, EngineSetting, EngineTensor, PartFamily, parts_of,
+    types_of,
+};
+use typed_dims::program::{Program, RecordInputs};
+
+/// How a program is compiled for an engine.
+#[derive(Clone, Debug, Default)]
+pub struct RunOptions {
+    precision: Precision,
+    compile: CompileOptions,
+}
+
+impl RunOptions {
+    /// Products in the precision of their elements, no flags, no cache.
+    #[must_use]
+    pub fn new() -> Self {
+        RunOptions::default()
+    }
+
+    /// How products of `f32` are computed: [`Precision::Exact`] by default.
+    #[must_use]
+    pub fn precision(mut self, precision: Precision) -> Self {
+        self.precision = precision;
+        self
+    }
+
+    /// Sets a flag of XLA: see [`CompileOptions::flag`].
+    #[must_use]
+    pub fn flag(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.compile = self.compile.flag(name, value);
+        self
+    }
+
+    /// Keeps the executable in a file of this folder: see [`CompileOptions::cache`].
+    #[must_use]
+    pub fn cache(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.compile = self.compile.cache(folder);
+        self
+    }
+}
+
+impl Pjrt {
+    /// Compiles a program for the first device.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a step has no operation of XLA, with its location, or if XLA reports one.
+    pub fn compile<In, Out>(&self, program: &Program<In, Out>) -> Result<Run<In, Out>, XlaError>
+    where
+        In: RecordInputs,
+        Out: Parameters,
+    {
+        self.compile_with(program, &RunOptions::new())
+    }
+
+    /// As [`compile`](Pjrt::compile), with options.
+    ///
+    /// # Errors
+    ///
+    /// As [`compile`](Pjrt::compile).
+    pub fn compile_with<In, Out>(
+        &self,
+        program: &Program<In, Out>,
+        options: &RunOptions,
+    ) -> Result<Run<In, Out>, XlaError>
+    where
+        In: RecordInputs,
+        Out: Parameters,
+    {
+        self.compiled(program, None, options)
+    }
+
+    /// Compiles a program for the devices of a mesh. Inputs are put onto it by [`put_sharded`](Pjrt::put_sharded), or by the call.
+    ///
+    /// # Errors
+    ///
+    /// As [`compile`](Pjrt::compile); also if two dims of a value are split along one axis of the mesh, or if its devices do not divide a size.
+    pub fn compile_sharded<In, Out>(
+        &self,
+        program: &Program<In, Out>,
+        sharding: Sharding,
+    ) -> Result<Run<In, Out>, XlaError>
+    where
+        In: RecordInputs,
+        Out: Parameters,
+    {
+        self.compiled(program, Some(sharding), &RunOptions::new())
+    }
+
+    /// As [`compile_sharded`](Pjrt::compile_sharded), with options.
+    ///
+    /// # Errors
+    ///
+    /// As [`compile_sharded`](Pjrt::compile_sharded).
+    pub fn compile_sharded_with<In, Out>(
+        &self,
+        program: &Program<In, Out>,
+        sharding: Sharding,
+        options: &RunOptions,
+    ) -> Result<Run<In, Out>, XlaError>
+    where
+        In: RecordInputs,
+        Out: Parameters,
+    {
+        self.compiled(program, Some(sharding), options)
+    }
+
+    fn compiled<In, Out>(
+        &self,
+        program: &Program<In, Out>,
+        sharding: Option<Sharding>,
+        options: &RunOptions,
+    ) -> Result<Run<In, Out>, XlaError>
+    where
+        In: RecordInputs,
+        Out: Parameters,
+    {
+        let template = program.result_without_elements()?;
+        let program = program.to_engine()?;
+        let donated = engine::moved_inputs::<In>(&program.inputs);
+        let lowering = Options { precision: options.precision };
+        let splits = Splits::of(&program, sharding.as_ref())?;
+        let module = stablehlo::lower_with(&program, lowering, &donated, &mut |placed, shape| {
+            splits.text(sharding.as_ref()?, placed, shape)
+        })?;
+        let mesh = sharding.as_ref().map(|own| own.mesh().clone()).unwrap_or_default();
+        let mut compile = options.compile.clone();
+        if sharding.is_some() {
+            compile = compile.partitions(mesh.devices());
+        }
+        let executable = self.compile_text(&module.text, &compile)?;
+        let mut captured = Vec::new();
+        for &number in &module.captured {
+            let constant = &program.recording.constants[number];
+            let len = constant.elements.0.len() / constant.dtype.bytes();
+            let axes = vec![engine::EngineAxis { dim: None, size: len }];
+            let tensor = EngineTensor { path: String::new(), dtype: constant.dtype, axes, origin: None };
+            captured.push(self.put_tensor(tensor, &constant.elements.0, &mesh, vec![None])?);
+        }
+        let EngineProgram { inputs, results, settings, .. } = program;
+        Ok(Run {
+            pjrt: self.clone(),
+            executable,
+            results: results.into_iter().map(|own| own.tensor).collect(),
+            checks: module.checks.clone().into(),
+            module,
+            inputs,
+            settings,
+            captured,
+            mesh,
+            splits,
+            template,
+            types: PhantomData,
+        })
+    }
+}
+
+/// How the values of a program are split.
+#[derive(Default)]
+struct Splits {
+    inputs: Vec<Split>,
+    steps: Vec<Option<Split>>,
+    results: Vec<Split>,
+}
+
+impl Splits {
+    fn of(program: &EngineProgram, sharding: Option<&Sharding>) -> Result<Self, XlaError> {
+        let whole = |tensor: &EngineTensor| vec![None; tensor.axes.len()];
+        let Some(sharding) = sharding else {
+            return Ok(Splits {
+                inputs: program.inputs.iter().map(|own| whole(&own.tensor)).collect(),
+                steps: vec![None; program.recording.steps.len()],
+                results: program.results.iter().map(|own| whole(&own.tensor)).collect(),
+            });
+        };
+        let inputs = program.inputs.iter().map(|own| sharding.split_tensor(&own.tensor, true, "input"));
+        let results = program.results.iter().map(|own| sharding.split_tensor(&own.tensor, true, "result"));
+        let steps = program.values[program.inputs.len()..].iter().map(|value| {
+            let Some(axes) = &value.axes else { return Ok(None) };
+            let axes: Vec<(Option<u64>, &str, usize)> =
+                axes.iter().map(|axis| (None, axis.name, axis.size)).collect();
+            let what = || match value.origin {
+                Some(origin) => format!("the result of `{}` at {origin}", value.operation),
+                None => format!("the result of `{}`", value.operation),
+            };
+            sharding.split(&axes, false, &what).map(Some)
+        });
+        Ok(Splits {
+            inputs: inputs.collect::<Result<_, _>>()?,
+            steps: steps.collect::<Result<_, _>>()?,
+            results: results.collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn text(&self, sharding: &Sharding, placed: Placed, shape: &[usize]) -> Option<String> {
+        let whole = vec![None; shape.len()];
+        Some(match placed {
+            Placed::Mesh => sharding.mesh().text(),
+            Placed::Input(number) => sharding.text(self.inputs.get(number).unwrap_or(&whole)),
+            Placed::Step(number) => match &self.steps[number] {
+                Some(split) => sharding.text(split),
+                None => sharding.text(&whole),
+            },
+            Placed::Result(number) => sharding.text(self.results.get(number).unwrap_or(&whole)),
+        })
+    }
+}
+
+/// A compiled program: see [`Pjrt::compile`].
+pub struct Run<In, Out> {
+    pjrt: Pjrt,
+    executable: Executable,
+    module: Module,
+    inputs: Vec<EngineInput>,
+    settings: Vec<EngineSetting>,
+    results: Vec<EngineTensor>,
+    checks: Arc<[Check]>,
+    captured: Vec<DeviceTensor>,
+    mesh: Mesh,
+    splits: Splits,
+    template: Out,
+    types: PhantomData<fn(In) -> Out>,
+}
+
+impl<In, Out> fmt::Debug for Run<In, Out> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run").field("mesh", &self.mesh).finish_non_exhaustive()
+    }
+}
+
+impl<In, Out> Run<In, Out> {
+    /// The program as StableHLO.
+    #[must_use]
+    pub fn stablehlo(&self) -> &str {
+        &self.module.text
+    }
+
+    /// The compiled program.
+    #[must_use]
+    pub fn executable(&self) -> &Executable {
+        &self.executable
+    }
+
+    /// The collectives in XLA's optimized program.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the plugin does not show it.
+    pub fn collectives(&self) -> Result<Vec<Collective>, XlaError> {
+        self.executable.collectives()
+    }
+}
+
+impl<In, Out> Run<In, Out>
+where
+    In: RecordInputs,
+    Out: RecordInputs<Value = Out> + Parameters,
+{
+    /// Runs the program on inputs: values on devices, or on the host, which are copied first. Inputs that the recorded function takes by value are moved into the call, which may write results
+    /// into their memory; others are borrowed.
+    ///
+    /// It returns at once, while the devices work. A tuple of results is returned as a tuple of values.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if inputs have other types or sizes than the program, or if a device has too little memory.
+    pub fn call(&self, inputs: impl DeviceInputs<In>) -> Result<EngineParts<Out, DeviceParts>, XlaError> {
+        let mut given = Given {
+            pjrt: &self.pjrt,
+            mesh: &self.mesh,
+            splits: &self.splits.inputs,
+            expected: &self.inputs,
+            settings: self.settings.iter(),
+            tensors: Vec::new(),
+            pending: VecDeque::new(),
+        };
+        inputs.give(&mut given)?;
+        let Given { tensors, mut pending, .. } = given;
+        if let Some(missing) = self.inputs.get(tensors.len()) {
+            return Err(XlaError::Arguments {
+                message: format!("there is no input `{}`", missing.tensor.path),
+            });
+        }
+        let devices = self.mesh.devices();
+        let arguments: Vec<Vec<&DeviceBuffer>> = (0..devices)
+            .map(|device| tensors.iter().chain(&self.captured).map(|own| &*own.shards[device]).collect())
+            .collect();
+        let outputs = self.executable.execute(&arguments)?;
+        drop(arguments);
+        drop(tensors);
+        let mut outputs: Vec<std::vec::IntoIter<DeviceBuffer>> =
+            outputs.into_iter().map(Vec::into_iter).collect();
+        let mut results = Vec::new();
+        for (tensor, split) in self.results.iter().zip(&self.splits.results) {
+            let shards: Vec<Arc<DeviceBuffer>> =
+                outputs.iter_mut().filter_map(Iterator::next).map(Arc::new).collect();
+            if shards.len() != devices {
+                return Err(XlaError::Arguments { message: "the plugin returned too few results".into() });
+            }
+            results.push(DeviceTensor {
+                tensor: tensor.clone(),
+                shards,
+                mesh: self.mesh.clone(),
+                split: split.clone(),
+            });
+        }
+        if !self.checks.is_empty()
+            && let Some(failed) = outputs[0].next()
+        {
+            let outcome = OnceLock::new();
+            let call = Pending {
+                failed,
+                checks: Arc::clone(&self.checks),
+                outcome,
+                is_reported: AtomicBool::new(false),
+            };
+            pending.push_back(Dependence { call: Arc::new(call), is_kept: false });
+        }
+        while pending.len() > UNCHECKED && pending[0].call.outcome()?.is_none() {
+            pending.pop_front();
+        }
+        let kept = self.module.donated.iter().map(|own| own.1).collect();
+        let mut parts = DeviceParts {
+            tensors: results.into_iter().enumerate(),
+            pending,
+            kept,
+            has_checks: !self.checks.is_empty(),
+        };
+        Ok(parts_of::<Out, _>(engine::without_elements(&self.template)?, &mut parts))
+    }
+}
+
+/// Makes the parts of a result.
+#[doc(hidden)]
+pub struct DeviceParts {
+    tensors: std::iter::Enumerate<std::vec::IntoIter<DeviceTensor>>,
+    /// The calls that the result depends on. The last one is the call itself.
+    pending: VecDeque<Dependence>,
+    /// The numbers of results that are state.
+    kept: Vec<usize>,
+    /// Whether the call itself has checks.
+    has_checks: bool,
+}
+
+impl PartFamily for DeviceParts {
+    type Of<P: Parameters> = OnDevice<P>;
+
+    fn part<P: Parameters>(&mut self, template: P) -> OnDevice<P> {
+        let count = types_of(&template).map_or(0, |own| own.len());
+        let (numbers, tensors): (Vec<usize>, Vec<DeviceTensor>) = self.tensors.by_ref().take(count).unzip();
+        let mut pending = self.pending.clone();
+        if let Some(own) = pending.back_mut().filter(|_| self.has_checks) {
+            own.is_kept = numbers.iter().all(|number| self.kept.contains(number));
+        }
+        OnDevice { template, tensors, pending }
+    }
+}

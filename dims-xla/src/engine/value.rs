@@ -1,0 +1,195 @@
+//! Values on devices.
+
+use super::checks::Dependence;
+use super::element_type;
+use crate::error::XlaError;
+use crate::mesh::{Mesh, Sharding, Split};
+use crate::pjrt::{DeviceBuffer, Pjrt};
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use typed_dims::grad::Parameters;
+use typed_dims::program::engine::{self, EngineTensor};
+
+/// A tensor on devices.
+#[derive(Clone)]
+pub(super) struct DeviceTensor {
+    pub(super) tensor: EngineTensor,
+    /// One array for each device of the mesh; one in all if there is no mesh.
+    pub(super) shards: Vec<Arc<DeviceBuffer>>,
+    pub(super) mesh: Mesh,
+    pub(super) split: Split,
+}
+
+/// A value on devices: the tensors of a tensor, a tuple, a struct with `#[derive(Parameters)]` or an optimizer.
+///
+/// It is made by [`Pjrt::put`] or by a [call](Run::call), and read by [`to_host`](OnDevice::to_host). It cannot be cloned: a call to which it is moved may write results into its memory.
+pub struct OnDevice<P> {
+    /// The value without elements.
+    pub(super) template: P,
+    pub(super) tensors: Vec<DeviceTensor>,
+    pub(super) pending: VecDeque<Dependence>,
+}
+
+impl<P> fmt::Debug for OnDevice<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnDevice").field("tensors", &self.tensors.len()).finish_non_exhaustive()
+    }
+}
+
+impl<P> OnDevice<P> {
+    /// Waits until the value is computed.
+    ///
+    /// # Errors
+    ///
+    /// As [`to_host`](OnDevice::to_host).
+    pub fn ready(&self) -> Result<(), XlaError> {
+        self.pending.iter().try_for_each(Dependence::check)?;
+        self.tensors.iter().flat_map(|own| &own.shards).try_for_each(|own| own.ready())
+    }
+
+    /// The bytes of all tensors, on all devices together.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.tensors.iter().flat_map(|own| &own.shards).map(|own| own.len_bytes()).sum()
+    }
+}
+
+impl<P: Parameters> OnDevice<P> {
+    /// Waits for the value, and copies it to the host.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if an index was out of range in a call that the value comes from, or if XLA reports an error.
+    ///
+    /// Such a call leaves the state that was moved into it unchanged. Once the error has been returned, the state can be read or passed to further calls.
+    pub fn to_host(&self) -> Result<P, XlaError> {
+        self.pending.iter().try_for_each(Dependence::check)?;
+        let elements = self.tensors.iter().map(DeviceTensor::to_host).collect::<Result<Vec<_>, _>>()?;
+        Ok(engine::with_elements(&self.template, elements)?)
+    }
+}
+
+impl DeviceTensor {
+    fn to_host(&self) -> Result<Vec<u8>, XlaError> {
+        if self.split.iter().all(Option::is_none) {
+            return self.shards[0].to_host();
+        }
+        let sizes = self.tensor.sizes();
+        let width = self.tensor.dtype.bytes();
+        let mut whole = vec![0; sizes.iter().product::<usize>() * width];
+        for (device, shard) in self.shards.iter().enumerate() {
+            let position = self.mesh.position(device);
+            // (Of equal parts, the first one.)
+            let others = (0..position.len()).filter(|axis| !self.split.contains(&Some(*axis)));
+            if { others }.any(|axis| position[axis] != 0) {
+                continue;
+            }
+            let part = shard.to_host()?;
+            each_row(&sizes, &self.split, &self.mesh, &position, width, |at, from, len| {
+                whole[at..at + len].copy_from_slice(&part[from..from + len]);
+            });
+        }
+        Ok(whole)
+    }
+}
+
+/// Calls `f` with each row of a part: where it is in the whole, where in the part, and its bytes.
+pub(super) fn each_row(
+    sizes: &[usize],
+    split: &Split,
+    mesh: &Mesh,
+    position: &[usize],
+    width: usize,
+    mut f: impl FnMut(usize, usize, usize),
+) {
+    let part: Vec<usize> = part_sizes(sizes, split, mesh);
+    let start: Vec<usize> =
+        (0..sizes.len()).map(|axis| split[axis].map_or(0, |own| position[own] * part[axis])).collect();
+    if part.contains(&0) {
+        return;
+    }
+    let Some((&last, outer)) = part.split_last() else {
+        f(0, 0, width);
+        return;
+    };
+    let rows: usize = outer.iter().product();
+    for row in 0..rows {
+        let (mut rest, mut at, mut step) = (row, start[sizes.len() - 1], sizes[sizes.len() - 1]);
+        for axis in (0..outer.len()).rev() {
+            at += (start[axis] + rest % part[axis]) * step;
+            rest /= part[axis];
+            step *= sizes[axis];
+        }
+        f(at * width, row * last * width, last * width);
+    }
+}
+
+/// The sizes of each part.
+pub(super) fn part_sizes(sizes: &[usize], split: &Split, mesh: &Mesh) -> Vec<usize> {
+    let part = |(&size, own): (&usize, &Option<usize>)| own.map_or(size, |axis| size / mesh.axes()[axis].1);
+    sizes.iter().zip(split).map(part).collect()
+}
+
+impl Pjrt {
+    /// Copies a value to the first device.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the device has too little memory.
+    pub fn put<P: Parameters>(&self, value: &P) -> Result<OnDevice<P>, XlaError> {
+        self.put_parts(value, &Mesh::default(), &mut |tensor| Ok(vec![None; tensor.axes.len()]))
+    }
+
+    /// Copies a value to the devices of a mesh, in parts as the sharding says of values at rest.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if two dims of a tensor are split along one axis of the mesh, if sizes are not divided by its devices, or if a device has too little memory.
+    pub fn put_sharded<P: Parameters>(
+        &self,
+        value: &P,
+        sharding: &Sharding,
+    ) -> Result<OnDevice<P>, XlaError> {
+        self.put_parts(value, sharding.mesh(), &mut |tensor| sharding.split_tensor(tensor, true, "value"))
+    }
+
+    pub(super) fn put_parts<P: Parameters>(
+        &self,
+        value: &P,
+        mesh: &Mesh,
+        split: &mut dyn FnMut(&EngineTensor) -> Result<Split, XlaError>,
+    ) -> Result<OnDevice<P>, XlaError> {
+        let (found, template) = engine::tensors_of(value)?;
+        let mut tensors = Vec::new();
+        for own in found {
+            let split = split(&own.tensor)?;
+            tensors.push(self.put_tensor(own.tensor.clone(), &own.bytes(), mesh, split)?);
+        }
+        Ok(OnDevice { template, tensors, pending: VecDeque::new() })
+    }
+
+    pub(super) fn put_tensor(
+        &self,
+        tensor: EngineTensor,
+        bytes: &[u8],
+        mesh: &Mesh,
+        split: Split,
+    ) -> Result<DeviceTensor, XlaError> {
+        let (sizes, width, dtype) = (tensor.sizes(), tensor.dtype.bytes(), element_type(tensor.dtype));
+        let part = part_sizes(&sizes, &split, mesh);
+        let mut shards = Vec::new();
+        for device in 0..mesh.devices() {
+            if split.iter().all(Option::is_none) {
+                shards.push(Arc::new(self.upload(bytes, dtype, &sizes, None, device)?));
+                continue;
+            }
+            let mut own = vec![0; part.iter().product::<usize>() * width];
+            each_row(&sizes, &split, mesh, &mesh.position(device), width, |at, from, len| {
+                own[from..from + len].copy_from_slice(&bytes[at..at + len]);
+            });
+            shards.push(Arc::new(self.upload(&own, dtype, &part, None, device)?));
+        }
+        Ok(DeviceTensor { tensor, shards, mesh: mesh.clone(), split })
+    }
+}
