@@ -23,7 +23,7 @@ pub(super) struct DeviceTensor {
 
 /// A value on devices: the tensors of a tensor, a tuple, a struct with `#[derive(Parameters)]` or an optimizer.
 ///
-/// It is made by [`Pjrt::put`] or by a [call](Run::call), and read by [`to_host`](OnDevice::to_host). It cannot be cloned: a call to which it is moved may write results into its memory.
+/// It is made by [`Pjrt::put`] or by a [call](crate::Run::call), and read by [`to_host`](OnDevice::to_host). It cannot be cloned: a call to which it is moved may write results into its memory.
 pub struct OnDevice<P> {
     /// The value without elements.
     pub(super) template: P,
