@@ -3,7 +3,7 @@
 use crate::error::DimError;
 use crate::expr::lowered::{LOWERS, lowered};
 #[cfg(feature = "std")]
-use crate::expr::step::{ExprStep, check_unrecorded, field, is_heard, ruled};
+use crate::expr::step::{field, is_heard, ruled};
 use crate::expr::{Expr, Factors, computed_factor};
 use crate::plan::shape::Shape;
 use crate::rank::Rank0;
@@ -27,7 +27,7 @@ use kernels::program::code::{DType, Number};
 use kernels::program::lowered::LoweredProgram;
 use kernels::scalar::{Num, Real};
 #[cfg(feature = "std")]
-use kernels::trace::rules;
+use kernels::trace::{Field, rules};
 use smallvec::SmallVec;
 
 /// An attention of the tensors `Q`, `K` and `V`: their expressions, and what changes the scores.
@@ -101,31 +101,27 @@ where
         shape: &Shape,
         axes: &AttentionAxes,
     ) -> Result<Option<rules::Attention>, DimError> {
-        let is_traced = || -> Result<bool, DimError> {
-            Ok(ExprStep::of::<Q::Elem, U, Rank0, _>(self.q, shape)?.is_some()
-                || ExprStep::of::<Q::Elem, U, Rank0, _>(self.k, shape)?.is_some()
-                || ExprStep::of::<Q::Elem, U, Rank0, _>(self.v, shape)?.is_some()
-                || match self.bias {
-                    Some(bias) => ExprStep::of::<Q::Elem, U, Rank0, _>(bias, shape)?.is_some(),
-                    None => false,
-                })
-        };
-        let is_mask_recorded = || check_unrecorded(self.mask, "attention").is_err();
-        if !is_heard() || !(is_traced()? || is_mask_recorded()) {
+        if !is_heard() {
             return Ok(None);
         }
         let [queries, keys, values] = axes.operands;
+        let operands = [
+            field::<_, U, _>(self.q, shape, queries)?,
+            field::<_, U, _>(self.k, shape, keys)?,
+            field::<_, U, _>(self.v, shape, values)?,
+        ];
+        let mask = field::<_, U, _>(self.mask, shape, axes.changes)?;
+        let bias = match self.bias {
+            Some(bias) => Some(field::<_, U, _>(bias, shape, axes.changes)?),
+            None => None,
+        };
+        if !operands.iter().chain(&bias).any(Field::is_traced) && !mask.is_recorded() {
+            return Ok(None);
+        }
         Ok(Some(rules::Attention {
-            operands: [
-                field::<_, U, _>(self.q, shape, queries)?,
-                field::<_, U, _>(self.k, shape, keys)?,
-                field::<_, U, _>(self.v, shape, values)?,
-            ],
-            mask: Some(field::<_, U, _>(self.mask, shape, axes.changes)?),
-            bias: match self.bias {
-                Some(bias) => Some(field::<_, U, _>(bias, shape, axes.changes)?),
-                None => None,
-            },
+            operands,
+            mask: Some(mask),
+            bias,
             scale: Number::float(self.scale),
             features: axes.features.to_vec(),
             over: axes.over.to_vec(),

@@ -112,7 +112,7 @@ impl Field {
     }
 
     /// Whether a program knows what the field reads.
-    pub(crate) fn is_traced(&self) -> bool {
+    pub fn is_traced(&self) -> bool {
         self.nodes().next().is_some() || self.is_recorded()
     }
 
