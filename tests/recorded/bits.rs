@@ -1,7 +1,7 @@
 //! Programs return the bits of the function, for all orders of axes in memory.
 
 #[path = "../support/bits.rs"]
-mod support;
+pub mod support;
 
 use support::assert_same;
 use typed_dims::grad::{grad, hvp, jvp, loss_and_grad, loss_and_grad_with};

@@ -7,7 +7,7 @@ use typed_dims::nn::linear::Linear;
 use typed_dims::nn::norm::LayerNorm;
 use typed_dims::optim::{Adam, Optimizer, clip_by_global_norm};
 use typed_dims::prelude::*;
-use typed_dims::program::{Program, RecordInputs, SavedProgram, record};
+use typed_dims::program::{Program, RecordInputs, SavedProgram, dynamic, record, spec};
 
 dims! {
     struct Batch;
@@ -75,9 +75,11 @@ fn longest(value: &Value) -> f64 {
 }
 
 /// Changes a program in many ways. Each is refused, or is called.
-fn damage<I, Out: Parameters>(name: &str, program: &Program<I, Out>, like: &Out, inputs: I, times: usize)
+fn damage<P, I, Out>(name: &str, program: &Program<P, Out>, like: &Out, inputs: I, times: usize)
 where
-    I: RecordInputs + Clone,
+    P: RecordInputs,
+    I: RecordInputs<Value = P::Value> + Clone,
+    Out: Parameters,
 {
     let saved = program.to_saved().expect("it is saved");
     let value = serde_json::to_value(&saved).expect("it is written");
@@ -141,7 +143,7 @@ where
         let run = || -> Result<bool, String> {
             let read: SavedProgram =
                 serde_json::from_value(changed.clone()).map_err(|error| error.to_string())?;
-            let loaded: Program<I, Out> = read.restore(like).map_err(|error| error.to_string())?;
+            let loaded: Program<P, Out> = read.restore(like).map_err(|error| error.to_string())?;
             if long < 1e6 {
                 // (An index may be out of range, or a result too large.)
                 let _ = loaded.try_call(inputs.clone());
@@ -295,4 +297,18 @@ fn draws() {
     }
     let program = record(f, &seed).expect("it is recorded");
     damage("draws", &program, &f(&seed), &seed, times());
+}
+
+#[test]
+fn sizes_that_are_open() {
+    type Table = Tensor<f32, (Batch, Word)>;
+    let f = |(x, table): (&Floats, &Table)| {
+        let slope = grad(|x: &Floats| (x * table).softmax(Batch).square().sum((Batch, Word, Width)), x);
+        let mean = x.view().mean(Batch);
+        (slope, mean, x.view().pad(Batch, 1, 2, Pad::Constant(0.0)))
+    };
+    let program = record(f, (spec((dynamic(Batch), Width.of(6))), spec((dynamic(Batch), Word.of(2)))));
+    let program = program.expect("it is recorded");
+    let table: Table = randn((Batch.of(4), Word.of(2)), 2);
+    damage("open", &program, &f((&floats(1), &table)), (&floats(1), &table), times());
 }

@@ -1,5 +1,7 @@
 //! Programs for any sizes of some dims.
 
+use crate::bits::support::assert_same;
+use crate::reloaded;
 use typed_dims::grad::loss_and_grad;
 use typed_dims::nn::linear::Linear;
 use typed_dims::optim::clip_by_global_norm;
@@ -48,10 +50,12 @@ fn a_training_step_takes_batches_of_any_size() {
     let program = record(step, (&network(), spec((dynamic(Row), In.of(6))), spec(dynamic(Row))));
     let program = program.expect("it is recorded");
     let net = network();
+    let loaded = reloaded(&program, &step((&net, &data(5, 1).0, &data(5, 1).1)));
     for rows in [7, 1, 2, 64, 300, 7] {
         let (x, y) = data(rows, rows as u64);
         let ((loss, gradient), (expected_loss, expected)) =
             (program.call((&net, &x, &y)), step((&net, &x, &y)));
+        assert_same(&loaded.call((&net, &x, &y)), &program.call((&net, &x, &y)));
         assert!((loss.order(()) - expected_loss.order(())).abs() < 1e-6, "{rows} rows");
         let difference = (&gradient.0.weight - &expected.0.weight).abs().max((In, Hidden)).order(());
         assert!(difference < 1e-6, "{rows} rows: {difference}");
@@ -92,6 +96,7 @@ fn sizes_add_up() {
         )
     };
     let program = record(f, spec((dynamic(Row), dynamic(Col)))).expect("it is recorded");
+    let program = reloaded(&program, &f(&ones((Row.of(2), Col.of(2)))));
     for (rows, columns) in [(3, 2), (1, 1), (9, 30)] {
         let x: Matrix = randn((Row.of(rows), Col.of(columns)), 1);
         assert_eq!(program.call(&x), f(&x), "{rows} rows, {columns} columns");
@@ -118,4 +123,16 @@ fn what_is_baked_in_is_refused() {
     let program = record(mean, spec((dynamic(Row), Col.of(2)))).expect("it is recorded");
     let x: Matrix = randn((Row.of(11), Col.of(2)), 1);
     assert_eq!(program.call(&x), mean(&x));
+}
+
+#[test]
+fn equal_functions_have_equal_open_programs() {
+    let scaled = |by: f32| move |x: &Matrix| (x.view().sum(Row) * by).eval();
+    let open = |by| record(scaled(by), spec((dynamic(Row), Col.of(2)))).expect("it is recorded");
+    assert!(open(2.0) == open(2.0) && open(2.0) != open(3.0));
+    let sized = record(scaled(2.0), spec((Row.of(7), Col.of(2)))).expect("it is recorded");
+    let saved = open(2.0).to_saved().expect("it is saved");
+    assert!(open(2.0) != sized && saved != sized.to_saved().expect("it is saved"));
+    // The result may have any sizes along open dims, and must have the others.
+    assert!(saved.restore::<&Matrix, Tensor<f32, (Col,)>>(&ones(Col.of(2))).is_ok());
 }

@@ -33,6 +33,13 @@ fn a_program_is_loaded_with_its_result() {
     assert_eq!(loaded.call(&matrix(2)), f(&matrix(2)));
     assert_eq!(loaded.to_string(), program.to_string());
     assert_eq!(loaded.to_svg(), program.to_svg());
+    // Formats may leave out the names of fields.
+    let bytes = postcard::to_allocvec(&program).expect("it is written");
+    let loaded: Program<&Matrix, Both> = postcard::from_bytes(&bytes).expect("it is read");
+    assert!(loaded == program);
+    for len in 0..bytes.len() {
+        assert!(postcard::from_bytes::<Program<&Matrix, Both>>(&bytes[..len]).is_err(), "{len} bytes");
+    }
     // Fields may come in another order.
     let value: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
     let loaded: Program<&Matrix, Both> = serde_json::from_value(value).expect("it is read");

@@ -3,7 +3,9 @@
 use typed_dims::grad::Parameters;
 use typed_dims::program::{Program, RecordInputs, SavedProgram};
 
-/// The program after it was saved as JSON and restored. It equals the program, and prints the same lines.
+/// The program after it was saved and restored. It equals the program, and prints the same lines.
+///
+/// It is saved as JSON, which names its fields, and as Postcard, which does not.
 #[track_caller]
 pub fn reloaded<In: RecordInputs, Out: Parameters>(
     program: &Program<In, Out>,
@@ -12,6 +14,9 @@ pub fn reloaded<In: RecordInputs, Out: Parameters>(
     let saved = program.to_saved().expect("it is saved");
     let text = serde_json::to_string(&saved).expect("it is written");
     let read: SavedProgram = serde_json::from_str(&text).expect("it is read");
+    assert!(read == saved, "what is read is what was written");
+    let bytes = postcard::to_allocvec(&saved).expect("it is written");
+    let read: SavedProgram = postcard::from_bytes(&bytes).expect("it is read");
     assert!(read == saved, "what is read is what was written");
     let loaded = read.restore(like).expect("it is restored");
     assert!(loaded == *program, "the loaded program is the saved one: {program}");

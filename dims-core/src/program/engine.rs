@@ -120,7 +120,11 @@ impl<In, Out: Parameters> Program<In, Out> {
     where
         In: RecordInputs,
     {
-        let recording = self.to_saved()?.content.recording;
+        if self.open.is_some() {
+            let what = "engines do not run programs with dynamic dims: record it for one size".into();
+            return Err(DimError::Shape { what });
+        }
+        let recording = self.recording.saved()?;
         let inputs = self.signature.tensors.iter().map(|own| {
             let dims = own.dims.iter().copied().map(Some).chain(core::iter::repeat(None));
             let axes = dims.zip(&own.sizes).map(|(dim, &size)| EngineAxis { dim, size }).collect();

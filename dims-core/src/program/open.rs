@@ -13,7 +13,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
-use kernels::trace::{BakedIn, Listing, OpenNumbers, OpenRecording, OpenSizes, ROUNDS};
+use kernels::trace::{BakedIn, Listing, OpenFinder, OpenNumbers, OpenSizes, ROUNDS, SavedRecording};
 use std::sync::{Mutex, PoisonError};
 
 std::thread_local! {
@@ -31,7 +31,7 @@ std::thread_local! {
 /// error that names the step. A branch on a size (`if x.size(Row) > 100`) is taken as at the recorded sizes.
 ///
 /// The first call for a size prepares the program for it. The programs for the last 16 sizes are kept. Sums may be rounded differently than in the function itself, which may choose another
-/// order for small sizes. Programs with dynamic dims cannot be saved yet.
+/// order for small sizes.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -120,8 +120,8 @@ const KEPT: usize = 16;
 
 /// A program for any sizes of some dims.
 pub(super) struct OpenProgram<Out> {
-    dims: Vec<OpenDim>,
-    content: OpenContent,
+    saved: SavedProgram,
+    dims: OpenDims,
     /// The programs for sizes, the last one that was called first.
     instances: Mutex<Vec<Instance<Out>>>,
 }
@@ -129,34 +129,21 @@ pub(super) struct OpenProgram<Out> {
 /// The program for some sizes of the open dims. (Its inputs have the type of the open program's, which is not named, as it may be a reference.)
 type Instance<Out> = (Vec<usize>, Arc<Program<(), Out>>);
 
+/// The open dims of a program that was recorded for some sizes, and the numbers that follow their sizes.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(super) struct OpenDims {
+    dims: Vec<OpenDim>,
+    numbers: OpenNumbers,
+}
+
 /// An open dim, and the axis of an input that says its size.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct OpenDim {
-    name: &'static str,
+    name: String,
     input: usize,
     axis: usize,
-}
-
-/// A program as data, with numbers that follow sizes.
-struct OpenContent {
-    recording: OpenRecording,
-    skeleton: SavedContent,
-    /// The numbers of the inputs and results.
-    numbers: OpenNumbers,
-    listing: Listing,
-}
-
-impl OpenContent {
-    fn at(&self, sizes: &[usize]) -> Result<SavedProgram, DimError> {
-        let mut content = self.skeleton.clone();
-        content.recording = self.recording.at(sizes)?;
-        let mut numbers = self.numbers.clone();
-        let mut fits = true;
-        content.sizes(&mut |number| fits &= numbers.set_next(number, sizes).is_some());
-        if !fits {
-            return Err(DimError::Shape { what: "the sizes of the inputs are too large".into() });
-        }
-        Ok(SavedProgram { content, listing: self.listing.clone() })
-    }
 }
 
 /// Records a function whose inputs have these open dims.
@@ -200,28 +187,36 @@ where
     let listing = program.listing.with_open(&|name, size| {
         open.iter().zip(&sizes[0]).any(|(key, &own)| (key.name, own) == (name, size))
     });
-    let content = opened(saved, &sizes, open, listing.clone())?;
-    program.listing = listing;
-    program.open = Some(Arc::new(OpenProgram { dims, content, instances: Mutex::default() }));
+    let (content, numbers) = opened(saved, &sizes, open, &listing)?;
+    program.listing = listing.clone();
+    program.open = Some(OpenProgram::new(content, OpenDims { dims, numbers }, listing));
     Ok(program)
 }
 
-/// The content for any sizes. (Apart from the types of the program, so that it is compiled once.)
+/// The content at the first sizes, and the numbers that follow the sizes. (Apart from the types of the program, so that it is compiled once.)
 fn opened(
     saved: [SavedProgram; ROUNDS],
     sizes: &OpenSizes,
     open: &[DimKey],
-    listing: Listing,
-) -> Result<OpenContent, DimError> {
+    listing: &Listing,
+) -> Result<(SavedContent, OpenNumbers), DimError> {
     let names = || {
         let names: Vec<String> = open.iter().map(|key| format!("`{}`", key.name)).collect();
         names.join(", ")
     };
-    let steps = listing.steps.clone();
     let mut content = saved.map(|own| own.content);
-    let recordings = content.each_mut().map(|own| core::mem::take(&mut own.recording));
-    let recording = kernels::trace::SavedRecording::open(recordings, sizes).map_err(|BakedIn(step)| {
-        let what = match step.and_then(|step| steps.get(step)) {
+    let mut recordings = content.each_mut().map(|own| core::mem::take(&mut own.recording));
+    let mut finder = OpenFinder::new(sizes);
+    if !finder.add(content.each_mut(), SavedContent::sizes) {
+        let what = format!(
+            "the inputs or results of the recorded function depend on the size of {}, but not as products or sums of sizes",
+            names()
+        );
+        return Err(DimError::Shape { what });
+    }
+    let found = SavedRecording::open(recordings.each_mut(), &mut finder);
+    found.map_err(|BakedIn(step)| {
+        let what = match step.and_then(|step| listing.steps.get(step)) {
             Some(step) => {
                 let at = step.value.origin.as_ref().map_or(String::new(), |place| format!(" (at {place})"));
                 format!(
@@ -237,17 +232,9 @@ fn opened(
         };
         DimError::Shape { what }
     })?;
-    let numbers = OpenNumbers::of(&mut content, sizes, |own, visit| own.sizes(visit));
-    let is_same = content.iter().all(|own| *own == content[0]);
-    let Some(numbers) = numbers.filter(|_| is_same) else {
-        let what = format!(
-            "the inputs or results of the recorded function depend on the size of {}, but not as products or sums of sizes",
-            names()
-        );
-        return Err(DimError::Shape { what });
-    };
-    let [skeleton, ..] = content;
-    Ok(OpenContent { recording, skeleton, numbers, listing })
+    let ([mut content, ..], [recording, ..]) = (content, recordings);
+    content.recording = recording;
+    Ok((content, finder.finish()))
 }
 
 /// The axis of an input that has the size of an open dim in each round.
@@ -260,12 +247,34 @@ fn axis_of(
         for axis in 0..own.sizes.len() {
             let size_of = |round: &InputSignature| round.tensors.get(input)?.sizes.get(axis).copied();
             if signatures.map(size_of) == sizes.map(Some) {
-                return Ok(OpenDim { name: key.name, input, axis });
+                return Ok(OpenDim { name: key.name.into(), input, axis });
             }
         }
     }
     let what = format!("no input has the dim `{}`, which is dynamic", key.name);
     Err(DimError::Shape { what })
+}
+
+impl<Out> OpenProgram<Out> {
+    /// A program with this content at the recorded sizes.
+    pub(super) fn new(content: SavedContent, dims: OpenDims, listing: Listing) -> Arc<Self> {
+        let saved = SavedProgram { content, open: None, listing };
+        Arc::new(OpenProgram { saved, dims, instances: Mutex::default() })
+    }
+
+    /// The program as data.
+    pub(super) fn to_saved(&self) -> SavedProgram {
+        SavedProgram { open: Some(self.dims.clone()), ..self.saved.clone() }
+    }
+
+    /// The program for some sizes of the open dims.
+    fn at(&self, sizes: &[usize]) -> Result<SavedProgram, DimError> {
+        let mut saved = self.saved.clone();
+        if !self.dims.numbers.set(&mut saved.content, sizes, SavedContent::numbers) {
+            return Err(DimError::Shape { what: "the sizes of the inputs are too large".into() });
+        }
+        Ok(saved)
+    }
 }
 
 impl<Out: Parameters> OpenProgram<Out> {
@@ -277,8 +286,8 @@ impl<Out: Parameters> OpenProgram<Out> {
     ) -> Result<Arc<Program<(), Out>>, DimError> {
         let mut signature = InputSignature::default();
         inputs.walk(&mut Path::new(), &mut signature)?;
-        let mut sizes = Vec::with_capacity(self.dims.len());
-        for OpenDim { name, input, axis } in &self.dims {
+        let mut sizes = Vec::with_capacity(self.dims.dims.len());
+        for OpenDim { name, input, axis } in &self.dims.dims {
             match signature.tensors.get(*input).and_then(|own| own.sizes.get(*axis)) {
                 Some(0) => {
                     return Err(DimError::Shape {
@@ -292,7 +301,7 @@ impl<Out: Parameters> OpenProgram<Out> {
         if let Some(known) = self.known(&sizes) {
             return Ok(known);
         }
-        let program = Arc::new(self.content.at(&sizes)?.restored(like, false)?);
+        let program = Arc::new(self.at(&sizes)?.restored(like, false)?);
         let mut instances = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
         instances.insert(0, (sizes, Arc::clone(&program)));
         instances.truncate(KEPT);

@@ -4,6 +4,7 @@
 mod formats;
 
 use super::inputs::RecordInputs;
+use super::open::{OpenDims, OpenProgram};
 use super::record::Program;
 use super::result::{ResultLayout, setting, strided};
 use super::signature::{InputPath, InputSetting, InputSignature, InputTensor, RecordedSetting};
@@ -29,13 +30,16 @@ use kernels::trace::{Listing, Numeral, SavedRecording};
 /// Two of them are equal if the programs have the same inputs, steps, constants and results. Source locations do not count.
 #[derive(Clone, Debug)]
 pub struct SavedProgram {
+    /// The program for its sizes. If some dims are dynamic, for the recorded ones.
     pub(super) content: SavedContent,
+    /// The dynamic dims, if there are any.
+    pub(super) open: Option<OpenDims>,
     pub(super) listing: Listing,
 }
 
 impl PartialEq for SavedProgram {
     fn eq(&self, other: &Self) -> bool {
-        self.content == other.content
+        (&self.content, &self.open) == (&other.content, &other.open)
     }
 }
 
@@ -114,6 +118,12 @@ impl SavedContent {
         }
     }
 
+    /// Calls `visit` with all numbers.
+    pub(super) fn numbers(&mut self, visit: &mut dyn FnMut(Numeral<'_>)) {
+        self.sizes(visit);
+        self.recording.numbers(visit);
+    }
+
     /// Of a program. (Apart from its types, so that it is compiled once.)
     fn new(
         recording: SavedRecording,
@@ -190,14 +200,6 @@ fn volume(sizes: &[usize], bytes: usize) -> Option<usize> {
 }
 
 impl<In, Out> Program<In, Out> {
-    fn content(&self) -> Result<SavedContent, DimError> {
-        if self.open.is_some() {
-            let what = "programs with dynamic dims are not saved: record it for one size".into();
-            return Err(DimError::Shape { what });
-        }
-        Ok(SavedContent::new(self.recording.saved()?, &self.signature, &self.layouts, &self.settings))
-    }
-
     /// The program as plain data, which holds copies of its constants.
     ///
     /// With the feature `serde`, it can be written in any format of `serde`, with a version number. [`SavedProgram::restore`] makes a program of it again.
@@ -222,7 +224,12 @@ impl<In, Out> Program<In, Out> {
     ///
     /// Returns an error that names the operation if a step calls a function of the user.
     pub fn to_saved(&self) -> Result<SavedProgram, DimError> {
-        Ok(SavedProgram { content: self.content()?, listing: self.listing.clone() })
+        if let Some(open) = &self.open {
+            return Ok(open.to_saved());
+        }
+        let recording = self.recording.saved()?;
+        let content = SavedContent::new(recording, &self.signature, &self.layouts, &self.settings);
+        Ok(SavedProgram { content, open: None, listing: self.listing.clone() })
     }
 }
 
@@ -248,7 +255,7 @@ impl<In, Out> PartialEq for Program<In, Out> {
         if core::ptr::eq(self, other) {
             return true;
         }
-        match (self.content(), other.content()) {
+        match (self.to_saved(), other.to_saved()) {
             (Ok(own), Ok(other)) => own == other,
             _ => false,
         }
@@ -270,7 +277,7 @@ impl SavedProgram {
         self.restored(like, true)
     }
 
-    /// The same. With `sized`, `like` has the sizes of the result.
+    /// The same. With `sized`, `like` must have the sizes of the result, unless some dims are dynamic.
     pub(super) fn restored<In, Out: Parameters>(
         &self,
         like: &Out,
@@ -281,7 +288,7 @@ impl SavedProgram {
             layouts: self.content.layouts()?.into_iter(),
             settings: self.content.settings_of_results.iter(),
             found: Vec::new(),
-            sized,
+            sized: sized && self.open.is_none(),
         };
         let result = Out::walk([like], &mut Path::new(), &mut like_results)?;
         if like_results.layouts.next().is_some() || like_results.settings.next().is_some() {
@@ -294,7 +301,10 @@ impl SavedProgram {
             layouts: like_results.found,
             settings: restored_settings(&self.content.settings_of_results),
             listing: self.listing.clone(),
-            open: None,
+            open: self
+                .open
+                .as_ref()
+                .map(|open| OpenProgram::new(self.content.clone(), open.clone(), self.listing.clone())),
             inputs: PhantomData,
         })
     }

@@ -38,7 +38,7 @@ pub use listing::{ListedAxis, ListedPlace, ListedStep, ListedValue, Listing, lis
 pub use replay::run_plainly;
 pub use replay::{NotRepeatable, Recording};
 pub use saved::{
-    BakedIn, DescribedValue, Numeral, OpenNumbers, OpenRecording, OpenSizes, ROUNDS, SavedRecording,
+    BakedIn, DescribedValue, Numeral, OpenFinder, OpenNumbers, OpenSizes, ROUNDS, SavedRecording,
 };
 #[cfg(feature = "half")]
 pub use updates::widened_elements;

@@ -5,6 +5,7 @@ use crate::error::DimError;
 use crate::grad::parameters::{Parameters, Path, Walk};
 use crate::named::Named;
 use crate::program::inputs::RecordInputs;
+use crate::program::open::OpenDims;
 use crate::program::record::Program;
 use crate::program::result::strided;
 use crate::rank::Rank;
@@ -21,7 +22,7 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 /// The version of the format that this library writes and reads.
 const VERSION: u32 = 1;
 
-const FIELDS: &[&str] = &["version", "content", "listing", "result"];
+const FIELDS: &[&str] = &["version", "content", "open", "listing", "result"];
 
 impl SavedProgram {
     fn write<F: Serializer, R: Serialize>(
@@ -33,6 +34,7 @@ impl SavedProgram {
         let mut program = serializer.serialize_struct("Program", fields)?;
         program.serialize_field("version", &VERSION)?;
         program.serialize_field("content", &self.content)?;
+        program.serialize_field("open", &self.open)?;
         program.serialize_field("listing", &self.listing)?;
         if let Some(result) = result {
             program.serialize_field("result", result)?;
@@ -50,7 +52,7 @@ impl Serialize for SavedProgram {
 impl<'de> Deserialize<'de> for SavedProgram {
     fn deserialize<F: Deserializer<'de>>(deserializer: F) -> Result<Self, F::Error> {
         let read = ProgramFields::<IgnoredAny> { needs_result: false, result: PhantomData };
-        Ok(deserializer.deserialize_struct("Program", &FIELDS[..3], read)?.0)
+        Ok(deserializer.deserialize_struct("Program", &FIELDS[..4], read)?.0)
     }
 }
 
@@ -138,13 +140,14 @@ impl<'de, R: Deserialize<'de>> Visitor<'de> for ProgramFields<R> {
         let missing = |field| A::Error::missing_field(field);
         check_version(fields.next_element()?.ok_or_else(|| missing("version"))?)?;
         let content: SavedContent = fields.next_element()?.ok_or_else(|| missing("content"))?;
+        let open: Option<OpenDims> = fields.next_element()?.ok_or_else(|| missing("open"))?;
         let listing: Listing = fields.next_element()?.ok_or_else(|| missing("listing"))?;
         let result = if self.needs_result { fields.next_element()? } else { None };
-        Ok((SavedProgram { content, listing }, result))
+        Ok((SavedProgram { content, open, listing }, result))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
-        let (mut version, mut content, mut listing, mut result) = (None, None, None, None);
+        let (mut version, mut content, mut open, mut listing, mut result) = (None, None, None, None, None);
         while let Some(field) = fields.next_key::<String>()? {
             match field.as_str() {
                 "version" => {
@@ -153,6 +156,7 @@ impl<'de, R: Deserialize<'de>> Visitor<'de> for ProgramFields<R> {
                     check_version(version.unwrap_or(0))?;
                 }
                 "content" => content = Some(fields.next_value()?),
+                "open" => open = fields.next_value()?,
                 "listing" => listing = Some(fields.next_value()?),
                 "result" if self.needs_result => result = Some(fields.next_value()?),
                 _ => drop(fields.next_value::<IgnoredAny>()?),
@@ -162,7 +166,7 @@ impl<'de, R: Deserialize<'de>> Visitor<'de> for ProgramFields<R> {
         version.ok_or_else(|| missing("version"))?;
         let content: SavedContent = content.ok_or_else(|| missing("content"))?;
         let listing: Listing = listing.ok_or_else(|| missing("listing"))?;
-        Ok((SavedProgram { content, listing }, result))
+        Ok((SavedProgram { content, open, listing }, result))
     }
 }
 

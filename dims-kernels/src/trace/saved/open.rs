@@ -1,9 +1,10 @@
 //! Recordings for any sizes of some dims: a function that was recorded at several sizes, and a formula for each number that differs.
 
+use super::SavedRecording;
 use super::numbers::{HasNumbers, Numeral};
-use super::{SavedRecording, refused};
-use crate::error::Error;
 use alloc::vec::Vec;
+#[cfg(feature = "serde")]
+use serde::{Deserialize, Serialize};
 
 /// How many times a function is recorded.
 pub const ROUNDS: usize = 4;
@@ -17,34 +18,34 @@ enum RecordedNumber {
 
 /// How a number depends on the open sizes.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 enum SizeFormula {
-    Constant(RecordedNumber),
     /// `factor x product of powers of sizes + offset`
-    Product {
-        powers: Vec<u32>,
-        factor: i128,
-        offset: i128,
-    },
+    Product { powers: Vec<u32>, factor: i64, offset: i64 },
     /// `sum of factor x product of powers of sizes + offset`
-    Sum {
-        terms: [(Vec<u32>, i128); 2],
-        offset: i128,
-    },
+    Sum { terms: [(Vec<u32>, i64); 2], offset: i64 },
     /// A float: `factor x product of powers of sizes`, or that divided into `factor`.
     Share {
         powers: Vec<u32>,
-        factor: f64,
+        /// The bits of an `f64`.
+        factor: u64,
         divides: bool,
         is_single: bool,
     },
 }
 
-/// HasNumbers that follow the open sizes.
-#[derive(Clone, Debug)]
-pub struct OpenNumbers {
-    formulas: Vec<SizeFormula>,
-    /// The next number to be read.
-    next: usize,
+/// The numbers of a recording that follow the open sizes.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+pub struct OpenNumbers(Vec<OpenNumber>);
+
+/// A number that follows the open sizes.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+struct OpenNumber {
+    /// Its position among all numbers.
+    at: usize,
+    formula: SizeFormula,
 }
 
 /// The values of a number, one for each round.
@@ -53,14 +54,6 @@ type Rounds = [RecordedNumber; ROUNDS];
 /// The sizes of the open dims in each round.
 pub type OpenSizes = [Vec<usize>; ROUNDS];
 
-/// A recording for any sizes of the open dims.
-#[derive(Clone, Debug)]
-pub struct OpenRecording {
-    /// The recording with other numbers.
-    skeleton: SavedRecording,
-    numbers: OpenNumbers,
-}
-
 /// Reports a number that differs between rounds and has no formula. Contains the position of the step, or `None` for an input, a constant, a table or a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BakedIn(pub Option<usize>);
@@ -68,9 +61,6 @@ pub struct BakedIn(pub Option<usize>);
 impl SizeFormula {
     /// The formula of a number with these values.
     fn of(values: Rounds, sizes: &OpenSizes) -> Option<Self> {
-        if values.iter().all(|own| *own == values[0]) {
-            return Some(SizeFormula::Constant(values[0]));
-        }
         let integers = values.map(|own| match own {
             RecordedNumber::Integer(value) => Some(value),
             RecordedNumber::Float(_) => None,
@@ -100,6 +90,7 @@ impl SizeFormula {
             if (0..ROUNDS)
                 .all(|round| product[round].is_some_and(|own| factor * own + offset == values[round]))
             {
+                let (factor, offset) = (i64::try_from(factor).ok()?, i64::try_from(offset).ok()?);
                 return Some(SizeFormula::Product { powers, factor, offset });
             }
         }
@@ -126,9 +117,10 @@ impl SizeFormula {
                 let (f, g) = (f / determinant, g / determinant);
                 let offset = values[0] - f * a[0] - g * b[0];
                 if (0..ROUNDS).all(|round| f * a[round] + g * b[round] + offset == values[round]) {
+                    let [f, g, offset] = [f, g, offset].map(|own| i64::try_from(own).ok());
                     return Some(SizeFormula::Sum {
-                        terms: [(first.clone(), f), (second.clone(), g)],
-                        offset,
+                        terms: [(first.clone(), f?), (second.clone(), g?)],
+                        offset: offset?,
                     });
                 }
             }
@@ -143,7 +135,8 @@ impl SizeFormula {
                 // The factor is a whole number, from which rounding has led away, or another one.
                 let exact = if divides { values[0] * first as f64 } else { values[0] / first as f64 };
                 for factor in [num_traits::Float::round(exact), exact] {
-                    let formula = SizeFormula::Share { powers: powers.clone(), factor, divides, is_single };
+                    let (powers, bits) = (powers.clone(), factor.to_bits());
+                    let formula = SizeFormula::Share { powers, factor: bits, divides, is_single };
                     let is_same = |round: usize| {
                         let found = formula.value(&sizes[round]);
                         found == Some(RecordedNumber::Float(values[round].to_bits()))
@@ -160,17 +153,18 @@ impl SizeFormula {
     /// The number for some sizes; `None` if it is too large.
     fn value(&self, sizes: &[usize]) -> Option<RecordedNumber> {
         match self {
-            SizeFormula::Constant(value) => Some(*value),
             SizeFormula::Product { powers, factor, offset } => Some(RecordedNumber::Integer(
-                product(sizes, powers)?.checked_mul(*factor)?.checked_add(*offset)?,
+                product(sizes, powers)?.checked_mul((*factor).into())?.checked_add((*offset).into())?,
             )),
             SizeFormula::Sum { terms, offset } => {
-                let term = |(powers, factor): &(Vec<u32>, i128)| product(sizes, powers)?.checked_mul(*factor);
+                let term = |(powers, factor): &(Vec<u32>, i64)| {
+                    product(sizes, powers)?.checked_mul((*factor).into())
+                };
                 let sum = term(&terms[0])?.checked_add(term(&terms[1])?)?;
-                Some(RecordedNumber::Integer(sum.checked_add(*offset)?))
+                Some(RecordedNumber::Integer(sum.checked_add((*offset).into())?))
             }
             SizeFormula::Share { powers, factor, divides, is_single } => {
-                let product = product(sizes, powers)? as f64;
+                let (product, factor) = (product(sizes, powers)? as f64, f64::from_bits(*factor));
                 let value = if *divides { factor / product } else { factor * product };
                 let value = if *is_single { f64::from(value as f32) } else { value };
                 Some(RecordedNumber::Float(value.to_bits()))
@@ -206,14 +200,12 @@ fn product(sizes: &[usize], powers: &[u32]) -> Option<i128> {
 }
 
 impl Numeral<'_> {
-    /// The value. A skeleton value takes its place.
-    fn take(self) -> RecordedNumber {
+    fn value(&self) -> RecordedNumber {
         match self {
-            Numeral::Unsigned(own) => RecordedNumber::Integer(core::mem::take(own) as i128),
-            Numeral::Signed(own) => RecordedNumber::Integer(core::mem::take(own) as i128),
-            Numeral::Word(own) => RecordedNumber::Integer(i128::from(core::mem::take(own))),
-            Numeral::Float(own) => RecordedNumber::Float(core::mem::take(own)),
-            Numeral::Count(own) => RecordedNumber::Integer(core::mem::replace(own, 1) as i128),
+            Numeral::Unsigned(own) | Numeral::Count(own) => RecordedNumber::Integer(**own as i128),
+            Numeral::Signed(own) => RecordedNumber::Integer(**own as i128),
+            Numeral::Word(own) => RecordedNumber::Integer(i128::from(**own)),
+            Numeral::Float(own) => RecordedNumber::Float(**own),
         }
     }
 
@@ -235,65 +227,103 @@ impl Numeral<'_> {
     }
 }
 
-impl OpenNumbers {
-    /// The numbers that `visit_all` visits in the data of each round; `None` if one follows no formula. The data become skeletons.
-    pub fn of<X>(
-        rounds: &mut [X; ROUNDS],
-        sizes: &OpenSizes,
-        visit_all: impl Fn(&mut X, &mut dyn FnMut(Numeral<'_>)),
-    ) -> Option<Self> {
-        let values = rounds.each_mut().map(|own| {
-            let mut values = Vec::new();
-            visit_all(own, &mut |number| values.push(number.take()));
-            values
-        });
-        let [first, others @ ..] = &values;
-        if others.iter().any(|own| own.len() != first.len()) {
-            return None;
-        }
-        let formulas =
-            (0..first.len()).map(|at| SizeFormula::of(values.each_ref().map(|own| own[at]), sizes));
-        Some(OpenNumbers { formulas: formulas.collect::<Option<_>>()?, next: 0 })
+/// Finds the formulas of the numbers in data of several rounds, part by part.
+pub struct OpenFinder<'s> {
+    sizes: &'s OpenSizes,
+    /// How many numbers the parts before had.
+    count: usize,
+    found: OpenNumbers,
+}
+
+impl<'s> OpenFinder<'s> {
+    /// For recordings at these sizes.
+    pub fn new(sizes: &'s OpenSizes) -> Self {
+        OpenFinder { sizes, count: 0, found: OpenNumbers::default() }
     }
 
-    /// Sets the next number to its value for some sizes. `None` if it does not fit.
-    pub fn set_next(&mut self, number: Numeral<'_>, sizes: &[usize]) -> Option<()> {
-        let formula = self.formulas.get(self.next)?;
-        self.next += 1;
-        number.set(formula.value(sizes)?)
+    /// Adds the numbers that `visit_all` visits in the next part. Returns whether they all follow formulas, and whether the rounds have the same data otherwise.
+    ///
+    /// All rounds then have the numbers of the first one.
+    pub fn add<X: PartialEq>(
+        &mut self,
+        rounds: [&mut X; ROUNDS],
+        visit_all: impl Fn(&mut X, &mut dyn FnMut(Numeral<'_>)),
+    ) -> bool {
+        let mut numbers = [const { Vec::new() }; ROUNDS];
+        let [first, others @ ..] = rounds;
+        visit_all(first, &mut |number| numbers[0].push(number.value()));
+        for (round, own) in others.into_iter().enumerate() {
+            let (known, numbers) = numbers.split_at_mut(round + 1);
+            visit_all(own, &mut |number| {
+                numbers[0].push(number.value());
+                // (A number that does not fit makes the data differ.)
+                let _ = known[0].get(numbers[0].len() - 1).and_then(|own| number.set(*own));
+            });
+            if *own != *first {
+                return false;
+            }
+        }
+        for at in 0..numbers[0].len() {
+            let values = numbers.each_ref().map(|own| own[at]);
+            if values.iter().all(|own| *own == values[0]) {
+                continue;
+            }
+            let Some(formula) = SizeFormula::of(values, self.sizes) else { return false };
+            self.found.0.push(OpenNumber { at: self.count + at, formula });
+        }
+        self.count += numbers[0].len();
+        true
+    }
+
+    /// The formulas.
+    pub fn finish(self) -> OpenNumbers {
+        self.found
+    }
+}
+
+impl OpenNumbers {
+    /// Sets the numbers of data to their values for some sizes. Returns whether they all fit.
+    pub fn set<X>(
+        &self,
+        data: &mut X,
+        sizes: &[usize],
+        visit_all: impl Fn(&mut X, &mut dyn FnMut(Numeral<'_>)),
+    ) -> bool {
+        let (mut open, mut at, mut fits) = (self.0.iter().peekable(), 0, true);
+        visit_all(data, &mut |number| {
+            if let Some(own) = open.next_if(|own| own.at == at) {
+                fits &= own.formula.value(sizes).and_then(|value| number.set(value)).is_some();
+            }
+            at += 1;
+        });
+        fits && open.next().is_none()
     }
 }
 
 impl SavedRecording {
-    /// A recording for any sizes, from recordings of the same function at [`ROUNDS`] sizes.
-    pub fn open(mut rounds: [SavedRecording; ROUNDS], sizes: &OpenSizes) -> Result<OpenRecording, BakedIn> {
-        let around = OpenNumbers::of(&mut rounds, sizes, |own, visit| own.numbers_around(visit));
-        let Some(mut numbers) = around else { return Err(BakedIn(None)) };
-        let steps = rounds.each_ref().map(|own| own.steps.len());
-        for step in 0..*steps.iter().min().unwrap_or(&0) {
-            let found = OpenNumbers::of(&mut rounds, sizes, |own, visit| own.steps[step].numbers(visit));
-            let is_same = rounds.iter().all(|own| own.steps[step] == rounds[0].steps[step]);
-            match found {
-                Some(own) if is_same => numbers.formulas.extend(own.formulas),
-                _ => return Err(BakedIn(Some(step))),
-            }
-        }
-        if rounds.iter().any(|own| *own != rounds[0]) {
+    /// Finds the formulas of the numbers in recordings of the same function at [`ROUNDS`] sizes.
+    pub fn open(rounds: [&mut SavedRecording; ROUNDS], finder: &mut OpenFinder<'_>) -> Result<(), BakedIn> {
+        let mut steps = rounds.map(|own| (core::mem::take(&mut own.steps), own));
+        let around = steps.each_mut().map(|(_, own)| &mut **own);
+        if !finder.add(around, SavedRecording::numbers_around) {
             return Err(BakedIn(None));
         }
-        let [skeleton, ..] = rounds;
-        Ok(OpenRecording { skeleton, numbers })
+        let counts = steps.each_ref().map(|own| own.0.len());
+        for step in 0..*counts.iter().min().unwrap_or(&0) {
+            if !finder.add(steps.each_mut().map(|own| &mut own.0[step]), HasNumbers::numbers) {
+                return Err(BakedIn(Some(step)));
+            }
+        }
+        if counts.iter().any(|own| *own != counts[0]) {
+            return Err(BakedIn(None));
+        }
+        steps.into_iter().for_each(|(steps, own)| own.steps = steps);
+        Ok(())
     }
-}
 
-impl OpenRecording {
-    /// The recording for some sizes.
-    pub fn at(&self, sizes: &[usize]) -> Result<SavedRecording, Error> {
-        let (mut recording, mut numbers) = (self.skeleton.clone(), self.numbers.clone());
-        let mut fits = true;
-        let mut set = |number: Numeral<'_>| fits &= numbers.set_next(number, sizes).is_some();
-        recording.numbers_around(&mut set);
-        recording.steps.iter_mut().for_each(|step| step.numbers(&mut set));
-        if fits { Ok(recording) } else { Err(refused("a number does not fit for these sizes")) }
+    /// Calls `visit` with each number.
+    pub fn numbers(&mut self, visit: &mut dyn FnMut(Numeral<'_>)) {
+        self.numbers_around(visit);
+        self.steps.numbers(visit);
     }
 }
