@@ -2,6 +2,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::RefCell;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use typed_dims::prelude::*;
 
 /// The system's allocator, which notes the sizes of what the thread asks for while it is watched.
@@ -45,6 +46,12 @@ unsafe impl GlobalAlloc for Watched {
 #[global_allocator]
 static ALLOCATOR: Watched = Watched;
 
+/// Held by a test while it runs. While a thread records a function or its gradient, operations on all threads allocate nodes.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// No allocation.
 const NONE: [usize; 0] = [];
 
@@ -59,6 +66,7 @@ fn allocations<T>(least: usize, f: impl FnOnce() -> T) -> Vec<usize> {
 
 #[test]
 fn a_fused_expression_allocates_its_result() {
+    let _alone = alone();
     let (x, scale, bias) = (Array3::<f32>::ones((8, 16, 100)), Array1::ones(16), Array1::ones(16));
     dims!(n, c, w);
     let run = || ((x.at((n, c, w)) * scale.at(c) + bias.at(c)).relu() * 2.0).order((w, n, c));
@@ -68,6 +76,7 @@ fn a_fused_expression_allocates_its_result() {
 
 #[test]
 fn a_reduction_allocates_no_more_than_its_result() {
+    let _alone = alone();
     let (x, y) = (Array2::<f32>::ones((60, 50)), Array2::<f32>::ones((40, 50)));
     dims!(i, j, k);
     let run = || (x.at((i, k)) - y.at((j, k))).abs().sum(k).order((i, j));
@@ -78,6 +87,7 @@ fn a_reduction_allocates_no_more_than_its_result() {
 
 #[test]
 fn a_batch_of_products_copies_no_operand() {
+    let _alone = alone();
     let x = Array3::<f32>::ones((64, 64, 64));
     dims!(n, i, j, k);
     let run = || (x.at((n, i, k)) * x.at((n, j, k))).sum(k).order((n, i, j));
@@ -87,6 +97,7 @@ fn a_batch_of_products_copies_no_operand() {
 
 #[test]
 fn a_convolution_copies_no_input() {
+    let _alone = alone();
     let (x, weight) = (Array4::<f32>::ones((4, 16, 40, 40)), Array4::<f32>::ones((8, 16, 3, 3)));
     dims!(b, c, o, h = 38, w = 38, y = 3, z = 3);
     let run = || (x.at((b, c, h + y, w + z)) * weight.at((o, c, y, z))).sum((c, y, z)).order((b, o, h, w));
@@ -95,6 +106,7 @@ fn a_convolution_copies_no_input() {
 
 #[test]
 fn a_small_expression_into_an_array_allocates_nothing() {
+    let _alone = alone();
     let (x, y) = (Array2::<f32>::ones((3, 4)), Array2::<f32>::ones((3, 4)));
     let mut out = Array2::zeros((3, 4));
     dims!(i, j);
@@ -106,6 +118,7 @@ fn a_small_expression_into_an_array_allocates_nothing() {
 
 #[test]
 fn a_sum_into_an_array_allocates_nothing() {
+    let _alone = alone();
     let (x, y) = (Array2::<f32>::ones((30, 40)), Array2::<f32>::ones((40, 30)));
     let mut out = Array2::zeros((30, 30));
     dims!(i, j, k);
@@ -116,6 +129,7 @@ fn a_sum_into_an_array_allocates_nothing() {
 
 #[test]
 fn a_tensor_that_is_used_up_gives_its_elements() {
+    let _alone = alone();
     let x = Array2::<f32>::ones((30, 40));
     dims!(i, j, k);
     let sums = (x.at((i, k)) * x.at((j, k))).sum(k);
@@ -124,6 +138,7 @@ fn a_tensor_that_is_used_up_gives_its_elements() {
 
 #[test]
 fn an_expression_takes_the_place_of_a_tensor_that_is_used_up() {
+    let _alone = alone();
     let (x, bias) = (Array2::<f32>::ones((60, 40)), Array1::<f32>::ones(60));
     dims!(i, j, k);
     let bytes = 4 * 60 * 60;
@@ -137,6 +152,7 @@ fn an_expression_takes_the_place_of_a_tensor_that_is_used_up() {
 
 #[test]
 fn tensors_side_by_side_are_copied_once() {
+    let _alone = alone();
     let (x, y) = (Array2::<f32>::ones((30, 40)), Array2::<f32>::zeros((30, 40)));
     dims!(i, j, k);
     let bytes = 4 * (x.len() + y.len());
@@ -158,6 +174,7 @@ fn tensors_side_by_side_are_copied_once() {
 
 #[test]
 fn attention_written_out_allocates_its_scores_and_its_result() {
+    let _alone = alone();
     let x = Array4::<f32>::ones((2, 40, 3, 8));
     dims!(b, q, k, h, d);
     let sizes = allocations(2 * 40 * 3 * 8 * 4, || {
@@ -167,10 +184,10 @@ fn attention_written_out_allocates_its_scores_and_its_result() {
     assert_eq!(sizes, [2 * 3 * 40 * 40 * 4, 2 * 40 * 3 * 8 * 4]);
 }
 
-/// A clone shares the elements, until one of the tensors is changed; the last one that has them is computed in their place.
 /// A function of one example is called in a loop. Its arguments are put in order once, and each example is a part of them.
 #[test]
 fn a_loop_over_examples_copies_none_of_them() {
+    let _alone = alone();
     dims!(n);
     let (x, y) = (ndarray::Array2::<f64>::ones((100, 50)), ndarray::Array2::<f64>::ones((100, 50)));
     let example = 50 * size_of::<f64>();
@@ -187,8 +204,10 @@ fn a_loop_over_examples_copies_none_of_them() {
     assert!(large.len() <= 4, "{large:?}");
 }
 
+/// A clone shares the elements, until one of the tensors is changed; the last one that has them is computed in their place.
 #[test]
 fn clones_share_their_elements() {
+    let _alone = alone();
     dims! { struct Row; struct Column; }
     let bytes = 4 * 200 * 100;
     let x = from_fn((Row.of(200), Column.of(100)), |(i, j)| (i + 2 * j) as f32);
@@ -212,6 +231,7 @@ fn clones_share_their_elements() {
 
 #[test]
 fn a_step_of_an_optimizer_allocates_its_state() {
+    let _alone = alone();
     use typed_dims::optim::{AdamW, clip_by_global_norm};
     dims! { struct In; struct Out; }
     let mut parameters = vec![(ones::<f32, _>((In.of(30), Out.of(40))), Some(ones::<f32, _>(Out.of(40))))];
@@ -234,6 +254,7 @@ fn a_step_of_an_optimizer_allocates_its_state() {
 /// A further token costs its own keys and values, however many there are already.
 #[test]
 fn a_cache_of_keys_and_values_is_filled_in_place() {
+    let _alone = alone();
     use typed_dims::nn::attention::KeyValues;
 
     dims! {
@@ -259,6 +280,7 @@ fn a_cache_of_keys_and_values_is_filled_in_place() {
 /// State that is moved into a program comes out in the same memory.
 #[test]
 fn a_call_allocates_no_state() {
+    let _alone = alone();
     use typed_dims::grad::loss_and_grad;
     use typed_dims::nn::linear::Linear;
     use typed_dims::optim::AdamW;
@@ -305,6 +327,7 @@ fn a_call_allocates_no_state() {
 
 #[test]
 fn a_call_into_tensors_allocates_no_result() {
+    let _alone = alone();
     use typed_dims::program::{jit, record};
 
     dims! { struct Row; struct Col; }
