@@ -61,6 +61,7 @@ fn links_lead_somewhere() {
             .map(|page| root().join(page))
             .into();
     files(&root().join("docs"), ".md", &mut pages);
+    files(&root().join("benches/notes"), ".md", &mut pages);
     let (mut broken, mut count) = (Vec::new(), 0);
     for page in pages {
         for link in links(&prose(&read(&page))) {
