@@ -53,5 +53,6 @@ fn random_programs() {
         return;
     }
     let (compared, count) = check_all(25, Case::longer, check);
+    println!("{compared} of {count} random programs were compared");
     assert!(compared > count * 3 / 5, "only {compared} of {count} were compared");
 }
