@@ -56,7 +56,7 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let engine = args.engine.start()?;
     let training = digits.len() / 2;
     println!("{} images: {training} to train on, {} to test with", digits.len(), digits.len() - training);
-    println!("trained on {engine}");
+    println!("training on {engine}");
 
     let options = Options { seed: args.seed, epochs: args.epochs, hidden: args.hidden.into() };
     let progress = Progress::new(options.epochs);

@@ -34,9 +34,10 @@ fn check(case: &Case) -> bool {
     if margin.get() < MARGIN {
         return false;
     }
-    let functions: [(&str, &dyn Fn((&Matrix, &Vector)) -> Pair); 2] =
-        [("the value", &|inputs| case.run(inputs, None)), ("the gradient", &|inputs| case.gradient(inputs))];
-    for (what, function) in functions {
+    type Function<'f> = &'f dyn Fn((&Matrix, &Vector)) -> Pair;
+    let value: Function<'_> = &|inputs| case.run(inputs, None);
+    let gradient: Function<'_> = &|inputs| case.gradient(inputs);
+    for (what, function) in [("the value", value), ("the gradient", gradient)] {
         let Ok(program) = record(|inputs: (&Matrix, &Vector)| function(inputs), first) else { return false };
         let run = pjrt.compile(&program).unwrap_or_else(|error| panic!("{what}: {error}"));
         let (matrix, vector) = run.call(other).unwrap_or_else(|error| panic!("{what}: {error}"));
