@@ -1,6 +1,6 @@
 //! The layers of `nn`, compared with PyTorch's (`reference.json`, written by `reference.py`), and their gradients with differences.
 
-#![cfg(feature = "safetensors")]
+#![cfg(any(feature = "safetensors", feature = "pjrt"))]
 
 #[path = "../support/gradients.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]

@@ -143,7 +143,7 @@ macro_rules! others {
     )*};
 }
 
-others! { bool i64 isize usize f32 }
+others! { bool i32 i64 isize usize f32 }
 
 /// The variables and constants of a call.
 pub struct Call<'a> {
@@ -174,6 +174,14 @@ impl<'a> Call<'a> {
             let shape: Vec<usize> =
                 dims_of(operator, usize::from(slopes.further), at).iter().map(|dim| sizes.of(dim)).collect();
             let limit = if let Domain::Below(dim) = parameter.domain { sizes.of(dim) } else { 0 };
+            if slopes.cast {
+                let drawn = slopes.draw[at](&shape, Layout::Contiguous, random, parameter.domain, limit);
+                let floats = drawn.elements().as_floats();
+                call.memory.push(from_vec(Flat.of(floats.len()), floats));
+                call.shapes.push(shape);
+                call.layouts.push(Layout::Contiguous);
+                continue;
+            }
             let layout = Layout::ALL[(layout as usize + at) % Layout::ALL.len()];
             let domain = match parameter.domain {
                 // Where elements are equal, there are kinks.

@@ -34,7 +34,7 @@ fn row(operator: &Operator) -> String {
         operator.out.iter().map(|dim| if local && *dim == "V" { "n" } else { dim }).collect();
     let errors: Vec<String> = operator.errors.iter().map(|error| format!("\"{}\"", error().1)).collect();
     format!(
-        "| `{}` | {} | {} → [{}] | {} | {} | {} | {} | {} | {} | {} |",
+        "| `{}` | {} | {} → [{}] | {} | {} | {} | {} | {} | {} | {} | {} |",
         code(&shown(operator)),
         operator.doc.trim().replace('|', "\\|"),
         inputs.join(", "),
@@ -42,6 +42,7 @@ fn row(operator: &Operator) -> String {
         if operator.refuses { "all".into() } else { set(operator.along) },
         operator.dtypes.join(", ").replace('<', "\\<"), // a page takes `<f64>` for HTML
         slope,
+        crate::recorded::refusal(operator).map_or("yes".into(), |reason| format!("no: {reason}")),
         if errors.is_empty() { "-".into() } else { errors.join("; ").replace('|', "\\|") },
         names[0],
         names[1],
@@ -143,13 +144,14 @@ fn page() -> String {
          | dims | the dims of the arguments, and after the arrow those of the result. All operators also accept extra dims, different ones for each argument, and loop over them |\n\
          | along | the dims that the operator treats specially. *all*: no other dims are allowed, because the size of the result depends on the data |\n\
          | element types | those that are tested. With the feature `half`, elementwise operations on `f16` and `bf16` compute in `f32` and round once |\n\
-         | derivative | *yes*, *zero* for piecewise constant functions and integers, or *none*: an error that names the operation |\n\n\
+         | derivative | *yes*, *zero* for piecewise constant functions and integers, or *none*: an error that names the operation |\n\
+         | XLA | whether a recorded program with the operator runs on XLA: *yes*, or *no* with the reason |\n\n\
          This page is generated from `tests/operators/` (`UPDATE=1 cargo test --test operators docs`). The tests compare each operator with plain loops, and its derivatives with differences \
          in `f64`, in reverse and forward mode and in second order.\n"
     );
     page.push_str(TYPES);
     for Family { title, about, operators } in &families {
-        write!(page, "\n## {title}\n\n{about}\n\n| call | computes | dims | along | element types | derivative | errors | PyTorch | JAX | NumPy |\n|---|---|---|---|---|---|---|---|---|---|\n").unwrap();
+        write!(page, "\n## {title}\n\n{about}\n\n| call | computes | dims | along | element types | derivative | XLA | errors | PyTorch | JAX | NumPy |\n|---|---|---|---|---|---|---|---|---|---|---|\n").unwrap();
         for operator in operators {
             writeln!(page, "{}", row(operator)).unwrap();
         }

@@ -6,6 +6,7 @@
 
 // Entries are written once for all their element types, and ranges may count from the end.
 #![allow(clippy::useless_conversion, clippy::reversed_empty_ranges)]
+#![cfg_attr(feature = "pjrt", allow(dead_code, reason = "the page of documentation uses the rest"))]
 
 /// A call as `docs/operators.md` shows it, with what only its test needs: statements before it, and what becomes of its result.
 macro_rules! shown {

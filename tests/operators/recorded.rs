@@ -3,11 +3,12 @@
 use crate::Flat;
 use crate::check::{Sizes, can_be_empty, free_dims};
 use crate::derivatives::{Call, Derivative, Elements, derivative, drawn, values};
-use crate::table::Operator;
+use crate::table::{Operator, Slopes};
 use crate::value::{Layout, Random};
 #[cfg(feature = "serde")]
 use reload::reloaded;
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use typed_dims::grad::grad;
 use typed_dims::prelude::*;
 use typed_dims::program::{record, spec};
@@ -25,9 +26,50 @@ fn reloaded<In: typed_dims::program::RecordInputs, Out: Parameters>(
     program.to_saved().and_then(|saved| saved.restore(like)).expect("it is restored")
 }
 
-/// Operators that are refused when they are recorded, because the sizes of their results depend on elements, or because they call closures.
-pub(crate) const REFUSED: &[&str] =
-    &["map", "zip_map", "iota", "scatter", "unique", "unique_counts", "unique_inverse"];
+/// Operators that cannot be recorded, and so run on no other engine, with the reason.
+const REFUSED: &[(&str, &str)] = &[
+    ("map", "a closure"),
+    ("zip_map", "a closure"),
+    ("iota", "a closure"),
+    ("scatter", "it assigns in place"),
+    ("bincount", "`scatter_add` of integers"),
+    ("unique", "the size of the result depends on the data"),
+    ("unique_counts", "the size of the result depends on the data"),
+    ("unique_inverse", "the number of distinct elements depends on the data"),
+    ("nonzero", "the size of the result depends on the data"),
+    ("exp_complex", "complex numbers"),
+];
+
+/// The reason why an operator cannot be recorded, if it cannot.
+pub(crate) fn refusal(operator: &Operator) -> Option<&'static str> {
+    REFUSED.iter().find(|(name, _)| *name == operator.name).map(|(_, reason)| *reason)
+}
+
+/// The list has no names that are none.
+#[test]
+fn refused_operators_exist() {
+    let families = crate::families();
+    for (name, _) in REFUSED {
+        let is_one = families.iter().flat_map(|family| &family.operators).any(|own| own.name == *name);
+        assert!(is_one, "there is no operator `{name}`");
+    }
+}
+
+/// How an operator is recorded.
+pub(crate) fn recordable(operator: &Operator) -> Option<&Slopes> {
+    operator.slopes.as_ref().or(operator.whole.as_ref())
+}
+
+/// Panics unless recording a call is an error.
+fn assert_refused(call: &Call<'_>, name: &str) {
+    let recorded = || record(|memory: &Vec<Elements>| call.floats(memory), &call.memory).err();
+    let message = match catch_unwind(AssertUnwindSafe(recorded)) {
+        Ok(None) => panic!("`{name}` is recorded: strike it off the list"),
+        Ok(Some(error)) => error.to_string(),
+        Err(payload) => payload.downcast_ref::<String>().cloned().unwrap_or_default(),
+    };
+    assert!(message.contains("cannot be recorded"), "{name}: {message}");
+}
 
 /// Operators whose results are not the same bit for bit, as their products are added up in another order; they are within rounding.
 const ROUNDED: &[&str] = &["cosine_similarity"];
@@ -113,12 +155,19 @@ pub(crate) fn gradient(call: &Call<'_>, cotangent: &Elements, memory: &Vec<Eleme
 
 /// Tests one operator.
 pub fn check(operator: &Operator) {
-    let Some(slopes) = &operator.slopes else { return };
     let name = operator.name;
-    if REFUSED.contains(&name) {
+    let Some(slopes) = recordable(operator) else {
+        // Programs have no elements of other types than these.
+        assert!(operator.cases.iter().all(|case| case.dtype.starts_with("Complex")), "{name} is not tested");
+        assert!(refusal(operator).is_some(), "{name} is not on the list");
+        return;
+    };
+    let _tensors = AsTensors::new();
+    if refusal(operator).is_some() {
+        let call = Call::draw(operator, slopes, &Sizes::usual(), Layout::Contiguous, &mut Random(5));
+        assert_refused(&call, name);
         return;
     }
-    let _tensors = AsTensors::new();
     let exact = !ROUNDED.contains(&name);
     let has_derivative = derivative(operator) == Derivative::Yes;
     let compare_all = |sizes: &Sizes, layout: Layout, what: &str| {

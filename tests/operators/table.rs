@@ -59,6 +59,8 @@ pub struct Slopes {
     pub run: Slope,
     /// Whether there are further dims, as in the second call of a [`Case`].
     pub further: bool,
+    /// Whether the arguments are no floats: they are drawn in their own types, given as floats, and cast back.
+    pub cast: bool,
 }
 
 /// An input that is refused, and the message.
@@ -86,6 +88,8 @@ pub struct Operator {
     pub cases: Vec<Case>,
     /// How its derivative is tested, if its first element type is a float.
     pub slopes: Option<Slopes>,
+    /// How an operator without `slopes` is recorded.
+    pub whole: Option<Slopes>,
     /// Whether further dims are refused, because its result has as many elements as the arguments' elements decide.
     pub refuses: bool,
     /// Inputs that are errors, with their messages.
@@ -126,7 +130,7 @@ macro_rules! operators {
                 #[allow(unused_imports)]
                 use super::*;
 
-                #[allow(unused_variables, dead_code, clippy::redundant_closure_call)]
+                #[allow(unused_mut, unused_variables, dead_code, clippy::redundant_closure_call)]
                 pub fn entry() -> $crate::table::Operator {
                     $crate::table::Operator {
                         name: stringify!($name),
@@ -144,6 +148,7 @@ macro_rules! operators {
                             cases
                         },
                         slopes: $crate::operator!(@slopes $first, $params, $out, $call),
+                        whole: $crate::operator!(@whole $first, $params, $out, $call),
                         refuses: $crate::operator!(@refuses $params),
                         errors: vec![$($(
                             (|| (($error).err().map(|error| error.to_string()), $message)) as $crate::table::Refusal
@@ -331,6 +336,7 @@ macro_rules! operator {
                 $crate::operator!(@outcome $call, $out)
             },
             further: false,
+            cast: false,
         }
     }};
     (@slope ($x:ident: $e:tt [$($d:ident)*] $(in $domain:expr)?
@@ -351,8 +357,36 @@ macro_rules! operator {
                 $crate::operator!(@outcome $call, [Outer $($out)* Inner])
             },
             further: true,
+            cast: false,
         }
     }};
+    // Complex numbers cannot be recorded.
+    (@whole Complex64, $params:tt, $out:tt, $call:expr) => { None };
+    (@whole $t:ident, (), $out:tt, $call:expr) => { $crate::operator!(@cast $t, (), $out, $call) };
+    (@whole f32, $params:tt, $out:tt, $call:expr) => { None };
+    (@whole f64, $params:tt, $out:tt, $call:expr) => { None };
+    (@whole $t:ident, (apart $($params:tt)*), $out:tt, $call:expr) => { $crate::operator!(@cast $t, ($($params)*), $out, $call) };
+    (@whole $t:ident, (alone $($params:tt)*), $out:tt, $call:expr) => { $crate::operator!(@cast $t, ($($params)*), $out, $call) };
+    (@whole $t:ident, $params:tt, $out:tt, $call:expr) => { $crate::operator!(@cast $t, $params, $out, $call) };
+    (@cast $t:ident, ($($x:ident: $e:tt [$($d:ident)*] $(@ $alone:ident)? $(in $domain:expr)?),*), $out:tt, $call:expr) => {{
+        type T = $t;
+        Some($crate::table::Slopes {
+            draw: vec![$($crate::value::Argument::random::<$e> as $crate::table::Draw),*],
+            floats: vec![$($crate::operator!(@is_any $x)),*],
+            run: |given| {
+                let mut given = given.iter();
+                $(
+                    let $x = given.next().expect("an argument").view::<f64>();
+                    let $x = $x.at(($($d,)*)).cast::<$e>().eval();
+                    let $x = $x.view();
+                )*
+                $crate::operator!(@outcome $call, $out)
+            },
+            further: false,
+            cast: true,
+        })
+    }};
+    (@is_any $x:ident) => { true };
     (@is_float T) => { true };
     (@is_float $e:tt) => { false };
     (@outcome $call:expr, []) => { $crate::derivatives::IntoOutcome::into_outcome((zeros::<f64, _>($crate::Flat.of(1)) + ($call)).eval()) };

@@ -235,6 +235,19 @@ impl Elements {
         each!(self, array => index(array, axis, at))
     }
 
+    /// Truth values and integers as floats.
+    pub fn as_floats(&self) -> Vec<f64> {
+        match self {
+            Elements::I32(array) => array.iter().map(|&x| x.into()).collect(),
+            Elements::I64(array) => array.iter().map(|&x| x as f64).collect(),
+            Elements::U8(array) => array.iter().map(|&x| x.into()).collect(),
+            Elements::Usize(array) => array.iter().map(|&x| x as f64).collect(),
+            Elements::Isize(array) => array.iter().map(|&x| x as f64).collect(),
+            Elements::Bool(array) => array.iter().map(|&x| u8::from(x).into()).collect(),
+            other => panic!("these have no floats in their place: {other:?}"),
+        }
+    }
+
     /// The same elements in the type in which loops compute.
     pub fn widened(self) -> Elements {
         match self {

@@ -111,6 +111,31 @@ fn goes_on<T: Real, O: Optimizer<Weights<T>> + Parameters + Clone>(name: &str, o
         assert_eq!(bits(&found), bits(&state), "{name}, the step with seed {seed}");
     }
     assert_eq!(state.1.steps(), 7);
+    #[cfg(feature = "pjrt")]
+    goes_on_on_xla(name, state, &step::<T, O>);
+}
+
+/// Makes three steps on XLA, with the state on the device, and compares the states.
+#[cfg(feature = "pjrt")]
+fn goes_on_on_xla<T: Real, O: Optimizer<Weights<T>> + Parameters + Clone>(
+    name: &str,
+    state: (Weights<T>, O),
+    step: &dyn Fn(&(Weights<T>, O), &Weights<T>) -> (Weights<T>, O),
+) {
+    let Some(pjrt) = xla_tests::plugin(1) else { return };
+    // (In a list, any state can be read from a device.)
+    type States<T, O> = Vec<(Weights<T>, O)>;
+    let mut states: States<T, O> = vec![state];
+    let many = |(states, g): (&States<T, O>, &Weights<T>)| vec![step(&states[0], g)];
+    let program = record(many, (&states, &weights::<T>(2))).expect("it is recorded");
+    let run = pjrt.compile(&program).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let mut on_device = pjrt.put(&states).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let tolerance = 8.0 * T::epsilon().to_f64().expect("a number");
+    for seed in 30..33 {
+        on_device = run.call((&on_device, &weights(seed))).unwrap_or_else(|error| panic!("{name}: {error}"));
+        states = vec![step(&states[0], &weights(seed))];
+        xla_tests::assert_near(&xla_tests::read(&on_device), &states, tolerance, name);
+    }
 }
 
 /// Checks all optimizers, with schedules and settings.

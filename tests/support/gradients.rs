@@ -2,6 +2,8 @@
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+#[cfg(feature = "pjrt")]
+use std::sync::LazyLock;
 use typed_dims::grad::{jvp, vjp};
 use typed_dims::prelude::*;
 use typed_dims::program::record;
@@ -66,6 +68,8 @@ fn agrees<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P, others: &[P
                     assert!(near, "a program yields {found} instead of {expected}");
                 }
             }
+            #[cfg(feature = "pjrt")]
+            agrees_on_xla(f, at, others);
             return true;
         }
         Ok(Err(error)) => error.to_string(),
@@ -73,6 +77,20 @@ fn agrees<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P, others: &[P
     };
     assert!(refusal.contains("cannot be recorded"), "{refusal}");
     false
+}
+
+/// Compares a function on XLA with itself. (In a list, any result can be read from a device.)
+#[cfg(feature = "pjrt")]
+#[track_caller]
+fn agrees_on_xla<P: Parameters, Y: Parameters>(f: &dyn Fn(&P) -> Y, at: &P, others: &[P]) {
+    static PLUGIN: LazyLock<Option<typed_dims_xla::Pjrt>> = LazyLock::new(|| xla_tests::plugin(1));
+    let Some(pjrt) = &*PLUGIN else { return };
+    let program = record(|x: &P| vec![f(x)], at).expect("it is recorded");
+    let run = pjrt.compile(&program).unwrap_or_else(|error| panic!("{error}"));
+    for other in others {
+        let found = xla_tests::read(&run.call(other).unwrap_or_else(|error| panic!("{error}")));
+        xla_tests::assert_near(&found, &vec![f(other)], 1e-10, "on XLA");
+    }
 }
 
 /// As [`check`], for `f`, and for `f` of something that is not linear: so second derivatives are not all zero where `f` is linear.

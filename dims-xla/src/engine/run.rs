@@ -276,7 +276,7 @@ where
     /// Runs the program on inputs: values on devices, or on the host, which are copied first. Inputs that the recorded function takes by value are moved into the call, which may write results
     /// into their memory; others are borrowed.
     ///
-    /// It returns at once, while the devices work. A tuple of results is returned as a tuple of values.
+    /// It returns at once, while the devices work; on a mesh of virtual devices of a CPU, it returns when they are done. A tuple of results is returned as a tuple of values.
     ///
     /// # Errors
     ///
@@ -305,6 +305,11 @@ where
         let outputs = self.executable.execute(&arguments)?;
         drop(arguments);
         drop(tensors);
+        // The virtual devices of a CPU share a pool of threads. Calls that are queued can take the
+        // threads that devices of an earlier call need to meet in a collective.
+        if devices > 1 && self.pjrt.platform_name() == "cpu" {
+            outputs.iter().flatten().try_for_each(DeviceBuffer::ready)?;
+        }
         let mut outputs: Vec<std::vec::IntoIter<DeviceBuffer>> =
             outputs.into_iter().map(Vec::into_iter).collect();
         let mut results = Vec::new();

@@ -2,14 +2,17 @@
 //!
 //! ```text
 //! cargo run --release --example digits -- --seed 1 --epochs 40 --hidden 256
+//! cargo run --release --example digits -- --engine xla --mesh data=2,model=2
 //! ```
 
 mod model;
 mod train;
 
 use clap::Parser;
-use digits::{BadFile, Class, Digits};
+use digits::{Class, Digits};
+use engine::EngineArgs;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::error::Error;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,6 +36,8 @@ struct Args {
     /// Units of the hidden layer
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
     hidden: u16,
+    #[command(flatten)]
+    engine: EngineArgs,
 }
 
 fn main() -> ExitCode {
@@ -45,15 +50,17 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(args: &Args) -> Result<(), BadFile> {
+fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let digits = Digits::read(&args.data)?;
+    let engine = args.engine.start()?;
     let training = digits.len() / 2;
     println!("{} images: {training} to train on, {} to test with", digits.len(), digits.len() - training);
+    println!("training on {engine}");
 
     let options = Options { seed: args.seed, epochs: args.epochs, hidden: args.hidden.into() };
     let progress = Progress::new(options.epochs);
-    let outcome = train::run(&digits, options, |epoch, loss| progress.show(epoch, loss));
+    let outcome = train::run(&digits, options, &engine, |epoch, loss| progress.show(epoch, loss))?;
     progress.finish();
 
     report(&outcome);

@@ -1,13 +1,15 @@
 //! Training and testing.
 
-use crate::model::Network;
-use digits::{Class, Digits, Example, Images, Labels};
+use crate::model::{Hidden, Network};
+use digits::{Class, Digits, Example, Images, Labels, Pixel};
+use engine::{Data, Devices, Engine, Loss, Model, Trainer};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use typed_dims::optim::{Optimizer, Sgd};
 use typed_dims::prelude::*;
-use typed_dims::program::jit;
+use typed_dims::program::{jit, record, spec};
+use typed_dims_xla::{Mesh, MeshAxis as _, Sharding, XlaError};
 
 /// Images in a mini-batch.
 const BATCH: usize = 32;
@@ -39,35 +41,68 @@ pub type State = (Network, Sgd<Network>);
 
 /// Random weights, and an optimizer before its first step.
 pub fn start(hidden: usize, rng: &mut StdRng) -> State {
-    (Network::random(hidden, rng), Sgd::new(RATE).momentum(MOMENTUM))
+    let network = Network::random(hidden, rng);
+    let mut descent = Sgd::new(RATE).momentum(MOMENTUM);
+    descent.prepare(&network);
+    (network, descent)
 }
 
 /// A training step on some images. Returns the loss before the step.
-pub fn step((mut network, mut descent): State, images: &Images, labels: &Labels) -> (State, Tensor<f32, ()>) {
+pub fn step((mut network, mut descent): State, images: &Images, labels: &Labels) -> (State, Loss) {
     let (loss, gradients) = network.gradients(images, labels);
     descent.step(&mut network, &gradients);
     ((network, descent), loss)
 }
 
+/// The training step on an engine, for batches of this many images.
+pub fn trainer(
+    engine: &Engine,
+    state: State,
+    batch: usize,
+) -> Result<Trainer<State, Images, Labels>, XlaError> {
+    let Engine::Xla { pjrt, mesh } = engine else {
+        // The first call records the step; later ones run the program.
+        let step = jit::<(State, &Images, &Labels), _>(|(state, images, labels)| step(state, images, labels));
+        return Ok(Trainer::cpu(state, move |state, images, labels| step.call((state, images, labels))));
+    };
+    let step = |(state, images, labels): (State, &Images, &Labels)| step(state, images, labels);
+    let sizes = (spec((Example.of(batch), Pixel)), spec(Example.of(batch)));
+    let Some(Devices { data, model }) = *mesh else {
+        let on_device = pjrt.put(&state)?;
+        let program = record(step, (state, sizes.0, sizes.1))?;
+        return Ok(Trainer::xla(on_device, pjrt.compile(&program)?));
+    };
+    let sharding =
+        Sharding::new(Mesh::of((Data.of(data), Model.of(model)))).shard(Example, Data).shard(Hidden, Model);
+    let on_mesh = pjrt.put_sharded(&state, &sharding)?;
+    let program = record(step, (state, sizes.0, sizes.1))?;
+    Ok(Trainer::xla(on_mesh, pjrt.compile_sharded(&program, sharding)?))
+}
+
 /// Trains on one random half of the images, and tests on the other. `progress` hears each epoch and its mean loss.
-pub fn run(digits: &Digits, options: Options, mut progress: impl FnMut(usize, f32)) -> Outcome {
+pub fn run(
+    digits: &Digits,
+    options: Options,
+    engine: &Engine,
+    mut progress: impl FnMut(usize, f32),
+) -> Result<Outcome, XlaError> {
     let mut rng = StdRng::seed_from_u64(options.seed);
     let (mut training, test) = digits.halves(&mut rng);
-    let mut state = start(options.hidden, &mut rng);
-    // The first call records the step; later ones run the program.
-    let step = jit::<(State, &Images, &Labels), _>(|(state, images, labels)| step(state, images, labels));
+    // All batches have the same size. Each epoch leaves out the few images that do not fill one.
+    let batch = BATCH.min(training.len());
+    let mut trainer = trainer(engine, start(options.hidden, &mut rng), batch)?;
     for epoch in 1..=options.epochs {
         training.shuffle(&mut rng);
-        let mut total = 0.0;
-        for rows in training.chunks(BATCH) {
+        let mut losses = Vec::new();
+        for rows in training.chunks_exact(batch) {
             let (images, labels) = digits.batch(rows);
-            let (next, loss) = step.call((state, &images, &labels));
-            state = next;
-            total += loss.order(()) * rows.len() as f32;
+            losses.push(trainer.step(&images, &labels)?);
         }
-        progress(epoch, total / training.len() as f32);
+        let count = losses.len();
+        let total: f32 = losses.into_iter().map(|loss| loss.read()).sum::<Result<f32, XlaError>>()?;
+        progress(epoch, total / count as f32);
     }
-    assess(&state.0, digits, &test)
+    trainer.with_state(|(network, _)| assess(network, digits, &test))
 }
 
 fn assess(network: &Network, digits: &Digits, rows: &[usize]) -> Outcome {

@@ -2,10 +2,12 @@
 //!
 //! ```text
 //! cargo run --release -p gpt -- train
+//! cargo run --release -p gpt -- train --engine xla --mesh data=2,model=2 --text book.txt
 //! cargo run --release -p gpt -- sample --prompt "In the beginning"
 //! ```
 
 use clap::{Args, Parser, Subcommand};
+use engine::{Engine, EngineArgs};
 use gpt::report::{self, Line};
 use gpt::sample::{self, sample};
 use gpt::text::{Corpus, Vocabulary, bible};
@@ -19,6 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use typed_dims::prelude::*;
+use typed_dims_xla::XlaError;
 
 /// Steps between two measurements of the test loss, each with a checkpoint.
 const PERIOD: usize = 100;
@@ -73,6 +76,11 @@ struct Train {
     /// Where all random numbers come from
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// The text to learn from, instead of the Bible
+    #[arg(long)]
+    text: Option<PathBuf>,
+    #[command(flatten)]
+    engine: EngineArgs,
 }
 
 #[derive(Args)]
@@ -124,16 +132,19 @@ fn checked(args: &Train) -> Result<(), String> {
 fn train(args: &Train, out: &Path) -> Result<(), Box<dyn Error>> {
     checked(args)?;
     std::fs::create_dir_all(out)?;
-    let text = bible()?;
-    let mut training = if args.resume { Training::open(&checkpoint(out))? } else { fresh(args, &text) };
+    let (text, engine) = (text(args)?, args.engine.start()?);
+    let mut training = match args.resume {
+        true => Training::open(&checkpoint(out), &engine)?,
+        false => fresh(args, &text, &engine)?,
+    };
     let corpus = Corpus::new(training.vocabulary.encode(&text)?);
     let Options { steps, context, .. } = training.options;
     if corpus.test.len() <= context {
         return Err(format!("the text is too short for passages of {context} characters").into());
     }
     println!(
-        "{} weights; {} characters to learn from, {} to test with, {} different ones",
-        training.gpt.count_elements(),
+        "{} weights on {engine}; {} characters to learn from, {} to test with, {} different ones",
+        training.with_state(|(gpt, _)| gpt.count_elements())?,
         corpus.training.len(),
         corpus.test.len(),
         training.vocabulary.len(),
@@ -148,10 +159,11 @@ fn train(args: &Train, out: &Path) -> Result<(), Box<dyn Error>> {
     let begin = Instant::now();
     while training.steps() < steps && !stop.load(Ordering::Relaxed) {
         let (start, rate) = (Instant::now(), training.rate());
-        let loss = training.step(&corpus);
+        let loss = training.step(&corpus)?;
         let tokens_per_second = training.tokens() as f64 / start.elapsed().as_secs_f64();
         let (step, last) = (training.steps(), training.steps() == steps);
-        let test_loss = (step.is_multiple_of(PERIOD) || last).then(|| training.test_loss(&corpus));
+        let test_loss =
+            (step.is_multiple_of(PERIOD) || last).then(|| training.test_loss(&corpus)).transpose()?;
         lines.push(Line { step, loss, test_loss, rate, tokens_per_second });
         bar.set_message(format!("loss {loss:.3}, {tokens_per_second:.0} tokens/s"));
         bar.inc(1);
@@ -173,20 +185,30 @@ fn train(args: &Train, out: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn fresh(args: &Train, text: &str) -> Training {
+/// The text to learn from.
+fn text(args: &Train) -> Result<String, Box<dyn Error>> {
+    match &args.text {
+        None => bible(),
+        Some(path) => {
+            Ok(std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?)
+        }
+    }
+}
+
+fn fresh(args: &Train, text: &str, engine: &Engine) -> Result<Training, XlaError> {
     let &Train { steps, layers, heads, width, context, batch, rate, seed, .. } = args;
     // Three matrices of SwiGLU have as many weights as two that are four times as wide.
     let inner = (8 * width).div_ceil(3).next_multiple_of(8);
     let warm_up = steps / 15;
     let options = Options { layers, heads, width, inner, context, batch, steps, warm_up, rate, seed };
-    Training::new(options, Vocabulary::of(text))
+    Training::new(options, Vocabulary::of(text), engine)
 }
 
 fn export(args: &Train, out: &Path) -> Result<(), Box<dyn Error>> {
     checked(args)?;
     std::fs::create_dir_all(out)?;
-    let text = bible()?;
-    let training = fresh(args, &text);
+    let text = text(args)?;
+    let training = fresh(args, &text, &Engine::Cpu)?;
     let corpus = Corpus::new(training.vocabulary.encode(&text)?);
     training.save(&checkpoint(out))?;
     training.export(&corpus, args.steps, &out.join("passages.safetensors"))
@@ -210,7 +232,7 @@ fn progress(steps: usize, made: usize) -> ProgressBar {
 }
 
 fn write(args: &Sample, out: &Path) -> Result<(), Box<dyn Error>> {
-    let training = Training::open(&checkpoint(out))?;
+    let training = Training::open(&checkpoint(out), &Engine::Cpu)?;
     let prompt = training.vocabulary.encode(&args.prompt)?;
     if prompt.is_empty() {
         return Err("the prompt is empty".into());
@@ -224,13 +246,15 @@ fn write(args: &Sample, out: &Path) -> Result<(), Box<dyn Error>> {
     print!("{}", args.prompt);
     let start = Instant::now();
     let mut failed = Ok(());
-    sample(&training.gpt, &[prompt], options, |ids| {
-        let mut out = std::io::stdout();
-        let written = write!(out, "{}", training.vocabulary.decode(ids)).and_then(|()| out.flush());
-        if failed.is_ok() {
-            failed = written;
-        }
-    });
+    training.with_state(|(gpt, _)| {
+        sample(gpt, &[prompt], options, |ids| {
+            let mut out = std::io::stdout();
+            let written = write!(out, "{}", training.vocabulary.decode(ids)).and_then(|()| out.flush());
+            if failed.is_ok() {
+                failed = written;
+            }
+        })
+    })?;
     failed?;
     let rate = args.count as f64 / start.elapsed().as_secs_f64();
     println!();

@@ -1,7 +1,8 @@
 //! A training: what it has decided, what it has learned, and how both are kept in a file.
 
-use crate::model::{Gpt, Sizes};
+use crate::model::{Batch, Gpt, Head, Inner, Sizes, Texts, Token};
 use crate::text::{Corpus, Vocabulary, passages};
+use engine::{Data, Devices, Engine, Loss, Model, Trainer};
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::path::Path;
@@ -9,6 +10,8 @@ use typed_dims::checkpoint::{Checkpoint, Saved};
 use typed_dims::file::safetensors::SafetensorsWriter;
 use typed_dims::optim::{AdamW, Optimizer, Schedule};
 use typed_dims::prelude::*;
+use typed_dims::program::{jit, record, spec};
+use typed_dims_xla::{Mesh, MeshAxis as _, Sharding, XlaError};
 
 /// The options of a training.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,13 +39,18 @@ pub struct Options {
 }
 
 impl Options {
-    /// An optimizer that has made no step: AdamW, whose rate warms up and then follows half a cosine down to a tenth.
-    fn optimizer(&self) -> AdamW<Gpt> {
+    /// The rate warms up and then follows half a cosine down to a tenth.
+    fn schedule(&self) -> Schedule {
         let (rate, warm_up) = (f64::from(self.rate), self.warm_up as u64);
         let steps = (self.steps as u64).saturating_sub(warm_up).max(1);
-        AdamW::new(Schedule::cosine_to(rate, 0.1 * rate, steps).warm_up(warm_up))
-            .betas(0.9, 0.99)
-            .weight_decay(0.1)
+        Schedule::cosine_to(rate, 0.1 * rate, steps).warm_up(warm_up)
+    }
+
+    /// An optimizer that has made no step.
+    fn optimizer(&self, gpt: &Gpt) -> AdamW<Gpt> {
+        let mut optimizer = AdamW::new(self.schedule()).betas(0.9, 0.99).weight_decay(0.1);
+        optimizer.prepare(gpt);
+        optimizer
     }
 
     fn sizes(&self, chars: usize) -> Sizes {
@@ -51,32 +59,74 @@ impl Options {
     }
 }
 
+/// The state that a training step changes: the weights, and the moments of their gradients.
+pub type State = (Gpt, AdamW<Gpt>);
+
+/// A training step on some passages. Returns the loss before the step.
+pub fn step((mut gpt, mut optimizer): State, texts: &Texts, next: &Texts) -> (State, Loss) {
+    let (loss, gradient) = gpt.gradient(texts, next);
+    optimizer.step(&mut gpt, &gradient);
+    ((gpt, optimizer), loss)
+}
+
+/// The training step on an engine.
+fn trainer(
+    engine: &Engine,
+    state: State,
+    Options { batch, context, .. }: Options,
+) -> Result<Trainer<State, Texts, Texts>, XlaError> {
+    let Engine::Xla { pjrt, mesh } = engine else {
+        // The first call records the step; later ones run the program.
+        let step = jit::<(State, &Texts, &Texts), _>(|(state, texts, next)| step(state, texts, next));
+        return Ok(Trainer::cpu(state, move |state, texts, next| step.call((state, texts, next))));
+    };
+    let step = |(state, texts, next): (State, &Texts, &Texts)| step(state, texts, next);
+    let passages = || spec((Batch.of(batch), Token.of(context)));
+    let Some(Devices { data, model }) = *mesh else {
+        let on_device = pjrt.put(&state)?;
+        let program = record(step, (state, passages(), passages()))?;
+        return Ok(Trainer::xla(on_device, pjrt.compile(&program)?));
+    };
+    let sharding = Sharding::new(Mesh::of((Data.of(data), Model.of(model))))
+        .shard(Batch, Data)
+        .shard(Head, Model)
+        .shard(Inner, Model);
+    let on_mesh = pjrt.put_sharded(&state, &sharding)?;
+    let program = record(step, (state, passages(), passages()))?;
+    Ok(Trainer::xla(on_mesh, pjrt.compile_sharded(&program, sharding)?))
+}
+
 /// A training, after some of its steps.
 pub struct Training {
     /// Its options.
     pub options: Options,
     /// The characters.
     pub vocabulary: Vocabulary,
-    /// The weights.
-    pub gpt: Gpt,
-    optimizer: AdamW<Gpt>,
+    steps: usize,
+    trainer: Trainer<State, Texts, Texts>,
 }
 
 impl Training {
     /// A training that has made no step.
-    pub fn new(options: Options, vocabulary: Vocabulary) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the engine cannot run it.
+    pub fn new(options: Options, vocabulary: Vocabulary, engine: &Engine) -> Result<Self, XlaError> {
         let gpt = Gpt::random(options.sizes(vocabulary.len()), options.seed);
-        Training { options, vocabulary, optimizer: options.optimizer(), gpt }
+        let optimizer = options.optimizer(&gpt);
+        let trainer = trainer(engine, (gpt, optimizer), options)?;
+        Ok(Training { options, vocabulary, steps: 0, trainer })
     }
 
     /// How many steps it has made.
     pub fn steps(&self) -> usize {
-        self.optimizer.steps() as usize
+        self.steps
     }
 
     /// The rate of the next step.
     pub fn rate(&self) -> f64 {
-        self.optimizer.rate()
+        self.options.schedule().at(self.steps as u64)
     }
 
     /// Characters that a step learns from.
@@ -84,35 +134,56 @@ impl Training {
         self.options.batch * self.options.context
     }
 
-    /// Learns from the next passages. Returns the loss before that.
-    pub fn step(&mut self, corpus: &Corpus) -> f32 {
-        let Options { batch, context, seed, .. } = self.options;
-        let (texts, next) = passages(&corpus.training, batch, context, seed, self.steps() as u64);
-        let (loss, gradient) = self.gpt.gradient(&texts, &next);
-        self.optimizer.step(&mut self.gpt, &gradient);
-        loss.order(())
+    /// Calls a function with the weights and the optimizer.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if they cannot be copied from a device.
+    pub fn with_state<R>(&self, f: impl FnOnce(&State) -> R) -> Result<R, XlaError> {
+        self.trainer.with_state(f)
     }
 
-    /// The mean loss of passages that are not learned from, the same ones in each call.
-    pub fn test_loss(&self, corpus: &Corpus) -> f32 {
+    /// Learns from the next passages. Returns the loss before that.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the engine reports one.
+    pub fn step(&mut self, corpus: &Corpus) -> Result<f32, XlaError> {
+        let Options { batch, context, seed, .. } = self.options;
+        let (texts, next) = passages(&corpus.training, batch, context, seed, self.steps as u64);
+        let loss = self.trainer.step(&texts, &next)?.read()?;
+        self.steps += 1;
+        Ok(loss)
+    }
+
+    /// The mean loss of passages that are not learned from, the same ones in each call. The CPU computes it.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the weights cannot be copied from a device.
+    pub fn test_loss(&self, corpus: &Corpus) -> Result<f32, XlaError> {
         const BATCHES: u64 = 8;
         let Options { batch, context, .. } = self.options;
-        let losses = (0..BATCHES).map(|at| {
-            let (texts, next) = passages(&corpus.test, batch, context, u64::MAX, at);
-            self.gpt.loss(&texts, &next).order(())
-        });
-        losses.sum::<f32>() / BATCHES as f32
+        self.with_state(|(gpt, _)| {
+            let losses = (0..BATCHES).map(|at| {
+                let (texts, next) = passages(&corpus.test, batch, context, u64::MAX, at);
+                gpt.loss(&texts, &next).order(())
+            });
+            losses.sum::<f32>() / BATCHES as f32
+        })
     }
 
     /// Writes all that is needed to go on. The file is replaced as a whole, so that a crash leaves the old one.
     pub fn save(&self, path: &Path) -> Result<(), Box<dyn Error>> {
-        let mut file = Checkpoint::new();
-        file.put("gpt", &self.gpt)?
-            .put_optimizer("optimizer", &self.optimizer)?
-            .note("vocabulary", &String::from(&self.vocabulary))?
-            .note("options", &serde_json::to_string(&self.options)?)?;
         let unfinished = path.with_extension("unfinished");
-        file.save(&unfinished)?;
+        self.with_state(|(gpt, optimizer)| -> Result<(), Box<dyn Error>> {
+            let mut file = Checkpoint::new();
+            file.put("gpt", gpt)?
+                .put_optimizer("optimizer", optimizer)?
+                .note("vocabulary", &String::from(&self.vocabulary))?
+                .note("options", &serde_json::to_string(&self.options)?)?;
+            Ok(file.save(&unfinished)?)
+        })??;
         std::fs::rename(unfinished, path)?;
         Ok(())
     }
@@ -129,13 +200,16 @@ impl Training {
     }
 
     /// Reads what [`save`](Training::save) wrote.
-    pub fn open(path: &Path) -> Result<Self, Box<dyn Error>> {
+    pub fn open(path: &Path, engine: &Engine) -> Result<Self, Box<dyn Error>> {
         let file = Saved::open(path)?;
         let note = |name| file.note(name).ok_or_else(|| format!("{}: no `{name}` in it", path.display()));
         let options: Options = serde_json::from_str(note("options")?)?;
-        let mut training = Training::new(options, Vocabulary::of(note("vocabulary")?));
-        file.load("gpt", &mut training.gpt)?;
-        file.load_optimizer("optimizer", &mut training.optimizer, &training.gpt)?;
-        Ok(training)
+        let vocabulary = Vocabulary::of(note("vocabulary")?);
+        let mut gpt = Gpt::random(options.sizes(vocabulary.len()), options.seed);
+        file.load("gpt", &mut gpt)?;
+        let mut optimizer = options.optimizer(&gpt);
+        file.load_optimizer("optimizer", &mut optimizer, &gpt)?;
+        let steps = optimizer.steps() as usize;
+        Ok(Training { options, vocabulary, steps, trainer: trainer(engine, (gpt, optimizer), options)? })
     }
 }

@@ -1,5 +1,6 @@
 //! The decoder on tiny sizes.
 
+use engine::Engine;
 use gpt::model::{Batch, Cache, Char, Gpt, Scores, Sizes, Texts, Token};
 use gpt::sample::{Options as Sampling, sample};
 use gpt::text::{Corpus, Vocabulary, passages};
@@ -109,10 +110,10 @@ fn the_gradient_is_the_slope() {
 #[test]
 fn the_loss_falls() {
     let (vocabulary, corpus) = corpus();
-    let mut training = Training::new(OPTIONS, vocabulary);
-    let losses: Vec<f32> = (0..OPTIONS.steps).map(|_| training.step(&corpus)).collect();
+    let mut training = Training::new(OPTIONS, vocabulary, &Engine::Cpu).unwrap();
+    let losses: Vec<f32> = (0..OPTIONS.steps).map(|_| training.step(&corpus).unwrap()).collect();
     assert!(losses[OPTIONS.steps - 1] < 0.5 * losses[0], "{losses:?}");
-    assert!(training.test_loss(&corpus) < 0.6 * losses[0]);
+    assert!(training.test_loss(&corpus).unwrap() < 0.6 * losses[0]);
 }
 
 #[test]
@@ -120,15 +121,15 @@ fn a_training_goes_on_bit_for_bit() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let path = folder.path().join("checkpoint.safetensors");
     let (vocabulary, corpus) = corpus();
-    let mut training = Training::new(OPTIONS, vocabulary.clone());
+    let mut training = Training::new(OPTIONS, vocabulary.clone(), &Engine::Cpu).unwrap();
     for _ in 0..3 {
-        training.step(&corpus);
+        training.step(&corpus).unwrap();
     }
     training.save(&path).unwrap();
-    let mut resumed = Training::open(&path).unwrap();
+    let mut resumed = Training::open(&path, &Engine::Cpu).unwrap();
     assert_eq!((resumed.options, &resumed.vocabulary, resumed.steps()), (OPTIONS, &vocabulary, 3));
     for _ in 0..3 {
-        assert_eq!(training.step(&corpus).to_bits(), resumed.step(&corpus).to_bits());
+        assert_eq!(training.step(&corpus).unwrap().to_bits(), resumed.step(&corpus).unwrap().to_bits());
     }
     resumed.save(&path).unwrap();
     let of_resumed = std::fs::read(&path).unwrap();
@@ -147,7 +148,7 @@ fn elements(bytes: &[u8]) -> &[u8] {
 fn what_is_no_checkpoint_is_an_error() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let path = folder.path().join("none.safetensors");
-    assert!(Training::open(&path).err().unwrap().to_string().contains("none.safetensors"));
+    assert!(Training::open(&path, &Engine::Cpu).err().unwrap().to_string().contains("none.safetensors"));
 }
 
 #[test]

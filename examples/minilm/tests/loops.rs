@@ -228,6 +228,12 @@ fn a_recorded_encoder_is_the_encoder() {
         let tokens = sentences(lengths);
         let expected = encoder.encode(&tokens, EPSILON);
         assert_same(&fast.call(&tokens), &expected);
+        #[cfg(feature = "pjrt")]
+        if let Some(pjrt) = xla_tests::plugin(1) {
+            let program = record(|tokens: &Tokens| encoder.encode(tokens, EPSILON), &tokens).unwrap();
+            let found = xla_tests::read(&pjrt.compile(&program).unwrap().call(&tokens).unwrap());
+            xla_tests::assert_near(&found, &expected, 1e-5, "the encoder on XLA");
+        }
         if lengths.contains(&7) {
             assert_same(&program.call(&tokens), &expected);
         }

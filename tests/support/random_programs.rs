@@ -1,0 +1,362 @@
+//! Random programs of a matrix and a vector, shared by the tests of gradients and of engines.
+//!
+//! `GRAD_CASES=n` checks more than the usual number of programs; `GRAD_FIRST=n` starts at another one. A program that fails is shortened and printed.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use typed_dims::grad::loss_and_grad;
+use typed_dims::prelude::*;
+
+dims! { pub struct A; pub struct B; pub struct C; }
+
+pub type Matrix = Tensor<f64, (A, B)>;
+pub type Vector = Tensor<f64, (A,)>;
+type View<'a> = TensorView<'a, f64, (A, B)>;
+/// The input of a program, and its output.
+pub type Pair = (Matrix, Vector);
+
+/// A small generator of pseudo-random numbers (splitmix64).
+#[derive(Clone)]
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+
+    pub fn floats(&mut self, len: usize) -> Vec<f64> {
+        (0..len).map(|_| (self.next() >> 11) as f64 / (1u64 << 53) as f64 * 3.0 - 1.5).collect()
+    }
+
+    pub fn pair(&mut self, a: usize, b: usize) -> Pair {
+        (from_vec((A.of(a), B.of(b)), self.floats(a * b)), from_vec(A.of(a), self.floats(a)))
+    }
+}
+
+/// One operation: which, of what, and a number for whatever else it needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    operation: usize,
+    first: usize,
+    second: usize,
+    number: usize,
+}
+
+/// The values so far.
+struct Machine<'m> {
+    matrices: Vec<Matrix>,
+    vectors: Vec<Vector>,
+    /// How near to a kink the values have come; only where they are no variables, whose values are not to be read.
+    margin: Option<&'m Cell<f64>>,
+}
+
+enum Made {
+    Matrix(Matrix),
+    Vector(Vector),
+    /// The operation does not fit the sizes.
+    Nothing,
+}
+use Made::Nothing;
+
+/// The most elements along a dim.
+const LARGEST: usize = 8;
+
+/// Operations on single elements.
+const MAPS: &[for<'a, 'b> fn(View<'a>, View<'b>) -> Matrix] = &[
+    |x, y| ((x * 1.3 - y).tanh() * 0.7 + x.sin()).eval(),
+    |x, y| (x.gelu() - (y * 0.5).softplus()).tanh().eval(),
+    |x, y| ((x.tanh() * 0.5).exp() * y.cos()).eval(),
+    |x, y| (x / (y.square() + 1.0)).eval(),
+    |x, y| ((x.square() + 0.5).ln() + (y.square() + 0.3).sqrt()).tanh().eval(),
+    |x, y| (x.sigmoid() * y.silu() + x.atan()).eval(),
+    |x, y| ((x.square() + 0.3).powf(y.sin()) * 0.5).tanh().eval(),
+    |x, y| (x.hypot(y + 4.0) - 4.0 + y.atan2(x.square() + 0.5)).eval(),
+    |x, y| (x.erf() - y.asinh() + (x * 0.3).powi(3)).sin().eval(),
+    |x, y| (x.logaddexp(y) * 0.5 + x.lerp(y, 0.25).mish()).tanh().eval(),
+    |x, y| ((-x).exp_m1().tanh() + (y.square() + 1.0).recip() + (x.square() + 1.0).rsqrt()).eval(),
+    |x, y| ((x - y).square() + 0.2).sqrt().cos().eval(),
+    |x, _| (x * 0.5).eval(),
+    |x, y| (x.ln_sigmoid() + y.gelu_tanh() * x.softsign().square()).tanh().eval(),
+];
+
+/// How many operations there are in all.
+const OPERATIONS: usize = MAPS.len() + 38;
+
+/// Positions below `end`.
+fn ids(number: usize, len: usize, end: usize) -> Vec<usize> {
+    let mut random = Random(number as u64);
+    (0..len).map(|_| random.below(end)).collect()
+}
+
+impl Machine<'_> {
+    /// Notes how near the elements are to 0.
+    fn kink(&self, distance: impl FnOnce() -> Matrix) {
+        if let Some(margin) = self.margin {
+            margin.set(margin.get().min(distance().abs().min((A, B)).order(())));
+        }
+    }
+
+    /// Notes how near the greatest two elements of each column are.
+    fn ties(&self, x: View<'_>) {
+        let Some(margin) = self.margin else { return };
+        for column in x.order((A, B)).columns() {
+            let mut column = column.to_vec();
+            column.sort_by(|a, b| b.total_cmp(a));
+            if let [first, second, ..] = column[..] {
+                margin.set(margin.get().min(first - second));
+            }
+        }
+    }
+
+    fn step(&mut self, step: Step) {
+        let x = &self.matrices[step.first % self.matrices.len()];
+        let (a, b) = (x.size(A), x.size(B));
+        // Others of the same sizes; `x` is one itself.
+        let same: Vec<&Matrix> = self.matrices.iter().filter(|y| (y.size(A), y.size(B)) == (a, b)).collect();
+        let y = same[step.second % same.len()];
+        let fitting: Vec<&Vector> = self.vectors.iter().filter(|v| v.size(A) == a).collect();
+        let made = if step.operation < MAPS.len() {
+            Made::Matrix(MAPS[step.operation](x.view(), y.view()))
+        } else if step.operation < MAPS.len() + 5 {
+            let Some(v) = fitting.get(step.second % fitting.len().max(1)) else { return };
+            self.with_vector(step, x.view(), v)
+        } else {
+            self.other(step, x.view(), y.view())
+        };
+        match made {
+            Made::Matrix(matrix) => self.matrices.push(matrix),
+            Made::Vector(vector) => self.vectors.push(vector),
+            Nothing => {}
+        }
+    }
+
+    /// Broadcasts of a vector.
+    fn with_vector(&self, step: Step, x: View<'_>, v: &Vector) -> Made {
+        let (v, a, k) = (v.view(), x.size(A), step.number);
+        match step.operation - MAPS.len() {
+            0 => Made::Matrix((x.tanh() * v + v.sin()).eval()),
+            1 => Made::Matrix((v * x.mean(A)).eval()),
+            2 => Made::Vector(((v * 0.7).tanh() + x.sum(B) * 0.1).eval()),
+            3 => Made::Vector((v * x.index(B, -1)).eval()),
+            _ => Made::Matrix((x.index(A, (k % a) as isize) * v).eval()),
+        }
+    }
+
+    /// Operations that are neither maps nor broadcasts.
+    fn other(&self, step: Step, x: View<'_>, y: View<'_>) -> Made {
+        let (a, b, k) = (x.size(A), x.size(B), step.number);
+        match step.operation - MAPS.len() - 5 {
+            // Reductions. Those with a kink at equal elements get elements that differ.
+            0 => Made::Vector((x * y).sum(B).tanh().eval()),
+            1 => Made::Vector(x.var(B)),
+            2 => Made::Vector((x + y * 0.3).logsumexp(B)),
+            3 => Made::Vector((x + 3.0).norm(B)),
+            4 => Made::Vector((x.tanh() + 0.5).prod(B)),
+            5 => {
+                self.ties(x);
+                Made::Matrix((x.max(A) * y).sin().eval())
+            }
+            6 => {
+                self.ties((-x).eval().view());
+                Made::Matrix((x.min(A) + y).sin().eval())
+            }
+            7 => Made::Vector((x.tanh() + B.of(b).cast::<f64>() * 3.0).std(B)),
+            8 => Made::Vector((x.mean((A, B)) * y.sum(B)).sin().eval()),
+            // Contractions.
+            9 => {
+                let gram = (x * y.rename(A, C)).sum(B) * 0.2;
+                Made::Matrix((gram * y.rename(A, C)).sum(C).sin().eval())
+            }
+            10 => {
+                let share = ((x * y.rename(A, C)).sum(B) * 0.5).softmax(C);
+                Made::Matrix((share * x.rename(A, C)).sum(C))
+            }
+            11 => Made::Matrix(((x * y).sum(B) * x * y.exp().recip()).tanh().eval()),
+            // Other places for the same elements.
+            12 => Made::Matrix(x.rename(A, C).rename(B, A).rename(C, B).eval()),
+            13 if a > 1 => Made::Matrix((x.slice(A, 1..) * y.slice(A, ..-1)).eval()),
+            14 if b > 1 => Made::Matrix(x.slice_step(B, (k % 2) as isize.., 2).eval()),
+            15 => Made::Matrix((x.flip(B) * y).sin().eval()),
+            16 => Made::Matrix((x.roll(A, k as isize % 5 - 2) + y * 0.5).tanh().eval()),
+            17 => Made::Matrix(x.flatten((B, A), C).unflatten(C, (A.of(b), B.of(a))).eval()),
+            18 if 2 * a <= LARGEST => Made::Matrix(concat(A, [x, y])),
+            19 => Made::Matrix((x + y.slice(A, 0..1).index(A, 0) * 0.5).eval()),
+            // Lookups.
+            20 => Made::Matrix(x.take(A, ids(k, a, a).at(C)).rename(C, A).eval()),
+            21 => Made::Matrix((x.tanh() * 2.0).take(A, (ids(k, 3, a).at(C) + 1) % a).rename(C, A).eval()),
+            22 => Made::Vector((x * 1.5).take(B, ids(k, a, b).at(A)).sin().eval()),
+            23 => Made::Matrix(x.scatter_add(A, C.of(4), ids(k, a, 4).at(A)).tanh().rename(C, A).eval()),
+            // Choices: by values, by positions, and by constants.
+            24 => {
+                self.kink(|| (x - y * 0.9 - 0.1).eval());
+                Made::Matrix(select(x.gt(y * 0.9 + 0.1), x.sin(), y * 0.5).eval())
+            }
+            25 => {
+                self.kink(|| (x + 0.2).eval());
+                Made::Matrix(((x + 0.2).abs() + 0.1).sqrt().eval())
+            }
+            26 => {
+                self.kink(|| (x - 0.3).eval());
+                self.kink(|| (x + 0.4).eval());
+                Made::Matrix((x.clamp(-0.4, 0.3) + y).sin().eval())
+            }
+            27 => {
+                self.kink(|| (x - y * 0.7 - 0.1).eval());
+                Made::Matrix(x.maximum(y * 0.7 + 0.1).eval())
+            }
+            28 => {
+                self.kink(|| x.eval());
+                Made::Matrix((x.relu() + x.ln().nan_to(0.25).tanh() * 0.1 + y.tanh()).eval())
+            }
+            29 => Made::Matrix(select((A + B * 2).lt((k % 9) as isize), x, y.cos()).eval()),
+            // The logarithm is infinite, or no number, where it is not taken; so is what lies outside.
+            30 => {
+                self.kink(|| x.eval());
+                Made::Matrix(select(x.gt(0.0), x.ln().tanh(), y).eval())
+            }
+            31 => Made::Matrix(select(A.lt(a as isize - 1), x.take(A, A + 1), y * 0.5).eval()),
+            // Windows, and work along lines.
+            32 if b > 1 => {
+                let weights = from_vec(C.of(2), vec![0.75, -0.5]);
+                Made::Matrix((x.unfold(B, C.of(2), 1, 1) * weights).sum(C))
+            }
+            _ if a > 2 => {
+                let weights = from_vec(C.of(2), vec![0.75, -0.5]);
+                Made::Matrix(
+                    ((x.unfold(A, C.of(2), 1, 2) * weights).sum(C).softmax((A, B)) + y.mean(A)).eval(),
+                )
+            }
+            _ => Nothing,
+        }
+    }
+}
+
+/// A program and the sizes and numbers of what it is given.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub seed: u64,
+    pub sizes: (usize, usize),
+    pub steps: Vec<Step>,
+}
+
+impl Case {
+    pub fn new(seed: u64) -> Self {
+        let mut random = Random(seed);
+        let sizes = (1 + random.below(5), 1 + random.below(5));
+        let count = 1 + random.below(8);
+        let step = |random: &mut Random| Step {
+            operation: random.below(OPERATIONS),
+            first: random.below(1 << 16),
+            second: random.below(1 << 16),
+            number: random.below(1 << 16),
+        };
+        let mut steps: Vec<Step> = (0..count).map(|_| step(&mut random)).collect();
+        // Often of the value before it: programs are deep, not wide.
+        for (at, step) in steps.iter_mut().enumerate() {
+            if random.below(3) > 0 {
+                step.first = at;
+            }
+        }
+        Case { seed, sizes, steps }
+    }
+
+    /// Several programs in sequence, which give fusion passes more to merge.
+    pub fn longer(seed: u64) -> Self {
+        let mut case = Case::new(seed);
+        for further in 1..seed % 4 {
+            case.steps.extend(Case::new(seed.wrapping_add(further << 32)).steps);
+        }
+        case
+    }
+
+    /// Runs the steps. `margin` becomes the distance to the nearest kink.
+    pub fn run(&self, (x, v): (&Matrix, &Vector), margin: Option<&Cell<f64>>) -> Pair {
+        let mut machine = Machine { matrices: vec![x.clone()], vectors: vec![v.clone()], margin };
+        for &step in &self.steps {
+            machine.step(step);
+        }
+        (machine.matrices.pop().expect("the first"), machine.vectors.pop().expect("the first"))
+    }
+
+    /// A loss of the results, to which each input contributes.
+    pub fn loss(&self, inputs: (&Matrix, &Vector)) -> Tensor<f64, ()> {
+        let (matrix, vector) = self.run(inputs, None);
+        let linear = inputs.0.sum((A, B)) + inputs.1.sum(A);
+        (matrix.sin().sum((A, B)) + vector.sin().sum(A) + linear).eval()
+    }
+
+    /// The gradient of the loss. The loss itself is added to the gradient of the vector.
+    pub fn gradient(&self, inputs: (&Matrix, &Vector)) -> Pair {
+        let (loss, (x, v)) = loss_and_grad(|inputs| self.loss(inputs), inputs);
+        (x, (v * 1.0 + loss).eval())
+    }
+}
+
+/// All elements.
+pub fn flat((matrix, vector): &Pair) -> Vec<f64> {
+    matrix.view().order((A, B)).into_iter().chain(vector.view().order(A)).collect()
+}
+
+#[track_caller]
+pub fn assert_all_near(found: &[f64], expected: &[f64], tolerance: f64, what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    let scale = expected.iter().fold(1.0, |most: f64, x| most.max(x.abs()));
+    for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
+        assert!(
+            (found - expected).abs() <= tolerance * scale,
+            "{what}, element {at}: {found} is not {expected}"
+        );
+    }
+}
+
+/// Whether a check compared anything, or the text of a failure.
+fn tried(case: &Case, check: fn(&Case) -> bool) -> Result<bool, String> {
+    catch_unwind(AssertUnwindSafe(|| check(case))).map_err(|payload| {
+        let text = payload.downcast_ref::<String>().cloned();
+        text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).into())).unwrap_or_default()
+    })
+}
+
+/// The program without steps that the failure does not need.
+fn shortened(mut case: Case, check: fn(&Case) -> bool) -> Case {
+    let mut at = 0;
+    while at < case.steps.len() {
+        let mut shorter = case.clone();
+        shorter.steps.remove(at);
+        if tried(&shorter, check).is_err() {
+            case = shorter;
+        } else {
+            at += 1;
+        }
+    }
+    case
+}
+
+pub fn number(name: &str, usual: u64) -> u64 {
+    std::env::var(name).map_or(usual, |text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
+}
+
+/// Checks random programs. Returns the number of compared programs, and the number of all.
+pub fn check_all(usual: u64, new: fn(u64) -> Case, check: fn(&Case) -> bool) -> (u64, u64) {
+    let (first, count) = (number("GRAD_FIRST", 0), number("GRAD_CASES", usual));
+    let mut compared = 0;
+    for seed in first..first + count {
+        let case = new(seed);
+        match tried(&case, check) {
+            Ok(is_compared) => compared += u64::from(is_compared),
+            Err(_) => {
+                let shorter = shortened(case, check);
+                panic!("{}\n{shorter:#?}", tried(&shorter, check).expect_err("it fails"));
+            }
+        }
+    }
+    (compared, count)
+}

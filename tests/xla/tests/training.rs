@@ -1,0 +1,14 @@
+//! Optimizers, clipping and averages on XLA: the tests of recorded training steps, which then compare with XLA, too.
+
+#![allow(missing_docs)]
+
+#[path = "../../recorded/training.rs"]
+mod training;
+
+use typed_dims::grad::Parameters;
+use typed_dims::program::{Program, RecordInputs};
+
+/// A program that goes through its data.
+fn reloaded<In: RecordInputs, Out: Parameters>(program: &Program<In, Out>, like: &Out) -> Program<In, Out> {
+    program.to_saved().and_then(|saved| saved.restore(like)).expect("it is restored")
+}
