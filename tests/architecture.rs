@@ -89,7 +89,7 @@ const CORE: Crate = Crate {
     ],
 };
 
-/// The public traits of `dims-core` that are not sealed. Nothing is trusted of an impl of theirs that is not checked: see "What plans and kernels trust" in `ARCHITECTURE.md`.
+/// The public traits of `dims-core` that are not sealed. Nothing is trusted of an impl of theirs that is not checked: see `docs/dev/trust.md`.
 const OPEN_TRAITS: [&[&str]; 3] = [
     // What users and macros implement.
     &[
