@@ -39,4 +39,4 @@ pub use error::XlaError;
 pub use mesh::{Mesh, MeshAxis, Sharding};
 #[cfg(feature = "pjrt")]
 pub use pjrt::{Pjrt, PjrtOptions};
-pub use stablehlo::Precision;
+pub use stablehlo::{AttentionKernel, Precision};

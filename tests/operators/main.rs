@@ -46,6 +46,15 @@ mod sorting;
 #[cfg(feature = "pjrt")]
 mod xla;
 
+/// Recordings from sizes read no element of their inputs.
+#[cfg(all(unix, not(feature = "pjrt")))]
+#[path = "../support/guarded.rs"]
+mod guarded;
+
+#[cfg(all(unix, not(feature = "pjrt")))]
+#[global_allocator]
+static ALLOCATOR: guarded::Guarded = guarded::Guarded;
+
 use table::Family;
 use typed_dims::prelude::*;
 

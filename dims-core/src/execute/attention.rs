@@ -23,11 +23,13 @@ use kernels::loops::stride::AnyStride;
 use kernels::machine::threads;
 use kernels::memory::buffer::Buffer;
 #[cfg(feature = "std")]
+use kernels::memory::hollow;
+#[cfg(feature = "std")]
 use kernels::program::code::{DType, Number};
 use kernels::program::lowered::LoweredProgram;
 use kernels::scalar::{Num, Real};
 #[cfg(feature = "std")]
-use kernels::trace::{Field, rules};
+use kernels::trace::{Field, Rule, rules};
 use smallvec::SmallVec;
 
 /// An attention of the tensors `Q`, `K` and `V`: their expressions, and what changes the scores.
@@ -76,6 +78,16 @@ where
     ) -> Result<Buffer<Q::Elem>, DimError> {
         #[cfg(feature = "std")]
         let rule = self.rule::<U>(shape, axes)?;
+        #[cfg(feature = "std")]
+        let rule = match rule {
+            Some(rule) if rule.operands().iter().any(|field| field.is_hollow()) => {
+                // (A recording from sizes: nothing is computed.)
+                let len = shape.volume(axes.kept, size_of::<Q::Elem>())?;
+                let data = hollow::reserved(len)?.expect("only real numbers are recorded");
+                return Ok(ruled(data, rule));
+            }
+            rule => rule,
+        };
         let [queries, keys, values] = axes.operands;
         let operands = [
             in_memory::<U, Q::Dims, _>(self.q, shape, queries)?,

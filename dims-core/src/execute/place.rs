@@ -72,6 +72,9 @@ enum PartMemory<T> {
     New(InParts<T>),
     /// Of elements, some of which parts replace.
     Filled(Vec<T>),
+    /// Of a recording from sizes: nothing is written. It has the elements around the parts, if there are any.
+    #[cfg(feature = "std")]
+    Hollow(Option<Vec<T>>),
 }
 
 impl<T: Element> PlacedResult<T> {
@@ -108,11 +111,28 @@ impl<T: Element> PlacedResult<T> {
         start: usize,
         strides: &[isize],
     ) -> Result<(), DimError> {
+        if shape.sizes().contains(&0) {
+            return Ok(());
+        }
+        let step = ExprStep::of::<T, S, R, E>(expr, shape)?;
+        #[cfg(feature = "std")]
+        if step.scope().is_some() {
+            self.memory = match core::mem::replace(&mut self.memory, PartMemory::Hollow(None)) {
+                PartMemory::Filled(around) => PartMemory::Hollow(Some(around)),
+                PartMemory::Hollow(around) => PartMemory::Hollow(around),
+                PartMemory::New(_) => PartMemory::Hollow(None),
+            };
+        }
         let places = match &mut self.memory {
             PartMemory::New(parts) => parts.places(),
             PartMemory::Filled(data) => data[..].as_mut().into(),
+            #[cfg(feature = "std")]
+            PartMemory::Hollow(_) => {
+                self.step.add(step.part_at(start, strides));
+                return Ok(());
+            }
         };
-        self.step.add(write_into::<S, R, E>(expr, shape, places, start, strides)?);
+        self.step.add(write_into::<S, R, E>(expr, shape, step, places, start, strides)?);
         Ok(())
     }
 
@@ -140,6 +160,11 @@ impl<T: Element> PlacedResult<T> {
         let data = match self.memory {
             PartMemory::New(parts) => parts.finish(),
             PartMemory::Filled(data) => data,
+            #[cfg(feature = "std")]
+            PartMemory::Hollow(around) => {
+                let len = self.sizes.iter().product();
+                return (self.step.finish_hollow(len, around), self.sizes);
+            }
         };
         (self.step.finish(data), self.sizes)
     }
@@ -151,15 +176,13 @@ impl<T: Element> PlacedResult<T> {
 fn write_into<S: Dims, R: Rank, E: Expr>(
     expr: &E,
     shape: &Shape,
+    step: ExprStep,
     out: OutputSlots<'_, E::Elem>,
     offset: usize,
     strides: &[isize],
 ) -> Result<Option<Part>, DimError> {
     let sizes = shape.sizes();
-    if sizes.contains(&0) {
-        return Ok(None);
-    }
-    let part = ExprStep::of::<E::Elem, S, R, E>(expr, shape)?.part_at(offset, strides);
+    let part = step.part_at(offset, strides);
     let order = AxisList::in_memory_of::<S, R>().as_slice();
     let mut rows = Rows::new(sizes.len());
     rows.push().copy_from_slice(strides);

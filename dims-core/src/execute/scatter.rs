@@ -102,6 +102,7 @@ where
     check_unrecorded(&index.expr, name)?;
     let step = ExprStep::of::<E::Elem, V, Rank0, _>(&value.expr, shape)?;
     let mut step_of_sum = StepOfSum::default();
+    let is_hollow = step.scope().is_some();
     if step.is_some() {
         if last_stays {
             check_unrecorded(&value.expr, name)?;
@@ -116,6 +117,9 @@ where
     let selected = [Axis::new(places, target.stride)];
     let mut place: Place<'_, E::Elem, V, Rank0, _> =
         Place::within(&mut out, axes, [], (indices, &selected), None);
-    place.update_in(order, value.expr, op, None)?;
+    // (In a recording from sizes nothing is computed.)
+    if !is_hollow {
+        place.update_in(order, value.expr, op, None)?;
+    }
     Ok(Named::from_expr(Evaluated::of_sizes(step_of_sum.finish(out.into_vec()), &sizes)))
 }

@@ -391,6 +391,21 @@ impl StepOfPlaces {
     }
 }
 
+impl StepOfPlaces {
+    /// As [`finish`](StepOfPlaces::finish) for a result without elements, which has the elements `around` where no part is.
+    #[cfg(feature = "std")]
+    #[track_caller]
+    pub(crate) fn finish_hollow<T: Element>(self, len: usize, around: Option<Vec<T>>) -> Buffer<T> {
+        let data = kernels::memory::hollow::reserved(len).expect("there are addresses");
+        let data: Vec<T> = data.expect("programs know only real numbers and `bool`");
+        let dtype = DType::of::<T>().expect("only types that programs know are recorded");
+        // (Zeros, whose pages are not touched.)
+        let around = around.unwrap_or_else(|| vec![T::default(); len]);
+        let step = rules::placed_around(self.0, around);
+        Buffer::traced(data, new_node(dtype, len, step, None))
+    }
+}
+
 /// The parts that a result is put together of, if anybody listens who knows one of the operands.
 pub(crate) struct StepOfParts(Option<Vec<Part>>);
 

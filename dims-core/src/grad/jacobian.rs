@@ -173,7 +173,7 @@ where
     let mut failed = None;
     let rows = try_jacobian(
         |by: &Named<T, S>| {
-            let gradient = match differentiated::<_, (), L, (), ()>(|by| (f(by), ()), by, |_, _, _| ()) {
+            let gradient = match differentiated::<_, (), L, (), ()>(|by| (f(by), ()), by, |_, _| ()) {
                 Ok(((), gradient, ())) => gradient,
                 Err(error) => {
                     failed = Some(error);

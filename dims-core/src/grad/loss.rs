@@ -37,26 +37,28 @@ impl<P, L: LossTensor<Elem: LossElem, Dims: NoneReduced<P>>> ScalarLoss<P> for L
         let loss = evaluated(self.tensor())?;
         let elements = Elements::of(&loss.expr);
         let mut one = alloc::vec![L::Elem::ZERO; elements.held.len()];
-        let mut value = None;
         for number in 0..elements.sizes().iter().product() {
-            let at = elements.at(number);
-            value = Some(loss.expr.all()[at]);
-            one[at] = L::Elem::ONE;
+            one[elements.at(number)] = L::Elem::ONE;
         }
-        Ok(LossInMemory { value, held: elements.held, one: Buffer::from(one).held(), tensor: loss })
+        Ok(LossInMemory { held: elements.held, one: Buffer::from(one).held(), tensor: loss })
     }
 }
 
 /// A loss in memory.
 pub struct LossInMemory<T, S: Dims> {
-    /// Its element, the last one if there are several.
-    pub(super) value: Option<T>,
     /// The memory.
     pub(super) held: Arc<dyn Held>,
     /// The cotangent of the sum of all elements.
     pub(super) one: Arc<dyn Held>,
     /// The tensor.
     pub(super) tensor: Named<T, S>,
+}
+
+/// The element of a loss, the last one if there are several.
+pub(super) fn number_of<T: Element, S: Dims>(loss: &Named<T, S>) -> Option<T> {
+    let elements = Elements::of(&loss.expr);
+    let last = elements.sizes().iter().product::<usize>().checked_sub(1)?;
+    Some(loss.expr.all()[elements.at(last)])
 }
 
 /// A tensor that a function returns: of any dims and elements, computed or not.

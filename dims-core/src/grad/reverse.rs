@@ -4,7 +4,7 @@ use crate::error::{DimError, Origin, no_derivative, unwrap};
 use crate::expr::step::{is_recorded, unrecordable};
 use crate::grad::inputs::Inputs;
 use crate::grad::lent::{Lend, LentOf};
-use crate::grad::loss::{LossInMemory, ScalarLoss};
+use crate::grad::loss::{LossInMemory, ScalarLoss, number_of};
 use crate::grad::parameters::{Parameters, Path};
 use crate::grad::variables::{Collected, Detached, FloatPairs, Variables, detached};
 use crate::named::Named;
@@ -47,7 +47,7 @@ pub fn try_grad<P: Inputs, L: ScalarLoss<P>>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
     by: P,
 ) -> Result<P::Value, DimError> {
-    differentiated::<P, P, L, (), ()>(|by| (f(by), ()), by, |_, _, _| ()).map(|((), gradient, ())| gradient)
+    differentiated::<P, P, L, (), ()>(|by| (f(by), ()), by, |_, _| ()).map(|((), gradient, ())| gradient)
 }
 
 /// The loss and its gradient.
@@ -130,7 +130,7 @@ pub fn try_loss_and_grad_with<P: Inputs, L: ScalarLoss<P>, X>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
     by: P,
 ) -> Result<(Named<L::Elem, L::Dims>, P::Value, X), DimError> {
-    let of_loss = |_, loss: Named<L::Elem, L::Dims>, depends_on_others: bool| match depends_on_others {
+    let of_loss = |loss: Named<L::Elem, L::Dims>, depends_on_others: bool| match depends_on_others {
         true => loss,
         false => Named::from_expr(detached(&loss.expr)),
     };
@@ -168,8 +168,9 @@ pub fn try_value_and_grad_with<P: Inputs, L: ScalarLoss, X>(
     by: P,
 ) -> Result<(L::Elem, P::Value, X), DimError> {
     // (A number is no part of a program that others record.)
-    let of_loss = |value: Option<L::Elem>, loss: Named<L::Elem, L::Dims>, depends_on_others: bool| {
-        (value.filter(|_| !depends_on_others), is_recorded(loss.expr.buffer()))
+    let of_loss = |loss: Named<L::Elem, L::Dims>, depends_on_others: bool| {
+        let value = if depends_on_others { None } else { number_of(&loss) };
+        (value, is_recorded(loss.expr.buffer()))
     };
     let ((value, is_recorded), gradient, beside) = differentiated::<P, (), L, X, _>(f, by, of_loss)?;
     let Some(value) = value else {
@@ -180,12 +181,12 @@ pub fn try_value_and_grad_with<P: Inputs, L: ScalarLoss, X>(
     Ok((value, gradient, beside))
 }
 
-/// What is wanted of the loss, and the gradient. `of_loss` gets the number, the traced tensor, and whether it depends on variables of an outer gradient.
+/// What is wanted of the loss, and the gradient. `of_loss` gets the traced tensor, and whether it depends on variables of an outer gradient.
 #[track_caller]
 pub(super) fn differentiated<P: Inputs, Q, L: ScalarLoss<Q>, X, K>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
     by: P,
-    of_loss: impl FnOnce(Option<L::Elem>, Named<L::Elem, L::Dims>, bool) -> K,
+    of_loss: impl FnOnce(Named<L::Elem, L::Dims>, bool) -> K,
 ) -> Result<(K, P::Value, X), DimError> {
     let mut variables = Variables::default();
     let (_in_place, traced) = by.variables(&mut Path::new(), &mut variables)?;
@@ -193,10 +194,10 @@ pub(super) fn differentiated<P: Inputs, Q, L: ScalarLoss<Q>, X, K>(
     // (Dropped before `_in_place`, as all that is declared below it: memory that nothing else shares becomes that of constants again without a copy.)
     let variables = variables;
     let (loss, beside) = f(<P as Lend<'_>>::lend(&traced));
-    let LossInMemory { value, held, one, tensor } = loss.into_loss()?;
+    let LossInMemory { held, one, tensor } = loss.into_loss()?;
     let of_others = held.node().is_some_and(|node| depends_on_others(node, &[&variables.call]));
     // (Before the steps are gone through, which are freed on the way: the tensor would keep them.)
-    let wanted = of_loss(value, tensor, of_others);
+    let wanted = of_loss(tensor, of_others);
     let mut found = gradients(vec![(held, one)], &variables.nodes, &[&variables.call], false)?;
     let gradient = collected::<P>(&traced, &mut found, &variables.nodes, Some(Location::caller()))?;
     Ok((wanted, gradient, beside))

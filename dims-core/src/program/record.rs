@@ -341,7 +341,12 @@ pub(super) struct RecordedInputs {
 impl RecordedInputs {
     /// No inputs yet. With `sizes_alone`, they have no elements.
     pub(super) fn new(sizes_alone: bool) -> Self {
-        let call = if sizes_alone { GradientCall::recording_sizes() } else { GradientCall::recording() };
+        let call = if sizes_alone {
+            kernels::step::record_from_sizes();
+            GradientCall::recording_sizes()
+        } else {
+            GradientCall::recording()
+        };
         let (nodes, signature) = (Vec::new(), InputSignature::default());
         RecordedInputs { call: Arc::new(call), sizes_alone, nodes, signature }
     }

@@ -13,6 +13,14 @@ use core::cell::Cell;
 std::thread_local! {
     /// Whether results of this thread are hollow.
     static HOLLOW: Cell<bool> = const { Cell::new(false) };
+    /// Whether this thread asks for hollow memory.
+    static RESERVING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread asks for hollow memory, for allocators of tests, which check that nobody reads it.
+#[doc(hidden)]
+pub fn is_reserving() -> bool {
+    RESERVING.get()
 }
 
 /// While it lives, results of kernels on this thread are hollow: memory of the right length, to which they write nothing.
@@ -42,7 +50,7 @@ impl Drop for HollowScope {
 
 /// Whether results are hollow now. (They are only while a function is recorded, so this costs the test of a flag.)
 #[inline(always)]
-pub(crate) fn is_hollow() -> bool {
+pub fn is_hollow() -> bool {
     registry::is_active() && of_thread()
 }
 
@@ -84,8 +92,10 @@ pub(crate) fn zeros<T: 'static>(len: usize) -> Result<Vec<T>, Error> {
     if layout.size() == 0 {
         return Ok(Vec::new());
     }
+    RESERVING.set(true);
     // SAFETY: the layout has a size.
     let start = unsafe { alloc_zeroed(layout) };
+    RESERVING.set(false);
     if start.is_null() {
         return Err(Error::TooLarge { elements: len });
     }

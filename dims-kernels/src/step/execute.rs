@@ -21,6 +21,8 @@ use alloc::vec::{self, Vec};
 #[cfg(feature = "std")]
 use core::any::Any;
 use core::panic::Location;
+#[cfg(feature = "std")]
+use std::sync::OnceLock;
 
 /// The results of a step that ran, to be taken one by one.
 pub struct Executed(vec::IntoIter<Box<dyn AnyBuffer>>);
@@ -66,6 +68,14 @@ fn execute_at(
     let keeps = false;
     #[cfg(not(feature = "std"))]
     let _ = origin;
+    #[cfg(feature = "std")]
+    if let Some((derivative, operands)) = &read
+        && let Some(results) = hollow_results(step, derivative, operands)
+    {
+        let StepResults { values, kept } = results?;
+        let (derivative, operands) = (Arc::clone(derivative), operands.clone());
+        return Ok(Executed(recorded(derivative, operands, values.into_vec(), kept, origin).into_iter()));
+    }
     let threads = threads::parts(step.parallel());
     let results = step.run(&mut StepOperands::new(operands, keeps), threads)?;
     let _is_noted = note_if(|| {
@@ -82,6 +92,34 @@ fn execute_at(
         return Ok(Executed(recorded(derivative, operands, values, results.kept, origin).into_iter()));
     }
     Ok(Executed(values.into_iter()))
+}
+
+/// Makes results without elements.
+#[cfg(feature = "std")]
+type HollowResults = fn(&dyn Any) -> Option<Result<StepResults, Error>>;
+
+/// Set by the first recording from sizes, so that other programs do not link it.
+#[cfg(feature = "std")]
+static HOLLOW: OnceLock<HollowResults> = OnceLock::new();
+
+/// Prepares recordings from sizes: from now on, steps compute nothing if an operand has no elements.
+#[cfg(feature = "std")]
+pub fn record_from_sizes() {
+    HOLLOW.get_or_init(|| super::saved::hollow_results);
+}
+
+/// The results of a step without elements, if an operand has none. (Steps that call functions of the user run all the same: hollow memory reads as zeros.)
+#[cfg(feature = "std")]
+#[cold]
+fn hollow_results(
+    step: &dyn Step,
+    derivative: &Arc<dyn StepDerivative>,
+    operands: &[Arc<dyn Held>],
+) -> Option<Result<StepResults, Error>> {
+    if !operands.iter().filter_map(|own| own.node()).any(|node| node.is_hollow()) {
+        return None;
+    }
+    step.hollow().or_else(|| HOLLOW.get()?(derivative.as_kind()?))
 }
 
 /// The derivative of a step, and the memory of its operands, if a program knows one of them.
@@ -135,8 +173,10 @@ fn recorded(
             let operands = operands.iter().map(whole).collect();
             let rule = StepRule { derivative: Arc::clone(&derivative), operands, number: KEPT, kept: None };
             let mut buffer = super::operands::buffer_of(&kept).expect("programs know the type");
-            let step = NodeStep::Rule(Box::new(rule));
-            buffer.trace(Node::new(dtype, kept.len(), step, origin));
+            let (len, step) = (kept.len(), NodeStep::Rule(Box::new(rule)));
+            // (Memory that is shared would be copied.)
+            drop(kept);
+            buffer.trace(Node::new(dtype, len, step, origin));
             buffer.memory()
         }
         _ => kept,

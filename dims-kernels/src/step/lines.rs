@@ -15,7 +15,10 @@ use crate::trace::rules::{LineRule, ReductionRule};
 #[cfg(feature = "std")]
 use crate::trace::{Field, Held, Node, NodeStep, Part, Rule, StridedPlace};
 #[cfg(feature = "std")]
-use crate::{machine::threads, memory::buffer::Buffer};
+use crate::{
+    machine::threads,
+    memory::{buffer::Buffer, hollow},
+};
 use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use alloc::{boxed::Box, sync::Arc};
@@ -53,6 +56,11 @@ impl<T: Element, W: LineOp<T> + 'static> StepKind for WorkLines<T, W> {
         let mut data = operands.take::<T>(0);
         scan::in_place(&mut data, self.len, 1, threads, self.work);
         Ok(StepResults::one(data))
+    }
+
+    #[cfg(feature = "std")]
+    fn hollow(&self) -> Option<Result<StepResults, Error>> {
+        Some(hollow::reserved::<T>(self.lines * self.len).transpose()?.map(StepResults::one))
     }
 
     #[cfg(feature = "std")]
@@ -139,6 +147,15 @@ impl<T: Real> StepKind for StandardizeWithMoments<T> {
         let (mut mean, mut var) = (zeros()?, zeros()?);
         standardize_with_moments(&mut data, [&mut mean, &mut var], self.eps, threads);
         Ok(StepResults::one(data).and(mean).and(var))
+    }
+
+    #[cfg(feature = "std")]
+    fn hollow(&self) -> Option<Result<StepResults, Error>> {
+        let all = || {
+            let [data, mean, var] = [self.lines * self.len, self.lines, self.lines].map(hollow::zeros::<T>);
+            Ok(StepResults::one(data?).and(mean?).and(var?))
+        };
+        Some(all())
     }
 
     #[cfg(feature = "std")]

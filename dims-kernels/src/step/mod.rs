@@ -23,9 +23,9 @@ pub mod pooling;
 mod saved;
 pub mod sorting;
 
-#[cfg(feature = "std")]
-pub use execute::rule_of;
 pub use execute::{Executed, execute};
+#[cfg(feature = "std")]
+pub use execute::{record_from_sizes, rule_of};
 pub use operands::{AnyBuffer, StepOperands, StepResults};
 
 use crate::error::Error;
@@ -71,6 +71,12 @@ pub trait StepKind: Send + Sync + 'static {
     /// Computes the results.
     fn run(&self, operands: &mut StepOperands<'_, '_>, threads: usize) -> Result<StepResults, Error>;
 
+    /// The results without elements, of kinds that programs record as something else.
+    #[cfg(feature = "std")]
+    fn hollow(&self) -> Option<Result<StepResults, Error>> {
+        None
+    }
+
     /// Whether the results have derivatives by the operands.
     #[cfg(feature = "std")]
     fn has_derivative(&self) -> bool {
@@ -110,6 +116,12 @@ pub trait Step {
     #[cfg(feature = "std")]
     fn derivative(&self) -> Option<Arc<dyn StepDerivative>>;
 
+    /// As [`StepKind::hollow`].
+    #[cfg(feature = "std")]
+    fn hollow(&self) -> Option<Result<StepResults, Error>> {
+        None
+    }
+
     /// How the user gives the step a derivative, if the step is the user's.
     #[cfg(feature = "std")]
     fn remedy(&self) -> Option<&'static str> {
@@ -137,6 +149,11 @@ impl<K: StepKind + Clone> Step for K {
     #[cfg(feature = "std")]
     fn derivative(&self) -> Option<Arc<dyn StepDerivative>> {
         Some(Arc::new(self.clone()))
+    }
+
+    #[cfg(feature = "std")]
+    fn hollow(&self) -> Option<Result<StepResults, Error>> {
+        StepKind::hollow(self)
     }
 }
 

@@ -10,9 +10,11 @@ use super::moves::MoveRows;
 use super::places::{AddAtPlaces, OperandPlaces};
 use super::pooling::{MaxOfParts, MeanOfParts, PartSizes};
 use super::sorting::{Extremum, Quantile, SortLines, SortWanted, TopK};
-use super::{StepDerivative, StepKind};
+use super::{AnyBuffer, StepDerivative, StepKind, StepResults};
 use crate::error::Error;
 use crate::memory::axes::is_within;
+use crate::memory::buffer::Buffer;
+use crate::memory::hollow;
 use crate::ops::code::{DType, ReductionKind, each_dtype};
 use crate::random::DrawNumbers;
 use crate::scalar::{Element, Num, Ordered, Real};
@@ -307,6 +309,37 @@ fn restored_kind(saved: &SavedKind) -> Result<Restored, Error> {
         }
         SavedKind::SplitSeed { at } => Ok(Restored::new(SplitSeed { at }, &[SEED], &[SEED], None)),
     }
+}
+
+/// The results of a kind, without elements.
+pub(super) fn hollow_results(kind: &dyn Any) -> Option<Result<StepResults, Error>> {
+    fn all(of: &Restored) -> Result<StepResults, Error> {
+        let mut results = StepResults::default();
+        for own in &of.yields {
+            results.values.push(hollow_buffer(own)?);
+        }
+        if let Some(own) = &of.keeps {
+            results.kept = Some(hollow_buffer(own)?.memory());
+        }
+        Ok(results)
+    }
+    let saved = saved_kind(kind)?;
+    Some(restored_kind(&saved).and_then(|restored| all(&restored)))
+}
+
+fn hollow_buffer(of: &SavedType) -> Result<Box<dyn AnyBuffer>, Error> {
+    macro_rules! by_type {
+        ($($name:ident $t:ty,)*) => {
+            match of.dtype {
+                $(DType::$name => Box::new(Buffer::from(hollow::zeros::<$t>(of.len)?)) as Box<dyn AnyBuffer>,)*
+                #[cfg(feature = "half")]
+                DType::F16 => Box::new(Buffer::from(hollow::zeros::<half::f16>(of.len)?)),
+                #[cfg(feature = "half")]
+                DType::Bf16 => Box::new(Buffer::from(hollow::zeros::<half::bf16>(of.len)?)),
+            }
+        };
+    }
+    Ok(each_dtype!(by_type!()))
 }
 
 fn name_of(name: &str) -> Result<&'static str, Error> {

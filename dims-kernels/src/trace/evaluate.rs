@@ -123,7 +123,7 @@ pub(super) fn sum_of<T: ProgramOutput + Real>(parts: &[Part], len: usize) -> Res
 }
 
 /// A result without computed elements.
-fn hollow_of<T: Element>(len: usize) -> Result<Vec<T>, Error> {
+pub(crate) fn hollow_of<T: Element>(len: usize) -> Result<Vec<T>, Error> {
     Destination::Hollow(len).from_fn(|_| T::default())
 }
 

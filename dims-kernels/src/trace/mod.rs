@@ -171,7 +171,12 @@ impl Table {
     ///
     /// If an index is out of range.
     pub fn computed(index: Field, size: usize, order: &[usize]) -> Result<Self, Error> {
-        let offsets = evaluate::mapped::<isize>(&index, order)?;
+        let offsets = if index.is_hollow() {
+            // (Each call of the program computes them.)
+            vec![0; order.iter().map(|&axis| index.sizes[axis]).product()]
+        } else {
+            evaluate::mapped::<isize>(&index, order)?
+        };
         assert!(
             offsets.iter().all(|&at| usize::try_from(at).is_ok_and(|at| at < size)),
             "indices are in range"

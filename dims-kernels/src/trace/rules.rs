@@ -13,7 +13,7 @@ pub use detached::detached;
 pub use lines::LineRule;
 pub(super) use lines::{BestOf, LinePullBack};
 pub(super) use placed::Placed;
-pub use placed::placed;
+pub use placed::{placed, placed_around};
 pub use recurrence::Recurrence;
 
 use crate::error::Error;

@@ -6,7 +6,7 @@ use super::value::{DeviceTensor, OnDevice};
 use crate::error::XlaError;
 use crate::mesh::{Mesh, Sharding, Split};
 use crate::pjrt::{Collective, CompileOptions, DeviceBuffer, Executable, Pjrt};
-use crate::stablehlo::{self, Check, Module, Options, Placed, Precision};
+use crate::stablehlo::{self, AttentionKernel, Check, Module, Options, Placed, Precision};
 use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
@@ -24,6 +24,7 @@ use typed_dims::program::{Program, RecordInputs};
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
     precision: Precision,
+    attention: AttentionKernel,
     compile: CompileOptions,
 }
 
@@ -38,6 +39,13 @@ impl RunOptions {
     #[must_use]
     pub fn precision(mut self, precision: Precision) -> Self {
         self.precision = precision;
+        self
+    }
+
+    /// How attention is computed: as [operations](AttentionKernel::Operations) by default.
+    #[must_use]
+    pub fn attention(mut self, attention: AttentionKernel) -> Self {
+        self.attention = attention;
         self
     }
 
@@ -135,7 +143,7 @@ impl Pjrt {
         let template = program.result_without_elements()?;
         let program = program.to_engine()?;
         let donated = engine::moved_inputs::<In>(&program.inputs);
-        let lowering = Options { precision: options.precision };
+        let lowering = Options { precision: options.precision, attention: options.attention };
         let splits = Splits::of(&program, sharding.as_ref())?;
         let module = stablehlo::lower_with(&program, lowering, &donated, &mut |placed, shape| {
             splits.text(sharding.as_ref()?, placed, shape)

@@ -71,6 +71,9 @@ impl Lower<'_> {
         if sizes.contains(&0) {
             return Ok(self.body.zeros(own.dtype, &shape));
         }
+        if let Some(found) = self.cudnn_attention(own)? {
+            return Ok(found);
+        }
         let (shares, _) = self.attention_shares(own)?;
         let v = self.varied_factor(&own.operands[2])?;
         let shares = self.as_factor(&shares, &own.scores, &sizes, v.value.dtype);
@@ -87,19 +90,19 @@ impl Lower<'_> {
         Factor { value, loops: large }
     }
 
-    pub(super) fn attention_pull_back(
+    /// The gradients of attention by some of these fields, along the loops along which these vary, in registers.
+    fn attention_gradients(
         &mut self,
         own: &SavedAttention,
         dy: &SavedField,
-        numbers: &[Vec<Option<usize>>],
-        lens: &[usize],
-        dtype: DType,
-    ) -> Result<Value, XlaError> {
+        fields: &[SavedField],
+        wanted: &[bool],
+    ) -> Result<Vec<Option<Value>>, XlaError> {
         let sizes = own.operands[0].sizes.clone();
         let (shares, mask) = self.attention_shares(own)?;
-        let [q, k, v] = [0, 1, 2].map(|at| own.operands[at].clone());
+        let [q, k, v] = &own.operands;
         let (q_factor, k_factor, v_factor) =
-            (self.varied_factor(&q)?, self.varied_factor(&k)?, self.varied_factor(&v)?);
+            (self.varied_factor(q)?, self.varied_factor(k)?, self.varied_factor(v)?);
         let dy = self.varied_factor(dy)?;
         let body = &self.body;
         // The result's loops that scores do not have: the features of values.
@@ -119,12 +122,10 @@ impl Lower<'_> {
         let scaled_q = self.as_factor(&scaled, &own.scores, &sizes, k_factor.value.dtype);
         let scaled_k = self.as_factor(&scaled, &own.scores, &sizes, q_factor.value.dtype);
         let shares = self.as_factor(&shares, &own.scores, &sizes, dy.value.dtype);
-        let mut sums: Vec<Option<Value>> = vec![None; lens.len()];
-        let mut fields = vec![q, k, v];
-        fields.extend(own.mask.clone());
-        fields.extend(own.bias.clone());
+        let mut found = Vec::new();
         for (at, field) in fields.iter().enumerate() {
-            if numbers[at].iter().all(Option::is_none) {
+            if !wanted[at] {
+                found.push(None);
                 continue;
             }
             let loops = varied(field, field.program.result);
@@ -135,7 +136,7 @@ impl Lower<'_> {
                 let over: Vec<usize> = others.iter().copied().filter(varies).collect();
                 lower.sums_of_products(a, b, &loops, &over, &sizes)
             };
-            let given = match at {
+            found.push(Some(match at {
                 0 => product(self, &scaled_q, &k_factor),
                 1 => product(self, &scaled_k, &q_factor),
                 2 => product(self, &shares, &dy),
@@ -151,7 +152,31 @@ impl Lower<'_> {
                     let shape: Vec<usize> = loops.iter().map(|&axis| sizes[axis]).collect();
                     self.body.broadcast(&self.body.transpose(&sum, &order), &shape, &axes)
                 }
-            };
+            }));
+        }
+        Ok(found)
+    }
+
+    pub(super) fn attention_pull_back(
+        &mut self,
+        own: &SavedAttention,
+        dy: &SavedField,
+        numbers: &[Vec<Option<usize>>],
+        lens: &[usize],
+        dtype: DType,
+    ) -> Result<Value, XlaError> {
+        let mut fields = own.operands.to_vec();
+        fields.extend(own.mask.clone());
+        fields.extend(own.bias.clone());
+        let wanted: Vec<bool> = numbers.iter().map(|own| own.iter().any(Option::is_some)).collect();
+        let gradients = match self.cudnn_gradients(own, dy)? {
+            Some(gradients) => gradients.map(Some).to_vec(),
+            None => self.attention_gradients(own, dy, &fields, &wanted)?,
+        };
+        let mut sums: Vec<Option<Value>> = vec![None; lens.len()];
+        for (at, (field, given)) in fields.iter().zip(gradients).enumerate() {
+            let Some(given) = given.filter(|_| wanted[at]) else { continue };
+            let loops = varied(field, field.program.result);
             for (operand, number) in numbers[at].iter().enumerate() {
                 let Some(number) = *number else { continue };
                 let slope = self.slope(field, operand)?;

@@ -10,6 +10,7 @@
 
 mod attention;
 mod convolution;
+mod cudnn;
 mod field;
 mod kinds;
 mod part;
@@ -19,6 +20,7 @@ mod scalar;
 mod text;
 mod view;
 
+pub use cudnn::AttentionKernel;
 pub use text::Precision;
 
 use crate::error::XlaError;
@@ -35,6 +37,8 @@ use view::Loop;
 pub struct Options {
     /// How products of floats are computed.
     pub precision: Precision,
+    /// How attention is computed.
+    pub attention: AttentionKernel,
 }
 
 /// A program as a module of StableHLO.
@@ -79,8 +83,15 @@ pub(crate) fn lower_with(
     sharding: &mut dyn FnMut(Placed, &[usize]) -> Option<String>,
 ) -> Result<Module, XlaError> {
     let body = Body::new(options.precision);
-    let mut lower =
-        Lower { body, program, values: Vec::new(), tables: HashMap::new(), checks: Vec::new(), step: 0 };
+    let mut lower = Lower {
+        body,
+        program,
+        attention: options.attention,
+        values: Vec::new(),
+        tables: HashMap::new(),
+        checks: Vec::new(),
+        step: 0,
+    };
     let mut arguments = Vec::new();
     for (number, input) in program.inputs.iter().enumerate() {
         let sizes = input.tensor.sizes();
@@ -206,6 +217,7 @@ pub(crate) enum Placed {
 struct Lower<'p> {
     body: Body,
     program: &'p EngineProgram,
+    attention: AttentionKernel,
     /// The values so far: of inputs, constants and steps.
     values: Vec<Value>,
     /// The offsets of tables that were computed.

@@ -3,6 +3,7 @@
 use super::scalar::is_float;
 use super::text::{Body, Lookup, Value, sizes, tensor_type};
 use std::fmt::Write;
+use std::rc::Rc;
 use typed_dims_kernels::program::code::DType;
 
 impl Body {
@@ -90,9 +91,18 @@ impl Body {
     }
 
     /// The results of an operation that has several.
-    fn several<const N: usize>(&self, text: String, types: [(DType, &Vec<usize>); N]) -> [Value; N] {
-        let name = self.name();
-        let _ = writeln!(self.text.borrow_mut(), "    {name}:{N} = {text}");
+    pub(super) fn several<const N: usize>(
+        &self,
+        text: String,
+        types: [(DType, &Vec<usize>); N],
+    ) -> [Value; N] {
+        let known = self.several_known.borrow().get(&text).cloned();
+        let name = known.unwrap_or_else(|| {
+            let name = self.name();
+            let _ = writeln!(self.text.borrow_mut(), "    {name}:{N} = {text}");
+            self.several_known.borrow_mut().insert(text, Rc::clone(&name));
+            name
+        });
         let mut at = 0;
         types.map(|(dtype, shape)| {
             at += 1;

@@ -93,6 +93,8 @@ pub(super) struct Body {
     next: RefCell<usize>,
     /// Operations that were written, by their text without a name: equal ones are written once.
     known: RefCell<HashMap<String, Value>>,
+    /// Likewise of operations with several results: the name of all of them.
+    pub(super) several_known: RefCell<HashMap<String, Rc<str>>>,
     pub(super) precision: Precision,
 }
 

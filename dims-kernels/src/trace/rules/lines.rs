@@ -15,7 +15,7 @@ use crate::program::interpreter::ProgramOutput;
 use crate::scalar::{Ordered, Real};
 use crate::scan::pull::{ForwardLines, needs_input, pull_back};
 use crate::scan::{self, LineOp, ScanInput};
-use crate::trace::evaluate::{HeldMemories, floats, mapped, stepped, with_rule};
+use crate::trace::evaluate::{HeldMemories, floats, hollow_of, mapped, stepped, with_rule};
 use crate::trace::{Field, FieldSource, Held, Node, NodeStep, Part, Rule, StridedPlace, Table, evaluate};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -313,6 +313,10 @@ fn fused<T: ProgramOutput + Real>(
     cotangent: Arc<dyn Held>,
 ) -> Result<Arc<dyn Held>, Error> {
     let elements = |held| Buffer::<T>::of_held(held).expect("the elements are of the result's type");
+    let is_hollow = |held: &Arc<dyn Held>| held.node().is_some_and(|node| node.is_hollow());
+    if is_hollow(value) || is_hollow(&cotangent) {
+        return Ok(Buffer::from(hollow_of::<T>(value.len())?).held());
+    }
     let (y, mut dy) = (elements(value), elements(&cotangent));
     drop(cotangent);
     let len = rule.lines.iter().map(|&axis| rule.field.sizes[axis]).product();
@@ -621,7 +625,10 @@ impl BestOf {
 
     /// The numbers, as a step if the elements are recorded to be computed again.
     fn recorded(self) -> Result<Arc<dyn Held>, Error> {
-        let data = self.sources(&self.x, &self.y)?;
+        let data = match self.x.is_hollow() || self.y.is_hollow() {
+            true => hollow_of(self.order.iter().map(|&axis| self.x.sizes[axis]).product())?,
+            false => self.sources(&self.x, &self.y)?,
+        };
         let nodes = self.x.all_nodes().into_iter().chain(self.y.all_nodes());
         if !{ nodes }.any(|node| node.is_recorded()) {
             return Ok(Buffer::from(data).held());

@@ -21,9 +21,13 @@ pub fn placed<T: Element>(parts: Vec<Part>, data: &[T]) -> (NodeStep, usize) {
     if !parts.iter().any(|part| part.field.is_recorded()) {
         return (NodeStep::Parts(parts), data.len());
     }
+    (placed_around(parts, data.to_vec()), data.len())
+}
+
+/// The step of a recorded result that has these elements where no part is.
+pub fn placed_around<T: Element>(parts: Vec<Part>, around: Vec<T>) -> NodeStep {
     let dtype = DType::of::<T>().expect("only types that programs know are recorded");
-    let around = Buffer::from(data.to_vec()).held();
-    (NodeStep::Rule(Box::new(Placed { parts, around, dtype })), data.len())
+    NodeStep::Rule(Box::new(Placed { parts, around: Buffer::from(around).held(), dtype }))
 }
 
 /// Elements, some of which are those of parts.

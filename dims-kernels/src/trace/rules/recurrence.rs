@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::ops::code::{BinaryOpcode, DType};
 use crate::program::interpreter::ProgramOutput;
 use crate::scalar::{Num, Real};
-use crate::trace::evaluate::{floats, mapped, stepped};
+use crate::trace::evaluate::{floats, hollow_of, mapped, stepped};
 use crate::trace::{Field, Held, Rule};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -52,6 +52,10 @@ pub(super) fn inner(sizes: &[usize], order: &[usize], axis: usize) -> usize {
 
 fn computed<T: ProgramOutput + Real>(rule: Recurrence, is_traced: bool) -> Result<Arc<dyn Held>, Error> {
     let Recurrence { a, b, axis, order, backward, .. } = &rule;
+    if is_traced && a.iter().chain([b]).any(Field::is_hollow) {
+        let data = hollow_of::<T>(order.iter().map(|&axis| b.sizes[axis]).product())?;
+        return Ok(stepped(data, Some(rule)));
+    }
     let mut data = mapped::<T>(b, order)?;
     let factors = match a {
         Some(a) => Some(mapped::<T>(a, order)?),

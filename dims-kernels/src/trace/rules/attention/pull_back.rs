@@ -9,7 +9,7 @@ use crate::ops::code::DType;
 use crate::program::interpreter::ProgramOutput;
 use crate::scalar::Real;
 use crate::trace::backward::whole;
-use crate::trace::evaluate::{filled, floats, with_rule};
+use crate::trace::evaluate::{filled, floats, hollow_of, with_rule};
 use crate::trace::rules::{NodeParts, along, pull_backs, wide};
 use crate::trace::{Field, FieldSource, Held, Node, NodeStep, Part, Rule, StridedPlace};
 use alloc::boxed::Box;
@@ -86,12 +86,17 @@ impl Attention {
         if nodes.iter().any(|node| wide(node.dtype) != dtype || node.len == 0) {
             return Ok(None);
         }
-        let pulled = self.pull_tiles(Arc::clone(cotangent), false)?;
         let lens: Vec<usize> = nodes.iter().map(|node| node.len).collect();
-        let all = floats!(dtype, joined(pulled, &nodes))?;
+        let dy = along(&self.operands[0].sizes, cotangent, &self.kept);
+        let all = if self.operands().into_iter().chain([&dy]).any(Field::is_hollow) {
+            floats!(dtype, hollow(lens.iter().sum()))?
+        } else {
+            let pulled = self.pull_tiles(Arc::clone(cotangent), false)?;
+            floats!(dtype, joined(pulled, &nodes))?
+        };
         let rule = AttentionPullBack {
             attention: self.with_operands(self.operands().into_iter().cloned()),
-            dy: along(&self.operands[0].sizes, cotangent, &self.kept),
+            dy,
             numbers,
             lens,
             dtype,
@@ -188,6 +193,11 @@ fn joined<T: ProgramOutput + Real>(parts: NodeParts, nodes: &[Arc<Node>]) -> Res
         }
     }
     Ok(Buffer::from(all).held())
+}
+
+/// Memory without elements.
+fn hollow<T: ProgramOutput + Real>(len: usize) -> Result<Arc<dyn Held>, Error> {
+    Ok(Buffer::from(hollow_of::<T>(len)?).held())
 }
 
 /// Memory of a call, marked with the node by which a gradient is computed.

@@ -1,0 +1,85 @@
+//! An allocator whose memory for recordings from sizes cannot be read: a read ends the test's process.
+
+use libc::{MAP_ANONYMOUS, MAP_FAILED, MAP_NORESERVE, MAP_PRIVATE, PROT_NONE, SIGSEGV, c_int};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use typed_dims_kernels::memory::hollow::is_reserving;
+
+/// The system's allocator, but for hollow memory.
+pub struct Guarded;
+
+/// Addresses for hollow memory, in bytes. They cost nothing, and are never given back.
+const ROOM: usize = 1 << 40;
+const PAGE: usize = 4096;
+
+static START: OnceLock<usize> = OnceLock::new();
+static USED: AtomicUsize = AtomicUsize::new(0);
+
+fn start() -> usize {
+    *START.get_or_init(|| {
+        // (Hollow memory that was freed must not be used for other tensors.)
+        typed_dims_kernels::memory::allocate::set_pool_limit(0);
+        // SAFETY: new memory, at an address of the system's choice.
+        let room = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                ROOM,
+                PROT_NONE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        assert!(room != MAP_FAILED, "there are addresses");
+        // SAFETY: the handler calls nothing that is not safe in one.
+        unsafe { libc::signal(SIGSEGV, was_read as *const () as usize) };
+        room as usize
+    })
+}
+
+/// Says what has happened, and ends the process.
+extern "C" fn was_read(_: c_int) {
+    let text =
+        b"an element was read that a recording from sizes does not have (or another invalid address)\n";
+    // SAFETY: `write` and `abort` may be called in a handler.
+    unsafe {
+        libc::write(2, text.as_ptr().cast(), text.len());
+        libc::abort();
+    }
+}
+
+fn is_guarded(at: *mut u8) -> bool {
+    START.get().is_some_and(|&start| (start..start + ROOM).contains(&(at as usize)))
+}
+
+// SAFETY: it is the system's allocator, or memory that nobody else has.
+unsafe impl GlobalAlloc for Guarded {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if !is_reserving() {
+            // SAFETY: the caller's promise.
+            return unsafe { System.alloc_zeroed(layout) };
+        }
+        let size = layout.size().next_multiple_of(PAGE);
+        let at = USED.fetch_add(size, Ordering::Relaxed);
+        if at + size > ROOM { std::ptr::null_mut() } else { (start() + at) as *mut u8 }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        if !is_guarded(memory) {
+            // SAFETY: the caller's promise.
+            unsafe { System.dealloc(memory, layout) };
+        }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        assert!(!is_guarded(memory), "hollow memory has a fixed length");
+        // SAFETY: the caller's promise.
+        unsafe { System.realloc(memory, layout, size) }
+    }
+}
