@@ -194,6 +194,8 @@ pub use typed_dims_macros::{
 pub use typed_dims_onnx as onnx;
 
 pub mod fallible;
+#[cfg(doctest)]
+mod macro_pages;
 pub mod nn;
 
 pub mod prelude {

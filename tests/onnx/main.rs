@@ -1,5 +1,5 @@
 //! ONNX's "Dimension Denotation" for models, section by section, and models as typed code. For typed dims the same sections are in
-//! `tests/roles.rs`; what must not compile is in `ui-tests/fail/onnx` and `ui-tests/fail/roles`.
+//! `tests/texts/roles.rs`; what must not compile is in `ui-tests/fail/onnx` and `ui-tests/fail/roles`.
 
 #![cfg(feature = "onnx")]
 

@@ -1,10 +1,7 @@
 //! Messages of gradients that cannot be taken: they name the operation and its line, or the parameter, and a way out.
 
-#[path = "support/panics.rs"]
-mod panics;
-
+use crate::panics::message;
 use ndarray::{ArrayView1, array};
-use panics::message;
 use typed_dims::file::{npy, npz, safetensors};
 use typed_dims::grad::{grad, hvp, try_grad, try_jvp, try_vjp, value_and_grad, vjp};
 use typed_dims::prelude::*;
@@ -21,7 +18,7 @@ fn x() -> X {
 #[track_caller]
 fn panic_of<T>(f: impl FnOnce() -> T) -> (String, u32) {
     let text = message(f);
-    let place = text.split("(at tests/grad_errors.rs:").nth(1).and_then(|rest| rest.split(':').next());
+    let place = text.split("(at tests/grad/errors.rs:").nth(1).and_then(|rest| rest.split(':').next());
     let line = place.and_then(|line| line.parse().ok());
     (text.clone(), line.unwrap_or_else(|| panic!("no line of this file: {text}")))
 }

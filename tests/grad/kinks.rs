@@ -1,16 +1,11 @@
 //! Derivatives at special points: zeros, ties, infinities and NaN.
 
-#[path = "gradients.rs"]
-#[allow(dead_code)]
-mod gradients;
-
-use super::{I, J};
-use gradients::check;
+use crate::gradients::{self, check};
 use ndarray::array;
 use typed_dims::grad::{grad, hessian, hvp, vjp};
 use typed_dims::prelude::*;
 
-dims! { struct I2; struct Query; struct Key; struct Feat; }
+dims! { struct I; struct J; struct I2; struct Query; struct Key; struct Feat; }
 
 type Line = Tensor<f64, (I,)>;
 type X = Tensor<f64, (I, J)>;

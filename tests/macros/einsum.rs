@@ -1,12 +1,10 @@
 //! `einsum!` in string notation: the expressions of numpy's and opt_einsum's documentation and test suites, and random ones, each against
 //! an oracle that reads the same string while the test runs.
 
-mod reference;
-
+use crate::reference::input::Random;
+use crate::reference::patterns::{IntoDynamic, einsum as oracle, random};
 use ndarray::{Array2, Array3, ArrayD, array, s};
 use num_complex::Complex;
-use reference::input::Random;
-use reference::patterns::{IntoDynamic, einsum as oracle, random};
 use typed_dims::einsum_path;
 use typed_dims::plan::explain::PlanStep;
 use typed_dims::prelude::*;

@@ -1,10 +1,8 @@
 //! `pack!`, `unpack!`, `parse_shape!` and `gather!`.
 
-mod reference;
-
+use crate::reference::input::Random;
+use crate::reference::patterns::random;
 use ndarray::{Array, Array1, Array2, Array3, Array4, ArrayD, array, s};
-use reference::input::Random;
-use reference::patterns::random;
 use typed_dims::prelude::*;
 
 #[test]

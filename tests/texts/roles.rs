@@ -133,7 +133,7 @@ mod definition {
                 pub struct FilterInChannel: role::FilterInChannel;
                 pub struct FilterOutChannel: role::FilterOutChannel;
                 pub struct FilterSpatial: role::FilterSpatial;
-                pub struct Row: crate::Row;
+                pub struct Row: crate::roles::Row;
                 pub struct Undenoted;
             }
         }

@@ -1,11 +1,9 @@
 //! `rearrange!`, `reduce!`, `repeat!` and their kin: the patterns of einops' documentation, tutorial and test suite, each against an oracle that
 //! reads the same string while the test runs.
 
-mod reference;
-
+use crate::reference::input::Random;
+use crate::reference::patterns::{IntoDynamic, einops as oracle, random, stacked};
 use ndarray::{Array, Array2, Array3, ArrayD, array, s};
-use reference::input::Random;
-use reference::patterns::{IntoDynamic, einops as oracle, random, stacked};
 use typed_dims::plan::explain::PlanStep;
 use typed_dims::prelude::*;
 

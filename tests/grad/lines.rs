@@ -1,10 +1,6 @@
 //! Derivatives of what works along lines, of linear algebra, losses and attention: compared with central differences, and with formulas.
 
-#[path = "support/gradients.rs"]
-#[allow(dead_code)]
-mod gradients;
-
-use gradients::{check, noise};
+use crate::gradients::{check, noise};
 use typed_dims::grad::{grad, vjp};
 use typed_dims::prelude::*;
 

@@ -1,8 +1,5 @@
 //! Gradients of functions of tensors, compared with numbers that were worked out by hand and with differences.
 
-#[path = "support/kinks.rs"]
-mod kinks;
-
 use std::collections::BTreeSet;
 use typed_dims::Rest;
 use typed_dims::grad::{
@@ -106,7 +103,8 @@ fn arrays_are_no_part_of_it() {
     assert!(text.contains("no gradient can be taken through `order`"), "{text}");
     let y = from_vec(J.of(2), vec![1.0, 2.0]);
     let error = typed_dims::grad::try_grad(|(x, _)| x.sum(I), (&x, &y)).unwrap_err();
-    let text = "the loss does not depend on the parameter `1`, so it has no gradient (at tests/grad.rs:";
+    let text =
+        "the loss does not depend on the parameter `1`, so it has no gradient (at tests/grad/values.rs:";
     assert!(error.to_string().starts_with(text), "{error}");
 }
 

@@ -115,7 +115,7 @@ fn steps_of_a_gradient_say_so() {
     let said = |text: &str| {
         document.root().descendants().any(|node| node.text().is_some_and(|own| own.starts_with(text)))
     };
-    assert!(said("gradient, at tests/pictures.rs:"), "{svg}");
+    assert!(said("gradient, at tests/tensors/pictures.rs:"), "{svg}");
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! Parameters and optimizers in files: a training is saved and resumed.
 
-#![cfg(feature = "safetensors")]
-
 use typed_dims::checkpoint::{Checkpoint, Saved};
 use typed_dims::file::load::LoadError;
 use typed_dims::file::safetensors;

@@ -1,9 +1,6 @@
 //! Derivatives of what rearranges, joins, selects and windows, compared with central differences.
 
-#[path = "support/gradients.rs"]
-mod gradients;
-
-use gradients::{assert_lost, check, check_curved};
+use crate::gradients::{assert_lost, check, check_curved};
 use ndarray::s;
 use typed_dims::batch::map_each;
 use typed_dims::join::concat_to;

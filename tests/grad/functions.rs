@@ -1,13 +1,7 @@
 //! Gradients through macros, batching, layouts, users' operations, and functions with a pull-back of their own.
 
-#[path = "support/gradients.rs"]
-#[allow(dead_code)]
-mod gradients;
-#[path = "support/panics.rs"]
-mod panics;
-
-use gradients::{assert_close, assert_lost, check, noise};
-use panics::message;
+use crate::gradients::{self, assert_close, assert_lost, check, noise};
+use crate::panics::message;
 use std::cell::Cell;
 use typed_dims::custom::{Derivative, PullBackOf, PullBacksOf, apply_arrays};
 use typed_dims::grad::{self, checkpoint, custom_vjp, grad, hvp, jvp, try_checkpoint, vjp};

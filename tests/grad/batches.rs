@@ -1,15 +1,10 @@
 //! Gradients composed with batches, loops, threads, and one another.
 
+use crate::gradients::{assert_close, check};
 use std::thread;
 use typed_dims::grad::{checkpoint, grad, jvp, try_vjp, value_and_grad, vjp};
 use typed_dims::plan::explain::PlanStep;
 use typed_dims::prelude::*;
-
-#[path = "support/gradients.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
-mod gradients;
-
-use gradients::{assert_close, check};
 
 dims! { struct Example; struct Group; struct Feat; struct Out; struct Hidden; struct Seq; }
 
@@ -73,7 +68,7 @@ mod per_example {
         assert_eq!(products.count(), 2, "{plan}");
         // Steps of the gradient have the names of dims, and the place of the step that they are the gradient of.
         let text = plan.to_string();
-        let expected = "(Example, Out, Seq) x (Example, Seq, Feat) -> (Example, Feat, Out): 20 x 50 x 30, 4 times (gradient, at tests/grad_batches.rs:";
+        let expected = "(Example, Out, Seq) x (Example, Seq, Feat) -> (Example, Feat, Out): 20 x 50 x 30, 4 times (gradient, at tests/grad/batches.rs:";
         assert!(text.contains(expected), "{text}");
         let expected = (&x * (&x * &w).sum(Feat) * 2.0).sum(Seq);
         assert_close("per example", &dw, &expected);

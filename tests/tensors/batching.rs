@@ -707,7 +707,7 @@ mod in_place {
     }
 
     #[test]
-    #[should_panic(expected = "dim `Batch` has size 3 (at tests/batching.rs:")]
+    #[should_panic(expected = "dim `Batch` has size 3 (at tests/tensors/batching.rs:")]
     fn sizes_must_agree() {
         let (x, y) = (ones::<f32, _>((Batch.of(3), Feat.of(2))), ones::<f32, _>((Batch.of(2), Feat.of(2))));
         let _ = batched(Batch, (&x, &y), |(x, y)| x + y);
