@@ -36,7 +36,7 @@ pub mod stablehlo;
 #[cfg(feature = "pjrt")]
 pub use engine::{OnDevice, Run, RunOptions};
 pub use error::XlaError;
-pub use mesh::{Mesh, MeshAxis, Sharding};
+pub use mesh::{Along, Mesh, MeshAxis, ShardRules, Sharding};
 #[cfg(feature = "pjrt")]
 pub use pjrt::{Pjrt, PjrtOptions};
 pub use stablehlo::Precision;

@@ -69,6 +69,10 @@ use path::values_at;
     note = "compute an expression first: `x.eval()`"
 )]
 pub trait Parameters: Sized {
+    /// The dims of the tensors, so far as the type tells them. A type that is written by hand need not tell them.
+    #[doc(hidden)]
+    const TENSORS: TensorSets = TensorSets::UNKNOWN;
+
     /// Calls `walk` with each tensor of the values `of`, and makes a value of the results. The constants are clones of those in the first value.
     ///
     /// # Errors
@@ -256,6 +260,9 @@ pub trait Parameters: Sized {
 /// lists all implementations of [`Parameters`] that lack it.)
 #[doc(hidden)]
 pub trait DerivedParameters: Sized {
+    /// See [`Parameters::TENSORS`].
+    const TENSORS: TensorSets = TensorSets::UNKNOWN;
+
     /// See [`Parameters::walk`].
     fn walk<const N: usize, W: Walk<N>>(
         of: [&Self; N],
@@ -274,6 +281,8 @@ pub trait DerivedParameters: Sized {
 
 #[diagnostic::do_not_recommend]
 impl<P: DerivedParameters> Parameters for P {
+    const TENSORS: TensorSets = <P as DerivedParameters>::TENSORS;
+
     #[inline]
     fn walk<const N: usize, W: Walk<N>>(
         of: [&Self; N],
@@ -292,6 +301,21 @@ impl<P: DerivedParameters> Parameters for P {
     ) -> Result<(), V::Error> {
         <P as DerivedParameters>::visit(changed, read, path, visit)
     }
+}
+
+/// The dims of a value's tensors, as far as its type tells them.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct TensorSets {
+    /// The dims of the tensor, if the value is one.
+    pub keys: &'static Keys,
+    /// Those of its parts.
+    pub parts: &'static [TensorSets],
+}
+
+impl TensorSets {
+    /// No tensors, or unknown ones.
+    pub const UNKNOWN: TensorSets = TensorSets { keys: &Keys::EMPTY, parts: &[] };
 }
 
 /// A function over the tensors of a value, or of `N` values of one type at once. (`N` is at least 1.)
@@ -426,6 +450,8 @@ pub trait Visitor<const M: usize, const N: usize> {
 pub trait ParameterField: Sized {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
+    /// See [`Parameters::TENSORS`].
+    const TENSORS: TensorSets;
     /// [`Parameters::walk`] of a field of this name.
     fn walk_field<const N: usize, W: Walk<N>>(
         of: [&Self; N],
@@ -447,6 +473,8 @@ pub trait ParameterField: Sized {
 #[diagnostic::do_not_recommend]
 impl<P: Parameters> ParameterField for P {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    const TENSORS: TensorSets = P::TENSORS;
+
     #[inline]
     fn walk_field<const N: usize, W: Walk<N>>(
         of: [&Self; N],
@@ -575,6 +603,8 @@ fn totals<P: Parameters>(of: &P) -> Totals {
 
 #[diagnostic::do_not_recommend]
 impl<T: Element, S: Dims, R: Rank> Parameters for Named<T, S, R> {
+    const TENSORS: TensorSets = TensorSets { keys: S::KEYS, parts: &[] };
+
     fn walk<const N: usize, W: Walk<N>>(
         of: [&Self; N],
         path: &mut Path,

@@ -4,7 +4,8 @@ use super::checks::{Dependence, Pending, UNCHECKED};
 use super::inputs::{DeviceInputs, Given};
 use super::value::{DeviceTensor, OnDevice};
 use crate::error::XlaError;
-use crate::mesh::{Mesh, Sharding, Split};
+use crate::mesh::rules;
+use crate::mesh::{Mesh, Placement, Sharding, ShardRules, Split};
 use crate::pjrt::{Collective, CompileOptions, DeviceBuffer, Executable, Pjrt};
 use crate::stablehlo::{self, Check, Module, Options, Placed, Precision};
 use std::collections::VecDeque;
@@ -92,16 +93,17 @@ impl Pjrt {
     /// # Errors
     ///
     /// As [`compile`](Pjrt::compile); also if two dims of a value are split along one axis of the mesh, or if its devices do not divide a size.
-    pub fn compile_sharded<In, Out>(
+    pub fn compile_sharded<In, Out, R>(
         &self,
         program: &Program<In, Out>,
-        sharding: Sharding,
+        sharding: Sharding<R>,
     ) -> Result<Run<In, Out>, XlaError>
     where
         In: RecordInputs,
         Out: Parameters,
+        R: ShardRules,
     {
-        self.compiled(program, Some(sharding), &RunOptions::new())
+        self.compile_sharded_with(program, sharding, &RunOptions::new())
     }
 
     /// As [`compile_sharded`](Pjrt::compile_sharded), with options.
@@ -109,23 +111,28 @@ impl Pjrt {
     /// # Errors
     ///
     /// As [`compile_sharded`](Pjrt::compile_sharded).
-    pub fn compile_sharded_with<In, Out>(
+    pub fn compile_sharded_with<In, Out, R>(
         &self,
         program: &Program<In, Out>,
-        sharding: Sharding,
+        sharding: Sharding<R>,
         options: &RunOptions,
     ) -> Result<Run<In, Out>, XlaError>
     where
         In: RecordInputs,
         Out: Parameters,
+        R: ShardRules,
     {
-        self.compiled(program, Some(sharding), options)
+        const {
+            rules::check::<In::Value, R>("the input");
+            rules::check::<Out, R>("the result");
+        }
+        self.compiled(program, Some(sharding.placement), options)
     }
 
     fn compiled<In, Out>(
         &self,
         program: &Program<In, Out>,
-        sharding: Option<Sharding>,
+        sharding: Option<Placement>,
         options: &RunOptions,
     ) -> Result<Run<In, Out>, XlaError>
     where
@@ -140,7 +147,7 @@ impl Pjrt {
         let module = stablehlo::lower_with(&program, lowering, &donated, &mut |placed, shape| {
             splits.text(sharding.as_ref()?, placed, shape)
         })?;
-        let mesh = sharding.as_ref().map(|own| own.mesh().clone()).unwrap_or_default();
+        let mesh = sharding.as_ref().map(|own| own.mesh.clone()).unwrap_or_default();
         let mut compile = options.compile.clone();
         if sharding.is_some() {
             compile = compile.partitions(mesh.devices());
@@ -181,7 +188,7 @@ struct Splits {
 }
 
 impl Splits {
-    fn of(program: &EngineProgram, sharding: Option<&Sharding>) -> Result<Self, XlaError> {
+    fn of(program: &EngineProgram, sharding: Option<&Placement>) -> Result<Self, XlaError> {
         let whole = |tensor: &EngineTensor| vec![None; tensor.axes.len()];
         let Some(sharding) = sharding else {
             return Ok(Splits {
@@ -194,8 +201,7 @@ impl Splits {
         let results = program.results.iter().map(|own| sharding.split_tensor(&own.tensor, true, "result"));
         let steps = program.values[program.inputs.len()..].iter().map(|value| {
             let Some(axes) = &value.axes else { return Ok(None) };
-            let axes: Vec<(Option<u64>, &str, usize)> =
-                axes.iter().map(|axis| (None, axis.name, axis.size)).collect();
+            let axes: Vec<_> = axes.iter().map(|axis| (axis.id, axis.name, axis.size)).collect();
             let what = || match value.origin {
                 Some(origin) => format!("the result of `{}` at {origin}", value.operation),
                 None => format!("the result of `{}`", value.operation),
@@ -209,10 +215,10 @@ impl Splits {
         })
     }
 
-    fn text(&self, sharding: &Sharding, placed: Placed, shape: &[usize]) -> Option<String> {
+    fn text(&self, sharding: &Placement, placed: Placed, shape: &[usize]) -> Option<String> {
         let whole = vec![None; shape.len()];
         Some(match placed {
-            Placed::Mesh => sharding.mesh().text(),
+            Placed::Mesh => sharding.mesh.text(),
             Placed::Input(number) => sharding.text(self.inputs.get(number).unwrap_or(&whole)),
             Placed::Step(number) => match &self.steps[number] {
                 Some(split) => sharding.text(split),

@@ -6,7 +6,7 @@ use typed_dims::grad::loss_and_grad;
 use typed_dims::optim::{Adam, Optimizer};
 use typed_dims::prelude::*;
 use typed_dims::program::record;
-use typed_dims_xla::{Mesh, MeshAxis as _, Sharding, mesh};
+use typed_dims_xla::{Mesh, MeshAxis as _, ShardRules, Sharding, mesh};
 use xla_tests::{assert_near, plugin};
 
 mesh! { pub struct Data; pub struct Model; }
@@ -55,7 +55,7 @@ fn data() -> (Batch, Labels) {
 }
 
 /// Trains five steps on a mesh, and compares them with the library's.
-fn check(sharding: &Sharding, what: &str) {
+fn check<R: ShardRules>(sharding: &Sharding<R>, what: &str) {
     let Some(pjrt) = plugin(8) else { return };
     let (x, y) = data();
     let program =
@@ -94,15 +94,15 @@ fn shardings_that_do_not_fit_are_errors() {
     let (x, y) = data();
     let program =
         record(|(state, x, y): (State, &Batch, &Labels)| step(state, x, y), (state(), &x, &y)).unwrap();
-    let message = |sharding| pjrt.compile_sharded(&program, sharding).unwrap_err().to_string();
-    let twice = Sharding::new(Mesh::of(Data.of(2))).shard(Row, Data).shard(In, Data);
+    let message = |sharding: Sharding| pjrt.compile_sharded(&program, sharding).unwrap_err().to_string();
+    let twice = Sharding::new(Mesh::of(Data.of(2))).shard(Row, Data).shard(In, Data).checked_at_run_time();
     assert_eq!(
         message(twice),
         "the input `1` has the dims `Row` and `In`, and both are split along the mesh axis `Data`: split one of them along another axis, or not at all"
     );
     let uneven = Sharding::new(Mesh::of(Data.of(3))).shard(Row, Data);
     assert_eq!(
-        message(uneven),
+        message(uneven.checked_at_run_time()),
         "the input `1`: the dim `Row` has size 8, which the 3 devices of the mesh axis `Data` do not divide"
     );
 }
