@@ -1,8 +1,15 @@
 //! Meshes of devices, and shardings by dims.
 
+mod access;
+pub(crate) mod flow;
+mod jobs;
+pub(crate) mod plan;
 pub(crate) mod rules;
+pub(crate) mod shapes;
 mod sharding;
 
+pub use flow::CollectiveKind;
+pub use plan::{Plan, PlannedCollective};
 pub use rules::{Along, ShardRules};
 pub use sharding::Sharding;
 pub(crate) use sharding::{Placement, Split};
@@ -122,6 +129,27 @@ impl Mesh {
             device /= size;
         }
         position
+    }
+
+    /// The axes along which groups of devices lie; `None` if they lie otherwise. Without groups, all devices are one.
+    #[cfg(feature = "pjrt")]
+    pub(crate) fn axes_of(&self, groups: &[Vec<usize>]) -> Option<Vec<&'static str>> {
+        let all = [(0..self.devices()).collect()];
+        let groups: &[Vec<usize>] = if groups.is_empty() { &all } else { groups };
+        let mut varied = vec![false; self.axes.len()];
+        for group in groups {
+            let first = self.position(*group.first()?);
+            for &device in group {
+                let position = self.position(device);
+                for axis in 0..varied.len() {
+                    varied[axis] |= position[axis] != first[axis];
+                }
+            }
+        }
+        let axes = (0..varied.len()).filter(|&axis| varied[axis]);
+        let size: usize = axes.clone().map(|axis| self.axes[axis].1).product();
+        let fits = groups.iter().all(|group| group.len() == size) && groups.len() * size == self.devices();
+        fits.then(|| axes.map(|axis| self.axes[axis].0).collect())
     }
 
     /// `sdy.mesh`

@@ -181,17 +181,15 @@ impl Placement {
         at_rest: bool,
         what: &dyn Fn() -> String,
     ) -> Result<Split, XlaError> {
-        let find = |axis: &DimAxis, rest: bool| {
-            self.rules.iter().find(|rule| rule.at_rest == rest && Some(rule.dim.0) == axis.0)
-        };
         let mut split: Split = vec![None; axes.len()];
         for rest in [false, true] {
             if rest && !at_rest {
                 continue;
             }
-            for (at, axis) in axes.iter().enumerate() {
-                let Some(rule) = find(axis, rest) else { continue };
-                let number = self.axis(rule.axis);
+            // (Rules for state go in their order, so that the order of axes in memory does not matter.)
+            for rule in self.rules.iter().filter(|rule| rule.at_rest == rest) {
+                let Some(at) = axes.iter().position(|axis| axis.0 == Some(rule.dim.0)) else { continue };
+                let (axis, number) = (&axes[at], self.axis(rule.axis));
                 if let Some(other) = split.iter().position(|own| *own == Some(number)) {
                     // The tensor is already split along this mesh axis.
                     if rest {
@@ -201,8 +199,8 @@ impl Placement {
                         message: format!(
                             "{} has the dims `{}` and `{}`, and both are split along the mesh axis `{}`: split one of them along another axis, or not at all",
                             what(),
-                            axes[other].1,
-                            axis.1,
+                            axes[other.min(at)].1,
+                            axes[other.max(at)].1,
                             rule.axis
                         ),
                     });

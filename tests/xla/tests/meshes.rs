@@ -70,7 +70,10 @@ fn check<R: ShardRules>(sharding: &Sharding<R>, what: &str) {
         assert_near(&found.to_host().unwrap(), &expected, 1e-5, what);
     }
     assert_near(&on_mesh.to_host().unwrap(), &own, 1e-4, what);
-    println!("{what}: {:?}", run.collectives().unwrap());
+    let plan = sharding.plan(&program).unwrap();
+    let comparison = run.compare(&plan).unwrap();
+    println!("{what}\n{plan}\n{comparison}");
+    for own in run.collectives().unwrap() { println!("{own:?}"); }
 }
 
 #[test]
