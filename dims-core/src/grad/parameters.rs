@@ -379,6 +379,12 @@ pub trait Walk<const N: usize> {
         Ok(())
     }
 
+    /// Called before [`tensor`](Walk::tensor) gets the state of an optimizer as one line of elements: the dims and the sizes of the axes along which they lie, the last one innermost.
+    #[doc(hidden)]
+    fn line_along(&mut self, keys: &'static Keys, sizes: &[usize]) {
+        let _ = (keys, sizes);
+    }
+
     /// The error of values that do not have the same parts: see [`Mismatch::at`].
     fn mismatch(&mut self, path: &Path, what: Mismatch) -> Self::Error {
         what.at(path).into()

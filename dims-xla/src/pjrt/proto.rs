@@ -187,9 +187,24 @@ fn groups(instruction: &[u8]) -> Vec<Vec<usize>> {
     if !found.is_empty() {
         return found;
     }
-    let iota = device_list.and_then(|own| all(own, 2).next());
+    // `IotaReplicaGroupListProto`: the sizes of a box of devices, the order of its axes, and the length of a group.
+    let iota = all(instruction, 92).next().or_else(|| all(device_list?, 2).next());
     if let Some(iota) = iota {
         return iota_groups(&list(iota, 3), &list(iota, 4), list(iota, 2).first().copied().unwrap_or(1));
+    }
+    // `MeshAxesReplicaGroupListProto`: a mesh, and the numbers of the axes that groups go along.
+    if let Some(own) = all(instruction, 93).next() {
+        let mesh = all(own, 1).next().unwrap_or_default();
+        let sizes: Vec<usize> = all(mesh, 1).map(|axis| list(axis, 2).first().copied().unwrap_or(0)).collect();
+        let is_part = |axis: &[u8]| all(axis, 2).next().is_some();
+        if all(mesh, 2).next().is_some() || all(own, 2).any(is_part) {
+            return vec![Vec::new()];
+        }
+        let axes: Vec<usize> = all(own, 2).map(|axis| list(axis, 1).first().copied().unwrap_or(0)).collect();
+        let mut order: Vec<usize> = (0..sizes.len()).filter(|axis| !axes.contains(axis)).collect();
+        order.extend(&axes);
+        let len = axes.iter().map(|&axis| sizes.get(axis).copied().unwrap_or(0)).product();
+        return iota_groups(&sizes, &order, len);
     }
     // Pairs of a sender and a receiver: those that are connected are one group.
     let mut found: Vec<Vec<usize>> = Vec::new();
@@ -210,7 +225,7 @@ fn groups(instruction: &[u8]) -> Vec<Vec<usize>> {
     found
 }
 
-/// `IotaReplicaGroupListProto`: devices in a box of these sizes, transposed, cut into groups.
+/// Devices in a box of these sizes, with its axes in this order, cut into groups.
 fn iota_groups(sizes: &[usize], order: &[usize], len: usize) -> Vec<Vec<usize>> {
     let count = sizes.iter().try_fold(1usize, |count, &own| count.checked_mul(own)).unwrap_or(0);
     if count > 1 << 20 || order.len() != sizes.len() || order.iter().any(|&axis| axis >= sizes.len()) {
@@ -356,6 +371,33 @@ mod tests {
         config.bytes(1, &module);
         assert_eq!(Hlo::new("hlo_with_config", &config.finish()).unwrap().collectives().len(), 1);
         assert!(Hlo::new("text", &module).is_none());
+    }
+
+    #[test]
+    fn groups_of_devices() {
+        // Of a mesh 2x2: along the first axis, in three ways.
+        let across = vec![vec![0, 2], vec![1, 3]];
+        assert_eq!(groups(&[0xe2, 5, 12, 8, 2, 16, 2, 26, 2, 2, 2, 34, 2, 1, 0]), across);
+        let mut axis = Writer::default();
+        axis.bytes(1, b"axis").number(2, 2);
+        let axis = axis.finish();
+        let mut mesh = Writer::default();
+        mesh.bytes(1, &axis).bytes(1, &axis);
+        let mut list = Writer::default();
+        list.bytes(1, &mesh.finish()).bytes(2, &[]);
+        let mut instruction = Writer::default();
+        instruction.bytes(93, &list.finish());
+        assert_eq!(groups(&instruction.finish()), across);
+        let mut instruction = Writer::default();
+        for group in [[0, 2], [1, 3]] {
+            instruction.bytes(49, &[10, 2, group[0], group[1]]);
+        }
+        assert_eq!(groups(&instruction.finish()), across);
+        let mut instruction = Writer::default();
+        for pair in [[0, 2], [3, 1]] {
+            instruction.bytes(52, &[8, pair[0], 16, pair[1]]);
+        }
+        assert_eq!(groups(&instruction.finish()), across);
     }
 
     #[test]

@@ -73,7 +73,6 @@ fn check<R: ShardRules>(sharding: &Sharding<R>, what: &str) {
     let plan = sharding.plan(&program).unwrap();
     let comparison = run.compare(&plan).unwrap();
     println!("{what}\n{plan}\n{comparison}");
-    for own in run.collectives().unwrap() { println!("{own:?}"); }
 }
 
 #[test]

@@ -15,8 +15,6 @@ use crate::named::Named;
 use crate::plan::explain::node_axis;
 use crate::plan::shape::volume;
 use crate::rank::{Rank, Rank1};
-#[cfg(feature = "safetensors")]
-use crate::set::DimKey;
 use crate::set::{Dims, Keys};
 use crate::storage::Evaluated;
 use alloc::borrow::Cow;
@@ -225,9 +223,8 @@ impl StateTensor {
     }
 
     /// The keys of the dims.
-    #[cfg(feature = "safetensors")]
-    pub(crate) fn keys(&self) -> &'static [DimKey] {
-        self.axes.keys.as_slice()
+    pub(crate) fn keys(&self) -> &'static Keys {
+        self.axes.keys
     }
 
     /// The size of each dim, then those of the positional axes.

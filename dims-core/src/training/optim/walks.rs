@@ -37,6 +37,7 @@ impl DerivedParameters for StateTensor {
         walk: &mut W,
     ) -> Result<Self, W::Error> {
         let lines = lines(of)?;
+        walk.line_along(of[0].keys(), of[0].sizes());
         if let Some(lines) = all_of(&lines, StateLine::single) {
             return Ok(of[0].with_line(StateLine::F32(walk.tensor(path, lines)?))?);
         }
