@@ -2,7 +2,7 @@
 
 mod access;
 pub(crate) mod flow;
-mod jobs;
+pub(crate) mod jobs;
 pub(crate) mod plan;
 pub(crate) mod rules;
 pub(crate) mod shapes;

@@ -248,6 +248,9 @@ impl<'p> Tracer<'p> {
                 continue;
             };
             for job in jobs {
+                for &operand in &job.gathered {
+                    only[operand] = Some(false);
+                }
                 for operand in &job.operands {
                     let (piece, uses) = self.uses(job, operand);
                     let own = &self.values[operand.value];
@@ -385,6 +388,11 @@ impl<'p> Tracer<'p> {
                             }
                         });
                     }
+                }
+            }
+            for &operand in job.gathered.iter().filter(|own| !self.is_constant(**own)) {
+                for (piece, own) in self.values[operand].pieces.iter().enumerate() {
+                    wanted.insert((operand, piece), vec![None; own.axes.len()]);
                 }
             }
             sums.push(loops);

@@ -15,6 +15,8 @@ pub(crate) struct Job<'p> {
     pub(crate) results: Vec<(usize, Vec<AxisUse>)>,
     /// Loops that are computed as a whole on each device.
     pub(crate) whole: Vec<usize>,
+    /// Values that are read as a whole.
+    pub(crate) gathered: Vec<usize>,
     /// The loops of lines, and the sums that are made along them, by their types.
     pub(crate) lines: Option<(Vec<usize>, Vec<DType>)>,
     /// How many sums are made over the loops that no result has.
@@ -38,6 +40,7 @@ impl<'p> Job<'p> {
             operands: Vec::new(),
             results: Vec::new(),
             whole: Vec::new(),
+            gathered: Vec::new(),
             lines: None,
             sums: 1,
             tables: Vec::new(),
@@ -143,6 +146,12 @@ fn line_sums(own: &SavedLines, backward: bool) -> Option<Vec<DType>> {
     Some(sums)
 }
 
+/// The last axes of a shape with this many positions.
+pub(crate) fn trailing(sizes: &[usize], len: usize) -> Option<std::ops::Range<usize>> {
+    let first = (0..=sizes.len()).rev().find(|&at| sizes[at..].iter().product::<usize>() == len)?;
+    Some(first..sizes.len())
+}
+
 /// The jobs of a step. `None` if it needs all its operands as a whole, and each device computes all of it.
 pub(crate) fn jobs<'p>(program: &'p EngineProgram, work: &'p SavedWork, pieces: &[Piece]) -> Option<Vec<Job<'p>>> {
     let piece = pieces.first()?;
@@ -216,12 +225,29 @@ pub(crate) fn jobs<'p>(program: &'p EngineProgram, work: &'p SavedWork, pieces: 
             vec![job]
         }
         SavedRule::Kind {
+            kind: kind @ (SavedKind::StandardizeAffine { .. } | SavedKind::DropElements { .. }),
+            operands,
+            ..
+        } => {
+            let sizes: Vec<usize> = piece.axes.iter().map(|own| own.2).collect();
+            if operands[0].sizes != sizes {
+                return None;
+            }
+            let order: Vec<usize> = (0..sizes.len()).collect();
+            let mut job = Job::of(program, &[&operands[0]]).along(&order, piece);
+            let others = operands[1..].iter().flat_map(|own| &own.operands);
+            job.gathered.extend(others.filter_map(|own| own.value));
+            if let SavedKind::StandardizeAffine { len, dtype, .. } = kind {
+                let float = if *dtype == DType::F64 { DType::F64 } else { DType::F32 };
+                job.lines = Some((trailing(&sizes, *len)?.collect(), vec![float; 2]));
+            }
+            vec![job]
+        }
+        SavedRule::Kind {
             kind: SavedKind::MoveRows { .. }
             | SavedKind::AddAtPlaces { .. }
             | SavedKind::MeanOfParts { .. }
             | SavedKind::MaxOfParts { .. }
-            | SavedKind::DropElements { .. }
-            | SavedKind::StandardizeAffine { .. }
             | SavedKind::DrawElements { .. }
             | SavedKind::DrawTruths { .. }
             | SavedKind::DrawOrder { .. }

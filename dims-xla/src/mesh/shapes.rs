@@ -32,6 +32,17 @@ pub(crate) fn along_axes(mut program: EngineProgram) -> EngineProgram {
                 split_loops(&mut part.field, &mut part.place, shape, &|at| shape_of(&program, &own, at));
             }
         }
+        if let (SavedWork::Rule(rule), Some(shape)) = (&mut work, &shape)
+            && let SavedRule::Kind {
+                kind: SavedKind::StandardizeAffine { .. } | SavedKind::DropElements { .. },
+                operands,
+                ..
+            } = &mut **rule
+            && operands[0].sizes == [len]
+        {
+            let mut line = SavedPlace { offset: 0, strides: vec![1], table: None };
+            split_loops(&mut operands[0], &mut line, shape, &|_| None);
+        }
         program.recording.steps[number].work = work;
     }
     program

@@ -216,6 +216,11 @@ impl Lower<'_> {
         if place.table.is_none() {
             return Ok(self.body.view(&value, offset, &own));
         }
+        if self.is_sharded
+            && let Some(found) = self.chosen(field, place, loops, &value)?
+        {
+            return Ok(found);
+        }
         if let Some(found) = self.rows(field, place, loops, &value)? {
             return Ok(found);
         }
@@ -272,7 +277,7 @@ impl Lower<'_> {
     }
 
     /// An index along loops, within its axis; that it is so is a check of the module.
-    fn checked_index(
+    pub(super) fn checked_index(
         &mut self,
         (table, number): (usize, usize),
         index: &SavedIndex,

@@ -9,6 +9,7 @@
 //! Where XLA means something else, as for an index that is out of range, the module checks it: see [`Module::checks`].
 
 mod attention;
+mod chosen;
 mod convolution;
 mod field;
 mod kinds;

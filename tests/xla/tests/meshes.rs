@@ -72,7 +72,7 @@ fn check<R: ShardRules>(sharding: &Sharding<R>, what: &str) {
     assert_near(&on_mesh.to_host().unwrap(), &own, 1e-4, what);
     let plan = sharding.plan(&program).unwrap();
     let comparison = run.compare(&plan).unwrap();
-    println!("{what}\n{plan}\n{comparison}");
+    assert!(comparison.is_as_planned(), "{what}\n{plan}\n{comparison}");
 }
 
 #[test]
