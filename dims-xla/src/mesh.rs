@@ -122,6 +122,7 @@ impl Mesh {
     }
 
     /// The position of a device along each axis.
+    #[cfg(feature = "pjrt")]
     pub(crate) fn position(&self, mut device: usize) -> Vec<usize> {
         let mut position = vec![0; self.axes.len()];
         for (at, &(_, size)) in self.axes.iter().enumerate().rev() {

@@ -148,10 +148,15 @@ impl<In, Out: Parameters> Program<In, Out> {
             let strides = match (own.is_line, &layout.strides[..]) {
                 (true, &[stride]) => {
                     let mut step = stride;
-                    let mut strides: Vec<isize> = tensor.axes.iter().rev().map(|axis| {
-                        step *= axis.size as isize;
-                        step / (axis.size as isize).max(1)
-                    }).collect();
+                    let mut strides: Vec<isize> = tensor
+                        .axes
+                        .iter()
+                        .rev()
+                        .map(|axis| {
+                            step *= axis.size as isize;
+                            step / (axis.size as isize).max(1)
+                        })
+                        .collect();
                     strides.reverse();
                     strides
                 }

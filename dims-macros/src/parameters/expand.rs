@@ -46,7 +46,9 @@ fn implementation(input: &DeriveInput, parts: &[ParameterField]) -> TokenStream 
     let tensors = parts.iter().filter(|part| part.kind != FieldKind::Constant);
     let tensors = tensors.filter(|part| !names(part.ty.to_token_stream(), ident)).map(|part| &part.ty);
     let tensors: Vec<TokenStream> = tensors
-        .map(|ty| quote_spanned!(ty.span()=> <#ty as ::typed_dims::grad::parameters::ParameterField>::TENSORS))
+        .map(
+            |ty| quote_spanned!(ty.span()=> <#ty as ::typed_dims::grad::parameters::ParameterField>::TENSORS),
+        )
         .collect();
     implemented(input, &generics, &quote!(#(#tensors),*), &walk, &visit)
 }

@@ -82,7 +82,12 @@ impl Comparison {
             other.found -= left;
             all[at].as_all_reduce = left;
         }
-        Comparison { rows: all.into_iter().filter(|own| own.planned + own.found > 0 || own.as_all_reduce > 0).collect() }
+        Comparison {
+            rows: all
+                .into_iter()
+                .filter(|own| own.planned + own.found > 0 || own.as_all_reduce > 0)
+                .collect(),
+        }
     }
 
     /// Whether XLA sends what was planned.

@@ -1,14 +1,14 @@
 //! Compiled programs, and their calls.
 
-use super::compare::Comparison;
 use super::checks::{Dependence, Pending, UNCHECKED};
+use super::compare::Comparison;
 use super::inputs::{DeviceInputs, Given};
 use super::value::{DeviceTensor, OnDevice};
 use crate::error::XlaError;
 use crate::mesh::flow::Flow;
 use crate::mesh::rules;
 use crate::mesh::shapes::along_axes;
-use crate::mesh::{Mesh, Placement, Plan, Sharding, ShardRules, Split};
+use crate::mesh::{Mesh, Placement, Plan, ShardRules, Sharding, Split};
 use crate::pjrt::{Collective, CompileOptions, DeviceBuffer, Executable, Pjrt};
 use crate::stablehlo::{self, Check, Module, Options, Precision, Sharded};
 use std::collections::VecDeque;
@@ -125,10 +125,7 @@ impl Pjrt {
         Out: Parameters,
         R: ShardRules,
     {
-        const {
-            rules::check::<In::Value, R>("the input");
-            rules::check::<Out, R>("the result");
-        }
+        const { rules::check_program::<In::Value, Out, R>() }
         self.compiled(program, Some(sharding.placement), options)
     }
 

@@ -61,7 +61,8 @@ pub(crate) fn uses(
             // All axes that the loop reaches.
             None => {
                 let reach = step * (size - 1);
-                let touched = |&axis: &usize| axes[axis] > 1 && steps[axis] <= reach && steps[axis] * axes[axis] > step;
+                let touched =
+                    |&axis: &usize| axes[axis] > 1 && steps[axis] <= reach && steps[axis] * axes[axis] > step;
                 (0..axes.len()).filter(touched).for_each(|axis| mark(axis, AxisUse::Other));
             }
         }
@@ -71,7 +72,8 @@ pub(crate) fn uses(
             SavedTable::Given(_) => (0..axes.len()).for_each(|axis| mark(axis, AxisUse::Other)),
             SavedTable::Computed { indices, .. } => {
                 for index in indices {
-                    let of = (0..axes.len()).find(|&axis| steps[axis] as isize == index.stride && axes[axis] == index.size);
+                    let of = (0..axes.len())
+                        .find(|&axis| steps[axis] as isize == index.stride && axes[axis] == index.size);
                     match of {
                         Some(axis) => mark(axis, AxisUse::Other),
                         None => (0..axes.len()).for_each(|axis| mark(axis, AxisUse::Other)),

@@ -199,10 +199,10 @@ impl<'p> Tracer<'p> {
                 })
                 .collect();
         }
-        vec![described(self.program, value).map_or_else(
-            || Piece { start: 0, axes: vec![(None, "..", len)] },
-            |axes| Piece::of(axes),
-        )]
+        vec![
+            described(self.program, value)
+                .map_or_else(|| Piece { start: 0, axes: vec![(None, "..", len)] }, |axes| Piece::of(axes)),
+        ]
     }
 
     /// The piece of a value that a place reads.
@@ -223,12 +223,17 @@ impl<'p> Tracer<'p> {
             .iter()
             .map(|own| {
                 let split = |piece: &Piece| self.placement.split(&piece.axes, true, &String::new).ok();
-                own.pieces.iter().zip(&own.computed).map(|(piece, own)| split(piece).unwrap_or(own.clone())).collect()
+                own.pieces
+                    .iter()
+                    .zip(&own.computed)
+                    .map(|(piece, own)| split(piece).unwrap_or(own.clone()))
+                    .collect()
             })
             .collect();
         // Whether a value is read, and only as state.
         let mut only: Vec<Option<bool>> = vec![None; self.values.len()];
-        let mut read = |value: usize, is_state: bool| only[value] = Some(only[value].unwrap_or(true) && is_state);
+        let mut read =
+            |value: usize, is_state: bool| only[value] = Some(only[value].unwrap_or(true) && is_state);
         for (result, &value) in self.program.recording.outputs.iter().enumerate() {
             let fits = self.values[value].pieces.len() == 1
                 && self.result_split(result, value, 0) == Some(rest[value][0].clone());
@@ -237,7 +242,8 @@ impl<'p> Tracer<'p> {
         for (number, jobs) in jobs.iter().enumerate().rev() {
             let value = self.first_step() + number;
             let is_single = self.values[value].pieces.len() == 1;
-            let is_state = is_single && only[value] == Some(true) && rest[value] != self.values[value].computed;
+            let is_state =
+                is_single && only[value] == Some(true) && rest[value] != self.values[value].computed;
             if is_state {
                 self.values[value].stored = rest[value].clone();
             }
@@ -324,7 +330,11 @@ impl<'p> Tracer<'p> {
                 .map(|operand| {
                     let (piece, uses) = self.uses(job, operand);
                     let own = &self.values[operand.value];
-                    let base = if is_state || operand.value >= self.first_step() { &own.stored } else { &own.computed };
+                    let base = if is_state || operand.value >= self.first_step() {
+                        &own.stored
+                    } else {
+                        &own.computed
+                    };
                     (piece, uses, base[piece].clone())
                 })
                 .collect();
@@ -412,7 +422,12 @@ impl<'p> Tracer<'p> {
     }
 
     /// A step that each device computes as a whole.
-    fn whole_step(&mut self, number: usize, operation: &'static str, origin: Option<&'static Location<'static>>) {
+    fn whole_step(
+        &mut self,
+        number: usize,
+        operation: &'static str,
+        origin: Option<&'static Location<'static>>,
+    ) {
         let value = self.first_step() + number;
         for operand in operands_of(&self.program.recording.steps[number].work) {
             if self.is_constant(operand) {
@@ -475,7 +490,8 @@ impl<'p> Tracer<'p> {
     ) {
         let axes = self.values[value].pieces[piece].axes.clone();
         let mut now = from.clone();
-        for at in 0..axes.len() {
+        // (XLA, too, starts at the innermost axis.)
+        for at in (0..axes.len()).rev() {
             let Some(axis) = now[at].filter(|_| now[at] != to[at]) else { continue };
             let onto = to.iter().position(|own| *own == Some(axis)).filter(|&other| now[other].is_none());
             now[at] = None;
@@ -530,8 +546,11 @@ impl<'p> Tracer<'p> {
                 let bytes = self.bytes(value, *piece, &made[*piece], dtype);
                 let stored = &self.values[value].stored[*piece];
                 // A part of the sum is kept.
-                let is_scattered = over.iter().all(|axis| stored.contains(&Some(*axis)) && !made[*piece].contains(&Some(*axis)));
-                let kind = if is_scattered { CollectiveKind::ReduceScatter } else { CollectiveKind::AllReduce };
+                let is_scattered = over
+                    .iter()
+                    .all(|axis| stored.contains(&Some(*axis)) && !made[*piece].contains(&Some(*axis)));
+                let kind =
+                    if is_scattered { CollectiveKind::ReduceScatter } else { CollectiveKind::AllReduce };
                 for _ in 0..job.sums {
                     self.transfer(kind, over.clone(), &of, bytes, operation, origin);
                 }

@@ -64,15 +64,16 @@ impl<'p> Job<'p> {
     fn table(&mut self, program: &'p EngineProgram, place: &'p SavedPlace) {
         let Some(lookup) = &place.table else { return };
         self.tables.push(lookup.number);
-        let SavedTable::Computed { indices, order } = &program.recording.tables[lookup.number] else { return };
+        let SavedTable::Computed { indices, order } = &program.recording.tables[lookup.number] else {
+            return;
+        };
         for index in indices {
             // The table lies along the loops of the index in this order.
             let (mut step, mut loops) = (1, vec![None; index.field.sizes.len()]);
             for &own in order.iter().rev() {
                 let size = index.field.sizes[own];
-                loops[own] = (0..self.sizes.len()).find(|&at| {
-                    size > 1 && lookup.strides[at] == step && self.sizes[at] == size
-                });
+                loops[own] = (0..self.sizes.len())
+                    .find(|&at| size > 1 && lookup.strides[at] == step && self.sizes[at] == size);
                 step *= size as isize;
             }
             for operand in &index.field.operands {
@@ -153,7 +154,11 @@ pub(crate) fn trailing(sizes: &[usize], len: usize) -> Option<std::ops::Range<us
 }
 
 /// The jobs of a step. `None` if it needs all its operands as a whole, and each device computes all of it.
-pub(crate) fn jobs<'p>(program: &'p EngineProgram, work: &'p SavedWork, pieces: &[Piece]) -> Option<Vec<Job<'p>>> {
+pub(crate) fn jobs<'p>(
+    program: &'p EngineProgram,
+    work: &'p SavedWork,
+    pieces: &[Piece],
+) -> Option<Vec<Job<'p>>> {
     let piece = pieces.first()?;
     let rule = match work {
         SavedWork::Parts(parts) => {
@@ -182,16 +187,14 @@ pub(crate) fn jobs<'p>(program: &'p EngineProgram, work: &'p SavedWork, pieces: 
             vec![Job::of(program, &fields).along(&lines.order, piece).lines(lines, line_sums(lines, true))]
         }
         SavedRule::Attention(own) => {
-            let fields: Vec<&SavedField> =
-                own.operands.iter().chain(&own.mask).chain(&own.bias).collect();
+            let fields: Vec<&SavedField> = own.operands.iter().chain(&own.mask).chain(&own.bias).collect();
             let mut job = Job::of(program, &fields).along(&own.kept, piece);
             job.whole.extend(own.over.iter().chain(&own.features));
             job.whole.retain(|axis| !own.kept.contains(axis));
             vec![job]
         }
         SavedRule::AttentionPullBack { attention: own, dy, numbers, .. } => {
-            let fields: Vec<&SavedField> =
-                own.operands.iter().chain(&own.mask).chain(&own.bias).collect();
+            let fields: Vec<&SavedField> = own.operands.iter().chain(&own.mask).chain(&own.bias).collect();
             let mut with_dy = fields.clone();
             with_dy.push(dy);
             let mut job = Job::of(program, &with_dy);
@@ -244,18 +247,19 @@ pub(crate) fn jobs<'p>(program: &'p EngineProgram, work: &'p SavedWork, pieces: 
             vec![job]
         }
         SavedRule::Kind {
-            kind: SavedKind::MoveRows { .. }
-            | SavedKind::AddAtPlaces { .. }
-            | SavedKind::MeanOfParts { .. }
-            | SavedKind::MaxOfParts { .. }
-            | SavedKind::DrawElements { .. }
-            | SavedKind::DrawTruths { .. }
-            | SavedKind::DrawOrder { .. }
-            | SavedKind::SplitSeed { .. }
-            | SavedKind::Sort { .. }
-            | SavedKind::Extremum { .. }
-            | SavedKind::TopK { .. }
-            | SavedKind::Quantile { .. },
+            kind:
+                SavedKind::MoveRows { .. }
+                | SavedKind::AddAtPlaces { .. }
+                | SavedKind::MeanOfParts { .. }
+                | SavedKind::MaxOfParts { .. }
+                | SavedKind::DrawElements { .. }
+                | SavedKind::DrawTruths { .. }
+                | SavedKind::DrawOrder { .. }
+                | SavedKind::SplitSeed { .. }
+                | SavedKind::Sort { .. }
+                | SavedKind::Extremum { .. }
+                | SavedKind::TopK { .. }
+                | SavedKind::Quantile { .. },
             ..
         }
         | SavedRule::MomentOfLines(_) => return None,

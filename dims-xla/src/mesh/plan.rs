@@ -1,7 +1,7 @@
 //! The plan of a program's communication.
 
 use super::flow::{CollectiveKind, Flow, Transfer};
-use super::rules::{ShardRules, check};
+use super::rules::{ShardRules, check_program};
 use super::shapes::along_axes;
 use super::{Mesh, Placement, Sharding};
 use crate::error::XlaError;
@@ -89,10 +89,7 @@ impl<R: ShardRules> Sharding<R> {
         In: RecordInputs,
         Out: Parameters,
     {
-        const {
-            check::<In::Value, R>("the input");
-            check::<Out, R>("the result");
-        }
+        const { check_program::<In::Value, Out, R>() }
         Plan::of(&along_axes(program.to_engine()?), &self.placement)
     }
 }
@@ -111,7 +108,8 @@ impl fmt::Display for CollectiveKind {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rows = vec![["collective", "mesh axis", "bytes", "dims", "operation", "location"].map(String::from)];
+        let mut rows =
+            vec![["collective", "mesh axis", "bytes", "dims", "operation", "location"].map(String::from)];
         for own in &self.collectives {
             rows.push([
                 own.kind.to_string(),
@@ -122,7 +120,14 @@ impl fmt::Display for Plan {
                 own.origin.map(ToString::to_string).unwrap_or_default(),
             ]);
         }
-        rows.push(["sum".into(), String::new(), self.bytes().to_string(), String::new(), String::new(), String::new()]);
+        rows.push([
+            "sum".into(),
+            String::new(),
+            self.bytes().to_string(),
+            String::new(),
+            String::new(),
+            String::new(),
+        ]);
         write_table(f, &rows, &[2])
     }
 }

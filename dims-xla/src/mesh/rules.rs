@@ -101,6 +101,13 @@ pub(crate) const fn check<P: Parameters, R: ShardRules>(role: &str) {
     }
 }
 
+/// Fails to compile if two dims of an input or a result are split along one mesh axis.
+#[track_caller]
+pub(crate) const fn check_program<In: Parameters, Out: Parameters, R: ShardRules>() {
+    check::<In, R>("the input");
+    check::<Out, R>("the result");
+}
+
 const fn same_text(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     if a.len() != b.len() {

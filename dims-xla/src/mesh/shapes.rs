@@ -4,8 +4,8 @@ use super::access::{AxisUse, Piece, uses};
 use typed_dims::program::engine::EngineProgram;
 use typed_dims_kernels::program::code::RegisterKind;
 use typed_dims_kernels::trace::saved::{
-    SavedField, SavedInstruction, SavedKind, SavedOperand, SavedPart, SavedPlace, SavedProgramText, SavedRule,
-    SavedWork,
+    SavedField, SavedInstruction, SavedKind, SavedOperand, SavedPart, SavedPlace, SavedProgramText,
+    SavedRule, SavedWork,
 };
 use typed_dims_kernels::trace::{NodeAxes, NodeAxis};
 
@@ -90,9 +90,8 @@ fn split_loops(
     let mut axis = 0;
     while axis < field.sizes.len() {
         let size = field.sizes[axis];
-        let of_place = (size > 1 && place.strides[axis] > 0)
-            .then(|| merged(shape, size, place.strides[axis]))
-            .flatten();
+        let of_place =
+            (size > 1 && place.strides[axis] > 0).then(|| merged(shape, size, place.strides[axis])).flatten();
         let of_operands = || {
             (0..field.operands.len()).find_map(|at| {
                 let stride = field.operands[at].place.strides[axis];
@@ -129,7 +128,8 @@ fn axes_of(program: &EngineProgram, work: &SavedWork, len: usize) -> Option<Node
     let (field, others, order): (&SavedField, Vec<&SavedField>, Vec<usize>) = match work {
         SavedWork::Parts(parts) => {
             let [SavedPart { field, place }] = &parts[..] else { return None };
-            let mut loops: Vec<usize> = (0..field.sizes.len()).filter(|&own| place.strides[own] > 0).collect();
+            let mut loops: Vec<usize> =
+                (0..field.sizes.len()).filter(|&own| place.strides[own] > 0).collect();
             loops.sort_by_key(|&own| std::cmp::Reverse(place.strides[own]));
             let mut step = 1;
             for &own in loops.iter().rev() {
@@ -164,8 +164,9 @@ fn axes_of(program: &EngineProgram, work: &SavedWork, len: usize) -> Option<Node
 /// Rows that are moved along an axis, as parts: one for each run of rows whose sources are equally far apart.
 fn moved_rows(work: &SavedWork) -> Option<Vec<SavedPart>> {
     let SavedWork::Rule(rule) = work else { return None };
-    let SavedRule::Kind { kind: SavedKind::MoveRows { outer, size, inner, sources, fill, .. }, operands, .. } =
-        &**rule
+    let SavedRule::Kind {
+        kind: SavedKind::MoveRows { outer, size, inner, sources, fill, .. }, operands, ..
+    } = &**rule
     else {
         return None;
     };

@@ -137,8 +137,6 @@ impl<R> Sharding<R> {
     }
 }
 
-
-
 /// The mesh and the rules of a sharding.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Placement {
@@ -242,7 +240,6 @@ impl Placement {
     }
 
     /// `#sdy.sharding`, closed along all axes.
-    #[cfg(feature = "pjrt")]
     pub(crate) fn text(&self, split: &Split) -> String {
         let axes: Vec<String> = split
             .iter()

@@ -195,7 +195,8 @@ fn groups(instruction: &[u8]) -> Vec<Vec<usize>> {
     // `MeshAxesReplicaGroupListProto`: a mesh, and the numbers of the axes that groups go along.
     if let Some(own) = all(instruction, 93).next() {
         let mesh = all(own, 1).next().unwrap_or_default();
-        let sizes: Vec<usize> = all(mesh, 1).map(|axis| list(axis, 2).first().copied().unwrap_or(0)).collect();
+        let sizes: Vec<usize> =
+            all(mesh, 1).map(|axis| list(axis, 2).first().copied().unwrap_or(0)).collect();
         let is_part = |axis: &[u8]| all(axis, 2).next().is_some();
         if all(mesh, 2).next().is_some() || all(own, 2).any(is_part) {
             return vec![Vec::new()];

@@ -23,8 +23,8 @@ impl Lower<'_> {
         };
         let [index] = &indices[..] else { return Ok(None) };
         let steps = strides(shape);
-        let axis = (0..shape.len())
-            .find(|&axis| shape[axis] == index.size && steps[axis] as isize == index.stride);
+        let axis =
+            (0..shape.len()).find(|&axis| shape[axis] == index.size && steps[axis] as isize == index.stride);
         let Some(axis) = axis else { return Ok(None) };
         let mut sizes: Vec<usize> = loops.iter().map(|&own| field.sizes[own]).collect();
         sizes.push(index.size);

@@ -123,7 +123,8 @@ pub(crate) fn lower_with(
             Some(axes) => axes.iter().map(|axis| axis.size).collect(),
             None => vec![step.len],
         };
-        let stored = sharded.map(|sharded| lower.split_operands(sharded, &sharded.flow.reads[number], &mut reads));
+        let stored =
+            sharded.map(|sharded| lower.split_operands(sharded, &sharded.flow.reads[number], &mut reads));
         let value = match &step.work {
             SavedWork::Parts(parts) => lower.sum_of_parts(parts, step.dtype, &shape)?,
             SavedWork::Rule(rule) => lower.rule(rule, step.dtype, step.len)?,

@@ -2,11 +2,14 @@
 
 #![allow(missing_docs)]
 
-use typed_dims::grad::loss_and_grad;
+mod models;
+
+use typed_dims::grad::parameters::{Path, Visitor, Walk};
+use typed_dims::grad::{Parameters, loss_and_grad};
 use typed_dims::optim::{Adam, Optimizer};
 use typed_dims::prelude::*;
 use typed_dims::program::record;
-use typed_dims_xla::{Mesh, MeshAxis as _, ShardRules, Sharding, mesh};
+use typed_dims_xla::{Mesh, MeshAxis as _, OnDevice, ShardRules, Sharding, mesh};
 use xla_tests::{assert_near, plugin};
 
 mesh! { pub struct Data; pub struct Model; }
@@ -87,6 +90,91 @@ fn training_over_meshes_is_the_same() {
     check(
         &Sharding::new(square()).shard(Row, Data).shard(Hidden, Model).at_rest(In, Data),
         "parameters at rest in parts",
+    );
+}
+
+#[test]
+fn state_takes_less_memory_on_each_device() {
+    let Some(pjrt) = plugin(8) else { return };
+    let bytes = |value: OnDevice<State>| value.bytes() / 4;
+    let square = Sharding::new(Mesh::of((Data.of(2), Model.of(2))));
+    // Weights, and two moments of each: 8 x 16, 16 and 16 x 3 numbers; and the number of steps.
+    let whole = 3 * (8 * 16 + 16 + 16 * 3) * 4 + 8;
+    assert_eq!(bytes(pjrt.put_sharded(&state(), &square).unwrap()), whole);
+    let split = square.clone().shard(Hidden, Model);
+    assert_eq!(bytes(pjrt.put_sharded(&state(), &split).unwrap()), (whole - 8) / 2 + 8);
+    let split = split.at_rest(In, Data);
+    assert_eq!(bytes(pjrt.put_sharded(&state(), &split).unwrap()), 3 * (4 * 8 + 8 + 8 * 3) * 4 + 8);
+    let split = square.at_rest(Hidden, Data);
+    assert_eq!(bytes(pjrt.put_sharded(&state(), &split).unwrap()), (whole - 8) / 2 + 8);
+}
+
+/// A dim with the name of another one.
+mod other {
+    typed_dims::prelude::dims! { pub struct Row; }
+}
+
+#[test]
+fn dims_of_one_name_are_not_confused() {
+    let Some(pjrt) = plugin(2) else { return };
+    type Both = Tensor<f32, (Row, other::Row)>;
+    let f = |x: &Both| -> Both { ((x * 2.0).eval().softmax(other::Row) + 1.0).eval() };
+    let x: Both = randn((Row.of(4), other::Row.of(3)), 1);
+    let program = record(f, &x).unwrap();
+    let split = Sharding::new(Mesh::of(Data.of(2))).shard(Row, Data);
+    // (By their names, both would be split, and 3 is odd.)
+    let plan = split.plan(&program).unwrap();
+    assert_eq!(plan.bytes(), 0, "{plan}");
+    let run = pjrt.compile_sharded(&program, split).unwrap();
+    assert_near(&run.call(&x).unwrap().to_host().unwrap(), &f(&x), 1e-6, "two rows");
+}
+
+#[test]
+fn intermediate_values_that_do_not_fit_are_errors() {
+    let program = record(
+        |(x, y): (&Tensor<f32, (Row,)>, &Tensor<f32, (In,)>)| (x * y).eval().cumsum(Row).sum((Row, In)),
+        (&ones(Row.of(4)), &ones(In.of(4))),
+    )
+    .unwrap();
+    let split = Sharding::new(Mesh::of(Data.of(2))).shard(Row, Data).shard(In, Data);
+    let message = split.plan(&program).unwrap_err().to_string();
+    let (before, after) = message.split_once(" has the dims ").unwrap();
+    assert!(before.starts_with("the result of `") && before.contains("meshes.rs:"), "{message}");
+    assert_eq!(
+        after,
+        "`Row` and `In`, and both are split along the mesh axis `Data`: split one of them along another axis, or not at all"
+    );
+}
+
+/// The tensors of a struct that is written by hand are checked when the program is compiled.
+struct ByHand(Batch);
+
+impl Parameters for ByHand {
+    fn walk<const N: usize, W: Walk<N>>(
+        of: [&Self; N],
+        path: &mut Path,
+        walk: &mut W,
+    ) -> Result<Self, W::Error> {
+        Batch::walk(of.map(|own| &own.0), path, walk).map(ByHand)
+    }
+
+    fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
+        changed: [&mut Self; M],
+        read: [&Self; N],
+        path: &mut Path,
+        visit: &mut V,
+    ) -> Result<(), V::Error> {
+        Batch::visit(changed.map(|own| &mut own.0), read.map(|own| &own.0), path, visit)
+    }
+}
+
+#[test]
+fn structs_by_hand_are_checked_at_run_time() {
+    let program = record(|x: &ByHand| x.0.sum((Row, In)), &ByHand(data().0)).unwrap();
+    let split = Sharding::new(Mesh::of(Data.of(2))).shard(Row, Data).shard(In, Data);
+    assert_eq!(
+        split.plan(&program).unwrap_err().to_string(),
+        "the input has the dims `Row` and `In`, and both are split along the mesh axis `Data`: split one of them along another axis, or not at all"
     );
 }
 

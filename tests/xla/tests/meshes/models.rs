@@ -1,8 +1,6 @@
 //! Models on meshes: a training step of a decoder, and a sentence encoder. Numbers are those of one device, and devices send what was planned.
 
-#![allow(missing_docs)]
-
-use gpt::model::{Batch, Char, Gpt, Head, Inner, Sizes, Texts, Token, Width};
+use gpt::model::{Batch, Gpt, Head, Inner, Sizes, Texts, Token, Width};
 use minilm::model::{Encoder, Tokens};
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
@@ -56,7 +54,6 @@ fn train<R: ShardRules>(sharding: Sharding<R>, what: &str) -> Option<usize> {
     assert_near(&on_mesh.to_host().unwrap(), &own, 1e-4, what);
     assert_eq!(on_mesh.bytes(), bytes, "{what}: the state stays split");
     let comparison = run.compare(&plan).unwrap();
-    println!("{what}\n{plan}\n{comparison}");
     assert!(comparison.is_as_planned(), "{what}\n{plan}\n{comparison}");
     Some(bytes)
 }
@@ -90,6 +87,22 @@ fn a_decoder_with_parameters_in_parts() {
 fn a_decoder_with_all_in_parts() {
     let sharding = square().shard(Batch, Data).shard(Head, Model).shard(Inner, Model).at_rest(Width, Data);
     train(sharding, "all");
+}
+
+#[test]
+fn a_decoder_with_tokens_in_parts() {
+    train(Sharding::new(Mesh::of(Data.of(2))).shard(Token, Data), "sequence parallel");
+}
+
+#[test]
+fn a_decoder_with_features_in_parts() {
+    train(Sharding::new(Mesh::of(Data.of(2))).shard(Width, Data), "features in parts");
+}
+
+#[test]
+fn a_decoder_with_parameters_along_two_axes() {
+    let sharding = square().at_rest(Width, Data).at_rest(Inner, Model).at_rest(Head, Data);
+    train(sharding, "parameters at rest along two axes");
 }
 
 /// Weights of an encoder by name: sizes and elements.
@@ -153,6 +166,5 @@ fn a_sentence_encoder_on_a_square() {
     let found = run.call(&tokens).unwrap();
     assert_near(&found.to_host().unwrap(), &encode(&tokens), 1e-5, "the encoder");
     let comparison = run.compare(&plan).unwrap();
-    println!("{plan}\n{comparison}");
     assert!(comparison.is_as_planned(), "{plan}\n{comparison}");
 }
