@@ -1,4 +1,49 @@
-//! Meshes of devices, and shardings by dims.
+//! Meshes of devices, shardings by dims, and plans of communication.
+//!
+//! [`mesh!`](crate::mesh!) declares the axes of a mesh. A [`Sharding`] says which dims are split along them. It splits the inputs, the results and all values between them. [`Sharding::plan`] tells
+//! what the devices send each other:
+//!
+//! | step | collective |
+//! |---|---|
+//! | sums over a dim that is split | all-reduce |
+//! | the same, if the sum is stored in parts along this axis | reduce-scatter |
+//! | reads a whole value that is stored in parts | all-gather |
+//! | splits a value along another dim | all-to-all |
+//! | looks up elements by indices that are split | an all-reduce of one byte, which tells all devices whether the indices are in range |
+//!
+//! Parameters at rest in parts are gathered when they are first used. Their gradients, the moments of the optimizer and the new parameters stay in parts.
+//!
+//! A step reads a split dim as a whole if it needs neighbours, such as a window, a slice, a sort or a running sum.
+//!
+//! ```
+//! use typed_dims::grad::loss_and_grad;
+//! use typed_dims::prelude::*;
+//! use typed_dims::program::{record, spec};
+//! use typed_dims_xla::{CollectiveKind, Mesh, MeshAxis as _, Sharding, mesh};
+//!
+//! mesh! { pub struct Data; }
+//! dims! { pub struct Example; pub struct Pixel; }
+//! type Weights = Tensor<f32, (Pixel,)>;
+//! type Images = Tensor<f32, (Example, Pixel)>;
+//!
+//! let gradient = |(w, x): (&Weights, &Images)| loss_and_grad(|w: &Weights| (x * w).sum(Pixel).square().mean(Example), w);
+//! let program = record(gradient, (spec(Pixel.of(64)), spec((Example.of(32), Pixel.of(64)))))?;
+//!
+//! // Each device works on an eighth of the images, and stores an eighth of the weights.
+//! let sharding = Sharding::new(Mesh::of(Data.of(8))).shard(Example, Data).at_rest(Pixel, Data);
+//! let plan = sharding.plan(&program)?;
+//! let kinds: Vec<_> = plan.collectives.iter().map(|own| (own.kind, own.bytes)).collect();
+//! assert_eq!(
+//!     kinds,
+//!     [
+//!         (CollectiveKind::AllGather, 4 * 64),     // the weights
+//!         (CollectiveKind::AllReduce, 4),          // the loss
+//!         (CollectiveKind::ReduceScatter, 4 * 64), // the gradient
+//!     ]
+//! );
+//! println!("{plan}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod access;
 pub(crate) mod flow;
@@ -7,6 +52,7 @@ pub(crate) mod plan;
 pub(crate) mod rules;
 pub(crate) mod shapes;
 mod sharding;
+mod transfers;
 
 pub use flow::CollectiveKind;
 pub use plan::{Plan, PlannedCollective};

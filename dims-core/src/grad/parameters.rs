@@ -5,11 +5,15 @@
 mod parts;
 mod path;
 mod setting;
+mod tensors;
 
 pub(crate) use parts::{visit_slices, walk_slices};
 pub use path::{Mismatch, Path, Segment};
 #[doc(hidden)]
 pub use setting::{ComparedSetting, OtherSetting, Setting};
+#[doc(hidden)]
+pub use tensors::TensorSets;
+use tensors::totals;
 
 use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::laid_out_in;
@@ -303,21 +307,6 @@ impl<P: DerivedParameters> Parameters for P {
     }
 }
 
-/// The dims of a value's tensors, as far as its type tells them.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
-pub struct TensorSets {
-    /// The dims of the tensor, if the value is one.
-    pub keys: &'static Keys,
-    /// Those of its parts.
-    pub parts: &'static [TensorSets],
-}
-
-impl TensorSets {
-    /// No tensors, or unknown ones.
-    pub const UNKNOWN: TensorSets = TensorSets { keys: &Keys::EMPTY, parts: &[] };
-}
-
 /// A function over the tensors of a value, or of `N` values of one type at once. (`N` is at least 1.)
 ///
 /// ```
@@ -570,41 +559,6 @@ fn like<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>>(
     let shape = tensor.unified_shape()?;
     let result = laid_out_in::<S, R, _>(expr, &shape, &tensor.expr.order_in_memory())?;
     Ok(Named::from_expr(result.with_origin(tensor.expr.origin())))
-}
-
-/// Sums over all tensors.
-#[derive(Default)]
-struct Totals {
-    elements: usize,
-    bytes: usize,
-}
-
-impl Walk<1> for Totals {
-    type Error = DimError;
-
-    fn tensor<T: Element, S: Dims, R: Rank>(
-        &mut self,
-        path: &Path,
-        [tensor]: [&Named<T, S, R>; 1],
-    ) -> Result<Named<T, S, R>, DimError> {
-        let shape = tensor.unified_shape()?;
-        let elements = shape.volume(&shape.all_axes(), size_of::<T>())?;
-        let total =
-            self.elements.checked_add(elements).zip(self.bytes.checked_add(elements * size_of::<T>()));
-        let Some((elements, bytes)) = total else {
-            let dims = format!("the elements of all tensors up to `{path}`");
-            return Err(DimError::TooLarge { dims });
-        };
-        *self = Totals { elements, bytes };
-        Ok(tensor.clone())
-    }
-}
-
-#[track_caller]
-fn totals<P: Parameters>(of: &P) -> Totals {
-    let mut totals = Totals::default();
-    unwrap(P::walk([of], &mut Path::new(), &mut totals));
-    totals
 }
 
 #[diagnostic::do_not_recommend]

@@ -101,7 +101,6 @@ impl fmt::Display for CollectiveKind {
             CollectiveKind::ReduceScatter => "reduce-scatter",
             CollectiveKind::AllGather => "all-gather",
             CollectiveKind::AllToAll => "all-to-all",
-            CollectiveKind::Permute => "collective-permute",
         })
     }
 }

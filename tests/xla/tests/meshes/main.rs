@@ -131,15 +131,13 @@ fn dims_of_one_name_are_not_confused() {
 
 #[test]
 fn intermediate_values_that_do_not_fit_are_errors() {
-    let program = record(
-        |(x, y): (&Tensor<f32, (Row,)>, &Tensor<f32, (In,)>)| (x * y).eval().cumsum(Row).sum((Row, In)),
-        (&ones(Row.of(4)), &ones(In.of(4))),
-    )
-    .unwrap();
+    type Pair<'t> = (&'t Tensor<f32, (Row,)>, &'t Tensor<f32, (In,)>);
+    let f = |(x, y): Pair<'_>| (x * y).eval().cumsum(Row).sum((Row, In));
+    let program = record(f, (&ones(Row.of(4)), &ones(In.of(4)))).unwrap();
     let split = Sharding::new(Mesh::of(Data.of(2))).shard(Row, Data).shard(In, Data);
     let message = split.plan(&program).unwrap_err().to_string();
     let (before, after) = message.split_once(" has the dims ").unwrap();
-    assert!(before.starts_with("the result of `") && before.contains("meshes.rs:"), "{message}");
+    assert!(before.starts_with("the result of `") && before.contains("meshes/main.rs:"), "{message}");
     assert_eq!(
         after,
         "`Row` and `In`, and both are split along the mesh axis `Data`: split one of them along another axis, or not at all"
