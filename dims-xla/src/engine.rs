@@ -1,10 +1,12 @@
 //! Typed programs on devices: values, compiled programs, calls.
 
 mod checks;
+mod compare;
 mod inputs;
 mod run;
 mod value;
 
+pub use compare::{ComparedCollectives, Comparison};
 pub use inputs::{DeviceInputs, Given};
 pub use run::{DeviceParts, Run, RunOptions};
 pub use value::OnDevice;

@@ -34,9 +34,9 @@ pub mod pjrt;
 pub mod stablehlo;
 
 #[cfg(feature = "pjrt")]
-pub use engine::{OnDevice, Run, RunOptions};
+pub use engine::{ComparedCollectives, Comparison, OnDevice, Run, RunOptions};
 pub use error::XlaError;
-pub use mesh::{Mesh, MeshAxis, Sharding};
+pub use mesh::{Along, CollectiveKind, Mesh, MeshAxis, Plan, PlannedCollective, ShardRules, Sharding};
 #[cfg(feature = "pjrt")]
 pub use pjrt::{Pjrt, PjrtOptions};
 pub use stablehlo::{AttentionKernel, Precision};

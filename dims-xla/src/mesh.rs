@@ -1,10 +1,66 @@
-//! Meshes of devices, and shardings by dims.
+//! Meshes of devices, shardings by dims, and plans of communication.
+//!
+//! [`mesh!`](crate::mesh!) declares the axes of a mesh. A [`Sharding`] says which dims are split along them. It splits the inputs, the results and all values between them. [`Sharding::plan`] tells
+//! what the devices send each other:
+//!
+//! | step | collective |
+//! |---|---|
+//! | sums over a dim that is split | all-reduce |
+//! | the same, if the sum is stored in parts along this axis | reduce-scatter |
+//! | reads a whole value that is stored in parts | all-gather |
+//! | splits a value along another dim | all-to-all |
+//! | looks up elements by indices that are split | an all-reduce of one byte, which tells all devices whether the indices are in range |
+//!
+//! Parameters at rest in parts are gathered when they are first used. Their gradients, the moments of the optimizer and the new parameters stay in parts.
+//!
+//! A step reads a split dim as a whole if it needs neighbours, such as a window, a slice, a sort or a running sum.
+//!
+//! ```
+//! use typed_dims::grad::loss_and_grad;
+//! use typed_dims::prelude::*;
+//! use typed_dims::program::{record, spec};
+//! use typed_dims_xla::{CollectiveKind, Mesh, MeshAxis as _, Sharding, mesh};
+//!
+//! mesh! { pub struct Data; }
+//! dims! { pub struct Example; pub struct Pixel; }
+//! type Weights = Tensor<f32, (Pixel,)>;
+//! type Images = Tensor<f32, (Example, Pixel)>;
+//!
+//! let gradient = |(w, x): (&Weights, &Images)| loss_and_grad(|w: &Weights| (x * w).sum(Pixel).square().mean(Example), w);
+//! let program = record(gradient, (spec(Pixel.of(64)), spec((Example.of(32), Pixel.of(64)))))?;
+//!
+//! // Each device works on an eighth of the images, and stores an eighth of the weights.
+//! let sharding = Sharding::new(Mesh::of(Data.of(8))).shard(Example, Data).at_rest(Pixel, Data);
+//! let plan = sharding.plan(&program)?;
+//! let kinds: Vec<_> = plan.collectives.iter().map(|own| (own.kind, own.bytes)).collect();
+//! assert_eq!(
+//!     kinds,
+//!     [
+//!         (CollectiveKind::AllGather, 4 * 64),     // the weights
+//!         (CollectiveKind::AllReduce, 4),          // the loss
+//!         (CollectiveKind::ReduceScatter, 4 * 64), // the gradient
+//!     ]
+//! );
+//! println!("{plan}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
-use crate::error::XlaError;
+mod access;
+pub(crate) mod flow;
+pub(crate) mod jobs;
+pub(crate) mod plan;
+pub(crate) mod rules;
+pub(crate) mod shapes;
+mod sharding;
+mod transfers;
+
+pub use flow::CollectiveKind;
+pub use plan::{Plan, PlannedCollective};
+pub use rules::{Along, ShardRules};
+pub use sharding::Sharding;
+pub(crate) use sharding::{Placement, Split};
+
 use std::marker::PhantomData;
-use typed_dims::brand::Brand;
-use typed_dims::program::engine::{EngineAxis, EngineTensor};
-use typed_dims::set::DimKey;
 
 /// An axis of a mesh of devices: a type that [`mesh!`](crate::mesh!) declares.
 pub trait MeshAxis: Copy + 'static {
@@ -112,6 +168,7 @@ impl Mesh {
     }
 
     /// The position of a device along each axis.
+    #[cfg(feature = "pjrt")]
     pub(crate) fn position(&self, mut device: usize) -> Vec<usize> {
         let mut position = vec![0; self.axes.len()];
         for (at, &(_, size)) in self.axes.iter().enumerate().rev() {
@@ -121,6 +178,27 @@ impl Mesh {
         position
     }
 
+    /// The axes along which groups of devices lie; `None` if they lie otherwise. Without groups, all devices are one.
+    #[cfg(feature = "pjrt")]
+    pub(crate) fn axes_of(&self, groups: &[Vec<usize>]) -> Option<Vec<&'static str>> {
+        let all = [(0..self.devices()).collect()];
+        let groups: &[Vec<usize>] = if groups.is_empty() { &all } else { groups };
+        let mut varied = vec![false; self.axes.len()];
+        for group in groups {
+            let first = self.position(*group.first()?);
+            for &device in group {
+                let position = self.position(device);
+                for axis in 0..varied.len() {
+                    varied[axis] |= position[axis] != first[axis];
+                }
+            }
+        }
+        let axes = (0..varied.len()).filter(|&axis| varied[axis]);
+        let size: usize = axes.clone().map(|axis| self.axes[axis].1).product();
+        let fits = groups.iter().all(|group| group.len() == size) && groups.len() * size == self.devices();
+        fits.then(|| axes.map(|axis| self.axes[axis].0).collect())
+    }
+
     /// `sdy.mesh`
     pub(crate) fn text(&self) -> String {
         let axes: Vec<String> = self.axes.iter().map(|(name, size)| format!("\"{name}\"={size}")).collect();
@@ -128,189 +206,5 @@ impl Mesh {
             "  \"sdy.mesh\"() {{sym_name = \"mesh\", mesh = #sdy.mesh<[{}]>}} : () -> ()\n",
             axes.join(", ")
         )
-    }
-}
-
-/// One rule of a sharding: a dim lies along a mesh axis.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Rule {
-    /// The id and the name of the dim.
-    dim: (u64, &'static str),
-    axis: &'static str,
-    at_rest: bool,
-}
-
-/// Which dims lie along which axes of a mesh.
-///
-/// ```
-/// use typed_dims::prelude::*;
-/// use typed_dims_xla::{Mesh, MeshAxis as _, Sharding, mesh};
-///
-/// mesh! { pub struct Data; pub struct Model; }
-/// dims! { pub struct Example; pub struct Hidden; pub struct Pixel; }
-///
-/// // Each device works on half of the examples and half of the hidden units. Weights are stored in halves of the pixels, too.
-/// let sharding = Sharding::new(Mesh::of((Data.of(2), Model.of(2))))
-///     .shard(Example, Data)
-///     .shard(Hidden, Model)
-///     .at_rest(Pixel, Data);
-/// # let _ = sharding;
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Sharding {
-    mesh: Mesh,
-    rules: Vec<Rule>,
-}
-
-/// The mesh axis along which each axis of a tensor lies, if it is split.
-pub(crate) type Split = Vec<Option<usize>>;
-
-impl Sharding {
-    /// All tensors are whole on each device of the mesh.
-    #[must_use]
-    pub fn new(mesh: Mesh) -> Sharding {
-        Sharding { mesh, rules: Vec::new() }
-    }
-
-    /// The mesh.
-    #[must_use]
-    pub fn mesh(&self) -> &Mesh {
-        &self.mesh
-    }
-
-    /// Splits tensors with a dim along an axis of the mesh, everywhere in the program.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the mesh has no such axis, or if the dim is split already.
-    #[must_use]
-    pub fn shard<D: Brand, A: MeshAxis>(self, _: D, _: A) -> Sharding {
-        self.with::<D, A>(false)
-    }
-
-    /// Splits inputs and results that are state, such as the parameters of a network and its optimizer, along an axis of the mesh. Within the program they are whole along this dim, unless
-    /// [`shard`](Sharding::shard) splits it.
-    ///
-    /// Tensors with a dim that `shard` splits along the same axis are not split further: a batch of examples may lie along the axis that parameters are stored along.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the mesh has no such axis, or if the dim is split at rest already.
-    #[must_use]
-    pub fn at_rest<D: Brand, A: MeshAxis>(self, _: D, _: A) -> Sharding {
-        self.with::<D, A>(true)
-    }
-
-    fn with<D: Brand, A: MeshAxis>(mut self, at_rest: bool) -> Sharding {
-        assert!(
-            self.mesh.axes.iter().any(|own| own.0 == A::NAME),
-            "the mesh has no axis `{}`: its axes are {:?}",
-            A::NAME,
-            self.mesh.axes
-        );
-        let rule = Rule { dim: (D::ID, D::NAME), axis: A::NAME, at_rest };
-        assert!(
-            !self.rules.iter().any(|own| (own.dim.0, own.at_rest) == (rule.dim.0, at_rest)),
-            "the dim `{}` is split already",
-            D::NAME
-        );
-        self.rules.push(rule);
-        self
-    }
-
-    fn axis(&self, name: &str) -> usize {
-        self.mesh.axes.iter().position(|own| own.0 == name).expect("rules name axes of the mesh")
-    }
-
-    /// How a value is split whose axes have these names and sizes: of inputs and results with the ids of dims.
-    pub(crate) fn split(
-        &self,
-        axes: &[(Option<u64>, &str, usize)],
-        at_rest: bool,
-        what: &dyn Fn() -> String,
-    ) -> Result<Split, XlaError> {
-        let find = |axis: &(Option<u64>, &str, usize), rest: bool| {
-            let same = |rule: &&Rule| {
-                rule.at_rest == rest
-                    && match axis.0 {
-                        Some(id) => rule.dim.0 == id,
-                        None => rule.dim.1 == axis.1,
-                    }
-            };
-            self.rules.iter().find(same)
-        };
-        let mut split: Split = vec![None; axes.len()];
-        for rest in [false, true] {
-            if rest && !at_rest {
-                continue;
-            }
-            for (at, axis) in axes.iter().enumerate() {
-                let Some(rule) = find(axis, rest) else { continue };
-                let number = self.axis(rule.axis);
-                if let Some(other) = split.iter().position(|own| *own == Some(number)) {
-                    // The tensor is already split along this mesh axis.
-                    if rest {
-                        continue;
-                    }
-                    return Err(XlaError::Sharding {
-                        message: format!(
-                            "{} has the dims `{}` and `{}`, and both are split along the mesh axis `{}`: split one of them along another axis, or not at all",
-                            what(),
-                            axes[other].1,
-                            axis.1,
-                            rule.axis
-                        ),
-                    });
-                }
-                if split[at].is_some() {
-                    continue;
-                }
-                let devices = self.mesh.axes[number].1;
-                if !axis.2.is_multiple_of(devices) {
-                    return Err(XlaError::Sharding {
-                        message: format!(
-                            "{}: the dim `{}` has size {}, which the {devices} devices of the mesh axis `{}` do not divide",
-                            what(),
-                            axis.1,
-                            axis.2,
-                            rule.axis
-                        ),
-                    });
-                }
-                split[at] = Some(number);
-            }
-        }
-        Ok(split)
-    }
-
-    /// How a tensor of the inputs or results is split.
-    pub(crate) fn split_tensor(
-        &self,
-        tensor: &EngineTensor,
-        at_rest: bool,
-        role: &str,
-    ) -> Result<Split, XlaError> {
-        let axes: Vec<(Option<u64>, &str, usize)> = tensor.axes.iter().map(named).collect();
-        let what = || match tensor.path.is_empty() {
-            true => format!("the {role}"),
-            false => format!("the {role} `{}`", tensor.path),
-        };
-        self.split(&axes, at_rest, &what)
-    }
-
-    /// `#sdy.sharding`, closed along all axes.
-    pub(crate) fn text(&self, split: &Split) -> String {
-        let axes: Vec<String> = split
-            .iter()
-            .map(|own| own.map_or("{}".into(), |axis| format!("{{\"{}\"}}", self.mesh.axes[axis].0)))
-            .collect();
-        format!("#sdy.sharding<@mesh, [{}]>", axes.join(", "))
-    }
-}
-
-fn named(axis: &EngineAxis) -> (Option<u64>, &'static str, usize) {
-    match axis.dim {
-        Some(DimKey { id, name, .. }) => (Some(id), name, axis.size),
-        None => (Some(u64::MAX), "..", axis.size),
     }
 }

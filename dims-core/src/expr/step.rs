@@ -51,7 +51,7 @@ use kernels::ops::code::{Code, LineWork, ReductionKind};
 use kernels::program::{Register, code::DType};
 use kernels::scalar::Element;
 #[cfg(feature = "std")]
-use kernels::trace::{Field, NodeAxes, NodeAxis, NodeStep, Rule, StridedPlace, Table, record::Writer, rules};
+use kernels::trace::{Field, NodeAxes, NodeStep, Rule, StridedPlace, Table, record::Writer, rules};
 #[cfg(feature = "std")]
 use node::{last_of_each, lines_node, mapped, new_node, part_node, reduction_of};
 #[cfg(feature = "std")]
@@ -515,7 +515,7 @@ impl WrittenExpr {
     /// The axes of results that lie contiguously in an order of loops, if the loops are dims.
     fn axes(&self, order: &[usize]) -> Option<NodeAxes> {
         let keys = self.keys?;
-        let axis = |&axis: &usize| NodeAxis { name: explain::name(keys, axis), size: self.field.sizes[axis] };
+        let axis = |&axis: &usize| explain::node_axis(keys, axis, self.field.sizes[axis]);
         Some(order.iter().map(axis).collect())
     }
 }

@@ -5,11 +5,15 @@
 mod parts;
 mod path;
 mod setting;
+mod tensors;
 
 pub(crate) use parts::{visit_slices, walk_slices};
 pub use path::{Mismatch, Path, Segment};
 #[doc(hidden)]
 pub use setting::{ComparedSetting, OtherSetting, Setting};
+#[doc(hidden)]
+pub use tensors::TensorSets;
+use tensors::totals;
 
 use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::laid_out_in;
@@ -69,6 +73,10 @@ use path::values_at;
     note = "compute an expression first: `x.eval()`"
 )]
 pub trait Parameters: Sized {
+    /// The dims of the tensors, so far as the type tells them. A type that is written by hand need not tell them.
+    #[doc(hidden)]
+    const TENSORS: TensorSets = TensorSets::UNKNOWN;
+
     /// Calls `walk` with each tensor of the values `of`, and makes a value of the results. The constants are clones of those in the first value.
     ///
     /// # Errors
@@ -256,6 +264,9 @@ pub trait Parameters: Sized {
 /// lists all implementations of [`Parameters`] that lack it.)
 #[doc(hidden)]
 pub trait DerivedParameters: Sized {
+    /// See [`Parameters::TENSORS`].
+    const TENSORS: TensorSets = TensorSets::UNKNOWN;
+
     /// See [`Parameters::walk`].
     fn walk<const N: usize, W: Walk<N>>(
         of: [&Self; N],
@@ -274,6 +285,8 @@ pub trait DerivedParameters: Sized {
 
 #[diagnostic::do_not_recommend]
 impl<P: DerivedParameters> Parameters for P {
+    const TENSORS: TensorSets = <P as DerivedParameters>::TENSORS;
+
     #[inline]
     fn walk<const N: usize, W: Walk<N>>(
         of: [&Self; N],
@@ -355,6 +368,12 @@ pub trait Walk<const N: usize> {
         Ok(())
     }
 
+    /// Called before [`tensor`](Walk::tensor) gets the state of an optimizer as one line of elements: the dims and the sizes of the axes along which they lie, the last one innermost.
+    #[doc(hidden)]
+    fn line_along(&mut self, keys: &'static Keys, sizes: &[usize]) {
+        let _ = (keys, sizes);
+    }
+
     /// The error of values that do not have the same parts: see [`Mismatch::at`].
     fn mismatch(&mut self, path: &Path, what: Mismatch) -> Self::Error {
         what.at(path).into()
@@ -426,6 +445,8 @@ pub trait Visitor<const M: usize, const N: usize> {
 pub trait ParameterField: Sized {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
+    /// See [`Parameters::TENSORS`].
+    const TENSORS: TensorSets;
     /// [`Parameters::walk`] of a field of this name.
     fn walk_field<const N: usize, W: Walk<N>>(
         of: [&Self; N],
@@ -447,6 +468,8 @@ pub trait ParameterField: Sized {
 #[diagnostic::do_not_recommend]
 impl<P: Parameters> ParameterField for P {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    const TENSORS: TensorSets = P::TENSORS;
+
     #[inline]
     fn walk_field<const N: usize, W: Walk<N>>(
         of: [&Self; N],
@@ -538,43 +561,10 @@ fn like<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>>(
     Ok(Named::from_expr(result.with_origin(tensor.expr.origin())))
 }
 
-/// Sums over all tensors.
-#[derive(Default)]
-struct Totals {
-    elements: usize,
-    bytes: usize,
-}
-
-impl Walk<1> for Totals {
-    type Error = DimError;
-
-    fn tensor<T: Element, S: Dims, R: Rank>(
-        &mut self,
-        path: &Path,
-        [tensor]: [&Named<T, S, R>; 1],
-    ) -> Result<Named<T, S, R>, DimError> {
-        let shape = tensor.unified_shape()?;
-        let elements = shape.volume(&shape.all_axes(), size_of::<T>())?;
-        let total =
-            self.elements.checked_add(elements).zip(self.bytes.checked_add(elements * size_of::<T>()));
-        let Some((elements, bytes)) = total else {
-            let dims = format!("the elements of all tensors up to `{path}`");
-            return Err(DimError::TooLarge { dims });
-        };
-        *self = Totals { elements, bytes };
-        Ok(tensor.clone())
-    }
-}
-
-#[track_caller]
-fn totals<P: Parameters>(of: &P) -> Totals {
-    let mut totals = Totals::default();
-    unwrap(P::walk([of], &mut Path::new(), &mut totals));
-    totals
-}
-
 #[diagnostic::do_not_recommend]
 impl<T: Element, S: Dims, R: Rank> Parameters for Named<T, S, R> {
+    const TENSORS: TensorSets = TensorSets { keys: S::KEYS, parts: &[] };
+
     fn walk<const N: usize, W: Walk<N>>(
         of: [&Self; N],
         path: &mut Path,

@@ -7,6 +7,8 @@ use alloc::vec::Vec;
 use core::fmt;
 use kernels::loops::steps::total;
 pub use kernels::loops::steps::{Loops, PlanStep, ProductDims};
+#[cfg(feature = "std")]
+use kernels::trace::NodeAxis;
 
 /// The names of a set of dims.
 pub(crate) fn names(keys: &Keys) -> Vec<&'static str> {
@@ -16,6 +18,12 @@ pub(crate) fn names(keys: &Keys) -> Vec<&'static str> {
 /// The name of a loop axis: that of a dim, or `..` of a positional axis, which comes behind those of dims.
 pub(crate) fn name(keys: &Keys, axis: usize) -> &'static str {
     keys.as_slice().get(axis).map_or("..", |key| key.name)
+}
+
+/// A loop axis of a size as one of a recorded step.
+#[cfg(feature = "std")]
+pub(crate) fn node_axis(keys: &Keys, axis: usize, size: usize) -> NodeAxis {
+    NodeAxis { name: name(keys, axis), id: keys.as_slice().get(axis).map(|key| key.id), size }
 }
 
 /// The steps of a piece of code, in their order.

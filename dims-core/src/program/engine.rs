@@ -7,12 +7,12 @@ pub use super::inputs::PartFamily;
 use super::inputs::RecordInputs;
 use super::record::Program;
 use super::result::strided;
-use super::signature::{InputPath, InputSetting, InputSignature, dense};
+use super::signature::{InputPath, InputSetting, InputSignature, LineAxes, dense};
 use crate::error::DimError;
 use crate::grad::parameters::{Parameters, Path, Walk};
 use crate::named::Named;
 use crate::rank::Rank;
-use crate::set::{DimKey, Dims};
+use crate::set::{DimKey, Dims, Keys};
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -22,7 +22,7 @@ use kernels::memory::axes::Axis;
 use kernels::program::code::DType;
 use kernels::scalar::Element;
 use kernels::trace::saved;
-use kernels::trace::{DescribedValue, Held, SavedRecording};
+use kernels::trace::{DescribedValue, Held, NodeAxis, SavedRecording};
 
 /// A program as data: see [`Program::to_engine`].
 #[derive(Clone, Debug)]
@@ -125,23 +125,53 @@ impl<In, Out: Parameters> Program<In, Out> {
             return Err(DimError::Shape { what });
         }
         let recording = self.recording.saved()?;
-        let inputs = self.signature.tensors.iter().map(|own| {
+        let mut values = self.recording.described();
+        let inputs = self.signature.tensors.iter().enumerate().map(|(number, own)| {
+            if let Some(line) = &own.line {
+                let axis = |(dim, size): (Option<DimKey>, usize)| NodeAxis {
+                    name: dim.map_or("..", |dim| dim.name),
+                    id: dim.map(|dim| dim.id),
+                    size,
+                };
+                values[number].axes = Some(line.axes().map(axis).collect());
+                let axes: Vec<EngineAxis> = line.axes().map(|(dim, size)| EngineAxis { dim, size }).collect();
+                let order = (0..axes.len()).collect();
+                let (path, dtype) = (own.path.to_string(), own.dtype);
+                return EngineInput { tensor: EngineTensor { path, dtype, axes, origin: None }, order };
+            }
             let dims = own.dims.iter().copied().map(Some).chain(core::iter::repeat(None));
             let axes = dims.zip(&own.sizes).map(|(dim, &size)| EngineAxis { dim, size }).collect();
             let tensor = EngineTensor { path: own.path.to_string(), dtype: own.dtype, axes, origin: None };
             EngineInput { tensor, order: own.order.to_vec() }
         });
-        let mut tensors = FoundTensors { elements: false, ..FoundTensors::default() };
+        let inputs: Vec<EngineInput> = inputs.collect();
+        let mut tensors = FoundTensors::default();
         Out::walk([&self.result], &mut Path::new(), &mut tensors)?;
-        let results = tensors.found.into_iter().zip(&self.layouts).map(|(own, layout)| EngineResult {
-            tensor: EngineTensor { origin: layout.origin, ..own.tensor },
-            start: layout.start,
-            strides: layout.strides.to_vec(),
+        let results = tensors.found.into_iter().zip(&self.layouts).map(|(own, layout)| {
+            let tensor = EngineTensor { origin: layout.origin, ..own.tensor };
+            let strides = match (own.is_line, &layout.strides[..]) {
+                (true, &[stride]) => {
+                    let mut step = stride;
+                    let mut strides: Vec<isize> = tensor
+                        .axes
+                        .iter()
+                        .rev()
+                        .map(|axis| {
+                            step *= axis.size as isize;
+                            step / (axis.size as isize).max(1)
+                        })
+                        .collect();
+                    strides.reverse();
+                    strides
+                }
+                (_, strides) => strides.to_vec(),
+            };
+            EngineResult { tensor, start: layout.start, strides }
         });
         Ok(EngineProgram {
             recording,
-            values: self.recording.described(),
-            inputs: inputs.collect(),
+            values,
+            inputs,
             results: results.collect(),
             settings: self.signature.settings.iter().map(EngineSetting::of).collect(),
         })
@@ -163,8 +193,7 @@ impl<In, Out: Parameters> Program<In, Out> {
 ///
 /// As [`Parameters::walk`].
 pub fn without_elements<P: Parameters>(value: &P) -> Result<P, DimError> {
-    let mut tensors = FoundTensors { elements: false, found: Vec::new() };
-    P::walk([value], &mut Path::new(), &mut tensors)
+    P::walk([value], &mut Path::new(), &mut FoundTensors::default())
 }
 
 /// The numbers of the tensors among a program's inputs that are passed by value.
@@ -185,7 +214,7 @@ pub fn moved_inputs<In: RecordInputs>(inputs: &[EngineInput]) -> Vec<usize> {
 ///
 /// Returns an error if the elements of a tensor have a type that programs do not know.
 pub fn types_of<P: Parameters>(value: &P) -> Result<Vec<EngineTensor>, DimError> {
-    let mut tensors = FoundTensors { elements: false, found: Vec::new() };
+    let mut tensors = FoundTensors::default();
     P::walk([value], &mut Path::new(), &mut tensors)?;
     Ok(tensors.found.into_iter().map(|own| own.tensor).collect())
 }
@@ -213,6 +242,8 @@ pub struct HostTensor {
     /// The tensor.
     pub tensor: EngineTensor,
     held: Option<Arc<dyn Held>>,
+    /// Whether the value has one line of elements.
+    is_line: bool,
 }
 
 impl HostTensor {
@@ -228,7 +259,7 @@ impl HostTensor {
 ///
 /// Returns an error if the elements of a tensor have a type that programs do not know, or belong to a gradient or a recording.
 pub fn tensors_of<P: Parameters>(value: &P) -> Result<(Vec<HostTensor>, P), DimError> {
-    let mut tensors = FoundTensors { elements: true, found: Vec::new() };
+    let mut tensors = FoundTensors { elements: true, ..FoundTensors::default() };
     let template = P::walk([value], &mut Path::new(), &mut tensors)?;
     Ok((tensors.found, template))
 }
@@ -236,6 +267,8 @@ pub fn tensors_of<P: Parameters>(value: &P) -> Result<(Vec<HostTensor>, P), DimE
 #[derive(Default)]
 struct FoundTensors {
     elements: bool,
+    /// The axes of the next tensor, if it is one line of elements.
+    line: Option<LineAxes>,
     found: Vec<HostTensor>,
 }
 
@@ -248,7 +281,8 @@ impl Walk<1> for FoundTensors {
         path: &Path,
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
-        let own = EngineTensor::of(path, tensor)?;
+        let line = self.line.take();
+        let mut own = EngineTensor::of(path, tensor)?;
         let held = match self.elements {
             true if tensor.expr.is_traced() => {
                 let path = &own.path;
@@ -261,8 +295,15 @@ impl Walk<1> for FoundTensors {
             }
             false => None,
         };
-        self.found.push(HostTensor { tensor: own, held });
+        if let Some(line) = &line {
+            own.axes = line.axes().map(|(dim, size)| EngineAxis { dim, size }).collect();
+        }
+        self.found.push(HostTensor { tensor: own, held, is_line: line.is_some() });
         Ok(strided(tensor, alloc::vec![T::default()], 0, |_, axis| axis.stride = 0, None))
+    }
+
+    fn line_along(&mut self, keys: &'static Keys, sizes: &[usize]) {
+        self.line = Some(LineAxes::new(keys, sizes));
     }
 }
 

@@ -8,7 +8,7 @@ use crate::error::{DimError, OriginSuffix, unwrap};
 use crate::grad::parameters::{Parameters, Path, Walk};
 use crate::named::Named;
 use crate::rank::Rank;
-use crate::set::Dims;
+use crate::set::{Dims, Keys};
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -386,5 +386,9 @@ impl Walk<1> for RecordedInputs {
         of: [&X; 1],
     ) -> Result<(), DimError> {
         self.signature.setting(path, name, of)
+    }
+
+    fn line_along(&mut self, keys: &'static Keys, sizes: &[usize]) {
+        self.signature.line_along(keys, sizes);
     }
 }

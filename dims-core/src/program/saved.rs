@@ -164,9 +164,17 @@ impl SavedContent {
                 return Err(damaged("an input has another type or other sizes than steps read"));
             }
             let (path, sizes, order) = (path.clone(), sizes.as_slice().into(), order.as_slice().into());
-            tensors.push(InputTensor { path, dtype: *dtype, dims: &[], sizes, order, is_traced: false });
+            tensors.push(InputTensor {
+                path,
+                dtype: *dtype,
+                dims: &[],
+                sizes,
+                order,
+                is_traced: false,
+                line: None,
+            });
         }
-        Ok(InputSignature { tensors, settings: restored_settings(&self.settings) })
+        Ok(InputSignature { tensors, settings: restored_settings(&self.settings), line: None })
     }
 
     /// The layout and the element type of each result. Returns an error if they do not fit the recording.

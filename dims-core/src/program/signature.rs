@@ -5,7 +5,7 @@ use crate::expr::evaluate::laid_out_in;
 use crate::grad::parameters::{Path, Segment, Walk};
 use crate::named::Named;
 use crate::rank::Rank;
-use crate::set::{DimKey, Dims};
+use crate::set::{DimKey, Dims, Keys};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -21,8 +21,38 @@ use smallvec::SmallVec;
 /// The types, sizes and settings of all inputs. A program accepts inputs with the signature it was recorded with.
 #[derive(Default, PartialEq)]
 pub(super) struct InputSignature {
+    /// The axes of the next tensor, if it is one line of elements.
+    pub(super) line: Option<LineAxes>,
     pub(super) tensors: Vec<InputTensor>,
     pub(super) settings: Vec<InputSetting>,
+}
+
+/// The axes along which the state of an optimizer lies, which a program takes as one line of elements.
+#[derive(Clone, Debug)]
+pub(super) struct LineAxes {
+    dims: &'static [DimKey],
+    sizes: SmallVec<[usize; 8]>,
+}
+
+impl PartialEq for LineAxes {
+    fn eq(&self, other: &Self) -> bool {
+        let is_same = |(own, other): (&DimKey, &DimKey)| own.same(other);
+        self.sizes == other.sizes
+            && self.dims.len() == other.dims.len()
+            && self.dims.iter().zip(other.dims).all(is_same)
+    }
+}
+
+impl LineAxes {
+    pub(super) fn new(keys: &'static Keys, sizes: &[usize]) -> Self {
+        LineAxes { dims: keys.as_slice(), sizes: sizes.into() }
+    }
+
+    /// The dims, `None` for positional axes, and the sizes.
+    pub(super) fn axes(&self) -> impl Iterator<Item = (Option<DimKey>, usize)> + Clone {
+        let dims = self.dims.iter().copied().map(Some).chain(core::iter::repeat(None));
+        dims.zip(self.sizes.iter().copied())
+    }
 }
 
 /// Where a tensor or a setting is in the inputs or results: a [`Path`], whose names a program that was saved owns.
@@ -88,6 +118,8 @@ pub(super) struct InputTensor {
     /// The axes from the outermost in memory to the innermost. In another order, sums may be rounded differently.
     pub(super) order: SmallVec<[usize; 8]>,
     pub(super) is_traced: bool,
+    /// The axes of an optimizer's state; none if the program was saved.
+    pub(super) line: Option<LineAxes>,
 }
 
 /// (Equal paths have equal dims.)
@@ -108,7 +140,7 @@ impl InputTensor {
         let (sizes, order, is_traced) =
             (sizes_of(tensor), tensor.expr.order_in_memory(), tensor.expr.is_traced());
         let dims = S::KEYS.as_slice();
-        Ok(InputTensor { path: InputPath::new(path), dtype, dims, sizes, order, is_traced })
+        Ok(InputTensor { path: InputPath::new(path), dtype, dims, sizes, order, is_traced, line: None })
     }
 }
 
@@ -207,8 +239,13 @@ impl Walk<1> for InputSignature {
         path: &Path,
         [tensor]: [&Named<T, S, R>; 1],
     ) -> Result<Named<T, S, R>, DimError> {
-        self.tensors.push(InputTensor::of(path, tensor)?);
+        let line = self.line.take();
+        self.tensors.push(InputTensor { line, ..InputTensor::of(path, tensor)? });
         Ok(tensor.clone())
+    }
+
+    fn line_along(&mut self, keys: &'static Keys, sizes: &[usize]) {
+        self.line = Some(LineAxes::new(keys, sizes));
     }
 
     fn setting<X: Clone + PartialEq + Debug + Send + Sync + 'static>(
@@ -235,7 +272,7 @@ pub(super) struct GivenInputs<'p> {
 impl<'p> GivenInputs<'p> {
     /// Accepts tensors whose axes are stored in another order than the recorded ones.
     pub(super) fn new(expected: &'p InputSignature) -> Self {
-        let InputSignature { tensors, settings } = expected;
+        let InputSignature { tensors, settings, .. } = expected;
         let held = Vec::with_capacity(tensors.len());
         GivenInputs { expected: tensors.iter(), settings: settings.iter(), reorders: true, held }
     }

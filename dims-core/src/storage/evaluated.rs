@@ -24,7 +24,7 @@ use kernels::memory::freed::Freed;
 #[cfg(feature = "std")]
 use kernels::memory::held::Mark;
 #[cfg(feature = "std")]
-use kernels::trace::{Node, NodeAxis};
+use kernels::trace::Node;
 use smallvec::SmallVec;
 
 /// Elements, with a size and a stride for each dim of the set `S` and for each of the positional axes `R`.
@@ -466,7 +466,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
 fn tell_axes(mark: &Mark, keys: &Keys, axes: impl Iterator<Item = (usize, usize)>) {
     let mark: &dyn Any = &**mark;
     if let Some(node) = mark.downcast_ref::<Arc<Node>>() {
-        let axis = |(axis, size)| NodeAxis { name: explain::name(keys, axis), size };
+        let axis = |(axis, size)| explain::node_axis(keys, axis, size);
         node.lies_along(|| axes.map(axis).collect());
     }
 }

@@ -153,14 +153,14 @@ impl Checkpoint {
 
     /// Adds a tensor of the state of an optimizer.
     fn put_state(&mut self, name: &str, tensor: &StateTensor) -> Result<(), FileError> {
-        if tensor.sizes().len() > tensor.keys().len() {
+        if tensor.sizes().len() > tensor.keys().as_slice().len() {
             return Err(positional_axes(name));
         }
         if let Some(data) = tensor.in_order_of_axes::<f64>() {
-            return self.file.put_elements(name, tensor.keys(), tensor.sizes(), &data);
+            return self.file.put_elements(name, tensor.keys().as_slice(), tensor.sizes(), &data);
         }
         let data = tensor.in_order_of_axes::<f32>().expect("the elements are of one of these types");
-        self.file.put_elements(name, tensor.keys(), tensor.sizes(), &data)
+        self.file.put_elements(name, tensor.keys().as_slice(), tensor.sizes(), &data)
     }
 
     fn put_where<P: Parameters>(&mut self, name: &str, value: &P, which: Which) -> Result<(), FileError> {

@@ -215,7 +215,7 @@ impl Lister {
             path: path.filter(|path| !path.is_empty()),
             dtype: node.dtype,
             axes: node.axes().map(|axes| {
-                let axis = |&NodeAxis { name, size }: &NodeAxis| ListedAxis {
+                let axis = |&NodeAxis { name, size, .. }: &NodeAxis| ListedAxis {
                     name: name.into(),
                     size,
                     is_dynamic: false,

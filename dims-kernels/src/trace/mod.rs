@@ -500,6 +500,8 @@ type Calls = SmallVec<[Arc<GradientCall>; 1]>;
 pub struct NodeAxis {
     /// The name of its dim, or `..` for a positional axis.
     pub name: &'static str,
+    /// The id of its dim; `None` for a positional axis.
+    pub id: Option<u64>,
     /// Its size.
     pub size: usize,
 }

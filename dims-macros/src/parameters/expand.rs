@@ -2,7 +2,7 @@
 
 use super::ast::{FieldKind, ParameterField, parts};
 use crate::fields::{bounds, name};
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{DeriveInput, Generics, Result, parse_quote};
@@ -15,7 +15,7 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
             // With an impl, uses of the struct give no errors besides.
             let error = error.into_compile_error();
             let unreachable = quote!(::core::unreachable!());
-            let stub = implemented(input, &input.generics, &unreachable, &unreachable);
+            let stub = implemented(input, &input.generics, &quote!(), &unreachable, &unreachable);
             Ok(quote!(#error #stub))
         }
     }
@@ -42,13 +42,22 @@ fn implementation(input: &DeriveInput, parts: &[ParameterField]) -> TokenStream 
     let walk = quote!(::core::result::Result::Ok(#ident { #(#members: #values),* }));
     let visits = parts.iter().filter(|part| part.kind == FieldKind::Learned).map(visited);
     let visit = quote!(#(#visits)* ::core::result::Result::Ok(()));
-    implemented(input, &generics, &walk, &visit)
+    // (The constant of a struct within itself would have no value.)
+    let tensors = parts.iter().filter(|part| part.kind != FieldKind::Constant);
+    let tensors = tensors.filter(|part| !names(part.ty.to_token_stream(), ident)).map(|part| &part.ty);
+    let tensors: Vec<TokenStream> = tensors
+        .map(
+            |ty| quote_spanned!(ty.span()=> <#ty as ::typed_dims::grad::parameters::ParameterField>::TENSORS),
+        )
+        .collect();
+    implemented(input, &generics, &quote!(#(#tensors),*), &walk, &visit)
 }
 
 /// The impl, with the bodies of its methods, and those of the traits of `grad::lent`. (A struct can have parameters of its own, so those of the methods have long names.)
 fn implemented(
     input: &DeriveInput,
     generics: &Generics,
+    tensors: &TokenStream,
     walk: &TokenStream,
     visit: &TokenStream,
 ) -> TokenStream {
@@ -110,6 +119,12 @@ fn implemented(
 
         #[automatically_derived]
         impl #impl_generics ::typed_dims::grad::parameters::DerivedParameters for #ident #own_generics #bounds {
+            const TENSORS: ::typed_dims::grad::parameters::TensorSets =
+                ::typed_dims::grad::parameters::TensorSets {
+                    keys: ::typed_dims::grad::parameters::TensorSets::UNKNOWN.keys,
+                    parts: &[#tensors],
+                };
+
             #[allow(unused_variables)] // of a struct without parameters
             fn walk<const PARAMETERS_OF: usize, ParametersWalk: ::typed_dims::grad::parameters::Walk<PARAMETERS_OF>>(
                 of: [&Self; PARAMETERS_OF],
@@ -158,6 +173,15 @@ fn value(ParameterField { member, ty, kind }: &ParameterField) -> TokenStream {
             #clone
         }},
     }
+}
+
+/// Whether a type names the struct.
+fn names(ty: TokenStream, ident: &Ident) -> bool {
+    ty.into_iter().any(|token| match token {
+        TokenTree::Ident(own) => own == *ident || own == "Self",
+        TokenTree::Group(group) => names(group.stream(), ident),
+        _ => false,
+    })
 }
 
 /// Whether a type names a lifetime, or is a reference.

@@ -1,12 +1,16 @@
 //! Compiled programs, and their calls.
 
 use super::checks::{Dependence, Pending, UNCHECKED};
+use super::compare::Comparison;
 use super::inputs::{DeviceInputs, Given};
 use super::value::{DeviceTensor, OnDevice};
 use crate::error::XlaError;
-use crate::mesh::{Mesh, Sharding, Split};
+use crate::mesh::flow::Flow;
+use crate::mesh::rules;
+use crate::mesh::shapes::along_axes;
+use crate::mesh::{Mesh, Placement, Plan, ShardRules, Sharding, Split};
 use crate::pjrt::{Collective, CompileOptions, DeviceBuffer, Executable, Pjrt};
-use crate::stablehlo::{self, AttentionKernel, Check, Module, Options, Placed, Precision};
+use crate::stablehlo::{self, AttentionKernel, Check, Module, Options, Precision, Sharded};
 use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
@@ -100,16 +104,17 @@ impl Pjrt {
     /// # Errors
     ///
     /// As [`compile`](Pjrt::compile); also if two dims of a value are split along one axis of the mesh, or if its devices do not divide a size.
-    pub fn compile_sharded<In, Out>(
+    pub fn compile_sharded<In, Out, R>(
         &self,
         program: &Program<In, Out>,
-        sharding: Sharding,
+        sharding: Sharding<R>,
     ) -> Result<Run<In, Out>, XlaError>
     where
         In: RecordInputs,
         Out: Parameters,
+        R: ShardRules,
     {
-        self.compiled(program, Some(sharding), &RunOptions::new())
+        self.compile_sharded_with(program, sharding, &RunOptions::new())
     }
 
     /// As [`compile_sharded`](Pjrt::compile_sharded), with options.
@@ -117,23 +122,25 @@ impl Pjrt {
     /// # Errors
     ///
     /// As [`compile_sharded`](Pjrt::compile_sharded).
-    pub fn compile_sharded_with<In, Out>(
+    pub fn compile_sharded_with<In, Out, R>(
         &self,
         program: &Program<In, Out>,
-        sharding: Sharding,
+        sharding: Sharding<R>,
         options: &RunOptions,
     ) -> Result<Run<In, Out>, XlaError>
     where
         In: RecordInputs,
         Out: Parameters,
+        R: ShardRules,
     {
-        self.compiled(program, Some(sharding), options)
+        const { rules::check_program::<In::Value, Out, R>() }
+        self.compiled(program, Some(sharding.placement), options)
     }
 
     fn compiled<In, Out>(
         &self,
         program: &Program<In, Out>,
-        sharding: Option<Sharding>,
+        sharding: Option<Placement>,
         options: &RunOptions,
     ) -> Result<Run<In, Out>, XlaError>
     where
@@ -144,11 +151,18 @@ impl Pjrt {
         let program = program.to_engine()?;
         let donated = engine::moved_inputs::<In>(&program.inputs);
         let lowering = Options { precision: options.precision, attention: options.attention };
-        let splits = Splits::of(&program, sharding.as_ref())?;
-        let module = stablehlo::lower_with(&program, lowering, &donated, &mut |placed, shape| {
-            splits.text(sharding.as_ref()?, placed, shape)
-        })?;
-        let mesh = sharding.as_ref().map(|own| own.mesh().clone()).unwrap_or_default();
+        let (program, flow) = match &sharding {
+            Some(placement) => {
+                let program = along_axes(program);
+                let flow = Flow::of(&program, placement)?;
+                (program, Some(flow))
+            }
+            None => (program, None),
+        };
+        let sharded = sharding.as_ref().zip(flow.as_ref());
+        let sharded = sharded.map(|(placement, flow)| Sharded { placement, flow });
+        let module = stablehlo::lower_with(&program, lowering, &donated, sharded.as_ref())?;
+        let mesh = sharding.as_ref().map(|own| own.mesh.clone()).unwrap_or_default();
         let mut compile = options.compile.clone();
         if sharding.is_some() {
             compile = compile.partitions(mesh.devices());
@@ -163,6 +177,14 @@ impl Pjrt {
             captured.push(self.put_tensor(tensor, &constant.elements.0, &mesh, vec![None])?);
         }
         let EngineProgram { inputs, results, settings, .. } = program;
+        let whole = |tensor: &EngineTensor| vec![None; tensor.axes.len()];
+        let (input_splits, result_splits) = match flow {
+            Some(flow) => (flow.inputs, flow.results),
+            None => (
+                inputs.iter().map(|own| whole(&own.tensor)).collect(),
+                results.iter().map(|own| whole(&own.tensor)).collect(),
+            ),
+        };
         Ok(Run {
             pjrt: self.clone(),
             executable,
@@ -173,60 +195,10 @@ impl Pjrt {
             settings,
             captured,
             mesh,
-            splits,
+            input_splits,
+            result_splits,
             template,
             types: PhantomData,
-        })
-    }
-}
-
-/// How the values of a program are split.
-#[derive(Default)]
-struct Splits {
-    inputs: Vec<Split>,
-    steps: Vec<Option<Split>>,
-    results: Vec<Split>,
-}
-
-impl Splits {
-    fn of(program: &EngineProgram, sharding: Option<&Sharding>) -> Result<Self, XlaError> {
-        let whole = |tensor: &EngineTensor| vec![None; tensor.axes.len()];
-        let Some(sharding) = sharding else {
-            return Ok(Splits {
-                inputs: program.inputs.iter().map(|own| whole(&own.tensor)).collect(),
-                steps: vec![None; program.recording.steps.len()],
-                results: program.results.iter().map(|own| whole(&own.tensor)).collect(),
-            });
-        };
-        let inputs = program.inputs.iter().map(|own| sharding.split_tensor(&own.tensor, true, "input"));
-        let results = program.results.iter().map(|own| sharding.split_tensor(&own.tensor, true, "result"));
-        let steps = program.values[program.inputs.len()..].iter().map(|value| {
-            let Some(axes) = &value.axes else { return Ok(None) };
-            let axes: Vec<(Option<u64>, &str, usize)> =
-                axes.iter().map(|axis| (None, axis.name, axis.size)).collect();
-            let what = || match value.origin {
-                Some(origin) => format!("the result of `{}` at {origin}", value.operation),
-                None => format!("the result of `{}`", value.operation),
-            };
-            sharding.split(&axes, false, &what).map(Some)
-        });
-        Ok(Splits {
-            inputs: inputs.collect::<Result<_, _>>()?,
-            steps: steps.collect::<Result<_, _>>()?,
-            results: results.collect::<Result<_, _>>()?,
-        })
-    }
-
-    fn text(&self, sharding: &Sharding, placed: Placed, shape: &[usize]) -> Option<String> {
-        let whole = vec![None; shape.len()];
-        Some(match placed {
-            Placed::Mesh => sharding.mesh().text(),
-            Placed::Input(number) => sharding.text(self.inputs.get(number).unwrap_or(&whole)),
-            Placed::Step(number) => match &self.steps[number] {
-                Some(split) => sharding.text(split),
-                None => sharding.text(&whole),
-            },
-            Placed::Result(number) => sharding.text(self.results.get(number).unwrap_or(&whole)),
         })
     }
 }
@@ -242,7 +214,8 @@ pub struct Run<In, Out> {
     checks: Arc<[Check]>,
     captured: Vec<DeviceTensor>,
     mesh: Mesh,
-    splits: Splits,
+    input_splits: Vec<Split>,
+    result_splits: Vec<Split>,
     template: Out,
     types: PhantomData<fn(In) -> Out>,
 }
@@ -274,6 +247,30 @@ impl<In, Out> Run<In, Out> {
     pub fn collectives(&self) -> Result<Vec<Collective>, XlaError> {
         self.executable.collectives()
     }
+
+    /// Compares a plan of communication with XLA's optimized program, by the bytes of each kind of collective along each axis of the mesh. (XLA combines several collectives into one.)
+    ///
+    /// ```no_run
+    /// # use typed_dims::prelude::*;
+    /// # use typed_dims::program::Program;
+    /// # use typed_dims_xla::{Pjrt, Sharding, XlaError};
+    /// # dims! { struct Row; }
+    /// # type Rows = Tensor<f32, (Row,)>;
+    /// # fn f(engine: Pjrt, program: Program<Rows, Rows>, sharding: Sharding) -> Result<(), XlaError> {
+    /// let plan = sharding.plan(&program)?;
+    /// let run = engine.compile_sharded(&program, sharding)?;
+    /// let comparison = run.compare(&plan)?;
+    /// assert!(comparison.is_as_planned(), "{comparison}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the plugin does not show the optimized program.
+    pub fn compare(&self, plan: &Plan) -> Result<Comparison, XlaError> {
+        Ok(Comparison::of(plan, &self.collectives()?, &self.mesh))
+    }
 }
 
 impl<In, Out> Run<In, Out>
@@ -293,7 +290,7 @@ where
         let mut given = Given {
             pjrt: &self.pjrt,
             mesh: &self.mesh,
-            splits: &self.splits.inputs,
+            splits: &self.input_splits,
             expected: &self.inputs,
             settings: self.settings.iter(),
             tensors: Vec::new(),
@@ -321,7 +318,7 @@ where
         let mut outputs: Vec<std::vec::IntoIter<DeviceBuffer>> =
             outputs.into_iter().map(Vec::into_iter).collect();
         let mut results = Vec::new();
-        for (tensor, split) in self.results.iter().zip(&self.splits.results) {
+        for (tensor, split) in self.results.iter().zip(&self.result_splits) {
             let shards: Vec<Arc<DeviceBuffer>> =
                 outputs.iter_mut().filter_map(Iterator::next).map(Arc::new).collect();
             if shards.len() != devices {

@@ -3,7 +3,7 @@
 use super::checks::Dependence;
 use super::element_type;
 use crate::error::XlaError;
-use crate::mesh::{Mesh, Sharding, Split};
+use crate::mesh::{Mesh, ShardRules, Sharding, Split, rules};
 use crate::pjrt::{DeviceBuffer, Pjrt};
 use std::collections::VecDeque;
 use std::fmt;
@@ -146,12 +146,14 @@ impl Pjrt {
     /// # Errors
     ///
     /// Returns an error if two dims of a tensor are split along one axis of the mesh, if sizes are not divided by its devices, or if a device has too little memory.
-    pub fn put_sharded<P: Parameters>(
+    pub fn put_sharded<P: Parameters, R: ShardRules>(
         &self,
         value: &P,
-        sharding: &Sharding,
+        sharding: &Sharding<R>,
     ) -> Result<OnDevice<P>, XlaError> {
-        self.put_parts(value, sharding.mesh(), &mut |tensor| sharding.split_tensor(tensor, true, "value"))
+        const { rules::check::<P, R>("the value") }
+        let placement = &sharding.placement;
+        self.put_parts(value, &placement.mesh, &mut |tensor| placement.split_tensor(tensor, true, "value"))
     }
 
     pub(super) fn put_parts<P: Parameters>(

@@ -215,6 +215,8 @@ pub struct Collective {
     pub name: String,
     /// The arrays that it returns.
     pub outputs: Vec<ArrayType>,
+    /// The devices among which data moves, by their positions in [`Executable::devices`]: one list for each group; none if all devices are one group.
+    pub groups: Vec<Vec<usize>>,
 }
 
 /// The memory that one call of a program needs on a device, in bytes.

@@ -174,6 +174,77 @@ fn arrays(shape: &[u8], depth: usize, into: &mut Vec<Option<ArrayType>>) {
     }));
 }
 
+/// The groups of devices of a collective.
+fn groups(instruction: &[u8]) -> Vec<Vec<usize>> {
+    let list = |message: &[u8], field| -> Vec<usize> {
+        numbers(message, field).into_iter().filter_map(|own| usize::try_from(own).ok()).collect()
+    };
+    // `ReplicaGroup`, in the instruction or in a `CollectiveDeviceListProto`.
+    let given = |message| all(message, if std::ptr::eq(message, instruction) { 49 } else { 1 });
+    let device_list = all(instruction, 87).next();
+    let own = given(instruction).chain(device_list.into_iter().flat_map(given));
+    let found: Vec<Vec<usize>> = own.map(|group| list(group, 1)).collect();
+    if !found.is_empty() {
+        return found;
+    }
+    // `IotaReplicaGroupListProto`: the sizes of a box of devices, the order of its axes, and the length of a group.
+    let iota = all(instruction, 92).next().or_else(|| all(device_list?, 2).next());
+    if let Some(iota) = iota {
+        return iota_groups(&list(iota, 3), &list(iota, 4), list(iota, 2).first().copied().unwrap_or(1));
+    }
+    // `MeshAxesReplicaGroupListProto`: a mesh, and the numbers of the axes that groups go along.
+    if let Some(own) = all(instruction, 93).next() {
+        let mesh = all(own, 1).next().unwrap_or_default();
+        let sizes: Vec<usize> =
+            all(mesh, 1).map(|axis| list(axis, 2).first().copied().unwrap_or(0)).collect();
+        let is_part = |axis: &[u8]| all(axis, 2).next().is_some();
+        if all(mesh, 2).next().is_some() || all(own, 2).any(is_part) {
+            return vec![Vec::new()];
+        }
+        let axes: Vec<usize> = all(own, 2).map(|axis| list(axis, 1).first().copied().unwrap_or(0)).collect();
+        let mut order: Vec<usize> = (0..sizes.len()).filter(|axis| !axes.contains(axis)).collect();
+        order.extend(&axes);
+        let len = axes.iter().map(|&axis| sizes.get(axis).copied().unwrap_or(0)).product();
+        return iota_groups(&sizes, &order, len);
+    }
+    // Pairs of a sender and a receiver: those that are connected are one group.
+    let mut found: Vec<Vec<usize>> = Vec::new();
+    for pair in all(instruction, 52) {
+        let number = |field| list(pair, field).first().copied().unwrap_or(0);
+        let mut own = vec![number(1), number(2)];
+        found.retain(|group| {
+            let touches = group.iter().any(|device| own.contains(device));
+            if touches {
+                own.extend(group);
+            }
+            !touches
+        });
+        own.sort_unstable();
+        own.dedup();
+        found.push(own);
+    }
+    found
+}
+
+/// Devices in a box of these sizes, with its axes in this order, cut into groups.
+fn iota_groups(sizes: &[usize], order: &[usize], len: usize) -> Vec<Vec<usize>> {
+    let count = sizes.iter().try_fold(1usize, |count, &own| count.checked_mul(own)).unwrap_or(0);
+    if count > 1 << 20 || order.len() != sizes.len() || order.iter().any(|&axis| axis >= sizes.len()) {
+        return Vec::new();
+    }
+    let step = |axis: usize| sizes[axis + 1..].iter().product::<usize>();
+    let device = |mut at: usize| {
+        let mut device = 0;
+        for &axis in order.iter().rev() {
+            device += at % sizes[axis] * step(axis);
+            at /= sizes[axis];
+        }
+        device
+    };
+    let devices: Vec<usize> = (0..count).map(device).collect();
+    devices.chunks(len.max(1)).map(<[usize]>::to_vec).collect()
+}
+
 /// An optimised program, as a message.
 pub(super) struct Hlo<'a>(&'a [u8]);
 
@@ -223,8 +294,13 @@ impl<'a> Hlo<'a> {
             if known.contains(&kind) {
                 let mut outputs = Vec::new();
                 all(instruction, 3).for_each(|shape| arrays(shape, 0, &mut outputs));
-                let outputs = outputs.into_iter().flatten().collect();
-                found.push(Collective { kind: kind.to_owned(), name: text(instruction, 1), outputs });
+                let mut outputs: Vec<ArrayType> = outputs.into_iter().flatten().collect();
+                if kind == "all-gather" && opcode != kind {
+                    // The start of an all-gather returns its operands, too.
+                    outputs.drain(..outputs.len() / 2);
+                }
+                let name = text(instruction, 1);
+                found.push(Collective { kind: kind.to_owned(), name, outputs, groups: groups(instruction) });
             }
         }
         found
@@ -289,12 +365,40 @@ mod tests {
             kind: "all-reduce".to_owned(),
             name: "all-reduce.1".to_owned(),
             outputs: vec![array],
+            groups: Vec::new(),
         };
         assert_eq!(hlo.collectives(), [collective]);
         let mut config = Writer::default();
         config.bytes(1, &module);
         assert_eq!(Hlo::new("hlo_with_config", &config.finish()).unwrap().collectives().len(), 1);
         assert!(Hlo::new("text", &module).is_none());
+    }
+
+    #[test]
+    fn groups_of_devices() {
+        // Of a mesh 2x2: along the first axis, in three ways.
+        let across = vec![vec![0, 2], vec![1, 3]];
+        assert_eq!(groups(&[0xe2, 5, 12, 8, 2, 16, 2, 26, 2, 2, 2, 34, 2, 1, 0]), across);
+        let mut axis = Writer::default();
+        axis.bytes(1, b"axis").number(2, 2);
+        let axis = axis.finish();
+        let mut mesh = Writer::default();
+        mesh.bytes(1, &axis).bytes(1, &axis);
+        let mut list = Writer::default();
+        list.bytes(1, &mesh.finish()).bytes(2, &[]);
+        let mut instruction = Writer::default();
+        instruction.bytes(93, &list.finish());
+        assert_eq!(groups(&instruction.finish()), across);
+        let mut instruction = Writer::default();
+        for group in [[0, 2], [1, 3]] {
+            instruction.bytes(49, &[10, 2, group[0], group[1]]);
+        }
+        assert_eq!(groups(&instruction.finish()), across);
+        let mut instruction = Writer::default();
+        for pair in [[0, 2], [3, 1]] {
+            instruction.bytes(52, &[8, pair[0], 16, pair[1]]);
+        }
+        assert_eq!(groups(&instruction.finish()), across);
     }
 
     #[test]

@@ -173,6 +173,17 @@ impl Lower<'_> {
             Some(gradients) => gradients.map(Some).to_vec(),
             None => self.attention_gradients(own, dy, &fields, &wanted)?,
         };
+        // Each gradient has the axes of the operand.
+        let mut shapes: Vec<Vec<usize>> = lens.iter().map(|&len| vec![len]).collect();
+        for (field, numbers) in fields.iter().zip(numbers) {
+            for (operand, number) in field.operands.iter().zip(numbers) {
+                if let (Some(value), Some(number)) = (operand.value, *number)
+                    && self.values[value].len() == lens[number]
+                {
+                    shapes[number] = self.values[value].shape.to_vec();
+                }
+            }
+        }
         let mut sums: Vec<Option<Value>> = vec![None; lens.len()];
         for (at, (field, given)) in fields.iter().zip(gradients).enumerate() {
             let Some(given) = given.filter(|_| wanted[at]) else { continue };
@@ -183,7 +194,7 @@ impl Lower<'_> {
                 let given = self.body.mul(&given, &self.body.like(&given, slope));
                 let given = self.body.stored(&given, dtype);
                 let place = field.operands[operand].place.clone();
-                let own = self.put(&given, field, &place, &loops, &[lens[number]])?;
+                let own = self.put(&given, field, &place, &loops, &shapes[number])?;
                 sums[number] = Some(match sums[number].take() {
                     Some(sum) => self.body.add(&sum, &own),
                     None => own,
@@ -192,10 +203,17 @@ impl Lower<'_> {
         }
         let sums: Vec<Value> = sums
             .into_iter()
-            .zip(lens)
-            .map(|(sum, &len)| sum.unwrap_or_else(|| self.body.zeros(dtype, &[len])))
+            .zip(&shapes)
+            .map(|(sum, shape)| sum.unwrap_or_else(|| self.body.zeros(dtype, shape)))
             .collect();
-        Ok(self.body.concat(&sums, 0))
+        let mut start = 0;
+        let pieces = sums.iter().map(|sum| {
+            start += sum.len();
+            (start - sum.len(), sum.clone())
+        });
+        self.pieces.insert(self.values.len(), pieces.collect());
+        let flat: Vec<Value> = sums.iter().map(|sum| self.body.reshape(sum, &[sum.len()])).collect();
+        Ok(self.body.concat(&flat, 0))
     }
 
     /// The derivative of a field by an operand, if it is a number.

@@ -16,7 +16,7 @@ pub enum AttentionKernel {
     #[default]
     Operations,
     /// By cuDNN, where it can: on CUDA, for `f16` and `bf16`, with one dim each of queries, keys and features, a head size up to 128 that 8 divides, even numbers of queries and keys, and no mask
-    /// but the causal one. Other attention is computed as products and a softmax.
+    /// but the causal one, on one device. Other attention is computed as products and a softmax.
     Cudnn,
 }
 
@@ -60,6 +60,7 @@ impl Lower<'_> {
     /// The roles of the loops, if cuDNN computes this attention.
     fn roles(&self, own: &SavedAttention) -> Option<Roles> {
         if self.attention != AttentionKernel::Cudnn
+            || self.is_sharded
             || !matches!(own.dtype, DType::F16 | DType::Bf16)
             || own.bias.is_some()
         {

@@ -204,14 +204,22 @@ impl Lower<'_> {
                 None => positions,
             });
         };
-        let mut value = self.values[number].clone();
+        let (mut value, offset) = match place.table {
+            None => self.read_piece(number, place.offset, &own),
+            Some(_) => (self.values[number].clone(), place.offset),
+        };
         let inputs = self.program.inputs.len() + self.program.recording.constants.len();
         if value.len() == 1 && number >= inputs && shape.iter().any(|&size| size > 1) {
             // (XLA would compute the number again for each element.)
             value = self.body.barrier(&value);
         }
         if place.table.is_none() {
-            return Ok(self.body.view(&value, place.offset, &own));
+            return Ok(self.body.view(&value, offset, &own));
+        }
+        if self.is_sharded
+            && let Some(found) = self.chosen(field, place, loops, &value)?
+        {
+            return Ok(found);
         }
         if let Some(found) = self.rows(field, place, loops, &value)? {
             return Ok(found);
@@ -250,8 +258,8 @@ impl Lower<'_> {
             }
             SavedTable::Computed { indices, order } => {
                 let mut sum: Option<Value> = None;
-                for own in &indices {
-                    let index = self.checked_index(own, &order)?;
+                for (at, own) in indices.iter().enumerate() {
+                    let index = self.checked_index((number, at), own, &order)?;
                     let by = self.body.int(own.stride as i64, DType::I64);
                     let by = self.body.broadcast(&by, &index.shape, &[]);
                     let offset = self.body.mul(&index, &by);
@@ -269,19 +277,26 @@ impl Lower<'_> {
     }
 
     /// An index along loops, within its axis; that it is so is a check of the module.
-    fn checked_index(&mut self, index: &SavedIndex, loops: &[usize]) -> Result<Value, XlaError> {
+    pub(super) fn checked_index(
+        &mut self,
+        (table, number): (usize, usize),
+        index: &SavedIndex,
+        loops: &[usize],
+    ) -> Result<Value, XlaError> {
         let found = self.field(&index.field, loops)?;
         let low = self.body.zeros(DType::I64, &found.shape);
         let high = self.body.int(index.size as i64 - 1, DType::I64);
         let high = self.body.broadcast(&high, &found.shape, &[]);
-        let inside = self.body.binary(
-            "and",
-            &self.body.compare("GE", &found, &low),
-            &self.body.compare("LE", &found, &high),
-        );
-        let axes: Vec<usize> = (0..inside.rank()).collect();
-        let all = self.body.reduce(&inside, &self.body.truth(true), &axes, "and");
-        self.check(all);
+        if self.checked.insert((table, number)) {
+            let inside = self.body.binary(
+                "and",
+                &self.body.compare("GE", &found, &low),
+                &self.body.compare("LE", &found, &high),
+            );
+            let axes: Vec<usize> = (0..inside.rank()).collect();
+            let all = self.body.reduce(&inside, &self.body.truth(true), &axes, "and");
+            self.check(all);
+        }
         let found = self.body.max(&found, &low);
         Ok(self.body.min(&found, &high))
     }
@@ -338,8 +353,8 @@ impl Lower<'_> {
             .map(|&axis| Loop { size: field.sizes[axis], stride: lookup.strides[axis] })
             .collect();
         let mut found = Vec::new();
-        for index in &indices {
-            let index = self.checked_index(index, &order)?;
+        for (at, index) in indices.iter().enumerate() {
+            let index = self.checked_index((lookup.number, at), index, &order)?;
             let index = self.body.reshape(&index, &[index.len()]);
             let index = self.body.view(&index, lookup.start, &own);
             let mut shape = index.shape.to_vec();

@@ -5,6 +5,7 @@ use super::scalar::{is_float, register};
 use super::text::{Lookup, Value};
 use super::view::Loop;
 use crate::error::XlaError;
+use crate::mesh::jobs::trailing;
 use typed_dims_kernels::program::code::DType;
 use typed_dims_kernels::trace::saved::{SavedField, SavedKind, SavedNumbers, SavedOperandPlaces};
 
@@ -37,7 +38,11 @@ impl Lower<'_> {
         for field in operands {
             let loops: Vec<usize> = (0..field.sizes.len()).collect();
             let value = self.elements_of(field, &loops)?;
-            own.push(self.body.reshape(&value, &[value.len()]));
+            let is_line = match kind {
+                SavedKind::StandardizeAffine { .. } | SavedKind::DropElements { .. } => !own.is_empty(),
+                _ => true,
+            };
+            own.push(if is_line { self.body.reshape(&value, &[value.len()]) } else { value });
         }
         match kind {
             SavedKind::MoveRows { outer, size, inner, sources, fill, .. } => {
@@ -92,6 +97,7 @@ impl Lower<'_> {
                     None => self.body.reshape(&own[1], &[]),
                 };
                 let drawn = self.unit(stream::DROPOUT, &seed, &self.numbers(numbers, *count));
+                let drawn = self.body.reshape(&drawn, &own[0].shape);
                 let is_dropped = self.body.compare("LT", &drawn, &self.body.like(&drawn, p));
                 let value = self.body.loaded(&own[0]);
                 let scaled = self.body.mul(&value, &self.body.like(&value, 1.0 / (1.0 - p)));
@@ -99,11 +105,17 @@ impl Lower<'_> {
                 Ok(self.body.stored(&found, dtype))
             }
             SavedKind::StandardizeAffine { lines, len, eps, .. } => {
-                let shape = [*lines, *len];
-                let value = self.body.loaded(&self.body.reshape(&own[0], &shape));
-                let [gain, bias] =
-                    [1, 2].map(|at| self.body.broadcast(&self.body.loaded(&own[at]), &shape, &[1]));
-                let found = self.normalized("Standardize", f64::from_bits(*eps), &value, &[1]);
+                let (value, axes) = match trailing(&own[0].shape, *len) {
+                    Some(axes) => (own[0].clone(), axes.collect()),
+                    None => (self.body.reshape(&own[0], &[*lines, *len]), vec![1]),
+                };
+                let value = self.body.loaded(&value);
+                let sizes: Vec<usize> = axes.iter().map(|&axis| value.shape[axis]).collect();
+                let [gain, bias] = [1, 2].map(|at| {
+                    let own = self.body.reshape(&self.body.loaded(&own[at]), &sizes);
+                    self.body.broadcast(&own, &value.shape, &axes)
+                });
+                let found = self.normalized("Standardize", f64::from_bits(*eps), &value, &axes);
                 let found = self.body.add(&self.body.mul(&found, &gain), &bias);
                 Ok(self.body.stored(&found, dtype))
             }

@@ -9,6 +9,7 @@
 //! Where XLA means something else, as for an index that is out of range, the module checks it: see [`Module::checks`].
 
 mod attention;
+mod chosen;
 mod convolution;
 mod cudnn;
 mod field;
@@ -24,7 +25,9 @@ pub use cudnn::AttentionKernel;
 pub use text::Precision;
 
 use crate::error::XlaError;
-use std::collections::HashMap;
+use crate::mesh::flow::{Flow, Read};
+use crate::mesh::{Placement, Split};
+use std::collections::{HashMap, HashSet};
 use std::panic::Location;
 use text::{Body, Value};
 use typed_dims::program::engine::EngineProgram;
@@ -72,15 +75,15 @@ const INLINE: usize = 1 << 10;
 ///
 /// Returns an error that names a step for which there is no lowering.
 pub fn lower(program: &EngineProgram, options: Options, donated: &[usize]) -> Result<Module, XlaError> {
-    lower_with(program, options, donated, &mut |_, _| None)
+    lower_with(program, options, donated, None)
 }
 
-/// As [`lower`], with a sharding for values: of inputs, then of steps, then of results. `sharding` gets the number of the value and its shape.
+/// As [`lower`], for the devices of a mesh.
 pub(crate) fn lower_with(
     program: &EngineProgram,
     options: Options,
     donated: &[usize],
-    sharding: &mut dyn FnMut(Placed, &[usize]) -> Option<String>,
+    sharded: Option<&Sharded<'_>>,
 ) -> Result<Module, XlaError> {
     let body = Body::new(options.precision);
     let mut lower = Lower {
@@ -88,10 +91,14 @@ pub(crate) fn lower_with(
         program,
         attention: options.attention,
         values: Vec::new(),
+        pieces: HashMap::new(),
         tables: HashMap::new(),
+        checked: HashSet::new(),
         checks: Vec::new(),
         step: 0,
+        is_sharded: sharded.is_some(),
     };
+    let mut reads = HashMap::new();
     let mut arguments = Vec::new();
     for (number, input) in program.inputs.iter().enumerate() {
         let sizes = input.tensor.sizes();
@@ -121,22 +128,36 @@ pub(crate) fn lower_with(
             Some(axes) => axes.iter().map(|axis| axis.size).collect(),
             None => vec![step.len],
         };
+        let stored =
+            sharded.map(|sharded| lower.split_operands(sharded, &sharded.flow.reads[number], &mut reads));
         let value = match &step.work {
             SavedWork::Parts(parts) => lower.sum_of_parts(parts, step.dtype, &shape)?,
             SavedWork::Rule(rule) => lower.rule(rule, step.dtype, step.len)?,
         };
-        let mut value = lower.body.reshape(&value, &shape);
-        if let Some(sharding) = sharding(Placed::Step(number), &shape) {
-            value = lower.constrained(&value, &sharding);
+        let value = lower.body.reshape(&value, &shape);
+        for (value, piece, own) in stored.into_iter().flatten() {
+            *lower.piece_mut(value, piece) = own;
         }
         lower.values.push(value);
+        if let Some(sharded) = sharded {
+            for (piece, own) in sharded.flow.steps[number].iter().enumerate() {
+                let value = lower.values.len() - 1;
+                let mut found = lower.piece_mut(value, piece).clone();
+                found = lower.constrained(&found, &sharded.placement.text(&own.made));
+                if own.made != own.split {
+                    found = lower.constrained(&found, &sharded.placement.text(&own.split));
+                }
+                *lower.piece_mut(value, piece) = found;
+            }
+        }
     }
     let mut results: Vec<Value> = Vec::new();
     for (result, &number) in program.results.iter().zip(&program.recording.outputs) {
         let sizes = result.tensor.sizes();
         let loops = sizes.iter().zip(&result.strides).map(|(&size, &stride)| Loop { size, stride });
-        let value = lower.values[number].clone();
-        results.push(lower.body.view(&value, result.start as isize, &loops.collect::<Vec<_>>()));
+        let loops: Vec<Loop> = loops.collect();
+        let (value, start) = lower.read_piece(number, result.start as isize, &loops);
+        results.push(lower.body.view(&value, start, &loops));
     }
     let mut pairs = Vec::new();
     for &input in donated {
@@ -144,6 +165,7 @@ pub(crate) fn lower_with(
         let same = |number: &usize| {
             let result = &program.results[*number].tensor;
             (result.dtype, result.sizes()) == (own.dtype, own.sizes())
+                && sharded.is_none_or(|own| own.flow.inputs[input] == own.flow.results[*number])
         };
         let free = |number: &usize| !pairs.iter().any(|&(_, taken)| taken == *number);
         if let Some(result) = (0..results.len()).filter(free).find(same) {
@@ -166,7 +188,8 @@ pub(crate) fn lower_with(
             if let Some(&(_, result)) = pairs.iter().find(|own| own.0 == number) {
                 attributes.push(format!("tf.aliasing_output = {result} : i32"));
             }
-            if let Some(sharding) = sharding(Placed::Input(number), &argument.shape) {
+            if let Some(sharded) = sharded {
+                let sharding = sharded.text(&sharded.flow.inputs, number, argument);
                 attributes.push(format!("sdy.sharding = {sharding}"));
             }
             format!("{{{}}}", attributes.join(", "))
@@ -175,15 +198,17 @@ pub(crate) fn lower_with(
     let result_attributes: Vec<String> = results
         .iter()
         .enumerate()
-        .map(|(number, result)| match sharding(Placed::Result(number), &result.shape) {
-            Some(sharding) => format!("{{sdy.sharding = {sharding}}}"),
+        .map(|(number, result)| match sharded {
+            Some(sharded) => {
+                format!("{{sdy.sharding = {}}}", sharded.text(&sharded.flow.results, number, result))
+            }
             None => "{}".into(),
         })
         .collect();
     let types = |values: &[Value]| values.iter().map(Value::ty).collect::<Vec<_>>().join(", ");
     let names = |values: &[Value]| values.iter().map(|own| &*own.name).collect::<Vec<_>>().join(", ");
     let typed: Vec<String> = arguments.iter().map(|own| format!("{}: {}", own.name, own.ty())).collect();
-    let mesh = sharding(Placed::Mesh, &[]).unwrap_or_default();
+    let mesh = sharded.map(|own| own.placement.mesh.text()).unwrap_or_default();
     let text = format!(
         "\"builtin.module\"() ({{\n{mesh}  \"func.func\"() ({{\n    ^bb0({}):\n{}    \"func.return\"({}) : ({}) -> ()\n  }}) {{sym_name = \"main\", function_type = ({}) -> ({}), \
          arg_attrs = [{}], res_attrs = [{}], sym_visibility = \"public\"}} : () -> ()\n}}) {{sym_name = \"program\"}} : () -> ()\n",
@@ -200,17 +225,18 @@ pub(crate) fn lower_with(
     Ok(Module { text, captured, checks, donated: pairs })
 }
 
-/// A value that has a sharding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Placed {
-    /// The mesh itself.
-    Mesh,
-    /// An argument.
-    Input(usize),
-    /// The result of a step.
-    Step(usize),
-    /// A result.
-    Result(usize),
+/// How a program is split over a mesh.
+pub(crate) struct Sharded<'s> {
+    pub(crate) placement: &'s Placement,
+    pub(crate) flow: &'s Flow,
+}
+
+impl Sharded<'_> {
+    /// The sharding of an argument or a result. Those behind the inputs or results of the program are whole.
+    fn text(&self, splits: &[Split], number: usize, value: &Value) -> String {
+        let whole = vec![None; value.rank()];
+        self.placement.text(splits.get(number).unwrap_or(&whole))
+    }
 }
 
 /// A program that is lowered, step by step.
@@ -220,13 +246,22 @@ struct Lower<'p> {
     attention: AttentionKernel,
     /// The values so far: of inputs, constants and steps.
     values: Vec<Value>,
+    /// Of values that are several tensors one after the other: the first element of each, and the tensor.
+    pieces: HashMap<usize, Vec<(usize, Value)>>,
     /// The offsets of tables that were computed.
     tables: HashMap<usize, Value>,
+    /// The indices of tables that are checked already.
+    checked: HashSet<(usize, usize)>,
     /// Whether indices are in range.
     checks: Vec<(Value, Check)>,
     /// The number of the step among the described values.
     step: usize,
+    /// Whether the program runs on a mesh.
+    is_sharded: bool,
 }
+
+/// Values in another split than they are stored in.
+type Reads = HashMap<(usize, usize, Split), Value>;
 
 impl Lower<'_> {
     /// The error for something that has no lowering.
@@ -258,6 +293,48 @@ impl Lower<'_> {
         let failed = failed?;
         let is_right = body.compare("EQ", &failed, &count);
         Some((failed, is_right))
+    }
+
+    /// A tensor of a value: the value itself, or one of its pieces.
+    fn piece_mut(&mut self, value: usize, piece: usize) -> &mut Value {
+        match self.pieces.get_mut(&value) {
+            Some(pieces) => &mut pieces[piece].1,
+            None => &mut self.values[value],
+        }
+    }
+
+    /// The tensor that loops from an element of a value on read, and the element within it.
+    fn read_piece(&self, value: usize, offset: isize, loops: &[Loop]) -> (Value, isize) {
+        let ends = |from: bool| -> isize {
+            let reach = loops.iter().map(|own| (own.size as isize - 1) * own.stride);
+            offset + reach.filter(|own| (*own < 0) == from).sum::<isize>()
+        };
+        let is_within = |(start, own): &&(usize, Value)| {
+            let start = *start as isize;
+            start <= ends(true) && ends(false) < start + own.len() as isize
+        };
+        match self.pieces.get(&value).and_then(|pieces| pieces.iter().find(is_within)) {
+            Some((start, own)) => (own.clone(), offset - *start as isize),
+            None => (self.values[value].clone(), offset),
+        }
+    }
+
+    /// Splits operands of a step as it reads them. Returns them as they are stored.
+    fn split_operands(
+        &mut self,
+        sharded: &Sharded<'_>,
+        reads: &[Read],
+        known: &mut Reads,
+    ) -> Vec<(usize, usize, Value)> {
+        let mut stored = Vec::new();
+        for Read { value, piece, split } in reads {
+            let own = self.piece_mut(*value, *piece).clone();
+            let read = known.entry((*value, *piece, split.clone()));
+            let read = read.or_insert_with(|| self.constrained(&own, &sharded.placement.text(split))).clone();
+            *self.piece_mut(*value, *piece) = read;
+            stored.push((*value, *piece, own));
+        }
+        stored
     }
 
     fn constrained(&self, value: &Value, sharding: &str) -> Value {

@@ -119,6 +119,11 @@ impl Lower<'_> {
         if place.table.is_none() {
             return Ok(self.body.placed(elements, place.offset, &own, shape));
         }
+        if self.is_sharded
+            && let Some(found) = self.put_chosen(elements, field, place, loops, shape)?
+        {
+            return Ok(found);
+        }
         if let Some(found) = self.put_rows(elements, field, place, loops, shape)? {
             return Ok(found);
         }

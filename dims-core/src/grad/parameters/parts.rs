@@ -1,7 +1,8 @@
 //! The types that are made of tensors because their parts are.
 
-use super::{DerivedParameters, Mismatch, ParameterField, Parameters, Path, Visitor, Walk};
+use super::{DerivedParameters, Mismatch, ParameterField, Parameters, Path, TensorSets, Visitor, Walk};
 use crate::dim::DimList;
+use crate::named::Named;
 use crate::nn::linear::{Linear, Projection};
 use crate::set::{Dims, Union};
 use crate::types::tuples::each_tuple;
@@ -46,6 +47,8 @@ pub(crate) fn visit_slices<P: Parameters, const M: usize, const N: usize, V: Vis
 
 #[diagnostic::do_not_recommend]
 impl<P: Parameters> Parameters for Vec<P> {
+    const TENSORS: TensorSets = P::TENSORS;
+
     fn walk<const N: usize, W: Walk<N>>(
         of: [&Self; N],
         path: &mut Path,
@@ -66,6 +69,8 @@ impl<P: Parameters> Parameters for Vec<P> {
 
 #[diagnostic::do_not_recommend]
 impl<P: Parameters, const LEN: usize> Parameters for [P; LEN] {
+    const TENSORS: TensorSets = P::TENSORS;
+
     fn walk<const N: usize, W: Walk<N>>(
         of: [&Self; N],
         path: &mut Path,
@@ -104,6 +109,8 @@ impl<P: Parameters, const LEN: usize> Parameters for [P; LEN] {
 
 #[diagnostic::do_not_recommend]
 impl<P: Parameters> Parameters for Option<P> {
+    const TENSORS: TensorSets = P::TENSORS;
+
     fn walk<const N: usize, W: Walk<N>>(
         of: [&Self; N],
         path: &mut Path,
@@ -142,6 +149,8 @@ impl<P: Parameters> Parameters for Option<P> {
 
 // (Not of `Parameters`: other crates could derive it for a box, as far as rustc knows.)
 impl<P: Parameters> DerivedParameters for Box<P> {
+    const TENSORS: TensorSets = P::TENSORS;
+
     fn walk<const N: usize, W: Walk<N>>(
         of: [&Self; N],
         path: &mut Path,
@@ -198,6 +207,8 @@ macro_rules! tuples {
     ($($p:ident $n:tt)*) => {
         #[diagnostic::do_not_recommend]
         impl<$($p: Parameters),*> Parameters for ($($p,)*) {
+            const TENSORS: TensorSets = TensorSets { keys: TensorSets::UNKNOWN.keys, parts: &[$($p::TENSORS),*] };
+
             fn walk<const N: usize, W: Walk<N>>(of: [&Self; N], path: &mut Path, walk: &mut W) -> Result<Self, W::Error> {
                 Ok(($(path.index($n, |path| $p::walk(of.map(|of| &of.$n), path, walk))?,)*))
             }
@@ -221,7 +232,7 @@ macro_rules! tuples {
 each_tuple!(tuples);
 
 macro_rules! linear_maps {
-    ($($layer:ident { $($field:ident),* })*) => {$(
+    ($($layer:ident { $($field:ident: $of:ty),* })*) => {$(
         #[diagnostic::do_not_recommend]
         impl<I, O, T> Parameters for $layer<I, O, T>
         where
@@ -229,6 +240,9 @@ macro_rules! linear_maps {
             O: Dims + Union<I>,
             T: Element,
         {
+            const TENSORS: TensorSets =
+                TensorSets { keys: TensorSets::UNKNOWN.keys, parts: &[$(<$of as Parameters>::TENSORS),*] };
+
             fn walk<const N: usize, W: Walk<N>>(
                 of: [&Self; N],
                 path: &mut Path,
@@ -257,6 +271,6 @@ macro_rules! linear_maps {
 }
 
 linear_maps! {
-    Linear { weight, bias }
-    Projection { weight }
+    Linear { weight: Named<T, <O as Union<I>>::Out>, bias: Named<T, O> }
+    Projection { weight: Named<T, <O as Union<I>>::Out> }
 }

@@ -12,11 +12,9 @@ use crate::expr::step::is_recorded;
 use crate::grad::parameters::{Path, sizes_differ};
 use crate::named::Named;
 #[cfg(feature = "std")]
-use crate::plan::explain::name;
+use crate::plan::explain::node_axis;
 use crate::plan::shape::volume;
 use crate::rank::{Rank, Rank1};
-#[cfg(feature = "safetensors")]
-use crate::set::DimKey;
 use crate::set::{Dims, Keys};
 use crate::storage::Evaluated;
 use alloc::borrow::Cow;
@@ -37,7 +35,7 @@ use kernels::scalar::{Element, Real};
 #[cfg(all(feature = "std", feature = "half"))]
 use kernels::trace::widened_elements;
 #[cfg(feature = "std")]
-use kernels::trace::{Held, NodeAxis, reordered};
+use kernels::trace::{Held, reordered};
 use smallvec::SmallVec;
 
 /// What is kept for all parameters.
@@ -225,9 +223,8 @@ impl StateTensor {
     }
 
     /// The keys of the dims.
-    #[cfg(feature = "safetensors")]
-    pub(crate) fn keys(&self) -> &'static [DimKey] {
-        self.axes.keys.as_slice()
+    pub(crate) fn keys(&self) -> &'static Keys {
+        self.axes.keys
     }
 
     /// The size of each dim, then those of the positional axes.
@@ -305,7 +302,7 @@ impl StateTensor {
     #[cfg(feature = "std")]
     pub(super) fn replace(&mut self, held: &Arc<dyn Held>) {
         if let Some(node) = held.node() {
-            let axis = |&at: &usize| NodeAxis { name: name(self.axes.keys, at), size: self.axes.sizes[at] };
+            let axis = |&at: &usize| node_axis(self.axes.keys, at, self.axes.sizes[at]);
             node.lies_along(|| self.order.iter().map(axis).collect());
         }
         let same = "a state keeps its type";

@@ -5,7 +5,9 @@ use super::scalars::StepsTaken;
 use super::{Accumulator, Adam, AdamW, Average, Lion, Sgd, State};
 use crate::error::DimError;
 use crate::grad::Parameters;
-use crate::grad::parameters::{DerivedParameters, Mismatch, Path, Visitor, Walk, visit_slices, walk_slices};
+use crate::grad::parameters::{
+    DerivedParameters, Mismatch, Path, TensorSets, Visitor, Walk, visit_slices, walk_slices,
+};
 use alloc::vec::Vec;
 use core::array::from_fn;
 
@@ -35,6 +37,7 @@ impl DerivedParameters for StateTensor {
         walk: &mut W,
     ) -> Result<Self, W::Error> {
         let lines = lines(of)?;
+        walk.line_along(of[0].keys(), of[0].sizes());
         if let Some(lines) = all_of(&lines, StateLine::single) {
             return Ok(of[0].with_line(StateLine::F32(walk.tensor(path, lines)?))?);
         }
@@ -162,6 +165,8 @@ impl DerivedParameters for ByPath {
 macro_rules! structs {
     ($($name:ident[$($bound:ident)?] { $($field:ident: $label:literal),* } settings { $($setting:ident: $told:literal),* } rest { $($rest:ident)? })*) => {$(
         impl<P $(: $bound)?> DerivedParameters for $name<P> {
+            $(const TENSORS: TensorSets = <P as $bound>::TENSORS;)?
+
             fn walk<const N: usize, W: Walk<N>>(
                 of: [&Self; N],
                 path: &mut Path,
@@ -198,6 +203,8 @@ structs! {
 macro_rules! optimizers {
     ($($name:ident: $($setting:ident)*;)*) => {$(
         impl<P: Parameters> DerivedParameters for $name<P> {
+            const TENSORS: TensorSets = P::TENSORS;
+
             fn walk<const N: usize, W: Walk<N>>(
                 of: [&Self; N],
                 path: &mut Path,

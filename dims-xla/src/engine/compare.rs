@@ -1,0 +1,128 @@
+//! A plan of communication, compared with what XLA compiled.
+
+use crate::mesh::plan::write_table;
+use crate::mesh::{CollectiveKind, Mesh, Plan};
+use crate::pjrt::{ArrayType, Collective};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A [`Plan`] beside the collectives of a compiled program: see [`Run::compare`](crate::Run::compare).
+///
+/// `Display` writes it as a table.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Comparison {
+    /// A row for each kind of collective and each set of mesh axes.
+    pub rows: Vec<ComparedCollectives>,
+}
+
+/// The collectives of one kind along the same axes of a mesh.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ComparedCollectives {
+    /// What they do, as HLO calls it.
+    pub kind: String,
+    /// The axes of the mesh; `None` if groups of devices are not those along axes.
+    pub axes: Option<Vec<&'static str>>,
+    /// The bytes on each device, as planned.
+    pub planned: usize,
+    /// The bytes on each device, in XLA's optimized program.
+    pub found: usize,
+    /// The planned bytes of reduce-scatters that XLA does as all-reduces, of which each device keeps a part.
+    pub as_all_reduce: usize,
+}
+
+impl ComparedCollectives {
+    /// Whether XLA sends what was planned. A reduce-scatter counts as such if XLA does an all-reduce instead, as it does on CPUs.
+    #[must_use]
+    pub fn is_as_planned(&self) -> bool {
+        self.planned == self.found + self.as_all_reduce
+    }
+}
+
+impl Comparison {
+    pub(super) fn of(plan: &Plan, found: &[Collective], mesh: &Mesh) -> Comparison {
+        let mut rows: BTreeMap<(String, Option<Vec<&'static str>>), [usize; 2]> = BTreeMap::new();
+        for own in &plan.collectives {
+            rows.entry((own.kind.to_string(), Some(own.axes.clone()))).or_default()[0] += own.bytes;
+        }
+        for own in found {
+            let axes = mesh.axes_of(&own.groups);
+            // (A group of one device sends nothing.)
+            if axes.as_ref().is_some_and(Vec::is_empty) {
+                continue;
+            }
+            let bytes: usize = own.outputs.iter().map(bytes_of).sum();
+            let parts = match own.kind.as_str() {
+                "reduce-scatter" => own.groups.first().map_or(1, Vec::len),
+                _ => 1,
+            };
+            rows.entry((own.kind.clone(), axes)).or_default()[1] += bytes * parts;
+        }
+        let (reduce, scatter) =
+            (CollectiveKind::AllReduce.to_string(), CollectiveKind::ReduceScatter.to_string());
+        let mut all: Vec<ComparedCollectives> = rows
+            .into_iter()
+            .map(|((kind, axes), [planned, found])| ComparedCollectives {
+                kind,
+                axes,
+                planned,
+                found,
+                as_all_reduce: 0,
+            })
+            .collect();
+        for at in 0..all.len() {
+            let left = all[at].planned.saturating_sub(all[at].found);
+            if all[at].kind != scatter || left == 0 {
+                continue;
+            }
+            let axes = all[at].axes.clone();
+            let other = all.iter_mut().find(|own| own.kind == reduce && own.axes == axes);
+            let Some(other) = other.filter(|own| own.found >= own.planned + left) else { continue };
+            other.found -= left;
+            all[at].as_all_reduce = left;
+        }
+        Comparison {
+            rows: all
+                .into_iter()
+                .filter(|own| own.planned + own.found > 0 || own.as_all_reduce > 0)
+                .collect(),
+        }
+    }
+
+    /// Whether XLA sends what was planned.
+    #[must_use]
+    pub fn is_as_planned(&self) -> bool {
+        self.rows.iter().all(ComparedCollectives::is_as_planned)
+    }
+
+    /// What differs.
+    pub fn differences(&self) -> impl Iterator<Item = &ComparedCollectives> {
+        self.rows.iter().filter(|own| !own.is_as_planned())
+    }
+}
+
+fn bytes_of(array: &ArrayType) -> usize {
+    array.element_type.bytes(&array.sizes).unwrap_or(0)
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rows = vec![["collective", "mesh axis", "planned", "XLA", ""].map(String::from)];
+        for own in &self.rows {
+            let note = match (own.is_as_planned(), own.as_all_reduce) {
+                (false, _) => "differs",
+                (true, 0) => "",
+                (true, _) => "as an all-reduce",
+            };
+            rows.push([
+                own.kind.clone(),
+                own.axes.as_ref().map_or_else(|| "other groups".into(), |axes| axes.join(", ")),
+                own.planned.to_string(),
+                (own.found + own.as_all_reduce).to_string(),
+                note.into(),
+            ]);
+        }
+        write_table(f, &rows, &[2, 3])
+    }
+}

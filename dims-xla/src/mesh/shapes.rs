@@ -1,0 +1,215 @@
+//! Steps along the axes of their results, so that each loop is an axis that can be split.
+
+use super::access::{AxisUse, Piece, uses};
+use typed_dims::program::engine::EngineProgram;
+use typed_dims_kernels::program::code::RegisterKind;
+use typed_dims_kernels::trace::saved::{
+    SavedField, SavedInstruction, SavedKind, SavedOperand, SavedPart, SavedPlace, SavedProgramText,
+    SavedRule, SavedWork,
+};
+use typed_dims_kernels::trace::{NodeAxes, NodeAxis};
+
+/// More runs of moved rows than this stay one step.
+const RUNS: usize = 32;
+
+/// Rewrites the steps of a program.
+pub(crate) fn along_axes(mut program: EngineProgram) -> EngineProgram {
+    for number in 0..program.recording.steps.len() {
+        let len = program.recording.steps[number].len;
+        let described = program.inputs.len() + number;
+        let mut work = program.recording.steps[number].work.clone();
+        if let Some(parts) = moved_rows(&work) {
+            work = SavedWork::Parts(parts);
+        }
+        if program.values[described].axes.is_none() {
+            program.values[described].axes = axes_of(&program, &work, len);
+        }
+        let shape: Option<Vec<usize>> =
+            program.values[described].axes.as_ref().map(|axes| axes.iter().map(|own| own.size).collect());
+        if let (SavedWork::Parts(parts), Some(shape)) = (&mut work, &shape) {
+            for part in parts {
+                let own = part.clone();
+                split_loops(&mut part.field, &mut part.place, shape, &|at| shape_of(&program, &own, at));
+            }
+        }
+        if let (SavedWork::Rule(rule), Some(shape)) = (&mut work, &shape)
+            && let SavedRule::Kind {
+                kind: SavedKind::StandardizeAffine { .. } | SavedKind::DropElements { .. },
+                operands,
+                ..
+            } = &mut **rule
+            && operands[0].sizes == [len]
+        {
+            let mut line = SavedPlace { offset: 0, strides: vec![1], table: None };
+            split_loops(&mut operands[0], &mut line, shape, &|_| None);
+        }
+        program.recording.steps[number].work = work;
+    }
+    program
+}
+
+/// The shape of the value that an operand of a part reads.
+fn shape_of(program: &EngineProgram, part: &SavedPart, operand: usize) -> Option<Vec<usize>> {
+    let value = part.field.operands[operand].value?;
+    Some(described(program, value)?.iter().map(|own| own.size).collect())
+}
+
+/// The axes of a value, from the outermost in memory to the innermost, if they are known.
+pub(crate) fn described(program: &EngineProgram, value: usize) -> Option<&NodeAxes> {
+    let (inputs, constants) = (program.inputs.len(), program.recording.constants.len());
+    match value {
+        own if own < inputs => program.values[own].axes.as_ref(),
+        own if own < inputs + constants => None,
+        own => program.values[own - constants].axes.as_ref(),
+    }
+}
+
+/// Axes of a shape that a loop runs through, if they are more than one: `48` positions, `4` apart, are `(4, 6, 2)` of the shape `(4, 6, 2, 4)`.
+fn merged(shape: &[usize], size: usize, stride: isize) -> Option<Vec<usize>> {
+    let (mut step, mut sizes, mut len) = (1isize, Vec::new(), 1);
+    for &own in shape.iter().rev() {
+        if step >= stride && own != 1 && len < size {
+            if sizes.is_empty() && step != stride {
+                return None;
+            }
+            sizes.insert(0, own);
+            len *= own;
+        }
+        step *= own as isize;
+    }
+    (sizes.len() > 1 && len == size).then_some(sizes)
+}
+
+/// Splits each loop that runs through several axes of the result, or of an operand if it is not one of the result.
+fn split_loops(
+    field: &mut SavedField,
+    place: &mut SavedPlace,
+    shape: &[usize],
+    of_operand: &dyn Fn(usize) -> Option<Vec<usize>>,
+) {
+    let mut axis = 0;
+    while axis < field.sizes.len() {
+        let size = field.sizes[axis];
+        let of_place =
+            (size > 1 && place.strides[axis] > 0).then(|| merged(shape, size, place.strides[axis])).flatten();
+        let of_operands = || {
+            (0..field.operands.len()).find_map(|at| {
+                let stride = field.operands[at].place.strides[axis];
+                (size > 1 && stride > 0).then(|| merged(&of_operand(at)?, size, stride)).flatten()
+            })
+        };
+        let Some(sizes) = of_place.or_else(of_operands) else {
+            axis += 1;
+            continue;
+        };
+        let split = |strides: &mut Vec<isize>| {
+            let mut step = strides[axis];
+            let mut own = vec![0; sizes.len()];
+            for (at, &size) in sizes.iter().enumerate().rev() {
+                own[at] = step;
+                step *= size as isize;
+            }
+            strides.splice(axis..=axis, own);
+        };
+        for place in field.operands.iter_mut().map(|own| &mut own.place).chain([&mut *place]) {
+            split(&mut place.strides);
+            if let Some(table) = &mut place.table {
+                split(&mut table.strides);
+            }
+        }
+        axis += sizes.len();
+        let first = axis - sizes.len();
+        field.sizes.splice(first..=first, sizes);
+    }
+}
+
+/// The axes of a result that nobody has described: those of the loops along which it lies.
+fn axes_of(program: &EngineProgram, work: &SavedWork, len: usize) -> Option<NodeAxes> {
+    let (field, others, order): (&SavedField, Vec<&SavedField>, Vec<usize>) = match work {
+        SavedWork::Parts(parts) => {
+            let [SavedPart { field, place }] = &parts[..] else { return None };
+            let mut loops: Vec<usize> =
+                (0..field.sizes.len()).filter(|&own| place.strides[own] > 0).collect();
+            loops.sort_by_key(|&own| std::cmp::Reverse(place.strides[own]));
+            let mut step = 1;
+            for &own in loops.iter().rev() {
+                if place.strides[own] != step || place.table.is_some() || place.offset != 0 {
+                    return None;
+                }
+                step *= field.sizes[own] as isize;
+            }
+            (field, vec![field], loops)
+        }
+        SavedWork::Rule(rule) => match &**rule {
+            SavedRule::LinePullBack { lines, y, dy } => (y, vec![dy, y], lines.order.clone()),
+            SavedRule::Lines(own) => (&own.field, vec![&own.field], own.order.clone()),
+            SavedRule::Detached { field, order, .. } => (field, vec![field], order.clone()),
+            _ => return None,
+        },
+    };
+    let named = |own: usize| {
+        let found = others.iter().flat_map(|field| &field.operands).find_map(|operand| {
+            let axes = described(program, operand.value?)?;
+            let piece = Piece::of(axes);
+            let found = uses(&piece, 0, &operand.place, &field.sizes, program);
+            let at = found.iter().position(|of| *of == AxisUse::Whole(own))?;
+            Some(axes[at])
+        });
+        found.unwrap_or(NodeAxis { name: "..", id: None, size: field.sizes[own] })
+    };
+    let axes: NodeAxes = order.into_iter().map(named).collect();
+    (axes.iter().map(|own| own.size).product::<usize>() == len).then_some(axes)
+}
+
+/// Rows that are moved along an axis, as parts: one for each run of rows whose sources are equally far apart.
+fn moved_rows(work: &SavedWork) -> Option<Vec<SavedPart>> {
+    let SavedWork::Rule(rule) = work else { return None };
+    let SavedRule::Kind {
+        kind: SavedKind::MoveRows { outer, size, inner, sources, fill, .. }, operands, ..
+    } = &**rule
+    else {
+        return None;
+    };
+    let [SavedField { operands: read, program, .. }] = &operands[..] else { return None };
+    let [SavedOperand { value: Some(value), place }] = &read[..] else { return None };
+    let is_load = matches!(program.instructions[..], [(SavedInstruction::Load(0), _)]);
+    if !is_load || place.offset != 0 || place.strides != [1] || place.table.is_some() {
+        return None;
+    }
+    if fill.0.iter().any(|&byte| byte != 0) {
+        return None;
+    }
+    let kind: RegisterKind = program.instructions[0].1;
+    let (inner, count) = (*inner as isize, sources.len() as isize);
+    let mut parts = Vec::new();
+    let mut at = 0;
+    while at < sources.len() {
+        let Some(first) = sources[at] else {
+            at += 1;
+            continue;
+        };
+        let next = |own: usize| sources.get(own).copied().flatten().map(|own| own as isize);
+        let step = next(at + 1).map_or(1, |own| own - first as isize);
+        let mut run = 1;
+        while next(at + run) == Some(first as isize + step * run as isize) {
+            run += 1;
+        }
+        let strides = |row: isize, rows: isize| vec![rows * inner, if run == 1 { 0 } else { row * inner }, 1];
+        let load = SavedProgramText { instructions: vec![(SavedInstruction::Load(0), kind)], result: 0 };
+        let from = SavedPlace {
+            offset: first as isize * inner,
+            strides: strides(step, *size as isize),
+            table: None,
+        };
+        parts.push(SavedPart {
+            field: SavedField {
+                sizes: vec![*outer, run, inner as usize],
+                operands: vec![SavedOperand { value: Some(*value), place: from }],
+                program: load,
+            },
+            place: SavedPlace { offset: at as isize * inner, strides: strides(1, count), table: None },
+        });
+        at += run;
+    }
+    (parts.len() <= RUNS).then_some(parts)
+}
