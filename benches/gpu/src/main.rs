@@ -9,7 +9,7 @@ use typed_dims::grad::{grad, loss_and_grad};
 use typed_dims::optim::{AdamW, Optimizer};
 use typed_dims::prelude::*;
 use typed_dims::program::{record, spec};
-use typed_dims_xla::{OnDevice, Pjrt, Precision, RunOptions};
+use typed_dims_xla::{AttentionKernel, OnDevice, Pjrt, Precision, RunOptions};
 
 dims! {
     struct Row;
@@ -118,7 +118,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         chain(&pjrt, &args, &options(Precision::Exact))?;
     }
     if wanted("attention") {
-        attention_of_halves(&pjrt, &args, &options(Precision::Exact))?;
+        for (name, kernel) in [("operations", AttentionKernel::Operations), ("cuDNN", AttentionKernel::Cudnn)]
+        {
+            let result =
+                attention_of_halves(&pjrt, &args, name, &options(Precision::Exact).attention(kernel));
+            // (Only CUDA has cuDNN.)
+            if let Err(error) = result {
+                println!("attention bf16, {name}: {error}");
+            }
+        }
     }
     if wanted("product") {
         product(&pjrt, &args, &options(Precision::Exact))?;
@@ -264,7 +272,12 @@ fn chain(pjrt: &Pjrt, args: &Args, options: &RunOptions) -> Result<(), Box<dyn E
 type Queries = Tensor<bf16, (Row, Query, Heads, Feat)>;
 type Keys = Tensor<bf16, (Row, Key, Heads, Feat)>;
 
-fn attention_of_halves(pjrt: &Pjrt, args: &Args, options: &RunOptions) -> Result<(), Box<dyn Error>> {
+fn attention_of_halves(
+    pjrt: &Pjrt,
+    args: &Args,
+    kernel: &str,
+    options: &RunOptions,
+) -> Result<(), Box<dyn Error>> {
     let (rows, len) = if args.small { (1, 32) } else { (16, 1024) };
     let queries = (Row.of(rows), Query.of(len), Heads.of(16), Feat.of(64));
     let keys = (Row.of(rows), Key.of(len), Heads.of(16), Feat.of(64));
@@ -280,7 +293,7 @@ fn attention_of_halves(pjrt: &Pjrt, args: &Args, options: &RunOptions) -> Result
     let start = Instant::now();
     let run = pjrt.compile_with(&program, options)?;
     let compiled = start.elapsed().as_secs_f64();
-    time("attention bf16", args.calls, compiled, |wait| {
+    time(&format!("attention bf16, {kernel}"), args.calls, compiled, |wait| {
         let out = run.call((&dq, &dk, &dv))?;
         if wait {
             out.ready()?;
@@ -297,7 +310,7 @@ fn attention_of_halves(pjrt: &Pjrt, args: &Args, options: &RunOptions) -> Result
     let start = Instant::now();
     let run = pjrt.compile_with(&program, options)?;
     let compiled = start.elapsed().as_secs_f64();
-    time("attention bf16, gradient", args.calls, compiled, |wait| {
+    time(&format!("attention bf16, {kernel}, gradient"), args.calls, compiled, |wait| {
         let (a, b, c) = run.call((&dq, &dk, &dv))?;
         if wait {
             a.ready()?;

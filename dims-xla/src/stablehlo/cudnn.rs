@@ -198,7 +198,7 @@ impl Lower<'_> {
     }
 
     /// A result with axes for batch, head, sequence and feature, along some loops.
-    fn from_cudnn(
+    fn along_loops(
         &self,
         value: &Value,
         sizes: &[usize],
@@ -222,7 +222,7 @@ impl Lower<'_> {
         let operands = self.cudnn_operands(own, &roles)?;
         let [output, _] = self.cudnn_forward(own, &roles, &operands);
         let axes = [roles.query, roles.features[1]];
-        Ok(Some(self.from_cudnn(&output, &own.operands[0].sizes, &roles, axes, &own.kept)))
+        Ok(Some(self.along_loops(&output, &own.operands[0].sizes, &roles, axes, &own.kept)))
     }
 
     /// The gradients by queries, keys and values along the loops along which these vary, in registers, if cuDNN computes this attention.
@@ -264,7 +264,7 @@ impl Lower<'_> {
         );
         let found = [(q, 0), (k, 1), (v, 2)].map(|(value, at)| {
             let loops = varied(&own.operands[at], own.operands[at].program.result);
-            let value = self.from_cudnn(&value, sizes, &roles, axes[at], &loops);
+            let value = self.along_loops(&value, sizes, &roles, axes[at], &loops);
             self.body.loaded(&value)
         });
         Ok(Some(found))
