@@ -7,7 +7,7 @@ pub use super::inputs::PartFamily;
 use super::inputs::RecordInputs;
 use super::record::Program;
 use super::result::strided;
-use super::signature::{InputPath, InputSetting, InputSignature, LineAxes, dense};
+use super::signature::{InputPath, InputSetting, InputSignature, StateLineAxes, dense};
 use crate::error::DimError;
 use crate::grad::parameters::{Parameters, Path, Walk};
 use crate::named::Named;
@@ -268,7 +268,7 @@ pub fn tensors_of<P: Parameters>(value: &P) -> Result<(Vec<HostTensor>, P), DimE
 struct FoundTensors {
     elements: bool,
     /// The axes of the next tensor, if it is one line of elements.
-    line: Option<LineAxes>,
+    line: Option<StateLineAxes>,
     found: Vec<HostTensor>,
 }
 
@@ -303,7 +303,7 @@ impl Walk<1> for FoundTensors {
     }
 
     fn line_along(&mut self, keys: &'static Keys, sizes: &[usize]) {
-        self.line = Some(LineAxes::new(keys, sizes));
+        self.line = Some(StateLineAxes::new(keys, sizes));
     }
 }
 

@@ -22,19 +22,19 @@ use smallvec::SmallVec;
 #[derive(Default, PartialEq)]
 pub(super) struct InputSignature {
     /// The axes of the next tensor, if it is one line of elements.
-    pub(super) line: Option<LineAxes>,
+    pub(super) line: Option<StateLineAxes>,
     pub(super) tensors: Vec<InputTensor>,
     pub(super) settings: Vec<InputSetting>,
 }
 
 /// The axes along which the state of an optimizer lies, which a program takes as one line of elements.
 #[derive(Clone, Debug)]
-pub(super) struct LineAxes {
+pub(super) struct StateLineAxes {
     dims: &'static [DimKey],
     sizes: SmallVec<[usize; 8]>,
 }
 
-impl PartialEq for LineAxes {
+impl PartialEq for StateLineAxes {
     fn eq(&self, other: &Self) -> bool {
         let is_same = |(own, other): (&DimKey, &DimKey)| own.same(other);
         self.sizes == other.sizes
@@ -43,9 +43,9 @@ impl PartialEq for LineAxes {
     }
 }
 
-impl LineAxes {
+impl StateLineAxes {
     pub(super) fn new(keys: &'static Keys, sizes: &[usize]) -> Self {
-        LineAxes { dims: keys.as_slice(), sizes: sizes.into() }
+        StateLineAxes { dims: keys.as_slice(), sizes: sizes.into() }
     }
 
     /// The dims, `None` for positional axes, and the sizes.
@@ -119,7 +119,7 @@ pub(super) struct InputTensor {
     pub(super) order: SmallVec<[usize; 8]>,
     pub(super) is_traced: bool,
     /// The axes of an optimizer's state; none if the program was saved.
-    pub(super) line: Option<LineAxes>,
+    pub(super) line: Option<StateLineAxes>,
 }
 
 /// (Equal paths have equal dims.)
@@ -245,7 +245,7 @@ impl Walk<1> for InputSignature {
     }
 
     fn line_along(&mut self, keys: &'static Keys, sizes: &[usize]) {
-        self.line = Some(LineAxes::new(keys, sizes));
+        self.line = Some(StateLineAxes::new(keys, sizes));
     }
 
     fn setting<X: Clone + PartialEq + Debug + Send + Sync + 'static>(
