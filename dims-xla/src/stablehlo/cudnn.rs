@@ -24,7 +24,7 @@ pub enum AttentionKernel {
 const LARGEST_HEAD: usize = 128;
 
 /// The roles of an attention's loops.
-struct Roles {
+struct AttentionLoops {
     /// Loops of batches, the first of which is cuDNN's batch. The others are its heads.
     batch: Vec<usize>,
     query: usize,
@@ -34,7 +34,7 @@ struct Roles {
     is_causal: bool,
 }
 
-impl Roles {
+impl AttentionLoops {
     /// The loops of queries or results, in the order batch, sequence, heads, features.
     fn order(&self, sequence: usize, feature: usize) -> Vec<usize> {
         let (outer, heads) = self.batch.split_at(self.batch.len().min(1));
@@ -58,7 +58,7 @@ fn only(of: Vec<usize>) -> Option<usize> {
 
 impl Lower<'_> {
     /// The roles of the loops, if cuDNN computes this attention.
-    fn roles(&self, own: &SavedAttention) -> Option<Roles> {
+    fn roles(&self, own: &SavedAttention) -> Option<AttentionLoops> {
         if self.attention != AttentionKernel::Cudnn
             || self.is_sharded
             || !matches!(own.dtype, DType::F16 | DType::Bf16)
@@ -94,7 +94,7 @@ impl Lower<'_> {
             None => false,
             Some(mask) => (is_causal(mask, query, key) && sizes[query] == sizes[key]).then_some(true)?,
         };
-        (fits && is_known && is_even).then_some(Roles {
+        (fits && is_known && is_even).then_some(AttentionLoops {
             batch,
             query,
             key,
@@ -104,7 +104,11 @@ impl Lower<'_> {
     }
 
     /// Queries, keys and values as cuDNN takes them.
-    fn cudnn_operands(&mut self, own: &SavedAttention, roles: &Roles) -> Result<[Value; 3], XlaError> {
+    fn cudnn_operands(
+        &mut self,
+        own: &SavedAttention,
+        roles: &AttentionLoops,
+    ) -> Result<[Value; 3], XlaError> {
         let [feature, of_values] = roles.features;
         let mut operand = |at: usize, sequence: usize, feature: usize| -> Result<Value, XlaError> {
             let field = &own.operands[at];
@@ -120,12 +124,12 @@ impl Lower<'_> {
         ])
     }
 
-    /// A value along the loops of [`Roles::order`] with four axes.
+    /// A value along the loops of [`AttentionLoops::order`] with four axes.
     fn as_cudnn(
         &self,
         value: &Value,
         sizes: &[usize],
-        roles: &Roles,
+        roles: &AttentionLoops,
         sequence: usize,
         feature: usize,
     ) -> Value {
@@ -134,7 +138,12 @@ impl Lower<'_> {
     }
 
     /// The output with axes for batch, head, query and feature; and what its gradient needs.
-    fn cudnn_forward(&self, own: &SavedAttention, roles: &Roles, operands: &[Value; 3]) -> [Value; 2] {
+    fn cudnn_forward(
+        &self,
+        own: &SavedAttention,
+        roles: &AttentionLoops,
+        operands: &[Value; 3],
+    ) -> [Value; 2] {
         let sizes = &own.operands[0].sizes;
         let [batch, heads] = roles.batch_sizes(sizes);
         let (queries, head) = (sizes[roles.query], sizes[roles.features[1]]);
@@ -157,7 +166,7 @@ impl Lower<'_> {
         &self,
         name: &str,
         own: &SavedAttention,
-        roles: &Roles,
+        roles: &AttentionLoops,
         products: &str,
         operands: &[&Value],
         results: [(DType, Vec<usize>, &str); N],
@@ -202,7 +211,7 @@ impl Lower<'_> {
         &self,
         value: &Value,
         sizes: &[usize],
-        roles: &Roles,
+        roles: &AttentionLoops,
         [sequence, feature]: [usize; 2],
         loops: &[usize],
     ) -> Value {
