@@ -1,11 +1,9 @@
-//! The macros for arrays: their notations, and the places where a call can stand.
+//! The macros for arrays, and their notations. No test of this program takes a gradient: while there
+//! is one on any thread, some plans are others.
 
 mod comprehensions;
 mod einops;
 mod einsum;
-mod hygiene;
-mod in_macro_rules;
 mod packing;
-mod pedantic;
 #[path = "../reference/mod.rs"]
 mod reference;

@@ -356,8 +356,8 @@ fn sizes_are_still_compared() {
         [(&x + &short).try_order((H, W, C)).unwrap_err(), (&x + &short).try_sum((H, W, C)).unwrap_err()]
     {
         let text = error.to_string();
-        assert!(text.starts_with("dim `W` has size 4 (at tests/tensors/laid.rs:"), "{text}");
-        assert!(text.contains("but was also given size 3 (at tests/tensors/laid.rs:"), "{text}");
+        assert!(text.starts_with("dim `W` has size 4 (at tests/library/laid.rs:"), "{text}");
+        assert!(text.contains("but was also given size 3 (at tests/library/laid.rs:"), "{text}");
     }
     assert!((&x + &short).try_laid((H, W, C)).is_err());
 }
