@@ -2,7 +2,7 @@
 //!
 //! Plans and kernels read memory along axes, sizes and positions that traits yield as constants or values. A trait of this kind has an
 //! item of the type [`Seal`], which no other crate can name; so an `impl` elsewhere does not compile, whatever it claims.
-//! `docs/dev/trust.md` lists these traits with what is trusted of each.
+//! `docs/dev/trust.md` lists these traits, and the facts that are trusted of each.
 
 /// The type of the item that seals a trait.
 ///

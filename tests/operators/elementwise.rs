@@ -248,7 +248,7 @@ mod mixed {
     use typed_dims::prelude::*;
 
     crate::operators! {
-        /// `if c { x } else { y }`; what is not taken is not read
+        /// `if c { x } else { y }`; elements that are not taken are not read
         select [f32 i32] (c: bool [I J], x: T [I], y: T [J K]) -> [I J K],
             call: select(c, x, y),
             loops: build(&[c.shape()[0], c.shape()[1], y.shape()[1]], |at| {

@@ -14,10 +14,10 @@ pub fn reloaded<In: RecordInputs, Out: Parameters>(
     let saved = program.to_saved().expect("it is saved");
     let text = serde_json::to_string(&saved).expect("it is written");
     let read: SavedProgram = serde_json::from_str(&text).expect("it is read");
-    assert!(read == saved, "what is read is what was written");
+    assert!(read == saved, "it is the saved program");
     let bytes = postcard::to_allocvec(&saved).expect("it is written");
     let read: SavedProgram = postcard::from_bytes(&bytes).expect("it is read");
-    assert!(read == saved, "what is read is what was written");
+    assert!(read == saved, "it is the saved program");
     let loaded = read.restore(like).expect("it is restored");
     assert!(loaded == *program, "the loaded program is the saved one: {program}");
     assert_eq!(loaded.to_string(), program.to_string());

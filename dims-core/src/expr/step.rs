@@ -12,6 +12,7 @@
 #[cfg(feature = "std")]
 mod node;
 mod refusal;
+mod results;
 
 pub(crate) use refusal::{
     check_buffer_unrecorded, check_elements_taken, check_indices_unrecorded, check_operand_taken,
@@ -19,6 +20,7 @@ pub(crate) use refusal::{
 };
 #[cfg(feature = "std")]
 pub(crate) use refusal::{finished, unrecordable, unrecorded};
+pub(crate) use results::{StepOfParts, StepOfPlaces, StepOfSum};
 
 use crate::error::DimError;
 #[cfg(feature = "std")]
@@ -45,7 +47,6 @@ use kernels::loops::steps::told;
 use kernels::memory::buffer::Buffer;
 #[cfg(feature = "std")]
 use kernels::memory::destination::Destination;
-use kernels::memory::elements::Elements;
 use kernels::ops::code::{Code, LineWork, ReductionKind};
 #[cfg(feature = "std")]
 use kernels::program::{Register, code::DType};
@@ -340,125 +341,6 @@ impl ExprStep {
             Some(own) if own.field.is_recorded() => Err(unrecordable(operation, WRITES)),
             _ => self.refuse(operation),
         }
-    }
-}
-
-/// Elements that are added up at places of a result, if anybody listens who knows one of their operands.
-#[derive(Default)]
-pub(crate) struct StepOfSum(Option<Part>);
-
-impl StepOfSum {
-    /// The result.
-    #[track_caller]
-    pub(crate) fn finish<T: Element>(self, data: Vec<T>) -> Buffer<T> {
-        told(&data);
-        #[cfg(feature = "std")]
-        if let Some(part) = self.0 {
-            let dtype = DType::of::<T>().expect("only types that programs know are recorded");
-            let node = new_node(dtype, data.len(), NodeStep::Parts(vec![part]), None);
-            return Buffer::traced(data, node);
-        }
-        data.into()
-    }
-}
-
-/// The parts of a result that lie at places of their own, as far as anybody listens who knows their operands.
-#[derive(Default)]
-pub(crate) struct StepOfPlaces(Vec<Part>);
-
-impl StepOfPlaces {
-    /// One more part.
-    pub(crate) fn add(&mut self, part: Option<Part>) {
-        self.0.extend(part);
-    }
-
-    /// All elements of a buffer, which begin at `start`.
-    pub(crate) fn add_whole<T: Element>(&mut self, data: &Buffer<T>, start: usize) {
-        self.add(ExprStep::of_memory(data, &[data.len()]).part_at(start, &[1]));
-    }
-
-    /// The result, which has other elements where no part is.
-    #[track_caller]
-    pub(crate) fn finish<T: Element>(self, data: Vec<T>) -> Buffer<T> {
-        told(&data);
-        #[cfg(feature = "std")]
-        if !self.0.is_empty() {
-            let dtype = DType::of::<T>().expect("only types that programs know are recorded");
-            let step = rules::placed(self.0, &data);
-            return Buffer::traced(data, new_node(dtype, step.1, step.0, None));
-        }
-        data.into()
-    }
-}
-
-impl StepOfPlaces {
-    /// As [`finish`](StepOfPlaces::finish) for a result without elements, which has the elements `around` where no part is.
-    #[cfg(feature = "std")]
-    #[track_caller]
-    pub(crate) fn finish_hollow<T: Element>(self, len: usize, around: Option<Vec<T>>) -> Buffer<T> {
-        let data = kernels::memory::hollow::reserved(len).expect("there are addresses");
-        let data: Vec<T> = data.expect("programs know only real numbers and `bool`");
-        let dtype = DType::of::<T>().expect("only types that programs know are recorded");
-        // (Zeros, whose pages are not touched.)
-        let around = around.unwrap_or_else(|| vec![T::default(); len]);
-        let step = rules::placed_around(self.0, around);
-        Buffer::traced(data, new_node(dtype, len, step, None))
-    }
-}
-
-/// The parts that a result is put together of, if anybody listens who knows one of the operands.
-pub(crate) struct StepOfParts(Option<Vec<Part>>);
-
-impl StepOfParts {
-    /// No parts yet of what reads this operand.
-    pub(crate) fn of(operand: &impl WritesItself) -> Self {
-        #[cfg(feature = "std")]
-        if is_heard() {
-            let mut writer = Writer::new();
-            operand.write(&mut writer);
-            return StepOfParts(writer.is_traced().then(Vec::new));
-        }
-        let _ = operand;
-        StepOfParts(None)
-    }
-
-    /// Adds elements with these strides along loops of these sizes, which lie in the result at `start` with the strides `to`.
-    #[track_caller]
-    pub(crate) fn add<T: Element>(
-        &mut self,
-        sizes: &[usize],
-        (elements, from): (Elements<'_, T>, &[isize]),
-        (start, to): (isize, &[isize]),
-    ) -> Result<(), DimError> {
-        let Some(parts) = &mut self.0 else { return Ok(()) };
-        #[cfg(feature = "std")]
-        if !sizes.contains(&0) {
-            let mut rows = Rows::new(sizes.len());
-            rows.push().copy_from_slice(from);
-            let mut writer = Writer::new();
-            let value = writer.elements(elements, None);
-            // (The sum of all parts is the result: those that are constant belong to it.)
-            let field = finished(writer.finish_any(value, sizes, &rows))?;
-            let strides = sizes.iter().zip(to).map(|(&size, &stride)| if size == 1 { 0 } else { stride });
-            parts.push(Part { field, place: StridedPlace::strided(start, strides) });
-        }
-        let _ = (parts, sizes, elements, from, start, to);
-        Ok(())
-    }
-
-    /// The result.
-    #[track_caller]
-    pub(crate) fn finish<T: Element>(self, data: Vec<T>) -> Buffer<T> {
-        told(&data);
-        #[cfg(feature = "std")]
-        if let Some(parts) = self.0
-            && let Some(dtype) = DType::of::<T>()
-            && (dtype.is_float() || parts.iter().any(|part| part.field.is_recorded()))
-        {
-            let node = new_node(dtype, data.len(), NodeStep::Parts(parts), None);
-            return Buffer::traced(data, node);
-        }
-        data.into()
     }
 }
 

@@ -181,7 +181,7 @@ pub fn try_value_and_grad_with<P: Inputs, L: ScalarLoss, X>(
     Ok((value, gradient, beside))
 }
 
-/// What is wanted of the loss, and the gradient. `of_loss` gets the traced tensor, and whether it depends on variables of an outer gradient.
+/// The result of `of_loss`, and the gradient. `of_loss` gets the traced tensor, and whether it depends on variables of an outer gradient.
 #[track_caller]
 pub(super) fn differentiated<P: Inputs, Q, L: ScalarLoss<Q>, X, K>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),

@@ -28,12 +28,12 @@ pub struct ComparedCollectives {
     pub planned: usize,
     /// The bytes on each device, in XLA's optimized program.
     pub found: usize,
-    /// The planned bytes of reduce-scatters that XLA does as all-reduces, of which each device keeps a part.
+    /// The planned bytes of reduce-scatters that XLA does as all-reduces. Each device then keeps a part of the sum.
     pub as_all_reduce: usize,
 }
 
 impl ComparedCollectives {
-    /// Whether XLA sends what was planned. A reduce-scatter counts as such if XLA does an all-reduce instead, as it does on CPUs.
+    /// Whether XLA sends the planned bytes. An all-reduce in place of a reduce-scatter counts as planned: XLA does that on CPUs.
     #[must_use]
     pub fn is_as_planned(&self) -> bool {
         self.planned == self.found + self.as_all_reduce
@@ -90,13 +90,13 @@ impl Comparison {
         }
     }
 
-    /// Whether XLA sends what was planned.
+    /// Whether XLA sends the planned bytes.
     #[must_use]
     pub fn is_as_planned(&self) -> bool {
         self.rows.iter().all(ComparedCollectives::is_as_planned)
     }
 
-    /// What differs.
+    /// The rows that differ.
     pub fn differences(&self) -> impl Iterator<Item = &ComparedCollectives> {
         self.rows.iter().filter(|own| !own.is_as_planned())
     }

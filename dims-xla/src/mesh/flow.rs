@@ -9,7 +9,7 @@ use super::Placement;
 use super::access::{AxisUse, Piece};
 use super::jobs::{Job, JobOperand, jobs};
 use super::shapes::described;
-use super::sharding::{DimAxis, Split};
+use super::sharding::{DimAxis, Split, dim_axis};
 use crate::error::XlaError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::Location;
@@ -65,7 +65,7 @@ pub(crate) struct Flow {
     /// The inputs and results, with axes in the order of their types.
     pub(crate) inputs: Vec<Split>,
     pub(crate) results: Vec<Split>,
-    /// What each step reads in another way than it is stored.
+    /// The values that each step reads in another way than they are stored.
     pub(crate) reads: Vec<Vec<Read>>,
     pub(crate) steps: Vec<Vec<Made>>,
     pub(crate) transfers: Vec<Transfer>,
@@ -137,7 +137,8 @@ impl<'p> Tracer<'p> {
     fn splits(&mut self) -> Result<(), XlaError> {
         let recording = &self.program.recording;
         for (number, input) in self.program.inputs.iter().enumerate() {
-            let axes: Vec<DimAxis> = input.order.iter().map(|&axis| named(&input.tensor, axis)).collect();
+            let axes: Vec<DimAxis> =
+                input.order.iter().map(|&axis| dim_axis(&input.tensor.axes[axis])).collect();
             let computed = self.placement.split(&axes, false, &|| String::from("an input"))?;
             let stored = input.order.iter().map(|&axis| self.flow.inputs[number][axis]).collect();
             self.values.push(FlowValue {
@@ -310,11 +311,8 @@ impl<'p> Tracer<'p> {
         for job in jobs {
             for (piece, axes) in &job.results {
                 for (axis, own) in axes.iter().enumerate() {
-                    match own {
-                        AxisUse::Whole(own) if !job.whole.contains(own) => {}
-                        // (A piece's own loop may be whole for other pieces.)
-                        AxisUse::Whole(_) if self.values[value].pieces.len() > 1 => made[*piece][axis] = None,
-                        _ => made[*piece][axis] = None,
+                    if !matches!(own, AxisUse::Whole(own) if !job.whole.contains(own)) {
+                        made[*piece][axis] = None;
                     }
                 }
             }
@@ -387,16 +385,12 @@ impl<'p> Tracer<'p> {
                         AxisUse::Other => None,
                     })
                     .collect();
-                match wanted.entry((operand.value, *piece)) {
-                    std::collections::btree_map::Entry::Vacant(own) => drop(own.insert(split)),
-                    std::collections::btree_map::Entry::Occupied(mut own) => {
-                        own.get_mut().iter_mut().zip(split).for_each(|(own, other)| {
-                            if *own != other {
-                                *own = None;
-                            }
-                        });
-                    }
-                }
+                // Two reads of one piece in different ways read it as a whole.
+                let own = wanted.entry((operand.value, *piece)).or_insert_with(|| split.clone());
+                own.iter_mut()
+                    .zip(split)
+                    .filter(|(own, other)| **own != *other)
+                    .for_each(|(own, _)| *own = None);
             }
             for &operand in job.gathered.iter().filter(|own| !self.is_constant(**own)) {
                 for (piece, own) in self.values[operand].pieces.iter().enumerate() {
@@ -476,14 +470,6 @@ impl<'p> Tracer<'p> {
             self.moved((read.value, read.piece), &stored, &read.split, (operation, origin));
         }
         self.flow.reads[number].push(read);
-    }
-}
-
-fn named(tensor: &EngineTensor, axis: usize) -> DimAxis {
-    let own = &tensor.axes[axis];
-    match own.dim {
-        Some(dim) => (Some(dim.id), dim.name, own.size),
-        None => (None, "..", own.size),
     }
 }
 

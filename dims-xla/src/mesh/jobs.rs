@@ -1,4 +1,4 @@
-//! What steps compute, as loops over operands and results.
+//! The work of steps, as loops over operands and results.
 
 use super::access::{AxisUse, Piece, uses};
 use typed_dims::program::engine::EngineProgram;

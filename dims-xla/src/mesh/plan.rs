@@ -27,7 +27,7 @@ pub struct Plan {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PlannedCollective {
-    /// What it does.
+    /// The kind.
     pub kind: CollectiveKind,
     /// The axes of the mesh that it goes along.
     pub axes: Vec<&'static str>,

@@ -231,7 +231,7 @@ impl Placement {
         at_rest: bool,
         role: &str,
     ) -> Result<Split, XlaError> {
-        let axes: Vec<DimAxis> = tensor.axes.iter().map(named).collect();
+        let axes: Vec<DimAxis> = tensor.axes.iter().map(dim_axis).collect();
         let what = || match tensor.path.is_empty() {
             true => format!("the {role}"),
             false => format!("the {role} `{}`", tensor.path),
@@ -249,7 +249,8 @@ impl Placement {
     }
 }
 
-fn named(axis: &EngineAxis) -> DimAxis {
+/// The dim and the size of an axis.
+pub(super) fn dim_axis(axis: &EngineAxis) -> DimAxis {
     match axis.dim {
         Some(dim) => (Some(dim.id), dim.name, axis.size),
         None => (None, "..", axis.size),

@@ -1,4 +1,4 @@
-//! What moves between devices at each step.
+//! The transfers between devices at each step.
 
 use super::access::AxisUse;
 use super::flow::{CollectiveKind, Tracer, Transfer};
@@ -9,7 +9,7 @@ use std::panic::Location;
 use typed_dims_kernels::program::code::DType;
 
 impl Tracer<'_> {
-    /// What moves if a piece is split otherwise.
+    /// The transfers if a piece is split otherwise.
     pub(super) fn moved(
         &mut self,
         (value, piece): (usize, usize),

@@ -25,7 +25,7 @@ const LARGEST_HEAD: usize = 128;
 
 /// The roles of an attention's loops.
 struct AttentionLoops {
-    /// Loops of batches, the first of which is cuDNN's batch. The others are its heads.
+    /// Loops of batches. The first one is cuDNN's batch, the others are its heads.
     batch: Vec<usize>,
     query: usize,
     key: usize,

@@ -24,7 +24,7 @@ pub type Loss = Tensor<f32, ()>;
 /// Arguments that choose the engine.
 #[derive(Args, Clone, Debug)]
 pub struct EngineArgs {
-    /// What runs the training steps
+    /// The engine of the training steps
     #[arg(long, value_enum, default_value_t = Kind::Cpu)]
     engine: Kind,
     /// Devices of XLA, such as `data=4,model=2`: along `data`, each works on other examples, along `model` on other parts of the model
@@ -76,7 +76,7 @@ impl FromStr for Devices {
     }
 }
 
-/// What runs training steps.
+/// Runs training steps on an engine.
 #[derive(Clone)]
 pub enum Engine {
     /// This library, on the CPU.
