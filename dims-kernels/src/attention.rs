@@ -438,7 +438,7 @@ impl<T: Real> Task for Fold<'_, T> {
     type Out = ();
     const WIDE: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
         let Fold { scratch, rows, width, columns, scale, masked, biased } = self;
         for row in 0..rows {
@@ -487,13 +487,13 @@ impl<T: Real> Task for Fold<'_, T> {
 }
 
 /// The larger of two. Not-a-number need not be the greatest: it makes the sum not-a-number, and so all results of the query.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn larger<T: Real>(a: T, b: T) -> T {
     if b > a { b } else { a }
 }
 
 /// Replaces each score, times `scale` if that is still to be done, by `e^(score - shift)`, and returns their sum; no score is above `shift`.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn weights<I: Isa, T: Real, const SCALE: bool>(scores: &mut [T], scale: T, shift: T) -> T {
     let weight = |score: T| (if SCALE { score * scale - shift } else { score - shift }).exp_down::<I>();
     let mut sums = [T::ZERO; LANES];

@@ -48,7 +48,7 @@ impl<T> Precompiled<T> {
 /// # Safety
 ///
 /// `A` and `B` are one type.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) unsafe fn same<A, B>(value: A) -> B {
     // SAFETY: the result has the type that the value has, as the caller promises, and takes its place.
     unsafe { transmute_copy(&ManuallyDrop::new(value)) }

@@ -40,7 +40,7 @@ pub const FEW: usize = 4;
 /// # Safety
 ///
 /// Each position of `axes` is one of the elements' own axes.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub unsafe fn copy_few<T: Copy + 'static>(
     elements: Elements<'_, T>,
     axes: &[Axis; FEW],

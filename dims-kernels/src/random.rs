@@ -22,13 +22,13 @@ pub enum RandomStream {
 }
 
 /// The `at`th number of a seed.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn bits(stream: RandomStream, seed: u64, at: u64) -> u64 {
     mixed(mixed(seed ^ stream as u64).wrapping_add(at.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15)))
 }
 
 /// The hash of a number.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn mixed(z: u64) -> u64 {
     let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -36,7 +36,7 @@ pub fn mixed(z: u64) -> u64 {
 }
 
 /// The `at`th number of a seed, from 0 to 1, exclusive.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn unit(stream: RandomStream, seed: u64, at: u64) -> f64 {
     (bits(stream, seed, at) >> 11) as f64 / (1u64 << 53) as f64
 }

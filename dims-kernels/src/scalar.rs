@@ -49,7 +49,7 @@ pub trait Num: Element + PartialEq {
     fn div(self, other: Self) -> Self;
     /// `self + x * y`; floats round once where the machine has an instruction for it.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn add_product<I: Isa>(self, x: Self, y: Self) -> Self {
         self.add(x.mul(y))
     }
@@ -229,60 +229,60 @@ macro_rules! integers {
             const DIVIDES_BY_ZERO: bool = false;
             $(const COMPILED: Precompiled<$t> = Precompiled::<$t>::$compiled;)?
             type Acc = $t;
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn to_acc(self) -> Self { self }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn from_acc(acc: Self) -> Self { acc }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn add(self, other: Self) -> Self { self.wrapping_add(other) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn sub(self, other: Self) -> Self { self.wrapping_sub(other) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn mul(self, other: Self) -> Self { self.wrapping_mul(other) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn div(self, other: Self) -> Self { self.wrapping_div(other) }
         }
         #[diagnostic::do_not_recommend]
         impl Ordered for $t {
             const LOWEST: Self = $t::MIN;
             const HIGHEST: Self = $t::MAX;
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn rem(self, other: Self) -> Self { self.wrapping_rem(other) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn maximum(self, other: Self) -> Self { if self > other { self } else { other } }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn minimum(self, other: Self) -> Self { if self < other { self } else { other } }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn is_nan_value(self) -> bool { false }
         }
         #[diagnostic::do_not_recommend]
         impl Integer for $t {}
         #[diagnostic::do_not_recommend]
         impl Logic for $t {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn and(self, other: Self) -> Self { self & other }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn or(self, other: Self) -> Self { self | other }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn xor(self, other: Self) -> Self { self ^ other }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn not(self) -> Self { !self }
         }
         #[diagnostic::do_not_recommend]
         impl sealed::SealedIndex for $t {}
         #[diagnostic::do_not_recommend]
         impl IndexInt for $t {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn to_position(self, size: usize) -> Option<usize> {
                 usize::try_from(self).ok().filter(|&position| position < size)
             }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             #[allow(clippy::cast_possible_wrap, clippy::unnecessary_cast)] // `u128` may be greater than all `i128`s
             fn to_i128(self) -> i128 {
                 let index = self as i128;
                 if index < 0 && self > 0 { i128::MAX } else { index }
             }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             #[allow(unused_comparisons)] // unsigned types have no value below 0
             fn to_isize(self) -> isize {
                 isize::try_from(self).unwrap_or(if self < 0 as $t { isize::MIN } else { isize::MAX })
@@ -297,12 +297,12 @@ macro_rules! signed_integers {
     ($($t:ident)*) => {$(
         #[diagnostic::do_not_recommend]
         impl Signed for $t {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn neg(self) -> Self { self.wrapping_neg() }
         }
         impl Magnitude for $t {
             type Abs = $t;
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn magnitude(self) -> Self { self.wrapping_abs() }
         }
     )*};
@@ -314,7 +314,7 @@ macro_rules! unsigned_integers {
     ($($t:ident)*) => {$(
         impl Magnitude for $t {
             type Abs = $t;
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn magnitude(self) -> Self { self }
         }
     )*};
@@ -331,92 +331,92 @@ macro_rules! floats {
             const DIVIDES_BY_ZERO: bool = true;
             $(const COMPILED: Precompiled<$t> = Precompiled::<$t>::$compiled;)?
             type Acc = $acc;
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn to_acc(self) -> $acc { self.into() }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn from_acc(acc: $acc) -> Self { CastTo::<$t>::cast_to(acc) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn add(self, other: Self) -> Self { self + other }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn sub(self, other: Self) -> Self { self - other }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn mul(self, other: Self) -> Self { self * other }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn div(self, other: Self) -> Self { self / other }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn add_product<I: Isa>(self, x: Self, y: Self) -> Self { self.add_product_in::<I>(x, y) }
         }
         #[diagnostic::do_not_recommend]
         impl Ordered for $t {
             const LOWEST: Self = <$t>::NEG_INFINITY;
             const HIGHEST: Self = <$t>::INFINITY;
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn rem(self, other: Self) -> Self { self % other }
             // `self != self` keeps a not-a-number on the left; the comparison lets one on the right through.
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             #[allow(clippy::eq_op)]
             fn maximum(self, other: Self) -> Self { if self > other || self != self { self } else { other } }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             #[allow(clippy::eq_op)]
             fn minimum(self, other: Self) -> Self { if self < other || self != self { self } else { other } }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn is_nan_value(self) -> bool { self.is_nan() }
         }
         #[diagnostic::do_not_recommend]
         impl Signed for $t {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn neg(self) -> Self { -self }
         }
         impl Magnitude for $t {
             type Abs = $t;
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn magnitude(self) -> Self { Float::abs(self) }
         }
         #[diagnostic::do_not_recommend]
         impl Real for $t {
             type Wide = $acc;
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn widen(self) -> $acc { self.into() }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn narrow(wide: $acc) -> Self { CastTo::<$t>::cast_to(wide) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn erf<I: Isa>(self) -> Self { self.erf_in::<I>() }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn gelu<I: Isa>(self) -> Self { self.gelu_in::<I>() }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn normal_below<I: Isa>(self) -> Self { self.normal_below_in::<I>() }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn exp_down<I: Isa>(self) -> Self { self.exp_down_in::<I>() }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn exp_share<I: Isa>(self) -> Self { self.exp_share_in::<I>() }
         }
         #[diagnostic::do_not_recommend]
         impl Analytic for $t {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn exp<I: Isa>(self) -> Self { self.exp_in::<I>() }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn ln<I: Isa>(self) -> Self { self.ln_in::<I>() }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn sqrt(self) -> Self { Float::sqrt(self) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn sin(self) -> Self { Float::sin(self) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn cos(self) -> Self { Float::cos(self) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn tan(self) -> Self { Float::tan(self) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn sinh(self) -> Self { Float::sinh(self) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn cosh(self) -> Self { Float::cosh(self) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn tanh<I: Isa>(self) -> Self { self.tanh_in::<I>() }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn powi(self, n: i32) -> Self { Float::powi(self, n) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn rsqrt(self) -> Self { Self::narrow(<$acc as Num>::ONE / Float::sqrt(self.widen())) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn from_usize(n: usize) -> Self { CastTo::<$t>::cast_to(n) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn mean_of(total: $acc, count: usize) -> Self { Self::from_acc(total / CastTo::<$acc>::cast_to(count)) }
         }
     )*};
@@ -430,64 +430,64 @@ macro_rules! complexes {
             const ONE: Self = Complex::new(1.0, 0.0);
             const DIVIDES_BY_ZERO: bool = true;
             type Acc = Self;
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn to_acc(self) -> Self { self }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn from_acc(acc: Self) -> Self { acc }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn add(self, other: Self) -> Self { self + other }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn sub(self, other: Self) -> Self { self - other }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn mul(self, other: Self) -> Self { self * other }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn div(self, other: Self) -> Self { self / other }
         }
         #[diagnostic::do_not_recommend]
         impl Signed for Complex<$part> {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn neg(self) -> Self { -self }
         }
         impl Magnitude for Complex<$part> {
             type Abs = $part;
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn magnitude(self) -> $part { self.norm() }
         }
         #[diagnostic::do_not_recommend]
         impl Analytic for Complex<$part> {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn exp<I: Isa>(self) -> Self { Complex::exp(self) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn ln<I: Isa>(self) -> Self { Complex::ln(self) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn sqrt(self) -> Self { Complex::sqrt(self) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn sin(self) -> Self { Complex::sin(self) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn cos(self) -> Self { Complex::cos(self) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn tan(self) -> Self { Complex::tan(self) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn sinh(self) -> Self { Complex::sinh(self) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn cosh(self) -> Self { Complex::cosh(self) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn tanh<I: Isa>(self) -> Self { Complex::tanh(self) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn powi(self, n: i32) -> Self { Complex::powi(&self, n) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn rsqrt(self) -> Self { Self::ONE / Complex::sqrt(self) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn from_usize(n: usize) -> Self { Complex::new(n as $part, 0.0) }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn mean_of(total: Self, count: usize) -> Self { total / Self::from_usize(count) }
         }
         impl CastTo<Complex<f32>> for Complex<$part> {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn cast_to(self) -> Complex<f32> { Complex::new(self.re as f32, self.im as f32) }
         }
         impl CastTo<Complex<f64>> for Complex<$part> {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn cast_to(self) -> Complex<f64> { Complex::new(self.re as f64, self.im as f64) }
         }
     )*};
@@ -509,7 +509,7 @@ complexes!(f32 f64);
 /// A number that rounds to a half precision as this one does, with no bits in the lower half: what is left out there is kept in the last bit of the upper half.
 /// (`from_f64` of the crate `half` may look at the upper half alone, and take a number for the middle of two that lies above it.)
 #[cfg(feature = "half")]
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn keep_remainder(value: f64) -> f64 {
     const LOWER: u64 = 0xFFFF_FFFF;
     let bits = value.to_bits();
@@ -520,31 +520,31 @@ macro_rules! casts {
     ($($from:ident)*) => { $(casts!(@from $from: i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64);)* };
     (@from $from:ident: $($to:ident)*) => {
         $(impl CastTo<$to> for $from {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn cast_to(self) -> $to { self as $to }
         })*
         impl CastTo<bool> for $from {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn cast_to(self) -> bool { self != Self::ZERO }
         }
         impl CastTo<$from> for bool {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn cast_to(self) -> $from { if self { <$from>::ONE } else { <$from>::ZERO } }
         }
         impl CastTo<Complex<f32>> for $from {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn cast_to(self) -> Complex<f32> { Complex::new(self as f32, 0.0) }
         }
         impl CastTo<Complex<f64>> for $from {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn cast_to(self) -> Complex<f64> { Complex::new(self as f64, 0.0) }
         }
         impl CastTo<$from> for Complex<f32> {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn cast_to(self) -> $from { self.re as $from }
         }
         impl CastTo<$from> for Complex<f64> {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn cast_to(self) -> $from { self.re as $from }
         }
         #[cfg(feature = "half")]
@@ -554,11 +554,11 @@ macro_rules! casts {
     };
     (@half $other:ident $half:ty) => {
         impl CastTo<$half> for $other {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn cast_to(self) -> $half { <$half>::from_f64(keep_remainder(self as f64)) }
         }
         impl CastTo<$other> for $half {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn cast_to(self) -> $other { self.to_f64() as $other }
         }
     };
@@ -567,7 +567,7 @@ macro_rules! casts {
 casts!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64);
 
 impl CastTo<bool> for bool {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn cast_to(self) -> bool {
         self
     }
@@ -577,7 +577,7 @@ impl CastTo<bool> for bool {
 macro_rules! half_casts {
     ($($from:ty => $to:ty),*) => {$(
         impl CastTo<$to> for $from {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn cast_to(self) -> $to { <$to>::from_f32(self.to_f32()) }
         }
     )*};
@@ -590,11 +590,11 @@ half_casts!(half::f16 => half::f16, half::f16 => half::bf16, half::bf16 => half:
 macro_rules! half_logic_casts {
     ($($half:ty),*) => {$(
         impl CastTo<bool> for $half {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn cast_to(self) -> bool { self != Self::ZERO }
         }
         impl CastTo<$half> for bool {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn cast_to(self) -> $half { if self { <$half>::ONE } else { <$half>::ZERO } }
         }
     )*};
@@ -605,19 +605,19 @@ half_logic_casts!(half::f16, half::bf16);
 
 #[diagnostic::do_not_recommend]
 impl Logic for bool {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn and(self, other: Self) -> Self {
         self & other
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn or(self, other: Self) -> Self {
         self | other
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn xor(self, other: Self) -> Self {
         self ^ other
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn not(self) -> Self {
         !self
     }

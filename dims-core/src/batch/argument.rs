@@ -119,7 +119,7 @@ pub trait IsElem<T>: Sized {
 impl<T> IsElem<T> for T {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn elements(own: Elements<'_, T>) -> Elements<'_, T> {
         own
     }

@@ -45,7 +45,7 @@ impl<B: Single> BinderList for B {
     type Dims = B::Dims;
     type Reads = B::Reads<Unread>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn bind_all(self, binding: &mut Binding<'_>) -> Result<<Self::Reads as Reading>::Indices, DimError> {
         self.bind::<Unread>(binding, ())
     }
@@ -57,7 +57,7 @@ impl BinderList for () {
     type Dims = ();
     type Reads = Unread;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn bind_all(self, _: &mut Binding<'_>) -> Result<(), DimError> {
         Ok(())
     }
@@ -74,7 +74,7 @@ macro_rules! binder_lists {
             type Dims = <nested![$($d::Dims),*] as MergeAll>::Out;
             type Reads = fold![Reads; Unread; $($d)*];
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn bind_all(self, binding: &mut Binding<'_>) -> Result<<Self::Reads as Reading>::Indices, DimError> {
                 bind_each!(binding, (), Unread, $(self.$n, $d;)*)
             }
@@ -179,7 +179,7 @@ pub type Rebound<'s, T, S, X, I, E> =
 const NO_AXES: <() as Dims>::Axes = [];
 
 /// Reads binders for axes.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn read<B: Binds<R, S, X, Q, I>, R, S: Dims, X: Dims, Q: Rank, I>(
     binder: B,
     axes: Axes,
@@ -221,7 +221,7 @@ pub trait At: Source {
     ///
     /// If a dim already has another size, an integer or a range is out of range, or a group cannot split its axis.
     #[track_caller]
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn at<B: Binds<Self::Rank, (), X, Q, I>, X: Dims, Q: Rank, I>(
         &self,
         binder: B,
@@ -234,7 +234,7 @@ pub trait At: Source {
 
     /// As [`at`](At::at), but what sizes decide is an error.
     #[track_caller]
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn try_at<B: Binds<Self::Rank, (), X, Q, I>, X: Dims, Q: Rank, I>(
         &self,
         binder: B,
@@ -261,7 +261,7 @@ pub trait AtMut: SourceMut {
     ///
     /// As [`At::at`].
     #[track_caller]
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn at_mut<B: Binds<Self::Rank, (), X, Q, I>, X: Dims, Q: Rank, I>(
         &mut self,
         binder: B,
@@ -274,7 +274,7 @@ pub trait AtMut: SourceMut {
 
     /// As [`at_mut`](AtMut::at_mut), but what sizes decide is an error.
     #[track_caller]
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn try_at_mut<B: Binds<Self::Rank, (), X, Q, I>, X: Dims, Q: Rank, I>(
         &mut self,
         binder: B,
@@ -300,7 +300,7 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     ///
     /// As [`At::at`].
     #[track_caller]
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn at<B: Binds<R, S, X, Q, I>, X: Dims, Q: Rank, I>(&self, binder: B) -> BoundView<'_, T, X, Q, I>
     where
         E: Leaf<T, S, R>,
@@ -310,7 +310,7 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
 
     /// As [`at`](Named::at), but what sizes decide is an error.
     #[track_caller]
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn try_at<B: Binds<R, S, X, Q, I>, X: Dims, Q: Rank, I>(
         &self,
         binder: B,
@@ -353,7 +353,7 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
     ///
     /// As [`At::at`]; an index that is out of range is found when the result is computed.
     #[track_caller]
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn lookup<'s, D, O, B, X, I>(&'s self, dim: D, binder: B) -> Rebound<'s, T, S, X, I, E>
     where
         D: DimRef + DimsOf<S, O>,
@@ -368,7 +368,7 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
 
     /// As [`lookup`](Named::lookup), but what sizes decide is an error.
     #[track_caller]
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn try_lookup<'s, D, O, B, X, I>(
         &'s self,
         dim: D,

@@ -140,7 +140,7 @@ impl<D: DimRef> Binder for D {
     type Dims = (D::Brand, ());
     type Reads<S: Reading> = S::Goes;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn bind<S: Reading>(
         self,
         binding: &mut Binding<'_>,
@@ -163,7 +163,7 @@ impl Binder for RangeFull {
     type Dims = ();
     type Reads<S: Reading> = S::Stays;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn bind<S: Reading>(
         self,
         binding: &mut Binding<'_>,
@@ -185,7 +185,7 @@ impl Binder for Ellipsis {
     type Dims = ();
     type Reads<S: Reading> = S::Skips;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn bind<S: Reading>(
         self,
         binding: &mut Binding<'_>,
@@ -209,7 +209,7 @@ impl Binder for NewAxis {
     type Dims = ();
     type Reads<S: Reading> = S::Grows;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn bind<S: Reading>(
         self,
         binding: &mut Binding<'_>,
@@ -303,7 +303,7 @@ macro_rules! positions {
         #[diagnostic::do_not_recommend]
         impl Position for $t {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn to_i128(self) -> i128 { self as i128 }
         }
 
@@ -313,7 +313,7 @@ macro_rules! positions {
             type Dims = ();
             type Reads<S: Reading> = S::Goes;
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn bind<S: Reading>(self, binding: &mut Binding<'_>, indices: S::Indices) -> Result<S::Indices, DimError> {
                 let (axis, at) = binding.take();
                 binding.offset += pick(axis, self as i128, || format!("axis {at}"), binding.origin)?;
@@ -337,7 +337,7 @@ macro_rules! ranges {
             type Dims = ();
             type Reads<S: Reading> = S::Stays;
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn bind<S: Reading>(self, binding: &mut Binding<'_>, indices: S::Indices) -> Result<S::Indices, DimError> {
                 let (axis, at) = binding.take();
                 let ($r, $size) = (self, axis.size as i128);
@@ -374,7 +374,7 @@ impl<T: IndexInt, S: Dims, E: Expr<Elem = T>> Binder for Named<T, S, Rank0, E> {
     type Dims = S::List;
     type Reads<Q: Reading> = Q::Computes<E>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn bind<Q: Reading>(
         self,
         binding: &mut Binding<'_>,
@@ -394,7 +394,7 @@ impl<'a, T: IndexInt, S: Dims, E: Expr<Elem = T>> Binder for &'a Named<T, S, Ran
     type Dims = S::List;
     type Reads<Q: Reading> = Q::Computes<&'a E>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn bind<Q: Reading>(
         self,
         binding: &mut Binding<'_>,
@@ -571,7 +571,7 @@ macro_rules! groups {
             type Dims = <nested![$($d::Brand),*] as Sort>::Out;
             type Reads<S: Reading> = S::Goes;
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn bind<S: Reading>(self, binding: &mut Binding<'_>, indices: S::Indices) -> Result<S::Indices, DimError> {
                 super::split::split(&[$(self.$n.info()),*], binding)?;
                 Ok(indices)
@@ -593,7 +593,7 @@ macro_rules! lists {
             type Dims = <nested![$($d::Brand),*] as Sort>::Out;
             type Reads<S: Reading> = goes![S; $($d)*];
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn bind<S: Reading>(self, binding: &mut Binding<'_>, indices: S::Indices) -> Result<S::Indices, DimError> {
                 $(
                     let (axis, _) = binding.take();

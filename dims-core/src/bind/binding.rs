@@ -28,7 +28,7 @@ pub struct Binding<'b> {
 
 impl<'b> Binding<'b> {
     /// Nothing read yet. What is read goes into `named`, one axis for each dim of `S`, and into `positional`.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn new<S: Dims>(
         axes: Axes,
         rest: usize,
@@ -52,7 +52,7 @@ impl<'b> Binding<'b> {
     }
 
     /// The next axis of the source, and its number.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn take(&mut self) -> (Axis, usize) {
         let at = self.next;
         self.next += 1;
@@ -60,21 +60,21 @@ impl<'b> Binding<'b> {
     }
 
     /// An axis stays positional.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn leave(&mut self, axis: Axis) {
         self.positional[self.left] = axis;
         self.left += 1;
     }
 
     /// An axis becomes a dim. A dim that is bound twice moves along both axes at once: the diagonal.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn bind(&mut self, dim: &DimInfo<'_>, axis: Axis) -> Result<(), DimError> {
         dim.unify(axis.size, self.origin)?;
         self.name(dim.key(), axis)
     }
 
     /// As [`bind`](Binding::bind), for a dim whose size has been looked at.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn name(&mut self, key: DimKey, axis: Axis) -> Result<(), DimError> {
         let at = self.keys.iter().position(|own| own.same(&key)).expect("the dim is one of the tensor's");
         let own = &mut self.named[at];
@@ -99,7 +99,7 @@ impl<'b> Binding<'b> {
     }
 
     /// The axes that the source's dims have already.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn carry<S: Dims>(&mut self, axes: &S::Axes) -> Result<(), DimError> {
         for (key, &axis) in S::KEYS.as_slice().iter().zip(axes.as_slice()) {
             self.name(*key, axis)?;

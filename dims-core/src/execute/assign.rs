@@ -158,7 +158,7 @@ fn check_broadcast(positional: &[Axis], shape: &Shape) -> Result<(), DimError> {
 }
 
 /// Tells those who listen what is in this memory now, as it was written.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn written<O: SourceMut<Elem: Element> + ?Sized>(out: &mut O) {
     if is_listening() {
         tell_memory(out);
@@ -416,7 +416,7 @@ pub trait OrderInto: AsTensor {
     ///
     /// If `out` has another shape, operands have different sizes for one dim, or an index is out of range.
     #[track_caller]
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn sum_into<D: DimsOf<Self::Dims, X>, X: Dims, O, L: OrderOf<X, Y>, Y: NoneLeft>(
         self,
         dims: D,
@@ -430,7 +430,7 @@ pub trait OrderInto: AsTensor {
     }
 
     /// As [`sum_into`](OrderInto::sum_into), but what sizes decide is an error. If an index is out of range, some sums may have been written.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     fn try_sum_into<D: DimsOf<Self::Dims, X>, X: Dims, O, L: OrderOf<X, Y>, Y: NoneLeft>(
         self,

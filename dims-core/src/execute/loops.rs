@@ -262,7 +262,7 @@ pub(crate) fn summed_at_once<A: LoopKernel<Elem: Num>>(
 }
 
 /// Products of few elements in memory, one by one, on a [short way](short_way). `axes` are those of the factor with a number, in the order of the result.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn few_products<A: LoopOperand<Elem: Num>>(
     product: &A,
     memories: &[ElementsAlong<'_, A::Elem>],

@@ -49,7 +49,7 @@ pub trait OrderExt: AsTensor {
     ///
     /// If operands have different sizes for one dim, an index is out of range, or the result does not fit into memory.
     #[track_caller]
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[rustfmt::skip] // rustc quotes the line
     fn order<L: OrderOf<Self::Dims, X>, X, Out>(self, dims: L) -> Out where Self: Evaluable,
         X: OrderResult<Self::Elem, <L::Count as Rank>::Plus<Self::Rank>, Out = Out>,
@@ -62,7 +62,7 @@ pub trait OrderExt: AsTensor {
     }
 
     /// As [`order`](OrderExt::order), but what sizes decide is an error.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     fn try_order<L: OrderOf<Self::Dims, X>, X, Out>(self, dims: L) -> Result<Out, DimError>
     where
@@ -79,13 +79,13 @@ pub trait OrderExt: AsTensor {
 impl<A: AsTensor + ?Sized> OrderExt for A {}
 
 /// Tells those who listen the elements of a result with the dims `X`: without any, an array has them from now on.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn told_as<X: Dims, T: Element>(data: &[T]) {
     if const { X::KEYS.as_slice().is_empty() } { told_array(data) } else { told(data) }
 }
 
 /// The elements and sizes of a tensor that owns them and has them in the order asked for; else the tensor.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn at_hand<A: Computable, L: OrderList>(
     tensor: A,
     dims: L,

@@ -136,14 +136,14 @@ pub trait Reductions: AsTensor {
     ///
     /// Where [`try_sum`](Reductions::try_sum) returns an error.
     #[track_caller]
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[rustfmt::skip] // rustc quotes the line
     fn sum<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Reduced<Self::Elem, Self, X> where Self: Evaluable<Elem: Num> {
         unwrap(self.try_sum(dims))
     }
 
     /// As [`sum`](Reductions::sum), but what sizes decide is an error.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     fn try_sum<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,
@@ -386,7 +386,7 @@ pub trait Reductions: AsTensor {
     }
 
     /// As [`eval`](Reductions::eval), but what sizes decide is an error.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     fn try_eval(self) -> Result<TensorOf<Self>, DimError>
     where

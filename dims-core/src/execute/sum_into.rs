@@ -65,7 +65,7 @@ impl<S: Dims, R: Rank, D: DimList, L: OrderList> SumAxes<S, R, D, L> {
 /// left, ordered as `L` says.
 ///
 /// (Small products are always inlined, as [`sum`](crate::reduce::sum) explains.)
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn sum_into<S, R, E, D, X, L, O>(expr: &E, out: &mut O) -> Result<(), DimError>
 where

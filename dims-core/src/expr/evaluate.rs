@@ -55,7 +55,7 @@ pub(crate) fn evaluate<S: Dims, R: Rank, E: Expr>(
 }
 
 /// The same, which is no step.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn computed<S: Dims, R: Rank, E: Expr>(
     expr: E,
@@ -138,7 +138,7 @@ pub(crate) fn evaluate_typed<S: Dims, E: Expr>(
 pub(crate) const SMALL: usize = 64;
 
 /// The elements of an expression whose operands lie alike and contiguously: one loop, by a kernel for the known strides.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn line<W: StrideKind, E: Expr>(
     expr: &E,
@@ -170,7 +170,7 @@ fn line_in_memory<T: Element>(
 }
 
 /// As [`line()`], to places.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn line_into<W: StrideKind, E: Expr>(
     expr: &E,
@@ -196,7 +196,7 @@ fn long_line_into<W: StrideKind, E: Expr>(
     line::<W, E>(expr, operands, Destination::Given(places)).map(drop)
 }
 
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 fn note_line<W: StrideKind, E: Expr>(expr: &E, len: usize, operands: usize) {
     note(|| PlanStep::Elementwise {
@@ -206,7 +206,7 @@ fn note_line<W: StrideKind, E: Expr>(expr: &E, len: usize, operands: usize) {
 }
 
 /// [`copy_few`], which a plan shows as any other copy.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn few<T: Copy + 'static>(
     elements: Elements<'_, T>,
@@ -228,7 +228,7 @@ fn step_of_few(axes: &[Axis; FEW], bytes: usize) -> PlanStep {
 
 /// The axes that all operands have, in the order of the set, and how many elements, where rustc knows that they lie alike; nothing if
 /// their sizes differ.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn typed_line<S: Dims, E: Expr>(expr: &E) -> Option<(&[Axis], usize)> {
     let (mut like, mut operands) = (None, 0);
     if !expr.alike::<S, UnitStride>(&mut like, &mut operands) {
@@ -241,7 +241,7 @@ pub(crate) fn typed_line<S: Dims, E: Expr>(expr: &E) -> Option<(&[Axis], usize)>
 
 /// The axes that all operands have, in the order of the set, if their elements lie contiguously in `order`: then one loop is all there is to
 /// plan. And how many elements, and how many operands there are.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn in_line<'e, S: Dims, E: Expr>(
     expr: &'e E,
     order: &'static AxisList,
@@ -274,7 +274,7 @@ pub(crate) fn sizes_of(axes: &[Axis], order: &[usize]) -> [usize; MAX_DIMS] {
 
 /// [`laid_out`] without a plan, where there is nothing to plan: operands that all lie as the result will, or a tensor that owns its elements in that order. Else
 /// the expression. (What owns many elements is computed in their place, which is planned.)
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn at_once<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Evaluated<E::Elem, S, R>, E> {
     if R::N > 0 || is_heard() || const { typed_operands::<S, E>(&AxisList::in_memory(S::KEYS, 0)).is_some() }
@@ -334,7 +334,7 @@ pub(crate) fn laid_out_in<S: Dims, R: Rank, E: Expr>(
 }
 
 /// The elements of a loop nest, on as many threads as are worthwhile.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn collect_parts<E: Expr + ?Sized>(
     expr: &E,
@@ -345,7 +345,7 @@ pub(crate) fn collect_parts<E: Expr + ?Sized>(
 }
 
 /// As [`collect_parts`], by a kernel for the strides that rustc knows.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn collect_by<W: StrideKind, E: Expr + ?Sized>(
     expr: &E,
@@ -372,7 +372,7 @@ pub(crate) fn collect_by<W: StrideKind, E: Expr + ?Sized>(
 }
 
 /// The elements of an expression that owns some: in the place of those, if they lie as the result will, else in new memory.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn in_place<U: Dims, R: Rank, W: StrideKind, E: Expr>(
     mut expr: E,

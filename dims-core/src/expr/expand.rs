@@ -65,7 +65,7 @@ impl<E: Expr, S: Dims, B: Brand, O: Open> Expr for Expand<'_, E, S, B, O> {
         shape.unify(at, self.dim.size().unwrap_or(UNSIZED), origin)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
         self.inner.rows::<U, R>(shape, rows);
     }
@@ -77,12 +77,12 @@ impl<E: Expr, S: Dims, B: Brand, O: Open> Expr for Expand<'_, E, S, B, O> {
         Some(raw)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
         self.inner.kernel::<W>(operands)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn factors<'s, U: Dims, R: Rank>(
         &'s self,
         shape: &Shape,
@@ -94,7 +94,7 @@ impl<E: Expr, S: Dims, B: Brand, O: Open> Expr for Expand<'_, E, S, B, O> {
         self.inner.factors::<U, R>(shape, factors)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn supports<U: Dims, R: Rank>(&self, shape: &Shape, supports: &mut contract::Supports) {
         self.inner.supports::<U, R>(shape, supports);
     }
@@ -108,7 +108,7 @@ impl<E: Expr, S: Dims, B: Brand, O: Open> Expr for Expand<'_, E, S, B, O> {
         self.inner.write(writer)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn collect(&self, nest: &Nest, to: Destination<'_, E::Elem>) -> Result<Vec<E::Elem>, DimError> {
         self.inner.collect(nest, to)
     }

@@ -69,33 +69,33 @@ impl IndexExprs for () {
     type Kernels<'k> = ();
     const ANY: bool = false;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn any_active(&self) -> bool {
         false
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn computes_with(&self, _: &DimKey) -> bool {
         false
     }
 
     type Lent<'s> = ();
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn lent(&self) {}
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn unify<U: Dims, R: Rank>(&self, _: &mut Shape) -> Result<(), DimError> {
         Ok(())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn rows<U: Dims, R: Rank>(&self, _: &Shape, _: &mut Rows) {}
 
     #[cfg(feature = "std")]
     fn write<'w>(&'w self, _: &mut Writer<'w>, _: Register) {}
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn kernels<'k>(&'k self, _: &mut OperandRows<'k>) {}
 }
 
@@ -127,7 +127,7 @@ impl<X: IndexExprs> BeforeIndices<X> for () {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = X;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn before(self, rest: X) -> X {
         rest
     }
@@ -138,7 +138,7 @@ impl<E: Expr<Elem: IndexInt>, Y: BeforeIndices<X>, X: IndexExprs> BeforeIndices<
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = ComputedIndex<E, Y::Out>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn before(self, rest: X) -> Self::Out {
         let ComputedIndex { index, active, target, dims, open, rest: own } = self;
         ComputedIndex { index, active, target, dims, open, rest: own.before(rest) }
@@ -156,7 +156,7 @@ where
         Self: 'k;
     const ANY: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn any_active(&self) -> bool {
         self.active || self.rest.any_active()
     }
@@ -170,7 +170,7 @@ where
     where
         Self: 's;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn lent(&self) -> &Self {
         self
     }
@@ -223,7 +223,7 @@ impl<X: IndexExprs> IndexExprs for &X {
         Self: 'k;
     const ANY: bool = X::ANY;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn any_active(&self) -> bool {
         (**self).any_active()
     }
@@ -237,7 +237,7 @@ impl<X: IndexExprs> IndexExprs for &X {
     where
         Self: 's;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn lent(&self) -> X::Lent<'_> {
         (**self).lent()
     }
@@ -246,7 +246,7 @@ impl<X: IndexExprs> IndexExprs for &X {
         (**self).unify::<U, R>(shape)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
         (**self).rows::<U, R>(shape, rows);
     }
@@ -256,7 +256,7 @@ impl<X: IndexExprs> IndexExprs for &X {
         (**self).write(writer, elements);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn kernels<'k>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernels<'k> {
         (**self).kernels(operands)
     }

@@ -47,7 +47,7 @@ impl<S: Dims, U: Dims> DimPositions<S, U> {
 }
 
 /// Unifies the sizes of one operand's axes with those of the loops.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn unify_axes<S: Dims, U: Dims>(
     named: &S::Axes,
     positional: &[Axis],
@@ -82,7 +82,7 @@ pub(crate) fn unify_positional(positional: &[Axis], shape: &mut Shape) -> Result
 }
 
 /// One operand's strides along the loops.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn axes_row<S: Dims, U: Dims>(named: &S::Axes, positional: &[Axis], row: &mut [isize]) {
     row_at(named.as_slice(), &DimPositions::<S, U>::POSITIONS, positional, row);
 }
@@ -106,7 +106,7 @@ pub(crate) fn positional_row(positional: &[Axis], row: &mut [isize]) {
 }
 
 /// One operand as a factor of a contraction.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn axes_factor<'s, S: Dims, U: Dims, T: Num>(
     elements: Elements<'s, T>,
     named: &S::Axes,
@@ -120,7 +120,7 @@ pub(crate) fn axes_factor<'s, S: Dims, U: Dims, T: Num>(
 }
 
 /// As [`Expr::alike`], for one operand with axes for the dims `S`.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn alike_axes<'s, S: Dims, U: Dims>(
     named: &'s S::Axes,
     like: &mut Option<&'s [Axis]>,
@@ -154,23 +154,23 @@ impl<T: Element, S: Dims, R: Rank> Expr for Evaluated<T, S, R> {
         ..Facts::COMPUTED
     };
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn nth(&self, at: InLine) -> T {
         nth(self.elements(), at)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn memory(&self) -> ElementsAlong<'_, T> {
         (self.elements(), self.named().as_slice())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn in_memory<U: Dims>(&self) -> Option<Raw<'_, T>> {
         let (named, positional) = (self.named().as_slice(), self.positional().as_slice());
         Some(Raw::new(self.elements(), named, positional, self.origin()))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn alike<'s, U: Dims, W: StrideKind>(
         &'s self,
         like: &mut Option<&'s [Axis]>,
@@ -179,22 +179,22 @@ impl<T: Element, S: Dims, R: Rank> Expr for Evaluated<T, S, R> {
         R::N == 0 && alike_axes::<S, U>(self.named(), like, operands)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn unify<U: Dims, V: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
         unify_axes::<S, U>(self.named(), self.positional().as_slice(), self.origin(), shape)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn rows<U: Dims, V: Rank>(&self, _: &Shape, rows: &mut Rows) {
         axes_row::<S, U>(self.named(), self.positional().as_slice(), rows.push());
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
         strided(self.elements(), operands.next_row(), ())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn factors<'s, U: Dims, V: Rank>(
         &'s self,
         shape: &Shape,
@@ -227,7 +227,7 @@ impl<T: Element, S: Dims, R: Rank> Expr for Evaluated<T, S, R> {
         self.collect(nest, Destination::of_step(len))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn place<W: Element, U: Dims, V: Rank>(&mut self, order: &[usize], len: usize) -> Option<Freed<W>> {
         // Without an axis that others have, an element would be read at several positions.
         let all = S::KEYS.as_slice().len() == U::KEYS.as_slice().len() && R::N == V::N;
@@ -235,12 +235,12 @@ impl<T: Element, S: Dims, R: Rank> Expr for Evaluated<T, S, R> {
         if fits { self.free() } else { None }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_place<W: Element>(self, place: &Freed<W>) -> Option<Vec<W>> {
         self.into_freed(place)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_contiguous<U: Dims>(self, order: &[usize]) -> Result<Vec<T>, Self> {
         Evaluated::into_contiguous(self, order)
     }
@@ -261,17 +261,17 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
         ..Facts::COMPUTED
     };
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn nth(&self, at: InLine) -> T {
         nth(self.elements(), at)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn memory(&self) -> ElementsAlong<'_, T> {
         (self.elements(), self.named().as_slice())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn in_memory<U: Dims>(&self) -> Option<Raw<'_, T>> {
         if self.indices().any_active() {
             return None;
@@ -280,7 +280,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
         Some(Raw::new(self.elements(), named, positional, self.origin()))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn alike<'s, U: Dims, W: StrideKind>(
         &'s self,
         like: &mut Option<&'s [Axis]>,
@@ -289,19 +289,19 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
         R::N == 0 && !X::ANY && alike_axes::<S, U>(self.named(), like, operands)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn unify<U: Dims, V: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
         unify_axes::<S, U>(self.named(), self.positional().as_slice(), self.origin(), shape)?;
         self.indices().unify::<U, V>(shape)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn rows<U: Dims, V: Rank>(&self, shape: &Shape, rows: &mut Rows) {
         axes_row::<S, U>(self.named(), self.positional().as_slice(), rows.push());
         self.indices().rows::<U, V>(shape, rows);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
         let row = operands.next_row();
         let indices = self.indices().kernels(operands);
@@ -327,7 +327,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
         Ok(collect_memory(self.elements(), nest, to, "order of the result")?)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn factors<'s, U: Dims, V: Rank>(
         &'s self,
         shape: &Shape,
@@ -355,30 +355,30 @@ impl<T: Element> Expr for Scalar<T> {
     type Kernel<'k, W: StrideKind> = Constant<T>;
     const FACTS: Facts = Facts { factors: 0, layout: Layout::Free, simple: true, ..Facts::COMPUTED };
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn nth(&self, _: InLine) -> T {
         self.0
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn alike<'s, U: Dims, W: StrideKind>(&'s self, _: &mut Option<&'s [Axis]>, _: &mut usize) -> bool {
         true
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn unify<U: Dims, R: Rank>(&self, _: &mut Shape) -> Result<(), DimError> {
         Ok(())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn rows<U: Dims, R: Rank>(&self, _: &Shape, _: &mut Rows) {}
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn kernel<'k, W: StrideKind>(&'k self, _: &mut OperandRows<'k>) -> Constant<T> {
         Constant(self.0)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn factors<'s, U: Dims, R: Rank>(
         &'s self,
         _: &Shape,
@@ -391,7 +391,7 @@ impl<T: Element> Expr for Scalar<T> {
         Ok(())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn supports<U: Dims, R: Rank>(&self, _: &Shape, _: &mut contract::Supports) {}
 
     fn describe(&self) -> String {
@@ -437,20 +437,20 @@ impl<B: Brand, O: Open> Expr for Iota<'_, B, O> {
     where
         Self: 'k;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
         let at = shape.position(&self.dim.key()).expect("a dim as a value is among the dims of the loops");
         let origin = self.dim.given.and_then(|(_, origin)| origin);
         shape.unify(at, self.dim.size().unwrap_or(UNSIZED), origin)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
         let at = shape.position(&self.dim.key()).expect("a dim as a value is among the dims of the loops");
         rows.push()[at] = 1;
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Counter<'k> {
         Counter::new(operands.next_row())
     }

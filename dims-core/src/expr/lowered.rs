@@ -15,7 +15,7 @@ use kernels::scalar::Element;
 pub(crate) const LOWERS: bool = cfg!(all(feature = "std", debug_assertions));
 
 /// Whether expressions of so many elements run as programs, if they can.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn is_lowered(positions: usize) -> bool {
     #[cfg(all(feature = "std", debug_assertions))]
     return kernels::program::lowered::is_lowered(positions);
@@ -49,7 +49,7 @@ fn written<E: Expr + ?Sized>(expr: &E, positions: usize, for_places: bool) -> Op
 }
 
 #[cfg(not(all(feature = "std", debug_assertions)))]
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn lowered<E: Expr + ?Sized>(_: &E, _: usize) -> Option<LoweredProgram<'_>> {
     None
 }
@@ -80,7 +80,7 @@ where
 }
 
 #[cfg(not(all(feature = "std", debug_assertions)))]
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn lowered_update<'w, T, E, O>(
     _: &mut ElementsMut<'_, T>,
     _: &'w E,
@@ -103,7 +103,7 @@ pub(crate) fn lowered_for_places<E: Expr + ?Sized>(expr: &E, positions: usize) -
 }
 
 #[cfg(not(all(feature = "std", debug_assertions)))]
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn lowered_for_places<E: Expr + ?Sized>(_: &E, _: usize) -> Option<LoweredProgram<'_>> {
     None
 }

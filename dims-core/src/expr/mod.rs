@@ -72,7 +72,7 @@ pub struct Raw<'a, T> {
 
 impl<'a, T> Raw<'a, T> {
     /// Elements along these axes.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn new(
         elements: Elements<'a, T>,
         named: &[Axis],
@@ -130,7 +130,7 @@ pub trait Expr {
 
     /// The elements as a tensor with the dims `U`, if they lie in memory as they are, without computed indices.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn in_memory<U: Dims>(&self) -> Option<Raw<'_, Self::Elem>> {
         None
     }
@@ -140,7 +140,7 @@ pub trait Expr {
     ///
     /// Where [`Facts::layout`] says so much of the strides that they are known to be alike (`W`), sizes are all that is compared.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn alike<'s, U: Dims, W: StrideKind>(
         &'s self,
         _like: &mut Option<&'s [Axis]>,
@@ -178,7 +178,7 @@ pub trait Expr {
 
     /// For each factor of a product the set of loop axes along which it varies.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn supports<U: Dims, R: Rank>(&self, shape: &Shape, supports: &mut contract::Supports) {
         support::<U, R, _>(self, shape, supports);
     }
@@ -200,7 +200,7 @@ pub trait Expr {
 
     /// The `len` elements of a loop nest that was planned for this expression.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     fn collect(&self, nest: &Nest, to: Destination<'_, Self::Elem>) -> Result<Vec<Self::Elem>, DimError> {
         collect_parts(self, nest, to)
@@ -209,7 +209,7 @@ pub trait Expr {
     /// As [`collect`](Expr::collect), for the dims `U` and the positional axes `R` in this order; in the place of elements that are no longer
     /// needed, if there are any.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     fn finish<U: Dims, R: Rank>(
         self,
@@ -230,14 +230,14 @@ pub trait Expr {
     /// Where `len` elements of the type `T` are that the expression owns, each of which is read at its own position alone, if they lie
     /// contiguously in this order of all axes.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn place<T: Element, U: Dims, R: Rank>(&mut self, _order: &[usize], _len: usize) -> Option<Freed<T>> {
         None
     }
 
     /// The elements that are at [`place`](Expr::place).
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_place<T: Element>(self, _place: &Freed<T>) -> Option<Vec<T>>
     where
         Self: Sized,
@@ -278,7 +278,7 @@ pub(crate) struct FactorOf<'s, 'p, U, R, E> {
 }
 
 impl<'s, 'p, U, R, E> FactorOf<'s, 'p, U, R, E> {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn new(expr: &'s E, shape: &'p Shape) -> Self {
         FactorOf { expr, shape, loops: PhantomData }
     }
@@ -287,7 +287,7 @@ impl<'s, 'p, U, R, E> FactorOf<'s, 'p, U, R, E> {
 impl<'s, U: Dims, R: Rank, E: Expr> Factor<E::Elem, FactorLists<'s>> for FactorOf<'s, '_, U, R, E> {
     type Error = DimError;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     fn add_to(self, list: &mut Factors<'s, E::Elem>) -> Result<(), DimError>
     where
@@ -345,27 +345,27 @@ impl<E: Expr> Expr for &E {
         Self: 'k;
     const FACTS: Facts = Facts { owns: false, ..E::FACTS };
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn nth(&self, at: InLine) -> Self::Elem {
         (**self).nth(at)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn memory(&self) -> ElementsAlong<'_, Self::Elem> {
         (**self).memory()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn pair(&self) -> (ElementsAlong<'_, Self::Elem>, ElementsAlong<'_, Self::Elem>) {
         (**self).pair()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn in_memory<U: Dims>(&self) -> Option<Raw<'_, Self::Elem>> {
         (**self).in_memory::<U>()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn alike<'s, U: Dims, W: StrideKind>(
         &'s self,
         like: &mut Option<&'s [Axis]>,
@@ -374,22 +374,22 @@ impl<E: Expr> Expr for &E {
         (**self).alike::<U, W>(like, operands)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
         (**self).unify::<U, R>(shape)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
         (**self).rows::<U, R>(shape, rows);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
         (**self).kernel::<W>(operands)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     fn factors<'s, U: Dims, R: Rank>(
         &'s self,
@@ -402,12 +402,12 @@ impl<E: Expr> Expr for &E {
         (**self).factors::<U, R>(shape, factors)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn supports<U: Dims, R: Rank>(&self, shape: &Shape, supports: &mut contract::Supports) {
         (**self).supports::<U, R>(shape, supports);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn affine(&self) -> Option<Affine<'_>> {
         (**self).affine()
     }
@@ -421,7 +421,7 @@ impl<E: Expr> Expr for &E {
         (**self).write(writer)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     fn collect(&self, nest: &Nest, to: Destination<'_, Self::Elem>) -> Result<Vec<Self::Elem>, DimError> {
         (**self).collect(nest, to)

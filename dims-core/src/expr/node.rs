@@ -50,12 +50,12 @@ impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
         ..Facts::COMPUTED
     };
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn nth(&self, at: InLine) -> O::Out {
         self.op.apply::<Baseline>(self.a.nth(at))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn alike<'s, U: Dims, W: StrideKind>(
         &'s self,
         like: &mut Option<&'s [Axis]>,
@@ -64,17 +64,17 @@ impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
         self.a.alike::<U, W>(like, operands)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
         self.a.unify::<U, R>(shape)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
         self.a.rows::<U, R>(shape, rows);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
         UnaryKernel { op: &self.op, a: self.a.kernel::<W>(operands) }
     }
@@ -92,12 +92,12 @@ impl<O: UnaryOp<A::Elem>, A: Expr> Expr for Unary<O, A> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn place<T: Element, U: Dims, R: Rank>(&mut self, order: &[usize], len: usize) -> Option<Freed<T>> {
         self.a.place::<T, U, R>(order, len)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_place<T: Element>(self, place: &Freed<T>) -> Option<Vec<T>> {
         self.a.into_place(place)
     }
@@ -146,12 +146,12 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
         }
     };
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn nth(&self, at: InLine) -> O::Out {
         self.op.apply::<Baseline>(self.a.nth(at), self.b.nth(at))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn pair(&self) -> (ElementsAlong<'_, O::Out>, ElementsAlong<'_, O::Out>) {
         // The operands of a product have the type of the result.
         let of = "a product has operands of one type";
@@ -159,7 +159,7 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
         ((a.same().expect(of), a_axes), (b.same().expect(of), b_axes))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn alike<'s, U: Dims, W: StrideKind>(
         &'s self,
         like: &mut Option<&'s [Axis]>,
@@ -168,19 +168,19 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
         self.a.alike::<U, W>(like, operands) && self.b.alike::<U, W>(like, operands)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
         self.a.unify::<U, R>(shape)?;
         self.b.unify::<U, R>(shape)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
         self.a.rows::<U, R>(shape, rows);
         self.b.rows::<U, R>(shape, rows);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
         BinaryKernel { op: &self.op, a: self.a.kernel::<W>(operands), b: self.b.kernel::<W>(operands) }
     }
@@ -199,17 +199,17 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn place<T: Element, U: Dims, R: Rank>(&mut self, order: &[usize], len: usize) -> Option<Freed<T>> {
         self.a.place::<T, U, R>(order, len).or_else(|| self.b.place::<T, U, R>(order, len))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_place<T: Element>(self, place: &Freed<T>) -> Option<Vec<T>> {
         self.a.into_place(place).or_else(|| self.b.into_place(place))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn factors<'s, U: Dims, R: Rank>(
         &'s self,
         shape: &Shape,
@@ -225,7 +225,7 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
         super::computed_factor::<U, R, _>(self, shape, factors)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn supports<U: Dims, R: Rank>(&self, shape: &Shape, supports: &mut contract::Supports) {
         if O::IS_PRODUCT {
             self.a.supports::<U, R>(shape, supports);
@@ -270,12 +270,12 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
         ..Facts::COMPUTED
     };
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn nth(&self, at: InLine) -> A::Elem {
         if self.cond.nth(at) { self.a.nth(at) } else { self.b.nth(at) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn alike<'s, U: Dims, W: StrideKind>(
         &'s self,
         like: &mut Option<&'s [Axis]>,
@@ -286,21 +286,21 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
             && self.b.alike::<U, W>(like, operands)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
         self.cond.unify::<U, R>(shape)?;
         self.a.unify::<U, R>(shape)?;
         self.b.unify::<U, R>(shape)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
         self.cond.rows::<U, R>(shape, rows);
         self.a.rows::<U, R>(shape, rows);
         self.b.rows::<U, R>(shape, rows);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
         let cond = self.cond.kernel::<W>(operands);
         let a = self.a.kernel::<W>(operands);
@@ -320,7 +320,7 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
         writer.select(cond, a, b)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn place<T: Element, U: Dims, R: Rank>(&mut self, order: &[usize], len: usize) -> Option<Freed<T>> {
         self.cond
             .place::<T, U, R>(order, len)
@@ -328,7 +328,7 @@ impl<C: Expr<Elem = bool>, A: Expr, B: Expr<Elem = A::Elem>> Expr for Select<C, 
             .or_else(|| self.b.place::<T, U, R>(order, len))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_place<T: Element>(self, place: &Freed<T>) -> Option<Vec<T>> {
         self.cond.into_place(place).or_else(|| self.a.into_place(place)).or_else(|| self.b.into_place(place))
     }

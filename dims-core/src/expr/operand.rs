@@ -38,7 +38,7 @@ impl<T: Element> Operand<T> for T {
     type Rank = Rank0;
     type Expr = Scalar<T>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_expr(self) -> Scalar<T> {
         Scalar(self)
     }
@@ -51,7 +51,7 @@ impl<'a, B: Brand> Operand<isize> for &'a Dim<B> {
     type Rank = Rank0;
     type Expr = Iota<'a, B>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_expr(self) -> Iota<'a, B> {
         Iota::new(self)
     }
@@ -64,7 +64,7 @@ impl<D: Declared> Operand<isize> for D {
     type Rank = Rank0;
     type Expr = Iota<'static, D, NoSize<D>>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_expr(self) -> Iota<'static, D, NoSize<D>> {
         Iota::new(self)
     }
@@ -77,7 +77,7 @@ impl<D: Declared> Operand<isize> for Of<D> {
     type Rank = Rank0;
     type Expr = Iota<'static, D>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_expr(self) -> Iota<'static, D> {
         Iota::new(self)
     }

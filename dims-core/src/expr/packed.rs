@@ -48,12 +48,12 @@ pub trait Packable: Expr {
 
 impl<T: Element, S: Dims> Packable for Evaluated<T, S> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_all(self) -> Result<Vec<T>, Self> {
         if self.is_traced() { Err(self) } else { Ok(self.into_vec()) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn free<W: Element>(&mut self) -> Option<Freed<W>> {
         Evaluated::free(self)
     }
@@ -87,17 +87,17 @@ impl<E: Packable, L: SetOf + Dims> Expr for Packed<E, L> {
         ..Facts::COMPUTED
     };
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn memory(&self) -> ElementsAlong<'_, E::Elem> {
         self.0.memory()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn in_memory<U: Dims>(&self) -> Option<Raw<'_, E::Elem>> {
         self.0.in_memory::<U>()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn alike<'s, U: Dims, W: StrideKind>(
         &'s self,
         like: &mut Option<&'s [Axis]>,
@@ -111,23 +111,23 @@ impl<E: Packable, L: SetOf + Dims> Expr for Packed<E, L> {
         like.get_or_insert(own).iter().zip(own).all(|(like, own)| like.size == own.size)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
         self.0.unify::<U, R>(shape)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn rows<U: Dims, R: Rank>(&self, shape: &Shape, rows: &mut Rows) {
         self.0.rows::<U, R>(shape, rows);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
         // (`W` fixes the innermost stride at 1 only where `Facts::layout` does.)
         strided(self.0.memory().0, operands.next_row(), ())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn factors<'s, U: Dims, R: Rank>(
         &'s self,
         shape: &Shape,
@@ -139,7 +139,7 @@ impl<E: Packable, L: SetOf + Dims> Expr for Packed<E, L> {
         self.0.factors::<U, R>(shape, factors)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn supports<U: Dims, R: Rank>(&self, shape: &Shape, supports: &mut contract::Supports) {
         self.0.supports::<U, R>(shape, supports);
     }
@@ -168,18 +168,18 @@ impl<E: Packable, L: SetOf + Dims> Expr for Packed<E, L> {
         self.0.finish::<U, R>(nest, order, len)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn place<W: Element, U: Dims, R: Rank>(&mut self, order: &[usize], _: usize) -> Option<Freed<W>> {
         // That they lie in this order is known; that no axis is missing is, too, where the number of axes is the same.
         if R::N == 0 && order == Self::ORDER.as_slice() { self.0.free() } else { None }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_place<W: Element>(self, place: &Freed<W>) -> Option<Vec<W>> {
         self.0.into_place(place)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_contiguous<U: Dims>(self, order: &[usize]) -> Result<Vec<E::Elem>, Self> {
         if order == Self::ORDER.as_slice() {
             return self.0.into_all().map_err(Self::new);

@@ -32,7 +32,7 @@ impl<T, S: Dims, X: IndexExprs> Rebindable<T, S> for View<'_, T, S, Rank0, X> {
     where
         Self: 's;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn bound(&self) -> (Elements<'_, T>, &S::Axes, X::Lent<'_>) {
         (self.elements(), self.named(), self.indices().lent())
     }
@@ -46,7 +46,7 @@ impl<T, S: Dims> Rebindable<T, S> for Evaluated<T, S, Rank0> {
     where
         Self: 's;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn bound(&self) -> (Elements<'_, T>, &S::Axes, ()) {
         (self.elements(), self.named(), ())
     }
@@ -60,7 +60,7 @@ impl<T, S: Dims, E: Rebindable<T, S>> Rebindable<T, S> for &E {
     where
         Self: 's;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn bound(&self) -> (Elements<'_, T>, &S::Axes, E::Indices<'_>) {
         (**self).bound()
     }

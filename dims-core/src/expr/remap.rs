@@ -228,7 +228,7 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
         named.iter().all(|axis| axis.size != UNSIZED).then_some(Raw { elements, named, ..inner })
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
         self.inner.kernel::<W>(operands)
     }
@@ -263,7 +263,7 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
         Ok(())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn collect(&self, nest: &Nest, to: Destination<'_, Self::Elem>) -> Result<Vec<Self::Elem>, DimError> {
         self.inner.collect(nest, to)
     }

@@ -65,7 +65,7 @@ pub(crate) use kernels::trace::Part;
 pub(crate) type Part = core::convert::Infallible;
 
 /// Whether anybody listens to what runs.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn is_heard() -> bool {
     #[cfg(feature = "std")]
     return kernels::trace::is_active();
@@ -74,7 +74,7 @@ pub(crate) fn is_heard() -> bool {
 }
 
 /// What a short way starts from, which runs without being a step: nothing if anybody listens.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn short_way<X>(start: impl FnOnce() -> Option<X>) -> Option<X> {
     if is_heard() { None } else { start() }
 }
@@ -111,7 +111,7 @@ pub(crate) struct WrittenExpr {
 
 impl ExprStep {
     /// The step of an expression that yields elements of the type `T`. If they are no floats, which have no derivatives, there is none.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn of<T: Element, U: Dims, R: Rank, E: Expr + ?Sized>(
         expr: &E,
@@ -178,7 +178,7 @@ impl ExprStep {
     }
 
     /// While the result lives, kernels compute nothing, if the operands have no elements.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn scope(&self) -> StepScope {
         #[cfg(feature = "std")]
         if let Some(own) = &self.0
@@ -319,7 +319,7 @@ impl ExprStep {
     }
 
     /// An error if there is a step: the results leave what is recorded.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn refuse(self, operation: &'static str) -> Result<(), DimError> {
         match self.0 {
@@ -333,7 +333,7 @@ impl ExprStep {
     }
 
     /// As [`refuse`](ExprStep::refuse), for an operation that writes to existing elements.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn refuse_writing(self, operation: &'static str) -> Result<(), DimError> {
         match self.0 {

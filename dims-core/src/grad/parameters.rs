@@ -517,7 +517,7 @@ fn to_be_changed<U: Element, T: Element>(path: &Path) -> Result<bool, DimError> 
 }
 
 /// A value of `A` as one of `B`, which is the same type. (The comparison of the types is a constant to the compiler.)
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn same<A: Element, B: Element>(value: A) -> B {
     *(&value as &dyn Any).downcast_ref().expect("the types were compared")
 }

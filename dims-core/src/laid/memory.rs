@@ -198,7 +198,7 @@ impl<M: Copy, S: Dims> Copy for Lent<M, S> {}
 
 impl<T: Element, M: Deref<Target = [T]>, S: Dims> Lent<M, S> {
     /// The elements, which `store` gave axes that count them.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn borrowed(&self) -> Elements<'_, T> {
         Elements::of_slice(&self.data)
     }
@@ -221,17 +221,17 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
         Self: 'k;
     const FACTS: Facts = Facts { factors_in_memory: 1, memory: Some(S::KEYS), ..Facts::COMPUTED };
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn memory(&self) -> direct::ElementsAlong<'_, T> {
         (self.borrowed(), self.axes.as_slice())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn in_memory<U: Dims>(&self) -> Option<Raw<'_, T>> {
         Some(Raw::new(self.borrowed(), self.axes.as_slice(), &[], None))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn alike<'s, U: Dims, W: StrideKind>(
         &'s self,
         like: &mut Option<&'s [Axis]>,
@@ -240,23 +240,23 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
         alike_axes::<S, U>(&self.axes, like, operands)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn unify<U: Dims, R: Rank>(&self, shape: &mut Shape) -> Result<(), DimError> {
         unify_axes::<S, U>(&self.axes, &[], None, shape)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn rows<U: Dims, R: Rank>(&self, _: &Shape, rows: &mut Rows) {
         axes_row::<S, U>(&self.axes, &[], rows.push());
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn kernel<'k, W: StrideKind>(&'k self, operands: &mut OperandRows<'k>) -> Self::Kernel<'k, W> {
         // (`W` fixes the innermost stride at 1 only where `Facts::layout` does.)
         strided(self.borrowed(), operands.next_row(), ())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn factors<'s, U: Dims, R: Rank>(
         &'s self,
         shape: &Shape,
@@ -288,7 +288,7 @@ impl<T: Element, M: Deref<Target = [T]>, S: Dims> Expr for Lent<M, S> {
 impl<T: Element, M: Deref<Target = [T]>, S: Dims> Leaf<T, S, Rank0> for Lent<M, S> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn leaf(&self) -> (Elements<'_, T>, &S::Axes, &<Rank0 as Rank>::Axes) {
         (self.borrowed(), &self.axes, &NO_AXES)
     }

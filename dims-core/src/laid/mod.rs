@@ -238,7 +238,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     }
 
     /// Panics if a recorded program knows the elements, which are to leave it.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     fn leaves(&self, operation: &'static str) {
         unwrap(check_taken(M::elements(&self.0.expr), operation));

@@ -22,7 +22,7 @@ macro_rules! binary {
         {
             type Output = <<Self as AsTensor>::Expr as LeftOf<ops::$op, T, L::Set, Rank0, B>>::Out;
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             #[track_caller]
             fn $method(self, other: B) -> Self::Output {
                 self.into_named().expr.left_of(ops::$op, other)
@@ -51,7 +51,7 @@ macro_rules! unary {
         impl<$($lifetime)* T: $bound + Element, L: SetOf + Dims, M: Memory<Elem = T>> core::ops::$trait for $side {
             type Output = UnaryOut<ops::$trait, Self>;
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn $method(self) -> Self::Output {
                 Named::from_expr(Unary { op: ops::$trait, a: self.into_named().expr })
             }
@@ -77,7 +77,7 @@ macro_rules! scalars {
         impl<$($lifetime)* L: SetOf + Dims, M: Memory<Elem = $t>> core::ops::$trait<$side> for $t {
             type Output = ScalarOut<ops::$trait, $t, $side>;
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn $method(self, other: $side) -> Self::Output {
                 Named::from_expr(Binary { op: ops::$trait, a: Scalar(self), b: other.into_named().expr })
             }

@@ -74,12 +74,12 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> AsTensor for Laid<T, L, M
     type Rank = Rank0;
     type Expr = Packed<M::Tensor<L::Set>, L>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_named(self) -> NamedOf<Self> {
         Named::from_expr(Packed::new(self.0.expr))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn borrowed(&self) -> BorrowedExpr<'_, Self::Expr> {
         BorrowedExpr::Reference(Packed::reference(&self.0.expr))
     }
@@ -92,12 +92,12 @@ impl<'a, T: Element, L: SetOf + Dims, M: Memory<Elem = T>> AsTensor for &'a Laid
     type Rank = Rank0;
     type Expr = Packed<&'a M::Tensor<L::Set>, L>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_named(self) -> NamedOf<Self> {
         Named::from_expr(Packed::new(&self.0.expr))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn borrowed(&self) -> BorrowedExpr<'_, Self::Expr> {
         BorrowedExpr::Made(self.into_named().expr)
     }
@@ -110,7 +110,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Operand<T> for Laid<T, L,
     type Rank = Rank0;
     type Expr = Packed<M::Tensor<L::Set>, L>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_expr(self) -> Self::Expr {
         self.into_named().expr
     }
@@ -123,7 +123,7 @@ impl<'a, T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Operand<T> for &'a La
     type Rank = Rank0;
     type Expr = Packed<&'a M::Tensor<L::Set>, L>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_expr(self) -> Self::Expr {
         self.into_named().expr
     }

@@ -39,7 +39,7 @@ impl<T, S: Dims, R: Rank> Named<T, S, R, Evaluated<T, S, R>> {
     /// let model = Model { table: from_fn((Token.of(3), Feature.of(2)), |(token, _)| token as f32) };
     /// assert_eq!(model.centred().index(Feature, 0).order(Token), ndarray::array![-1.0, 0.0, 1.0]);
     /// ```
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn view(&self) -> Named<T, S, R, View<'_, T, S, R>> {
         Named::from_expr(self.expr.view())
     }
@@ -94,7 +94,7 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
 
 impl<'a, T, S: Dims, R: Rank> Named<T, S, R, View<'a, T, S, R>> {
     /// The same view, which is `Copy` already.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn view(&self) -> Self {
         *self
     }
@@ -106,7 +106,7 @@ macro_rules! views_of_expressions {
         impl<'a, T, S: Dims, R: Rank, $($parameter $(: $bound)?),*> Named<T, S, R, $expr> {
             /// A view of the expression, which is `Copy`. Nothing is computed: each use of the view computes the elements that it reads, so call
             /// [`eval`](crate::reduce::Reductions::eval) first where there are many uses.
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             pub fn view(&self) -> Named<T, S, R, &$expr> {
                 Named::from_expr(&self.expr)
             }
@@ -128,7 +128,7 @@ views_of_expressions! {
 
 impl<T, S: Dims, R: Rank, E> Named<T, S, R, &E> {
     /// The same view, which is `Copy` already.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn view(&self) -> Self {
         *self
     }

@@ -39,12 +39,12 @@ pub type Joined<O, T, S, R, E, B> = Named<
     Binary<O, E, <B as Operand<T>>::Expr>,
 >;
 
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn unary<O: UnaryOp<A::Elem>, A: AsTensor>(op: O, a: A) -> UnaryOut<O, A> {
     Named::from_expr(Unary { op, a: a.into_named().expr })
 }
 
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn binary<O, A, B, U>(op: O, a: A, b: B) -> BinaryOut<O, A, B, U>
 where
     O: BinaryOp<A::Elem, U>,
@@ -59,7 +59,7 @@ macro_rules! unary_methods {
     ($($(#[$doc:meta])* $method:ident($this:ident) $op:ident [$bound:ident];)*) => {$(
         $(#[$doc])*
         #[allow(clippy::wrong_self_convention)] // `is_nan` takes its tensor, as every operation here does
-        #[inline(always)]
+        #[cfg_attr(not(unoptimized), inline(always))]
         fn $method($this) -> UnaryOut<ops::$op, Self>
         where
             Self::Elem: $bound,
@@ -72,7 +72,7 @@ macro_rules! unary_methods {
 macro_rules! binary_methods {
     ($($(#[$doc:meta])* $method:ident($this:ident, other) $op:ident [$($operand:tt)*] [$bound:path];)*) => {$(
         $(#[$doc])*
-        #[inline(always)]
+        #[cfg_attr(not(unoptimized), inline(always))]
         fn $method<$($operand)*>($this, other: B) -> BinaryOut<ops::$op, Self, B>
         where
             Self::Elem: $bound,
@@ -86,7 +86,7 @@ macro_rules! binary_methods {
 macro_rules! unary_methods_with {
     ($($(#[$doc:meta])* $method:ident($this:ident) $op:ident($c:ident) [$bound:ident];)*) => {$(
         $(#[$doc])*
-        #[inline(always)]
+        #[cfg_attr(not(unoptimized), inline(always))]
         fn $method($this, $c: Self::Elem) -> UnaryOut<ops::$op<Self::Elem>, Self>
         where
             Self::Elem: $bound,
@@ -99,7 +99,7 @@ macro_rules! unary_methods_with {
 macro_rules! binary_methods_with {
     ($($(#[$doc:meta])* $method:ident($this:ident, other) $op:ident($c:ident) [$bound:path];)*) => {$(
         $(#[$doc])*
-        #[inline(always)]
+        #[cfg_attr(not(unoptimized), inline(always))]
         fn $method<B: Operand<Self::Elem>>(
             $this,
             other: B,
@@ -280,7 +280,7 @@ pub trait Elementwise: AsTensor {
     }
 
     /// `x^n` for a whole `n`.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn powi(self, n: i32) -> UnaryOut<Powi, Self>
     where
         Self::Elem: Analytic,
@@ -289,7 +289,7 @@ pub trait Elementwise: AsTensor {
     }
 
     /// `min(max(x, low), high)`; not-a-number stays.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn clamp(self, low: Self::Elem, high: Self::Elem) -> UnaryOut<Clamp<Self::Elem>, Self>
     where
         Self::Elem: Ordered,
@@ -326,7 +326,7 @@ pub trait Elementwise: AsTensor {
     /// dims!(i);
     /// assert_eq!(a.at(i).cast::<u8>().order(i), ndarray::array![0, 255]);
     /// ```
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn cast<U: Element>(self) -> UnaryOut<Cast<U>, Self>
     where
         Self::Elem: CastTo<U>,
@@ -350,13 +350,13 @@ pub trait Elementwise: AsTensor {
     /// let sums = a.at(i).order(i).mapv(|x| { sum += x; sum }).into_tensor(i);
     /// assert_eq!(sums.order(i), ndarray::array![1, 3, 6]);
     /// ```
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn map<U: Element, F: Fn(Self::Elem) -> U>(self, f: F) -> UnaryOut<Map<F>, Self> {
         unary(Map(f), self)
     }
 
     /// `f` of each element and of the other tensor's element at the same position.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn zip_map<B, V, U, F>(self, other: B, f: F) -> BinaryOut<Map<F>, Self, B, V>
     where
         B: Operand<V>,
@@ -368,7 +368,7 @@ pub trait Elementwise: AsTensor {
     }
 
     /// `a` where this condition holds, else `b`. See [`select`].
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn select<T: Element, A: Operand<T>, B: Operand<T>>(self, a: A, b: B) -> Selected<T, Self, A, B>
     where
         Self: AsTensor<Elem = bool>,
@@ -401,7 +401,7 @@ pub type Selected<T, C, A, B> = Named<
 /// let before = select(i.gt(0), a.at(i - 1), 0.0);
 /// assert_eq!((a.at(i) + before).order(i), ndarray::array![1.0, 3.0, 5.0]);
 /// ```
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn select<T, C, A, B>(cond: C, a: A, b: B) -> Selected<T, C, A, B>
 where
     C: AsTensor<Elem = bool>,
@@ -417,7 +417,7 @@ where
 impl<T: ops::Equality, S: Dims, R: Rank, E> Named<T, S, R, E> {
     /// `x == y` at each position.
     #[allow(clippy::should_implement_trait)]
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn eq<B: Operand<T>>(&self, other: B) -> BinaryOut<ops::Eq, &Self, B>
     where
         S: Union<B::Dims>,
@@ -427,7 +427,7 @@ impl<T: ops::Equality, S: Dims, R: Rank, E> Named<T, S, R, E> {
 
     /// `x != y` at each position.
     #[allow(clippy::should_implement_trait)]
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn ne<B: Operand<T>>(&self, other: B) -> BinaryOut<ops::Ne, &Self, B>
     where
         S: Union<B::Dims>,

@@ -85,7 +85,7 @@ impl AxisList {
     }
 
     /// [`in_memory`](AxisList::in_memory) for a tensor with the dims `S` and the positional axes `R`.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn in_memory_of<S: Dims, R: Rank>() -> &'static AxisList {
         const { &AxisList::in_memory(S::KEYS, R::N) }
     }

@@ -374,7 +374,7 @@ impl Roles {
 
     /// The loops of the product of operands with these axes, or nothing if those call for the general path: their sizes conflict, are zero or
     /// great, or their elements are half precisions.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn loops<T: Num>(&self, a: &[Axis], b: &[Axis]) -> Option<PlannedProduct> {
         // Half precisions are summed in another type.
         if TypeId::of::<T>() != TypeId::of::<T::Acc>() {
@@ -442,7 +442,7 @@ impl Roles {
 
     /// The matrices of a product of operands with these axes, and memory for the result. Plans show the product as `dims` names it. `None` if the operands need
     /// the general path.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn planned<T: Num>(
         &self,
@@ -466,7 +466,7 @@ impl Roles {
 
     /// The same for a product to places with the axes `axes`, which are those of the result in order. Nothing if operands or places call for the general
     /// path.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn planned_onto<T: Num>(
         &self,

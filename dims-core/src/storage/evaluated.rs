@@ -71,7 +71,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     /// # Panics
     ///
     /// If `sizes` is not the shape of `data`.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn laid_out(data: impl IntoElements<T>, sizes: &[usize]) -> Self {
         Self::in_order(data, AxisList::in_memory_of::<S, R>().as_slice(), sizes)
@@ -95,7 +95,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     /// # Panics
     ///
     /// If `order` does not name each axis once, or `sizes` is not the shape of `data`.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn in_order<B: IntoElements<T>>(data: B, order: &[usize], sizes: &[usize]) -> Self {
         let data: Buffer<T> = data.into();
@@ -128,7 +128,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     }
 
     /// The same elements, with sizes from elsewhere: those of another tensor, or of a file (`None`).
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn with_origin(self, origin: Origin) -> Self {
         Evaluated { origin, ..self }
     }
@@ -172,27 +172,27 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     }
 
     /// The elements, for plans and kernels.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn elements(&self) -> Elements<'_, T> {
         // SAFETY: the axes reach nothing but what `self` owns, as each constructor sees to.
         unsafe { Elements::new(self.as_ptr(), self.named.as_slice(), self.positional.as_slice()) }
     }
 
     /// The elements, borrowed.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn view(&self) -> View<'_, T, S, R> {
         // SAFETY: the axes of an owned tensor reach its elements alone, which are borrowed as long as the view; there are no indices.
         unsafe { View::new(self.as_ptr(), self.named, self.positional, (), self.origin) }
     }
 
     /// The element at the origin.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn as_ptr(&self) -> *const T {
         self.data.as_ptr().wrapping_add(self.start)
     }
 
     /// The element at the origin, to change it and those that the axes reach from it.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(super) fn as_mut_ptr(&mut self) -> *mut T
     where
@@ -270,24 +270,24 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     }
 
     /// Whether a recorded program knows the elements.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn is_traced(&self) -> bool {
         self.data.is_traced()
     }
 
     /// The axes of the dims, in the order of the set.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn named(&self) -> &S::Axes {
         &self.named
     }
 
     /// The positional axes.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn positional(&self) -> &R::Axes {
         &self.positional
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn origin(&self) -> Origin {
         self.origin
     }
@@ -418,7 +418,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
 
     /// The elements, if they lie contiguously in this order of axes (dims first, then positional axes), and nothing
     /// else with them.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn into_contiguous(self, order: &[usize]) -> Result<Vec<T>, Self>
     where
         T: Clone,
@@ -427,7 +427,7 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     }
 
     /// All elements, as they lie.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn into_vec(self) -> Vec<T>
     where
         T: Clone,
@@ -436,13 +436,13 @@ impl<T, S: Dims, R: Rank> Evaluated<T, S, R> {
     }
 
     /// The memory of all elements.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn into_buffer(self) -> Buffer<T> {
         self.data
     }
 
     /// Whether the elements lie contiguously in this order of axes (dims first, then positional axes), and nothing else with them.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn is_contiguous(&self, order: &[usize]) -> bool {
         let axis = |at: usize| {
             let named = self.named.as_slice();
@@ -473,7 +473,7 @@ fn tell_axes(mark: &Mark, keys: &Keys, axes: impl Iterator<Item = (usize, usize)
 
 impl<T: Clone + 'static, S: Dims, R: Rank> Evaluated<T, S, R> {
     /// The place of all elements, as such of the type `W`, if that is what they are and no other tensor has them.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn free<W: 'static>(&mut self) -> Option<Freed<W>> {
         let same = TypeId::of::<T>() == TypeId::of::<W>();
         if !same || !self.data.is_unshared() {
@@ -485,7 +485,7 @@ impl<T: Clone + 'static, S: Dims, R: Rank> Evaluated<T, S, R> {
     }
 
     /// What was written to the place, if it is this tensor's.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn into_freed<W: 'static>(self, place: &Freed<W>) -> Option<Vec<W>> {
         if self.data.as_ptr().cast() != place.start().cast_const() {
             return None;

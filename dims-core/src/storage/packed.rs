@@ -11,13 +11,13 @@ pub struct Packed<E, L>(pub(crate) E, PhantomData<fn() -> L>);
 
 impl<E, L> Packed<E, L> {
     /// Elements that lie so. (They are those of a `Laid`.)
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn new(elements: E) -> Self {
         Packed(elements, PhantomData)
     }
 
     /// The same, of elements that stay where they are.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn reference(elements: &E) -> &Self {
         // SAFETY: `Packed` is `repr(transparent)` over `E` (the other field has no size and an alignment of 1), so a reference to one is a
         // reference to the other, for the same lifetime.

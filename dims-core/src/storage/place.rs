@@ -39,7 +39,7 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
     /// # Safety
     ///
     /// As for `View::new`, with exclusive access for `'a`.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) unsafe fn new(
         start: *mut T,
         named: S::Axes,
@@ -51,7 +51,7 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
     }
 
     /// As [`View::bound`](super::View::bound), of elements that are borrowed exclusively.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn bound(elements: ElementsMut<'a, T>, read: BoundAxes<S, R, X>, origin: Origin) -> Self {
         let BoundAxes { offset, named, positional, indices } = read;
         let mut elements = elements.moved(offset);
@@ -115,7 +115,7 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
     }
 
     /// The elements, for plans and kernels, and the computed indices, which move on from there.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn elements(&mut self) -> (ElementsMut<'_, T>, &X) {
         // SAFETY: what `new` was promised.
         let elements =
@@ -124,24 +124,24 @@ impl<'a, T, S: Dims, R: Rank, X> Place<'a, T, S, R, X> {
     }
 
     /// The axes of the dims, in the order of the set.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn named(&self) -> &S::Axes {
         &self.named
     }
 
     /// The positional axes.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn positional(&self) -> &R::Axes {
         &self.positional
     }
 
     /// The computed indices.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn indices(&self) -> &X {
         &self.indices
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn origin(&self) -> Origin {
         self.origin
     }

@@ -62,7 +62,7 @@ pub unsafe trait SourceMut: Source {
 }
 
 /// The elements of a source, and their axes.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn elements<A: Source + ?Sized>(source: &A) -> (Elements<'_, A::Elem>, Axes) {
     let (start, axes) = source.raw();
     // SAFETY: the implementor of `Source` promises elements at every position of these axes while the source is borrowed.
@@ -71,7 +71,7 @@ pub(crate) fn elements<A: Source + ?Sized>(source: &A) -> (Elements<'_, A::Elem>
 }
 
 /// The elements of a source that is borrowed exclusively, and their axes.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn elements_mut<A: SourceMut + ?Sized>(source: &mut A) -> (ElementsMut<'_, A::Elem>, Axes) {
     let (start, axes) = source.raw_mut();
     // SAFETY: the implementor of `SourceMut` promises distinct elements at every position of these axes, and the borrow is exclusive.
@@ -95,7 +95,7 @@ fn many_axes(sizes: &[usize], strides: &[isize]) -> Axes {
     sizes.iter().zip(strides).map(|(&size, &stride)| Axis::new(size, stride)).collect()
 }
 
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn nd_axes(sizes: &[usize], strides: &[isize]) -> Axes {
     let axes = sizes.iter().zip(strides).map(|(&size, &stride)| Axis::new(size, stride));
     if sizes.len() > INLINE {
@@ -115,7 +115,7 @@ unsafe impl<S: Data, D: NdRank> Source for ArrayBase<S, D> {
     type Rank = D::Rank;
     type Sizes = ();
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn raw(&self) -> (*const S::Elem, Axes) {
         (self.as_ptr(), nd_axes(self.shape(), self.strides()))
     }
@@ -124,7 +124,7 @@ unsafe impl<S: Data, D: NdRank> Source for ArrayBase<S, D> {
 // SAFETY: every index within the shape is an element of the array, and different ones are different elements of what `DataMut` owns or borrows exclusively;
 // `as_mut_ptr` makes shared elements this array's own first.
 unsafe impl<S: DataMut, D: NdRank> SourceMut for ArrayBase<S, D> {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn raw_mut(&mut self) -> (*mut S::Elem, Axes) {
         let start = self.as_mut_ptr();
         (start, nd_axes(self.shape(), self.strides()))
@@ -139,7 +139,7 @@ macro_rules! slices {
             type Rank = Rank1;
             type Sizes = ();
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn raw(&self) -> (*const $elem, Axes) {
                 (self.as_ptr(), Axes::from_slice(&[Axis::new(self.len(), 1)]))
             }
@@ -147,7 +147,7 @@ macro_rules! slices {
 
         // SAFETY: neighbouring elements of a slice lie one apart, and are distinct; the slice is borrowed exclusively.
         unsafe impl<$($params)*> SourceMut for $slice {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn raw_mut(&mut self) -> (*mut $elem, Axes) {
                 let len = self.len();
                 (self.as_mut_ptr(), Axes::from_slice(&[Axis::new(len, 1)]))
@@ -216,7 +216,7 @@ unsafe impl<T: Nested, const N: usize> Source for [T; N] {
     type Rank = <T::Rank as Rank>::Succ;
     type Sizes = (Static<N>, T::Sizes);
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn raw(&self) -> (*const T::Elem, Axes) {
         let mut axes = Axes::new();
         <[T; N]>::sizes(&mut axes);
@@ -226,7 +226,7 @@ unsafe impl<T: Nested, const N: usize> Source for [T; N] {
 
 // SAFETY: the elements are those of `Source`, all distinct, and the array is borrowed exclusively.
 unsafe impl<T: Nested, const N: usize> SourceMut for [T; N] {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn raw_mut(&mut self) -> (*mut T::Elem, Axes) {
         let mut axes = Axes::new();
         <[T; N]>::sizes(&mut axes);

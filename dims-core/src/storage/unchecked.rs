@@ -44,7 +44,7 @@ use smallvec::SmallVec;
 pub struct InLine(usize);
 
 /// The elements of an expression one by one, whose operands lie alike, each a line of as many elements as the result has: `element` reads them at a position.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn each_in_line<T: Copy + 'static>(
     to: Destination<'_, T>,
     element: impl Fn(InLine) -> T,
@@ -53,20 +53,20 @@ pub(crate) fn each_in_line<T: Copy + 'static>(
 }
 
 /// As [`each_in_line`], to places. (Few elements take so few instructions that a [`Destination`] would cost more than they do.)
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn each_into_line<T>(places: &mut [T], element: impl Fn(InLine) -> T) {
     places.iter_mut().enumerate().for_each(|(at, place)| *place = element(InLine(at)));
 }
 
 /// The element at a position of a line.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn nth<T: Copy>(elements: Elements<'_, T>, InLine(at): InLine) -> T {
     // SAFETY: `each_in_line` and `each_into_line` run where the axes of all operands were found to be those of one line, as long as the result, whose positions it counts.
     unsafe { elements.nth(at as isize) }
 }
 
 /// All elements along these axes, which are their own, if they lie one behind the other in this order.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn line<T>(
     elements: Elements<'_, T>,
     axes: impl DoubleEndedIterator<Item = Axis>,
@@ -87,7 +87,7 @@ pub(crate) fn line<T>(
 
 /// Copies elements along axes to places along axes, both their own, if there are as many of each, of the same sizes, and both lie one behind the other. Returns how many
 /// elements they are.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn copy_line<'a, T: Copy>(
     elements: Elements<'_, T>,
     own: impl ExactSizeIterator<Item = &'a Axis> + DoubleEndedIterator,
@@ -109,7 +109,7 @@ pub(crate) fn copy_line<'a, T: Copy>(
 }
 
 /// All places along these axes, which are their own, if they have these sizes and lie one behind the other.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn line_mut<'a, T>(
     places: ElementsMut<'a, T>,
     axes: &[Axis],
@@ -128,7 +128,7 @@ pub(crate) fn line_mut<'a, T>(
 }
 
 /// A reader of elements along the next row of a nest; where indices are active, they select from further axes of the elements.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn strided<'k, T: Element, X: GatherIndices, W: StrideKind>(
     elements: Elements<'k, T>,
     row: Row<'k>,
@@ -179,7 +179,7 @@ pub(crate) fn collect_memory<T: Element>(
 }
 
 /// See [`copy::copy_few`].
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn copy_few<T: Copy + 'static>(
     elements: Elements<'_, T>,
     axes: &[Axis; FEW],
@@ -192,7 +192,7 @@ pub(crate) fn copy_few<T: Copy + 'static>(
 /// The elements and the sizes of a product of tensors in memory. Plans show it as `dims` names it. `None` if the operands need the general path.
 ///
 /// (This and [`product_onto`] are two functions: where one chose between new memory and places, small products took up to half more instructions.)
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn product<T: Num>(
     roles: &Roles,
@@ -216,7 +216,7 @@ pub(crate) fn product<T: Num>(
 }
 
 /// As [`product`], to places with the axes `axes`, which are those of the result in order. Returns whether it ran.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn product_onto<T: Num>(
     roles: &Roles,
@@ -267,7 +267,7 @@ pub(crate) fn places<'a, T: Num>(
 }
 
 /// The input of a reduction: elements, the nest's only operand.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn to_reduce<'a, T>(
     elements: Elements<'a, T>,
     nest: &'a Nest,
@@ -279,7 +279,7 @@ pub(crate) fn to_reduce<'a, T>(
 }
 
 /// The input of work along lines: elements, the nests' only operand.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn to_scan<'a, T>(
     elements: Elements<'a, T>,
     parts: &'a [Nest],

@@ -50,7 +50,7 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
     ///
     /// If no axis is empty, then for every position of the axes, and every in-range value of the active indices, `start`
     /// offset by the strides is a valid element for `'a`.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) unsafe fn new(
         start: *const T,
         named: S::Axes,
@@ -63,7 +63,7 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
 
     /// What binders have read of the axes of these elements. They split, pick, cut and move along those axes, so each position of the
     /// new axes is one of the old ones; indices are checked against the axis that they select from.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn bound(elements: Elements<'a, T>, read: BoundAxes<S, R, X>, origin: Origin) -> Self {
         let BoundAxes { offset, named, positional, indices } = read;
         let elements = elements.moved(offset);
@@ -91,31 +91,31 @@ impl<'a, T, S: Dims, R: Rank, X> View<'a, T, S, R, X> {
     }
 
     /// The elements, for plans and kernels; computed indices move on from there.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn elements(&self) -> Elements<'a, T> {
         // SAFETY: what `new` was promised.
         unsafe { Elements::new(self.start, self.named.as_slice(), self.positional.as_slice()) }
     }
 
     /// The axes of the dims, in the order of the set.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn named(&self) -> &S::Axes {
         &self.named
     }
 
     /// The positional axes.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn positional(&self) -> &R::Axes {
         &self.positional
     }
 
     /// The computed indices.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn indices(&self) -> &X {
         &self.indices
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn origin(&self) -> Origin {
         self.origin
     }
@@ -144,7 +144,7 @@ impl<'a, T, S: Dims, R: Rank> View<'a, T, S, R> {
     }
 
     /// The same view.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn view(&self) -> Self {
         *self
     }
@@ -201,7 +201,7 @@ pub trait Leaf<T, S: Dims, R: Rank> {
 impl<T, S: Dims, R: Rank> Leaf<T, S, R> for View<'_, T, S, R> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn leaf(&self) -> (Elements<'_, T>, &S::Axes, &R::Axes) {
         (self.elements(), &self.named, &self.positional)
     }
@@ -211,7 +211,7 @@ impl<T, S: Dims, R: Rank> Leaf<T, S, R> for View<'_, T, S, R> {
 impl<T, S: Dims, R: Rank> Leaf<T, S, R> for Evaluated<T, S, R> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn leaf(&self) -> (Elements<'_, T>, &S::Axes, &R::Axes) {
         (self.elements(), self.named(), self.positional())
     }
@@ -221,7 +221,7 @@ impl<T, S: Dims, R: Rank> Leaf<T, S, R> for Evaluated<T, S, R> {
 impl<T, S: Dims, R: Rank, E: Leaf<T, S, R>> Leaf<T, S, R> for &E {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn leaf(&self) -> (Elements<'_, T>, &S::Axes, &R::Axes) {
         (**self).leaf()
     }

@@ -62,7 +62,7 @@ impl<T, S: Dims, R: Rank, E: Clone> Clone for Named<T, S, R, E> {
 impl<T, S: Dims, R: Rank, E: Copy> Copy for Named<T, S, R, E> {}
 
 impl<T, S: Dims, R: Rank, E> Named<T, S, R, E> {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn from_expr(expr: E) -> Self {
         Named { expr, marker: PhantomData }
     }
@@ -225,7 +225,7 @@ impl<T: Element, S: Dims, R: Rank, E> Operand<T> for Named<T, S, R, E> {
     type Rank = R;
     type Expr = E;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_expr(self) -> E {
         self.expr
     }
@@ -238,7 +238,7 @@ impl<'a, T: Element, S: Dims, R: Rank, E> Operand<T> for &'a Named<T, S, R, E> {
     type Rank = R;
     type Expr = &'a E;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_expr(self) -> &'a E {
         &self.expr
     }

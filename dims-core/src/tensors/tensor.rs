@@ -47,7 +47,7 @@ pub enum BorrowedExpr<'a, E> {
 impl<E> Deref for BorrowedExpr<'_, E> {
     type Target = E;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn deref(&self) -> &E {
         match self {
             BorrowedExpr::Reference(expr) => expr,
@@ -117,7 +117,7 @@ condition! {
 }
 
 /// The tensor, once the sizes that come with `dims` are found to be its own: see [`Of`](crate::dim::Of).
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn checked<A: Computable, D: DimList>(tensor: A, dims: &D) -> Result<NamedOf<A>, DimError> {
     let tensor = tensor.into_named();
     read_checked(&tensor, dims)?;
@@ -125,7 +125,7 @@ pub(crate) fn checked<A: Computable, D: DimList>(tensor: A, dims: &D) -> Result<
 }
 
 /// The expression of the tensor, once the sizes that come with `dims` are found to be its own.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn read_checked<'t, A: Computable, D: DimList>(
     tensor: &'t A,
     dims: &D,
@@ -138,7 +138,7 @@ pub(crate) fn read_checked<'t, A: Computable, D: DimList>(
 }
 
 /// A tensor that reads the expression of another one.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn reference<A: AsTensor>(expr: &A::Expr) -> Named<A::Elem, A::Dims, A::Rank, &A::Expr> {
     Named::from_expr(expr)
 }
@@ -154,12 +154,12 @@ impl<T, S: Dims, R: Rank, E> AsTensor for Named<T, S, R, E> {
     type Rank = R;
     type Expr = E;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_named(self) -> Self {
         self
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn borrowed(&self) -> BorrowedExpr<'_, E> {
         BorrowedExpr::Reference(&self.expr)
     }
@@ -172,12 +172,12 @@ impl<'a, T, S: Dims, R: Rank, E> AsTensor for &'a Named<T, S, R, E> {
     type Rank = R;
     type Expr = &'a E;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_named(self) -> NamedOf<Self> {
         Named::from_expr(&self.expr)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn borrowed(&self) -> BorrowedExpr<'_, &'a E> {
         BorrowedExpr::Made(&self.expr)
     }
@@ -190,12 +190,12 @@ impl<'a, B: Brand> AsTensor for &'a Dim<B> {
     type Rank = Rank0;
     type Expr = Iota<'a, B>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_named(self) -> NamedOf<Self> {
         Named::from_expr(Iota::new(self))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn borrowed(&self) -> BorrowedExpr<'_, Self::Expr> {
         BorrowedExpr::Made(Iota::new(*self))
     }
@@ -209,12 +209,12 @@ impl<D: Declared> AsTensor for D {
     type Rank = Rank0;
     type Expr = Iota<'static, D, NoSize<D>>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_named(self) -> NamedOf<Self> {
         Named::from_expr(Iota::new(self))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn borrowed(&self) -> BorrowedExpr<'_, Self::Expr> {
         BorrowedExpr::Made(Iota::new(*self))
     }
@@ -227,12 +227,12 @@ impl<D: Declared> AsTensor for Of<D> {
     type Rank = Rank0;
     type Expr = Iota<'static, D>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn into_named(self) -> NamedOf<Self> {
         Named::from_expr(Iota::new(self))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn borrowed(&self) -> BorrowedExpr<'_, Self::Expr> {
         BorrowedExpr::Made(Iota::new(*self))
     }

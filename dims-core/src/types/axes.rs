@@ -21,7 +21,7 @@ pub unsafe trait AxisBlock: Copy + Send + Sync + 'static {
     fn filled(axis: Axis) -> Self;
 
     /// The axes in order.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn as_slice(&self) -> &[Axis] {
         // (A pointer rather than `from_raw_parts`, which checks it in each unoptimized call.)
         // SAFETY: an implementor consists of exactly `LEN` axes without padding, so `self` is valid for reading them,
@@ -30,7 +30,7 @@ pub unsafe trait AxisBlock: Copy + Send + Sync + 'static {
     }
 
     /// The axes in order, to change them.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn as_mut_slice(&mut self) -> &mut [Axis] {
         // SAFETY: an implementor consists of exactly `LEN` axes without padding, so `self` is valid for reading and writing them; the borrow of `self` is exclusive, and a
         // block of any axes is one.
@@ -42,7 +42,7 @@ pub unsafe trait AxisBlock: Copy + Send + Sync + 'static {
 unsafe impl<const N: usize> AxisBlock for [Axis; N] {
     const LEN: usize = N;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn filled(axis: Axis) -> Self {
         [axis; N]
     }
@@ -58,7 +58,7 @@ pub struct Cons<H, T>(H, T);
 unsafe impl<H: AxisBlock, T: AxisBlock> AxisBlock for Cons<H, T> {
     const LEN: usize = H::LEN + T::LEN;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn filled(axis: Axis) -> Self {
         Cons(H::filled(axis), T::filled(axis))
     }

@@ -179,7 +179,7 @@ impl<B: Brand> KeyOf<B> {
     };
 
     /// The facts about the dim that hold at run time, apart from the size that a value carries.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) const fn info<'a>() -> DimInfo<'a> {
         let &DimKey { id, name, fixed, .. } = Self::KEY;
         DimInfo { id, name, fixed, given: None, cell: None }
@@ -258,13 +258,13 @@ macro_rules! loop_brand {
             AtPlace<AT>: HasPlace,
         {
             /// The loop variable, whose size is yet to be found.
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             pub fn minted() -> Dim<Self> {
                 Dim::minted(())
             }
 
             /// The loop variable with a range of so many indices.
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             #[track_caller]
             pub fn minted_with(size: usize) -> Dim<Self> {
                 Dim::minted_with((), size)

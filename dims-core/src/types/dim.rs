@@ -86,7 +86,7 @@ impl DimInfo<'_> {
     }
 
     /// The dim's key among those of a tensor that names it.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub const fn key(&self) -> DimKey {
         DimKey { depth: 0, id: self.id, name: self.name, fixed: self.fixed, roles: &[] }
     }
@@ -269,7 +269,7 @@ pub trait DimRef: Copy {
 
     /// The size that comes with the value, if any.
     #[doc(hidden)]
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn known_size(self) -> Option<usize> {
         self.info().size()
     }
@@ -281,7 +281,7 @@ impl<B: Brand> DimRef for &Dim<B> {
     type Brand = B;
     type Open = ();
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn info<'a>(self) -> DimInfo<'a>
     where
         Self: 'a,
@@ -296,7 +296,7 @@ impl<D: Declared> DimRef for D {
     type Brand = D;
     type Open = NoSize<D>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn info<'a>(self) -> DimInfo<'a>
     where
         Self: 'a,
@@ -312,7 +312,7 @@ impl<D: Declared> DimRef for Of<D> {
     type Open = ();
     const GIVES_SIZE: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn info<'a>(self) -> DimInfo<'a>
     where
         Self: 'a,
@@ -391,7 +391,7 @@ impl<D: DimRef> DimList for D {
     const KEYS: &'static Keys = KeyOf::<D::Brand>::KEYS;
     const GIVES_SIZE: bool = D::GIVES_SIZE;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn each(&self, mut visit: impl FnMut(DimInfo<'_>)) {
         visit(self.info());
     }
@@ -407,7 +407,7 @@ macro_rules! lists {
             const KEYS: &'static Keys = &Keys::EMPTY$(.join(KeyOf::<$d::Brand>::KEYS))*;
             const GIVES_SIZE: bool = false $(|| $d::GIVES_SIZE)*;
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn each(&self, mut visit: impl FnMut(DimInfo<'_>)) {
                 $(visit(self.$n.info());)*
             }
@@ -425,7 +425,7 @@ impl DimList for () {
     const KEYS: &'static Keys = &Keys::EMPTY;
     const GIVES_SIZE: bool = false;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn each(&self, _: impl FnMut(DimInfo<'_>)) {}
 }
 
@@ -458,7 +458,7 @@ impl<L: DimList> DimList for Each<L> {
     const KEYS: &'static Keys = L::KEYS;
     const GIVES_SIZE: bool = L::GIVES_SIZE;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn each(&self, visit: impl FnMut(DimInfo<'_>)) {
         self.0.each(visit);
     }
@@ -502,6 +502,6 @@ pub fn tie<'id, B: Brand<Anchor = Id<'id>>>(_: &'id LocalDim<B>) -> Tie<'id> {
 pub struct Tie<'id>(PhantomData<&'id Id<'id>>);
 
 impl Drop for Tie<'_> {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn drop(&mut self) {}
 }

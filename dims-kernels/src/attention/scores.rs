@@ -141,7 +141,7 @@ struct Ask<'m, M> {
 impl<M: Kernel<Elem = bool>> Task for Ask<'_, M> {
     type Out = Result<Allowed, Error>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) -> Self::Out {
         let Ask { mask, tile: ScoreTile { at, query, rows, width }, allowed } = self;
         let mut faults = Faults::default();
@@ -199,7 +199,7 @@ struct Bias<'m, B, T> {
 impl<T: Real, B: Kernel<Elem: Real<Wide = T>>> Task for Bias<'_, B, T> {
     type Out = Result<bool, Error>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) -> Self::Out {
         let Bias { bias, tile: ScoreTile { at, query, rows, width }, allowed, out } = self;
         let mut faults = Faults::default();

@@ -32,7 +32,7 @@ pub(super) fn is_number<T: 'static>() -> bool {
 /// # Safety
 ///
 /// The place is that of a whole line, aligned as one, and may be written to; elements are [numbers](is_number).
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn stream<T, const B: usize>(to: *mut [T; B], line: [T; B]) {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     for at in 0..size_of::<[T; B]>() / 16 {
@@ -51,7 +51,7 @@ unsafe fn stream<T, const B: usize>(to: *mut [T; B], line: [T; B]) {
 }
 
 /// Waits until other threads see the writes of [`stream`].
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn fence() {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     // SAFETY: an instruction of every x86-64 with SSE.
@@ -89,7 +89,7 @@ struct MatrixBlock<T> {
 impl<T: Copy + 'static> Task for BlockedCopy<'_, T> {
     type Out = ();
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
         let BlockedCopy { source, strides, target, result, sizes: loops, are_numbers } = self;
         let last = loops.len() - 1;
@@ -157,7 +157,7 @@ impl<T: Copy + 'static> Task for BlockedCopy<'_, T> {
 
 impl<T: Copy + 'static> MatrixBlock<T> {
     /// Lines that are neighbours on both sides.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn by_rows(&self) {
         for row in 0..self.rows as isize {
             // SAFETY: the line lies in both matrices, and the target is not the source: it is new memory.
@@ -170,13 +170,13 @@ impl<T: Copy + 'static> MatrixBlock<T> {
     }
 
     /// Whether the source has the elements of so many lines side by side, as an image has its colours.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn is_interleaved(&self, lines: usize) -> bool {
         (self.rows, self.source_row, self.source_column) == (lines, 1, lines as isize)
     }
 
     /// Lines whose elements lie side by side in the source, `N` at each place.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn by_planes<const N: usize>(&self) {
         let lines: [*mut T; N] =
             core::array::from_fn(|line| self.target.wrapping_offset(line as isize * self.target_row));
@@ -192,13 +192,13 @@ impl<T: Copy + 'static> MatrixBlock<T> {
     }
 
     /// Whether the result has the elements of so many lines side by side, as an image of more pixels has those of several images.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn is_woven(&self, lines: usize) -> bool {
         (self.columns, self.target_row, self.source_row) == (lines, lines as isize, 1)
     }
 
     /// Lines whose elements come to lie side by side in the result, `N` at each place.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn by_weaving<const N: usize>(&self) {
         let lines: [*const T; N] =
             core::array::from_fn(|line| self.source.wrapping_offset(line as isize * self.source_column));
@@ -212,7 +212,7 @@ impl<T: Copy + 'static> MatrixBlock<T> {
     }
 
     /// Elements that are not neighbours in the result.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn scattered(&self) {
         for row in 0..self.rows as isize {
             for column in 0..self.columns as isize {
@@ -226,7 +226,7 @@ impl<T: Copy + 'static> MatrixBlock<T> {
     }
 
     /// One element after the other.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn by_elements(&self) {
         for row in 0..self.rows {
             // SAFETY: the elements lie in both matrices.
@@ -235,7 +235,7 @@ impl<T: Copy + 'static> MatrixBlock<T> {
     }
 
     /// A part of the matrix, one element after the other.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn part(&self, row: usize, rows: usize, column: usize, columns: usize) {
         for row in row as isize..(row + rows) as isize {
             for column in column as isize..(column + columns) as isize {
@@ -249,14 +249,14 @@ impl<T: Copy + 'static> MatrixBlock<T> {
     }
 
     /// Whether the lines of the result start alike within lines of memory.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn has_lines(&self) -> bool {
         self.target_row.unsigned_abs().wrapping_mul(size_of::<T>()).is_multiple_of(LINE)
     }
 
     /// A transposition: squares of `B` x `B` elements, whose lines are one vector or a few, in squares of squares that fit
     /// into the first-level cache. If `STREAM`, each line of a square is a [line of memory](MatrixBlock::has_lines), and is [streamed](stream).
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn by_squares<const B: usize, const STREAM: bool>(&self) {
         let first = if STREAM { self.target.align_offset(LINE).min(self.columns) } else { 0 };
         let whole_rows = self.rows - self.rows % B;
@@ -293,7 +293,7 @@ impl<T: Copy + 'static> MatrixBlock<T> {
     ///
     /// The square lies in both matrices. If `STREAM` or `are_numbers`, elements are [numbers](is_number), and its lines in the result are lines of memory.
     #[allow(clippy::needless_range_loop)] // a transposition reads best with both indices
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn square<const B: usize, const STREAM: bool>(&self, row: usize, column: usize) {
         // SAFETY: the square lies in both matrices; a row of the source's transpose is `B` neighbours (its row stride is 1). `transpose` is called for numbers only, all
         // bytes of which have values.

@@ -9,7 +9,7 @@ use core::arch::x86_64::{__m256, __m256d};
 /// # Safety
 ///
 /// All lines are valid for writes; all bytes of the elements have values.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(super) unsafe fn transpose<T, const B: usize>(square: &[[T; B]; B], to: *mut T, step: isize) -> bool {
     if !matches!(size_of::<T>(), 4 | 8) || step <= 0 || level() == Level::Baseline {
         return false;
@@ -42,7 +42,7 @@ unsafe fn doubles<const B: usize>(square: *const f64, to: *mut f64, step: usize)
 /// # Safety
 ///
 /// The square has `B` lines of `B` elements, and `B` lines are valid for writes; the machine has AVX2.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn each<V: Vector, const B: usize>(square: *const V::Elem, to: *mut V::Elem, step: usize) {
     let columns: [isize; B] = core::array::from_fn(|at| (at * B) as isize);
     for row in (0..B).step_by(V::TRANSPOSE_SIZE) {

@@ -61,7 +61,7 @@ enum ElementClass {
 
 impl ElementClass {
     /// (A constant, once it is compiled for a type.)
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn of<T: 'static>() -> Self {
         let is = |other: TypeId| TypeId::of::<T>() == other;
         if is(TypeId::of::<f32>()) || is(TypeId::of::<f64>()) {
@@ -84,7 +84,7 @@ pub struct KnownLayout {
 }
 
 /// Chooses the kernel of a product whose result is row-major. `row_major` says whether the right matrix and the result have neighbours along their rows.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn route<T: Num>(product: &Product<T>, row_major: bool) -> Route {
     match ElementClass::of::<T>() {
         _ if is_unpacked(product, row_major) => Route::Unpacked,
@@ -104,7 +104,7 @@ fn route<T: Num>(product: &Product<T>, row_major: bool) -> Route {
 /// # Safety
 ///
 /// As for [`crate::gemm::multiply`]; `layout` is that of the matrices.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub unsafe fn multiply_as<T: Num>(product: &Product<T>, layout: Option<KnownLayout>) {
     let is_transposed = layout.map_or(!product.has_row_major_c(), |layout| layout.transposed);
     let row_major = layout.map(|layout| layout.row_major_b);
@@ -124,7 +124,7 @@ pub unsafe fn multiply_as<T: Num>(product: &Product<T>, layout: Option<KnownLayo
 /// # Safety
 ///
 /// As for [`crate::gemm::multiply`]; the layout is as the caller says.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn multiply_oriented<T: Num>(product: &Product<T>, row_major: Option<bool>) {
     let row_major = row_major.unwrap_or_else(|| has_row_major_b(product));
     // SAFETY: the caller's promise; the first route is one for the product.
@@ -201,7 +201,7 @@ pub fn route_of<T: Num>(product: &Product<T>) -> Route {
 /// # Safety
 ///
 /// As for [`crate::gemm::multiply`]; the route can compute the product, whose result is row-major.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn run<T: Num>(route: Route, product: &Product<T>) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -224,7 +224,7 @@ unsafe fn run<T: Num>(route: Route, product: &Product<T>) {
 }
 
 /// Whether the machine has the vectors of the kernels for `f32` and `f64`.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn has_vectors() -> bool {
     #[cfg(x86_vectors)]
     return level() != Level::Baseline;
@@ -250,7 +250,7 @@ pub fn has_blas<T: Num>() -> bool {
 }
 
 /// Whether the user's BLAS can compute the product.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 #[cfg_attr(not(feature = "blas"), allow(unused_variables))]
 fn has_blas_for<T: Num>(product: &Product<T>) -> bool {
     #[cfg(feature = "blas")]
@@ -260,7 +260,7 @@ fn has_blas_for<T: Num>(product: &Product<T>) -> bool {
 }
 
 /// Whether the user's BLAS computes the product: if it can, unless the product is small.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn is_for_blas<T: Num>(product: &Product<T>) -> bool {
     cfg!(feature = "blas") && !is_small_product(product.m, product.n, product.k) && has_blas_for(product)
 }
@@ -273,13 +273,13 @@ pub fn is_small_product(m: usize, n: usize, k: usize) -> bool {
 }
 
 /// Whether the right matrix and the result have neighbours along their rows.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn has_row_major_b<T>(product: &Product<T>) -> bool {
     product.b.col == 1 && product.c_col == 1
 }
 
 /// Whether the product runs by [`Route::Unpacked`].
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn is_unpacked<T: Num>(product: &Product<T>, row_major: bool) -> bool {
     ElementClass::of::<T>() == ElementClass::Real
         && row_major
@@ -289,7 +289,7 @@ fn is_unpacked<T: Num>(product: &Product<T>, row_major: bool) -> bool {
 }
 
 /// Whether a product by a row-major right matrix is at least as fast if both matrices are read in place as if they are packed first.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn is_for_unpacked<T>(product: &Product<T>) -> bool {
     let &Product { m, k, n, ref b, .. } = product;
     // (None of the questions below is for so few elements.)
@@ -350,7 +350,7 @@ pub fn is_skinny<T: 'static>(m: usize, n: usize, k: usize) -> bool {
 }
 
 /// Whether a `k` x `n` matrix of `T` has `least` bytes, enough to be read once by as many rows as there are registers for.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn is_large_by_few_rows<T>(m: usize, n: usize, k: usize, least: usize) -> bool {
     m <= params::skinny::MAX_ROWS
         && n >= params::skinny::MIN_SIDE

@@ -49,12 +49,12 @@ struct EvenOffsets {
 impl SumOffsets for EvenOffsets {
     const WIDE: bool = false;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn count(self) -> usize {
         self.count
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn at(self, at: usize) -> (isize, isize) {
         (at as isize * self.a, at as isize * self.b)
     }
@@ -63,12 +63,12 @@ impl SumOffsets for EvenOffsets {
 impl SumOffsets for &[(isize, isize)] {
     const WIDE: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn count(self) -> usize {
         self.len()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn at(self, at: usize) -> (isize, isize) {
         self[at]
     }
@@ -90,7 +90,7 @@ impl<T: Num, S: SumOffsets> Task for Small<T, S> {
     type Out = ();
     const WIDE: bool = S::WIDE;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
         // SAFETY: `small` and `multiply_scattered`, whose callers promised that all elements are valid, make this task.
         unsafe {
@@ -116,7 +116,7 @@ impl<T: Num, S: SumOffsets> Small<T, S> {
     /// # Safety
     ///
     /// As for [`crate::gemm::multiply`]; if `W` is not 1, the columns of the right matrix are neighbours.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn columns<I: Isa, const W: usize>(&self, start: usize) -> usize {
         let mut column = start;
         while column + W <= self.product.n {
@@ -148,7 +148,7 @@ impl<T: Num, S: SumOffsets> Small<T, S> {
     /// # Safety
     ///
     /// As for [`columns`](Small::columns); the rows and columns lie in the result.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn block<I: Isa, const W: usize, const R: usize>(&self, row: usize, column: usize) {
         let Product { a, b, c, c_row, c_col, accumulate, .. } = self.product;
         let mut sums = [[T::ZERO; W]; R];

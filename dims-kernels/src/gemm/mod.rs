@@ -166,7 +166,7 @@ impl StridedBatch {
     ///
     /// The results from `out` on are valid for writes; nothing else accesses them, and they are distinct. In either operand, each position along the
     /// strides is one of its axes. `layout` is that of the matrices.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn multiply<T: Num>(
         &self,
         layout: Option<KnownLayout>,

@@ -190,7 +190,7 @@ struct PackedStrips<V: Vector> {
 /// # Safety
 ///
 /// As for [`multiply`], on a machine with these vectors.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn all<V: Vector>(
     panels: &Panels<'_>,
     starts: &[[isize; 3]],
@@ -247,7 +247,7 @@ unsafe fn all<V: Vector>(
 }
 
 /// Whether columns are as many as a vector has, and neighbours.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn is_vector<V: Vector>(columns: &[isize]) -> bool {
     columns.len() == V::LEN && are_neighbours(columns)
 }
@@ -258,7 +258,7 @@ fn is_vector<V: Vector>(columns: &[isize]) -> bool {
 /// # Safety
 ///
 /// The elements at all offsets are valid, and there is room for the strip.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn pack_strip<V: Vector>(
     b: *const V::Elem,
     sums: &[isize],
@@ -322,7 +322,7 @@ impl PackedBlock<'_> {
     /// # Safety
     ///
     /// As for [`multiply`]; strips that are not read in place are packed.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn run<V: Vector>(
         &self,
         a: *const V::Elem,
@@ -405,7 +405,7 @@ struct PanelTileOf<'t, V: Vector, const R: usize> {
 }
 
 impl<V: Vector, const R: usize> AnyTile for PanelTileOf<'_, V, R> {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn run(self) {
         // SAFETY: the caller's promise.
         unsafe { self.tile.run::<V, R>(self.c) }
@@ -416,7 +416,7 @@ impl<T: Copy + Default + Add<Output = T>> PanelTile<'_, T> {
     /// # Safety
     ///
     /// As for [`multiply`]; there are `R` rows.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn run<V: Vector<Elem = T>, const R: usize>(&self, c: *mut T) {
         let &PanelTile {
             left: (a, row, step),

@@ -67,7 +67,7 @@ compiled! {
 /// # Safety
 ///
 /// As for [`multiply`], on a machine with these vectors.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn of_any_height<V: Vector>(product: &Product<V::Elem>) {
     macro_rules! rows {
         ($($rows:literal)*) => {
@@ -87,7 +87,7 @@ struct SkinnyProduct<'p, V: Vector, const M: usize> {
 }
 
 impl<V: Vector, const M: usize> AnyTile for SkinnyProduct<'_, V, M> {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn run(self) {
         debug_assert_eq!(self.product.m, M);
         let skinny = &params().skinny;

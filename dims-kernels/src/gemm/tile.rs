@@ -30,7 +30,7 @@ pub struct LeftRows<T, const R: usize> {
 }
 
 impl<T, const R: usize> LeftRows<T, R> {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn new(first: *const T, step: isize) -> Self {
         let place = |at: usize| {
             let row = REACH * at;
@@ -40,13 +40,13 @@ impl<T, const R: usize> LeftRows<T, R> {
     }
 
     /// The pointer into a row.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn place(&self, row: usize) -> *const T {
         self.places[row / REACH].wrapping_offset((row % REACH) as isize * self.step)
     }
 
     /// Goes on in each row.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn advance(&mut self, by: isize) {
         for place in self.places.iter_mut().take(R.div_ceil(REACH)) {
             *place = unrelated(place.wrapping_offset(by));
@@ -58,7 +58,7 @@ impl<T, const R: usize> LeftRows<T, R> {
     /// # Safety
     ///
     /// The machine has the vectors; the elements are valid.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn add_products<V: Vector<Elem = T>, const AT: usize>(
         &self,
         first: &mut [V; R],
@@ -81,7 +81,7 @@ impl<T, const R: usize> LeftRows<T, R> {
 
 /// The same pointer, hidden from the compiler. (It would compute each row's pointer from that of the row before, and the
 /// additions would then wait for each other longer than the products do.)
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 #[allow(clippy::pointers_in_nomem_asm_block)] // nothing is read at the pointer
 fn unrelated<T>(mut place: *const T) -> *const T {
     // SAFETY: there is no instruction.
@@ -91,7 +91,7 @@ fn unrelated<T>(mut place: *const T) -> *const T {
 
 /// The same stride, hidden from the compiler. (It would compute the multiples for tiles of all heights ahead, which takes longer
 /// than a small product.)
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn unforeseen(mut stride: isize) -> isize {
     // SAFETY: there is no instruction.
     unsafe { asm!("/* {0} */", inout(reg) stride, options(nomem, nostack, preserves_flags)) };

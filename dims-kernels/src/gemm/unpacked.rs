@@ -23,7 +23,7 @@ use core::ops::Range;
 ///
 /// As for [`crate::gemm::multiply`]; the machine has the level, which is not the baseline. Elements are `f32` or `f64`; the rows of the right matrix and
 /// of the result have neighbours.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub unsafe fn multiply<T: 'static>(level: Level, product: &Product<T>) {
     let product: *const Product<T> = product;
     // SAFETY: the product is cast to the type that it has; the rest is the caller's promise.
@@ -56,7 +56,7 @@ compiled! {
 
 /// Whether the first tile of some columns packs these columns of the right matrix for the others. Packed rows follow one another, each at the start of a
 /// cache line. [Not all processors](params) gain from it. (Tests have it everywhere.)
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn is_worth_packing<V: Vector>(product: &Product<V::Elem>) -> bool {
     const { assert!(V::MR <= MIN_ROWS_TO_PACK, "the first tile is whole") };
     let line = product.b.row.unsigned_abs().saturating_mul(size_of::<V::Elem>());
@@ -70,7 +70,7 @@ fn is_worth_packing<V: Vector>(product: &Product<V::Elem>) -> bool {
 /// # Safety
 ///
 /// As for [`crate::gemm::multiply`], on a machine with these vectors.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn all<V: Vector>(product: &Product<V::Elem>) {
     let height = if product.k <= MAX_SHALLOW_K { V::MR } else { product.m };
     let mut scratch = Vec::<V>::new();
@@ -114,7 +114,7 @@ unsafe fn all<V: Vector>(product: &Product<V::Elem>) {
 /// # Safety
 ///
 /// As for [`strip`]; there are [`MR`](Vector::MR) rows or more, and there is room for two vectors for each of the sum's elements.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn first_tile<V: Vector>(
     product: &Product<V::Elem>,
     column: usize,
@@ -138,7 +138,7 @@ unsafe fn first_tile<V: Vector>(
 /// # Safety
 ///
 /// As for [`crate::gemm::multiply`]; there are so many columns.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn strip<V: Vector, const W: usize>(
     product: &Product<V::Elem>,
     rows: Range<usize>,
@@ -192,7 +192,7 @@ struct DirectTileOf<'t, V: Vector, const W: usize, const R: usize> {
 }
 
 impl<V: Vector, const W: usize, const R: usize> AnyTile for DirectTileOf<'_, V, W, R> {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn run(self) {
         // SAFETY: the caller's promise.
         unsafe { self.tile.run::<V, W, R>(self.mask, self.packed) }
@@ -201,7 +201,7 @@ impl<V: Vector, const W: usize, const R: usize> AnyTile for DirectTileOf<'_, V, 
 
 impl<T: Copy> DirectTile<T> {
     /// The tile from a row and a column on.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn new(product: &Product<T>, row: usize, column: usize) -> Self {
         DirectTile {
             depth: product.k,
@@ -222,7 +222,7 @@ impl<T: Copy> DirectTile<T> {
     ///
     /// As for [`crate::gemm::multiply`]; there are `R` rows, and `W` vectors of columns, the last one as far as the mask goes. There is room for the
     /// packed columns.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn run<V: Vector<Elem = T>, const W: usize, const R: usize>(
         &self,
         mask: V::Mask,

@@ -53,25 +53,25 @@ unsafe impl GatherIndices for () {
     const ANY: bool = false;
     const PARALLEL: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn is_active(&self) -> bool {
         false
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn is_uniform(&self) -> bool {
         true
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn load<I: Isa>(&mut self, _: &Tile<'_>, _: &mut Faults) {}
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn offset<I: Isa>(&self, _: usize, _: &mut Faults) -> Option<isize> {
         Some(0)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn places<I: Isa, T>(
         &mut self,
         _: &mut [usize],
@@ -123,12 +123,12 @@ where
     const ANY: bool = true;
     const PARALLEL: bool = K::PARALLEL && X::PARALLEL;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn is_active(&self) -> bool {
         self.active || self.rest.is_active()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn is_uniform(&self) -> bool {
         (!self.active || self.index.is_uniform()) && self.rest.is_uniform()
     }
@@ -140,7 +140,7 @@ where
         self.rest.load::<I>(tile, faults);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn offset<I: Isa>(&self, x: usize, faults: &mut Faults) -> Option<isize> {
         // SAFETY: the caller's promise.
         let rest = unsafe { self.rest.offset::<I>(x, faults) };
@@ -152,7 +152,7 @@ where
         rest.map(|rest| rest + own)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn places<I: Isa, T>(
         &mut self,
         at: &mut [usize],
@@ -190,7 +190,7 @@ where
 
 impl IndexedAxis {
     /// How far from the origin of the axis the element with this index lies, if it is in range.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn place<N: IndexInt>(&self, index: N, faults: &mut Faults) -> Option<isize> {
         let position = index.to_position(self.size);
         if position.is_none() {

@@ -87,13 +87,13 @@ pub unsafe trait Kernel: Sized {
 
     /// Prefetches a tile's elements, where they are neighbours. It may lie behind the end of a loop: nothing is read. If
     /// elements are at computed places, the tile must be one of the nest, and the next one must be loaded without [`moved`](Tile::moved).
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn prefetch<I: Isa>(&mut self, _: &Tile<'_>) {}
 
     /// Where rows lie that are read as they are: `starts[r]` is the element at `at`, `r` steps further along the loop `along`, and its
     /// neighbours in memory are its neighbours along the innermost loop. Returns whether this is so, which it is for tensors
     /// alone; a place that cannot be had is recorded as a fault. The next tile must be loaded without [`moved`](Tile::moved).
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn starts<I: Isa>(
         &mut self,
         _at: &mut [usize],
@@ -105,13 +105,13 @@ pub unsafe trait Kernel: Sized {
     }
 
     /// Where the elements along a loop lie, from `at` on, and how far apart, if they are read from memory as they are.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn steps(&self, _at: &[usize], _along: usize) -> Option<(*const Self::Elem, isize)> {
         None
     }
 
     /// A pointer to the elements of an operand from `at` on, for prefetching: of one whose elements are neighbours and as large as the results. `at` may lie behind the end of a loop; nothing is read.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn source(&self, _at: &[usize]) -> Option<*const Self::Elem> {
         None
     }
@@ -131,7 +131,7 @@ pub unsafe trait Kernel: Sized {
 
     /// Writes the elements from `at` on along the innermost loop: as many of them as there are places, which may be more than a tile has. Where there
     /// is a fault, nothing is said of the places. The next tile must be loaded without [`moved`](Tile::moved).
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn write_line<I: Isa>(
         &mut self,
         at: &mut [usize],
@@ -144,13 +144,13 @@ pub unsafe trait Kernel: Sized {
     /// Whether all left operands of operations (`LEFT`), or all right ones, are broadcast along the innermost loop, as a scale and a bias
     /// often are. Then [`get_broadcast`](Kernel::get_broadcast) has them in registers: to read them from a buffer again for every element takes
     /// longer than most operations do.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn has_broadcast_operand<const LEFT: bool>(&self) -> bool {
         false
     }
 
     /// As [`load`](Kernel::load), where the kernel [has broadcast operands](Kernel::has_broadcast_operand): of operands on that side, one element.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn load_broadcast<I: Isa, const LEFT: bool>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
         self.load::<I>(tile, faults);
     }
@@ -172,7 +172,7 @@ pub unsafe trait Kernel: Sized {
     /// Where elements lie from `at` on, in a nest that pairs rows: operands are in memory, and on one side of others (that of `LEFT`) each is the
     /// same along the innermost loop, while what is on the other side has neighbours there, and is the same along the loop `row`. The third loop
     /// is `along`. `paired` is false for what is on that side itself. Nothing if it is not so, or something [can fault](Kernel::can_fault).
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn pairs<const LEFT: bool>(
         &self,
         _at: &[usize],
@@ -188,7 +188,7 @@ pub unsafe trait Kernel: Sized {
     /// # Safety
     ///
     /// There were such pairs, not `paired`, and the nest has this position.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn broadcast_element<I: Isa>(_pairs: &Self::Pairs, _row: usize, _step: usize) -> Self::Elem {
         unreachable!("the kernel has no pairs")
     }
@@ -198,7 +198,7 @@ pub unsafe trait Kernel: Sized {
     /// # Safety
     ///
     /// There were such pairs, and the nest has this position.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn pair_reader<I: Isa, const LEFT: bool>(
         _pairs: &Self::Pairs,
         _row: usize,
@@ -208,7 +208,7 @@ pub unsafe trait Kernel: Sized {
     }
 
     /// Whether all elements along the innermost loop are known to be the same.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn is_uniform(&self) -> bool {
         false
     }
@@ -218,7 +218,7 @@ pub unsafe trait Kernel: Sized {
 }
 
 /// As [`Kernel::write_line`], tile by tile.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn write_tiles<I: Isa, K: Kernel>(
     kernel: &mut K,
     at: &mut [usize],
@@ -240,7 +240,7 @@ pub fn write_tiles<I: Isa, K: Kernel>(
 
 /// What a monotone kernel is at first along `len` elements from the start of a tile that was loaded without a mask, and where it changes (at
 /// `len` if it does not). That is looked for around the guess, which becomes the place where it is found.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn change<I: Isa, K: Kernel<Elem = bool>>(kernel: &K, len: usize, guess: &mut usize) -> (bool, usize) {
     // SAFETY: elements of the tile, which has one at least, or behind its end, where its operands go on in equal steps.
     let value = |x: usize| unsafe { kernel.get::<I>(x) };

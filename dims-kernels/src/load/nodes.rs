@@ -17,50 +17,50 @@ unsafe impl<T: Copy + 'static> Kernel for Constant<T> {
     type TileReader = T;
     type Pairs = T;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn load<I: Isa>(&mut self, _: &Tile<'_>, _: &mut Faults) {}
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn get<I: Isa>(&self, _: usize) -> T {
         self.0
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn has_broadcast_operand<const LEFT: bool>(&self) -> bool {
         true
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn tile_reader<I: Isa, const LEFT: bool>(&self) -> T {
         self.0
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn get_broadcast<I: Isa, const LEFT: bool>(reader: &T, _: usize) -> T {
         *reader
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn pairs<const LEFT: bool>(&self, _: &[usize], _: usize, _: usize, _: bool) -> Option<T> {
         Some(self.0)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn broadcast_element<I: Isa>(pairs: &T, _: usize, _: usize) -> T {
         *pairs
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn pair_reader<I: Isa, const LEFT: bool>(pairs: &T, _: usize, _: usize) -> T {
         *pairs
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn is_uniform(&self) -> bool {
         true
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn can_fault(&self) -> bool {
         false
     }
@@ -80,7 +80,7 @@ impl<'k> Counter<'k> {
     }
 
     /// The position at which a tile begins.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn first(&self, at: &[usize]) -> isize {
         let steps = at.iter().zip(self.row.strides).map(|(&at, &step)| at as isize * step);
         self.row.offset + steps.sum::<isize>()
@@ -94,32 +94,32 @@ unsafe impl Kernel for Counter<'_> {
     type TileReader = (isize, isize);
     type Pairs = [isize; 4];
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, _: &mut Faults) {
         self.start = self.first(tile.at);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn get<I: Isa>(&self, x: usize) -> isize {
         self.start + x as isize * self.step
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn has_broadcast_operand<const LEFT: bool>(&self) -> bool {
         true
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn tile_reader<I: Isa, const LEFT: bool>(&self) -> (isize, isize) {
         (self.start, self.step)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn get_broadcast<I: Isa, const LEFT: bool>(&(start, step): &(isize, isize), x: usize) -> isize {
         start + x as isize * step
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn pairs<const LEFT: bool>(
         &self,
         at: &[usize],
@@ -131,7 +131,7 @@ unsafe impl Kernel for Counter<'_> {
         (paired || self.step == 0).then(|| [self.first(at), stride(row), stride(along), self.step])
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn broadcast_element<I: Isa>(
         &[start, down, along, _]: &Self::Pairs,
         row: usize,
@@ -140,7 +140,7 @@ unsafe impl Kernel for Counter<'_> {
         start + row as isize * down + step as isize * along
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn pair_reader<I: Isa, const LEFT: bool>(
         pairs: &Self::Pairs,
         row: usize,
@@ -150,12 +150,12 @@ unsafe impl Kernel for Counter<'_> {
         (unsafe { Self::broadcast_element::<I>(pairs, row, step) }, pairs[3])
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn is_uniform(&self) -> bool {
         self.step == 0
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn can_fault(&self) -> bool {
         false
     }
@@ -183,49 +183,49 @@ unsafe impl<'k, A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'k, O, A>
     const PAIRS: bool = A::PAIRS;
     const HAS_RIGHT_OPERAND: bool = A::HAS_RIGHT_OPERAND;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn prefetch<I: Isa>(&mut self, tile: &Tile<'_>) {
         self.a.prefetch::<I>(tile);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn source(&self, at: &[usize]) -> Option<*const O::Out> {
         self.a.source(at).and_then(as_large)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
         self.a.load::<I>(tile, faults);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn get<I: Isa>(&self, x: usize) -> O::Out {
         // SAFETY: the caller's promise.
         self.op.apply::<I>(unsafe { self.a.get::<I>(x) })
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn has_broadcast_operand<const LEFT: bool>(&self) -> bool {
         self.a.has_broadcast_operand::<LEFT>()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn load_broadcast<I: Isa, const LEFT: bool>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
         self.a.load_broadcast::<I, LEFT>(tile, faults);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn tile_reader<I: Isa, const LEFT: bool>(&self) -> Self::TileReader {
         (self.op, self.a.tile_reader::<I, LEFT>())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn get_broadcast<I: Isa, const LEFT: bool>((op, a): &Self::TileReader, x: usize) -> O::Out {
         // SAFETY: the caller's promise.
         op.apply::<I>(unsafe { A::get_broadcast::<I, LEFT>(a, x) })
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn pairs<const LEFT: bool>(
         &self,
         at: &[usize],
@@ -236,13 +236,13 @@ unsafe impl<'k, A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'k, O, A>
         Some((self.op, self.a.pairs::<LEFT>(at, row, along, paired)?))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn broadcast_element<I: Isa>((op, a): &Self::Pairs, row: usize, step: usize) -> O::Out {
         // SAFETY: the caller's promise.
         op.apply::<I>(unsafe { A::broadcast_element::<I>(a, row, step) })
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn pair_reader<I: Isa, const LEFT: bool>(
         (op, a): &Self::Pairs,
         row: usize,
@@ -252,12 +252,12 @@ unsafe impl<'k, A: Kernel, O: UnaryOp<A::Elem>> Kernel for UnaryKernel<'k, O, A>
         (op, unsafe { A::pair_reader::<I, LEFT>(a, row, step) })
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn is_uniform(&self) -> bool {
         self.a.is_uniform()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn can_fault(&self) -> bool {
         self.a.can_fault()
     }
@@ -289,30 +289,30 @@ unsafe impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for 
     const PAIRS: bool = A::PAIRS && B::PAIRS;
     const HAS_RIGHT_OPERAND: bool = A::HAS_RIGHT_OPERAND || B::VARIES;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn prefetch<I: Isa>(&mut self, tile: &Tile<'_>) {
         self.a.prefetch::<I>(tile);
         self.b.prefetch::<I>(tile);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn source(&self, at: &[usize]) -> Option<*const O::Out> {
         self.a.source(at).and_then(as_large).or_else(|| self.b.source(at).and_then(as_large))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
         self.a.load::<I>(tile, faults);
         self.b.load::<I>(tile, faults);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn get<I: Isa>(&self, x: usize) -> O::Out {
         // SAFETY: the caller's promise.
         self.op.apply::<I>(unsafe { self.a.get::<I>(x) }, unsafe { self.b.get::<I>(x) })
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn has_broadcast_operand<const LEFT: bool>(&self) -> bool {
         if LEFT {
             self.a.is_uniform() && self.b.has_broadcast_operand::<LEFT>()
@@ -321,7 +321,7 @@ unsafe impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for 
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn load_broadcast<I: Isa, const LEFT: bool>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
         let one = Tile { len: tile.len.min(1), ..*tile };
         if LEFT {
@@ -333,7 +333,7 @@ unsafe impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for 
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn tile_reader<I: Isa, const LEFT: bool>(&self) -> Self::TileReader {
         // SAFETY: a tile has one element at least.
         let (a, b) = unsafe {
@@ -352,13 +352,13 @@ unsafe impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for 
         (self.op, a, b)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn get_broadcast<I: Isa, const LEFT: bool>((op, a, b): &Self::TileReader, x: usize) -> O::Out {
         // SAFETY: the caller's promise.
         unsafe { op.apply::<I>(a.get::<I, LEFT>(x), b.get::<I, LEFT>(x)) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn pairs<const LEFT: bool>(
         &self,
         at: &[usize],
@@ -371,7 +371,7 @@ unsafe impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for 
         Some((self.op, a, b))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn broadcast_element<I: Isa>((op, a, b): &Self::Pairs, row: usize, step: usize) -> O::Out {
         // SAFETY: the caller's promise.
         unsafe {
@@ -379,7 +379,7 @@ unsafe impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for 
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn pair_reader<I: Isa, const LEFT: bool>(
         (op, a, b): &Self::Pairs,
         row: usize,
@@ -402,19 +402,19 @@ unsafe impl<'k, A: Kernel, B: Kernel, O: BinaryOp<A::Elem, B::Elem>> Kernel for 
         (op, a, b)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn is_uniform(&self) -> bool {
         self.a.is_uniform() && self.b.is_uniform()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn can_fault(&self) -> bool {
         self.a.can_fault() || self.b.can_fault()
     }
 }
 
 /// The pointer to an operand's elements as one to results, if these are as large.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn as_large<T, Out>(source: *const T) -> Option<*const Out> {
     (size_of::<T>() == size_of::<Out>()).then_some(source.cast())
 }
@@ -431,7 +431,7 @@ impl<K: Kernel> OperandReader<K> {
     /// # Safety
     ///
     /// As for [`Kernel::get_broadcast`].
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn get<I: Isa, const LEFT: bool>(&self, x: usize) -> K::Elem {
         match self {
             OperandReader::Broadcast(value) => *value,

@@ -17,31 +17,31 @@ impl<T: Copy> PrefetchStream<T> {
     pub const NOTHING: Self = PrefetchStream { from: core::ptr::null(), len: 0 };
 
     /// The elements from a place on, without an end: a prefetch beyond the memory does no harm.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn from(from: *const T) -> Self {
         PrefetchStream { from, len: usize::MAX }
     }
 
     /// The elements of a kernel from `at` on, of the operand that they are [read from](Kernel::source).
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn of<K: Kernel<Elem = T>>(kernel: &K, at: &[usize]) -> Self {
         kernel.source(at).map_or(Self::NOTHING, Self::from)
     }
 
     /// So many of them at the most.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn take(self, most: usize) -> Self {
         PrefetchStream { len: self.len.min(most), ..self }
     }
 
     /// Those behind the first ones.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn skip(self, done: usize) -> Self {
         PrefetchStream { from: self.from.wrapping_add(done), len: self.len.saturating_sub(done) }
     }
 
     /// Prefetches some of them, behind the first `done`.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn prefetch(self, done: usize, some: usize) {
         if done < self.len {
             prefetch_lines(self.from.wrapping_add(done), some);
@@ -49,7 +49,7 @@ impl<T: Copy> PrefetchStream<T> {
     }
 
     /// Prefetches some elements 32 cache lines behind the first `done`: the distance of hardware prefetchers that wait for nothing else.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn prefetch_at_distance(self, done: usize, some: usize) {
         self.prefetch(done + const { 32 * per_line::<T>() }, some);
     }
@@ -68,7 +68,7 @@ pub struct TilePrefetch<T> {
 
 impl<T: Copy> TilePrefetch<T> {
     /// The streams of one result and its operand, if it is large; none where a cache holds them.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn of<K: Kernel<Elem = T>>(large: bool, kernel: &K, at: &[usize], out: &[MaybeUninit<T>]) -> Self {
         let next = PrefetchStream::NOTHING;
         if large {
@@ -83,13 +83,13 @@ impl<T: Copy> TilePrefetch<T> {
     }
 
     /// How many elements are written at once: those of a few cache lines, or the whole tile if nothing is prefetched.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn piece(&self) -> usize {
         if self.output.len == 0 { TILE } else { const { 8 * per_line::<T>() } }
     }
 
     /// Prefetches before `some` elements behind the first `done` are written.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn prefetch(&self, done: usize, some: usize) {
         if self.output.len == 0 {
             return;

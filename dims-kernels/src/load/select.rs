@@ -35,7 +35,7 @@ unsafe impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel
     const LONG: bool = C::LONG || A::LONG || B::LONG;
     const IN_PARTS: bool = C::MONOTONE;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
         self.cond.load::<I>(tile, faults);
         if C::MONOTONE {
@@ -60,7 +60,7 @@ unsafe impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel
         self.b.load::<I>(&Tile { mask: Some(&mask[..tile.len]), ..*tile }, faults);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn get<I: Isa>(&self, x: usize) -> A::Elem {
         // SAFETY: the caller's promise; each side was loaded where the condition takes it, and has some value elsewhere.
         unsafe {
@@ -83,7 +83,7 @@ unsafe impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn write_line<I: Isa>(
         &mut self,
         at: &mut [usize],
@@ -102,20 +102,20 @@ unsafe impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn tile_reader<I: Isa, const LEFT: bool>(&self) {}
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn get_broadcast<I: Isa, const LEFT: bool>(_: &(), _: usize) -> A::Elem {
         unreachable!("a choice has operands on both sides")
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn is_uniform(&self) -> bool {
         self.cond.is_uniform() && self.a.is_uniform() && self.b.is_uniform()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn can_fault(&self) -> bool {
         self.cond.can_fault() || self.a.can_fault() || self.b.can_fault()
     }
@@ -123,7 +123,7 @@ unsafe impl<C: Kernel<Elem = bool>, A: Kernel, B: Kernel<Elem = A::Elem>> Kernel
 
 /// Writes a line. Its first `until` elements come from one kernel, the others from another. The hardware prefetchers
 /// follow streams, and each part ends one of them. So the next part is prefetched meanwhile, and in the end the first part of the next line.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn write_parts<I: Isa, K: Kernel, L: Kernel<Elem = K::Elem>>(
     (first, second): (&mut K, &mut L),
     until: usize,
@@ -154,7 +154,7 @@ fn write_parts<I: Isa, K: Kernel, L: Kernel<Elem = K::Elem>>(
 const MOST_PREFETCHED: usize = 8 * TILE;
 
 /// Writes elements from `at` on. Elements behind them in `own` are prefetched meanwhile, and as many elements of `next` as are written.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn write_part<I: Isa, K: Kernel>(
     kernel: &mut K,
     at: &mut [usize],

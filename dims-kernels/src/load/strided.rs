@@ -35,7 +35,7 @@ impl<'k, T: Element, X: GatherIndices> Strided<'k, T, X> {
     /// # Safety
     ///
     /// As for [`along_row`](Strided::along_row).
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn new(elements: Elements<'k, T>, row: Row<'k>, indices: X) -> Self {
         // SAFETY: `AnyStride` promises nothing of the innermost stride; the rest is the caller's promise.
         unsafe { Self::along_row(elements, row, indices) }
@@ -53,7 +53,7 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
     ///   elements, and each of these axes has the size and the stride that its index is checked against.
     /// * The reader is given positions of these loops alone: it is run over the nest that the row is taken from, or over a part of that.
     /// * The stride along the innermost loop is 1 if `W` says so.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn along_row(elements: Elements<'k, T>, row: Row<'k>, indices: X) -> Self {
         // Where an index selects, it is checked, and an axis of the elements that it does not find anything along may be empty.
         if !(X::ANY && indices.is_active()) {
@@ -88,7 +88,7 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
 
     /// The positions were written one by one just before, and a load of several at once would wait until those stores have reached the
     /// cache: so they are read one by one, too, which rustc is told by `read_volatile`.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn offset(&self, at: &[usize]) -> isize {
         let mut offset = 0;
         for (at, &stride) in at.iter().zip(self.strides) {
@@ -99,7 +99,7 @@ impl<'k, T: Element, X: GatherIndices, W: StrideKind> Strided<'k, T, X, W> {
     }
 
     /// Makes `len` elements from `start` on available.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn line(&mut self, start: *const T, len: usize) {
         let stride = self.inner;
         if W::UNIT || stride == 1 || len <= 1 {
@@ -226,7 +226,7 @@ unsafe impl<T: Element, X: GatherIndices, W: StrideKind> Kernel for Strided<'_, 
     const READS: bool = true;
     const PAIRS: bool = !X::ANY;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn prefetch<I: Isa>(&mut self, tile: &Tile<'_>) {
         if self.inner != 1 {
             return;
@@ -246,7 +246,7 @@ unsafe impl<T: Element, X: GatherIndices, W: StrideKind> Kernel for Strided<'_, 
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn starts<I: Isa>(
         &mut self,
         at: &mut [usize],
@@ -262,19 +262,19 @@ unsafe impl<T: Element, X: GatherIndices, W: StrideKind> Kernel for Strided<'_, 
         true
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn steps(&self, at: &[usize], along: usize) -> Option<(*const T, isize)> {
         let computed = X::ANY && self.indices.is_active();
         (!computed).then(|| (self.base.wrapping_offset(self.offset(at)), self.strides[along]))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn source(&self, at: &[usize]) -> Option<*const T> {
         let neighbours = self.inner == 1 && !(X::ANY && self.indices.is_active());
         neighbours.then(|| self.base.wrapping_offset(self.offset(at)))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, faults: &mut Faults) {
         let start = match tile.moved {
             Some((at, steps)) => self.start.wrapping_offset(self.strides[at] * steps as isize),
@@ -296,29 +296,29 @@ unsafe impl<T: Element, X: GatherIndices, W: StrideKind> Kernel for Strided<'_, 
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn get<I: Isa>(&self, x: usize) -> T {
         // SAFETY: `current` points at the `len` elements of the tile, in memory or in the buffer, and `x < len`.
         unsafe { *self.current.add(x) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn has_broadcast_operand<const LEFT: bool>(&self) -> bool {
         true
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn tile_reader<I: Isa, const LEFT: bool>(&self) -> *const T {
         self.current
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn get_broadcast<I: Isa, const LEFT: bool>(&reader: &*const T, x: usize) -> T {
         // SAFETY: the reader points at the `len` elements of the tile after whose load it was made, and `x < len`.
         unsafe { *reader.add(x) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn pairs<const LEFT: bool>(
         &self,
         at: &[usize],
@@ -332,13 +332,13 @@ unsafe impl<T: Element, X: GatherIndices, W: StrideKind> Kernel for Strided<'_, 
         fits.then_some((start, down, step))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn broadcast_element<I: Isa>(&(start, down, along): &Self::Pairs, row: usize, step: usize) -> T {
         // SAFETY: the caller's promise.
         unsafe { *start.offset(row as isize * down + step as isize * along) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn pair_reader<I: Isa, const LEFT: bool>(
         &(start, _, along): &Self::Pairs,
         _: usize,
@@ -348,12 +348,12 @@ unsafe impl<T: Element, X: GatherIndices, W: StrideKind> Kernel for Strided<'_, 
         start.wrapping_offset(step as isize * along)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn is_uniform(&self) -> bool {
         !W::UNIT && self.inner == 0 && (!X::ANY || !self.indices.is_active() || self.indices.is_uniform())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn can_fault(&self) -> bool {
         X::ANY && self.indices.is_active()
     }

@@ -7,13 +7,13 @@ use crate::machine::isa::Isa;
 use core::mem::MaybeUninit;
 use smallvec::SmallVec;
 
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn fill_tile<I: Isa, K: Kernel>(kernel: &K, out: &mut [MaybeUninit<K::Elem>]) {
     fill_from::<I, K>(kernel, 0, out);
 }
 
 /// As [`fill_tile`], a few cache lines at a time, with a prefetch before each.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn fill_tile_with_prefetch<I: Isa, K: Kernel>(
     kernel: &K,
     out: &mut [MaybeUninit<K::Elem>],
@@ -28,7 +28,7 @@ pub fn fill_tile_with_prefetch<I: Isa, K: Kernel>(
 }
 
 /// Writes the elements of a tile from its `start`th on.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn fill_from<I: Isa, K: Kernel>(kernel: &K, start: usize, out: &mut [MaybeUninit<K::Elem>]) {
     for (x, out) in out.iter_mut().enumerate() {
         // SAFETY: a tile that has these elements was just loaded, without a mask.
@@ -48,7 +48,7 @@ pub struct Tiles<'n> {
 
 impl<'n> Tiles<'n> {
     /// Before the first tile.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn new(nest: &'n Nest) -> Self {
         let (&inner, outer) = nest.sizes.split_last().expect("a nest has a loop");
         let at = SmallVec::from_elem(0, nest.sizes.len());
@@ -56,14 +56,14 @@ impl<'n> Tiles<'n> {
     }
 
     /// The tile at hand, if there is one.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn tile(&self) -> Option<Tile<'_>> {
         let done = self.odometer.is_done() || self.len == 0;
         (!done).then_some(Tile { at: &self.at, len: self.len, mask: None, moved: self.moved })
     }
 
     /// Goes on to the next tile.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn advance(&mut self) {
         let (start, outer) = self.at.split_last_mut().expect("a nest has a loop");
         *start += self.len;

@@ -284,7 +284,7 @@ fn is_own(place: &Location<'_>) -> bool {
 }
 
 /// Notes a pending step, if anybody listens on this thread. Its place in the program is known if all functions between there and here track their callers.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub fn note(step: impl FnOnce() -> PlanStep) {
     if is_listening() {
@@ -293,7 +293,7 @@ pub fn note(step: impl FnOnce() -> PlanStep) {
 }
 
 /// The same for what may be no step of plans. Returns whether a step is pending now.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub fn note_if(step: impl FnOnce() -> Option<PlanStep>) -> bool {
     if is_listening()
@@ -316,7 +316,7 @@ fn push(step: PlanStep, place: &'static Location<'static>) {
 }
 
 /// The pending step has this result.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn told<T: Element>(data: &[T]) {
     if is_listening() {
         tell(data, false);
@@ -324,7 +324,7 @@ pub fn told<T: Element>(data: &[T]) {
 }
 
 /// The pending step has this result, in memory that the program gave.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn told_given<T: Element>(data: &[T]) {
     if is_listening() {
         tell(data, true);
@@ -338,7 +338,7 @@ fn tell<T: Element>(data: &[T], is_given: bool) {
 }
 
 /// The pending step has this result, which an array has from now on, and no tensor.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn told_array<T: Element>(data: &[T]) {
     if is_listening() {
         tell_array(data);
@@ -361,7 +361,7 @@ pub fn told_all<'r>(results: impl Iterator<Item = ResultMemory<'r>>) {
 }
 
 /// The pending step ran. Its result is in no memory that could be told.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn ran() {
     if is_listening() {
         ended();

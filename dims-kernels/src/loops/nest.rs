@@ -322,7 +322,7 @@ impl Nest {
 }
 
 /// So many zeros, without an allocation if they are no more than `few`.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn zeros<T: Copy + Default, const N: usize>(len: usize, few: [T; N]) -> ManuallyDrop<SmallVec<[T; N]>>
 where
     [T; N]: smallvec::Array<Item = T>,
@@ -422,7 +422,7 @@ impl<'n> Row<'n> {
 
 impl Row<'_> {
     /// Panics, in builds with debug assertions, if the row leaves the axes of the elements.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn assert_within(&self, elements: &impl Reaches) {
         let _ = elements;
         // (Without strides there is no nest: such an operand is not read.)

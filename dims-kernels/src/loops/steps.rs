@@ -330,35 +330,35 @@ mod unheard {
     }
 
     /// Nobody listens.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn is_listening() -> bool {
         false
     }
 
     /// Notes nothing.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn note(_: impl FnOnce() -> PlanStep) {}
 
     /// Notes nothing.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn note_if(_: impl FnOnce() -> Option<PlanStep>) -> bool {
         false
     }
 
     /// Tells nobody.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn ran() {}
 
     /// Tells nobody.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn told<T: Element>(_: &[T]) {}
 
     /// Tells nobody.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn told_array<T: Element>(_: &[T]) {}
 
     /// Tells nobody.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn told_given<T: Element>(_: &[T]) {}
 }
 

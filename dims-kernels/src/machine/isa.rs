@@ -29,12 +29,12 @@ pub struct Baseline;
 impl Isa for Baseline {
     const FUSED: bool = false;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn fma32(a: f32, b: f32, c: f32) -> f32 {
         a * b + c
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn fma64(a: f64, b: f64, c: f64) -> f64 {
         a * b + c
     }
@@ -48,12 +48,12 @@ pub struct Fused;
 impl Isa for Fused {
     const FUSED: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn fma32(a: f32, b: f32, c: f32) -> f32 {
         fused::fma32(a, b, c)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn fma64(a: f64, b: f64, c: f64) -> f64 {
         fused::fma64(a, b, c)
     }
@@ -67,13 +67,13 @@ mod fused {
         _mm_cvtsd_f64, _mm_cvtss_f32, _mm_fmadd_sd, _mm_fmadd_ss, _mm_set_sd, _mm_set_ss,
     };
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn fma32(a: f32, b: f32, c: f32) -> f32 {
         // SAFETY: the target guarantees the instruction.
         unsafe { _mm_cvtss_f32(_mm_fmadd_ss(_mm_set_ss(a), _mm_set_ss(b), _mm_set_ss(c))) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn fma64(a: f64, b: f64, c: f64) -> f64 {
         // SAFETY: the target guarantees the instruction.
         unsafe { _mm_cvtsd_f64(_mm_fmadd_sd(_mm_set_sd(a), _mm_set_sd(b), _mm_set_sd(c))) }
@@ -84,18 +84,19 @@ mod fused {
 mod fused {
     use num_traits::Float;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn fma32(a: f32, b: f32, c: f32) -> f32 {
         Float::mul_add(a, b, c)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn fma64(a: f64, b: f64, c: f64) -> f64 {
         Float::mul_add(a, b, c)
     }
 }
 
-/// Work to be compiled for several instruction sets. `run` must be `#[inline(always)]`.
+/// Work to be compiled for several instruction sets. `run` must be inlined where code is optimized:
+/// `#[cfg_attr(not(unoptimized), inline(always))]`.
 pub trait Task {
     /// What the work yields.
     type Out;
@@ -168,7 +169,7 @@ fn detect() -> Level {
 /// Runs the task with the best instructions that this machine has.
 ///
 /// Without optimization there are no vectors, so a task is compiled once, for the baseline: two more copies of each would take time to build, and gain none.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn dispatch<W: Task>(task: W) -> W::Out {
     task.dispatch()
 }

@@ -1,7 +1,7 @@
 //! Prefetching: cache lines are requested before they are needed.
 
 /// Prefetches as many cache lines as `len` elements fill, from the one that holds `start` on.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn prefetch_lines<T>(start: *const T, len: usize) {
     for x in (0..len).step_by(per_line::<T>()) {
         prefetch(start.wrapping_add(x));
@@ -9,7 +9,7 @@ pub fn prefetch_lines<T>(start: *const T, len: usize) {
 }
 
 /// Prefetches `len` elements from `start` on.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn prefetch_row<T>(start: *const T, len: usize) {
     prefetch_lines(start, len);
     // A row that does not start with a line ends in one more.
@@ -26,7 +26,7 @@ pub const fn per_line<T>() -> usize {
 }
 
 /// Prefetches the cache line of `place`.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn prefetch<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a hint, which cannot fault wherever it points; every x86-64 has it.

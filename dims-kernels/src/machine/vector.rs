@@ -86,7 +86,7 @@ pub trait AnyTile {
 /// # Safety
 ///
 /// As for [`AnyTile::run`].
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub unsafe fn run_tile<V: Vector>(tile: impl AnyTile) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -108,73 +108,73 @@ macro_rules! vector {
             const MR: usize = $tall;
             const TRANSPOSE_SIZE: usize = $square;
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             unsafe fn zeros() -> Self {
                 // SAFETY: the caller's promise.
                 unsafe { $zeros() }
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             unsafe fn load(from: *const $elem) -> Self {
                 // SAFETY: the caller's promise.
                 unsafe { (*from.cast::<Unaligned<Self>>()).0 }
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             unsafe fn store(self, to: *mut $elem) {
                 // SAFETY: the caller's promise.
                 unsafe { (*to.cast::<Unaligned<Self>>()).0 = self }
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             unsafe fn plus(self, other: Self) -> Self {
                 // SAFETY: the caller's promise.
                 unsafe { $plus(self, other) }
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             unsafe fn first(count: usize) -> $mask {
                 // SAFETY: the caller's promise.
                 unsafe { $first(count) }
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             unsafe fn last(count: usize) -> $mask {
                 // SAFETY: the caller's promise.
                 unsafe { $last(count) }
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             unsafe fn load_part(from: *const $elem, mask: $mask) -> Self {
                 // SAFETY: the caller's promise.
                 unsafe { $load_part(from, mask) }
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             unsafe fn store_part(self, to: *mut $elem, mask: $mask) {
                 // SAFETY: the caller's promise.
                 unsafe { $store_part(to, mask, self) }
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             unsafe fn plus_product(self, x: *const $elem, right: Self) -> Self {
                 // SAFETY: the caller's promise.
                 unsafe { $fma($same(*x), right, self) }
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             unsafe fn plus_products(self, left: Self, right: Self) -> Self {
                 // SAFETY: the caller's promise.
                 unsafe { $fma(left, right, self) }
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             unsafe fn total(self) -> $elem {
                 // SAFETY: the caller's promise.
                 unsafe { $total(self) }
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             unsafe fn totals(vectors: &[Self; 4]) -> [$elem; 4] {
                 // (Not `map`, which is not always inlined.)
                 let &[a, b, c, d] = vectors;
@@ -241,7 +241,7 @@ macro_rules! vector {
                 unsafe { tile.run() }
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             unsafe fn transpose(from: *const $elem, columns: &[isize], to: *mut $elem, step: usize) {
                 // SAFETY: the caller's promise.
                 unsafe { $transpose(from, columns, to, step) }
@@ -282,7 +282,7 @@ vector!(
 /// # Safety
 ///
 /// As for [`Vector::load_part`].
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn load_part_wide_f32(from: *const f32, mask: __mmask16) -> __m512 {
     // SAFETY: the caller's promise.
     unsafe { _mm512_maskz_loadu_ps(mask, from) }
@@ -291,7 +291,7 @@ unsafe fn load_part_wide_f32(from: *const f32, mask: __mmask16) -> __m512 {
 /// # Safety
 ///
 /// As for [`Vector::load_part`].
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn load_part_wide_f64(from: *const f64, mask: __mmask8) -> __m512d {
     // SAFETY: the caller's promise.
     unsafe { _mm512_maskz_loadu_pd(mask, from) }
@@ -300,7 +300,7 @@ unsafe fn load_part_wide_f64(from: *const f64, mask: __mmask8) -> __m512d {
 /// # Safety
 ///
 /// None; it is a method of a trait all of whose methods have to be trusted.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn first_wide_f32(count: usize) -> __mmask16 {
     ((1u32 << count) - 1) as __mmask16
 }
@@ -308,7 +308,7 @@ unsafe fn first_wide_f32(count: usize) -> __mmask16 {
 /// # Safety
 ///
 /// As for [`first_wide_f32`].
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn first_wide_f64(count: usize) -> __mmask8 {
     ((1u32 << count) - 1) as __mmask8
 }
@@ -316,7 +316,7 @@ unsafe fn first_wide_f64(count: usize) -> __mmask8 {
 /// # Safety
 ///
 /// As for [`first_wide_f32`].
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn last_wide_f32(count: usize) -> __mmask16 {
     !(((1u32 << (16 - count)) - 1) as __mmask16)
 }
@@ -324,7 +324,7 @@ unsafe fn last_wide_f32(count: usize) -> __mmask16 {
 /// # Safety
 ///
 /// As for [`first_wide_f32`].
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn last_wide_f64(count: usize) -> __mmask8 {
     !(((1u32 << (8 - count)) - 1) as __mmask8)
 }
@@ -332,7 +332,7 @@ unsafe fn last_wide_f64(count: usize) -> __mmask8 {
 /// # Safety
 ///
 /// As for [`Vector::last`].
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn last_f32(count: usize) -> __m256i {
     // SAFETY: the caller's promise.
     unsafe {
@@ -343,7 +343,7 @@ unsafe fn last_f32(count: usize) -> __m256i {
 /// # Safety
 ///
 /// As for [`Vector::last`].
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn last_f64(count: usize) -> __m256i {
     // SAFETY: the caller's promise.
     unsafe { _mm256_cmpgt_epi64(_mm256_setr_epi64x(1, 2, 3, 4), _mm256_set1_epi64x(4 - count as i64)) }
@@ -352,7 +352,7 @@ unsafe fn last_f64(count: usize) -> __m256i {
 /// # Safety
 ///
 /// As for [`Vector::first`].
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn first_f32(count: usize) -> __m256i {
     // SAFETY: the caller's promise.
     unsafe { _mm256_cmpgt_epi32(_mm256_set1_epi32(count as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)) }
@@ -361,7 +361,7 @@ unsafe fn first_f32(count: usize) -> __m256i {
 /// # Safety
 ///
 /// As for [`Vector::first`].
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn first_f64(count: usize) -> __m256i {
     // SAFETY: the caller's promise.
     unsafe { _mm256_cmpgt_epi64(_mm256_set1_epi64x(count as i64), _mm256_setr_epi64x(0, 1, 2, 3)) }
@@ -370,7 +370,7 @@ unsafe fn first_f64(count: usize) -> __m256i {
 /// # Safety
 ///
 /// As for [`Vector::total`].
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn total_f32(vector: __m256) -> f32 {
     // SAFETY: the caller's promise.
     unsafe {
@@ -383,7 +383,7 @@ unsafe fn total_f32(vector: __m256) -> f32 {
 /// # Safety
 ///
 /// As for [`Vector::totals`].
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn totals_f32([a, b, c, d]: [__m256; 4]) -> [f32; 4] {
     // SAFETY: the caller's promise.
     unsafe {
@@ -396,7 +396,7 @@ unsafe fn totals_f32([a, b, c, d]: [__m256; 4]) -> [f32; 4] {
 /// # Safety
 ///
 /// As for [`Vector::totals`].
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn totals_f64([a, b, c, d]: [__m256d; 4]) -> [f64; 4] {
     // SAFETY: the caller's promise.
     unsafe {
@@ -412,7 +412,7 @@ unsafe fn totals_f64([a, b, c, d]: [__m256d; 4]) -> [f64; 4] {
 /// # Safety
 ///
 /// As for [`Vector::totals`].
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn half_f32(vector: __m512) -> __m256 {
     // SAFETY: the caller's promise.
     unsafe {
@@ -425,14 +425,14 @@ unsafe fn half_f32(vector: __m512) -> __m256 {
 /// # Safety
 ///
 /// As for [`half_f32`].
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn half_f64(vector: __m512d) -> __m256d {
     // SAFETY: the caller's promise.
     unsafe { _mm256_add_pd(_mm512_castpd512_pd256(vector), _mm512_extractf64x4_pd::<1>(vector)) }
 }
 
 /// A vector of AVX2 is as long as the elements that are added up.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn whole<V>(vector: V) -> V {
     vector
 }
@@ -440,7 +440,7 @@ fn whole<V>(vector: V) -> V {
 /// # Safety
 ///
 /// As for [`Vector::total`].
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn total_f64(vector: __m256d) -> f64 {
     // SAFETY: the caller's promise.
     unsafe {
@@ -452,7 +452,7 @@ unsafe fn total_f64(vector: __m256d) -> f64 {
 /// # Safety
 ///
 /// As for [`Vector::transpose`]: there are 8 columns of 8 elements, and 8 rows for them.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn transpose_f32(from: *const f32, columns: &[isize], to: *mut f32, step: usize) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -488,7 +488,7 @@ unsafe fn transpose_f32(from: *const f32, columns: &[isize], to: *mut f32, step:
 /// # Safety
 ///
 /// As for [`Vector::transpose`]: there are 4 columns of 4 elements, and 4 rows for them.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn transpose_f64(from: *const f64, columns: &[isize], to: *mut f64, step: usize) {
     // SAFETY: the caller's promise.
     unsafe {

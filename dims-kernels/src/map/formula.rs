@@ -50,43 +50,43 @@ macro_rules! floats {
         impl Quantity for $t {
             type Truth = bool;
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             #[allow(clippy::unnecessary_cast)] // of one of both types
             fn constant(self, value: f64) -> Self {
                 value as $t
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn sqrt(self) -> Self {
                 Float::sqrt(self)
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn cos(self) -> Self {
                 Float::cos(self)
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn floor(self) -> Self {
                 Float::floor(self)
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn powf(self, exponent: Self) -> Self {
                 Float::powf(self, exponent)
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn is_less(self, other: Self) -> bool {
                 self < other
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn is_at_most(self, other: Self) -> bool {
                 self <= other
             }
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn choose(is: bool, a: Self, b: Self) -> Self {
                 if is { a } else { b }
             }
@@ -103,7 +103,7 @@ pub trait Formula<const K: usize, const M: usize, const N: usize>: Sync {
     /// Its name.
     const NAME: &'static str;
 
-    /// The new elements. It must be `#[inline(always)]`.
+    /// The new elements. It must be inlined where code is optimized.
     fn apply<Q: Quantity>(&self, scalars: [Q; K], changed: [Q; M], read: [Q; N]) -> [Q; M];
 }
 

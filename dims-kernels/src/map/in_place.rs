@@ -87,7 +87,7 @@ impl<T: Real + Quantity, P: Formula<K, M, N>, const K: usize, const M: usize, co
     const WIDE: bool = true;
     const WAITS: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
         let Pass { formula, scalars, mut changed, read } = self;
         let Some(len) = changed.first().map(|slice| slice.len()) else { return };
@@ -228,7 +228,7 @@ struct Convert<'s, A, B, F> {
 impl<A: Copy, B, F: Fn(A) -> B> Task for Convert<'_, A, B, F> {
     type Out = ();
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
         self.to.iter_mut().zip(self.from).for_each(|(to, &from)| *to = (self.by)(from));
     }
@@ -245,7 +245,7 @@ struct Follow<'s, T> {
 impl<T: Real<Wide = f32>> Task for Follow<'_, T> {
     type Out = ();
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
         for (exact, &rounded) in self.exact.iter_mut().zip(self.rounded) {
             if T::narrow(*exact) != rounded {
@@ -280,7 +280,7 @@ mod tests {
     impl Formula<0, 2, 1> for Exchange {
         const NAME: &'static str = "exchange";
 
-        #[inline(always)]
+        #[cfg_attr(not(unoptimized), inline(always))]
         fn apply<Q: Quantity>(&self, []: [Q; 0], [a, b]: [Q; 2], [c]: [Q; 1]) -> [Q; 2] {
             [b + c, a]
         }
@@ -308,7 +308,7 @@ mod tests {
         impl Formula<1, 2, 1> for Add {
             const NAME: &'static str = "add";
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn apply<Q: Quantity>(&self, [one]: [Q; 1], [a, b]: [Q; 2], [c]: [Q; 1]) -> [Q; 2] {
                 [a + c, b + one]
             }

@@ -77,7 +77,7 @@ impl<K: Kernel> Task for TileRows<'_, K> {
     type Out = ();
     const WIDE: bool = K::LONG;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
         match self.side {
             BroadcastSide::Right if K::HAS_RIGHT_OPERAND => self.broadcast::<I, false>(),
@@ -88,7 +88,7 @@ impl<K: Kernel> Task for TileRows<'_, K> {
 }
 
 impl<K: Kernel> TileRows<'_, K> {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn loaded<I: Isa>(self) {
         let TileRows { kernel, run: TileRun { at, rows, len }, out, large, faults, .. } = self;
         let mut tiles = TilesOfRows::new(at, rows, len);
@@ -108,7 +108,7 @@ impl<K: Kernel> TileRows<'_, K> {
     }
 
     /// As `loaded`, where operands on one side [are broadcast](Kernel::has_broadcast_operand) along the innermost loop.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn broadcast<I: Isa, const LEFT: bool>(self) {
         let TileRows { kernel, run: TileRun { at, rows, len }, out, large, faults, .. } = self;
         let mut tiles = TilesOfRows::new(at, rows, len);
@@ -147,18 +147,18 @@ struct TilesOfRows<'r> {
 }
 
 impl<'r> TilesOfRows<'r> {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn new(at: &'r mut [usize], rows: usize, len: usize) -> Self {
         TilesOfRows { at, moved: None, several: rows > 1, short: len <= TILE }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn tile(&self, len: usize) -> Tile<'_> {
         Tile { at: self.at, len, mask: None, moved: self.moved }
     }
 
     /// Goes on along the row.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn advance(&mut self, len: usize) {
         if !self.short {
             let last = self.at.len() - 1;
@@ -167,7 +167,7 @@ impl<'r> TilesOfRows<'r> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn next_row(&mut self) {
         if self.several {
             let last = self.at.len() - 1;
@@ -189,7 +189,7 @@ impl<K: Kernel> Task for WriteParts<'_, K> {
     type Out = ();
     const WIDE: bool = K::LONG;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
         self.kernel.write_line::<I>(self.at, self.out, self.faults);
     }

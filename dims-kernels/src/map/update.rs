@@ -37,7 +37,7 @@ impl<'n, X: GatherIndices, K> LoweredUpdate<'n, X, K> {
     /// # Safety
     ///
     /// Nothing else accesses the elements while the target is written to.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn onto<T>(self, place: &mut ElementsMut<'_, T>) -> (K, UpdateTarget<'n, T, X>) {
         let LoweredUpdate { row, indices, value } = self;
         if !(X::ANY && indices.is_active()) {
@@ -99,7 +99,7 @@ pub(crate) fn is_apart(sizes: &[usize], strides: &[isize]) -> bool {
     strides[0].unsigned_abs() > others
 }
 
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn update_tile<I: Isa, T: Copy, K: Kernel, O: BinaryOp<T, K::Elem, Out = T>>(
     kernel: &K,
     places: &mut [T],
@@ -124,7 +124,7 @@ impl<T: Element, K: Kernel, X: GatherIndices, O: BinaryOp<T, K::Elem, Out = T>> 
     type Out = Result<(), Error>;
     const WIDE: bool = K::LONG;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) -> Result<(), Error> {
         let Update { mut kernel, nest, mut target, op } = self;
         let mut faults = Faults::default();
@@ -208,7 +208,7 @@ impl Operation for Write {}
 impl<T: Element> BinaryOp<UninitPlace<T>, T> for Write {
     type Out = UninitPlace<T>;
     const NAME: &'static str = "write";
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<I: Isa>(&self, _: UninitPlace<T>, new: T) -> UninitPlace<T> {
         UninitPlace(MaybeUninit::new(new))
     }

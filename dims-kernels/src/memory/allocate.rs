@@ -13,7 +13,7 @@ pub use crate::memory::pool::{empty_pool, pool_bytes, pool_limit, set_pool_limit
 const LARGE: usize = 4 << 20;
 
 /// Memory for `len` elements, or an error instead of an abort.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn reserve<T>(len: usize) -> Result<Vec<T>, Error> {
     #[cfg(feature = "std")]
     if let Some(memory) = super::pool::recycled(len) {

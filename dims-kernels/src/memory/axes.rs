@@ -14,7 +14,7 @@ pub struct Axis {
 
 impl Axis {
     /// The size and the stride.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn parts(&self) -> (usize, isize) {
         (self.size, self.stride)
     }

@@ -43,7 +43,7 @@ struct VecParts<T> {
 }
 
 /// Memory that no buffer has any more goes to the pool.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn recycle<T>(memory: Vec<T>) {
     #[cfg(feature = "std")]
     if listener::is_listening() {
@@ -71,7 +71,7 @@ impl<T> VecParts<T> {
         self.len * size_of::<T>()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn copy(&self) -> Self {
         VecParts { start: self.start, len: self.len, capacity: self.capacity }
     }
@@ -81,7 +81,7 @@ impl<T> VecParts<T> {
     /// # Safety
     ///
     /// The parts are put together once, and nobody reads the elements through them afterwards.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn into_vec(self) -> Vec<T> {
         // SAFETY: these are the parts of a vector that was forgotten; the caller says that no other is made of them.
         unsafe { Vec::from_raw_parts(self.start.as_ptr(), self.len, self.capacity) }
@@ -227,7 +227,7 @@ impl<T> Buffer<T> {
     /// The `Arc` of all who share the memory, if it is shared.
     ///
     /// Its count is that of this buffer: either it is not dropped, or the buffer is not.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn shared(&mut self) -> Option<ManuallyDrop<Arc<SharedVec<T>>>> {
         let shared = *self.shared.get_mut();
         if shared.is_null() {
@@ -238,7 +238,7 @@ impl<T> Buffer<T> {
     }
 
     /// Whether nobody else has the memory.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn is_unshared(&mut self) -> bool {
         // (What a recorded program knows is not to be changed.)
         self.shared().is_none_or(|mut shared| Arc::get_mut(&mut shared).is_some_and(|last| !last.is_traced()))
@@ -257,7 +257,7 @@ impl<T> Buffer<T> {
     }
 
     /// Whether a recorded program knows the elements.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn is_traced(&self) -> bool {
         #[cfg(feature = "std")]
         if registry::is_active() {
@@ -332,7 +332,7 @@ impl<T> Buffer<T> {
 }
 
 /// What is there.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn elements<T>(memory: &VecParts<T>) -> &[T] {
     // SAFETY: they are the initialized elements of a vector that was forgotten, and is not put together while someone who has `memory` is
     // borrowed. Nobody changes them meanwhile: that takes an exclusive borrow of the only buffer.
@@ -340,7 +340,7 @@ fn elements<T>(memory: &VecParts<T>) -> &[T] {
 }
 
 impl<T> From<Vec<T>> for Buffer<T> {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn from(data: Vec<T>) -> Self {
         let mut data = ManuallyDrop::new(data);
         // SAFETY: the pointer of a vector is not null.
@@ -353,7 +353,7 @@ impl<T> From<Vec<T>> for Buffer<T> {
 impl<T> Deref for Buffer<T> {
     type Target = [T];
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn deref(&self) -> &[T] {
         elements(&self.memory)
     }
@@ -361,7 +361,7 @@ impl<T> Deref for Buffer<T> {
 
 /// Copies the elements first if others have them.
 impl<T: Clone> DerefMut for Buffer<T> {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     fn deref_mut(&mut self) -> &mut [T] {
         if !self.is_unshared() {

@@ -24,7 +24,7 @@ pub enum Destination<'d, T> {
 
 impl<T> Destination<'_, T> {
     /// New memory for `len` results of a step.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn of_step(len: usize) -> Self {
         #[cfg(feature = "std")]
         if hollow::is_hollow() {
@@ -34,7 +34,7 @@ impl<T> Destination<'_, T> {
     }
 
     /// How many results there are.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn len(&self) -> usize {
         match self {
             Destination::New(len) => *len,
@@ -46,7 +46,7 @@ impl<T> Destination<'_, T> {
     }
 
     /// Whether there are no results.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -60,7 +60,7 @@ impl<T: Copy + 'static> Destination<'_, T> {
     /// # Safety
     ///
     /// `write` gives each place a value, or returns an error. It reads no place to which it has not written, unless the memory is reused.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn write(self, write: impl FnOnce(*mut T) -> Result<(), Error>) -> Result<Vec<T>, Error> {
         let mut new = Vec::new();
         let (start, len) = match self {
@@ -89,7 +89,7 @@ impl<T: Copy + 'static> Destination<'_, T> {
     /// # Safety
     ///
     /// `fill` gives each place a value, or returns an error.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn fill(
         self,
         fill: impl FnOnce(&mut [MaybeUninit<T>]) -> Result<(), Error>,
@@ -109,7 +109,7 @@ impl<T: Copy + 'static> Destination<'_, T> {
     /// # Panics
     ///
     /// If the memory is reused.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn from_fn(self, element: impl Fn(usize) -> T) -> Result<Vec<T>, Error> {
         let fill = |places: &mut [MaybeUninit<T>]| {
             for (at, place) in places.iter_mut().enumerate() {

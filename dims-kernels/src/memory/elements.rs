@@ -111,7 +111,7 @@ macro_rules! elements {
             ///
             /// If no axis is empty, then for every position of the axes `start` offset by the strides is a valid element for `'a`, which may be
             /// accessed as the type says.
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             pub unsafe fn new(start: $pointer, named: &[Axis], positional: &[Axis]) -> Self {
                 let _ = (named, positional);
                 $name {
@@ -124,7 +124,7 @@ macro_rules! elements {
 
             /// The same elements from another one on, which is `offset` away. (Where that is none of them, no axes reach it, and none is read: what reads
             /// is `unsafe`.)
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             pub fn moved(self, offset: isize) -> Self {
                 $name {
                     start: self.start.wrapping_offset(offset),
@@ -138,7 +138,7 @@ macro_rules! elements {
             }
 
             /// What the axes reach.
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             pub(crate) fn reached(&self) -> Reached {
                 Reached {
                     #[cfg(debug_assertions)]
@@ -147,7 +147,7 @@ macro_rules! elements {
             }
 
             /// Panics, in builds with debug assertions, if other axes leave what these reach.
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             pub fn assert_axes(&self, named: &[Axis], positional: &[Axis]) {
                 let _ = (named, positional);
                 // (Of what has an empty axis an index may select, which then fails as it is read.)
@@ -159,7 +159,7 @@ macro_rules! elements {
             }
 
             /// The same, for loops that are each a size and a stride.
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             pub fn assert_loops(&self, offset: isize, loops: impl Iterator<Item = (usize, isize)>) {
                 let _ = (offset, &loops);
                 #[cfg(debug_assertions)]
@@ -168,7 +168,7 @@ macro_rules! elements {
         }
 
         impl<T> Reaches for $name<'_, T> {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn assert_reach(&self, offset: isize, sizes: &[usize], strides: &[isize]) {
                 let _ = (offset, sizes, strides);
                 #[cfg(debug_assertions)]
@@ -205,7 +205,7 @@ impl<T> core::fmt::Debug for Elements<'_, T> {
 
 impl<'a, T> Elements<'a, T> {
     /// All elements of a slice, one after the other.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn of_slice(slice: &'a [T]) -> Self {
         // SAFETY: neighbours in a slice lie one apart.
         unsafe { Elements::new(slice.as_ptr(), &[Axis::new(slice.len(), 1)], &[]) }
@@ -229,7 +229,7 @@ impl<'a, T> Elements<'a, T> {
     }
 
     /// The element at the origin.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn as_ptr(self) -> *const T {
         self.start
     }
@@ -252,7 +252,7 @@ impl<'a, T> Elements<'a, T> {
     /// # Safety
     ///
     /// The axes reach it.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn nth(self, offset: isize) -> T
     where
         T: Copy,
@@ -267,7 +267,7 @@ impl<'a, T> Elements<'a, T> {
     /// # Safety
     ///
     /// The axes reach all of them.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn line(self, offset: isize, len: usize) -> &'a [T] {
         self.assert_reach(offset, &[len], &[1]);
         if len == 0 {
@@ -296,13 +296,13 @@ impl<'a, T> ElementsMut<'a, T> {
     }
 
     /// The element at the origin.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn as_mut_ptr(&mut self) -> *mut T {
         self.start
     }
 
     /// The same elements, for a while.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn reborrow(&mut self) -> ElementsMut<'_, T> {
         ElementsMut {
             start: self.start,
@@ -317,7 +317,7 @@ impl<'a, T> ElementsMut<'a, T> {
     /// # Safety
     ///
     /// The axes reach all of them.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn line(self, len: usize) -> &'a mut [T] {
         self.assert_reach(0, &[len], &[1]);
         if len == 0 {
@@ -336,7 +336,7 @@ pub struct OutputSlots<'a, T> {
 }
 
 impl<'a, T: Copy> From<&'a mut [T]> for OutputSlots<'a, T> {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn from(all: &'a mut [T]) -> Self {
         // SAFETY: `MaybeUninit` is laid out as what it holds, and nothing takes a value away from these.
         let all = unsafe { &mut *(core::ptr::from_mut(all) as *mut [MaybeUninit<T>]) };
@@ -346,12 +346,12 @@ impl<'a, T: Copy> From<&'a mut [T]> for OutputSlots<'a, T> {
 
 impl<'a, T: Copy> OutputSlots<'a, T> {
     /// Slots in new memory; counts in `given` how many are written.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn counted(all: &'a mut [MaybeUninit<T>], given: &'a mut usize) -> Self {
         OutputSlots { all, given: Some(given) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn count(&mut self, more: usize) {
         if let Some(given) = &mut self.given {
             **given += more;
@@ -359,7 +359,7 @@ impl<'a, T: Copy> OutputSlots<'a, T> {
     }
 
     /// The same slots, for a while.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn reborrow(&mut self) -> OutputSlots<'_, T> {
         OutputSlots { all: self.all, given: self.given.as_deref_mut() }
     }
@@ -369,7 +369,7 @@ impl<'a, T: Copy> OutputSlots<'a, T> {
     /// # Panics
     ///
     /// If there are fewer.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn behind(self, first: usize) -> Self {
         OutputSlots { all: &mut self.all[first..], given: self.given }
     }
@@ -379,7 +379,7 @@ impl<'a, T: Copy> OutputSlots<'a, T> {
     /// # Panics
     ///
     /// If there are fewer slots.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn put(&mut self, first: usize, values: &[T]) {
         self.count(values.len());
         // SAFETY: `MaybeUninit` is laid out as what it holds, and a value is one that there may be.

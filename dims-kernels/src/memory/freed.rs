@@ -15,7 +15,7 @@ impl<T> Freed<T> {
     ///
     /// The elements are of the type `T`, and remain valid for as long as the value is used. Nothing else accesses them meanwhile, but for the routine that gets the value: it
     /// runs kernels that read each element at the position at which it is written, or that read none of them.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn of<U>(elements: &mut [U]) -> Self {
         assert_eq!(
             (size_of::<T>(), align_of::<T>()),
@@ -26,19 +26,19 @@ impl<T> Freed<T> {
     }
 
     /// How many places there are.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there are none.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// The first place.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn start(&self) -> *mut T {
         self.start
     }

@@ -49,7 +49,7 @@ impl Drop for HollowScope {
 }
 
 /// Whether results are hollow now. (They are only while a function is recorded, so this costs the test of a flag.)
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn is_hollow() -> bool {
     registry::is_active() && of_thread()
 }
@@ -61,7 +61,7 @@ fn of_thread() -> bool {
 }
 
 /// Whether all bytes 0 are a value of the type: it is a number or `bool`.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn has_zero<T: 'static>() -> bool {
     let own = TypeId::of::<T>();
     macro_rules! is_one_of {

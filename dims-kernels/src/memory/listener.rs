@@ -10,7 +10,7 @@ std::thread_local! {
 }
 
 /// Whether anybody listens on this thread.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn is_listening() -> bool {
     LISTENER.get().is_some()
 }
@@ -21,7 +21,7 @@ pub fn set_listener(listener: Option<FreedListener>) -> Option<FreedListener> {
 }
 
 /// Tells that no tensor has these elements any more.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn freed<T>(start: *const T, len: usize) {
     if let Some(listener) = LISTENER.get() {
         tell(listener, start.addr(), len * size_of::<T>());

@@ -13,7 +13,7 @@ static ACTIVE: AtomicUsize = AtomicUsize::new(0);
 static MEMORY: RwLock<BTreeMap<usize, (usize, Weak<dyn Held>)>> = RwLock::new(BTreeMap::new());
 
 /// Whether any memory is marked: else nothing else is asked.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn is_active() -> bool {
     ACTIVE.load(Ordering::Relaxed) != 0
 }

@@ -382,7 +382,7 @@ macro_rules! unary_codes {
             }
 
             /// Runs the operation along a line of floats.
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             pub(crate) fn floats<I: Isa, T: Real<Abs = T>>(self, a: &[T], out: &mut [T]) {
                 let constant = |value: f64| <T as num_traits::NumCast>::from(value).unwrap_or_else(T::nan);
                 match self {
@@ -409,7 +409,7 @@ macro_rules! unary_codes {
             }
 
             /// Runs a test along a line of floats.
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             pub(crate) fn tests<I: Isa, T: Real>(self, a: &[T], out: &mut [bool]) {
                 match self {
                     $(UnaryOpcode::$test => each(a, out, |a| UnaryOp::<T>::apply::<I>(&ops::$test, a)),)*
@@ -423,7 +423,7 @@ macro_rules! unary_codes {
             }
 
             /// Runs the operation along a line of integers.
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             pub(crate) fn integers<I: Isa>(self, a: &[isize], out: &mut [isize]) {
                 match self {
                     $(UnaryOpcode::$number => each(a, out, |a| UnaryOp::<isize>::apply::<I>(&ops::$number, a)),)*
@@ -446,14 +446,14 @@ unary_codes! {
     tests: IsInfinite Signbit IsNan IsFinite;
 }
 
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn each<A: Copy, B>(a: &[A], out: &mut [B], f: impl Fn(A) -> B) {
     for (out, &a) in out.iter_mut().zip(a) {
         *out = f(a);
     }
 }
 
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn both<A: Copy, B>(a: &[A], b: &[A], out: &mut [B], f: impl Fn(A, A) -> B) {
     for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
         *out = f(a, b);
@@ -566,7 +566,7 @@ macro_rules! binary_codes {
             }
 
             /// Runs the operation along lines of floats.
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             pub(crate) fn floats<I: Isa, T: Real>(self, a: &[T], b: &[T], out: &mut [T]) {
                 let constant = |value: f64| <T as num_traits::NumCast>::from(value).unwrap_or_else(T::nan);
                 match self {
@@ -584,7 +584,7 @@ macro_rules! binary_codes {
             }
 
             /// Compares floats, or integers.
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             pub(crate) fn compares<I: Isa, T: Num + PartialOrd>(self, a: &[T], b: &[T], out: &mut [bool]) {
                 match self {
                     $(BinaryOpcode::$compare => both(a, b, out, |a, b| BinaryOp::<T, T>::apply::<I>(&ops::$compare, a, b)),)*
@@ -593,7 +593,7 @@ macro_rules! binary_codes {
             }
 
             /// Runs the operation along lines of integers.
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             pub(crate) fn integers<I: Isa>(self, a: &[isize], b: &[isize], out: &mut [isize]) {
                 #[allow(unreachable_patterns)] // those that are written out above the others
                 match self {
@@ -617,7 +617,7 @@ macro_rules! binary_codes {
             }
 
             /// Runs the operation along lines of truth values.
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             pub(crate) fn booleans(self, a: &[bool], b: &[bool], out: &mut [bool]) {
                 match self {
                     BinaryOpcode::And => both(a, b, out, |a, b| a & b),

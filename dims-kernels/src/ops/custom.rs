@@ -48,7 +48,7 @@ impl<A: Element, O: ScalarOp<A>> UnaryOp<A> for Custom<O> {
     // A user's operation may panic for elements that no one asked for: what a condition does not take, say.
     const TOTAL: bool = false;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<I: Isa>(&self, a: A) -> O::Out {
         self.0.apply::<I>(a)
     }
@@ -65,7 +65,7 @@ impl<A: Element, B: Element, O: ScalarOp<(A, B)>> BinaryOp<A, B> for Custom<O> {
     const NAME: &'static str = O::NAME;
     const TOTAL: bool = false;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<I: Isa>(&self, a: A, b: B) -> O::Out {
         self.0.apply::<I>((a, b))
     }

@@ -85,14 +85,14 @@ pub fn element<T: Element>(value: f64) -> T {
 }
 
 /// A value as one of another type, which it is.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn same<T: Element, U: Element>(value: T) -> U {
     *(&value as &dyn Any).downcast_ref::<U>().expect("a value of this type")
 }
 
 impl RegisterValues<'_> {
     /// A value in the type of elements that the register is for.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn get<T: Element>(self, at: usize) -> T {
         macro_rules! get {
             ($($name:ident $t:ty,)*) => {
@@ -134,7 +134,7 @@ impl ValuesMut<'_> {
     }
 
     /// Writes a value of the type of elements that the register is for.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn put<T: Element>(&mut self, at: usize, value: T) {
         macro_rules! put {
             ($($name:ident $t:ty,)*) => {
@@ -204,7 +204,7 @@ impl<Args, T: Element, F: Fn(Args) -> T + Copy + Send + Sync + 'static> ScalarOp
     type Out = T;
     const NAME: &'static str = "the derivative of an operation";
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<I: Isa>(self, args: Args) -> T {
         (self.0)(args)
     }
@@ -284,7 +284,7 @@ struct LineOfOne<'l, O, A> {
 impl<A: Element, O: ScalarOp<A>> Task for LineOfOne<'_, O, A> {
     type Out = ();
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(mut self) {
         for at in 0..self.out.len() {
             self.out.put(at, self.op.apply::<I>(self.a.get::<A>(at)));
@@ -303,7 +303,7 @@ struct LineOfTwo<'l, O, A, B> {
 impl<A: Element, B: Element, O: ScalarOp<(A, B)>> Task for LineOfTwo<'_, O, A, B> {
     type Out = ();
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(mut self) {
         for at in 0..self.out.len() {
             self.out.put(at, self.op.apply::<I>((self.a.get::<A>(at), self.b.get::<B>(at))));

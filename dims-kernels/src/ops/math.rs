@@ -11,7 +11,7 @@ use crate::ops::special;
 use num_traits::Float;
 
 /// `e^x`: `x = n ln 2 + r`, a polynomial in `r`, and `2^n` in two factors so that subnormal results round once.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn exp32<I: Isa>(x: f32) -> f32 {
     // Adding 1.5 x 2^23 leaves the rounded integer in the low bits of the mantissa; 254 more make it the sum of two exponents as they are stored.
     const ROUND: f32 = 12582912.0 + 254.0;
@@ -28,7 +28,7 @@ pub fn exp32<I: Isa>(x: f32) -> f32 {
 }
 
 /// `e^x` for `x <= 0`, as [`exp32`]: the result cannot overflow, so that `2^(n + 64)` is one factor, and `2^-64` the other.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn exp_down32<I: Isa>(x: f32) -> f32 {
     const ROUND: f32 = 12582912.0 + (127.0 + 64.0);
     let x = if x < -105.0 { -105.0 } else { x };
@@ -40,7 +40,7 @@ pub fn exp_down32<I: Isa>(x: f32) -> f32 {
 /// `2^64 e^x` for `x <= 0`, for shares of a sum: it is divided by one of such, and the factor, which leaves nothing subnormal before, cancels.
 ///
 /// Within 2 units in the last place and a factor of `1 + 2^-28 |x|`: a difference that was rounded is off by up to sixteen times as much.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn exp_share32<I: Isa>(x: f32) -> f32 {
     const ROUND: f32 = 12582912.0 + (127.0 + 64.0);
     let x = if x < -105.0 { -105.0 } else { x };
@@ -55,14 +55,14 @@ pub fn exp_share32<I: Isa>(x: f32) -> f32 {
 }
 
 /// `e^(x - n ln 2)`.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn exp_rest32<I: Isa>(x: f32, n: f32) -> f32 {
     let r = I::fma32(n, -0.693359375, x);
     exp_near_0::<I>(I::fma32(n, 2.12194440e-4, r))
 }
 
 /// `e^r` where `|r|` is not above `ln 2 / 2`.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn exp_near_0<I: Isa>(r: f32) -> f32 {
     // By halves, since a chain of seven multiplications would take longer than all other work on a vector.
     let z = r * r;
@@ -74,7 +74,7 @@ fn exp_near_0<I: Isa>(r: f32) -> f32 {
 }
 
 /// `e^x`, as [`exp32`]; the polynomial is the series to degree 13.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn exp64<I: Isa>(x: f64) -> f64 {
     const ROUND: f64 = 6755399441055744.0 + 2046.0;
     let x = if x > 710.0 { 710.0 } else { x };
@@ -88,7 +88,7 @@ pub fn exp64<I: Isa>(x: f64) -> f64 {
 }
 
 /// `e^x` for `x <= 0`, as [`exp_down32`].
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn exp_down64<I: Isa>(x: f64) -> f64 {
     const ROUND: f64 = 6755399441055744.0 + (1023.0 + 512.0);
     let x = if x < -746.0 { -746.0 } else { x };
@@ -98,7 +98,7 @@ pub fn exp_down64<I: Isa>(x: f64) -> f64 {
 }
 
 /// `2^512 e^x` for `x <= 0`, as [`exp_share32`], within 2 units in the last place.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn exp_share64<I: Isa>(x: f64) -> f64 {
     const ROUND: f64 = 6755399441055744.0 + (1023.0 + 512.0);
     let x = if x < -746.0 { -746.0 } else { x };
@@ -107,7 +107,7 @@ pub fn exp_share64<I: Isa>(x: f64) -> f64 {
 }
 
 /// `e^(x - n ln 2)`.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn exp_rest64<I: Isa>(x: f64, n: f64) -> f64 {
     let r = I::fma64(n, -6.93147180369123816490e-1, x);
     let r = I::fma64(n, -1.90821492927058770002e-10, r);
@@ -120,7 +120,7 @@ fn exp_rest64<I: Isa>(x: f64, n: f64) -> f64 {
 }
 
 /// The natural logarithm: `x = 2^n m` with `m` between `sqrt(1/2)` and `sqrt(2)`, and a polynomial in `m - 1`.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn ln32<I: Isa>(x: f32) -> f32 {
     // Subnormal numbers are made normal first.
     let small = x < f32::MIN_POSITIVE;
@@ -151,7 +151,7 @@ pub fn ln32<I: Isa>(x: f32) -> f32 {
 }
 
 /// The hyperbolic tangent.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn tanh32<I: Isa>(x: f32) -> f32 {
     let a = x.abs();
     let z = x * x;
@@ -166,7 +166,7 @@ pub fn tanh32<I: Isa>(x: f32) -> f32 {
 }
 
 /// The error function.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn erf32<I: Isa>(x: f32) -> f32 {
     let a = x.abs();
     let s = x * x;
@@ -194,7 +194,7 @@ pub fn erf32<I: Isa>(x: f32) -> f32 {
 ///
 /// What the part below `-|x|` takes from `max(x, 0)` is the same on both sides, so there is one way for all `x`, and small parts lose nothing to a
 /// difference from 1.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn gelu32<I: Isa>(x: f32) -> f32 {
     let a = x.abs();
     // (NaN stays in `x`.)
@@ -208,7 +208,7 @@ const FAR: f32 = 14.5;
 /// The part of a standard normal distribution below `-a`, for `a` from 0 to [`FAR`]: `e^(-a^2 / 2)` times a polynomial in `1 / (1 + 0.4 a)`.
 ///
 /// Within 8 units in the last place where it is not subnormal.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn normal_tail32<I: Isa>(a: f32) -> f32 {
     let t = 1.0 / I::fma32(a, 0.4, 1.0);
     let (t2, low) = (t * t, I::fma32(t, 1.5988918e-01, -1.1282036e-05));
@@ -221,7 +221,7 @@ fn normal_tail32<I: Isa>(a: f32) -> f32 {
 }
 
 /// The part of a standard normal distribution below `x`.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn normal_below32<I: Isa>(x: f32) -> f32 {
     let a = x.abs();
     let part = normal_tail32::<I>(if a < FAR { a } else { FAR });
@@ -235,7 +235,7 @@ fn normal_below32<I: Isa>(x: f32) -> f32 {
 }
 
 /// As [`normal_below32`]: `erfc(-x / sqrt(2)) / 2`, with what the quotient rounds away.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn normal_below64(x: f64) -> f64 {
     // sqrt(1/2) is this and so much more.
     const LOW: f64 = -4.833_646_656_726_457e-17;
@@ -250,7 +250,7 @@ fn normal_below64(x: f64) -> f64 {
 }
 
 /// `x/2 * (1 + erf(x / sqrt(2)))`
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn gelu64(x: f64) -> f64 {
     // (The part below -40 is 0.)
     let x = if x < -40.0 { -40.0 } else { x };
@@ -280,78 +280,78 @@ pub trait Math: Sized {
 }
 
 impl Math for f32 {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn exp_in<I: Isa>(self) -> f32 {
         exp32::<I>(self)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn exp_down_in<I: Isa>(self) -> f32 {
         exp_down32::<I>(self)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn exp_share_in<I: Isa>(self) -> f32 {
         exp_share32::<I>(self)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn ln_in<I: Isa>(self) -> f32 {
         ln32::<I>(self)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn tanh_in<I: Isa>(self) -> f32 {
         tanh32::<I>(self)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn erf_in<I: Isa>(self) -> f32 {
         erf32::<I>(self)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn gelu_in<I: Isa>(self) -> f32 {
         gelu32::<I>(self)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn normal_below_in<I: Isa>(self) -> f32 {
         normal_below32::<I>(self)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn add_product_in<I: Isa>(self, x: f32, y: f32) -> f32 {
         I::fma32(x, y, self)
     }
 }
 
 impl Math for f64 {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn exp_in<I: Isa>(self) -> f64 {
         exp64::<I>(self)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn exp_down_in<I: Isa>(self) -> f64 {
         exp_down64::<I>(self)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn exp_share_in<I: Isa>(self) -> f64 {
         exp_share64::<I>(self)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn ln_in<I: Isa>(self) -> f64 {
         Float::ln(self)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn tanh_in<I: Isa>(self) -> f64 {
         Float::tanh(self)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn erf_in<I: Isa>(self) -> f64 {
         libm::erf(self)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn gelu_in<I: Isa>(self) -> f64 {
         gelu64(self)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn normal_below_in<I: Isa>(self) -> f64 {
         normal_below64(self)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn add_product_in<I: Isa>(self, x: f64, y: f64) -> f64 {
         I::fma64(x, y, self)
     }
@@ -361,40 +361,40 @@ impl Math for f64 {
 macro_rules! through_f32 {
     ($($t:ty),*) => {$(
         impl Math for $t {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn exp_in<I: Isa>(self) -> Self {
                 Self::from_f32(exp32::<I>(self.to_f32()))
             }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn exp_down_in<I: Isa>(self) -> Self {
                 Self::from_f32(exp_down32::<I>(self.to_f32()))
             }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn exp_share_in<I: Isa>(self) -> Self {
                 // (With a factor, shares would be too large for half precision.)
                 self.exp_down_in::<I>()
             }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn ln_in<I: Isa>(self) -> Self {
                 Self::from_f32(ln32::<I>(self.to_f32()))
             }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn tanh_in<I: Isa>(self) -> Self {
                 Self::from_f32(tanh32::<I>(self.to_f32()))
             }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn erf_in<I: Isa>(self) -> Self {
                 Self::from_f32(erf32::<I>(self.to_f32()))
             }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn gelu_in<I: Isa>(self) -> Self {
                 Self::from_f32(gelu32::<I>(self.to_f32()))
             }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn normal_below_in<I: Isa>(self) -> Self {
                 Self::from_f32(normal_below32::<I>(self.to_f32()))
             }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn add_product_in<I: Isa>(self, x: Self, y: Self) -> Self {
                 Self::from_f32(I::fma32(x.to_f32(), y.to_f32(), self.to_f32()))
             }

@@ -168,9 +168,9 @@ macro_rules! unary {
         }
     )*};
     (@apply [Real T] |$a:ident| -> $out:ty { $value:expr }) => {
-        #[inline(always)]
+        #[cfg_attr(not(unoptimized), inline(always))]
         fn apply<I: Isa>(&self, $a: T) -> T {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             #[allow(clippy::extra_unused_type_parameters)] // of lines that are the same for all instructions
             fn wide<T: Real, I: Isa>($a: T) -> T {
                 $value
@@ -179,7 +179,7 @@ macro_rules! unary {
         }
     };
     (@apply [$bound:ident $first:ident] |$a:ident| -> $out:ty { $value:expr }) => {
-        #[inline(always)]
+        #[cfg_attr(not(unoptimized), inline(always))]
         fn apply<I: Isa>(&self, $a: T) -> $out {
             $value
         }
@@ -339,9 +339,9 @@ macro_rules! binary {
         }
     )*};
     (@apply [Real T] |$a:ident, $b:ident| -> $out:ty { $value:expr }) => {
-        #[inline(always)]
+        #[cfg_attr(not(unoptimized), inline(always))]
         fn apply<I: Isa>(&self, $a: T, $b: T) -> T {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             #[allow(clippy::extra_unused_type_parameters)] // of lines that are the same for all instructions
             fn wide<T: Real, I: Isa>($a: T, $b: T) -> T {
                 $value
@@ -350,7 +350,7 @@ macro_rules! binary {
         }
     };
     (@apply [$bound:ident $first:ident] |$a:ident, $b:ident| -> $out:ty { $value:expr }) => {
-        #[inline(always)]
+        #[cfg_attr(not(unoptimized), inline(always))]
         fn apply<I: Isa>(&self, $a: T, $b: T) -> $out {
             $value
         }
@@ -363,7 +363,7 @@ macro_rules! binary {
     };
     (@item product $set:expr) => {
         const IS_PRODUCT: bool = $set;
-        #[inline(always)]
+        #[cfg_attr(not(unoptimized), inline(always))]
         #[track_caller]
         fn factors<L: Lists, FA: Factor<T, L>, FB: Factor<T, L, Error = FA::Error>>(
             a: FA,
@@ -449,7 +449,7 @@ binary! {
 }
 
 /// What is divided by, which for integers must not be 0.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn divisor<T: Num>(operation: &str, b: T) -> T {
     if !T::DIVIDES_BY_ZERO && b == T::ZERO {
         divided_by_zero(operation);
@@ -490,7 +490,7 @@ impl<T: Analytic> UnaryOp<T> for Powi {
     fn code(&self) -> Code {
         Code::Unary(UnaryOpcode::Powi(self.0))
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<I: Isa>(&self, a: T) -> T {
         match self.0 {
             2 => a.mul(a),
@@ -514,7 +514,7 @@ impl<T: Ordered> UnaryOp<T> for Clamp<T> {
     fn code(&self) -> Code {
         Code::Unary(UnaryOpcode::Clamp(Number::float(self.0), Number::float(self.1)))
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<I: Isa>(&self, a: T) -> T {
         a.maximum(self.0).minimum(self.1)
     }
@@ -539,9 +539,9 @@ macro_rules! unary_with {
         }
     )*};
     (@apply [Real] |$a:ident, $c:ident| { $value:expr }) => {
-        #[inline(always)]
+        #[cfg_attr(not(unoptimized), inline(always))]
         fn apply<I: Isa>(&self, $a: T) -> T {
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn wide<T: Real>($a: T, $c: T) -> T {
                 $value
             }
@@ -549,7 +549,7 @@ macro_rules! unary_with {
         }
     };
     (@apply [$bound:ident] |$a:ident, $c:ident| { $value:expr }) => {
-        #[inline(always)]
+        #[cfg_attr(not(unoptimized), inline(always))]
         fn apply<I: Isa>(&self, $a: T) -> T {
             let $c = self.0;
             $value
@@ -587,9 +587,9 @@ macro_rules! binary_with {
             fn code(&self) -> Code {
                 Code::Binary(BinaryOpcode::$name(Number::float(self.0)))
             }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn apply<I: Isa>(&self, $a: T, $b: T) -> T {
-                #[inline(always)]
+                #[cfg_attr(not(unoptimized), inline(always))]
                 fn wide<T: Real>($a: T, $b: T, $c: T) -> T {
                     $value
                 }
@@ -621,7 +621,7 @@ impl<T: Num> UnaryOp<T> for ToAcc {
     fn code(&self) -> Code {
         DType::of::<T::Acc>().map_or(Code::Opaque, Code::Cast)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<I: Isa>(&self, a: T) -> T::Acc {
         a.to_acc()
     }
@@ -640,7 +640,7 @@ impl<T: Num> UnaryOp<T::Acc> for FromAcc<T> {
     fn code(&self) -> Code {
         DType::of::<T>().map_or(Code::Opaque, Code::Cast)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<I: Isa>(&self, a: T::Acc) -> T {
         T::from_acc(a)
     }
@@ -666,7 +666,7 @@ impl<T: CastTo<To>, To: Element> UnaryOp<T> for Cast<To> {
     fn code(&self) -> Code {
         DType::of::<To>().map_or(Code::Opaque, Code::Cast)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<I: Isa>(&self, a: T) -> To {
         a.cast_to()
     }
@@ -685,7 +685,7 @@ impl<A: Element, B> BinaryOp<A, B> for LeftOperand {
     fn code(&self) -> Code {
         Code::Left
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<I: Isa>(&self, a: A, _: B) -> A {
         a
     }
@@ -704,7 +704,7 @@ impl<T: Element> BinaryOp<T, T> for Replace {
     fn code(&self) -> Code {
         Code::Right
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<I: Isa>(&self, _: T, new: T) -> T {
         new
     }
@@ -719,7 +719,7 @@ impl Operation for Pair {}
 impl<A: Element, B: Element> BinaryOp<A, B> for Pair {
     type Out = (A, B);
     const NAME: &'static str = "pair";
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<I: Isa>(&self, a: A, b: B) -> (A, B) {
         (a, b)
     }
@@ -738,7 +738,7 @@ impl<T: IndexInt> UnaryOp<T> for Index {
     fn code(&self) -> Code {
         Code::Same
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<I: Isa>(&self, a: T) -> isize {
         a.to_isize()
     }
@@ -757,7 +757,7 @@ impl<T: IndexInt> UnaryOp<T> for IndexFromEnd {
     fn code(&self) -> Code {
         Code::Unary(UnaryOpcode::FromEnd(self.0))
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<I: Isa>(&self, a: T) -> isize {
         let index = a.to_isize();
         if index < 0 && index >= -self.0 { index + self.0 } else { index }
@@ -777,7 +777,7 @@ impl<T: Element> UnaryOp<T> for Holds {
     fn code(&self) -> Code {
         Code::Same
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<I: Isa>(&self, a: T) -> bool {
         (&a as &dyn core::any::Any).downcast_ref::<bool>().is_some_and(|&holds| holds)
     }
@@ -794,7 +794,7 @@ impl<T, U: Element, F: Fn(T) -> U> UnaryOp<T> for Map<F> {
     const NAME: &'static str = "map";
     const TOTAL: bool = false;
     const PARALLEL: bool = false;
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<I: Isa>(&self, a: T) -> U {
         (self.0)(a)
     }
@@ -806,7 +806,7 @@ impl<T, O, U: Element, F: Fn(T, O) -> U> BinaryOp<T, O> for Map<F> {
     const NAME: &'static str = "zip_map";
     const TOTAL: bool = false;
     const PARALLEL: bool = false;
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<I: Isa>(&self, a: T, b: O) -> U {
         (self.0)(a, b)
     }

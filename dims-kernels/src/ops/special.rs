@@ -4,20 +4,20 @@ use crate::machine::isa::Isa;
 use crate::scalar::{Analytic, Num, Ordered, Real};
 
 /// `ln(1 + e^x)` without overflow.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn softplus<I: Isa, T: Real>(x: T) -> T {
     x.max(T::zero()) + Analytic::exp::<I>(-num_traits::Float::abs(x)).ln_1p()
 }
 
 /// `1 / (1 + e^-x)`; the exponential is the one that cannot overflow.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn sigmoid<I: Isa, T: Real>(x: T) -> T {
     let exp = T::exp_down::<I>(-num_traits::Float::abs(x));
     (if x < T::zero() { exp } else { T::one() }) / (T::one() + exp)
 }
 
 /// The derivative of [`sigmoid`], `sigmoid(x) * sigmoid(-x)`.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn sigmoid_slope<I: Isa, T: Real>(x: T) -> T {
     let exp = T::exp_down::<I>(-num_traits::Float::abs(x));
     let sum = T::one() + exp;
@@ -25,26 +25,26 @@ pub fn sigmoid_slope<I: Isa, T: Real>(x: T) -> T {
 }
 
 /// `x`, or -1000 for less, so that its product with `e^x` is 0 and has no infinite factor.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn bounded<T: Real>(x: T) -> T {
     let least = constant(-1000.0);
     if x < least { least } else { x }
 }
 
 /// `x * sigmoid(x)`
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn silu<I: Isa, T: Real>(x: T) -> T {
     bounded(x) * sigmoid::<I, T>(x)
 }
 
 /// `x * tanh(softplus(x))`
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn mish<I: Isa, T: Real>(x: T) -> T {
     bounded(x) * Analytic::tanh::<I>(softplus::<I, T>(x))
 }
 
 /// What the rounding of `x * x` to `square` leaves.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn rest_of_square<I: Isa, T: Real>(x: T, square: T) -> T {
     if I::FUSED {
         return (-square).add_product::<I>(x, x);
@@ -57,7 +57,7 @@ fn rest_of_square<I: Isa, T: Real>(x: T, square: T) -> T {
 }
 
 /// `e^(-scale * x^2)`, without the error that the rounding of the square would be in the exponential.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn bell<I: Isa, T: Real>(x: T, scale: T) -> T {
     let square = x * x;
     let rest = rest_of_square::<I, T>(x, square);
@@ -68,14 +68,14 @@ pub fn bell<I: Isa, T: Real>(x: T, scale: T) -> T {
 }
 
 /// `ln(1 + x)` for `x` from -1 on that are not large, by the vectorised logarithm: W. Kahan's correction of what `1 + x` rounds away.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn ln_of_1_and<I: Isa, T: Real>(x: T) -> T {
     let sum = T::one() + x;
     if sum == T::one() { x } else { Analytic::ln::<I>(sum) * (x / (sum - T::one())) }
 }
 
 /// `ln(x / (1 - x))`. From 1/4 to 3/4, where that is `ln(1 + r)` with a small `r`, without loss.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn logit<I: Isa, T: Real>(x: T) -> T {
     let rest = T::one() - x;
     let near = num_traits::Float::abs(x - constant(0.5)) < constant(0.25);
@@ -92,7 +92,7 @@ pub fn logit<I: Isa, T: Real>(x: T) -> T {
 }
 
 /// `x - tanh(x)`. Near 0, where both are nearly equal, `(x cosh(x) - sinh(x)) / cosh(x)` by the series of both.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn tanh_shrink<I: Isa, T: Real>(x: T) -> T {
     // `2k / (2k + 1)!` and `1 / (2k)!` for `k` from 9 to 1.
     const DIFFERENCE: [f64; 9] = [
@@ -129,63 +129,63 @@ pub fn tanh_shrink<I: Isa, T: Real>(x: T) -> T {
 }
 
 /// `x / (1 + |x|)`, also of infinite ones.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn softsign<T: Real>(x: T) -> T {
     let x = x.maximum(-T::max_value()).minimum(T::max_value());
     x / (T::one() + num_traits::Float::abs(x))
 }
 
 /// A constant in the type that is computed with.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn constant<T: Real>(value: f64) -> T {
     T::from(value).expect("a float can be any float, rounded")
 }
 
 /// A small whole number, for types that cannot be cast to.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn small<T: Num>(n: usize) -> T {
     (0..n).fold(T::ZERO, |sum, _| sum.add(T::ONE))
 }
 
 /// A function of `f64` for any float.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn in_f64<T: Real>(x: T, f: impl Fn(f64) -> f64) -> T {
     constant(f(x.to_f64().expect("a float is a float")))
 }
 
 /// `1 - erf(x)`
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn erfc<T: Real>(x: T) -> T {
     in_f64(x, libm::erfc)
 }
 
 /// `ln |gamma(x)|`
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn ln_gamma<T: Real>(x: T) -> T {
     in_f64(x, libm::lgamma)
 }
 
 /// The constants are those of G. Klambauer et al., 2017, "Self-Normalizing Neural Networks".
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn selu<T: Real>(x: T) -> T {
     let (scale, alpha) = (constant::<T>(1.050_700_987_355_480_5), constant::<T>(1.673_263_242_354_377_2));
     if x > T::zero() { scale * x } else { scale * alpha * x.exp_m1() }
 }
 
 /// `min(max(x + 3, 0), 6) / 6`; NaN stays.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn hard_sigmoid<T: Real>(x: T) -> T {
     (x + constant(3.0)).maximum(T::zero()).minimum(constant(6.0)) / constant(6.0)
 }
 
 /// `x * hard_sigmoid(x)`
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn hard_swish<T: Real>(x: T) -> T {
     bounded(x) * hard_sigmoid(x)
 }
 
 /// `x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))`
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn gelu_tanh<I: Isa, T: Real>(x: T) -> T {
     // `(1 + tanh(u)) / 2` is `sigmoid(2u)`, which loses nothing where it is small.
     let x = bounded(x);
@@ -194,14 +194,14 @@ pub fn gelu_tanh<I: Isa, T: Real>(x: T) -> T {
 }
 
 /// `sin(pi x) / (pi x)`
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn sinc<T: Real>(x: T) -> T {
     let angle = x * constant(core::f64::consts::PI);
     if x == T::zero() { T::one() } else { sin_pi(x) / angle }
 }
 
 /// `sin(pi x)`, of the nearest whole number's distance, which is exact.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn sin_pi<T: Real>(x: T) -> T {
     let two = constant::<T>(2.0);
     let rest = x - two * num_traits::Float::round(x / two);
@@ -214,7 +214,7 @@ fn sin_pi<T: Real>(x: T) -> T {
 }
 
 /// The derivative of order `n`, from 1 on, of `sin(pi x) / (pi x)`.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn sinc_slope<T: Real>(n: u32, x: T) -> T {
     in_f64(x, |x| sinc_slope_f64(n, x))
 }
@@ -250,7 +250,7 @@ fn sinc_slope_f64(n: u32, x: f64) -> f64 {
 }
 
 /// The nearest whole number; halves go to the even one.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn round_ties_even<T: Real>(x: T) -> T {
     let (nearest, two) = (num_traits::Float::round(x), constant::<T>(2.0));
     // `round` takes halves away from 0: back by one where that is odd.
@@ -259,7 +259,7 @@ pub fn round_ties_even<T: Real>(x: T) -> T {
 }
 
 /// The inverse hyperbolic sine.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn asinh<T: Real>(x: T) -> T {
     let size = num_traits::Float::abs(x);
     // Beyond 1 / epsilon, `x^2 + 1` is `x^2` to the last place, and `x + sqrt(x^2 + 1)`, which can overflow, is twice `x`.
@@ -273,7 +273,7 @@ pub fn asinh<T: Real>(x: T) -> T {
 }
 
 /// The inverse hyperbolic cosine; as [`asinh`], and near 1 by the difference to 1.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn acosh<T: Real>(x: T) -> T {
     if x > num_traits::Float::recip(T::epsilon()) {
         return num_traits::Float::ln(x) + constant(core::f64::consts::LN_2);
@@ -286,7 +286,7 @@ pub fn acosh<T: Real>(x: T) -> T {
 }
 
 /// The inverse hyperbolic tangent, by that of `|x|`: `ln((1 + x) / (1 - x))` loses nothing where it is large.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn atanh<T: Real>(x: T) -> T {
     let size = num_traits::Float::abs(x);
     let odds = (size + size) / (T::one() - size);
@@ -294,7 +294,7 @@ pub fn atanh<T: Real>(x: T) -> T {
 }
 
 /// `x` moved towards 0 by `lambda`.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn soft_shrink<T: Real>(x: T, lambda: T) -> T {
     if x > lambda {
         x - lambda
@@ -308,14 +308,14 @@ pub fn soft_shrink<T: Real>(x: T, lambda: T) -> T {
 }
 
 /// The remainder with the sign of `b`.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn remainder<T: Ordered>(a: T, b: T) -> T {
     let rest = a.rem(b);
     if rest != T::ZERO && (rest < T::ZERO) != (b < T::ZERO) { rest.add(b) } else { rest }
 }
 
 /// The quotient, rounded down.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn floor_div<T: Ordered>(a: T, b: T) -> T {
     // (`a - remainder` may not fit into the type.)
     let (quotient, rest) = (a.div(b), a.rem(b));
@@ -323,14 +323,14 @@ pub fn floor_div<T: Ordered>(a: T, b: T) -> T {
 }
 
 /// `(a - b)^2`, rounded once.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn squared_error<T: Num>(a: T, b: T) -> T {
     let difference = a.to_acc().sub(b.to_acc());
     T::from_acc(difference.mul(difference))
 }
 
 /// `ln(e^a + e^b)`
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn logaddexp<I: Isa, T: Real>(a: T, b: T) -> T {
     let greatest = a.maximum(b);
     // The difference of equal infinities is not a number, and of two others nothing is left to add.
@@ -341,13 +341,13 @@ pub fn logaddexp<I: Isa, T: Real>(a: T, b: T) -> T {
 }
 
 /// `a * ln(b)`
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn xlogy<I: Isa, T: Real>(a: T, b: T) -> T {
     if a == T::zero() && !b.is_nan() { T::zero() } else { a * Analytic::ln::<I>(b) }
 }
 
 /// The step from 0 to 1, with `b` at 0.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn heaviside<T: Ordered>(a: T, b: T) -> T {
     if a < T::ZERO {
         T::ZERO
@@ -361,7 +361,7 @@ pub fn heaviside<T: Ordered>(a: T, b: T) -> T {
 }
 
 /// The cross entropy of two events, `p` predicted and `y` found.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn bce<I: Isa, T: Real>(p: T, y: T) -> T {
     let least = constant::<T>(-100.0);
     let (first, second) = (Analytic::ln::<I>(p).maximum(least), ln_of_1_and::<I, T>(-p).maximum(least));
@@ -369,7 +369,7 @@ pub fn bce<I: Isa, T: Real>(p: T, y: T) -> T {
 }
 
 /// [`bce`] of `sigmoid(x)`: `ln(1 + e^-|x|)`, and `|x|` for the share of the event that `x` speaks against.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn bce_with_logits<I: Isa, T: Real>(x: T, y: T) -> T {
     let size = num_traits::Float::abs(x);
     let share = if x > T::zero() { T::one() - y } else { y };
@@ -378,13 +378,13 @@ pub fn bce_with_logits<I: Isa, T: Real>(x: T, y: T) -> T {
 }
 
 /// `y * (ln(y) - x)`, and 0 where `y` is 0, even for the logarithm of 0.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn kl_div<I: Isa, T: Real>(x: T, y: T) -> T {
     if y == T::zero() && !x.is_nan() { T::zero() } else { y * (Analytic::ln::<I>(y) - x) }
 }
 
 /// `a + (b - a) * weight` from the nearer end.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn lerp<T: Real>(a: T, b: T, weight: T) -> T {
     if weight == T::zero() {
         a
@@ -398,20 +398,20 @@ pub fn lerp<T: Real>(a: T, b: T, weight: T) -> T {
 }
 
 /// `d^2 / 2` near 0, a line farther away.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn huber<T: Real>(d: T, delta: T) -> T {
     let (size, half) = (num_traits::Float::abs(d), constant::<T>(0.5));
     if size <= delta { half * d * d } else { delta * (size - half * delta) }
 }
 
 /// [`huber`] divided by its bound; for a bound of 0, where nothing is near 0, the line alone.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn smooth_l1<T: Real>(d: T, beta: T) -> T {
     if beta == T::zero() { num_traits::Float::abs(d) } else { huber(d, beta) / beta }
 }
 
 /// The derivative of order `n` of `ln |gamma(x)|`: by the recurrence up to 10, then by the asymptotic series (Abramowitz and Stegun, 6.4.6 and 6.4.11).
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn polygamma<T: Real>(n: u32, x: T) -> T {
     in_f64(x, |x| polygamma_f64(n, x))
 }

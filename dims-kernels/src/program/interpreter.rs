@@ -39,7 +39,7 @@ impl RegisterLine {
     /// # Safety
     ///
     /// The register holds `len` values of this type.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn slice<'l, T>(self, len: usize) -> &'l [T] {
         // SAFETY: the caller's promise.
         unsafe { core::slice::from_raw_parts(self.0.cast(), len) }
@@ -127,7 +127,7 @@ struct OperandSteps {
 }
 
 impl OperandSteps {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn of(row: &Row<'_>, at: &[usize]) -> Self {
         let first = at.iter().zip(row.strides).map(|(&at, &stride)| at as isize * stride).sum::<isize>();
         let (along, outer) = row.strides.split_last().map_or((0, &[][..]), |(&along, outer)| (along, outer));
@@ -352,7 +352,7 @@ impl<'k, T: ProgramOutput> Interpreted<'k, T> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run(&mut self, tile: &Tile<'_>) {
         let len = tile.len;
         self.machine.run(&Span { at: tile.at, rows: 1, len });
@@ -463,7 +463,7 @@ impl<'k> Machine<'k> {
     }
 
     /// Where an instruction writes its values.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn place(&self, at: usize, scratch: *mut CacheLine, lines: usize) -> *mut u64 {
         #[cfg(feature = "std")]
         if let Some(&place) = self.memory.places.get(at)
@@ -502,7 +502,7 @@ impl<'k> Machine<'k> {
         dispatch(SpanRun { machine: self, span });
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run_with<I: Isa>(&mut self, span: &Span<'_>) {
         let len = span.positions();
         if len > self.room {
@@ -544,7 +544,7 @@ impl Task for SpanRun<'_, '_> {
     type Out = ();
     const WIDE: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
         self.machine.run_with::<I>(self.span);
     }
@@ -554,15 +554,15 @@ macro_rules! outputs {
     ($($t:ty, $kind:ident, |$line:ident| $take:expr;)*) => {$(
         impl ProgramOutput for $t {
             const KIND: RegisterKind = RegisterKind::$kind;
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn take($line: RegisterLine) -> *const Self {
                 $take
             }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn of(value: f64) -> Self {
                 CastTo::cast_to(value)
             }
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn of_int(value: isize) -> Self {
                 CastTo::cast_to(value)
             }
@@ -785,7 +785,7 @@ macro_rules! loads {
         impl Loads for $t {
             type Register = $register;
             const KIND: RegisterKind = RegisterKind::$kind;
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             #[allow(clippy::useless_conversion)]
             fn register(self) -> $register {
                 CastTo::<$register>::cast_to(self)
@@ -801,7 +801,7 @@ loads! {
 impl Loads for bool {
     type Register = bool;
     const KIND: RegisterKind = RegisterKind::Bool;
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn register(self) -> bool {
         self
     }
@@ -820,7 +820,7 @@ struct Execute<'r> {
 }
 
 impl Execute<'_> {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
         let Execute { program, registers, instruction, kind, place, len } = self;
         let kind_of = |register: Register| program.kind(register);
@@ -943,7 +943,7 @@ impl Execute<'_> {
 /// # Safety
 ///
 /// As for [`Execute`].
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn compare<I: Isa>(
     op: BinaryOpcode,
     kind: RegisterKind,
@@ -965,19 +965,19 @@ unsafe fn compare<I: Isa>(
     }
 }
 
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn fill<T: Copy>(out: &mut [T], value: T) {
     out.fill(value);
 }
 
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn select<T: Copy>(cond: &[bool], a: &[T], b: &[T], out: &mut [T]) {
     for (((out, &cond), &a), &b) in out.iter_mut().zip(cond).zip(a).zip(b) {
         *out = if cond { a } else { b };
     }
 }
 
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn cast<A: CastTo<B>, B>(a: &[A], out: &mut [B]) {
     for (out, &a) in out.iter_mut().zip(a) {
         *out = a.cast_to();
@@ -986,7 +986,7 @@ fn cast<A: CastTo<B>, B>(a: &[A], out: &mut [B]) {
 
 /// Rounds numbers to half precision, each of them once.
 #[cfg(feature = "half")]
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn round_to<A: CastTo<half::f16> + CastTo<half::bf16>>(to: DType, a: &[A], out: &mut [f32]) {
     for (out, &a) in out.iter_mut().zip(a) {
         *out = match to {
@@ -997,7 +997,7 @@ fn round_to<A: CastTo<half::f16> + CastTo<half::bf16>>(to: DType, a: &[A], out: 
 }
 
 /// Converts floats to unsigned integers as wide as a register.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn unsigned<A: CastTo<usize>>(a: &[A], out: &mut [isize]) {
     for (out, &a) in out.iter_mut().zip(a) {
         *out = CastTo::<usize>::cast_to(a) as isize;
@@ -1005,7 +1005,7 @@ fn unsigned<A: CastTo<usize>>(a: &[A], out: &mut [isize]) {
 }
 
 /// Integers in a type of fewer bits, as `as` has it.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn wrap(to: DType, a: &[isize], out: &mut [isize]) {
     macro_rules! wrap {
         ($($name:ident $t:ty,)*) => {
@@ -1023,24 +1023,24 @@ fn wrap(to: DType, a: &[isize], out: &mut [isize]) {
 /// The methods of a kernel whose `load` computes a line of the tile's elements, and keeps a pointer to it in `current`.
 macro_rules! read_line {
     ($t:ty) => {
-        #[inline(always)]
+        #[cfg_attr(not(unoptimized), inline(always))]
         unsafe fn get<I: Isa>(&self, x: usize) -> $t {
             // SAFETY: the line has an element for each of the tile's.
             unsafe { *self.current.add(x) }
         }
 
-        #[inline(always)]
+        #[cfg_attr(not(unoptimized), inline(always))]
         fn tile_reader<I: Isa, const LEFT: bool>(&self) -> *const $t {
             self.current
         }
 
-        #[inline(always)]
+        #[cfg_attr(not(unoptimized), inline(always))]
         unsafe fn get_broadcast<I: Isa, const LEFT: bool>(reader: &*const $t, x: usize) -> $t {
             // SAFETY: the reader points at the line of the tile that was loaded last, which has an element for each of the tile's.
             unsafe { *reader.add(x) }
         }
 
-        #[inline(always)]
+        #[cfg_attr(not(unoptimized), inline(always))]
         fn can_fault(&self) -> bool {
             false
         }
@@ -1056,7 +1056,7 @@ unsafe impl<T: ProgramOutput> Kernel for Interpreted<'_, T> {
     type TileReader = *const T;
     type Pairs = ();
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, _: &mut Faults) {
         self.run(tile);
     }

@@ -146,7 +146,7 @@ unsafe impl<T: Element> Kernel for Lowered<'_, T> {
     type TileReader = *const T;
     type Pairs = ();
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, _: &mut Faults) {
         self.run.compute(&Span { at: tile.at, rows: 1, len: tile.len });
         self.current = self.run.line().cast();

@@ -115,7 +115,7 @@ impl<T: Num> Task for Dots<'_, T> {
     const WIDE: bool = true;
     const WAITS: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
         let Dots { mut operands, nest, exchanged, out } = self;
         let last = nest.depth() - 1;
@@ -165,7 +165,7 @@ impl<T: Num> Task for InPairs<'_, T> {
     const WIDE: bool = true;
     const WAITS: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
         let Dots { mut operands, nest, exchanged, out } = self.0;
         let last = nest.depth() - 1;
@@ -228,7 +228,7 @@ struct PairPrefetch {
 
 impl PairPrefetch {
     /// Prefetches at the distance from `place`, which is the `count`th element of those from which the rest is counted.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn prefetch<T>(self, place: *const T, count: usize) {
         let jump = if count + self.distance < self.rest { 0 } else { self.jump };
         prefetch_lines(place.wrapping_add(self.distance).wrapping_offset(jump), DOT_LANES);
@@ -236,7 +236,7 @@ impl PairPrefetch {
 }
 
 /// How many elements lie before the first whole line of memory, where that matters.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn before_line<T>(x: &[T]) -> usize {
     // (A choice of values, not of ways: with two ways accumulators would not stay in registers.)
     let skipped = x.as_ptr().align_offset(LINE) % DOT_LANES;
@@ -244,7 +244,7 @@ fn before_line<T>(x: &[T]) -> usize {
 }
 
 /// The sum of the products of the elements of two lines, which are as long as each other and not longer than [`MAX_CHUNK`].
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn dot<I: Isa, T: Num>(x: &[T], y: &[T], prefetch_distance: Option<usize>) -> T {
     let mut lanes = [T::ZERO; DOT_LANES];
     let step = |acc: &mut T, x: T, y: T| *acc = acc.add_product::<I>(x, y);
@@ -274,7 +274,7 @@ fn dot<I: Isa, T: Num>(x: &[T], y: &[T], prefetch_distance: Option<usize>) -> T 
 }
 
 /// As [`dot`], of two lines and one more. Before the first whole line of memory both of the first ones have as many elements.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn two_dots<I: Isa, T: Num>(xs: [&[T]; 2], y: &[T], prefetch: PairPrefetch) -> [T; 2] {
     let mut lanes = [[T::ZERO; DOT_LANES]; 2];
     let step = |acc: &mut T, x: T, y: T| *acc = acc.add_product::<I>(x, y);
@@ -307,7 +307,7 @@ fn two_dots<I: Isa, T: Num>(xs: [&[T]; 2], y: &[T], prefetch: PairPrefetch) -> [
 }
 
 /// All accumulators, halves added to halves.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn combined<T: Num>(lanes: &[T; DOT_LANES]) -> T {
     let mut halves = [T::ZERO; fold::LANES];
     for (at, half) in halves.iter_mut().enumerate() {

@@ -16,7 +16,7 @@ pub type LaneVector<A> = [A; VECTOR];
 pub type LaneVectors<A> = [LaneVector<A>; LANES / VECTOR];
 
 /// What `step` makes of all elements of a line, in several accumulators that are combined in the end.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn fold<T: Copy, A: Copy>(line: &[T], start: A, step: impl Fn(A, T) -> A, join: impl Fn(A, A) -> A) -> A {
     if line.len() < LANES {
         return line.iter().fold(start, |total, &value| step(total, value));
@@ -40,7 +40,7 @@ pub fn fold<T: Copy, A: Copy>(line: &[T], start: A, step: impl Fn(A, T) -> A, jo
 }
 
 /// All accumulators combined, halves with halves.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn together<A: Copy>(lanes: [A; LANES], join: impl Fn(A, A) -> A) -> A {
     let (left, right) = lanes.split_at(VECTOR);
     let mut half = [lanes[0]; VECTOR];
@@ -63,7 +63,7 @@ fn together_in_vector<A: Copy>(mut lanes: LaneVector<A>, join: impl Fn(A, A) -> 
 }
 
 /// What `f` makes of the elements of two vectors.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn each<A: Copy, B: Copy>(
     mut a: LaneVector<A>,
     b: LaneVector<B>,
@@ -76,13 +76,13 @@ pub fn each<A: Copy, B: Copy>(
 }
 
 /// Accumulators with the same start value.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn lanes<A: Copy>(start: A) -> LaneVectors<A> {
     [[start; VECTOR]; LANES / VECTOR]
 }
 
 /// Accumulators in vectors, as one array.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn flat<A: Copy>(vectors: LaneVectors<A>) -> [A; LANES] {
     core::array::from_fn(|at| vectors[at / VECTOR][at % VECTOR])
 }

@@ -30,13 +30,13 @@ pub struct Lanes<A> {
 }
 
 impl<A: Copy> Lanes<A> {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn new<T, R: Reducer<T, Acc = A>>(reducer: R) -> Self {
         Lanes { lanes: [reducer.start(); LANES], used: 0, tail: reducer.start(), steps: 0 }
     }
 
     /// Adds a tile that was just loaded; its first element is the `seen`th.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn add<I: Isa, K: Kernel, R: Reducer<K::Elem, Acc = A>>(
         &mut self,
         kernel: &K,
@@ -91,7 +91,7 @@ impl<A: Copy> Lanes<A> {
     }
 
     /// All accumulators in one.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn total<I: Isa, T, R: Reducer<T, Acc = A>>(&self, reducer: R) -> A {
         if self.used == 0 {
             return self.tail;
@@ -137,7 +137,7 @@ impl<'n, T, R: Reducer<T>> LineReduction<'n, T, R> {
     /// # Safety
     ///
     /// The nest's innermost loop is reduced, and at each of its positions there is a valid element.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn new(
         start: *const T,
         strides: SmallVec<[isize; 8]>,
@@ -155,7 +155,7 @@ impl<T: Copy, R: Reducer<T>> Task for LineReduction<'_, T, R> {
     const WIDE: bool = true;
     const WAITS: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
         let LineReduction { start, strides, nest, count, reducer, mut out } = self;
         let last = nest.depth() - 1;
@@ -197,7 +197,7 @@ impl<T: Copy, R: Reducer<T>> Task for LineReduction<'_, T, R> {
 
 /// At most [`MAX_CHUNK`] neighbours in memory combined. The first has the number `seen` among the elements. If they come from memory rather than from a cache,
 /// they are prefetched at the distance `prefetch_distance`, in elements.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn stretch<I: Isa, T: Copy, R: Reducer<T>>(
     elements: &[T],
     seen: usize,
@@ -243,7 +243,7 @@ fn stretch<I: Isa, T: Copy, R: Reducer<T>>(
 }
 
 /// The lanes from `first` on, and then those before.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn rotated<A: Copy, const N: usize>(lanes: [A; N], first: usize) -> [A; N] {
     let twice = [lanes, lanes];
     *twice.as_flattened()[first..].first_chunk().expect("the first lane is one of them")

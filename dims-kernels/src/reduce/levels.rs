@@ -13,13 +13,13 @@ pub struct Levels<A> {
 }
 
 impl<A: Copy> Levels<A> {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn new(width: usize) -> Self {
         Levels { width, count: 0, rows: Vec::new() }
     }
 
     /// Takes a row of totals, and leaves it as it was before the first element.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn push<I: Isa, T, R: Reducer<T, Acc = A>>(&mut self, row: &mut [A], reducer: R) {
         self.count += 1;
         let level = self.count.trailing_zeros() as usize;
@@ -37,7 +37,7 @@ impl<A: Copy> Levels<A> {
     }
 
     /// Joins the totals of all levels to what came last.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn finish<I: Isa, T, R: Reducer<T, Acc = A>>(&self, last: &mut [A], reducer: R) {
         for (level, row) in self.rows.chunks_exact(self.width).enumerate() {
             if self.count >> level & 1 == 1 {

@@ -76,7 +76,7 @@ pub trait Reducer<T>: Copy {
     /// step that compares takes several times as long.
     const ALWAYS_BY_ROWS: bool = false;
     /// The state of neighbours, the first of which is the `first`th element.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn line<I: Isa>(&self, values: &[T], first: usize) -> Self::Acc
     where
         T: Copy,
@@ -86,7 +86,7 @@ pub trait Reducer<T>: Copy {
     /// Whether [`repeat`](Reducer::repeat) has the result where each element comes several times.
     const REPEATS: bool = false;
     /// The result where each element comes `times` times, by that where it comes once.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn repeat(&self, once: Self::Out, _times: usize) -> Self::Out {
         once
     }
@@ -97,7 +97,7 @@ pub trait Reducer<T>: Copy {
     /// The result of `count` elements.
     fn finish(&self, acc: Self::Acc, count: usize) -> Self::Out;
     /// Reduces elements in memory. Common reductions of common element types are [compiled](crate::compiled) with the library.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn reduce_memory(
         self,
         memory: ReduceInput<'_, T>,
@@ -130,7 +130,7 @@ impl<'a, T> ReduceInput<'a, T> {
     /// # Safety
     ///
     /// Each position of the nest is, along its row, one of the elements' axes.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn new(elements: Elements<'a, T>, nest: &'a Nest, work: usize, count: usize) -> Self {
         ReduceInput { elements: InputElements::Memory(elements), nest, work, count }
     }
@@ -287,7 +287,7 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
     type Out = Result<(), Error>;
     const WIDE: bool = K::LONG || R::AT_ONCE;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) -> Result<(), Error> {
         let Reduce { mut kernel, nest, count, reducer, out } = self;
         if !R::AT_ONCE
@@ -367,7 +367,7 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for Reduce<'_, K, R> {
 }
 
 /// Where the elements lie, from the one at the origin on, if they are in memory, the innermost loop is reduced, long, and one over neighbours.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn long_lines<K: Kernel>(kernel: &K, nest: &Nest) -> Option<(*const K::Elem, SmallVec<[isize; 8]>)> {
     let last = nest.depth() - 1;
     if nest.inner_kept || nest.sizes[last] <= TILE || nest.sizes.contains(&0) {
@@ -381,7 +381,7 @@ fn long_lines<K: Kernel>(kernel: &K, nest: &Nest) -> Option<(*const K::Elem, Sma
 
 /// One element of the result, whose innermost loop is reduced. `seen` elements come before its own; `moved` is the one loop in which the
 /// position has moved since the last call, if it is one.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     kernel: &mut K,
     nest: &Nest,
@@ -456,7 +456,7 @@ fn along<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
 }
 
 /// The state of a tile that was just loaded, without a mask.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn at_once<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     kernel: &K,
     len: usize,
@@ -472,7 +472,7 @@ fn at_once<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
 }
 
 /// A row of the result, whose innermost loop is kept. Returns how many elements that is.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn across<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     kernel: &mut K,
     nest: &Nest,
@@ -509,7 +509,7 @@ fn across<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
 }
 
 /// The rows of a block, added one after the other.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 #[allow(clippy::too_many_arguments)]
 fn across_block<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     kernel: &mut K,
@@ -565,7 +565,7 @@ fn across_block<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
 const PREFETCH_GATHERED: usize = 3;
 
 /// Prefetches the row that comes some steps later, in this element of the result or in the next.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn prefetch_gathered<I: Isa, K: Kernel>(
     kernel: &mut K,
     nest: &Nest,
@@ -592,7 +592,7 @@ fn prefetch_gathered<I: Isa, K: Kernel>(
     at[loop_] = here;
 }
 
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn across_tile<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
     kernel: &K,
     block: &mut [R::Acc],
@@ -607,7 +607,7 @@ fn across_tile<I: Isa, K: Kernel, R: Reducer<K::Elem>>(
 
 /// Combines totals of equal weight, like the carries of a binary counter, so that rounding errors grow with the
 /// logarithm of their number. `count` totals, this one included, have been pushed.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn push<I: Isa, T, R: Reducer<T>>(
     levels: &mut SmallVec<[R::Acc; 12]>,
     count: usize,
@@ -624,7 +624,7 @@ pub fn push<I: Isa, T, R: Reducer<T>>(
 }
 
 /// The total of all levels and of what came last.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn total<I: Isa, T, R: Reducer<T>>(levels: SmallVec<[R::Acc; 12]>, last: R::Acc, reducer: R) -> R::Acc {
     levels.into_iter().rev().fold(last, |right, left| reducer.join::<I>(left, right))
 }

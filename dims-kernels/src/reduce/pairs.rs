@@ -28,7 +28,7 @@ pub const fn can_pair<K: Kernel, R: Reducer<K::Elem>>() -> bool {
 
 /// Whether a nest pairs the rows of what is on one side of others with those of what is on the other side. The columns are its innermost loop, and
 /// the rows the one before what is reduced.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn are_pairs<K: Kernel, R: Reducer<K::Elem>, const LEFT: bool>(kernel: &K, nest: &Nest) -> bool {
     let last = nest.depth() - 1;
     if !can_pair::<K, R>()
@@ -71,7 +71,7 @@ impl<K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> Task for PairReduction<'_
     type Out = ();
     const WIDE: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
         if size_of::<R::Acc>() <= LONGEST / 2 {
             self.in_blocks::<I, COLUMNS>();
@@ -82,7 +82,7 @@ impl<K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> Task for PairReduction<'_
 }
 
 impl<K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> PairReduction<'_, K, R, LEFT> {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn in_blocks<I: Isa, const N: usize>(self) {
         let PairReduction { kernel, nest, count, reducer, out } = self;
         let (last, row) = (nest.depth() - 1, nest.outer - 1);
@@ -121,7 +121,7 @@ impl<K: Kernel, R: Reducer<K::Elem>, const LEFT: bool> PairReduction<'_, K, R, L
 }
 
 /// The accumulators of the block from the position `at` on.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn block<I: Isa, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool, const N: usize>(
     kernel: &K,
     nest: &Nest,
@@ -169,7 +169,7 @@ fn block<I: Isa, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool, const N: usiz
 /// # Safety
 ///
 /// The nest has this position, and `N` of the innermost loop from there on.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn add<I: Isa, K: Kernel, R: Reducer<K::Elem>, const LEFT: bool, const N: usize>(
     pairs: &K::Pairs,
     (row, step): (usize, usize),

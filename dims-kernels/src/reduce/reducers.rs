@@ -40,30 +40,30 @@ impl<T: Num> Reducer<T> for Sum {
     type Acc = T::Acc;
     type Out = T;
     const REPEATS: bool = true;
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn repeat(&self, once: T, count: usize) -> T {
         times(once, count)
     }
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Sum
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn start(&self) -> T::Acc {
         T::Acc::ZERO
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn step<I: Isa>(&self, acc: T::Acc, value: T, _: usize) -> T::Acc {
         acc.add(value.to_acc())
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn join<I: Isa>(&self, a: T::Acc, b: T::Acc) -> T::Acc {
         a.add(b)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn finish(&self, acc: T::Acc, _: usize) -> T {
         T::from_acc(acc)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn reduce_memory(
         self,
         memory: ReduceInput<'_, T>,
@@ -84,23 +84,23 @@ impl<T: Num> Reducer<T> for Prod {
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Prod
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn start(&self) -> T::Acc {
         T::Acc::ONE
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn step<I: Isa>(&self, acc: T::Acc, value: T, _: usize) -> T::Acc {
         acc.mul(value.to_acc())
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn join<I: Isa>(&self, a: T::Acc, b: T::Acc) -> T::Acc {
         a.mul(b)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn finish(&self, acc: T::Acc, _: usize) -> T {
         T::from_acc(acc)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn reduce_memory(
         self,
         memory: ReduceInput<'_, T>,
@@ -122,23 +122,23 @@ impl<T: Analytic> Reducer<T> for Mean {
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Mean
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn start(&self) -> T::Acc {
         T::Acc::ZERO
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn step<I: Isa>(&self, acc: T::Acc, value: T, _: usize) -> T::Acc {
         acc.add(value.to_acc())
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn join<I: Isa>(&self, a: T::Acc, b: T::Acc) -> T::Acc {
         a.add(b)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn finish(&self, acc: T::Acc, count: usize) -> T {
         T::mean_of(acc, count)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn reduce_memory(
         self,
         memory: ReduceInput<'_, T>,
@@ -161,23 +161,23 @@ impl<T: Ordered> Reducer<T> for Max {
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Max
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn start(&self) -> T {
         T::LOWEST
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn step<I: Isa>(&self, acc: T, value: T, _: usize) -> T {
         acc.maximum(value)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn join<I: Isa>(&self, a: T, b: T) -> T {
         a.maximum(b)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn finish(&self, acc: T, _: usize) -> T {
         acc
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn reduce_memory(
         self,
         memory: ReduceInput<'_, T>,
@@ -200,23 +200,23 @@ impl<T: Ordered> Reducer<T> for Min {
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Min
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn start(&self) -> T {
         T::HIGHEST
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn step<I: Isa>(&self, acc: T, value: T, _: usize) -> T {
         acc.minimum(value)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn join<I: Isa>(&self, a: T, b: T) -> T {
         a.minimum(b)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn finish(&self, acc: T, _: usize) -> T {
         acc
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn reduce_memory(
         self,
         memory: ReduceInput<'_, T>,
@@ -232,7 +232,7 @@ pub struct ArgExtremum<const GREATEST: bool>;
 
 impl<const GREATEST: bool> ArgExtremum<GREATEST> {
     /// Whether an element comes before one at another place in the order that is asked for.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn is_better<T: Ordered>(value: T, than: T) -> bool {
         let beyond = if GREATEST { value > than } else { value < than };
         beyond | (value.is_nan_value() & !than.is_nan_value())
@@ -251,15 +251,15 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for ArgExtremum<GREATEST> {
     fn derivative(&self) -> ReductionKind {
         if GREATEST { ReductionKind::ArgMax } else { ReductionKind::ArgMin }
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn start(&self) -> Self::Acc {
         (T::LOWEST, usize::MAX)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn step<I: Isa>(&self, acc: Self::Acc, value: T, at: usize) -> Self::Acc {
         if (acc.1 == usize::MAX) | Self::is_better(value, acc.0) { (value, at) } else { acc }
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
         if a.1 == usize::MAX || b.1 == usize::MAX {
             return if a.1 == usize::MAX { b } else { a };
@@ -268,7 +268,7 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for ArgExtremum<GREATEST> {
         let first = if alike { a.1 < b.1 } else { Self::is_better(a.0, b.0) };
         if first { a } else { b }
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn line<I: Isa>(&self, values: &[T], first: usize) -> Self::Acc {
         let best = if GREATEST {
             fold(values, T::LOWEST, T::maximum, T::maximum)
@@ -285,11 +285,11 @@ impl<T: Ordered, const GREATEST: bool> Reducer<T> for ArgExtremum<GREATEST> {
             None => Reducer::<T>::start(self),
         }
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn finish(&self, acc: Self::Acc, _: usize) -> usize {
         acc.1
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn reduce_memory(
         self,
         memory: ReduceInput<'_, T>,
@@ -310,19 +310,19 @@ impl Reducer<bool> for Any {
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Any
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn start(&self) -> bool {
         false
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn step<I: Isa>(&self, acc: bool, value: bool, _: usize) -> bool {
         acc | value
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn join<I: Isa>(&self, a: bool, b: bool) -> bool {
         a | b
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn finish(&self, acc: bool, _: usize) -> bool {
         acc
     }
@@ -339,19 +339,19 @@ impl Reducer<bool> for All {
     fn derivative(&self) -> ReductionKind {
         ReductionKind::All
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn start(&self) -> bool {
         true
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn step<I: Isa>(&self, acc: bool, value: bool, _: usize) -> bool {
         acc & value
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn join<I: Isa>(&self, a: bool, b: bool) -> bool {
         a & b
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn finish(&self, acc: bool, _: usize) -> bool {
         acc
     }
@@ -368,19 +368,19 @@ impl Reducer<bool> for Count {
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Count
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn start(&self) -> usize {
         0
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn step<I: Isa>(&self, acc: usize, value: bool, _: usize) -> usize {
         acc + usize::from(value)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn join<I: Isa>(&self, a: usize, b: usize) -> usize {
         a + b
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn finish(&self, acc: usize, _: usize) -> usize {
         acc
     }
@@ -404,11 +404,11 @@ impl<T: Real, const ROOT: bool> Reducer<T> for Variance<T, ROOT> {
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Variance { ddof: Number::float(self.ddof), root: ROOT }
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn start(&self) -> Self::Acc {
         (T::Wide::ZERO, T::Wide::ZERO, T::Wide::ZERO)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn step<I: Isa>(&self, (count, mean, squares): Self::Acc, value: T, _: usize) -> Self::Acc {
         let value = value.widen();
         let count = count + T::Wide::ONE;
@@ -416,7 +416,7 @@ impl<T: Real, const ROOT: bool> Reducer<T> for Variance<T, ROOT> {
         let mean = mean + delta / count;
         (count, mean, squares + delta * (value - mean))
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
         if a.0 == T::Wide::ZERO || b.0 == T::Wide::ZERO {
             return if a.0 == T::Wide::ZERO { b } else { a };
@@ -426,7 +426,7 @@ impl<T: Real, const ROOT: bool> Reducer<T> for Variance<T, ROOT> {
         let share = b.0 / count;
         (count, a.1 + delta * share, a.2 + b.2 + delta * delta * a.0 * share)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn line<I: Isa>(&self, values: &[T], _: usize) -> Self::Acc {
         let Some(&first) = values.first() else { return Reducer::<T>::start(self) };
         let count = T::Wide::from_usize(values.len());
@@ -444,7 +444,7 @@ impl<T: Real, const ROOT: bool> Reducer<T> for Variance<T, ROOT> {
             .fold(T::Wide::ZERO, |sum, piece| sum + fold(piece, T::Wide::ZERO, square, add));
         (count, first + rest, squares)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn finish(&self, acc: Self::Acc, count: usize) -> T {
         let variance = acc.2 / (T::Wide::from_usize(count) - self.ddof.widen());
         T::narrow(if ROOT { Analytic::sqrt(variance) } else { variance })
@@ -462,20 +462,20 @@ impl<T: Magnitude<Abs: Real>> Reducer<T> for Norm {
     fn derivative(&self) -> ReductionKind {
         ReductionKind::Norm
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn start(&self) -> Self::Acc {
         <T::Abs as Real>::Wide::ZERO
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn step<I: Isa>(&self, acc: Self::Acc, value: T, _: usize) -> Self::Acc {
         let size = value.magnitude().widen();
         acc + size * size
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
         a + b
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn finish(&self, acc: Self::Acc, _: usize) -> T::Abs {
         T::Abs::narrow(Analytic::sqrt(acc))
     }
@@ -492,19 +492,19 @@ impl<T: Real> Reducer<T> for NormP<T> {
     fn derivative(&self) -> ReductionKind {
         ReductionKind::NormP(Number::float(self.0))
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn start(&self) -> Self::Acc {
         T::Wide::ZERO
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn step<I: Isa>(&self, acc: Self::Acc, value: T, _: usize) -> Self::Acc {
         acc + num_traits::Float::powf(num_traits::Float::abs(value.widen()), self.0.widen())
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
         a + b
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn finish(&self, acc: Self::Acc, _: usize) -> T {
         T::narrow(num_traits::Float::powf(acc, num_traits::Float::recip(self.0.widen())))
     }
@@ -518,20 +518,20 @@ impl<T: Real> Reducer<(T, T)> for Cosine<T> {
     const NAME: &'static str = "cosine_similarity";
     type Acc = [T::Wide; 3];
     type Out = T;
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn start(&self) -> Self::Acc {
         [T::Wide::ZERO; 3]
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn step<I: Isa>(&self, [xy, xx, yy]: Self::Acc, (x, y): (T, T), _: usize) -> Self::Acc {
         let (x, y) = (x.widen(), y.widen());
         [xy + x * y, xx + x * x, yy + y * y]
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
         [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn finish(&self, [xy, xx, yy]: Self::Acc, _: usize) -> T {
         let norm = |square: T::Wide| Analytic::sqrt(square).maximum(self.0.widen());
         T::narrow(xy / (norm(xx) * norm(yy)))
@@ -550,15 +550,15 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
     fn derivative(&self) -> ReductionKind {
         ReductionKind::LogSumExp
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn start(&self) -> Self::Acc {
         (T::Wide::LOWEST, T::Wide::ZERO)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn step<I: Isa>(&self, acc: Self::Acc, value: T, _: usize) -> Self::Acc {
         self.join::<I>(acc, (value.widen(), T::Wide::ONE))
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn join<I: Isa>(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc {
         let greatest = a.0.maximum(b.0);
         // Infinite elements would give `inf - inf`; the greatest element alone decides the result.
@@ -567,7 +567,7 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
         };
         (greatest, part(a) + part(b))
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn line<I: Isa>(&self, values: &[T], _: usize) -> Self::Acc {
         let greatest = fold(values, T::LOWEST, T::maximum, T::maximum).widen();
         let part = |sum: T::Wide, value: T| {
@@ -576,7 +576,7 @@ impl<T: Real> Reducer<T> for LogSumExp<T> {
         };
         (greatest, fold(values, T::Wide::ZERO, part, |a, b| a + b))
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn finish(&self, acc: Self::Acc, _: usize) -> T {
         T::narrow(acc.0 + num_traits::Float::ln(acc.1))
     }

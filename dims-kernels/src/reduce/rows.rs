@@ -31,7 +31,7 @@ const MAX_STRIP: usize = 128;
 
 /// Reduces a nest whose innermost loop is kept, if that is worthwhile and the kernel can say where its rows lie; the result goes to `out`. Returns whether it could.
 /// Where there is a fault, nothing is said of the result.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn reduce_rows<K: Kernel, R: Reducer<K::Elem>>(
     kernel: &mut K,
     nest: &Nest,
@@ -51,7 +51,7 @@ pub fn reduce_rows<K: Kernel, R: Reducer<K::Elem>>(
 }
 
 /// Whether the rows are neighbours in memory, and there are strips of them.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn has_strips<K: Kernel>(kernel: &K, nest: &Nest) -> bool {
     let last = nest.depth() - 1;
     let origin: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
@@ -73,7 +73,7 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for RowReduction<'_, K, R> {
     type Out = bool;
     const WIDE: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(mut self) -> bool {
         let width = self.nest.sizes[self.nest.depth() - 1];
         let part = (WIDTH / size_of::<R::Acc>().max(1)).max(1);
@@ -94,7 +94,7 @@ impl<K: Kernel, R: Reducer<K::Elem>> Task for RowReduction<'_, K, R> {
 
 impl<K: Kernel, R: Reducer<K::Elem>> RowReduction<'_, K, R> {
     /// Reduces some columns. Returns whether the kernel could say where their rows lie.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn columns<I: Isa>(&mut self, columns: Range<usize>) -> bool {
         let RowReduction { kernel, nest, count, reducer, out, faults } = self;
         let (last, width) = (nest.depth() - 1, columns.len());
@@ -169,7 +169,7 @@ struct RowStarts<'n, T> {
 }
 
 impl<'n, T> RowStarts<'n, T> {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn new(nest: &'n Nest, column: usize) -> Self {
         let mut at: SmallVec<[usize; 8]> = SmallVec::from_elem(0, nest.depth());
         at[nest.depth() - 1] = column;
@@ -183,7 +183,7 @@ impl<'n, T> RowStarts<'n, T> {
     }
 
     /// Computes where rows start until at least so many are known, or all. Returns whether the kernel could say it.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn compute_starts<I: Isa, K: Kernel<Elem = T>>(
         &mut self,
         kernel: &mut K,
@@ -216,12 +216,12 @@ impl<'n, T> RowStarts<'n, T> {
     }
 
     /// All that are known.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn known(&self) -> &[*const T] {
         &self.starts[self.known.clone()]
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn skip(&mut self, count: usize) {
         self.known.start += count;
     }
@@ -250,7 +250,7 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
     /// # Safety
     ///
     /// Each of the rows has as many elements as there are accumulators.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn add<I: Isa>(&self, accs: &mut [R::Acc]) {
         let len = accs.len();
         // What crosses the end of a line of memory takes twice as long to come. So strips start with a line, where rows do not, but all of them
@@ -284,7 +284,7 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
     }
 
     /// How many elements lie before the next line of memory in each row; 0 if that differs.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn until_line(&self) -> usize {
         let first = self.rows[0];
         let differ = self.rows.iter().fold(0, |differ, row| differ | row.addr() ^ first.addr());
@@ -292,7 +292,7 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
     }
 
     /// Strips of neighbours from `place` on, as many as there are. Returns the place behind the last one.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn strips<I: Isa>(&self, mut place: usize, accs: &mut [R::Acc]) -> usize {
         // 512 bytes fill half of the registers of AVX-512, and all of AVX2.
         if size_of::<R::Acc>() <= 4 && self.strip >= 128 {
@@ -307,7 +307,7 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
         self.strips_of::<I, 16>(place, accs)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn strips_of<I: Isa, const N: usize>(&self, mut place: usize, accs: &mut [R::Acc]) -> usize {
         let len = accs.len();
         while let Some(strip) = accs[place..].first_chunk_mut::<N>() {
@@ -318,7 +318,7 @@ impl<T: Copy, R: Reducer<T>> RowGroup<'_, T, R> {
     }
 
     /// Adds a strip from `place` on of rows of `len` elements.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn strip<I: Isa, const N: usize>(&self, place: usize, len: usize, strip: &mut [R::Acc; N]) {
         let distance = self.prefetch_distance / size_of::<T>().max(1);
         let mut own = *strip;

@@ -21,27 +21,27 @@ impl<'l, T: Copy> Line<'l, T> {
     ///
     /// For `'l`, `from` is valid for reads and `to` for writes of so many elements, and nothing else writes to the former or accesses the
     /// latter. Both are the same place, or do not overlap.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn new(from: *const T, to: *mut T, len: usize) -> Self {
         Line { from, to, len, memory: PhantomData }
     }
 
     /// A line whose results go where its elements were.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn in_place(elements: &'l mut [T]) -> Self {
         let to = elements.as_mut_ptr();
         Line { from: to, to, len: elements.len(), memory: PhantomData }
     }
 
     /// The elements; the results, if they have been written in their place.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn elements(&self) -> &[T] {
         // SAFETY: by the contract of `new`.
         unsafe { core::slice::from_raw_parts(self.from, self.len) }
     }
 
     /// Writes what `f` makes of each element, and returns the results.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn map(&mut self, f: impl Fn(T) -> T) -> &mut [T] {
         // SAFETY: by the contract of `new`.
         let places = unsafe { core::slice::from_raw_parts_mut(self.to.cast::<MaybeUninit<T>>(), self.len) };
@@ -64,7 +64,7 @@ impl<'l, T: Copy> Line<'l, T> {
     /// # Panics
     ///
     /// If there are not as many of them as elements.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn map_with(&mut self, first: &[T], second: &[T], f: impl Fn(T, T, T) -> T) {
         assert!(first.len() == self.len && second.len() == self.len, "as many numbers as elements");
         // SAFETY: by the contract of `new`.
@@ -83,7 +83,7 @@ impl<'l, T: Copy> Line<'l, T> {
     }
 
     /// As [`map`](Line::map), for expensive functions, with a sum: returns the sum of each of [`LANES`] parts of the line as well.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn map_and_sum<A: Copy>(&mut self, zero: A, f: impl Fn(T, &mut A) -> T) -> (&mut [T], [A; LANES]) {
         let mut sums = lanes(zero);
         let whole = self.len - self.len % LANES;
@@ -116,7 +116,7 @@ impl<'l, T: Copy> Line<'l, T> {
     /// # Panics
     ///
     /// If the lines are of other lengths, or shorter than [`LANES`].
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn overlapped(
         &mut self,
         (elements, shares, share): (&[T], &mut [T], impl Fn(T, &mut T::Wide) -> T),
@@ -174,7 +174,7 @@ impl<'l, T: Copy> Line<'l, T> {
     /// # Panics
     ///
     /// If there are not as many as elements.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn write(self, values: &[T], f: impl Fn(T) -> T) {
         assert_eq!(values.len(), self.len, "as many values as elements");
         // SAFETY: by the contract of `new`.

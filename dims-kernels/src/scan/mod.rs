@@ -42,13 +42,13 @@ pub trait LineOp<T: Copy>: Copy + Send + Sync {
     fn block<I: Isa>(&self, block: &mut [T], inner: usize);
 
     /// Works on one line of neighbours, whose results may go elsewhere.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn line<I: Isa>(&self, mut line: Line<'_, T>) {
         self.block::<I>(line.map(|value| value), 1);
     }
 
     /// Works on lines of neighbours, each as long as the others, whose results go elsewhere.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn lines<'l, I: Isa>(&self, lines: impl Iterator<Item = Line<'l, T>>)
     where
         T: 'l,
@@ -61,13 +61,13 @@ pub trait LineOp<T: Copy>: Copy + Send + Sync {
 
     /// Works on blocks that lie one behind the other, in place. Common work on common element types is [compiled](crate::compiled) with the
     /// library; so it is in the next function.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
         blocks(self, data, block, inner);
     }
 
     /// Works on elements in memory, whose results go elsewhere.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn collect_memory(self, memory: ScanInput<'_, T>) -> Result<Vec<T>, Error>
     where
         T: Element,
@@ -118,7 +118,7 @@ impl<'a, T> ScanInput<'a, T> {
     /// # Safety
     ///
     /// Each position of the nests is, along the row, one of the elements' axes.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub unsafe fn new(elements: Elements<'a, T>, parts: &'a [Nest], len: usize, inner: usize) -> Self {
         ScanInput { elements, parts, len, inner }
     }
@@ -246,7 +246,7 @@ impl<T: Copy, W: LineOp<T>> Task for BlockInPlace<'_, T, W> {
     type Out = ();
     const WIDE: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
         for block in self.data.chunks_exact_mut(self.block) {
             self.along.block::<I>(block, self.inner);
@@ -266,7 +266,7 @@ impl<K: Kernel, W: LineOp<K::Elem>> Task for Scan<'_, K, W> {
     type Out = Result<(), Error>;
     const WIDE: bool = K::LONG;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) -> Result<(), Error> {
         let Scan { mut kernel, nest, out, inner, along } = self;
         if out.is_empty() {
@@ -314,7 +314,7 @@ impl<K: Kernel, W: LineOp<K::Elem>> Task for LineScan<'_, K, W> {
     const WIDE: bool = true;
 
     /// (The hardware prefetches it: a software prefetch of the next line takes more time than it saves.)
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
         let LineScan { kernel, nest, out, along } = self;
         let len = nest.sizes[nest.outer];
@@ -350,7 +350,7 @@ impl<K: Kernel, W: LineOp<K::Elem>> Task for ReplacingScan<'_, K, W> {
     type Out = Result<(), Error>;
     const WIDE: bool = K::LONG;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) -> Result<(), Error> {
         let ReplacingScan { mut kernel, nest, place, len, inner, along } = self;
         let block: usize = nest.sizes[nest.outer..].iter().product();
@@ -397,7 +397,7 @@ impl<T: Real, const LOG: bool> LineOp<T> for Softmax<LOG> {
         LineWork::Softmax { log: LOG }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
         if inner == 1 {
             self.line::<I>(Line::in_place(block));
@@ -428,7 +428,7 @@ impl<T: Real, const LOG: bool> LineOp<T> for Softmax<LOG> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn line<I: Isa>(&self, mut line: Line<'_, T>) {
         let greatest = fold(line.elements(), T::LOWEST, greater, greater);
         let (line, sums) =
@@ -442,7 +442,7 @@ impl<T: Real, const LOG: bool> LineOp<T> for Softmax<LOG> {
     /// In one pass, the elements of a line become shares, the greatest element of the next one is looked for, and the shares of the one
     /// before are divided by their sum: nothing waits for the last of a line's additions, and what comes from memory and goes there is spread over the
     /// time that the functions take.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn lines<'l, I: Isa>(&self, mut lines: impl Iterator<Item = Line<'l, T>>)
     where
         T: 'l,
@@ -475,7 +475,7 @@ impl<T: Real, const LOG: bool> LineOp<T> for Softmax<LOG> {
         unscaled.write(before, |share| scaled::<T, LOG>(share, last));
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
         if LOG {
             log_softmax_blocks(Softmax, data, block, inner)
@@ -484,7 +484,7 @@ impl<T: Real, const LOG: bool> LineOp<T> for Softmax<LOG> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn collect_memory(self, memory: ScanInput<'_, T>) -> Result<Vec<T>, Error> {
         if LOG { log_softmax_memory(Softmax, memory) } else { softmax_memory(Softmax, memory) }
     }
@@ -494,25 +494,25 @@ impl<T: Real, const LOG: bool> LineOp<T> for Softmax<LOG> {
 const SHARES: usize = 2048;
 
 /// The greater of two. Not-a-number need not be the greatest: it makes the sum not-a-number, and so all of the line.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn greater<T: Real>(a: T, b: T) -> T {
     if b > a { b } else { a }
 }
 
 /// What shares are multiplied by, or shifted by if they are logarithms, in the end.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn finally<T: Real, const LOG: bool>(sum: T::Wide) -> T::Wide {
     if LOG { num_traits::Float::ln(sum) } else { num_traits::Float::recip(sum) }
 }
 
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn scaled<T: Real, const LOG: bool>(share: T, last: T::Wide) -> T {
     let exact = share.widen();
     T::narrow(if LOG { exact - last } else { exact * last })
 }
 
 /// Combines the elements that are `inner` apart, and writes the result to all of these places.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn share_out<T: Copy>(states: &mut [T], inner: usize, combine: impl Fn(T, T) -> T) {
     let (first, others) = states.split_at_mut(inner);
     for row in others.chunks_exact(inner) {
@@ -524,7 +524,7 @@ fn share_out<T: Copy>(states: &mut [T], inner: usize, combine: impl Fn(T, T) -> 
 /// `e^(value - greatest)`, times a constant, added to the sum; for the logarithm `value - greatest` stays, and the sum has no factor.
 ///
 /// A line of minus infinities has nothing to share: `-inf - -inf` makes it not-a-number.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn share<I: Isa, T: Real, const LOG: bool>(value: T, greatest: T, sum: &mut T::Wide) -> T {
     let shifted = value - greatest;
     let share = if LOG { shifted.exp_down::<I>() } else { shifted.exp_share::<I>() };

@@ -20,7 +20,7 @@ along!(unit_length_blocks, unit_length_memory, Real, UnitLength<T>);
 #[cfg(feature = "std")] // for pull-backs
 impl<T: Real> Standardize<T> {
     /// `1 / sqrt(var + eps)`
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(super) fn factor<I: Isa>(&self, line: &[T]) -> T::Wide {
         Moments::of::<I, T>(line).standard(self.0.widen()).factor
     }
@@ -28,7 +28,7 @@ impl<T: Real> Standardize<T> {
 
 impl<T: Real> RootMeanSquare<T> {
     /// `1 / sqrt(mean of x^2 + eps)`
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(super) fn factor<I: Isa>(&self, line: &[T]) -> T::Wide {
         let mean = total::<I, T, _>(line, Squares) / count::<T>(line);
         Float::recip(Float::sqrt(mean + self.0.widen()))
@@ -36,7 +36,7 @@ impl<T: Real> RootMeanSquare<T> {
 }
 
 /// `sqrt(sum of x^2)`
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(super) fn length<I: Isa, T: Real>(line: &[T]) -> T::Wide {
     Float::sqrt(total::<I, T, _>(line, Squares))
 }
@@ -53,23 +53,23 @@ impl<T: Real> LineOp<T> for Standardize<T> {
         LineWork::Standardize { eps: Number::float(self.0) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn block<I: Isa>(&self, block: &mut [T], _: usize) {
         self.line::<I>(Line::in_place(block));
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn line<I: Isa>(&self, mut line: Line<'_, T>) {
         let standard = Moments::of::<I, T>(line.elements()).standard(self.0.widen());
         line.map(|value| T::narrow(standard.of::<I>(value.widen())));
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
         standardize_blocks(self, data, block, inner);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn collect_memory(self, memory: ScanInput<'_, T>) -> Result<Vec<T>, Error> {
         standardize_memory(self, memory)
     }
@@ -90,12 +90,12 @@ impl<T: Real> LineOp<T> for StandardizeAffine<'_, T> {
     const NAME: &'static str = "standardize, gain and bias";
     const NEIGHBOURS: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn block<I: Isa>(&self, block: &mut [T], _: usize) {
         self.line::<I>(Line::in_place(block));
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn line<I: Isa>(&self, mut line: Line<'_, T>) {
         let standard = Moments::of::<I, T>(line.elements()).standard(self.eps.widen());
         line.map_with(self.gain, self.bias, |value, gain, bias| {
@@ -103,12 +103,12 @@ impl<T: Real> LineOp<T> for StandardizeAffine<'_, T> {
         });
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
         standardize_affine_blocks(self, data, block, inner);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn collect_memory(self, memory: ScanInput<'_, T>) -> Result<Vec<T>, Error> {
         standardize_affine_memory(self, memory)
     }
@@ -126,23 +126,23 @@ impl<T: Real> LineOp<T> for RootMeanSquare<T> {
         LineWork::RootMeanSquare { eps: Number::float(self.0) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn block<I: Isa>(&self, block: &mut [T], _: usize) {
         self.line::<I>(Line::in_place(block));
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn line<I: Isa>(&self, mut line: Line<'_, T>) {
         let factor = self.factor::<I>(line.elements());
         line.map(|value| T::narrow(value.widen() * factor));
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
         root_mean_square_blocks(self, data, block, inner);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn collect_memory(self, memory: ScanInput<'_, T>) -> Result<Vec<T>, Error> {
         root_mean_square_memory(self, memory)
     }
@@ -160,12 +160,12 @@ impl<T: Real> LineOp<T> for UnitLength<T> {
         LineWork::UnitLength { eps: Number::float(self.0) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn block<I: Isa>(&self, block: &mut [T], _: usize) {
         self.line::<I>(Line::in_place(block));
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn line<I: Isa>(&self, mut line: Line<'_, T>) {
         let (length, least) = (length::<I, T>(line.elements()), self.0.widen());
         // (Not by `max`, which takes the number if the other one is NaN.)
@@ -173,12 +173,12 @@ impl<T: Real> LineOp<T> for UnitLength<T> {
         line.map(|value| T::narrow(value.widen() / length));
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
         unit_length_blocks(self, data, block, inner);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn collect_memory(self, memory: ScanInput<'_, T>) -> Result<Vec<T>, Error> {
         unit_length_memory(self, memory)
     }
@@ -233,7 +233,7 @@ impl<T: Real> Task for MomentsTask<'_, T> {
     type Out = ();
     const WIDE: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
         let MomentsTask { data, len, mean, var } = self;
         for (at, (mean, var)) in mean.iter_mut().zip(var).enumerate() {
@@ -254,7 +254,7 @@ impl<T: Real> Task for StandardizeTask<'_, T> {
     type Out = ();
     const WIDE: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
         let StandardizeTask { data, len, mean, var, eps } = self;
         for (at, (mean, var)) in mean.iter_mut().zip(var).enumerate() {
@@ -280,7 +280,7 @@ struct Moments<W> {
 }
 
 impl<W: Real> Moments<W> {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn of<I: Isa, T: Real<Wide = W>>(line: &[T]) -> Self {
         let Some(&first) = line.first() else {
             return Moments { rough: W::zero(), rest: W::zero(), var: W::zero() / W::zero() };
@@ -295,7 +295,7 @@ impl<W: Real> Moments<W> {
     }
 
     /// The moments, by those of the differences to a number near the mean.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn around<I: Isa, T: Real<Wide = W>>(line: &[T], rough: W) -> Self {
         let n = count::<T>(line);
         let [sum, squares] = total::<I, T, _>(line, Differences(rough));
@@ -307,13 +307,13 @@ impl<W: Real> Moments<W> {
     }
 
     /// The mean and the variance.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn narrow<T: Real<Wide = W>>(&self) -> (T, T) {
         (T::narrow(self.rough + self.rest), T::narrow(self.var))
     }
 
     /// What makes values of mean 0 and variance 1, but for `eps`.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn standard(self, eps: W) -> Standard<W> {
         let factor = Float::recip(Float::sqrt(self.var + eps));
         Standard { rough: self.rough, factor, shift: -self.rest * factor }
@@ -329,7 +329,7 @@ struct Standard<W> {
 }
 
 impl<W: Real> Standard<W> {
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn of<I: Isa>(self, value: W) -> W {
         self.shift.add_product::<I>(value - self.rough, self.factor)
     }
@@ -359,13 +359,13 @@ impl<T: Real> Summed<T> for Squares {
     type Sum = T::Wide;
     const ZERO: T::Wide = T::Wide::ZERO;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn block<I: Isa>(&self, block: &[T]) -> T::Wide {
         let step = |sum: T::Wide, value: T| sum.add_product::<I>(value.widen(), value.widen());
         fold(block, T::Wide::ZERO, step, |a, b| a + b)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn add(a: T::Wide, b: T::Wide) -> T::Wide {
         a + b
     }
@@ -378,7 +378,7 @@ impl<T: Real> Summed<T> for Differences<T::Wide> {
     type Sum = [T::Wide; 2];
     const ZERO: Self::Sum = [T::Wide::ZERO; 2];
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn block<I: Isa>(&self, block: &[T]) -> Self::Sum {
         let zero = lanes(T::Wide::ZERO);
         let (mut sums, mut squares) = (zero, zero);
@@ -401,7 +401,7 @@ impl<T: Real> Summed<T> for Differences<T::Wide> {
         [together(sums, |a, b| a + b), together(squares, |a, b| a + b)]
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn add(a: Self::Sum, b: Self::Sum) -> Self::Sum {
         [a[0] + b[0], a[1] + b[1]]
     }
@@ -409,7 +409,7 @@ impl<T: Real> Summed<T> for Differences<T::Wide> {
 
 /// The sum over a line. Sums of blocks are combined like the carries of a binary counter, so that rounding grows with the logarithm of the
 /// length.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn total<I: Isa, T: Real, S: Summed<T>>(line: &[T], summed: S) -> S::Sum {
     const LEN: usize = LANES * NORM_BLOCK;
     if line.len() <= LEN {

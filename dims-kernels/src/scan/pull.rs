@@ -54,7 +54,7 @@ impl<T: Real> Task for PullBackTask<'_, '_, T> {
     type Out = ();
     const WIDE: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) {
         let ForwardLines { x, y, len, work } = self.lines;
         for (at, dy) in self.dy.chunks_exact_mut(len).enumerate() {
@@ -103,7 +103,7 @@ impl<T: Real> Task for PullBackTask<'_, '_, T> {
 }
 
 /// Makes each cotangent `f` of the result and itself.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn replace<T: Real>(dy: &mut [T], y: &[T], f: impl Fn(T::Wide, T::Wide) -> T::Wide) {
     for (dy, &y) in dy.iter_mut().zip(y) {
         *dy = T::narrow(f(y.widen(), dy.widen()));
@@ -114,14 +114,14 @@ fn replace<T: Real>(dy: &mut [T], y: &[T], f: impl Fn(T::Wide, T::Wide) -> T::Wi
 const BLOCK: usize = 64 * LANES;
 
 /// The sum over a line.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn sum<T: Real>(line: &[T]) -> T::Wide {
     let block = |block: &[T]| fold(block, T::Wide::ZERO, |sum, value| sum + value.widen(), |a, b| a + b);
     line.chunks(BLOCK).fold(T::Wide::ZERO, |total, line| total + block(line))
 }
 
 /// The sum of products over two lines.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn dot<I: Isa, T: Real>(a: &[T], b: &[T]) -> T::Wide {
     let mut total = T::Wide::ZERO;
     for (a, b) in a.chunks(BLOCK).zip(b.chunks(BLOCK)) {

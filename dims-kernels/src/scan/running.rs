@@ -8,7 +8,7 @@ use crate::scan::{LineOp, ScanInput, along};
 use alloc::vec::Vec;
 
 /// Combines elements one by one, in a wider type if sums have one.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn running<T: Copy, W: Copy>(
     block: &mut [T],
     inner: usize,
@@ -41,7 +41,7 @@ fn running<T: Copy, W: Copy>(
 const SETTLED: usize = 128;
 
 /// Adds the recent sum to that of all elements before; what rounding takes from the result stays in the recent sum. (D. E. Knuth's sum without loss.)
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 #[allow(clippy::eq_op)] // what is unequal to itself is NaN
 fn settle<A: Num>(before: &mut A, recent: &mut A) {
     let total = before.add(*recent);
@@ -53,7 +53,7 @@ fn settle<A: Num>(before: &mut A, recent: &mut A) {
 }
 
 /// Running sums of floats: as accurate as sums.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn running_sums<T: Num>(block: &mut [T], inner: usize) {
     let (first, rest) = block.split_at_mut(inner.min(block.len()));
     if let [first] = first {
@@ -116,7 +116,7 @@ impl<T: Num> LineOp<T> for Cumulate {
         LineWork::Cumulate
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
         // (Integers divide by no zero, and their sums are exact.)
         if const { T::DIVIDES_BY_ZERO } {
@@ -126,12 +126,12 @@ impl<T: Num> LineOp<T> for Cumulate {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn blocks(self, data: &mut [T], block: usize, inner: usize) {
         cumulate_blocks(self, data, block, inner);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn collect_memory(self, memory: ScanInput<'_, T>) -> Result<Vec<T>, Error> {
         cumulate_memory(self, memory)
     }
@@ -148,7 +148,7 @@ impl<T: Num> LineOp<T> for CumulateProduct {
         LineWork::CumulateProduct
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
         running(block, inner, T::to_acc, T::Acc::mul, T::from_acc);
     }
@@ -165,7 +165,7 @@ impl<T: Ordered, const GREATEST: bool> LineOp<T> for CumulateBest<GREATEST> {
         LineWork::CumulateBest { greatest: GREATEST }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
         for at in inner..block.len() {
             let (last, own) = (block[at - inner], block[at]);
@@ -187,7 +187,7 @@ impl<A: Real> LogOfSum<A> {
         LogOfSum { pivot: first, before: A::zero(), recent: A::zero() }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn push<I: Isa>(&mut self, value: A) -> A {
         let others = self.before + self.recent;
         let above = value - self.pivot;
@@ -209,7 +209,7 @@ impl<A: Real> LogOfSum<A> {
         self.pivot + ln
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn settle(&mut self) {
         settle(&mut self.before, &mut self.recent);
     }
@@ -226,7 +226,7 @@ impl<T: Real> LineOp<T> for CumulateLogSumExp {
         LineWork::CumulateLogSumExp
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn block<I: Isa>(&self, block: &mut [T], inner: usize) {
         let (first, rest) = block.split_at_mut(inner.min(block.len()));
         if rest.is_empty() {

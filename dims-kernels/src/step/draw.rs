@@ -32,7 +32,7 @@ pub struct Uniform;
 impl Distribution for Uniform {
     const NAME: &'static str = "rand";
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn draw<T: Real>(seed: u64, at: u64) -> T {
         let value = rounded::<T>(unit(RandomStream::Uniform, seed, at));
         // Rounding to a narrow type can reach 1.
@@ -47,7 +47,7 @@ pub struct Normal;
 impl Distribution for Normal {
     const NAME: &'static str = "randn";
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn draw<T: Real>(seed: u64, at: u64) -> T {
         rounded(deviate(RandomStream::Normal, seed, at))
     }
@@ -60,7 +60,7 @@ pub struct Gumbel;
 impl Distribution for Gumbel {
     const NAME: &'static str = "categorical";
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn draw<T: Real>(seed: u64, at: u64) -> T {
         // Half a step above the drawn number: `u` is neither 0 nor 1, so both logarithms are finite.
         let u = unit(RandomStream::Categorical, seed, at) + 0.5 / (1u64 << 53) as f64;
@@ -69,7 +69,7 @@ impl Distribution for Gumbel {
 }
 
 /// Rounds a number to another float type.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn rounded<T: Real>(value: f64) -> T {
     <T as num_traits::NumCast>::from(value).expect("a float can be any float, rounded")
 }

@@ -167,7 +167,7 @@ impl<T: Num> BinaryOp<T::Acc, T> for AddWidened {
     type Out = T::Acc;
     const NAME: &'static str = "add";
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<I: Isa>(&self, sum: T::Acc, element: T) -> T::Acc {
         sum.add(element.to_acc())
     }

@@ -64,7 +64,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     }
 
     /// The elements and sizes of a tensor that owns them and has them in this order, which is what most reductions yield.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(super) fn as_it_is<E: Expr>(expr: E) -> Result<(Vec<E::Elem>, [usize; MAX_DIMS]), E> {
         if const { !Self::PLAIN || E::FACTS.memory.is_none() } {
             return Err(expr);
@@ -74,7 +74,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     }
 
     /// Copies the elements to places with these axes, if they are in memory, and both lie alike and one behind the other. Returns how many they are.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn copy_line<E: Expr>(
         expr: &E,
         places: ElementsMut<'_, E::Elem>,
@@ -88,7 +88,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     }
 
     /// A tensor in memory with few elements and axes: the axes in the order of the result, behind others of one element.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn small<E: Expr>(expr: &E) -> Option<(Elements<'_, E::Elem>, [Axis; FEW], usize)> {
         let order = Self::ORDER.as_slice();
         if const { !Self::IS_FEW || E::FACTS.memory.is_none() || Self::typed::<E>().is_some() } {
@@ -105,7 +105,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     }
 
     /// How an expression is brought into this order.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn route<E: Expr>(expr: &E) -> OrderRoute<'_, E::Elem> {
         if is_heard() {
             return OrderRoute::Nest;
@@ -125,7 +125,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     }
 
     /// The elements of a [line](OrderRoute::Line).
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(super) fn line<E: Expr>(
         expr: &E,
@@ -140,7 +140,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     }
 
     /// As [`line`](Ordering::line), to places.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     pub(crate) fn line_into<E: Expr>(
         expr: &E,
@@ -155,7 +155,7 @@ impl<S: Dims, R: Rank, L: OrderList> Ordering<S, R, L> {
     }
 
     /// Axes of the dims, in the order of the result.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub(crate) fn ordered(axes: &[Axis]) -> impl ExactSizeIterator<Item = &Axis> + DoubleEndedIterator {
         Self::ORDER.as_slice().iter().map(|&at| &axes[at])
     }

@@ -185,7 +185,7 @@ where
 }
 
 /// The results of `count` elements each that a nest yields, by a kernel for the known strides.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Element>>(
     expr: &E,

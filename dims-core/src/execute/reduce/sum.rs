@@ -40,7 +40,7 @@ pub(crate) fn product_dims(pair: Option<[Typed; 2]>, result: Vec<&'static str>) 
 ///
 /// Small products are always inlined. Where several calls of one type share one function, the tensor and the result go through memory: they are stored in small
 /// pieces and loaded in larger ones, which the processor cannot forward from its store buffer. The stall takes three times as long as a small product.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn sum<A, D, X>(expr: &A::Expr) -> Result<Reduced<A::Elem, A, X>, DimError>
 where

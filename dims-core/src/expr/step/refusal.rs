@@ -38,7 +38,7 @@ pub(crate) fn taken<T: Element>(buffer: Buffer<T>, operation: &'static str) -> R
 }
 
 /// Returns an error if a recorded step computed these elements.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn check_taken<T>(elements: &[T], operation: &'static str) -> Result<(), DimError> {
     #[cfg(feature = "std")]

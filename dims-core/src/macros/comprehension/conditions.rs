@@ -30,7 +30,7 @@ macro_rules! as_it_is {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
             type Of<A> = A;
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn of<A>(a: A) -> A {
                 a
             }
@@ -51,7 +51,7 @@ macro_rules! as_it_is {
 }
 
 /// Elements combined with a loop variable, as indices.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn indices<A: AsTensor<Elem: LikeIndex<M>>, M>(a: A) -> <A::Elem as LikeIndex<M>>::Indices<A> {
     A::Elem::indices(a)
 }
@@ -76,7 +76,7 @@ impl<T: IndexInt> LikeIndex<True> for T {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Indices<A: AsTensor<Elem = T>> = UnaryOut<Index, A>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn indices<A: AsTensor<Elem = T>>(a: A) -> UnaryOut<Index, A> {
         Named::from_expr(Unary { op: Index, a: a.into_named().expr })
     }
@@ -96,7 +96,7 @@ impl<T: Never> LikeIndex<False> for T {
 pub type CastAlike<A, I> = UnaryOut<Cast<<A as AsTensor>::Elem>, I>;
 
 /// A loop variable in the type of the elements that it is combined with.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn alike<A: AsTensor<Elem: Element + LikeIndex>, I: AsTensor<Elem = isize>>(
     a: A,
     index: I,
@@ -126,7 +126,7 @@ impl<T: Element> Value<True> for T {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Tensor = Named<T, (), Rank0, Scalar<T>>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn tensor(self) -> Self::Tensor {
         Named::from_expr(Scalar(self))
     }
@@ -143,7 +143,7 @@ impl<T: Never> Value<False> for T {
 }
 
 /// A captured value as a tensor without dims.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn scalar<T: Value<M>, M>(value: T) -> T::Tensor {
     value.tensor()
 }
@@ -165,7 +165,7 @@ pub trait Lookup<M> {
 as_it_is! { Lookup: [T: IndexInt] T; False }
 
 /// A tensor of indices.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn lookup<A: AsTensor<Elem: Lookup<M>>, M>(a: A) -> <A::Elem as Lookup<M>>::Of<A> {
     A::Elem::of(a)
 }
@@ -189,7 +189,7 @@ impl<T, B: Operand<T>> Comparable<T, True> for B {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Operand = B;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn operand(self) -> B {
         self
     }
@@ -206,7 +206,7 @@ impl<T, B: Never> Comparable<T, False> for B {
 }
 
 /// Both sides of a comparison.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn compared<A: AsTensor, B: Comparable<A::Elem, M>, M>(a: A, b: B) -> (A, B::Operand) {
     (a, b.operand())
 }
@@ -228,7 +228,7 @@ pub trait Condition<M> {
 as_it_is! { Condition: [] bool; False Other }
 
 /// A tensor of conditions, which is reduced.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn conditions<A: AsTensor<Elem: Condition<M>>, M>(a: A) -> <A::Elem as Condition<M>>::Of<A> {
     A::Elem::of(a)
 }
@@ -250,7 +250,7 @@ pub trait Summand<M> {
 as_it_is! { Summand: [T: Num] T; False }
 
 /// A tensor of numbers, which is reduced.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn summands<A: AsTensor<Elem: Summand<M>>, M>(a: A) -> <A::Elem as Summand<M>>::Of<A> {
     A::Elem::of(a)
 }
@@ -274,7 +274,7 @@ impl<T> OfType<T, True> for T {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Of<A> = A;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn typed<A>(a: A) -> A {
         a
     }
@@ -301,7 +301,7 @@ impl<T, U: Never> OfType<T, Other> for U {
 }
 
 /// A tensor whose elements have the type that a `let` says.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn typed<T, A: AsTensor<Elem: OfType<T, M>>, M>(a: A) -> <A::Elem as OfType<T, M>>::Of<A> {
     <A::Elem as OfType<T, M>>::typed(a)
 }
@@ -325,7 +325,7 @@ impl<T: Element> CombinesWith<T, True> for T {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Tensor = Named<T, (), Rank0, Scalar<T>>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn tensor(self) -> Self::Tensor {
         Named::from_expr(Scalar(self))
     }
@@ -352,7 +352,7 @@ impl<T, U: Never> CombinesWith<T, Other> for U {
 }
 
 /// Elements and a captured value combined with them, as tensors. (In this order: rustc has to know the elements when it looks at the value.)
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn combined<A: AsTensor, V: CombinesWith<A::Elem, M>, M>(a: A, value: V) -> (A, V::Tensor) {
     (a, value.tensor())
 }
@@ -374,7 +374,7 @@ pub trait Smooth<M> {
 as_it_is! { Smooth: [T: Analytic] T; False }
 
 /// A tensor with functions like `exp`.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn smooth<A: AsTensor<Elem: Smooth<M>>, M>(a: A) -> <A::Elem as Smooth<M>>::Of<A> {
     <A::Elem as Smooth<M>>::of(a)
 }
@@ -396,7 +396,7 @@ pub trait Floating<M> {
 as_it_is! { Floating: [T: Real] T; False }
 
 /// A tensor of floats.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn floating<A: AsTensor<Elem: Floating<M>>, M>(a: A) -> <A::Elem as Floating<M>>::Of<A> {
     <A::Elem as Floating<M>>::of(a)
 }
@@ -420,7 +420,7 @@ impl<T: CastTo<U>, U: Element> Castable<U, True> for T {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Cast<A: AsTensor<Elem = T>> = UnaryOut<Cast<U>, A>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn cast<A: AsTensor<Elem = T>>(a: A) -> UnaryOut<Cast<U>, A> {
         Named::from_expr(Unary { op: Cast(PhantomData), a: a.into_named().expr })
     }
@@ -437,7 +437,7 @@ impl<T: Never, U: ?Sized> Castable<U, False> for T {
 }
 
 /// `as U`
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn cast<U: ?Sized, A: AsTensor<Elem: Castable<U, M>>, M>(a: A) -> <A::Elem as Castable<U, M>>::Cast<A> {
     <A::Elem as Castable<U, M>>::cast(a)
 }
@@ -461,7 +461,7 @@ impl<U: Element> Yielded<True> for U {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Mapped<A: AsTensor, F: Fn(A::Elem) -> U> = UnaryOut<Map<F>, A>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn mapped<A: AsTensor, F: Fn(A::Elem) -> U>(a: A, f: F) -> UnaryOut<Map<F>, A> {
         Named::from_expr(Unary { op: Map(f), a: a.into_named().expr })
     }
@@ -478,7 +478,7 @@ impl<U: Never> Yielded<False> for U {
 }
 
 /// `f` of each element.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn mapped<A: AsTensor, F: Fn(A::Elem) -> U, U: Yielded<M>, M>(a: A, f: F) -> U::Mapped<A, F> {
     U::mapped(a, f)
 }
@@ -502,7 +502,7 @@ impl<D: DimRef> Outer<True> for D {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dim = D;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn dim(self) -> D {
         self
     }
@@ -519,7 +519,7 @@ impl<D: Never + Copy> Outer<False> for D {
 }
 
 /// The dim that `$` and a name are.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn outer<D: Outer<M>, M>(dim: D) -> D::Dim {
     dim.dim()
 }

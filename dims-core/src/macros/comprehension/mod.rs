@@ -50,26 +50,26 @@ pub trait ToIndex {
 #[diagnostic::do_not_recommend]
 impl<T: IndexInt> ToIndex for T {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn to_index(self) -> isize {
         self.to_isize()
     }
 }
 
 /// A captured integer as an index.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn index<T: ToIndex>(value: T) -> isize {
     value.to_index()
 }
 
 /// One position of an axis. As a computed index, it is looked at where an element is read.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn position<T: IndexInt>(value: T) -> Named<isize, (), Rank0, Scalar<isize>> {
     Named::from_expr(Scalar(value.to_isize()))
 }
 
 /// A tensor that is the same all along a dim that it may lack.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn along<A, D>(a: A, dim: D) -> BinaryOut<LeftOperand, A, D, isize>
 where
     A: AsTensor<Elem: Element, Dims: Union<D::Dims>>,
@@ -87,7 +87,7 @@ pub type ElementPairs<A, B> = Named<
 >;
 
 /// Pairs of elements, for closures that take several.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn pairs<A, B>(a: A, b: B) -> ElementPairs<A, B>
 where
     A: AsTensor<Dims: Union<B::Dims>>,
@@ -97,7 +97,7 @@ where
 }
 
 /// The tensor where a condition holds, and some value elsewhere, where nothing is read.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn masked<C, A>(cond: C, a: A) -> Selected<A::Elem, C, NamedOf<A>, A::Elem>
 where
     C: AsTensor<Elem = bool, Dims: Union<A::Dims, Out: Union<()>>>,
@@ -122,7 +122,7 @@ impl TruthValue for bool {
 }
 
 /// A condition. Other types are refused here, and nowhere else.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn condition<A: AsTensor<Elem: TruthValue>>(a: A) -> UnaryOut<Holds, A> {
     Named::from_expr(Unary { op: Holds, a: a.into_named().expr })
 }

@@ -28,7 +28,7 @@ pub struct BoundPattern {
 
 impl BoundPattern {
     /// The loops of a pattern with so many axes, before [`bind`](BoundPattern::bind).
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn new(loops: &'static PatternLoops, axes: usize) -> Self {
         BoundPattern { sizes: [OPEN; MOST], loops, rows: Rows::new(axes) }
     }
@@ -134,7 +134,7 @@ impl BoundPattern {
     }
 
     /// An operand's axes in the order of the result, behind others of one element, if there are few and few elements, `len`.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     pub fn few(&self, operand: usize, len: usize) -> Option<[Axis; FEW]> {
         let PatternLoops { kept, reduced } = self.loops;
         if len > SMALL || kept.len() > FEW || !reduced.is_empty() {

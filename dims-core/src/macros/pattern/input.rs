@@ -262,7 +262,7 @@ impl<T: Element> Values for ArrayElements<'_, T> {
         self.row(rows);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn kernel<'k>(&'k self, operands: &mut OperandRows<'k>) -> Strided<'k, T, ()> {
         strided(self.elements(), operands.next_row(), ())
     }

@@ -39,7 +39,7 @@ use crate::error::DimError;
 /// Panics with the error's text, where a result is expected. (It is of any type, not `!`: beside `!` in the other branch, rustc would take
 /// that for the type of a result which it does not know yet, as that of `einsum!("i,->i", a, 2.0)`.)
 #[track_caller]
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn fail<T>(error: &DimError) -> T {
     crate::error::fail(error)
 }

@@ -80,7 +80,7 @@ pub trait Truth: Element {
 
 impl Truth for bool {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn is_true(self) -> bool {
         self
     }
@@ -94,19 +94,19 @@ impl<T: Truth, R: Reducer<bool>> Reducer<T> for Conditions<R> {
     const NAME: &'static str = R::NAME;
     type Acc = R::Acc;
     type Out = R::Out;
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn start(&self) -> R::Acc {
         self.0.start()
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn step<I: Isa>(&self, acc: R::Acc, value: T, at: usize) -> R::Acc {
         self.0.step::<I>(acc, value.is_true(), at)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn join<I: Isa>(&self, a: R::Acc, b: R::Acc) -> R::Acc {
         self.0.join::<I>(a, b)
     }
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn finish(&self, acc: R::Acc, number: usize) -> R::Out {
         self.0.finish(acc, number)
     }

@@ -25,7 +25,7 @@ use kernels::reduce::Reducer;
 use kernels::scalar::Element;
 
 /// The elements of the operands along the axes of the output: permuted, split, merged, repeated, or put together of several.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub fn rearrange<O, T, L>(
     pattern: &'static Pattern,
@@ -114,7 +114,7 @@ pub(super) fn named(error: DimError, pattern: &Pattern, sizes: &[usize]) -> DimE
 }
 
 /// Combines the elements along all axes that the output has not.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub fn reduce<O, T, L, V, Q: Reduction<T>>(
     pattern: &'static Pattern,

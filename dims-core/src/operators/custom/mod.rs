@@ -170,13 +170,13 @@ impl<R: Rank> AxesOf<R> for R {
 /// Users' operators as methods of tensors.
 pub trait ApplyOp: AsTensor {
     /// The operation of each element. Lazy.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<O: OperatesOn<Self::Elem>>(self, op: O) -> Applied<O, Self> {
         Named::from_expr(Unary { op: Custom(op), a: self.into_named().expr })
     }
 
     /// The operation of each element and of the other tensor's at the same position. Lazy.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply_with<O: OperatesOn<(Self::Elem, V)>, B, V>(self, other: B, op: O) -> AppliedWith<O, Self, B, V>
     where
         B: Operand<V>,

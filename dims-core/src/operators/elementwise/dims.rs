@@ -19,7 +19,7 @@ macro_rules! dim_operators {
         {
             type Output = BinaryOut<ops::$trait, Self, O>;
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn $method(self, other: O) -> Self::Output {
                 binary(ops::$trait, self, other)
             }
@@ -31,7 +31,7 @@ macro_rules! dim_operators {
         {
             type Output = BinaryOut<ops::$trait, Self, O>;
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn $method(self, other: O) -> Self::Output {
                 binary(ops::$trait, self, other)
             }
@@ -40,7 +40,7 @@ macro_rules! dim_operators {
         impl<'a, B: Brand> core::ops::$trait<&'a Dim<B>> for isize {
             type Output = ScalarOut<ops::$trait, isize, &'a Dim<B>>;
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn $method(self, dim: &'a Dim<B>) -> Self::Output {
                 Named::from_expr(Binary { op: ops::$trait, a: Scalar(self), b: dim.into_named().expr })
             }
@@ -49,7 +49,7 @@ macro_rules! dim_operators {
         impl<D: Declared> core::ops::$trait<Of<D>> for isize {
             type Output = ScalarOut<ops::$trait, isize, Of<D>>;
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn $method(self, dim: Of<D>) -> Self::Output {
                 Named::from_expr(Binary { op: ops::$trait, a: Scalar(self), b: dim.into_named().expr })
             }
@@ -72,7 +72,7 @@ macro_rules! sizes_less_dims {
         impl<'a, B: Brand> core::ops::Sub<&'a Dim<B>> for $t {
             type Output = ScalarOut<ops::Sub, isize, &'a Dim<B>>;
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn sub(self, dim: &'a Dim<B>) -> Self::Output {
                 self as isize - dim
             }
@@ -85,7 +85,7 @@ sizes_less_dims!(usize, i32);
 impl<B: Brand> core::ops::Neg for &Dim<B> {
     type Output = UnaryOut<ops::Neg, Self>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn neg(self) -> Self::Output {
         unary(ops::Neg, self)
     }
@@ -103,14 +103,14 @@ pub type NumberAndIndices<O, D> =
 
 /// See [`IndicesAlong`].
 #[doc(hidden)]
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn indices_along<D: Declared>(dim: D) -> IndicesAlong<D> {
     Named::from_expr(Iota::new(dim))
 }
 
 /// See [`NumberAndIndices`].
 #[doc(hidden)]
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub fn number_and_indices<O, D: Declared>(op: O, number: isize, dim: D) -> NumberAndIndices<O, D> {
     Named::from_expr(Binary { op, a: Scalar(number), b: Iota::new(dim) })
 }

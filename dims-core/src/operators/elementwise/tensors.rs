@@ -35,7 +35,7 @@ impl<O: BinaryOp<T, T>, T: Element, S: Dims + Union<B::Dims>, R: Rank, E, B: Ope
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Out = Joined<O, T, S, R, E, B>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn left_of(self, op: O, right: B) -> Self::Out {
         Named::from_expr(Binary { op, a: self, b: right.into_expr() })
     }
@@ -48,7 +48,7 @@ macro_rules! operators {
         {
             type Output = E::Out;
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             #[track_caller]
             fn $method(self, other: B) -> E::Out {
                 self.expr.left_of(ops::$trait, other)
@@ -61,7 +61,7 @@ macro_rules! operators {
         {
             type Output = <&'a E as LeftOf<ops::$trait, T, S, R, B>>::Out;
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             #[track_caller]
             fn $method(self, other: B) -> Self::Output {
                 (&self.expr).left_of(ops::$trait, other)
@@ -86,7 +86,7 @@ macro_rules! logic_operators {
         {
             type Output = Joined<ops::$op, T, S, R, E, B>;
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn $method(self, other: B) -> Self::Output {
                 binary(ops::$op, self, other)
             }
@@ -99,7 +99,7 @@ macro_rules! logic_operators {
         {
             type Output = Joined<ops::$op, T, S, R, &'a E, B>;
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn $method(self, other: B) -> Self::Output {
                 binary(ops::$op, self, other)
             }
@@ -116,7 +116,7 @@ logic_operators! {
 impl<T: Signed, S: Dims, R: Rank, E> core::ops::Neg for Named<T, S, R, E> {
     type Output = UnaryOut<ops::Neg, Self>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn neg(self) -> Self::Output {
         unary(ops::Neg, self)
     }
@@ -125,7 +125,7 @@ impl<T: Signed, S: Dims, R: Rank, E> core::ops::Neg for Named<T, S, R, E> {
 impl<T: Signed, S: Dims, R: Rank, E> core::ops::Neg for &Named<T, S, R, E> {
     type Output = UnaryOut<ops::Neg, Self>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn neg(self) -> Self::Output {
         unary(ops::Neg, self)
     }
@@ -134,7 +134,7 @@ impl<T: Signed, S: Dims, R: Rank, E> core::ops::Neg for &Named<T, S, R, E> {
 impl<T: Logic, S: Dims, R: Rank, E> core::ops::Not for Named<T, S, R, E> {
     type Output = UnaryOut<ops::Not, Self>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn not(self) -> Self::Output {
         unary(ops::Not, self)
     }
@@ -143,7 +143,7 @@ impl<T: Logic, S: Dims, R: Rank, E> core::ops::Not for Named<T, S, R, E> {
 impl<T: Logic, S: Dims, R: Rank, E> core::ops::Not for &Named<T, S, R, E> {
     type Output = UnaryOut<ops::Not, Self>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn not(self) -> Self::Output {
         unary(ops::Not, self)
     }
@@ -165,7 +165,7 @@ macro_rules! left_scalars {
         impl<S: Dims, R: Rank, E> core::ops::$trait<Named<$t, S, R, E>> for $t {
             type Output = ScalarOut<ops::$trait, $t, Named<$t, S, R, E>>;
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn $method(self, other: Named<$t, S, R, E>) -> Self::Output {
                 Named::from_expr(Binary { op: ops::$trait, a: Scalar(self), b: other.expr })
             }
@@ -174,7 +174,7 @@ macro_rules! left_scalars {
         impl<'a, S: Dims, R: Rank, E> core::ops::$trait<&'a Named<$t, S, R, E>> for $t {
             type Output = ScalarOut<ops::$trait, $t, &'a Named<$t, S, R, E>>;
 
-            #[inline(always)]
+            #[cfg_attr(not(unoptimized), inline(always))]
             fn $method(self, other: &'a Named<$t, S, R, E>) -> Self::Output {
                 Named::from_expr(Binary { op: ops::$trait, a: Scalar(self), b: &other.expr })
             }

@@ -80,7 +80,7 @@ condition! {
 macro_rules! losses {
     ($($(#[$doc:meta])* $method:ident($this:ident, target) $op:ident [$($target:tt)*] [$bound:ident];)*) => {$(
         $(#[$doc])*
-        #[inline(always)]
+        #[cfg_attr(not(unoptimized), inline(always))]
         fn $method<$($target)*>($this, target: Y) -> Loss<ops::$op, Self, Y>
         where
             Self::Elem: $bound,
@@ -90,7 +90,7 @@ macro_rules! losses {
     )*};
 }
 
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 fn elementwise<O, A: AsTensor, Y: Operand<A::Elem>>(op: O, predictions: A, targets: Y) -> Loss<O, A, Y> {
     Named::from_expr(Binary { op, a: predictions.into_named().expr, b: targets.into_expr() })
 }
@@ -140,7 +140,7 @@ pub trait Losses: Computable {
     /// # Panics
     ///
     /// If `delta` is not greater than 0.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     fn huber_loss<Y: Targets<Self::Elem, Self::Dims>>(
         self,
@@ -154,7 +154,7 @@ pub trait Losses: Computable {
     }
 
     /// As [`huber_loss`](Losses::huber_loss), but a `delta` that is not greater than 0 is an error.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn try_huber_loss<Y: Targets<Self::Elem, Self::Dims>>(
         self,
         target: Y,
@@ -175,7 +175,7 @@ pub trait Losses: Computable {
     /// # Panics
     ///
     /// If `beta` is negative or NaN.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
     fn smooth_l1_loss<Y: Targets<Self::Elem, Self::Dims>>(
         self,
@@ -189,7 +189,7 @@ pub trait Losses: Computable {
     }
 
     /// As [`smooth_l1_loss`](Losses::smooth_l1_loss), but a `beta` that is negative or NaN is an error.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn try_smooth_l1_loss<Y: Targets<Self::Elem, Self::Dims>>(
         self,
         target: Y,

@@ -142,7 +142,7 @@ impl OfStep<3> for Adaptive {
 impl Formula<3, 3, 1> for Adaptive {
     const NAME: &'static str = "adam";
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<Q: Quantity>(
         &self,
         [step, correction, kept]: [Q; 3],

@@ -291,7 +291,7 @@ struct Scale;
 impl Formula<1, 1, 0> for Scale {
     const NAME: &'static str = "scale";
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<Q: Quantity>(&self, [factor]: [Q; 1], [a]: [Q; 1], []: [Q; 0]) -> [Q; 1] {
         [a * factor]
     }
@@ -302,7 +302,7 @@ struct Limit(f64);
 impl Formula<0, 1, 0> for Limit {
     const NAME: &'static str = "limit";
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<Q: Quantity>(&self, []: [Q; 0], [a]: [Q; 1], []: [Q; 0]) -> [Q; 1] {
         let most = a.constant(self.0);
         // (NaN is neither, and stays.)
@@ -316,7 +316,7 @@ struct GradientSum;
 impl Formula<0, 1, 1> for GradientSum {
     const NAME: &'static str = "sum of gradients";
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<Q: Quantity>(&self, []: [Q; 0], [a]: [Q; 1], [b]: [Q; 1]) -> [Q; 1] {
         [a + b]
     }
@@ -327,7 +327,7 @@ struct Blend(f64);
 impl Formula<0, 1, 1> for Blend {
     const NAME: &'static str = "average";
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<Q: Quantity>(&self, []: [Q; 0], [a]: [Q; 1], [b]: [Q; 1]) -> [Q; 1] {
         [a.constant(self.0) * a + a.constant(1.0 - self.0) * b]
     }
@@ -339,7 +339,7 @@ struct Approach(f64);
 impl Formula<0, 1, 1> for Approach {
     const NAME: &'static str = "approach";
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<Q: Quantity>(&self, []: [Q; 0], [a]: [Q; 1], [b]: [Q; 1]) -> [Q; 1] {
         [a + (b - a) * a.constant(self.0)]
     }

@@ -80,7 +80,7 @@ impl OfStep<1> for Signs {
 impl Formula<1, 2, 1> for Signs {
     const NAME: &'static str = "lion";
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<Q: Quantity>(&self, [rate]: [Q; 1], [p, mean]: [Q; 2], [g]: [Q; 1]) -> [Q; 2] {
         let number = |value: f64| p.constant(value);
         let mix = |beta: f64| number(1.0 - beta) * g + number(beta) * mean;

@@ -109,7 +109,7 @@ impl OfStep<1> for Descent {
 impl Formula<1, 1, 1> for Descent {
     const NAME: &'static str = "sgd";
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<Q: Quantity>(&self, [rate]: [Q; 1], [p]: [Q; 1], [g]: [Q; 1]) -> [Q; 1] {
         [p - rate * (g + p.constant(self.weight_decay) * p)]
     }
@@ -118,7 +118,7 @@ impl Formula<1, 1, 1> for Descent {
 impl Formula<1, 2, 1> for Descent {
     const NAME: &'static str = "sgd with momentum";
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<Q: Quantity>(&self, [rate]: [Q; 1], [p, velocity]: [Q; 2], [g]: [Q; 1]) -> [Q; 2] {
         let momentum = p.constant(self.momentum);
         let g = g + p.constant(self.weight_decay) * p;

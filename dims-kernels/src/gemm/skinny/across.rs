@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 /// # Safety
 ///
 /// As for [`multiply`](super::multiply), on a machine with these vectors; there are `M` rows, and columns of the right matrix are neighbours.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(super) unsafe fn across<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: &SkinnyParams) {
     let &Product { k, n, a, b, c, c_row, c_col, accumulate, .. } = product;
     // Strips are about as wide as each other.
@@ -74,7 +74,7 @@ pub(super) unsafe fn across<V: Vector, const M: usize>(product: &Product<V::Elem
 /// # Safety
 ///
 /// As for [`Vector`], with so many elements in both.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn add<V: Vector, const M: usize>(to: *mut V::Elem, from: *const V::Elem, width: usize, count: usize) {
     for row in 0..M {
         for at in (row * width..row * width + count).step_by(V::LEN) {
@@ -103,7 +103,7 @@ impl<T: Copy> RowBlock<T> {
     /// # Safety
     ///
     /// The machine has the vectors, the rows are valid, and there is room for the sums.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn sum<V: Vector<Elem = T>, const M: usize>(&self, left: &[[T; M]]) {
         let (groups, rest) = left.as_chunks::<ROWS_AT_ONCE>();
         let mut done = 0;
@@ -125,7 +125,7 @@ impl<T: Copy> RowBlock<T> {
     /// # Safety
     ///
     /// As for [`sum`](RowBlock::sum).
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn group<V: Vector<Elem = T>, const M: usize, const R: usize>(
         &self,
         row: usize,
@@ -153,7 +153,7 @@ impl<T: Copy> RowBlock<T> {
 
     /// How far behind the elements of a column those are that are prefetched. Behind the end of a row, which `rows` read together, the first columns of the
     /// next ones follow: a row of few columns would else be prefetched in part.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn prefetched(&self, column: usize, rows: usize) -> isize {
         let ahead = column + self.prefetch_distance;
         if ahead < self.count {
@@ -168,7 +168,7 @@ impl<T: Copy> RowBlock<T> {
     /// # Safety
     ///
     /// As for [`sum`](RowBlock::sum).
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn vectors<V: Vector<Elem = T>, const M: usize, const R: usize, const W: usize>(
         &self,
         b: *const T,

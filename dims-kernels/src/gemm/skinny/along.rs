@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 /// # Safety
 ///
 /// As for [`multiply`](super::multiply), on a machine with these vectors; there are `M` rows, and rows of the right matrix are neighbours.
-#[inline(always)]
+#[cfg_attr(not(unoptimized), inline(always))]
 pub(super) unsafe fn along<V: Vector, const M: usize>(product: &Product<V::Elem>, skinny: &SkinnyParams) {
     let &Product { k, n, a, b, .. } = product;
     let size = size_of::<V::Elem>();
@@ -100,7 +100,7 @@ impl<V: Vector> LineProduct<'_, V> {
     /// # Safety
     ///
     /// As for [`along`]; the columns lie in the result.
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn multiply<const M: usize, const R: usize>(&self, column: usize) {
         let &Product { k, b, c, c_row, c_col, accumulate, .. } = self.product;
         let vectors = self.left.len() / M;

@@ -467,7 +467,7 @@ unsafe impl<T: ProgramOutput> Kernel for SummedLoops<'_, T> {
     type TileReader = *const T;
     type Pairs = ();
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn load<I: Isa>(&mut self, tile: &Tile<'_>, _: &mut Faults) {
         let along = self.numbers.strides.iter().zip(tile.at).map(|(&step, &at)| step * at as isize);
         let from = self.numbers.offset + along.sum::<isize>();

@@ -18,7 +18,7 @@ struct Each<'a, O, A>(&'a O, &'a [A]);
 impl<O: UnaryOp<A>, A: Copy> Task for Each<'_, O, A> {
     type Out = Vec<O::Out>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) -> Vec<O::Out> {
         self.1.iter().map(|&a| self.0.apply::<I>(a)).collect()
     }
@@ -29,7 +29,7 @@ struct Both<'a, O, A>(&'a O, &'a [A], &'a [A]);
 impl<O: BinaryOp<A, A>, A: Copy> Task for Both<'_, O, A> {
     type Out = Vec<O::Out>;
 
-    #[inline(always)]
+    #[cfg_attr(not(unoptimized), inline(always))]
     fn run<I: Isa>(self) -> Vec<O::Out> {
         self.1.iter().zip(self.2).map(|(&a, &b)| self.0.apply::<I>(a, b)).collect()
     }
