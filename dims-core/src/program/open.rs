@@ -151,20 +151,13 @@ struct OpenDim {
 pub(super) fn record_open<In, Out, F>(
     f: &mut F,
     inputs: &In,
-    mut open: Vec<DimKey>,
+    open: Vec<DimKey>,
 ) -> Result<Program<In, Out>, DimError>
 where
     In: for<'t> Hand<'t>,
     Out: Parameters,
     F: for<'t> FnMut(HandedOf<'t, In>) -> Out,
 {
-    let mut known: Vec<DimKey> = Vec::new();
-    open.retain(|key| {
-        let is_new = !known.iter().any(|own| own.same(key));
-        known.push(*key);
-        is_new
-    });
-    let open = &open[..];
     let mut record = |round: usize| {
         in_round(round, || {
             let mut variables = RecordedInputs::new(In::SIZES_ALONE);
@@ -175,25 +168,43 @@ where
     let mut program = record(0)?;
     let others = [record(1)?, record(2)?, record(3)?];
     let saved = [program.to_saved()?, others[0].to_saved()?, others[1].to_saved()?, others[2].to_saved()?];
+    let signatures = [&program.signature, &others[0].signature, &others[1].signature, &others[2].signature];
+    let (content, dims, listing) = merged(saved, signatures, open, &program.listing)?;
+    program.listing = listing.clone();
+    program.open = Some(OpenProgram::new(content, dims, listing));
+    Ok(program)
+}
+
+/// One program of all rounds. (Apart from the types of the program, so that it is compiled once.)
+fn merged(
+    saved: [SavedProgram; ROUNDS],
+    signatures: [&InputSignature; ROUNDS],
+    mut open: Vec<DimKey>,
+    listing: &Listing,
+) -> Result<(SavedContent, OpenDims, Listing), DimError> {
+    let mut known: Vec<DimKey> = Vec::new();
+    open.retain(|key| {
+        let is_new = !known.iter().any(|own| own.same(key));
+        known.push(*key);
+        is_new
+    });
+    let open = &open[..];
     let numbers: Vec<usize> = open.iter().filter_map(number_of).collect();
     let sizes: OpenSizes =
         core::array::from_fn(|round| numbers.iter().map(|&dim| size_in(dim, round)).collect());
-    let signatures = [&program.signature, &others[0].signature, &others[1].signature, &others[2].signature];
     let dims = open
         .iter()
         .enumerate()
         .map(|(dim, key)| axis_of(key, signatures, sizes.each_ref().map(|own| own[dim])));
     let dims: Vec<OpenDim> = dims.collect::<Result<_, _>>()?;
-    let listing = program.listing.with_open(&|name, size| {
+    let listing = listing.with_open(&|name, size| {
         open.iter().zip(&sizes[0]).any(|(key, &own)| (key.name, own) == (name, size))
     });
     let (content, numbers) = opened(saved, &sizes, open, &listing)?;
-    program.listing = listing.clone();
-    program.open = Some(OpenProgram::new(content, OpenDims { dims, numbers }, listing));
-    Ok(program)
+    Ok((content, OpenDims { dims, numbers }, listing))
 }
 
-/// The content at the first sizes, and the numbers that follow the sizes. (Apart from the types of the program, so that it is compiled once.)
+/// The content at the first sizes, and the numbers that follow the sizes.
 fn opened(
     saved: [SavedProgram; ROUNDS],
     sizes: &OpenSizes,

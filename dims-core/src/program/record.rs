@@ -75,7 +75,7 @@ const LARGE: usize = 1 << 20;
 pub(super) fn recorded<In, Out>(
     f: impl for<'t> FnOnce(HandedOf<'t, In>) -> Out,
     traced: In::Value,
-    mut variables: RecordedInputs,
+    variables: RecordedInputs,
 ) -> Result<Program<In, Out>, DimError>
 where
     In: for<'t> Hand<'t>,
@@ -86,6 +86,20 @@ where
     let mut results = RecordedResults::default();
     let result = Out::walk([&value], &mut Path::new(), &mut results)?;
     let RecordedResults { held, layouts, settings } = results;
+    let (mut recording, signature, listing) = repeatable(held, variables)?;
+    // The last other owners of the memory that `release` frees.
+    drop((value, slots));
+    recording.release();
+    Ok(Program { recording, signature, result, layouts, settings, listing, open: None, inputs: PhantomData })
+}
+
+/// The steps to these results, in a form that runs again. (On its own, because it depends on no type of
+/// the recorded function.)
+#[track_caller]
+fn repeatable(
+    held: Vec<Arc<dyn Held>>,
+    mut variables: RecordedInputs,
+) -> Result<(Recording, InputSignature, Listing), DimError> {
     variables.call.end();
     check_captured(&held, variables.nodes.first().map_or(0, |node| node.id))?;
     let (nodes, signature) =
@@ -99,16 +113,13 @@ where
             bytes: constant.bytes,
         });
     }
-    let mut recording = Recording::new(nodes, held).map_err(|NotRepeatable { operation, origin }| {
+    let recording = Recording::new(nodes, held).map_err(|NotRepeatable { operation, origin }| {
         let at = OriginSuffix(origin);
         DimError::Shape {
             what: format!("`{operation}` cannot be recorded{at}: programs cannot run it again"),
         }
     })?;
-    // The last other owners of the memory that `release` frees.
-    drop((value, slots));
-    recording.release();
-    Ok(Program { recording, signature, result, layouts, settings, listing, open: None, inputs: PhantomData })
+    Ok((recording, signature, listing))
 }
 
 /// Returns an error if a result depends on variables of an outer gradient, or on inputs of an outer recording, because the program would treat these as constants. `first` is the id of
