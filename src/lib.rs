@@ -48,25 +48,25 @@
 //! | to | see |
 //! |---|---|
 //! | declare dims | [`dims!`]: `pub struct Batch;`, or local ones, `dims!(i, j);` |
-//! | name a tensor in a signature | [`Tensor`](named::Tensor). Messages show the sorted type, [`Named`](named::Named) |
-//! | bind the axes of an array | [`At::at`](bind::At::at); [`Binder`](bind::Binder) lists what you can pass for an axis |
-//! | turn an array into a tensor without a copy | [`IntoTensor`](convert::IntoTensor) |
-//! | create tensors | [`create`], [`random`](mod@random) |
-//! | compute element by element | [`Elementwise`](elementwise::Elementwise) and the operators |
-//! | contract, multiply, measure | [`LinearAlgebra`](linalg::LinearAlgebra), such as [`contract`](linalg::LinearAlgebra::contract) |
-//! | reduce, compute an expression now | [`Reductions`](reduce::Reductions), such as `sum` and `eval` |
-//! | get an array, or the number of a tensor without dims | [`order`](order::OrderExt::order), `order(())` |
-//! | rename, slice, split, flatten, join | [`Restructure`](restructure::Restructure), [`concat`](join::concat), [`stack`](join::stack) |
-//! | select by index or value | [`Selecting`](select::Selecting), [`Dynamic`](dynamic::Dynamic) |
-//! | move, pad, add windows up, sort, scan | [`Rearranging`](shift::Rearranging), [`Folding`](fold::Folding), [`Sorting`](sort::Sorting), [`Scans`](scans::Scans) |
-//! | write into arrays | [assignment](assign) |
+//! | name a tensor in a signature | [`Tensor`](tensors::named::Tensor). Messages show the sorted type, [`Named`](tensors::named::Named) |
+//! | bind the axes of an array | [`At::at`](pipeline::bind::At::at); [`Binder`](pipeline::bind::Binder) lists what you can pass for an axis |
+//! | turn an array into a tensor without a copy | [`IntoTensor`](creation::convert::IntoTensor) |
+//! | create tensors | [`creation`], such as [`from_fn`](creation::create::from_fn) and [`randn`](creation::random::randn) |
+//! | compute element by element | [`Elementwise`](operators::elementwise::Elementwise) and the operators |
+//! | contract, multiply, measure | [`LinearAlgebra`](operators::linalg::LinearAlgebra), such as [`contract`](operators::linalg::LinearAlgebra::contract) |
+//! | reduce, compute an expression now | [`Reductions`](pipeline::execute::reduce::Reductions), such as `sum` and `eval` |
+//! | get an array, or the number of a tensor without dims | [`order`](pipeline::execute::order::OrderExt::order), `order(())` |
+//! | rename, slice, split, flatten, join | [`Restructure`](operators::restructure::Restructure), [`concat`](operators::join::concat), [`stack`](operators::join::stack) |
+//! | select by index or value | [`Selecting`](operators::select::Selecting), [`Dynamic`](operators::dynamic::Dynamic) |
+//! | move, pad, add windows up, sort, scan | [`Rearranging`](operators::shift::Rearranging), [`Folding`](operators::fold::Folding), [`Sorting`](operators::sort::Sorting), [`Scans`](operators::scans::Scans) |
+//! | write into arrays | [assignment](pipeline::execute::assign) |
 //! | use convolutions, pooling, normalisation, losses and layers | [`nn`] |
-//! | call a function of one example with many | [`#[batched]`](macro@batched), [`Rest`] |
+//! | call a function of one example with many | [`#[batched]`](macro@batched), [`Rest`](types::brand::Rest) |
 //! | differentiate and train | [`grad`], [`Parameters`](grad::Parameters), [`optim`], [`init`], `checkpoint` (with `safetensors`) |
 //! | write as in NumPy, einops or loops | [`einsum!`], [`rearrange!`], [`tensor!`] |
-//! | write an operator | [`custom`] |
-//! | handle errors | the `try_` forms, which return a [`DimError`](error::DimError); the others panic with its text |
-//! | target hardware that streams | [`Stream`](stream::Stream) |
+//! | write an operator | [`operators::custom`] |
+//! | handle errors | the `try_` forms, which return a [`DimError`]; the others panic with its text |
+//! | target hardware that streams | [`Stream`](tensors::stream::Stream) |
 //!
 //! `docs/operators.md` lists all operators, with their names in PyTorch, JAX and NumPy.
 //!
@@ -75,12 +75,12 @@
 //! Operators, elementwise methods, views and comparisons build an expression. Reductions, `order`, `eval` and assignment compute it:
 //! `((a - b).abs()).sum(k)` is one pass without a temporary. `(a * b * c).sum((j, k))` is one contraction, which runs as matrix products in the cheapest order.
 //!
-//! [`contract`](linalg::LinearAlgebra::contract) demands the dim in both operands. `(x * w).sum(In)` also compiles if only one of them has `In`, and then sums that one alone.
+//! [`contract`](operators::linalg::LinearAlgebra::contract) demands the dim in both operands. `(x * w).sum(In)` also compiles if only one of them has `In`, and then sums that one alone.
 //!
 //! A result is contiguous. Its axes are in the order that you passed to `order`, or else in the order in which the dims were declared. In a batched product, shared
 //! dims become outermost if the last dim is shared, so that each product is contiguous; softmax and scans keep that order. The memory order never changes the result.
 //!
-//! [`attention`](attention::attention) fuses the softmax with both products, and works tile by tile:
+//! [`attention`](operators::attention::attention) fuses the softmax with both products, and works tile by tile:
 //!
 //! ```
 //! use typed_dims::prelude::*;
@@ -134,11 +134,11 @@
 //!   of matrix products.
 //! * `blas`: matrix products use a BLAS that the program links and installs: [`blas`].
 //! * `std` (on by default): kernels are chosen at run time for the processor's instructions, large results come from a memory pool
-//!   (`storage::memory`), and there are [`explain`](plan::explain::explain), [modes](mode) and [`ledger`](stream::ledger()). `gemm`, `rayon`, `image`, `onnx` and the
+//!   (`storage::memory`), and there are [`explain`](pipeline::plan::explain::explain), [modes](mode) and [`ledger`](tensors::stream::ledger()). `gemm`, `rayon`, `image`, `onnx` and the
 //!   features for files need `std`. Without it the crate needs `core` and `alloc`: see below.
 //! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and the like.
 //! * `half`: elements of type `half::f16` and `half::bf16`.
-//! * `image`, `mdarray`, `nalgebra`, `candle`: conversions from and to the images, arrays, matrices and tensors of these crates: [`foreign`].
+//! * `image`, `mdarray`, `nalgebra`, `candle`: conversions from and to the images, arrays, matrices and tensors of these crates: `creation::foreign`.
 //! * `safetensors`, `npy`: tensors in files, with the names of their dims (`file`; npz belongs to `npy`). `memmap` maps files into memory.
 //!   With `safetensors`, `#[derive(Load)]` loads structs of tensors from files of weights.
 //! * `onnx`: `onnx_dims!`, which makes dims and structs of the inputs and outputs of an ONNX model, and a checker of what the axes in a
@@ -154,7 +154,7 @@
 //!
 //! CI builds for x86-64 with and without AVX2 and AVX-512, AArch64 (NEON), and WebAssembly (with all features but `candle` and `blas`). On WebAssembly without
 //! threads, `rayon` computes on the calling thread; add `-C target-feature=+simd128` for vector instructions. A size that does not fit into `usize` is a
-//! [`DimError`](error::DimError), on 32-bit and 64-bit targets.
+//! [`DimError`], on 32-bit and 64-bit targets.
 
 #![no_std]
 
@@ -171,16 +171,16 @@ pub use mdarray;
 #[cfg(feature = "nalgebra")]
 pub use nalgebra;
 pub use ndarray;
-pub use typed_dims_core::*;
-// (By name as well: where a feature is missing, rustc then names it.)
+#[doc(hidden)]
+pub use typed_dims_core::__private;
 #[cfg(feature = "blas")]
+#[doc(inline)]
 pub use typed_dims_core::blas;
-#[cfg(feature = "safetensors")]
-pub use typed_dims_core::checkpoint;
-#[cfg(any(feature = "safetensors", feature = "npy"))]
-pub use typed_dims_core::file;
-#[cfg(any(feature = "candle", feature = "image", feature = "mdarray", feature = "nalgebra"))]
-pub use typed_dims_core::foreign;
+#[cfg(feature = "std")]
+#[doc(inline)]
+pub use typed_dims_core::mode;
+#[doc(inline)]
+pub use typed_dims_core::{batch, creation::init, error::DimError, grad, operators, program, types};
 #[cfg(feature = "safetensors")]
 pub use typed_dims_macros::Load;
 #[cfg(feature = "onnx")]
@@ -192,74 +192,111 @@ pub use typed_dims_macros::{
 };
 #[cfg(feature = "onnx")]
 pub use typed_dims_onnx as onnx;
+// (By name as well: where a feature is missing, rustc then names it.)
+#[cfg(any(feature = "safetensors", feature = "npy"))]
+#[doc(inline)]
+pub use typed_dims_core::file;
 
 pub mod fallible;
 #[cfg(doctest)]
 mod macro_pages;
 pub mod nn;
 
+pub mod tensors {
+    //! Tensors: with their dims as types, with the order of their axes as a type ([`laid`]), and as streams
+    //! ([`stream`]); how they are shown and drawn.
+
+    pub use typed_dims_core::tensors::*;
+    pub use typed_dims_core::{draw, laid, stream};
+}
+
+pub mod creation {
+    //! Tensors from arrays, from functions, and from a seed.
+
+    pub use typed_dims_core::creation::*;
+    #[cfg(any(feature = "candle", feature = "image", feature = "mdarray", feature = "nalgebra"))]
+    pub use typed_dims_core::foreign;
+}
+
+pub mod optim {
+    //! Optimizers, schedules of their rates, and files of parameters and optimizer states.
+
+    #[cfg(feature = "safetensors")]
+    pub use typed_dims_core::training::checkpoint;
+    pub use typed_dims_core::training::optim::*;
+}
+
+pub mod pipeline {
+    //! How an operation runs: **bind** the axes of arrays to dims, make an **expression**, **plan** it, **execute** the
+    //! plan, and put the elements in **order**.
+    //!
+    //! You need these modules to write generic signatures and operators, and to see what runs.
+
+    pub use typed_dims_core::{bind, execute, expr, ops, plan, storage};
+}
+
 pub mod prelude {
     //! What most programs need: `use typed_dims::prelude::*;`
     //!
     //! Traits with methods are imported without their names (`as _`). To write one in a bound, or call it by its full name, import
-    //! it from its module, such as [`elementwise::Elementwise`](crate::elementwise::Elementwise). The `try_` forms of functions are in
+    //! it from its module, such as [`elementwise::Elementwise`](crate::operators::elementwise::Elementwise). The `try_` forms of functions are in
     //! [`fallible`](crate::fallible).
 
-    pub use crate::assign::OrderInto as _;
-    pub use crate::attention::attention;
+    pub use crate::DimError;
     pub use crate::batch::{batched, vmap, whole};
-    pub use crate::bind::{At as _, AtMut as _, Ellipsis, UnitAxis};
-    pub use crate::brand::{After, AnyDim, Before, Brand, Rest};
-    pub use crate::convert::IntoTensor as _;
-    pub use crate::create::{arange, eye, from_fn, from_vec, full, linspace, ones, zeros};
-    pub use crate::custom::{ApplyOp as _, ArrayOp, ArraysOp, ScalarOp};
-    pub use crate::dim::{DimOf, DimRef, Each};
-    pub use crate::draw::Draw as _;
-    pub use crate::dynamic::Dynamic as _;
-    pub use crate::elementwise::{Elementwise as _, select};
-    pub use crate::error::DimError;
+    pub use crate::creation::convert::IntoTensor as _;
+    pub use crate::creation::create::{arange, eye, from_fn, from_vec, full, linspace, ones, zeros};
+    #[cfg(feature = "candle")]
+    pub use crate::creation::foreign::candle::{IntoCandle as _, ToTensor as _};
+    #[cfg(feature = "image")]
+    pub use crate::creation::foreign::image::IntoImage as _;
+    #[cfg(feature = "mdarray")]
+    pub use crate::creation::foreign::mdarray::IntoMdarray as _;
+    #[cfg(feature = "nalgebra")]
+    pub use crate::creation::foreign::nalgebra::IntoMatrix as _;
+    #[cfg(feature = "rand")]
+    pub use crate::creation::random::random;
+    pub use crate::creation::random::{rand, randn};
     #[cfg(feature = "safetensors")]
     pub use crate::file::load::{Load, LoadError, Weights};
-    pub use crate::fold::Folding as _;
-    #[cfg(feature = "candle")]
-    pub use crate::foreign::candle::{IntoCandle as _, ToTensor as _};
-    #[cfg(feature = "image")]
-    pub use crate::foreign::image::IntoImage as _;
-    #[cfg(feature = "mdarray")]
-    pub use crate::foreign::mdarray::IntoMdarray as _;
-    #[cfg(feature = "nalgebra")]
-    pub use crate::foreign::nalgebra::IntoMatrix as _;
     pub use crate::grad::Parameters;
-    pub use crate::join::{concat, stack};
-    pub use crate::laid::{IntoLaid as _, Laid, Lay as _};
-    pub use crate::linalg::LinearAlgebra as _;
-    pub use crate::named::{Named, Tensor, TensorView};
     pub use crate::nn::conv::{conv, conv_transpose};
     pub use crate::nn::dropout::Dropout as _;
     pub use crate::nn::loss::Losses as _;
     pub use crate::nn::norm::Normalization as _;
     pub use crate::nn::pool::Pooling as _;
-    pub use crate::ops::Isa;
+    pub use crate::operators::attention::attention;
+    pub use crate::operators::custom::{ApplyOp as _, ArrayOp, ArraysOp, ScalarOp};
+    pub use crate::operators::dynamic::Dynamic as _;
+    pub use crate::operators::elementwise::{Elementwise as _, select};
+    pub use crate::operators::fold::Folding as _;
+    pub use crate::operators::join::{concat, stack};
+    pub use crate::operators::linalg::LinearAlgebra as _;
+    pub use crate::operators::restructure::Restructure as _;
+    pub use crate::operators::scan::scan;
+    pub use crate::operators::scans::Scans as _;
+    pub use crate::operators::select::Selecting as _;
+    pub use crate::operators::shift::{Pad, Rearranging as _};
+    pub use crate::operators::sort::Sorting as _;
+    pub use crate::operators::window::Window;
     pub use crate::optim::Optimizer as _;
-    pub use crate::order::OrderExt as _;
+    pub use crate::pipeline::bind::{At as _, AtMut as _, Ellipsis, UnitAxis};
+    pub use crate::pipeline::execute::assign::OrderInto as _;
+    pub use crate::pipeline::execute::order::OrderExt as _;
+    pub use crate::pipeline::execute::reduce::Reductions as _;
+    pub use crate::pipeline::ops::Isa;
     #[cfg(feature = "std")]
-    pub use crate::plan::explain::explain;
-    #[cfg(feature = "rand")]
-    pub use crate::random::random;
-    pub use crate::random::{rand, randn};
-    pub use crate::reduce::Reductions as _;
-    pub use crate::restructure::Restructure as _;
-    pub use crate::role::{DataBatch, DataChannel, DataFeature, DataTime, Plays};
-    pub use crate::scalar::{Num, Real};
-    pub use crate::scan::scan;
-    pub use crate::scans::Scans as _;
-    pub use crate::select::Selecting as _;
-    pub use crate::set::{Dims, DimsOf, SetOf, Union};
-    pub use crate::shift::{Pad, Rearranging as _};
-    pub use crate::sort::Sorting as _;
-    pub use crate::stream::{Stream, Streamed as _};
-    pub use crate::tensor::AsTensor;
-    pub use crate::window::Window;
+    pub use crate::pipeline::plan::explain::explain;
+    pub use crate::tensors::draw::Draw as _;
+    pub use crate::tensors::laid::{IntoLaid as _, Laid, Lay as _};
+    pub use crate::tensors::named::{Named, Tensor, TensorView};
+    pub use crate::tensors::stream::{Stream, Streamed as _};
+    pub use crate::tensors::tensor::AsTensor;
+    pub use crate::types::brand::{After, AnyDim, Before, Brand, Rest};
+    pub use crate::types::dim::{DimOf, DimRef, Each};
+    pub use crate::types::role::{DataBatch, DataChannel, DataFeature, DataTime, Plays};
+    pub use crate::types::scalar::{Num, Real};
+    pub use crate::types::set::{Dims, DimsOf, SetOf, Union};
     pub use ndarray::{self, Array, Array1, Array2, Array3, Array4, ArrayD, Axis, IxDyn, NewAxis, array, s};
     #[cfg(feature = "safetensors")]
     pub use typed_dims_macros::Load;

@@ -12,19 +12,12 @@
 extern crate alloc;
 #[cfg(any(feature = "std", test))]
 extern crate std;
-extern crate typed_dims_kernels as kernels;
 
 pub mod error;
 mod seal;
 
-// The layers, from the lowest to the highest: a folder imports from those above it in this list alone (`tests/architecture.rs`). Where a
-// folder is private, its modules are named from the root, `crate::brand`.
-mod types;
-pub use types::brand::{Brand, Declared, Rest};
-#[cfg(feature = "onnx")]
-#[doc(hidden)]
-pub use types::signature;
-pub use types::{brand, dim, rank, role, set, size};
+// The layers, from the lowest to the highest: a folder imports only from those above it in this list (`tests/architecture.rs`).
+pub mod types;
 
 #[cfg(feature = "std")]
 pub mod mode;
@@ -36,32 +29,22 @@ pub mod storage;
 
 pub mod expr;
 
-mod tensors;
-pub use tensors::{named, show, tensor};
+pub mod tensors;
 
 pub mod bind;
 
-mod execute;
-pub use execute::{assign, order, reduce};
+pub mod execute;
 
-mod creation;
-pub(crate) use creation::positions;
-pub use creation::{convert, create, init, random};
+pub mod creation;
 
 pub mod batch;
 
-mod operators;
-pub use operators::{
-    attention, custom, dynamic, elementwise, fold, join, linalg, nn, restructure, scan, scans, select, shift,
-    sort, window,
-};
+pub mod operators;
 
 pub mod laid;
 
-mod macros;
 #[doc(hidden)]
-pub use macros::comprehension;
-pub use macros::pattern;
+pub mod macros;
 
 // What nothing else imports.
 pub mod draw;
@@ -72,14 +55,11 @@ pub mod foreign;
 pub mod grad;
 pub mod program;
 pub mod stream;
-mod training;
-#[cfg(feature = "safetensors")]
-pub use training::checkpoint;
-pub use training::optim;
+pub mod training;
 
 #[cfg(feature = "blas")]
 pub use kernels::blas;
-pub use kernels::{ops, scalar};
+pub use kernels::ops;
 
 /// What macros expand to. Not part of the public interface.
 #[doc(hidden)]
@@ -89,26 +69,30 @@ pub mod __private {
         pub use crate::batch::*;
         pub use crate::error::unwrap;
     }
-    pub use crate::bind::Ellipsis;
-    pub use crate::brand::digits::*;
-    pub use crate::brand::{Brand, Declared, LoopVar, SetElement, keys_of};
-    pub use crate::comprehension::*;
+    pub use crate::bind::{self, Ellipsis};
     pub use crate::declared_dim_operators;
-    pub use crate::dim::{Dim, Id, anchor, tie};
-    pub use crate::elementwise::{Elementwise, iota};
-    pub use crate::error::DimError;
-    pub use crate::linalg::LinearAlgebra;
-    pub use crate::reduce::Reductions;
-    pub use crate::role::{DeclaredRole, IsDeclared, Role, Undenoted, role_names};
+    pub use crate::error::{self, DimError};
+    pub use crate::execute::reduce::Reductions;
+    #[cfg(feature = "safetensors")]
+    pub use crate::file;
+    pub use crate::macros::comprehension::*;
+    pub use crate::operators::elementwise::{Elementwise, iota};
+    pub use crate::operators::linalg::LinearAlgebra;
+    pub use crate::storage::axes::OneAxis;
+    pub use crate::types::brand::digits::*;
+    pub use crate::types::brand::{Brand, Declared, LoopVar, SetElement, keys_of};
+    pub use crate::types::dim::{Dim, Id, anchor, tie};
+    pub use crate::types::role::{DeclaredRole, IsDeclared, Role, Undenoted, role_names};
+    pub use crate::types::set::Keys;
+    #[cfg(feature = "onnx")]
+    pub use crate::types::signature as onnx;
+    pub use crate::types::size::{Dyn, Static};
+    pub use crate::{creation, execute, grad, operators, program, tensors, types};
+    pub use ndarray;
+    pub use typenum;
     pub mod pattern {
         pub use crate::bind::source::RankDyn;
-        pub use crate::pattern::*;
-        pub use crate::rank::*;
+        pub use crate::macros::pattern::*;
+        pub use crate::types::rank::*;
     }
-    pub use crate::set::Keys;
-    #[cfg(feature = "onnx")]
-    pub use crate::signature as onnx;
-    pub use crate::size::{Dyn, Static};
-    pub use crate::storage::axes::OneAxis;
-    pub use typenum;
 }

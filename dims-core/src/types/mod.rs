@@ -13,3 +13,5 @@ pub mod set;
 pub mod signature;
 pub mod size;
 pub(crate) mod tuples;
+
+pub use kernels::scalar;

@@ -102,7 +102,7 @@ fn inner(batched: &Batched) -> TokenStream {
     let (name, mut generics) = (batched.inner_name(), function.sig.generics.clone());
     for row in batched.rows.iter().filter(|row| row.added) {
         let row = &row.name;
-        generics.params.push(syn::parse_quote!(#row: ::typed_dims::set::Dims));
+        generics.params.push(syn::parse_quote!(#row: ::typed_dims::__private::types::set::Dims));
     }
     let receiver = batched.receiver.iter().map(ToTokens::to_token_stream);
     let mut owned = TokenStream::new();
@@ -114,7 +114,7 @@ fn inner(batched: &Batched) -> TokenStream {
             if let Pat::Ident(PatIdent { mutability: Some(_), ident, .. }) = pat {
                 // What is assigned to has memory of its own.
                 owned.extend(
-                    quote_spanned!(span=> let mut #ident = ::typed_dims::reduce::Reductions::eval(#ident);),
+                    quote_spanned!(span=> let mut #ident = ::typed_dims::__private::execute::reduce::Reductions::eval(#ident);),
                 );
                 return match row {
                     Some(_) => quote_spanned!(span=> #ident: #krate::Param<'_, #example, #rest>),
@@ -296,7 +296,7 @@ impl<'b> Caller<'b> {
             self.inputs.push(quote!(#name: #argument));
             self.type_param(&argument);
             self.type_param(&dims);
-            self.bounds.push(quote_spanned!(span=> #dims: ::typed_dims::set::Dims));
+            self.bounds.push(quote_spanned!(span=> #dims: ::typed_dims::__private::types::set::Dims));
             let before = row.map_or_else(|| quote!(()), |row| self.united[row].clone());
             self.bounds.push(quote_spanned!(span=> #argument: #krate::Argument<#example, #before, #dims>));
             match row {
@@ -315,7 +315,9 @@ impl<'b> Caller<'b> {
         for (at, row) in self.batched.rows.iter().enumerate() {
             let (further, dims, name) = (&self.further[at], &self.united[at], &row.name);
             if row.added {
-                self.generics.params.push(syn::parse_quote!(#name: ::typed_dims::set::Dims));
+                self.generics
+                    .params
+                    .push(syn::parse_quote!(#name: ::typed_dims::__private::types::set::Dims));
             }
             self.bounds.push(quote!(#dims: #krate::Closes<#name>));
             self.hold.extend(quote!(let mut #further = #krate::Further::<#dims>::new();));

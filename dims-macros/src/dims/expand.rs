@@ -136,6 +136,6 @@ fn list(list: &Several) -> TokenStream {
     let Several { name, dims } = list;
     quote! {
         #[allow(unused_variables, non_snake_case)]
-        let #name = ::typed_dims::dim::Each((#(#dims,)*));
+        let #name = ::typed_dims::__private::types::dim::Each((#(#dims,)*));
     }
 }

@@ -414,7 +414,7 @@ fn written(call: &GatherCall, valid: &ValidGather, fallible: bool) -> TokenStrea
     let gathered = own("gathered");
     let use_index = valid.coordinates.iter().any(Option::is_some).then(|| {
         quote!(
-            use ::typed_dims::restructure::Restructure as _;
+            use ::typed_dims::__private::operators::restructure::Restructure as _;
         )
     });
     let mut result = quote! {
@@ -438,8 +438,8 @@ fn written(call: &GatherCall, valid: &ValidGather, fallible: bool) -> TokenStrea
         quote! {
             match ((#(#references,)*), (#(#values,)*)) {
                 ((#(#operands,)*), (#(#sizes,)*)) => {
-                    use ::typed_dims::bind::At as _;
-                    use ::typed_dims::order::OrderExt as _;
+                    use ::typed_dims::__private::bind::At as _;
+                    use ::typed_dims::__private::execute::order::OrderExt as _;
                     #use_index
                     #(#dims)*
                     #result

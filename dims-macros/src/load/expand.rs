@@ -26,16 +26,18 @@ pub fn expand(input: &LoadInput) -> TokenStream {
             How::Tensor { axes, layout, .. } => {
                 let lists =
                     std::iter::once(axes).chain(layout).filter(|axes| is_generic(axes, ident, generics));
-                predicates.extend(lists.map(|axes| parse_quote!(#axes: ::typed_dims::file::load::FileAxes)));
+                predicates.extend(
+                    lists.map(|axes| parse_quote!(#axes: ::typed_dims::__private::file::load::FileAxes)),
+                );
                 match layout {
-                    Some(_) => quote!(::typed_dims::file::load::LayOut<#file>),
-                    None => quote!(::typed_dims::file::load::LoadTensor<#file>),
+                    Some(_) => quote!(::typed_dims::__private::file::load::LayOut<#file>),
+                    None => quote!(::typed_dims::__private::file::load::LoadTensor<#file>),
                 }
             }
-            How::Nested { .. } => quote!(::typed_dims::file::load::Load<#file>),
+            How::Nested { .. } => quote!(::typed_dims::__private::file::load::Load<#file>),
             How::Default(_) => continue,
         };
-        let of_element = quote!(::typed_dims::file::Stored);
+        let of_element = quote!(::typed_dims::__private::file::Stored);
         predicates.extend(bounds(ty, &of, &of_element, ident, generics));
     }
     generics_of_impl.make_where_clause().predicates.extend(predicates);
@@ -46,11 +48,11 @@ pub fn expand(input: &LoadInput) -> TokenStream {
     let (_, own_generics, _) = generics.split_for_impl();
     quote! {
         #[automatically_derived]
-        impl #impl_generics ::typed_dims::file::load::DerivedLoad<#file> for #ident #own_generics #clause {
+        impl #impl_generics ::typed_dims::__private::file::load::DerivedLoad<#file> for #ident #own_generics #clause {
             // (A path in place of a closure would make rustc's messages longer.)
             #[allow(clippy::redundant_closure_for_method_calls)]
             fn load(
-                from: &mut ::typed_dims::file::load::Loader<'_, #file>,
+                from: &mut ::typed_dims::__private::file::load::Loader<'_, #file>,
             ) -> ::core::option::Option<Self> {
                 #(let #names = #values;)*
                 ::core::option::Option::Some(#ident { #(#members: #names?),* })
@@ -69,7 +71,7 @@ fn value(part: &LoadField, file: &Lifetime) -> TokenStream {
             quote_spanned!(ty.span()=> from.field(#name, |from| from.tensor_laid_out::<#ty, #axes, #layout>()))
         }
         How::Nested { name } => {
-            quote_spanned!(ty.span()=> from.field(#name, <#ty as ::typed_dims::file::load::Load<#file>>::load))
+            quote_spanned!(ty.span()=> from.field(#name, <#ty as ::typed_dims::__private::file::load::Load<#file>>::load))
         }
         How::Default(Some(value)) => quote!(::core::option::Option::Some(#value)),
         How::Default(None) => {

@@ -54,7 +54,8 @@ fn declared(dim: &NewDim) -> Declared {
         vis: syn::Visibility::Public(Token![pub](span)),
         token: Token![struct](span),
         name: dim.name.clone(),
-        role: role(dim.denotation.as_deref()).map(|role| parse_quote!(::typed_dims::role::#role)),
+        role: role(dim.denotation.as_deref())
+            .map(|role| parse_quote!(::typed_dims::__private::types::role::#role)),
         size: dim.size.map(|size| {
             let size = LitInt::new(&size.to_string(), span);
             parse_quote!(#size)
@@ -96,18 +97,18 @@ fn tensors(name: &str, doc: &str, fields: &[Field], aliases: &[Alias], call: &On
         (0..count).map(|at| format_ident!("field{at}", span = Span::mixed_site())).collect();
     let to_arrays = fields.iter().zip(&values).map(|(field, value)| {
         let dims = &field.dims;
-        quote!(::typed_dims::order::OrderExt::try_order(#value, (#(#dims,)*))?)
+        quote!(::typed_dims::__private::execute::order::OrderExt::try_order(#value, (#(#dims,)*))?)
     });
     let from_arrays = fields.iter().zip(&values).map(|(field, value)| {
         let dims = &field.dims;
         if dims.is_empty() {
-            quote!(::typed_dims::create::try_full((), #value)?)
+            quote!(::typed_dims::__private::creation::create::try_full((), #value)?)
         } else {
-            quote!(::typed_dims::convert::IntoTensor::try_into_tensor(#value, (#(#dims,)*))?)
+            quote!(::typed_dims::__private::creation::convert::IntoTensor::try_into_tensor(#value, (#(#dims,)*))?)
         }
     });
     let aliases = aliases.iter().map(|Alias { first, second, param }| quote!((#first, #second, #param)));
-    let error = quote!(::typed_dims::error::DimError);
+    let error = quote!(::typed_dims::__private::error::DimError);
     quote! {
         #[doc = #doc]
         #[allow(non_snake_case)]
@@ -129,7 +130,7 @@ fn tensors(name: &str, doc: &str, fields: &[Field], aliases: &[Alias], call: &On
             /// Where `try_into_arrays` returns an error.
             #[track_caller]
             pub fn into_arrays(self) -> (#(#arrays,)*) {
-                ::typed_dims::error::unwrap(self.try_into_arrays())
+                ::typed_dims::__private::error::unwrap(self.try_into_arrays())
             }
 
             /// As `into_arrays`, but what sizes decide is an error.
@@ -150,7 +151,7 @@ fn tensors(name: &str, doc: &str, fields: &[Field], aliases: &[Alias], call: &On
             /// Where `try_from_arrays` returns an error.
             #[track_caller]
             pub fn from_arrays(arrays: (#(#arrays,)*)) -> Self {
-                ::typed_dims::error::unwrap(Self::try_from_arrays(arrays))
+                ::typed_dims::__private::error::unwrap(Self::try_from_arrays(arrays))
             }
 
             /// As `from_arrays`, but what sizes decide is an error.
@@ -173,7 +174,7 @@ fn tensors(name: &str, doc: &str, fields: &[Field], aliases: &[Alias], call: &On
 
 fn tensor_type(field: &Field) -> TokenStream {
     let (elem, dims) = (elem(field), &field.dims);
-    quote!(::typed_dims::named::Tensor<#elem, (#(#dims,)*)>)
+    quote!(::typed_dims::__private::tensors::named::Tensor<#elem, (#(#dims,)*)>)
 }
 
 /// What `order` makes of a tensor with all its dims.
@@ -183,9 +184,9 @@ fn array_type(field: &Field) -> TokenStream {
         0 => elem,
         rank @ 1..=6 => {
             let rank = format_ident!("Ix{rank}");
-            quote!(::typed_dims::ndarray::Array<#elem, ::typed_dims::ndarray::#rank>)
+            quote!(::typed_dims::__private::ndarray::Array<#elem, ::typed_dims::__private::ndarray::#rank>)
         }
-        _ => quote!(::typed_dims::ndarray::ArrayD<#elem>),
+        _ => quote!(::typed_dims::__private::ndarray::ArrayD<#elem>),
     }
 }
 

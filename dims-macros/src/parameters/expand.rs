@@ -26,7 +26,12 @@ fn implementation(input: &DeriveInput, parts: &[ParameterField]) -> TokenStream 
     let clause = generics.make_where_clause();
     for ParameterField { ty, kind, .. } in parts {
         let clone = || (quote!(::core::clone::Clone), quote!(::core::clone::Clone));
-        let learned = || (quote!(::typed_dims::grad::Parameters), quote!(::typed_dims::scalar::Element));
+        let learned = || {
+            (
+                quote!(::typed_dims::__private::grad::Parameters),
+                quote!(::typed_dims::__private::types::scalar::Element),
+            )
+        };
         let traits = match kind {
             FieldKind::Learned => vec![learned()],
             FieldKind::State => vec![learned(), clone()],
@@ -47,7 +52,7 @@ fn implementation(input: &DeriveInput, parts: &[ParameterField]) -> TokenStream 
     let tensors = tensors.filter(|part| !names(part.ty.to_token_stream(), ident)).map(|part| &part.ty);
     let tensors: Vec<TokenStream> = tensors
         .map(
-            |ty| quote_spanned!(ty.span()=> <#ty as ::typed_dims::grad::parameters::ParameterField>::TENSORS),
+            |ty| quote_spanned!(ty.span()=> <#ty as ::typed_dims::__private::grad::parameters::ParameterField>::TENSORS),
         )
         .collect();
     implemented(input, &generics, &quote!(#(#tensors),*), &walk, &visit)
@@ -68,12 +73,12 @@ fn implemented(
     let lent = lent.split_for_impl().0;
     quote! {
         #[automatically_derived]
-        impl #impl_generics ::typed_dims::grad::lent::Referring for #ident #own_generics #bounds {
+        impl #impl_generics ::typed_dims::__private::grad::lent::Referring for #ident #own_generics #bounds {
             type Value = Self;
         }
 
         #[automatically_derived]
-        impl #lent ::typed_dims::grad::lent::Lend<'parameters_lent> for #ident #own_generics #bounds {
+        impl #lent ::typed_dims::__private::grad::lent::Lend<'parameters_lent> for #ident #own_generics #bounds {
             type Lent = &'parameters_lent Self;
 
             fn lend(value: &'parameters_lent Self) -> &'parameters_lent Self {
@@ -82,25 +87,25 @@ fn implemented(
         }
 
         #[automatically_derived]
-        impl #impl_generics ::typed_dims::program::RecordInputs for #ident #own_generics #bounds {
+        impl #impl_generics ::typed_dims::__private::program::RecordInputs for #ident #own_generics #bounds {
             type Value = Self;
             type Slots = ::core::option::Option<Self>;
 
-            fn walk<ParametersWalk: ::typed_dims::grad::parameters::Walk<1>>(
+            fn walk<ParametersWalk: ::typed_dims::__private::grad::parameters::Walk<1>>(
                 &self,
-                path: &mut ::typed_dims::grad::parameters::Path,
+                path: &mut ::typed_dims::__private::grad::parameters::Path,
                 walk: &mut ParametersWalk,
             ) -> ::core::result::Result<Self, ParametersWalk::Error> {
-                ::typed_dims::grad::Parameters::walk([self], path, walk)
+                ::typed_dims::__private::grad::Parameters::walk([self], path, walk)
             }
 
             fn slots(value: Self) -> ::core::option::Option<Self> {
                 ::core::option::Option::Some(value)
             }
 
-            type Parts<ParametersFamily: ::typed_dims::program::PartFamily> = ParametersFamily::Of<Self>;
+            type Parts<ParametersFamily: ::typed_dims::__private::program::PartFamily> = ParametersFamily::Of<Self>;
 
-            fn parts<ParametersFamily: ::typed_dims::program::PartFamily>(
+            fn parts<ParametersFamily: ::typed_dims::__private::program::PartFamily>(
                 value: Self,
                 family: &mut ParametersFamily,
             ) -> ParametersFamily::Of<Self> {
@@ -109,26 +114,26 @@ fn implemented(
         }
 
         #[automatically_derived]
-        impl #lent ::typed_dims::program::Hand<'parameters_lent> for #ident #own_generics #bounds {
+        impl #lent ::typed_dims::__private::program::Hand<'parameters_lent> for #ident #own_generics #bounds {
             type Handed = Self;
 
             fn hand(slots: &'parameters_lent mut ::core::option::Option<Self>) -> Self {
-                ::typed_dims::program::taken(slots)
+                ::typed_dims::__private::program::taken(slots)
             }
         }
 
         #[automatically_derived]
-        impl #impl_generics ::typed_dims::grad::parameters::DerivedParameters for #ident #own_generics #bounds {
-            const TENSORS: ::typed_dims::grad::parameters::TensorSets =
-                ::typed_dims::grad::parameters::TensorSets {
-                    keys: ::typed_dims::grad::parameters::TensorSets::UNKNOWN.keys,
+        impl #impl_generics ::typed_dims::__private::grad::parameters::DerivedParameters for #ident #own_generics #bounds {
+            const TENSORS: ::typed_dims::__private::grad::parameters::TensorSets =
+                ::typed_dims::__private::grad::parameters::TensorSets {
+                    keys: ::typed_dims::__private::grad::parameters::TensorSets::UNKNOWN.keys,
                     parts: &[#tensors],
                 };
 
             #[allow(unused_variables)] // of a struct without parameters
-            fn walk<const PARAMETERS_OF: usize, ParametersWalk: ::typed_dims::grad::parameters::Walk<PARAMETERS_OF>>(
+            fn walk<const PARAMETERS_OF: usize, ParametersWalk: ::typed_dims::__private::grad::parameters::Walk<PARAMETERS_OF>>(
                 of: [&Self; PARAMETERS_OF],
-                path: &mut ::typed_dims::grad::parameters::Path,
+                path: &mut ::typed_dims::__private::grad::parameters::Path,
                 walk: &mut ParametersWalk,
             ) -> ::core::result::Result<Self, ParametersWalk::Error> {
                 #walk
@@ -138,11 +143,11 @@ fn implemented(
             fn visit<
                 const PARAMETERS_CHANGED: usize,
                 const PARAMETERS_READ: usize,
-                ParametersVisit: ::typed_dims::grad::parameters::Visitor<PARAMETERS_CHANGED, PARAMETERS_READ>,
+                ParametersVisit: ::typed_dims::__private::grad::parameters::Visitor<PARAMETERS_CHANGED, PARAMETERS_READ>,
             >(
                 mut changed: [&mut Self; PARAMETERS_CHANGED],
                 read: [&Self; PARAMETERS_READ],
-                path: &mut ::typed_dims::grad::parameters::Path,
+                path: &mut ::typed_dims::__private::grad::parameters::Path,
                 visit: &mut ParametersVisit,
             ) -> ::core::result::Result<(), ParametersVisit::Error> {
                 #visit
@@ -155,21 +160,21 @@ fn value(ParameterField { member, ty, kind }: &ParameterField) -> TokenStream {
     let name = name(member);
     let clone = quote_spanned!(ty.span()=> <#ty as ::core::clone::Clone>::clone(&of[0].#member));
     let walked = quote_spanned! {ty.span()=>
-        <#ty as ::typed_dims::grad::parameters::ParameterField>::walk_field(
+        <#ty as ::typed_dims::__private::grad::parameters::ParameterField>::walk_field(
             of.map(|of| &of.#member), #name, path, walk,
         )?
     };
     match kind {
         FieldKind::Learned => walked,
         FieldKind::State => quote_spanned! {ty.span()=>
-            if <ParametersWalk as ::typed_dims::grad::parameters::Walk<PARAMETERS_OF>>::STATE { #walked } else { #clone }
+            if <ParametersWalk as ::typed_dims::__private::grad::parameters::Walk<PARAMETERS_OF>>::STATE { #walked } else { #clone }
         },
         // Both traits have a method `tell`. rustc picks the first one whose bounds hold, so recorded functions compare numbers and ignore other types.
         FieldKind::Constant if borrows(ty.to_token_stream()) => clone,
         FieldKind::Constant => quote_spanned! {ty.span()=> {
             #[allow(unused_imports)] // Only one of them is used.
-            use ::typed_dims::grad::parameters::{ComparedSetting as _, OtherSetting as _};
-            (&::typed_dims::grad::parameters::Setting(of.map(|of| &of.#member))).tell(#name, path, walk)?;
+            use ::typed_dims::__private::grad::parameters::{ComparedSetting as _, OtherSetting as _};
+            (&::typed_dims::__private::grad::parameters::Setting(of.map(|of| &of.#member))).tell(#name, path, walk)?;
             #clone
         }},
     }
@@ -196,7 +201,7 @@ fn borrows(ty: TokenStream) -> bool {
 fn visited(ParameterField { member, ty, .. }: &ParameterField) -> TokenStream {
     let name = name(member);
     quote_spanned! {ty.span()=>
-        <#ty as ::typed_dims::grad::parameters::ParameterField>::visit_field(
+        <#ty as ::typed_dims::__private::grad::parameters::ParameterField>::visit_field(
             changed.each_mut().map(|of| &mut of.#member), read.map(|of| &of.#member), #name, path, visit,
         )?;
     }

@@ -1,5 +1,6 @@
 //~ words: cannot be joined | but not the new one
-use typed_dims::{join::concat_to, prelude::*};
+use typed_dims::operators::join::concat_to;
+use typed_dims::prelude::*;
 
 dims! {
     struct Row;

@@ -1,5 +1,6 @@
 //~ words: `All` has `Static<5>` elements | not the sum of `(Static<2>, Static<4>)`
-use typed_dims::{join::concat_to, prelude::*};
+use typed_dims::operators::join::concat_to;
+use typed_dims::prelude::*;
 
 dims! {
     struct Front = 2;

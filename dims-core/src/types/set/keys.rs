@@ -1,6 +1,6 @@
 //! What is left of a set of dims once its types are gone: constants that the compiler folds away.
 
-use crate::brand::DimInfo;
+use crate::types::brand::DimInfo;
 
 /// The most dims a tensor can have, those behind a `Rest` included.
 pub const MAX_DIMS: usize = 32;
@@ -11,9 +11,9 @@ pub struct DimKey {
     /// Behind how many `Rest`s the dim lies. Two dims with one id at different depths are different dims: a function
     /// that calls itself under `Rest<B>` mints its dims anew each time.
     pub depth: u32,
-    /// [`Brand::ID`](crate::Brand::ID).
+    /// [`Brand::ID`](crate::types::brand::Brand::ID).
     pub id: u64,
-    /// [`Brand::NAME`](crate::Brand::NAME).
+    /// [`Brand::NAME`](crate::types::brand::Brand::NAME).
     pub name: &'static str,
     /// The static size, if there is one.
     pub fixed: Option<usize>,
