@@ -13,6 +13,7 @@ extern crate alloc;
 #[cfg(any(feature = "std", test))]
 extern crate std;
 extern crate typed_dims_kernels as kernels;
+extern crate typed_dims_twins as twins;
 
 pub mod error;
 mod seal;
