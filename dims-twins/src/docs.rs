@@ -15,7 +15,8 @@ pub struct Docs {
 impl Docs {
     /// Splits `#[doc = ".."]` attributes.
     pub fn split(attributes: &[Group]) -> Self {
-        let mut docs = Docs { twin: TokenStream::new(), errors: TokenStream::new(), says_when_it_panics: false };
+        let mut docs =
+            Docs { twin: TokenStream::new(), errors: TokenStream::new(), says_when_it_panics: false };
         let (mut in_code, mut in_errors) = (false, false);
         for attribute in attributes {
             let tokens = flat(attribute.stream());

@@ -110,7 +110,8 @@ impl Function {
         } else if self.names_self_type {
             call.extend("Self::".parse::<TokenStream>());
         }
-        let arguments = self.parameters.iter().map(|parameter| vec![TokenTree::Ident(parameter.name.clone())]);
+        let arguments =
+            self.parameters.iter().map(|parameter| vec![TokenTree::Ident(parameter.name.clone())]);
         call.extend([
             TokenTree::Ident(self.name.clone()),
             TokenTree::Group(Group::new(Delimiter::Parenthesis, with_commas(arguments))),

@@ -17,12 +17,14 @@ impl Refusal {
     pub fn into_tokens(self) -> TokenStream {
         let text = TokenTree::Literal(Literal::string(&self.why));
         let group = TokenTree::Group(Group::new(Delimiter::Brace, text.into()));
-        let tokens = "::core::compile_error!".parse::<TokenStream>().expect("Rust").into_iter().chain([group]);
-        tokens.map(|mut token| {
-            token.set_span(self.at);
-            token
-        })
-        .collect()
+        let tokens =
+            "::core::compile_error!".parse::<TokenStream>().expect("Rust").into_iter().chain([group]);
+        tokens
+            .map(|mut token| {
+                token.set_span(self.at);
+                token
+            })
+            .collect()
     }
 }
 
