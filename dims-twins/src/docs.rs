@@ -1,7 +1,7 @@
 //! Which form a line of documentation belongs to.
 
 use crate::tokens::{flat, text_of};
-use proc_macro::{Group, Literal, TokenStream, TokenTree};
+use proc_macro::{Delimiter, Group, Literal, Punct, Spacing, TokenStream, TokenTree};
 
 /// The documentation of a function, split between its two forms.
 pub struct Docs {
@@ -36,7 +36,7 @@ impl Docs {
 
     /// The documentation of the panicking form, which panics where `panics` says.
     pub fn of_the_twin(&self, panics: &str) -> TokenStream {
-        let own = ["", " # Panics", "", panics].map(line);
+        let own = ["", "# Panics", "", panics].map(line);
         let own = own.into_iter().flatten().filter(|_| !self.says_when_it_panics);
         self.twin.clone().into_iter().chain(own).collect()
     }
@@ -47,15 +47,15 @@ impl Docs {
     }
 }
 
-/// A line of documentation.
+/// A line of documentation, indented by a space as those of `///` are.
 fn line(text: &str) -> TokenStream {
     let doc: TokenStream = "doc =".parse().expect("Rust");
-    let text = TokenTree::Literal(Literal::string(text));
-    attribute_of(Group::new(proc_macro::Delimiter::Bracket, doc.into_iter().chain([text]).collect()))
+    let text = TokenTree::Literal(Literal::string(&format!(" {text}")));
+    attribute_of(Group::new(Delimiter::Bracket, doc.into_iter().chain([text]).collect()))
 }
 
 /// `#[..]`.
 pub fn attribute_of(content: Group) -> TokenStream {
-    let sign = proc_macro::Punct::new('#', proc_macro::Spacing::Alone);
-    [TokenTree::Punct(sign), TokenTree::Group(content)].into_iter().collect()
+    let sign = TokenTree::Punct(Punct::new('#', Spacing::Alone));
+    [sign, TokenTree::Group(content)].into_iter().collect()
 }

@@ -39,8 +39,8 @@ use tokens::{Refusal, flat, text_of};
 ///
 /// The documentation is that of the panicking form, but for a section `# Errors`, which is that of `try_name`. The macro adds
 ///
-/// * to `name` the section `# Panics`, "Where [`try_name`] returns an error", unless it has one;
-/// * to `try_name` the line "As [`name`], but what sizes decide is an error". `#[panicking_twin("so is ..")]` appends to it, and
+/// * to `name` the section `# Panics`, "Where `try_name` returns an error", unless it has one;
+/// * to `try_name` the line "As `name`, but what sizes decide is an error". `#[panicking_twin("so is ..")]` appends to it, and
 ///   `#[panicking_twin(but = "..")]` replaces what comes after the "but".
 ///
 /// Both forms get `#[track_caller]`, and all attributes other than `doc`.

@@ -181,7 +181,8 @@ pub fn try_truncated_normal<T: Real, D: SizedDims>(
 /// If a dim has two sizes, or the tensor does not fit into memory.
 #[panicking_twin]
 #[rustfmt::skip] // rustc quotes the line
-pub fn try_orthogonal<T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims>(dims: D, rows: F, seed: u64) -> Result<Named<T, D::Set>, DimError> {
+pub fn try_orthogonal<T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims>(dims: D, rows: F, seed: u64)
+-> Result<Named<T, D::Set>, DimError> {
     let _ = rows; // Its type names them.
     #[cfg(feature = "std")]
     if let Some(undrawn) = undrawn(&dims)? {

@@ -16,7 +16,7 @@ use super::undrawn::undrawn;
 use crate::create::{SizedDims, Written, build, each_position, sizes, try_from_fn, volume};
 use crate::creation::seed::DrawnSeed;
 use crate::dim::DimRef;
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::execute::step::execute;
 use crate::expr::Binary;
 use crate::expr::evaluate::{computed, evaluate};
@@ -127,7 +127,7 @@ where
     S: rand::distr::Distribution<T>,
     G: rand::Rng + ?Sized,
 {
-    unwrap(try_from_fn(dims, |_| distribution.sample(rng)))
+    crate::error::unwrap(try_from_fn(dims, |_| distribution.sample(rng)))
 }
 
 /// [`rand()`] with the dims and sizes of another tensor, further dims of the caller (`Rest<B>`) among them.

@@ -41,7 +41,7 @@ use twins::panicking_twin;
 pub trait Pooling: Computable {
     /// The greatest element of each window: `out[h] = max over kh of x[h * stride + kh * dilation - padding]`.
     #[panicking_twin(
-        "so is a window that is longer than what it slides along, and one that holds nothing but padding, which has no greatest element"
+        "so is a window that is longer than what it slides along, and one that holds only padding, which has no greatest element"
     )]
     fn try_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
