@@ -77,7 +77,6 @@ impl<A: Computable<Elem: IndexInt>> Indices for A {
 }
 
 /// Operations that select by the values of a tensor of integers or `bool`s.
-#[expect(clippy::wrong_self_convention, reason = "`from_end` counts from there, and converts nothing")]
 pub trait Selecting: Computable {
     /// The elements at `index` along a dim: `out[.., k] = x[.., index[k]]`. Lazy: it fuses with what follows.
     ///
