@@ -1,183 +1,135 @@
-//! The parts of a function.
+//! The parts of a function, and its twin.
 
-use crate::docs::attribute_of;
-use crate::tokens::{Angles, Refusal, between_commas, flat, is_sign};
+use crate::Refusal;
+use crate::tokens::{between_commas, flat, is_sign, outside_angles, source, with_commas};
 use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 
 /// A function `try_name` that returns a `Result`.
 pub struct Function {
-    /// Its attributes `doc`, without the `#`.
-    pub docs: Vec<Group>,
+    /// Its attributes `doc`.
+    pub docs: Vec<TokenStream>,
     /// Its other attributes.
     pub attributes: TokenStream,
-    /// `pub fn`.
-    pub before_the_name: TokenStream,
-    pub name: Ident,
-    /// `<..>`, or nothing.
-    pub generics: TokenStream,
-    /// `where ..`, or nothing.
-    pub bounds: TokenStream,
-    /// The function without its attributes.
-    pub signature_and_body: TokenStream,
-    receiver: Option<Receiver>,
-    parameters: Vec<Parameter>,
+    /// All that follows. The last one is the body, or the semicolon of a method that a trait requires.
+    tokens: Vec<TokenTree>,
+    /// Where the name is, the list of parameters, and the bounds.
+    name: usize,
+    list: usize,
+    bounds: usize,
+    parameters: Vec<Vec<TokenTree>>,
     /// What the `Result` has where there is no error.
     value: Vec<TokenTree>,
-    names_self_type: bool,
-}
-
-/// `self`, `&self`, ..
-struct Receiver {
-    tokens: Vec<TokenTree>,
-    name: Ident,
-}
-
-struct Parameter {
-    name: Ident,
-    /// `: T`.
-    of_type: Vec<TokenTree>,
 }
 
 impl Function {
     pub fn read(function: TokenStream) -> Result<Self, Refusal> {
         let mut tokens: Vec<_> = function.into_iter().collect();
-        let (docs, attributes) = attributes(&mut tokens);
-        let signature_and_body = tokens.iter().cloned().collect();
-
-        let keyword = position(&tokens, |token| token.to_string() == "fn");
-        let list = position_outside_angles(&tokens, |token| is_group(token, Delimiter::Parenthesis));
-        let (Some(keyword), Some(list)) = (keyword, list.filter(|&list| keyword < Some(list))) else {
-            return Err(Refusal::new(Span::call_site(), "`#[panicking_twin]` stands on a function"));
-        };
-        let (TokenTree::Ident(name), TokenTree::Group(parameters)) = (&tokens[keyword + 1], &tokens[list])
-        else {
-            unreachable!("`fn` is followed by a name, and the list of parameters is a group");
-        };
-        if !name.to_string().starts_with("try_") {
-            return Err(Refusal::new(name.span(), "the name of a function with a twin begins with `try_`"));
+        let (mut docs, mut attributes) = (Vec::new(), TokenStream::new());
+        while let [sign, TokenTree::Group(content), ..] = &tokens[..]
+            && is_sign(sign, '#')
+        {
+            let is_doc = flat(content.stream()).first().is_some_and(|name| name.to_string() == "doc");
+            let attribute: TokenStream = tokens.drain(..2).collect();
+            if is_doc { docs.push(attribute) } else { attributes.extend(attribute) }
         }
-        // (The body is the last token, or the semicolon of a method that a trait requires.)
-        let after = &tokens[list + 1..tokens.len() - 1];
-        let bounds = position(after, |token| token.to_string() == "where").unwrap_or(after.len());
-        let value = value_of(&after[..bounds])
-            .ok_or_else(|| Refusal::new(name.span(), "a function with a twin returns a `Result<.., ..>`"))?;
 
-        let mut parts = between_commas(parameters.stream());
-        let receiver = parts.first().and_then(|part| Receiver::read(part));
-        parts.drain(..usize::from(receiver.is_some()));
-        Ok(Function {
-            docs,
-            attributes,
-            before_the_name: tokens[..=keyword].iter().cloned().collect(),
-            name: name.clone(),
-            generics: tokens[keyword + 2..list].iter().cloned().collect(),
-            bounds: after[bounds..].iter().cloned().collect(),
-            signature_and_body,
-            receiver,
-            parameters: parts.into_iter().map(Parameter::read).collect::<Result<_, _>>()?,
-            value,
-            names_self_type: names_self_type(&tokens[keyword..tokens.len() - 1]),
-        })
+        let none = || Refusal(Span::call_site(), "`#[panicking_twin]` stands on a function");
+        let name = 1 + tokens.iter().position(|token| token.to_string() == "fn").ok_or_else(none)?;
+        let list = name + outside_angles(&tokens[name..], is_list).ok_or_else(none)?;
+        let at = tokens[name].span();
+        if !tokens[name].to_string().starts_with("try_") {
+            return Err(Refusal(at, "the name of a function with a twin begins with `try_`"));
+        }
+        let end = tokens.len() - 1;
+        let bounds = tokens[..end].iter().rposition(|token| token.to_string() == "where").unwrap_or(end);
+        let value = value_of(&tokens[list + 1..bounds])
+            .ok_or(Refusal(at, "a function with a twin returns a `Result<.., ..>`"))?;
+        let TokenTree::Group(group) = &tokens[list] else { return Err(none()) };
+        let parameters: Vec<_> = between_commas(group.stream()).into_iter().map(without_mut).collect();
+        match parameters.iter().find(|parameter| name_of(parameter).is_none()) {
+            Some(none) => Err(Refusal(none[0].span(), "a parameter of a function with a twin has a name")),
+            None => Ok(Function { docs, attributes, tokens, name, list, bounds, parameters, value }),
+        }
     }
 
-    /// Whether it belongs to a type or a trait.
+    /// The names of the twin and of the function.
+    pub fn names(&self) -> [String; 2] {
+        let name = self.tokens[self.name].to_string();
+        [name.trim_start_matches("try_").to_owned(), name]
+    }
+
+    /// Whether it belongs to a type or a trait: it has `self`, or names `Self`.
     pub fn is_associated(&self) -> bool {
-        self.receiver.is_some() || self.names_self_type
+        self.has_self() || names_self_type(&self.tokens[..self.tokens.len() - 1])
     }
 
-    pub fn parameters_of_the_twin(&self) -> TokenStream {
-        let receiver = self.receiver.iter().map(|receiver| receiver.tokens.clone());
-        let others = self.parameters.iter().map(|parameter| {
-            [TokenTree::Ident(parameter.name.clone())].into_iter().chain(parameter.of_type.clone()).collect()
-        });
-        with_commas(receiver.chain(others))
+    fn has_self(&self) -> bool {
+        let first = self.parameters.first().and_then(|first| name_of(first));
+        first.is_some_and(|name| name.to_string() == "self")
     }
 
-    /// `-> T`, or nothing for `()`.
-    pub fn value_type(&self) -> TokenStream {
-        match &self.value[..] {
-            [TokenTree::Group(unit)] if unit.stream().is_empty() => TokenStream::new(),
-            value => "->".parse::<TokenStream>().expect("Rust").into_iter().chain(value.to_vec()).collect(),
+    /// The function without its attributes.
+    pub fn itself(&self) -> TokenStream {
+        self.tokens.iter().cloned().collect()
+    }
+
+    /// The form that panics, without its attributes.
+    pub fn twin(&self) -> TokenStream {
+        // Both names come from one place, so that rustc quotes the line of the bounds alone.
+        let name = Ident::new(&self.names()[0], self.tokens[self.name].span());
+        let mut twin: TokenStream = self.tokens[..self.name].iter().cloned().collect();
+        twin.extend([TokenTree::Ident(name)]);
+        twin.extend(self.tokens[self.name + 1..self.list].iter().cloned());
+        twin.extend([group(Delimiter::Parenthesis, with_commas(self.parameters.iter().cloned()))]);
+        if !matches!(&self.value[..], [TokenTree::Group(unit)] if unit.stream().is_empty()) {
+            twin.extend(source("->").into_iter().chain(self.value.iter().cloned()));
         }
+        twin.extend(self.tokens[self.bounds..self.tokens.len() - 1].iter().cloned());
+        let unwrapped = [group(Delimiter::Parenthesis, self.call())];
+        let body = source("crate::error::unwrap").into_iter().chain(unwrapped).collect();
+        twin.extend([group(Delimiter::Brace, body)]);
+        twin
     }
 
     /// `self.try_name(a, b)`.
-    pub fn call(&self) -> TokenStream {
+    fn call(&self) -> TokenStream {
+        let mut names = self.parameters.iter().filter_map(|parameter| name_of(parameter));
         let mut call = TokenStream::new();
-        if let Some(receiver) = &self.receiver {
-            call.extend([TokenTree::Ident(receiver.name.clone())]);
-            call.extend(".".parse::<TokenStream>());
-        } else if self.names_self_type {
-            call.extend("Self::".parse::<TokenStream>());
+        if self.has_self() {
+            call.extend(names.next().into_iter().chain(source(".")));
+        } else if self.is_associated() {
+            call.extend(source("Self::"));
         }
-        let arguments =
-            self.parameters.iter().map(|parameter| vec![TokenTree::Ident(parameter.name.clone())]);
-        call.extend([
-            TokenTree::Ident(self.name.clone()),
-            TokenTree::Group(Group::new(Delimiter::Parenthesis, with_commas(arguments))),
-        ]);
+        let arguments = group(Delimiter::Parenthesis, with_commas(names.map(|name| vec![name])));
+        call.extend([self.tokens[self.name].clone(), arguments]);
         call
     }
 }
 
-impl Receiver {
-    fn read(tokens: &[TokenTree]) -> Option<Self> {
-        let type_at = position(tokens, |token| is_sign(token, ':')).unwrap_or(tokens.len());
-        let name = tokens[..type_at].iter().find_map(|token| match token {
-            TokenTree::Ident(name) if name.to_string() == "self" => Some(name.clone()),
-            _ => None,
-        })?;
-        Some(Receiver { tokens: without_mut(tokens).to_vec(), name })
-    }
-}
-
-impl Parameter {
-    fn read(tokens: Vec<TokenTree>) -> Result<Self, Refusal> {
-        match without_mut(&tokens) {
-            [TokenTree::Ident(name), colon, ..] if is_sign(colon, ':') && name.to_string() != "_" => {
-                let of_type = without_mut(&tokens)[1..].to_vec();
-                Ok(Parameter { name: name.clone(), of_type })
-            }
-            _ => Err(Refusal::new(tokens[0].span(), "a parameter of a function with a twin has a name")),
-        }
-    }
-}
-
 /// Without the `mut` of a binding, which does not concern the caller.
-fn without_mut(tokens: &[TokenTree]) -> &[TokenTree] {
-    match tokens {
-        [first, rest @ ..] if first.to_string() == "mut" => rest,
-        all => all,
+fn without_mut(mut parameter: Vec<TokenTree>) -> Vec<TokenTree> {
+    if parameter[0].to_string() == "mut" {
+        parameter.remove(0);
     }
+    parameter
 }
 
-/// Takes the attributes from the front: those of documentation, and the others.
-fn attributes(tokens: &mut Vec<TokenTree>) -> (Vec<Group>, TokenStream) {
-    let (mut docs, mut others) = (Vec::new(), TokenStream::new());
-    while let [sign, TokenTree::Group(content), ..] = &tokens[..]
-        && is_sign(sign, '#')
-    {
-        if flat(content.stream()).first().is_some_and(|name| name.to_string() == "doc") {
-            docs.push(content.clone());
-        } else {
-            others.extend(attribute_of(content.clone()));
-        }
-        tokens.drain(..2);
+/// The `self` or the name of a parameter. A pattern has none.
+fn name_of(parameter: &[TokenTree]) -> Option<TokenTree> {
+    let pattern = parameter.split(|token| is_sign(token, ':')).next()?;
+    match pattern {
+        [.., last] if last.to_string() == "self" => Some(last.clone()),
+        [TokenTree::Ident(name)] if name.to_string() != "_" => Some(TokenTree::Ident(name.clone())),
+        _ => None,
     }
-    (docs, others)
 }
 
 /// The `T` of `-> Result<T, E>`.
 fn value_of(returned: &[TokenTree]) -> Option<Vec<TokenTree>> {
-    let open = position(returned, |token| is_sign(token, '<'))?;
-    let [arguments @ .., _] = &returned[open + 1..] else { return None };
+    let open = returned.iter().position(|token| is_sign(token, '<'))?;
     let is_result = returned[open - 1].to_string() == "Result";
-    between_commas(arguments.iter().cloned()).into_iter().next().filter(|_| is_result)
-}
-
-fn with_commas(parts: impl Iterator<Item = Vec<TokenTree>>) -> TokenStream {
-    let comma = || ",".parse::<TokenStream>().expect("Rust");
-    parts.flat_map(|part| part.into_iter().chain(comma())).collect()
+    let arguments = between_commas(returned[open + 1..returned.len() - 1].iter().cloned());
+    arguments.into_iter().next().filter(|_| is_result)
 }
 
 fn names_self_type(tokens: &[TokenTree]) -> bool {
@@ -187,18 +139,10 @@ fn names_self_type(tokens: &[TokenTree]) -> bool {
     })
 }
 
-fn is_group(token: &TokenTree, delimiter: Delimiter) -> bool {
-    matches!(token, TokenTree::Group(group) if group.delimiter() == delimiter)
+fn is_list(token: &TokenTree) -> bool {
+    matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis)
 }
 
-fn position(tokens: &[TokenTree], is: impl Fn(&TokenTree) -> bool) -> Option<usize> {
-    tokens.iter().position(is)
-}
-
-/// As [`position`], after the first `fn`, among tokens in no angle brackets.
-fn position_outside_angles(tokens: &[TokenTree], is: impl Fn(&TokenTree) -> bool) -> Option<usize> {
-    let start = position(tokens, |token| token.to_string() == "fn")?;
-    let mut angles = Angles::default();
-    let found = tokens[start..].iter().position(|token| angles.after(token) == 0 && is(token))?;
-    Some(start + found)
+fn group(delimiter: Delimiter, content: TokenStream) -> TokenTree {
+    TokenTree::Group(Group::new(delimiter, content))
 }

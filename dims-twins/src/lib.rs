@@ -1,13 +1,11 @@
 //! The attribute `#[panicking_twin]`, by which a fallible function of `typed-dims-core` gets a form that panics. Internal to `typed-dims`.
 
-mod docs;
 mod function;
 mod tokens;
 
-use docs::Docs;
 use function::Function;
-use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
-use tokens::{Refusal, flat, text_of};
+use proc_macro::{Delimiter, Group, Literal, Span, TokenStream, TokenTree};
+use tokens::{flat, source, text_of};
 
 /// Writes the panicking form of a function `try_name`: `name`, with the same parameters and bounds. It returns the value, or panics at the
 /// caller's place with the text of the error.
@@ -50,61 +48,76 @@ pub fn panicking_twin(arguments: TokenStream, function: TokenStream) -> TokenStr
     twins.unwrap_or_else(|refusal| [refusal.into_tokens(), function].into_iter().collect())
 }
 
+/// Why an attribute cannot stand where it does.
+struct Refusal(Span, &'static str);
+
+impl Refusal {
+    fn into_tokens(self) -> TokenStream {
+        let text = TokenTree::Literal(Literal::string(self.1));
+        let error = source("::core::compile_error!").into_iter();
+        let all = error.chain([TokenTree::Group(Group::new(Delimiter::Brace, text.into()))]);
+        let at_the_mistake = |mut token: TokenTree| {
+            token.set_span(self.0);
+            token
+        };
+        all.map(at_the_mistake).collect()
+    }
+}
+
 /// How the documentation of `try_name` says that it differs, from the arguments of the attribute.
 fn difference(arguments: TokenStream) -> Result<String, Refusal> {
     const WHAT: &str = "what sizes decide is an error";
     let arguments = flat(arguments);
-    let text = arguments.last().and_then(text_of);
-    match (&arguments[..], text) {
+    match (&arguments[..], arguments.last().and_then(text_of)) {
         ([], _) => Ok(WHAT.to_owned()),
         ([_], Some(also)) => Ok(format!("{WHAT}; {also}")),
         ([name, _, _], Some(but)) if name.to_string() == "but" => Ok(but),
-        ([first, ..], _) => {
-            Err(Refusal::new(first.span(), "`#[panicking_twin(\"so is ..\")]`, or `(but = \"..\")`"))
-        }
+        ([first, ..], _) => Err(Refusal(first.span(), "`(\"so is ..\")` or `(but = \"..\")` is expected")),
     }
 }
 
 /// Both forms of a function.
 fn written(function: &Function, but: &str) -> TokenStream {
-    let name = function.name.to_string();
-    let name = name.trim_start_matches("try_");
-    // Both names come from one place, so that rustc quotes the line of the bounds alone.
-    let twin = TokenTree::Ident(Ident::new(name, function.name.span()));
-    let docs = Docs::split(&function.docs);
+    let [twin, name] = function.names();
     let link = |name: &str| {
         let path = if function.is_associated() { "Self::" } else { "fn@" };
         format!("[`{name}`]({path}{name})")
     };
-
-    let mut out = TokenStream::new();
-    out.extend(docs.of_the_twin(&format!("Where {} returns an error.", link(&function.name.to_string()))));
-    out.extend(function.attributes.clone());
-    out.extend(source("#[track_caller]"));
-    out.extend(function.before_the_name.clone());
-    out.extend([twin]);
-    out.extend(function.generics.clone());
-    out.extend([group(Delimiter::Parenthesis, function.parameters_of_the_twin())]);
-    out.extend(function.value_type());
-    out.extend(function.bounds.clone());
-    let call = group(Delimiter::Parenthesis, function.call());
-    let body = source("crate::error::unwrap").into_iter().chain([call]).collect();
-    out.extend([group(Delimiter::Brace, body)]);
-
-    out.extend(docs.of_the_original(&format!("As {}, but {but}.", link(name))));
-    out.extend(function.attributes.clone());
-    out.extend(source("#[track_caller]"));
-    out.extend(function.signature_and_body.clone());
-    out
+    let (docs, errors, says_when_it_panics) = split(&function.docs);
+    let panics = ["", "# Panics", "", &format!("Where {} returns an error.", link(&name))].map(doc);
+    let panics = panics.into_iter().filter(|_| !says_when_it_panics).collect();
+    let tracked = source("#[track_caller]");
+    let others = || function.attributes.clone();
+    let as_the_twin = doc(&format!("As {}, but {but}.", link(&twin)));
+    let panicking = [docs, panics, others(), tracked.clone(), function.twin()];
+    let fallible = [as_the_twin, doc(""), errors, others(), tracked, function.itself()];
+    panicking.into_iter().chain(fallible).collect()
 }
 
-/// Code of the macro's own.
-fn source(code: &str) -> TokenStream {
-    code.parse().expect("Rust")
+/// Documentation without its section `# Errors`, that section, and whether there is a section `# Panics`.
+fn split(docs: &[TokenStream]) -> (TokenStream, TokenStream, bool) {
+    let (mut twin, mut errors, mut says_when_it_panics) = (TokenStream::new(), TokenStream::new(), false);
+    let (mut in_code, mut in_errors) = (false, false);
+    for attribute in docs {
+        // `#` and `[doc = ".."]`
+        let text = flat(attribute.clone()).last().and_then(|token| match token {
+            TokenTree::Group(content) => flat(content.stream()).last().and_then(text_of),
+            _ => None,
+        });
+        match text.unwrap_or_default().trim() {
+            fence if fence.starts_with("```") => in_code = !in_code,
+            title if !in_code && title.starts_with("# ") => {
+                in_errors = title == "# Errors";
+                says_when_it_panics |= title == "# Panics";
+            }
+            _ => {}
+        }
+        if in_errors { &mut errors } else { &mut twin }.extend(attribute.clone());
+    }
+    (twin, errors, says_when_it_panics)
 }
 
-fn group(delimiter: Delimiter, stream: TokenStream) -> TokenTree {
-    let mut group = Group::new(delimiter, stream);
-    group.set_span(Span::call_site());
-    TokenTree::Group(group)
+/// A line of documentation, indented by a space as those of `///` are.
+fn doc(text: &str) -> TokenStream {
+    source(&format!("#[doc = {:?}]", format!(" {text}")))
 }
