@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-CRATES = ["typed-dims", "typed-dims-kernels", "typed-dims-core", "typed-dims-macros", "typed-dims-onnx", "typed-dims-xla"]
+CRATES = ["typed-dims", "typed-dims-kernels", "typed-dims-twins", "typed-dims-core", "typed-dims-macros", "typed-dims-onnx", "typed-dims-xla"]
 # Licences that ask for no more than their text, for use in any program.
 TAKEN = {"MIT", "MIT-0", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Zlib", "0BSD", "CC0-1.0", "Unlicense", "BSL-1.0", "Unicode-3.0"}
 ROOT = pathlib.Path(__file__).resolve().parent.parent

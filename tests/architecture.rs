@@ -160,8 +160,8 @@ const LEFT_TO_EXECUTE: [(&str, &[&str]); 4] = [
 
 /// Crates within which no two types have one name, so that the name alone says which concept is meant. (The macros and the models of ONNX have notions of tensors
 /// and axes of their own.)
-const NAMESPACES: [&[&str]; 4] =
-    [&["dims-kernels", "dims-core", "."], &["dims-macros"], &["dims-onnx"], &["dims-xla"]];
+const NAMESPACES: [&[&str]; 5] =
+    [&["dims-kernels", "dims-core", "."], &["dims-macros"], &["dims-twins"], &["dims-onnx"], &["dims-xla"]];
 
 /// At most so many names come with `use typed_dims::prelude::*;`, beside those of optional features. Traits that come without a name (`as _`) do not count,
 /// and a function and a macro of one name count once.

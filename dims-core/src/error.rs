@@ -381,7 +381,7 @@ pub(crate) fn list_names(names: &[String]) -> String {
 /// The value, or a panic with the error's text, at the caller's place.
 #[track_caller]
 #[inline]
-pub fn unwrap<T>(result: Result<T, DimError>) -> T {
+pub fn unwrap<T, E: fmt::Display>(result: Result<T, E>) -> T {
     match result {
         Ok(value) => value,
         Err(error) => fail(&error),
@@ -392,7 +392,7 @@ pub fn unwrap<T>(result: Result<T, DimError>) -> T {
 #[track_caller]
 #[cold]
 #[inline(never)]
-pub fn fail(error: &DimError) -> ! {
+pub fn fail(error: &dyn fmt::Display) -> ! {
     panic!("{error}")
 }
 

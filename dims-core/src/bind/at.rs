@@ -3,7 +3,7 @@
 use super::binder::{Binder, Reading, Single, Unread};
 use super::binding::Binding;
 use super::source::{Axes, RankDyn, Source, SourceMut, check_rank};
-use crate::error::{DimError, Origin, unwrap};
+use crate::error::{DimError, Origin};
 use crate::expr::index::{BeforeIndices, IndexExprs};
 use crate::expr::rebind::Rebindable;
 use crate::storage::axes::AxisBlock;
@@ -20,6 +20,7 @@ use crate::types::tuples::{each_tuple, fold, nested};
 use core::panic::Location;
 use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
+use twins::panicking_twin;
 
 /// One binder, or a tuple of them, for all axes of an array.
 #[diagnostic::on_unimplemented(
@@ -220,20 +221,7 @@ pub trait At: Source {
     /// # Panics
     ///
     /// If a dim already has another size, an integer or a range is out of range, or a group cannot split its axis.
-    #[track_caller]
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn at<B: Binds<Self::Rank, (), X, Q, I>, X: Dims, Q: Rank, I>(
-        &self,
-        binder: B,
-    ) -> BoundView<'_, Self::Elem, X, Q, I>
-    where
-        Self::Elem: Element,
-    {
-        unwrap(self.try_at(binder))
-    }
-
-    /// As [`at`](At::at), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn try_at<B: Binds<Self::Rank, (), X, Q, I>, X: Dims, Q: Rank, I>(
         &self,
@@ -260,20 +248,7 @@ pub trait AtMut: SourceMut {
     /// # Panics
     ///
     /// As [`At::at`].
-    #[track_caller]
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn at_mut<B: Binds<Self::Rank, (), X, Q, I>, X: Dims, Q: Rank, I>(
-        &mut self,
-        binder: B,
-    ) -> Place<'_, Self::Elem, X, Q, I>
-    where
-        Self::Elem: Element,
-    {
-        unwrap(self.try_at_mut(binder))
-    }
-
-    /// As [`at_mut`](AtMut::at_mut), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn try_at_mut<B: Binds<Self::Rank, (), X, Q, I>, X: Dims, Q: Rank, I>(
         &mut self,
@@ -299,17 +274,7 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     /// # Panics
     ///
     /// As [`At::at`].
-    #[track_caller]
-    #[cfg_attr(not(unoptimized), inline(always))]
-    pub fn at<B: Binds<R, S, X, Q, I>, X: Dims, Q: Rank, I>(&self, binder: B) -> BoundView<'_, T, X, Q, I>
-    where
-        E: Leaf<T, S, R>,
-    {
-        unwrap(self.try_at(binder))
-    }
-
-    /// As [`at`](Named::at), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn try_at<B: Binds<R, S, X, Q, I>, X: Dims, Q: Rank, I>(
         &self,
@@ -352,22 +317,7 @@ impl<T: Element, S: Dims, E> Named<T, S, Rank0, E> {
     /// # Panics
     ///
     /// As [`At::at`]; an index that is out of range is found when the result is computed.
-    #[track_caller]
-    #[cfg_attr(not(unoptimized), inline(always))]
-    pub fn lookup<'s, D, O, B, X, I>(&'s self, dim: D, binder: B) -> Rebound<'s, T, S, X, I, E>
-    where
-        D: DimRef + DimsOf<S, O>,
-        O: Dims,
-        B: Binds<Rank1, O, X, Rank0, I>,
-        X: Dims,
-        E: Rebindable<T, S>,
-        I: BeforeIndices<E::Indices<'s>>,
-    {
-        unwrap(self.try_lookup(dim, binder))
-    }
-
-    /// As [`lookup`](Named::lookup), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
     pub fn try_lookup<'s, D, O, B, X, I>(
         &'s self,

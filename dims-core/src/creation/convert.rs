@@ -2,7 +2,7 @@
 
 use crate::bind::at::HasAxes;
 use crate::bind::source::{NdRank, check_rank};
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
 use crate::tensors::named::Named;
@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 use core::panic::Location;
 use kernels::memory::axes::Axis;
 use ndarray::{Array, Dimension};
+use twins::panicking_twin;
 
 /// Dims for all axes of an array, each dim once.
 pub trait AxisDims<R>: DimList {
@@ -62,22 +63,10 @@ pub trait IntoTensor {
     /// let wrong = ndarray::array![[1.0, 2.0, 3.0]].try_into_tensor((Batch, Feat)).map(|_| ());
     /// assert!(matches!(wrong, Err(DimError::StaticSize { dim: "Feat", fixed: 2, found: 3, .. })));
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_into_tensor`](IntoTensor::try_into_tensor) returns an error.
-    #[track_caller]
-    fn into_tensor<L: AxisDims<Self::Rank>>(self, dims: L) -> Named<Self::Elem, L::Set>
+    #[panicking_twin]
+    fn try_into_tensor<L: AxisDims<Self::Rank>>(self, dims: L) -> Result<Named<Self::Elem, L::Set>, DimError>
     where
-        Self: Sized,
-    {
-        unwrap(self.try_into_tensor(dims))
-    }
-
-    /// As [`into_tensor`](IntoTensor::into_tensor), but what sizes decide is an error.
-    #[track_caller]
-    fn try_into_tensor<L: AxisDims<Self::Rank>>(self, dims: L)
-    -> Result<Named<Self::Elem, L::Set>, DimError>;
+        Self: Sized;
 }
 
 impl<T, D: Dimension + NdRank> IntoTensor for Array<T, D> {

@@ -2,7 +2,7 @@
 //!
 //! Free functions, as in numpy and torch: the type alias [`Tensor`](crate::tensors::named::Tensor) sorts its dims, so rustc could not find them through it.
 
-use crate::error::{DimError, list_sizes, unwrap};
+use crate::error::{DimError, list_sizes};
 use crate::execute::reduce::TensorOf;
 use crate::plan::axes::AxisList;
 use crate::storage::Evaluated;
@@ -25,6 +25,7 @@ use kernels::memory::allocate::reserve;
 use kernels::memory::axes::Axis;
 use kernels::scalar::{CastTo, Element, Num, Real};
 use smallvec::SmallVec;
+use twins::panicking_twin;
 
 /// One dim or a tuple of them, as written: the axes that a constructor makes.
 #[diagnostic::on_unimplemented(
@@ -265,13 +266,7 @@ pub(super) fn build<T: Element, D: Written>(
 /// # Panics
 ///
 /// If a dim has no size, or the tensor does not fit into memory.
-#[track_caller]
-pub fn from_fn<T: Element, D: SizedDims>(dims: D, f: impl FnMut(D::Index) -> T) -> Named<T, D::Set> {
-    unwrap(try_from_fn(dims, f))
-}
-
-/// As [`from_fn`], but what sizes decide is an error.
-#[track_caller]
+#[panicking_twin]
 pub fn try_from_fn<T: Element, D: SizedDims>(
     dims: D,
     f: impl FnMut(D::Index) -> T,
@@ -302,13 +297,7 @@ pub(super) fn each_position<T: Element, D: Written>(
 /// # Panics
 ///
 /// If a dim has no size, or the tensor does not fit into memory.
-#[track_caller]
-pub fn full<T: Element, D: SizedDims>(dims: D, value: T) -> Named<T, D::Set> {
-    unwrap(try_full(dims, value))
-}
-
-/// As [`full`], but what sizes decide is an error.
-#[track_caller]
+#[panicking_twin]
 pub fn try_full<T: Element, D: SizedDims>(dims: D, value: T) -> Result<Named<T, D::Set>, DimError> {
     let sizes = sizes(&dims)?;
     let (mut data, len) = memory(&sizes)?;
@@ -329,13 +318,7 @@ pub fn try_full<T: Element, D: SizedDims>(dims: D, value: T) -> Result<Named<T, 
 /// # Panics
 ///
 /// If a dim has no size, or the tensor does not fit into memory.
-#[track_caller]
-pub fn zeros<T: Num, D: SizedDims>(dims: D) -> Named<T, D::Set> {
-    unwrap(try_zeros(dims))
-}
-
-/// As [`zeros`], but what sizes decide is an error.
-#[track_caller]
+#[panicking_twin]
 pub fn try_zeros<T: Num, D: SizedDims>(dims: D) -> Result<Named<T, D::Set>, DimError> {
     try_full(dims, T::ZERO)
 }
@@ -345,13 +328,7 @@ pub fn try_zeros<T: Num, D: SizedDims>(dims: D) -> Result<Named<T, D::Set>, DimE
 /// # Panics
 ///
 /// If a dim has no size, or the tensor does not fit into memory.
-#[track_caller]
-pub fn ones<T: Num, D: SizedDims>(dims: D) -> Named<T, D::Set> {
-    unwrap(try_ones(dims))
-}
-
-/// As [`ones`], but what sizes decide is an error.
-#[track_caller]
+#[panicking_twin]
 pub fn try_ones<T: Num, D: SizedDims>(dims: D) -> Result<Named<T, D::Set>, DimError> {
     try_full(dims, T::ONE)
 }
@@ -361,16 +338,7 @@ pub fn try_ones<T: Num, D: SizedDims>(dims: D) -> Result<Named<T, D::Set>, DimEr
 /// # Panics
 ///
 /// If a dim has no size, or the tensor does not fit into memory.
-#[track_caller]
-pub fn eye<T: Num, A: DimRef, B: DimRef>(rows: A, columns: B) -> Named<T, <(A, B) as Written>::Set>
-where
-    (A, B): SizedDims + Written<Index = (usize, usize)>,
-{
-    unwrap(try_eye(rows, columns))
-}
-
-/// As [`eye`], but what sizes decide is an error.
-#[track_caller]
+#[panicking_twin]
 pub fn try_eye<T: Num, A: DimRef, B: DimRef>(
     rows: A,
     columns: B,
@@ -386,20 +354,7 @@ where
 /// # Panics
 ///
 /// If a dim has no size, or the tensor does not fit into memory.
-#[track_caller]
-pub fn tri<T: Num, A: DimRef, B: DimRef>(
-    rows: A,
-    columns: B,
-    offset: isize,
-) -> Named<T, <(A, B) as Written>::Set>
-where
-    (A, B): SizedDims + Written<Index = (usize, usize)>,
-{
-    unwrap(try_tri(rows, columns, offset))
-}
-
-/// As [`tri`], but what sizes decide is an error.
-#[track_caller]
+#[panicking_twin]
 pub fn try_tri<T: Num, A: DimRef, B: DimRef>(
     rows: A,
     columns: B,
@@ -418,16 +373,7 @@ where
 /// # Panics
 ///
 /// If the dim has no size, or the tensor does not fit into memory.
-#[track_caller]
-pub fn arange<T: Num, D: SizedDims + Written<Index = usize>>(dim: D, start: T, step: T) -> Named<T, D::Set>
-where
-    usize: CastTo<T::Acc>,
-{
-    unwrap(try_arange(dim, start, step))
-}
-
-/// As [`arange`], but what sizes decide is an error.
-#[track_caller]
+#[panicking_twin]
 pub fn try_arange<T: Num, D: SizedDims + Written<Index = usize>>(
     dim: D,
     start: T,
@@ -447,17 +393,7 @@ where
 /// # Panics
 ///
 /// If the dim has no size, or the tensor does not fit into memory.
-#[track_caller]
-pub fn linspace<T: Real, D: DimRef + SizedDims + Written<Index = usize>>(
-    dim: D,
-    start: T,
-    end: T,
-) -> Named<T, <D as Written>::Set> {
-    unwrap(try_linspace(dim, start, end))
-}
-
-/// As [`linspace`], but what sizes decide is an error.
-#[track_caller]
+#[panicking_twin]
 pub fn try_linspace<T: Real, D: DimRef + SizedDims + Written<Index = usize>>(
     dim: D,
     start: T,
@@ -487,13 +423,7 @@ pub fn try_linspace<T: Real, D: DimRef + SizedDims + Written<Index = usize>>(
 /// # Panics
 ///
 /// If operands of the tensor have different sizes for one dim, or the result does not fit into memory.
-#[track_caller]
-pub fn full_like<A: Computable>(tensor: A, value: A::Elem) -> TensorOf<A> {
-    unwrap(try_full_like(tensor, value))
-}
-
-/// As [`full_like`], but what sizes decide is an error.
-#[track_caller]
+#[panicking_twin]
 pub fn try_full_like<A: Computable>(tensor: A, value: A::Elem) -> Result<TensorOf<A>, DimError> {
     let shape = tensor.into_named().unified_shape()?;
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
@@ -517,13 +447,7 @@ pub fn try_full_like<A: Computable>(tensor: A, value: A::Elem) -> Result<TensorO
 /// # Panics
 ///
 /// If there are not as many elements as the sizes say.
-#[track_caller]
-pub fn from_vec<T: Element, D: SizedDims>(dims: D, data: Vec<T>) -> Named<T, D::Set> {
-    unwrap(try_from_vec(dims, data))
-}
-
-/// As [`from_vec`], but what sizes decide is an error.
-#[track_caller]
+#[panicking_twin]
 pub fn try_from_vec<T: Element, D: SizedDims>(dims: D, data: Vec<T>) -> Result<Named<T, D::Set>, DimError> {
     let sizes = sizes(&dims)?;
     let expected = volume::<T>(&sizes)?;

@@ -30,7 +30,7 @@
 use super::undrawn::undrawn;
 use crate::creation::create::{Chained, SizedDims, Written, sizes};
 use crate::creation::random::drawn;
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::tensors::named::Named;
 use crate::types::dim::DimList;
 use crate::types::set::{Dims, DimsOf, Union};
@@ -39,6 +39,7 @@ use kernels::random::{RandomStream, unit};
 use kernels::scalar::Real;
 use kernels::step::draw::{deviate, rounded};
 use num_traits::Float;
+use twins::panicking_twin;
 
 /// The product of the sizes of some of the dims.
 fn fan<D: SizedDims, F: DimList>(dims: &D, _: &F) -> Result<f64, DimError> {
@@ -72,19 +73,13 @@ pub(crate) fn of_map<T: Real, A: Written, B: Written<Set: Union<A::Set>>>(
 
 // The bounds stand in the line of the name, because rustc quotes it.
 macro_rules! by_fan_in {
-    ($($(#[$doc:meta])* $name:ident $try_name:ident $draw:ident $gain:literal [$($bounds:tt)*];)*) => {$(
+    ($($(#[$doc:meta])* $try_name:ident $draw:ident $gain:literal [$($bounds:tt)*];)*) => {$(
         $(#[$doc])*
         ///
         /// # Panics
         ///
         /// If a dim has two sizes, or the tensor does not fit into memory.
-        #[track_caller]
-        pub fn $name<$($bounds)*>(dims: D, fan_in: F, seed: u64) -> Named<T, D::Set> {
-            unwrap($try_name(dims, fan_in, seed))
-        }
-
-        #[doc = concat!("As [`", stringify!($name), "`], but what sizes decide is an error.")]
-        #[track_caller]
+        #[panicking_twin]
         pub fn $try_name<$($bounds)*>(dims: D, fan_in: F, seed: u64) -> Result<Named<T, D::Set>, DimError> {
             let scale = Float::sqrt($gain / fan(&dims, &fan_in)?);
             $draw(dims, scale, seed)
@@ -96,31 +91,25 @@ by_fan_in! {
     /// Numbers with a normal distribution of mean 0 and variance `2 / fan_in`, for layers before a `relu`.
     ///
     /// (K. He and others, 2015, "Delving deep into rectifiers".)
-    he_normal try_he_normal normal 2.0 [T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims];
+    try_he_normal normal 2.0 [T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims];
     /// Numbers that are drawn evenly between `-sqrt(6 / fan_in)` and `sqrt(6 / fan_in)`, so that their variance is that of [`he_normal`].
-    he_uniform try_he_uniform uniform 6.0 [T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims];
+    try_he_uniform uniform 6.0 [T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims];
     /// Numbers with a normal distribution of mean 0 and variance `1 / fan_in`.
     ///
     /// (Y. LeCun and others, 1998, "Efficient backprop".)
-    lecun_normal try_lecun_normal normal 1.0 [T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims];
+    try_lecun_normal normal 1.0 [T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims];
     /// Numbers that are drawn evenly between `-sqrt(3 / fan_in)` and `sqrt(3 / fan_in)`, so that their variance is that of [`lecun_normal`].
-    lecun_uniform try_lecun_uniform uniform 3.0 [T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims];
+    try_lecun_uniform uniform 3.0 [T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims];
 }
 
 macro_rules! by_both {
-    ($($(#[$doc:meta])* $name:ident $try_name:ident $draw:ident $gain:literal [$($bounds:tt)*];)*) => {$(
+    ($($(#[$doc:meta])* $try_name:ident $draw:ident $gain:literal [$($bounds:tt)*];)*) => {$(
         $(#[$doc])*
         ///
         /// # Panics
         ///
         /// If a dim has two sizes, or the tensor does not fit into memory.
-        #[track_caller]
-        pub fn $name<$($bounds)*>(dims: D, fan_in: I, fan_out: O, seed: u64) -> Named<T, D::Set> {
-            unwrap($try_name(dims, fan_in, fan_out, seed))
-        }
-
-        #[doc = concat!("As [`", stringify!($name), "`], but what sizes decide is an error.")]
-        #[track_caller]
+        #[panicking_twin]
         pub fn $try_name<$($bounds)*>(
             dims: D,
             fan_in: I,
@@ -137,9 +126,9 @@ by_both! {
     /// Numbers with a normal distribution of mean 0 and variance `2 / (fan_in + fan_out)`.
     ///
     /// (X. Glorot, Y. Bengio, 2010, "Understanding the difficulty of training deep feedforward neural networks".)
-    xavier_normal try_xavier_normal normal 2.0 [T: Real, D: SizedDims, I: DimList + DimsOf<D::Set, X>, O: DimList + DimsOf<D::Set, Y>, X: Dims, Y: Dims];
+    try_xavier_normal normal 2.0 [T: Real, D: SizedDims, I: DimList + DimsOf<D::Set, X>, O: DimList + DimsOf<D::Set, Y>, X: Dims, Y: Dims];
     /// Numbers that are drawn evenly between `-a` and `a`, where `a = sqrt(6 / (fan_in + fan_out))`, so that their variance is that of [`xavier_normal`].
-    xavier_uniform try_xavier_uniform uniform 6.0 [T: Real, D: SizedDims, I: DimList + DimsOf<D::Set, X>, O: DimList + DimsOf<D::Set, Y>, X: Dims, Y: Dims];
+    try_xavier_uniform uniform 6.0 [T: Real, D: SizedDims, I: DimList + DimsOf<D::Set, X>, O: DimList + DimsOf<D::Set, Y>, X: Dims, Y: Dims];
 }
 
 /// Numbers with a normal distribution of mean 0 and a standard deviation, drawn again as long as they are more than two deviations from 0.
@@ -154,17 +143,7 @@ by_both! {
 /// let embedding = truncated_normal::<f32, _>((Token.of(50), Feat.of(8)), 0.02, 1);
 /// assert!(embedding.abs().max((Token, Feat)).order(()) <= 0.04);
 /// ```
-///
-/// # Panics
-///
-/// Where [`try_truncated_normal`] returns an error.
-#[track_caller]
-pub fn truncated_normal<T: Real, D: SizedDims>(dims: D, deviation: f64, seed: u64) -> Named<T, D::Set> {
-    unwrap(try_truncated_normal(dims, deviation, seed))
-}
-
-/// As [`truncated_normal`], but what sizes decide is an error; so is a deviation that is negative, infinite or NaN.
-#[track_caller]
+#[panicking_twin("so is a deviation that is negative, infinite or NaN")]
 pub fn try_truncated_normal<T: Real, D: SizedDims>(
     dims: D,
     deviation: f64,
@@ -200,21 +179,11 @@ pub fn try_truncated_normal<T: Real, D: SizedDims>(
 /// # Panics
 ///
 /// If a dim has two sizes, or the tensor does not fit into memory.
-#[track_caller]
+#[panicking_twin]
 #[rustfmt::skip] // rustc quotes the line
-pub fn orthogonal<T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims>(dims: D, rows: F, seed: u64) -> Named<T, D::Set> {
-    unwrap(try_orthogonal(dims, rows, seed))
-}
-
-/// As [`orthogonal`], but what sizes decide is an error.
-#[track_caller]
-pub fn try_orthogonal<T, D, F, X>(dims: D, _: F, seed: u64) -> Result<Named<T, D::Set>, DimError>
-where
-    T: Real,
-    D: SizedDims,
-    F: DimList + DimsOf<D::Set, X>,
-    X: Dims,
-{
+pub fn try_orthogonal<T: Real, D: SizedDims, F: DimList + DimsOf<D::Set, X>, X: Dims>(dims: D, rows: F, seed: u64)
+-> Result<Named<T, D::Set>, DimError> {
+    let _ = rows; // Its type names them.
     #[cfg(feature = "std")]
     if let Some(undrawn) = undrawn(&dims)? {
         return Ok(undrawn);

@@ -9,13 +9,14 @@
 //! [`map_each`](crate::batch::map_each). The hash is splitmix64: G. L. Steele, D. Lea, C. H. Flood, 2014, "Fast splittable pseudorandom number generators".
 
 pub use crate::creation::seed::Seed;
+use twins::panicking_twin;
 
 #[cfg(feature = "std")]
 use super::undrawn::undrawn;
 use crate::creation::create::{SizedDims, Written, build, each_position, sizes, try_from_fn, volume};
 use crate::creation::positions::draw_numbers;
 use crate::creation::seed::DrawnSeed;
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::execute::reduce::{Empty, TensorOf, run};
 use crate::execute::step::execute;
 use crate::expr::Binary;
@@ -45,13 +46,7 @@ use kernels::step::draw::{self, Distribution, DrawElements, DrawOrder, DrawTruth
 /// # Panics
 ///
 /// If a dim has no size, or the tensor does not fit into memory.
-#[track_caller]
-pub fn rand<T: Real, D: SizedDims>(dims: D, seed: impl Into<Seed>) -> Named<T, D::Set> {
-    unwrap(try_rand(dims, seed))
-}
-
-/// As [`rand()`], but what sizes decide is an error.
-#[track_caller]
+#[panicking_twin]
 pub fn try_rand<T: Real, D: SizedDims>(dims: D, seed: impl Into<Seed>) -> Result<Named<T, D::Set>, DimError> {
     drawn_from::<T, D, Uniform>(dims, &seed.into())
 }
@@ -61,13 +56,7 @@ pub fn try_rand<T: Real, D: SizedDims>(dims: D, seed: impl Into<Seed>) -> Result
 /// # Panics
 ///
 /// If a dim has no size, or the tensor does not fit into memory.
-#[track_caller]
-pub fn randn<T: Real, D: SizedDims>(dims: D, seed: impl Into<Seed>) -> Named<T, D::Set> {
-    unwrap(try_randn(dims, seed))
-}
-
-/// As [`randn`], but what sizes decide is an error.
-#[track_caller]
+#[panicking_twin]
 pub fn try_randn<T: Real, D: SizedDims>(
     dims: D,
     seed: impl Into<Seed>,
@@ -138,7 +127,7 @@ where
     S: rand::distr::Distribution<T>,
     G: rand::Rng + ?Sized,
 {
-    unwrap(try_from_fn(dims, |_| distribution.sample(rng)))
+    crate::error::unwrap(try_from_fn(dims, |_| distribution.sample(rng)))
 }
 
 /// [`rand()`] with the dims and sizes of another tensor, further dims of the caller (`Rest<B>`) among them.
@@ -161,13 +150,7 @@ where
 /// # Panics
 ///
 /// If operands of the tensor have different sizes for one dim, or the result does not fit into memory.
-#[track_caller]
-pub fn rand_like<A: Computable<Elem: Real>>(tensor: A, seed: impl Into<Seed>) -> TensorOf<A> {
-    unwrap(try_rand_like(tensor, seed))
-}
-
-/// As [`rand_like`], but what sizes decide is an error.
-#[track_caller]
+#[panicking_twin]
 pub fn try_rand_like<A: Computable<Elem: Real>>(
     tensor: A,
     seed: impl Into<Seed>,
@@ -180,13 +163,7 @@ pub fn try_rand_like<A: Computable<Elem: Real>>(
 /// # Panics
 ///
 /// If operands of the tensor have different sizes for one dim, or the result does not fit into memory.
-#[track_caller]
-pub fn randn_like<A: Computable<Elem: Real>>(tensor: A, seed: impl Into<Seed>) -> TensorOf<A> {
-    unwrap(try_randn_like(tensor, seed))
-}
-
-/// As [`randn_like`], but what sizes decide is an error.
-#[track_caller]
+#[panicking_twin]
 pub fn try_randn_like<A: Computable<Elem: Real>>(
     tensor: A,
     seed: impl Into<Seed>,
@@ -232,22 +209,7 @@ fn drawn_like<A: Computable<Elem: Real>, Q: Distribution>(
 /// let logits = from_fn((Batch.of(2), Token.of(3)), |(batch, token)| if batch == token { 0.0 } else { f32::NEG_INFINITY });
 /// assert_eq!(categorical(&logits, Token, 1).order(Batch), ndarray::array![0, 1]);
 /// ```
-///
-/// # Panics
-///
-/// Where [`try_categorical`] returns an error.
-#[track_caller]
-pub fn categorical<A, D, X>(logits: A, dim: D, seed: impl Into<Seed>) -> Named<usize, X, A::Rank>
-where
-    A: Computable<Elem: Real>,
-    D: DimRef + DimsOf<A::Dims, X>,
-    X: Dims,
-{
-    unwrap(try_categorical(logits, dim, seed))
-}
-
-/// As [`categorical`], but what sizes decide is an error; so are no elements to draw from.
-#[track_caller]
+#[panicking_twin("so are no elements to draw from")]
 pub fn try_categorical<A, D, X>(
     logits: A,
     dim: D,
@@ -294,17 +256,7 @@ type Noisy<'a, A> = Named<
 /// let p = from_vec(Feat.of(3), vec![0.0, 1.0, 0.0]);
 /// assert_eq!(bernoulli(&p, 7).order(Feat), ndarray::array![false, true, false]);
 /// ```
-///
-/// # Panics
-///
-/// Where [`try_bernoulli`] returns an error.
-#[track_caller]
-pub fn bernoulli<A: Computable<Elem: Real>>(p: A, seed: impl Into<Seed>) -> Named<bool, A::Dims, A::Rank> {
-    unwrap(try_bernoulli(p, seed))
-}
-
-/// As [`bernoulli`], but what sizes decide is an error; so is a probability that is not between 0 and 1.
-#[track_caller]
+#[panicking_twin("so is a probability that is not between 0 and 1")]
 pub fn try_bernoulli<A: Computable<Elem: Real>>(
     p: A,
     seed: impl Into<Seed>,
@@ -349,20 +301,11 @@ pub fn try_bernoulli<A: Computable<Elem: Real>>(
 /// # Panics
 ///
 /// If it does not fit into memory.
-#[track_caller]
-pub fn permutation<D: SizedDims + Written<Index = usize>>(
+#[panicking_twin]
+pub fn try_permutation<D: SizedDims + Written<Index = usize>>(
     dim: D,
     seed: impl Into<Seed>,
-) -> Named<usize, D::Set> {
-    unwrap(try_permutation(dim, seed))
-}
-
-/// As [`permutation`], but what sizes decide is an error.
-#[track_caller]
-pub fn try_permutation<D>(dim: D, seed: impl Into<Seed>) -> Result<Named<usize, D::Set>, DimError>
-where
-    D: SizedDims + Written<Index = usize>,
-{
+) -> Result<Named<usize, D::Set>, DimError> {
     match seed.into().drawn()? {
         DrawnSeed::Number(seed) => {
             let mut permutation = try_from_fn(dim, |at| at)?;

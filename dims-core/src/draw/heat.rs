@@ -2,7 +2,7 @@
 
 use super::svg::{CHARACTER, LINE, Svg};
 use crate::creation::convert::elements_in;
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::tensors::tensor::{Computable, reference};
 use crate::types::brand::Rest;
 use crate::types::dim::{DimList, DimRef};
@@ -13,6 +13,7 @@ use alloc::vec::Vec;
 use core::any::TypeId;
 use kernels::scalar::CastTo;
 use num_traits::Float;
+use twins::panicking_twin;
 
 /// The most lines and columns of a heat map in the terminal, and of a drawn one.
 const IN_TERMINAL: usize = 60;
@@ -41,15 +42,7 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     /// # Panics
     ///
     /// If the tensor is an expression that cannot be computed.
-    #[track_caller]
-    fn heat_map<I: DimRef, J: DimRef, X: Flat>(&self, down: I, right: J) -> String
-    where
-        (I, J): DimsOf<Self::Dims, X>,
-    {
-        unwrap(self.try_heat_map(down, right))
-    }
-
-    /// As [`heat_map`](Draw::heat_map), but what sizes decide is an error.
+    #[panicking_twin]
     fn try_heat_map<I: DimRef, J: DimRef, X: Flat>(&self, down: I, right: J) -> Result<String, DimError>
     where
         (I, J): DimsOf<Self::Dims, X>,
@@ -75,15 +68,7 @@ pub trait Draw: Computable<Rank = Rank0, Elem: CastTo<f64>> {
     /// # Panics
     ///
     /// If the tensor is an expression that cannot be computed.
-    #[track_caller]
-    fn to_svg<I: DimRef, J: DimRef, X: Flat>(&self, down: I, right: J) -> String
-    where
-        (I, J): DimsOf<Self::Dims, X>,
-    {
-        unwrap(self.try_to_svg(down, right))
-    }
-
-    /// As [`to_svg`](Draw::to_svg), but what sizes decide is an error.
+    #[panicking_twin]
     fn try_to_svg<I: DimRef, J: DimRef, X: Flat>(&self, down: I, right: J) -> Result<String, DimError>
     where
         (I, J): DimsOf<Self::Dims, X>,

@@ -38,6 +38,7 @@ use kernels::ops::code::Code;
 use kernels::ops::{self, BinaryOp, Replace};
 use kernels::scalar::{Element, Num, Ordered};
 use smallvec::SmallVec;
+use twins::panicking_twin;
 
 /// The assigned tensor has no dims besides those of the place; scatters into computed places may have more.
 #[diagnostic::on_unimplemented(
@@ -197,21 +198,7 @@ macro_rules! assignments {
     ($($(#[$doc:meta])* $name:ident $try_name:ident $op:expr, [$($bounds:tt)*];)*) => {
         impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Place<'_, T, S, R, X> {$(
             $(#[$doc])*
-            ///
-            /// # Panics
-            ///
-            /// Where the `try_` form returns an error.
-            #[track_caller]
-            pub fn $name<B: Operand<T, Expr: Expr<Elem = T>>>(mut self, value: B)
-            where
-                $($bounds)*
-            {
-                unwrap(self.update(value, $op, stringify!($name)));
-            }
-
-            #[doc = concat!("As [`", stringify!($name), "`](Place::", stringify!($name), "), but what sizes decide is an error. ")]
-            /// After an error some of the elements may have been assigned to.
-            #[track_caller]
+            #[panicking_twin(but = "what sizes decide is an error. After an error some of the elements may have been assigned to")]
             pub fn $try_name<B: Operand<T, Expr: Expr<Elem = T>>>(mut self, value: B) -> Result<(), DimError>
             where
                 $($bounds)*
@@ -383,80 +370,15 @@ pub trait OrderInto: AsTensor {
     /// # Panics
     ///
     /// If `out` has another shape, operands have different sizes for one dim, or an index is out of range.
-    #[track_caller]
+    #[panicking_twin]
     #[inline]
-    fn order_into<L: OrderOf<Self::Dims, X>, X: NoneLeft, O>(self, out: &mut O, dims: L)
-    where
-        Self: Evaluable,
-        O: SourceMut<Elem = Self::Elem> + ?Sized,
-    {
-        unwrap(self.try_order_into(out, dims));
-    }
-
-    /// Writes the sums over `dims` into `out`, whose axes are the dims that are left in the order `order`; a tuple of dims is one axis:
-    /// `out[order] = sum over dims of x[.., dims]`. It is `x.sum(dims).order_into(out, order)` without the tensor in between: products are
-    /// computed where they shall be.
-    ///
-    /// What was in `out` is not read. `out` may lie in any order; sums that are no matrix product have memory of their own only if there is
-    /// something else between the elements of `out`.
-    ///
-    /// ```
-    /// use typed_dims::prelude::*;
-    ///
-    /// let (a, b) = (ndarray::array![[1.0, 2.0], [3.0, 4.0]], ndarray::array![[0.5], [1.0]]);
-    /// let mut out = ndarray::Array2::zeros((2, 1));
-    /// dims!(i, j, k);
-    /// (a.at((i, k)) * b.at((k, j))).sum_into(k, &mut out, (i, j));         // out = a @ b
-    /// assert_eq!(out, ndarray::array![[2.5], [5.5]]);
-    /// a.at((i, k)).sum_into(i, &mut out.column_mut(0), k);
-    /// assert_eq!(out, ndarray::array![[4.0], [6.0]]);
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// If `out` has another shape, operands have different sizes for one dim, or an index is out of range.
-    #[track_caller]
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn sum_into<D: DimsOf<Self::Dims, X>, X: Dims, O, L: OrderOf<X, Y>, Y: NoneLeft>(
+    fn try_order_into<L: OrderOf<Self::Dims, X>, X: NoneLeft, O>(
         self,
-        dims: D,
         out: &mut O,
-        order: L,
-    ) where
-        Self: Evaluable<Elem: Num>,
-        O: SourceMut<Elem = Self::Elem> + ?Sized,
-    {
-        unwrap(self.try_sum_into(dims, out, order));
-    }
-
-    /// As [`sum_into`](OrderInto::sum_into), but what sizes decide is an error. If an index is out of range, some sums may have been written.
-    #[cfg_attr(not(unoptimized), inline(always))]
-    #[track_caller]
-    fn try_sum_into<D: DimsOf<Self::Dims, X>, X: Dims, O, L: OrderOf<X, Y>, Y: NoneLeft>(
-        self,
-        dims: D,
-        out: &mut O,
-        order: L,
+        dims: L,
     ) -> Result<(), DimError>
     where
-        Self: Evaluable<Elem: Num>,
-        O: SourceMut<Elem = Self::Elem> + ?Sized,
-    {
-        let tensor = checked(self, &dims)?;
-        if L::GIVES_SIZE {
-            order.check_given(&tensor.unified_shape()?)?;
-        }
-        sum_into::<Self::Dims, Self::Rank, _, D, X, L, _>(&tensor.expr, out)
-    }
-
-    /// As [`order_into`](OrderInto::order_into), but what sizes decide is an error.
-    #[inline]
-    #[track_caller]
-    fn try_order_into<L, X, O>(self, out: &mut O, dims: L) -> Result<(), DimError>
-    where
         Self: Evaluable,
-        L: OrderOf<Self::Dims, X>,
-        X: NoneLeft,
         O: SourceMut<Elem = Self::Elem> + ?Sized,
     {
         let tensor = self.into_named();
@@ -497,6 +419,49 @@ pub trait OrderInto: AsTensor {
         }
         // (A call for the rest, not for the cases above: to hand over a tensor takes longer than to copy a few elements.)
         Self::run_into(tensor, out, dims)
+    }
+
+    /// Writes the sums over `dims` into `out`, whose axes are the dims that are left in the order `order`; a tuple of dims is one axis:
+    /// `out[order] = sum over dims of x[.., dims]`. It is `x.sum(dims).order_into(out, order)` without the tensor in between: products are
+    /// computed where they shall be.
+    ///
+    /// What was in `out` is not read. `out` may lie in any order; sums that are no matrix product have memory of their own only if there is
+    /// something else between the elements of `out`.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// let (a, b) = (ndarray::array![[1.0, 2.0], [3.0, 4.0]], ndarray::array![[0.5], [1.0]]);
+    /// let mut out = ndarray::Array2::zeros((2, 1));
+    /// dims!(i, j, k);
+    /// (a.at((i, k)) * b.at((k, j))).sum_into(k, &mut out, (i, j));         // out = a @ b
+    /// assert_eq!(out, ndarray::array![[2.5], [5.5]]);
+    /// a.at((i, k)).sum_into(i, &mut out.column_mut(0), k);
+    /// assert_eq!(out, ndarray::array![[4.0], [6.0]]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `out` has another shape, operands have different sizes for one dim, or an index is out of range.
+    #[panicking_twin(
+        but = "what sizes decide is an error. If an index is out of range, some sums may have been written"
+    )]
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn try_sum_into<D: DimsOf<Self::Dims, X>, X: Dims, O, L: OrderOf<X, Y>, Y: NoneLeft>(
+        self,
+        dims: D,
+        out: &mut O,
+        order: L,
+    ) -> Result<(), DimError>
+    where
+        Self: Evaluable<Elem: Num>,
+        O: SourceMut<Elem = Self::Elem> + ?Sized,
+    {
+        let tensor = checked(self, &dims)?;
+        if L::GIVES_SIZE {
+            order.check_given(&tensor.unified_shape()?)?;
+        }
+        sum_into::<Self::Dims, Self::Rank, _, D, X, L, _>(&tensor.expr, out)
     }
 
     /// As [`try_order_into`](OrderInto::try_order_into), planned in full.

@@ -5,7 +5,7 @@ mod combine;
 mod cosine;
 mod sum;
 
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::expr::Expr;
 use crate::expr::evaluate::{at_once, computed, laid_out, laid_out_in};
 use crate::expr::step::ExprStep;
@@ -21,6 +21,7 @@ use kernels::loops::axes::Order;
 use kernels::reduce::reducers;
 use kernels::scalar::*;
 use kernels::scan;
+use twins::panicking_twin;
 
 pub(crate) use along::{along, along_axes, log_softmax};
 pub(crate) use combine::{Empty, combined, fused, reduced_in, run};
@@ -70,24 +71,10 @@ fn planned_eval<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>>(
 
 // The bound of the dims is written in each line, not in the macro, because rustc quotes it from there.
 macro_rules! reductions {
-    ($($(#[$doc:meta])* $name:ident $try_name:ident [$($dims:tt)*] [$($bound:tt)*] $out:ty, $reducer:expr, $empty:expr;)*) => {$(
+    ($($(#[$doc:meta])* $try_name:ident [$($dims:tt)*] [$($bound:tt)*] $out:ty, $reducer:expr, $empty:expr;)*) => {$(
         $(#[$doc])*
-        ///
-        /// # Panics
-        ///
-        /// Where the `try_` form returns an error.
-        #[track_caller]
+        #[panicking_twin]
         #[inline]
-        fn $name<$($dims)*>(&self, dims: D) -> Reduced<$out, Self, X>
-        where
-            Self: Evaluable<Elem: $($bound)*>,
-        {
-            unwrap(self.$try_name(dims))
-        }
-
-        #[doc = concat!("As [`", stringify!($name), "`](Reductions::", stringify!($name), "), but what sizes decide is an error.")]
-        #[inline]
-        #[track_caller]
         fn $try_name<$($dims)*>(&self, dims: D) -> Result<Reduced<$out, Self, X>, DimError>
         where
             Self: Evaluable<Elem: $($bound)*>,
@@ -131,67 +118,37 @@ pub trait Reductions: AsTensor {
     /// assert_eq!(a.at((i, k)).sum(k).order(i), ndarray::array![3.0, 7.0]);
     /// assert_eq!((a.at((i, k)) * b.at((k, j))).sum(k).order((i, j)), ndarray::array![[2.5], [5.5]]); // a @ b
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_sum`](Reductions::try_sum) returns an error.
-    #[track_caller]
+    #[panicking_twin]
     #[cfg_attr(not(unoptimized), inline(always))]
     #[rustfmt::skip] // rustc quotes the line
-    fn sum<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Reduced<Self::Elem, Self, X> where Self: Evaluable<Elem: Num> {
-        unwrap(self.try_sum(dims))
-    }
-
-    /// As [`sum`](Reductions::sum), but what sizes decide is an error.
-    #[cfg_attr(not(unoptimized), inline(always))]
-    #[track_caller]
-    fn try_sum<D: DimsOf<Self::Dims, X>, X: Dims>(
-        &self,
-        dims: D,
-    ) -> Result<Reduced<Self::Elem, Self, X>, DimError>
-    where
-        Self: Evaluable<Elem: Num>,
-    {
+    fn try_sum<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Result<Reduced<Self::Elem, Self, X>, DimError> where Self: Evaluable<Elem: Num> {
         sum::<Self, D, X>(&*read_checked(self, &dims)?)
     }
 
     reductions! {
         /// The product; 1 where there is nothing to multiply.
-        prod try_prod [D: DimsOf<Self::Dims, X>, X: Dims] [Num] Self::Elem, reducers::Prod, Empty::Allowed;
+        try_prod [D: DimsOf<Self::Dims, X>, X: Dims] [Num] Self::Elem, reducers::Prod, Empty::Allowed;
         /// The mean, `sum / count`; not-a-number where there is nothing.
-        mean try_mean [D: DimsOf<Self::Dims, X>, X: Dims] [Analytic] Self::Elem, reducers::Mean, Empty::Allowed;
+        try_mean [D: DimsOf<Self::Dims, X>, X: Dims] [Analytic] Self::Elem, reducers::Mean, Empty::Allowed;
         /// The greatest element; not-a-number if there is one among them. Nothing to choose from is an error.
-        max try_max [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] Self::Elem, reducers::Max, Empty::Refused("max");
+        try_max [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] Self::Elem, reducers::Max, Empty::Refused("max");
         /// The least element; not-a-number if there is one among them. Nothing to choose from is an error.
-        min try_min [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] Self::Elem, reducers::Min, Empty::Refused("min");
+        try_min [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] Self::Elem, reducers::Min, Empty::Refused("min");
         /// The index of the greatest element, of the first if there are several; for a tuple of dims the index into all of
         /// them, the last dim fastest. Nothing to choose from is an error.
-        argmax try_argmax [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::ArgExtremum::<true>, Empty::Refused("argmax");
+        try_argmax [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::ArgExtremum::<true>, Empty::Refused("argmax");
         /// The index of the least element, as for `argmax`.
-        argmin try_argmin [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::ArgExtremum::<false>, Empty::Refused("argmin");
+        try_argmin [D: DimsOf<Self::Dims, X>, X: Dims] [Ordered] usize, reducers::ArgExtremum::<false>, Empty::Refused("argmin");
         /// The variance of a whole population, `mean of (x - mean)^2`; see [`var_with`](Reductions::var_with) for others.
-        var try_var [D: DimsOf<Self::Dims, X>, X: Dims] [Real] Self::Elem, reducers::Variance::<_, false> { ddof: Num::ZERO }, Empty::Allowed;
+        try_var [D: DimsOf<Self::Dims, X>, X: Dims] [Real] Self::Elem, reducers::Variance::<_, false> { ddof: Num::ZERO }, Empty::Allowed;
         /// The standard deviation, the square root of the variance.
-        std try_std [D: DimsOf<Self::Dims, X>, X: Dims] [Real] Self::Elem, reducers::Variance::<_, true> { ddof: Num::ZERO }, Empty::Allowed;
+        try_std [D: DimsOf<Self::Dims, X>, X: Dims] [Real] Self::Elem, reducers::Variance::<_, true> { ddof: Num::ZERO }, Empty::Allowed;
         /// `ln(sum of e^x)`, without overflow; minus infinity where there is nothing.
-        logsumexp try_logsumexp [D: DimsOf<Self::Dims, X>, X: Dims] [Real] Self::Elem, reducers::LogSumExp(PhantomData), Empty::Allowed;
+        try_logsumexp [D: DimsOf<Self::Dims, X>, X: Dims] [Real] Self::Elem, reducers::LogSumExp(PhantomData), Empty::Allowed;
     }
 
     /// Whether any element is true; false where there is none.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_any`](Reductions::try_any) returns an error.
-    #[track_caller]
-    fn any<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Reduced<bool, Self, X>
-    where
-        Self: Evaluable<Elem = bool>,
-    {
-        unwrap(self.try_any(dims))
-    }
-
-    /// As [`any`](Reductions::any), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_any<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Result<Reduced<bool, Self, X>, DimError>
     where
         Self: Evaluable<Elem = bool>,
@@ -200,20 +157,7 @@ pub trait Reductions: AsTensor {
     }
 
     /// Whether all elements are true; true where there is none.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_all`](Reductions::try_all) returns an error.
-    #[track_caller]
-    fn all<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Reduced<bool, Self, X>
-    where
-        Self: Evaluable<Elem = bool>,
-    {
-        unwrap(self.try_all(dims))
-    }
-
-    /// As [`all`](Reductions::all), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_all<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Result<Reduced<bool, Self, X>, DimError>
     where
         Self: Evaluable<Elem = bool>,
@@ -222,20 +166,7 @@ pub trait Reductions: AsTensor {
     }
 
     /// How many elements are true.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_count`](Reductions::try_count) returns an error.
-    #[track_caller]
-    fn count<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Reduced<usize, Self, X>
-    where
-        Self: Evaluable<Elem = bool>,
-    {
-        unwrap(self.try_count(dims))
-    }
-
-    /// As [`count`](Reductions::count), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_count<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,
         dims: D,
@@ -248,24 +179,7 @@ pub trait Reductions: AsTensor {
 
     /// The variance with `ddof` taken off the count: `sum of (x - mean)^2 / (count - ddof)`; 1 gives the unbiased estimate
     /// for a sample.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_var_with`](Reductions::try_var_with) returns an error.
-    #[track_caller]
-    fn var_with<D: DimsOf<Self::Dims, X>, X: Dims>(
-        &self,
-        dims: D,
-        ddof: Self::Elem,
-    ) -> Reduced<Self::Elem, Self, X>
-    where
-        Self: Evaluable<Elem: Real>,
-    {
-        unwrap(self.try_var_with(dims, ddof))
-    }
-
-    /// As [`var_with`](Reductions::var_with), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_var_with<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,
         dims: D,
@@ -291,20 +205,7 @@ pub trait Reductions: AsTensor {
     /// assert_eq!((&logits).softmax(Class).order((Row, Class)), ndarray::array![[0.5, 0.5], [1.0, 0.0]]);
     /// assert_eq!(logits.softmax((Row, Class)).order((Row, Class)), ndarray::array![[0.0, 0.0], [1.0, 0.0]]);
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_softmax`](Reductions::try_softmax) returns an error.
-    #[track_caller]
-    fn softmax<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> TensorOf<Self>
-    where
-        Self: Evaluable<Elem: Real>,
-    {
-        unwrap(self.try_softmax(dims))
-    }
-
-    /// As [`softmax`](Reductions::softmax), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_softmax<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Result<TensorOf<Self>, DimError>
     where
         Self: Evaluable<Elem: Real>,
@@ -313,20 +214,7 @@ pub trait Reductions: AsTensor {
     }
 
     /// `x - ln(sum over dims of e^x)`, over one dim or a tuple of dims: the logarithm of the softmax, without loss where that is small.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_log_softmax`](Reductions::try_log_softmax) returns an error.
-    #[track_caller]
-    fn log_softmax<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> TensorOf<Self>
-    where
-        Self: Evaluable<Elem: Real>,
-    {
-        unwrap(self.try_log_softmax(dims))
-    }
-
-    /// As [`log_softmax`](Reductions::log_softmax), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_log_softmax<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Result<TensorOf<Self>, DimError>
     where
         Self: Evaluable<Elem: Real>,
@@ -348,11 +236,11 @@ pub trait Reductions: AsTensor {
     /// # Panics
     ///
     /// If operands have different sizes for one dim, or an index is out of range.
-    #[track_caller]
-    #[inline]
+    #[panicking_twin]
+    #[cfg_attr(not(unoptimized), inline(always))]
     #[rustfmt::skip] // rustc quotes the line
-    fn eval(self) -> TensorOf<Self> where Self: Evaluable {
-        unwrap(self.try_eval())
+    fn try_eval(self) -> Result<TensorOf<Self>, DimError> where Self: Evaluable {
+        evaluated(self)
     }
 
     /// The values of the tensor, in a tensor of their own that is a constant to gradients: none is taken through it.
@@ -370,29 +258,10 @@ pub trait Reductions: AsTensor {
     /// # Panics
     ///
     /// If operands have different sizes for one dim, or an index is out of range.
-    #[track_caller]
+    #[panicking_twin]
     #[rustfmt::skip] // rustc quotes the line
-    fn detach(self) -> TensorOf<Self> where Self: Evaluable {
-        unwrap(self.try_detach())
-    }
-
-    /// As [`detach`](Reductions::detach), but what sizes decide is an error.
-    #[track_caller]
-    fn try_detach(self) -> Result<TensorOf<Self>, DimError>
-    where
-        Self: Evaluable,
-    {
+    fn try_detach(self) -> Result<TensorOf<Self>, DimError> where Self: Evaluable {
         detached(self)
-    }
-
-    /// As [`eval`](Reductions::eval), but what sizes decide is an error.
-    #[cfg_attr(not(unoptimized), inline(always))]
-    #[track_caller]
-    fn try_eval(self) -> Result<TensorOf<Self>, DimError>
-    where
-        Self: Evaluable,
-    {
-        evaluated(self)
     }
 
     /// As [`eval`](Reductions::eval), but the elements lie in the order in which the dims are named here, the last one fastest.
@@ -408,16 +277,7 @@ pub trait Reductions: AsTensor {
     /// # Panics
     ///
     /// As [`eval`](Reductions::eval).
-    #[track_caller]
-    fn eval_in<D: DimsOf<Self::Dims, ()>>(self, dims: D) -> TensorOf<Self>
-    where
-        Self: Evaluable,
-    {
-        unwrap(self.try_eval_in(dims))
-    }
-
-    /// As [`eval_in`](Reductions::eval_in), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_eval_in<D: DimsOf<Self::Dims, ()>>(self, dims: D) -> Result<TensorOf<Self>, DimError>
     where
         Self: Evaluable,

@@ -7,7 +7,7 @@
 //! The elements are those that both know: `f32`, `f64`, `f16`, `bf16`, `u8`, `u32`, `i64`, and whatever else is candle's `WithDType`.
 
 use crate::creation::convert::{AxisDims, contiguous, elements_in};
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::laid::LaidWhole;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::Computable;
@@ -19,6 +19,7 @@ use candle_core::{Device, Storage, Tensor, WithDType};
 use core::panic::Location;
 use kernels::memory::allocate::reserve;
 use kernels::scalar::Element;
+use twins::panicking_twin;
 
 /// An error of candle's.
 fn of_candle(error: &candle_core::Error) -> DimError {
@@ -34,21 +35,9 @@ pub trait ToTensor {
     /// let t = candle_core::Tensor::new(&[[1f32, 2.0], [3.0, 4.0]], &Device::Cpu)?;
     /// let x: Tensor<f32, (Batch, Feat)> = t.to_tensor((Batch, Feat));
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_to_tensor`](ToTensor::try_to_tensor) returns an error.
-    #[track_caller]
-    fn to_tensor<T: Element + WithDType, L: AxisDims<crate::bind::source::RankDyn>>(
-        &self,
-        dims: L,
-    ) -> Named<T, L::Set> {
-        unwrap(self.try_to_tensor(dims))
-    }
-
-    /// As [`to_tensor`](ToTensor::to_tensor), but what the run decides is an error: elements of another type than `T`, another number of
-    /// axes than there are dims, a size that is not the dim's, a device that does not yield its elements.
-    #[track_caller]
+    #[panicking_twin(
+        but = "what the run decides is an error: elements of another type than `T`, another number of axes than there are dims, a size that is not the dim's, a device that does not yield its elements"
+    )]
     fn try_to_tensor<T: Element + WithDType, L: AxisDims<crate::bind::source::RankDyn>>(
         &self,
         dims: L,
@@ -95,13 +84,7 @@ pub trait IntoCandle: Computable<Rank = Rank0, Elem: WithDType> {
     /// # Panics
     ///
     /// If the tensor is an expression that cannot be computed.
-    #[track_caller]
-    fn into_candle<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Tensor {
-        unwrap(self.try_into_candle(dims))
-    }
-
-    /// As [`into_candle`](IntoCandle::into_candle), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_into_candle<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Result<Tensor, DimError> {
         let (data, sizes) = elements_in::<Self, D, X>(self, &dims, false, "into_candle")?;
         Tensor::from_vec(data, sizes, &Device::Cpu).map_err(|error| of_candle(&error))

@@ -7,7 +7,7 @@
 //! The feature brings no formats of files along: name those that you read in your own dependency, `image = { features = ["png"] }`.
 
 use crate::creation::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};
-use crate::error::{DimError, Origin, list_sizes, unwrap};
+use crate::error::{DimError, Origin, list_sizes};
 use crate::laid::LaidWhole;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::Computable;
@@ -17,6 +17,7 @@ use crate::types::set::DimsOf;
 use ::image::{ImageBuffer, Luma, LumaA, Pixel, Primitive, Rgb, Rgba};
 use alloc::vec::Vec;
 use core::panic::Location;
+use twins::panicking_twin;
 
 /// Kinds of pixels: those with one channel make images of two axes, the others such of three.
 pub trait Channels: Pixel {
@@ -138,16 +139,7 @@ pub trait IntoImage: Computable<Rank = Rank0> {
     ///
     /// If the last dim has not as many elements as a pixel has channels, if there are more than 2^32 - 1 lines or columns, or if the
     /// tensor is an expression that cannot be computed.
-    #[track_caller]
-    fn into_image<M, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> M
-    where
-        M: Lined<Self::Elem, CountOf<D>>,
-    {
-        unwrap(self.try_into_image(dims))
-    }
-
-    /// As [`into_image`](IntoImage::into_image), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_into_image<M, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Result<M, DimError>
     where
         M: Lined<Self::Elem, CountOf<D>>,

@@ -6,7 +6,7 @@
 
 use crate::bind::source::RankDyn;
 use crate::creation::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};
-use crate::error::{DimError, Origin, unwrap};
+use crate::error::{DimError, Origin};
 use crate::laid::LaidWhole;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::Computable;
@@ -16,6 +16,7 @@ use crate::types::set::DimsOf;
 use ::mdarray::{Array, Dim, DynRank, Shape};
 use alloc::vec::Vec;
 use core::panic::Location;
+use twins::panicking_twin;
 
 /// A shape of mdarray's with as many axes as a rank says, or as many as only the run knows.
 pub trait MdShape: Shape {
@@ -100,16 +101,7 @@ pub trait IntoMdarray: Computable<Rank = Rank0> {
     /// # Panics
     ///
     /// If the array has static sizes, and these are others; or if the tensor is an expression that cannot be computed.
-    #[track_caller]
-    fn into_mdarray<S: ShapeOf<CountOf<D>>, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(
-        self,
-        dims: D,
-    ) -> Array<Self::Elem, S> {
-        unwrap(self.try_into_mdarray(dims))
-    }
-
-    /// As [`into_mdarray`](IntoMdarray::into_mdarray), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_into_mdarray<S: ShapeOf<CountOf<D>>, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(
         self,
         dims: D,

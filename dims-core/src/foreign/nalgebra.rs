@@ -5,7 +5,7 @@
 //! back. A matrix has two axes. One whose type says that it has one column is a vector and has one axis.
 
 use crate::creation::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};
-use crate::error::{DimError, Origin, unwrap};
+use crate::error::{DimError, Origin};
 use crate::laid::LaidWhole;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::Computable;
@@ -17,6 +17,7 @@ use ::nalgebra::{
 };
 use alloc::vec::Vec;
 use core::panic::Location;
+use twins::panicking_twin;
 use typenum::{IsEqual, U1};
 
 /// A number of columns as nalgebra's types have it: with exactly one, there is one axis, else there are two.
@@ -153,16 +154,7 @@ pub trait IntoMatrix: Computable<Rank = Rank0> {
     /// # Panics
     ///
     /// If the matrix has static sizes, and these are others; or if the tensor is an expression that cannot be computed.
-    #[track_caller]
-    fn into_matrix<M, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> M
-    where
-        M: Columnar<Self::Elem, CountOf<D>>,
-    {
-        unwrap(self.try_into_matrix(dims))
-    }
-
-    /// As [`into_matrix`](IntoMatrix::into_matrix), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_into_matrix<M, D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Result<M, DimError>
     where
         M: Columnar<Self::Elem, CountOf<D>>,

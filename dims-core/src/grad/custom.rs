@@ -1,6 +1,6 @@
 //! Functions with a pull-back of their own, and functions that run again in the backward pass.
 
-use crate::error::{DimError, list_names, unwrap};
+use crate::error::{DimError, list_names};
 use crate::expr::evaluate::computed;
 use crate::expr::step::unrecorded;
 use crate::grad::inputs::Inputs;
@@ -26,6 +26,7 @@ use kernels::trace::{
     Field, Held, Node, Part, Rule, StridedPlace, evaluate, gradients, names_of_variables, with_rule,
 };
 use smallvec::SmallVec;
+use twins::panicking_twin;
 
 /// A function with a pull-back of its own: the value is `f(inputs)`, and the gradient by the inputs is what `pull_back` makes of the inputs, the value, and
 /// the cotangent of the value.
@@ -55,21 +56,11 @@ use smallvec::SmallVec;
 /// # Panics
 ///
 /// Where [`try_custom_vjp`] returns an error; and in the backward pass, if the gradient has other sizes than the inputs.
-#[track_caller]
-pub fn custom_vjp<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + Send + Sync + 'static>(
-    f: impl FnOnce(&P::Value) -> Y,
-    pull_back: impl Fn(&P::Value, &Y, &Y) -> P::Value + Send + Sync + 'static,
-    inputs: P,
-) -> Y {
-    unwrap(try_custom_vjp(f, pull_back, inputs))
-}
-
-/// As [`custom_vjp`], but what can go wrong before the backward pass is an error.
 ///
 /// # Errors
 ///
 /// If the value depends on a traced tensor that is not among the inputs, or there is no memory.
-#[track_caller]
+#[panicking_twin(but = "what can go wrong before the backward pass is an error")]
 pub fn try_custom_vjp<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + Send + Sync + 'static>(
     f: impl FnOnce(&P::Value) -> Y,
     pull_back: impl Fn(&P::Value, &Y, &Y) -> P::Value + Send + Sync + 'static,
@@ -109,23 +100,10 @@ pub fn try_custom_vjp<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + S
 /// assert_eq!(dw.order(In), grad(|w| layer(&x, w).sum(In), &w).order(In));
 /// ```
 ///
-/// # Panics
-///
-/// Where [`try_checkpoint`] returns an error.
-#[track_caller]
-pub fn checkpoint<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + Send + Sync + 'static>(
-    f: impl Fn(&P::Value) -> Y + Send + Sync + 'static,
-    inputs: P,
-) -> Y {
-    unwrap(try_checkpoint(f, inputs))
-}
-
-/// As [`checkpoint`], but what can go wrong before the backward pass is an error.
-///
 /// # Errors
 ///
 /// If the value depends on a traced tensor that is not among the inputs, or there is no memory.
-#[track_caller]
+#[panicking_twin(but = "what can go wrong before the backward pass is an error")]
 pub fn try_checkpoint<P: Inputs<Value: Send + Sync + 'static>, Y: Parameters + Send + Sync + 'static>(
     f: impl Fn(&P::Value) -> Y + Send + Sync + 'static,
     inputs: P,

@@ -1,6 +1,6 @@
 //! Forward mode, and products with Hessians: gradients of gradients.
 
-use crate::error::{DimError, Origin, unwrap};
+use crate::error::{DimError, Origin};
 use crate::grad::inputs::Inputs;
 use crate::grad::lent::{Lend, LentOf};
 use crate::grad::loss::{LossInMemory, ScalarLoss};
@@ -11,6 +11,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::panic::Location;
 use kernels::trace::{Gradients, Held, Node, gradients};
+use twins::panicking_twin;
 
 /// The value of a function, and its directional derivative: `d f(by + t * direction) / d t` at `t = 0`.
 ///
@@ -25,26 +26,10 @@ use kernels::trace::{Gradients, Held, Node, gradients};
 /// assert_eq!(dy.order(In), ndarray::array![2.0, 40.0]);
 /// ```
 ///
-/// # Panics
-///
-/// Where [`try_jvp`] returns an error.
-#[track_caller]
-pub fn jvp<P: Inputs, Y: Parameters>(
-    f: impl for<'t> FnOnce(LentOf<'t, P>) -> Y,
-    by: P,
-    direction: P,
-) -> (Y, Y) {
-    unwrap(try_jvp(f, by, direction))
-}
-
-/// As [`jvp`], but what sizes decide is an error.
-///
-/// The pull-back is linear in its cotangent; its own pull-back is the derivative in a direction.
-///
 /// # Errors
 ///
 /// If the direction has other sizes than the input, or there is no memory.
-#[track_caller]
+#[panicking_twin]
 pub fn try_jvp<P: Inputs, Y: Parameters>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> Y,
     by: P,
@@ -53,7 +38,7 @@ pub fn try_jvp<P: Inputs, Y: Parameters>(
     let mut variables = Variables::default();
     let traced = by.walk(&mut Path::new(), &mut variables)?;
     let value = f(<P as Lend<'_>>::lend(&traced));
-    // Any cotangent will do: it is a variable of its own.
+    // The pull-back is linear in its cotangent, and its own pull-back is the derivative in a direction. So any cotangent will do.
     let mut cotangents = Variables::default();
     let cotangent = Y::walk([&value.try_zero()?], &mut Path::new(), &mut cotangents)?;
     let own = [&*variables.call, &*cotangents.call];
@@ -83,24 +68,10 @@ pub fn try_jvp<P: Inputs, Y: Parameters>(
 /// assert_eq!(product.order(In), ndarray::array![6.0, 12.0]);
 /// ```
 ///
-/// # Panics
-///
-/// Where [`try_hvp`] returns an error.
-#[track_caller]
-pub fn hvp<P: Inputs, L: ScalarLoss>(
-    f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
-    by: P,
-    direction: P,
-) -> P::Value {
-    unwrap(try_hvp(f, by, direction))
-}
-
-/// As [`hvp`], but what sizes decide is an error.
-///
 /// # Errors
 ///
 /// If the direction has other sizes than the input, the loss does not depend on a parameter, or there is no memory.
-#[track_caller]
+#[panicking_twin]
 pub fn try_hvp<P: Inputs, L: ScalarLoss>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
     by: P,

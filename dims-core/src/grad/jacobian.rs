@@ -20,6 +20,7 @@ use kernels::program::code::DType;
 use kernels::scalar::Real;
 use kernels::trace::{Field, Part, StridedPlace, evaluate, gradients};
 use smallvec::SmallVec;
+use twins::panicking_twin;
 
 /// The dims of a Jacobian: those of the output and of the input, which must be others.
 pub trait JacobianOf<S: Dims>: Union<S> {
@@ -62,23 +63,10 @@ condition! {
 /// assert_eq!(j.order((Out, In)), ndarray::array![[2.0, 12.0], [4.0, 16.0]]);
 /// ```
 ///
-/// # Panics
-///
-/// Where [`try_jacobian`] returns an error.
-#[track_caller]
-pub fn jacobian<T: Real, S: Dims, O: JacobianOf<S>>(
-    f: impl FnOnce(&Named<T, S>) -> Named<T, O>,
-    by: &Named<T, S>,
-) -> Named<T, JacobianDims<O, S>> {
-    unwrap(try_jacobian(f, by))
-}
-
-/// As [`jacobian`], but what sizes decide is an error.
-///
 /// # Errors
 ///
 /// If the result does not fit into memory.
-#[track_caller]
+#[panicking_twin]
 pub fn try_jacobian<T: Real, S: Dims, O: JacobianOf<S>>(
     f: impl FnOnce(&Named<T, S>) -> Named<T, O>,
     by: &Named<T, S>,
@@ -136,40 +124,17 @@ pub fn try_jacobian<T: Real, S: Dims, O: JacobianOf<S>>(
 /// assert_eq!(h.order((In2, In)), ndarray::array![[6.0, 0.0], [0.0, 12.0]]);
 /// ```
 ///
-/// # Panics
-///
-/// Where [`try_hessian`] returns an error.
-#[track_caller]
-#[rustfmt::skip] // rustc quotes from here the function and the bound that is not met: in one line, if they stand in one.
-pub fn hessian<T: Real, S: Dims, L: ScalarLoss, Old: DimsOf<S, X> + Copy, X: Dims, New: NamesFor<Old, S, X, Out: JacobianOf<S>> + Copy>(
-    f: impl Fn(&Named<T, S>) -> L,
-    by: &Named<T, S>,
-    old: Old,
-    new: New,
-) -> Named<T, JacobianDims<New::Out, S>> {
-    unwrap(try_hessian(f, by, old, new))
-}
-
-/// As [`hessian`], but what sizes decide is an error.
-///
 /// # Errors
 ///
 /// If the loss does not depend on the input, or the result does not fit into memory.
-#[track_caller]
-pub fn try_hessian<T, S, L, Old, New, X>(
+#[panicking_twin]
+#[rustfmt::skip] // rustc quotes from here the function and the bound that is not met: in one line, if they stand in one.
+pub fn try_hessian<T: Real, S: Dims, L: ScalarLoss, Old: DimsOf<S, X> + Copy, X: Dims, New: NamesFor<Old, S, X, Out: JacobianOf<S>> + Copy>(
     f: impl Fn(&Named<T, S>) -> L,
     by: &Named<T, S>,
     old: Old,
     new: New,
-) -> Result<Named<T, JacobianDims<New::Out, S>>, DimError>
-where
-    T: Real,
-    S: Dims,
-    L: ScalarLoss,
-    Old: DimsOf<S, X> + Copy,
-    X: Dims,
-    New: NamesFor<Old, S, X, Out: JacobianOf<S>> + Copy,
-{
+) -> Result<Named<T, JacobianDims<New::Out, S>>, DimError> {
     let mut failed = None;
     let rows = try_jacobian(
         |by: &Named<T, S>| {

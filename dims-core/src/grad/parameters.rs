@@ -14,6 +14,7 @@ pub use setting::{ComparedSetting, OtherSetting, Setting};
 #[doc(hidden)]
 pub use tensors::TensorSets;
 use tensors::totals;
+use twins::panicking_twin;
 
 use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::laid_out_in;
@@ -156,13 +157,7 @@ pub trait Parameters: Sized {
     /// # Panics
     ///
     /// If it does not fit into memory.
-    #[track_caller]
-    fn zero(&self) -> Self {
-        unwrap(self.try_zero())
-    }
-
-    /// As [`zero`](Parameters::zero), but what does not fit into memory is an error.
-    #[track_caller]
+    #[panicking_twin(but = "what does not fit into memory is an error")]
     fn try_zero(&self) -> Result<Self, DimError> {
         struct Zeros;
         impl Walk<1> for Zeros {
@@ -193,13 +188,7 @@ pub trait Parameters: Sized {
     /// # Panics
     ///
     /// If a tensor has floats of another type than `T`, or the result does not fit into memory.
-    #[track_caller]
-    fn map_elements<T: Real, F: Fn(T) -> T>(&self, f: F) -> Self {
-        unwrap(self.try_map_elements(f))
-    }
-
-    /// As [`map_elements`](Parameters::map_elements), but returns an error where that panics.
-    #[track_caller]
+    #[panicking_twin(but = "returns an error where that panics")]
     fn try_map_elements<T: Real, F: Fn(T) -> T>(&self, f: F) -> Result<Self, DimError> {
         struct Each<T, F>(F, PhantomData<fn(T)>);
         impl<T: Real, F: Fn(T) -> T> Walk<1> for Each<T, F> {
@@ -227,13 +216,7 @@ pub trait Parameters: Sized {
     ///
     /// If the values differ in the length of a `Vec`, in whether an `Option` is `None`, or in the size of a dim; if a tensor has floats of another
     /// type than `T`; or if the result does not fit into memory.
-    #[track_caller]
-    fn zip_elements<T: Real, F: Fn(T, T) -> T>(&self, other: &Self, f: F) -> Self {
-        unwrap(self.try_zip_elements(other, f))
-    }
-
-    /// As [`zip_elements`](Parameters::zip_elements), but returns an error where that panics.
-    #[track_caller]
+    #[panicking_twin(but = "returns an error where that panics")]
     fn try_zip_elements<T: Real, F: Fn(T, T) -> T>(&self, other: &Self, f: F) -> Result<Self, DimError> {
         struct Pairs<T, F>(F, PhantomData<fn(T)>);
         impl<T: Real, F: Fn(T, T) -> T> Walk<2> for Pairs<T, F> {

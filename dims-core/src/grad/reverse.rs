@@ -12,6 +12,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::panic::Location;
 use kernels::trace::{GradientCall, Gradients, Node, depends_on_others, gradients};
+use twins::panicking_twin;
 
 /// The gradient of a loss: `d f / d by`, of the type of `by`.
 ///
@@ -28,21 +29,11 @@ use kernels::trace::{GradientCall, Gradients, Node, depends_on_others, gradients
 /// assert_eq!(db.order(In), ndarray::array![1.0, 0.0]);
 /// ```
 ///
-/// # Panics
-///
-/// Where [`try_grad`] returns an error.
-#[track_caller]
-pub fn grad<P: Inputs, L: ScalarLoss<P>>(f: impl for<'t> FnOnce(LentOf<'t, P>) -> L, by: P) -> P::Value {
-    unwrap(try_grad(f, by))
-}
-
-/// As [`grad`], but what sizes decide is an error.
-///
 /// # Errors
 ///
 /// If the loss does not read a parameter, no parameter has floats, or a result does not fit into memory. (An operation without a derivative panics in `f`, unless `f` uses
 /// the `try_` form.)
-#[track_caller]
+#[panicking_twin]
 pub fn try_grad<P: Inputs, L: ScalarLoss<P>>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
     by: P,
@@ -51,20 +42,7 @@ pub fn try_grad<P: Inputs, L: ScalarLoss<P>>(
 }
 
 /// The loss and its gradient.
-///
-/// # Panics
-///
-/// Where [`try_value_and_grad`] returns an error.
-#[track_caller]
-pub fn value_and_grad<P: Inputs, L: ScalarLoss>(
-    f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
-    by: P,
-) -> (L::Elem, P::Value) {
-    unwrap(try_value_and_grad(f, by))
-}
-
-/// As [`value_and_grad`], but what sizes decide is an error: see [`try_grad`].
-#[track_caller]
+#[panicking_twin(but = "what sizes decide is an error: see [`try_grad`]")]
 pub fn try_value_and_grad<P: Inputs, L: ScalarLoss>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
     by: P,
@@ -89,20 +67,7 @@ pub fn try_value_and_grad<P: Inputs, L: ScalarLoss>(
 /// assert_eq!(mean.order(()), 2.5);
 /// assert_eq!(dw.order(In), ndarray::array![2.0, -4.0]);
 /// ```
-///
-/// # Panics
-///
-/// Where [`try_loss_and_grad`] returns an error.
-#[track_caller]
-pub fn loss_and_grad<P: Inputs, L: ScalarLoss<P>>(
-    f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
-    by: P,
-) -> (Named<L::Elem, L::Dims>, P::Value) {
-    unwrap(try_loss_and_grad(f, by))
-}
-
-/// As [`loss_and_grad`], but what sizes decide is an error: see [`try_grad`].
-#[track_caller]
+#[panicking_twin(but = "what sizes decide is an error: see [`try_grad`]")]
 pub fn try_loss_and_grad<P: Inputs, L: ScalarLoss<P>>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> L,
     by: P,
@@ -112,20 +77,7 @@ pub fn try_loss_and_grad<P: Inputs, L: ScalarLoss<P>>(
 }
 
 /// As [`value_and_grad_with`], but returns the loss as a tensor: see [`loss_and_grad`].
-///
-/// # Panics
-///
-/// Panics if [`try_loss_and_grad_with`] returns an error.
-#[track_caller]
-pub fn loss_and_grad_with<P: Inputs, L: ScalarLoss<P>, X>(
-    f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
-    by: P,
-) -> (Named<L::Elem, L::Dims>, P::Value, X) {
-    unwrap(try_loss_and_grad_with(f, by))
-}
-
-/// As [`loss_and_grad_with`], but returns errors instead of panicking: see [`try_grad`].
-#[track_caller]
+#[panicking_twin(but = "returns errors instead of panicking: see [`try_grad`]")]
 pub fn try_loss_and_grad_with<P: Inputs, L: ScalarLoss<P>, X>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
     by: P,
@@ -149,20 +101,7 @@ pub fn try_loss_and_grad_with<P: Inputs, L: ScalarLoss<P>, X>(
 /// assert_eq!((value, count.order(())), (5.0, 1));
 /// assert_eq!(dw.order(In), ndarray::array![2.0, -4.0]);
 /// ```
-///
-/// # Panics
-///
-/// Where [`try_value_and_grad_with`] returns an error.
-#[track_caller]
-pub fn value_and_grad_with<P: Inputs, L: ScalarLoss, X>(
-    f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
-    by: P,
-) -> (L::Elem, P::Value, X) {
-    unwrap(try_value_and_grad_with(f, by))
-}
-
-/// As [`value_and_grad_with`], but what sizes decide is an error: see [`try_grad`].
-#[track_caller]
+#[panicking_twin(but = "what sizes decide is an error: see [`try_grad`]")]
 pub fn try_value_and_grad_with<P: Inputs, L: ScalarLoss, X>(
     f: impl for<'t> FnOnce(LentOf<'t, P>) -> (L, X),
     by: P,
@@ -223,20 +162,10 @@ pub struct Pullback<P: Inputs, Y> {
 impl<P: Inputs, Y: Parameters> Pullback<P, Y> {
     /// `cotangent * d f / d by`: for a cotangent of the type and sizes of the value. Inputs on which the value does not depend get zeros.
     ///
-    /// # Panics
-    ///
-    /// Where [`try_call`](Pullback::try_call) returns an error.
-    #[track_caller]
-    pub fn call(&self, cotangent: &Y) -> P::Value {
-        unwrap(self.try_call(cotangent))
-    }
-
-    /// As [`call`](Pullback::call), but what sizes decide is an error.
-    ///
     /// # Errors
     ///
     /// If the cotangent has other sizes than the value, or there is no memory.
-    #[track_caller]
+    #[panicking_twin]
     pub fn try_call(&self, cotangent: &Y) -> Result<P::Value, DimError> {
         pulled::<P, Y>(&self.traced, &self.variables, &self.value, cotangent)
     }

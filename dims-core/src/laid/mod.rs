@@ -43,6 +43,7 @@ use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
 use ndarray::{ArrayView, ArrayViewMut};
 use smallvec::SmallVec;
+use twins::panicking_twin;
 
 /// A tensor whose elements lie contiguously in the order of the dims `L`, the last one fastest: `Laid<f32, (N, H, W, C)>`.
 ///
@@ -114,17 +115,7 @@ pub trait Lay: Computable<Rank = Rank0> {
     /// # Panics
     ///
     /// If the tensor is an expression that cannot be computed, or does not fit into memory.
-    #[track_caller]
-    fn laid<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(self, dims: D) -> Laid<Self::Elem, InOrder<D>>
-    where
-        <D as DimList>::Brands: List + SortOnce,
-        InOrder<D>: SetOf,
-    {
-        unwrap(self.try_laid(dims))
-    }
-
-    /// As [`laid`](Lay::laid), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_laid<D: DimsOf<Self::Dims, X>, X: LaidWhole<D>>(
         self,
         dims: D,
@@ -183,27 +174,15 @@ pub trait IntoLaid {
     /// The elements with a dim for each axis, the last one fastest.
     ///
     /// An array has its sizes. For a vector or a slice they come from the dims: one of them may be unknown.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_into_laid`](IntoLaid::try_into_laid) returns an error.
-    #[track_caller]
-    fn into_laid<D: AxisDims<Self::Rank, Brands: List + SortOnce>>(self, dims: D) -> LaidIn<Self::Memory, D>
-    where
-        Self: Sized,
-        InOrder<D>: SetOf,
-    {
-        unwrap(self.try_into_laid(dims))
-    }
-
-    /// As [`into_laid`](IntoLaid::into_laid), but what sizes decide is an error: sizes that are not those of the elements, and an array
-    /// whose elements lie otherwise.
-    #[track_caller]
+    #[panicking_twin(
+        but = "what sizes decide is an error: sizes that are not those of the elements, and an array whose elements lie otherwise"
+    )]
     fn try_into_laid<D: AxisDims<Self::Rank, Brands: List + SortOnce>>(
         self,
         dims: D,
     ) -> Result<LaidIn<Self::Memory, D>, DimError>
     where
+        Self: Sized,
         InOrder<D>: SetOf;
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Laid, ListOf, Memory};
 use crate::bind::split::sizes_within;
-use crate::error::{DimError, list_sizes, unwrap};
+use crate::error::{DimError, list_sizes};
 use crate::operators::restructure::names::PartsOf;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::volume;
@@ -18,6 +18,7 @@ use crate::types::set::ordered::{DividesInto, MergesIn, Minus, NamedTwice, Names
 use crate::types::set::rename::NotYetBound;
 use crate::types::set::{Bound, Dims, NamedOnce, NoDim, SetOf};
 use kernels::scalar::Element;
+use twins::panicking_twin;
 
 impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     /// The tensor with some neighbours among its axes as one dim `whole`, whose size is the product of theirs: `(N, H, W, C)` with `(H, W)`
@@ -26,13 +27,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     /// # Panics
     ///
     /// If `whole` has another size, or the product of the sizes cannot be counted.
-    #[track_caller]
-    pub fn flatten<P: Neighbours<L>, W: UnionOf<P, L>>(self, parts: P, whole: W) -> Laid<T, W::Axes, M> {
-        unwrap(self.try_flatten(parts, whole))
-    }
-
-    /// As [`flatten`](Laid::flatten), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     pub fn try_flatten<P: Neighbours<L>, W: UnionOf<P, L>>(
         self,
         parts: P,
@@ -60,21 +55,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     /// # Panics
     ///
     /// If the sizes do not multiply to that of `whole`.
-    #[track_caller]
-    pub fn unflatten<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesUnflatten<W>>(
-        self,
-        whole: W,
-        parts: P,
-    ) -> Laid<T, Divided<L, W, P>, M>
-    where
-        ListOf<L>: DividesInto<W::Brand, P::Brands, Out: SortOnce>,
-        Divided<L, W, P>: SetOf + Dims,
-    {
-        unwrap(self.try_unflatten(whole, parts))
-    }
-
-    /// As [`unflatten`](Laid::unflatten), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     pub fn try_unflatten<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesUnflatten<W>>(
         self,
         whole: W,

@@ -1,6 +1,6 @@
 //! `attention`: softmax-weighted means, without the scores in memory.
 
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::execute::attention::{AttentionAxes, AttentionStep};
 use crate::expr::{Expr, Operand, Scalar};
 use crate::plan::axes::AxisList;
@@ -18,6 +18,7 @@ use crate::types::set::remove::{Left, Missing, Removal, RemoveAll, Twice};
 use crate::types::set::{Dims, DimsOfBoth, NamedOnce, NoDim, Union};
 use core::marker::PhantomData;
 use kernels::scalar::{Adds, Element, Masks, Real, ScoreChange};
+use twins::panicking_twin;
 
 /// The dims of queries and keys.
 type ScoreDims<Q, K> = <<Q as AsTensor>::Dims as Union<<K as AsTensor>::Dims>>::Out;
@@ -254,35 +255,9 @@ where
 /// assert!(((&causal).index(Seq, 0) - (&v).index(Key, 0)).abs().max((Head, Feat)).order(()) < 1e-6);
 /// assert!((alibi - causal).abs().max((Seq, Head, Feat)).order(()) > 0.0);
 /// ```
-///
-/// # Panics
-///
-/// Where [`try_attention`] returns an error.
-#[track_caller]
+#[panicking_twin]
 #[rustfmt::skip] // rustc quotes from here the function and the bound that is not met: in one line, if they stand in one.
-pub fn attention<Q, K, V, F: DimsOfBoth<Q::Dims, K::Dims, ScoreDims<Q, K>, S>, O: AttendedDims<Q::Dims, K::Dims, V::Dims, Weighed<S, V>, X>, M: Mask<Q::Elem>, S, X>(
-    q: Q,
-    k: K,
-    v: V,
-    features: F,
-    over: O,
-    scale: Q::Elem,
-    mask: M,
-) -> Named<Q::Elem, X>
-where
-    Q: Computable<Elem: Real, Rank = Rank0, Dims: Union<K::Dims>>,
-    K: Computable<Elem = Q::Elem, Rank = Rank0>,
-    V: Computable<Elem = Q::Elem, Rank = Rank0>,
-    ScoreDims<Q, K>: Union<V::Dims>,
-    S: Union<V::Dims> + MaskedBy<M::Dims>,
-    X: Dims,
-{
-    unwrap(try_attention(q, k, v, features, over, scale, mask))
-}
-
-/// As [`attention`], but what sizes decide is an error.
-#[track_caller]
-pub fn try_attention<Q, K, V, F, O, M: Mask<Q::Elem>, S, X>(
+pub fn try_attention<Q, K, V, F: DimsOfBoth<Q::Dims, K::Dims, ScoreDims<Q, K>, S>, O: AttendedDims<Q::Dims, K::Dims, V::Dims, Weighed<S, V>, X>, M: Mask<Q::Elem>, S, X>(
     q: Q,
     k: K,
     v: V,
@@ -295,8 +270,6 @@ where
     Q: Computable<Elem: Real, Rank = Rank0, Dims: Union<K::Dims>>,
     K: Computable<Elem = Q::Elem, Rank = Rank0>,
     V: Computable<Elem = Q::Elem, Rank = Rank0>,
-    F: DimsOfBoth<Q::Dims, K::Dims, ScoreDims<Q, K>, S>,
-    O: AttendedDims<Q::Dims, K::Dims, V::Dims, Weighed<S, V>, X>,
     ScoreDims<Q, K>: Union<V::Dims>,
     S: Union<V::Dims> + MaskedBy<M::Dims>,
     X: Dims,

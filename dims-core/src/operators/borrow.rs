@@ -3,7 +3,7 @@
 //! Operators and elementwise methods take tensors by value, so that a result can reuse the memory of its operand. A [view](Named::view) borrows the tensor
 //! once, and is then copied as often as it is used.
 
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::expr::index::ComputedIndex;
 use crate::expr::keyed::Keyed;
 use crate::expr::{Binary, Iota, Remap, Scalar, Select, Unary};
@@ -16,6 +16,7 @@ use crate::types::rank::Rank;
 use crate::types::set::{Dims, DimsOf};
 use crate::types::size::Sliceable;
 use kernels::scalar::Element;
+use twins::panicking_twin;
 
 impl<T, S: Dims, R: Rank> Named<T, S, R, Evaluated<T, S, R>> {
     /// A view of the tensor, which is `Copy`: it can be used any number of times, captured by several closures, and taken from a field of a
@@ -67,17 +68,7 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
     /// # Panics
     ///
     /// If the range is not within the dim, or the tensor is one that a gradient is taken through.
-    #[track_caller]
-    pub fn slice_mut<D: Sliceable + DimsOf<S, X>, X: Dims, P: DimRange>(
-        &mut self,
-        dim: D,
-        range: P,
-    ) -> Place<'_, T, S, R> {
-        unwrap(self.try_slice_mut(dim, range))
-    }
-
-    /// As [`slice_mut`](Named::slice_mut), but a range that is not within the dim is an error.
-    #[track_caller]
+    #[panicking_twin(but = "a range that is not within the dim is an error")]
     pub fn try_slice_mut<D: Sliceable + DimsOf<S, X>, X: Dims, P: DimRange>(
         &mut self,
         dim: D,

@@ -8,7 +8,7 @@
 //! says which are left over. What goes on for each example is a closure of [`map_each`](crate::batch::map_each), in which the new dim is minted anew,
 //! and from which something of one size comes: a sum, a count, the first few.
 
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::execute::lines::{Lines, arranged, axes_in};
 use crate::tensors::named::Named;
 use crate::tensors::tensor::{AsTensor, Computable, Evaluable};
@@ -21,6 +21,7 @@ use alloc::vec::Vec;
 use kernels::scalar::Ordered;
 use kernels::step::moves::MoveRows;
 use kernels::step::sorting::ascending;
+use twins::panicking_twin;
 
 /// All dims of the tensor are named here; `Self` are those that are left.
 #[diagnostic::on_unimplemented(
@@ -68,23 +69,7 @@ pub trait Dynamic: AsTensor {
     /// all of them, the last one fastest, as for `argmax`.
     ///
     /// All dims of the tensor must be named, because along others there could be different numbers of positions.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_nonzero`](Dynamic::try_nonzero) returns an error.
-    #[track_caller]
-    fn nonzero<D, X, B>(self, dims: D, n: &Dim<B>) -> Named<usize, (B,)>
-    where
-        Self: Evaluable<Elem = bool, Rank = Rank0>,
-        D: DimsOf<Self::Dims, X>,
-        X: AllNamed,
-        B: Brand,
-    {
-        unwrap(self.try_nonzero(dims, n))
-    }
-
-    /// As [`nonzero`](Dynamic::nonzero), but what sizes decide is an error; so is a dim `n` that has a size already.
-    #[track_caller]
+    #[panicking_twin("so is a dim `n` that has a size already")]
     fn try_nonzero<D, X, B>(self, dims: D, n: &Dim<B>) -> Result<Named<usize, (B,)>, DimError>
     where
         Self: Evaluable<Elem = bool, Rank = Rank0>,
@@ -103,26 +88,7 @@ pub trait Dynamic: AsTensor {
     /// The elements where the mask is true, along the new dim `n`, in the order of `dims`, the last one fastest: `x[mask]` in NumPy.
     ///
     /// `dims` are all dims of the mask. The tensor has them and may have others, which stay.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_masked_select`](Dynamic::try_masked_select) returns an error.
-    #[track_caller]
-    fn masked_select<M, D, X, Y, Z, B>(self, mask: M, dims: D, n: &Dim<B>) -> Named<Self::Elem, Z, Self::Rank>
-    where
-        Self: Evaluable,
-        M: Computable<Elem = bool, Rank = Rank0>,
-        D: DimsOf<M::Dims, X> + DimsOf<Self::Dims, Y>,
-        X: AllNamed,
-        Y: Union<(B,), Out = Z> + CanGain<B>,
-        Z: Dims,
-        B: Brand,
-    {
-        unwrap(self.try_masked_select(mask, dims, n))
-    }
-
-    /// As [`masked_select`](Dynamic::masked_select), but what sizes decide is an error; so is a dim `n` that has a size already.
-    #[track_caller]
+    #[panicking_twin("so is a dim `n` that has a size already")]
     fn try_masked_select<M, D, X, Y, Z, B>(
         self,
         mask: M,
@@ -170,23 +136,7 @@ pub trait Dynamic: AsTensor {
     /// Not-a-number is the last one, and one value only.
     ///
     /// All dims of the tensor must be named, because along others there could be different numbers of values.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_unique`](Dynamic::try_unique) returns an error.
-    #[track_caller]
-    fn unique<D, X, B>(self, dims: D, n: &Dim<B>) -> Unique<Self::Elem, B, Self::Dims>
-    where
-        Self: Evaluable<Elem: Ordered, Rank = Rank0>,
-        D: DimsOf<Self::Dims, X>,
-        X: AllNamed,
-        B: Brand,
-    {
-        unwrap(self.try_unique(dims, n))
-    }
-
-    /// As [`unique`](Dynamic::unique), but what sizes decide is an error; so is a dim `n` that has a size already.
-    #[track_caller]
+    #[panicking_twin("so is a dim `n` that has a size already")]
     fn try_unique<D, X, B>(self, dims: D, n: &Dim<B>) -> Result<Unique<Self::Elem, B, Self::Dims>, DimError>
     where
         Self: Evaluable<Elem: Ordered, Rank = Rank0>,

@@ -9,32 +9,42 @@ use crate::types::dim::DimRef;
 use crate::types::set::{Dims, DimsOf};
 use crate::types::size::Resizable;
 use kernels::scalar::Num;
+use twins::panicking_twin;
 
 /// What makes one tensor of windows.
 pub trait Folding: Computable<Elem: Num> {
-    operator! {
-        /// Windows added up where they overlap: `out[i * stride + w * dilation] += x[i, w]`, over zeros. `dim` is `i`, and gets `size` elements: as many as
-        /// [`unfold`](crate::operators::shift::Rearranging::unfold) made such windows of. `window` is `w`, and goes. As PyTorch's `fold`, along one dim.
-        ///
-        /// ```
-        /// # use typed_dims::prelude::*;
-        /// dims!(i, w);
-        /// let x = array![[1, 2, 3], [10, 20, 30]];
-        /// assert_eq!(x.at((i, w)).fold(i, w, 5, 2, 1).order(i), array![1, 2, 13, 20, 30]);
-        /// ```
-        fold try_fold, "so is another number of windows than slide over `size` elements",
-        [D: DimRef + DimsOf<X, Y> + Resizable, W: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims]
-        (self, dim: D, window: W, size: usize, stride: usize, dilation: usize) -> Named<Self::Elem, X, Self::Rank> {
-            let tensor = checked(self, &(dim, window))?;
-            let (shape, dim, window) = (tensor.unified_shape()?, dim.info(), window.info());
-            let [windows, len] = [dim, window].map(|dim| shape.size(position(&shape, dim)));
-            let along = slid(dim, size, window.key(), len, stride, dilation)?;
-            if let (.., Some(fit)) = along.terms[0] && fit != windows {
-                let what = format!("windows along dim `{}`: there are {windows}, but {fit} slide over {size} elements", dim.name);
-                return Err(DimError::Shape { what });
-            }
-            added_up("fold", tensor, [(dim.key(), along)])
+    /// Windows added up where they overlap: `out[i * stride + w * dilation] += x[i, w]`, over zeros. `dim` is `i`, and gets `size` elements: as many as
+    /// [`unfold`](crate::operators::shift::Rearranging::unfold) made such windows of. `window` is `w`, and goes. As PyTorch's `fold`, along one dim.
+    ///
+    /// ```
+    /// # use typed_dims::prelude::*;
+    /// dims!(i, w);
+    /// let x = array![[1, 2, 3], [10, 20, 30]];
+    /// assert_eq!(x.at((i, w)).fold(i, w, 5, 2, 1).order(i), array![1, 2, 13, 20, 30]);
+    /// ```
+    #[panicking_twin("so is another number of windows than slide over `size` elements")]
+    fn try_fold<D: DimRef + DimsOf<X, Y> + Resizable, W: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims>(
+        self,
+        dim: D,
+        window: W,
+        size: usize,
+        stride: usize,
+        dilation: usize,
+    ) -> Result<Named<Self::Elem, X, Self::Rank>, DimError> {
+        let tensor = checked(self, &(dim, window))?;
+        let (shape, dim, window) = (tensor.unified_shape()?, dim.info(), window.info());
+        let [windows, len] = [dim, window].map(|dim| shape.size(position(&shape, dim)));
+        let along = slid(dim, size, window.key(), len, stride, dilation)?;
+        if let (.., Some(fit)) = along.terms[0]
+            && fit != windows
+        {
+            let what = format!(
+                "windows along dim `{}`: there are {windows}, but {fit} slide over {size} elements",
+                dim.name
+            );
+            return Err(DimError::Shape { what });
         }
+        added_up("fold", tensor, [(dim.key(), along)])
     }
 }
 impl<A: Computable<Elem: Num>> Folding for A {}

@@ -1,6 +1,6 @@
 //! Joining tensors: `concat` along a dim that they have, `concat_to` where each has another one, `stack` along a new one.
 
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::execute::place::{PlacedResult, Strides, count, describe};
 use crate::expr::evaluate::evaluate;
 use crate::expr::{Expr, Remap};
@@ -25,6 +25,7 @@ use core::marker::PhantomData;
 use kernels::loops::axes::Sizes;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
+use twins::panicking_twin;
 
 /// The parts one after the other along `dim`, whose size is the sum of theirs, and is not static; all other sizes must agree. Each part is computed, or copied,
 /// right into its place in the result.
@@ -43,20 +44,7 @@ use smallvec::SmallVec;
 /// let sums = concat(Seq, (&a + 10, &b));             // an expression and a tensor
 /// assert_eq!(sums.order((Seq, Feat)), ndarray::array![[11, 12], [3, 4], [5, 6]]);
 /// ```
-///
-/// # Panics
-///
-/// Where [`try_concat`] returns an error.
-#[track_caller]
-pub fn concat<P: Joinable<M>, D: DimRef + DimsOf<P::Dims, X> + Resizable, X: Dims, M>(
-    dim: D,
-    parts: P,
-) -> Named<P::Elem, P::Dims, P::Rank> {
-    unwrap(try_concat(dim, parts))
-}
-
-/// As [`concat()`], but what sizes decide is an error; so is having no parts.
-#[track_caller]
+#[panicking_twin("so is having no parts")]
 pub fn try_concat<P: Joinable<M>, D: DimRef + DimsOf<P::Dims, X> + Resizable, X: Dims, M>(
     dim: D,
     parts: P,
@@ -77,17 +65,7 @@ pub fn try_concat<P: Joinable<M>, D: DimRef + DimsOf<P::Dims, X> + Resizable, X:
 /// let all = concat_to(k, (i, j), (a.at(i), b.at(j) * 10));           // all[k] = a[k] where k < 2, else 10 * b[k - 2]
 /// assert_eq!(all.order(k), ndarray::array![1, 2, 30, 40, 50]);
 /// ```
-///
-/// # Panics
-///
-/// Where [`try_concat_to`] returns an error.
-#[track_caller]
-pub fn concat_to<N: DimRef, L, P: PartsAlong<L, N>>(whole: N, dims: L, parts: P) -> P::Out {
-    unwrap(try_concat_to(whole, dims, parts))
-}
-
-/// As [`concat_to`], but what sizes decide is an error.
-#[track_caller]
+#[panicking_twin]
 pub fn try_concat_to<N: DimRef, L, P: PartsAlong<L, N>>(
     whole: N,
     dims: L,
@@ -452,23 +430,7 @@ where
 /// let both = stack(Part, (&parts[0], &parts[1] * 10));
 /// assert_eq!(both.order((Part, Feat)), ndarray::array![[1, 2], [30, 40]]);
 /// ```
-///
-/// # Panics
-///
-/// Where [`try_stack`] returns an error.
-#[track_caller]
-pub fn stack<P: Joinable<M>, D: NewDim<P::Dims>, M>(
-    dim: D,
-    parts: P,
-) -> Named<P::Elem, Gaining<P::Dims, D>, P::Rank>
-where
-    P::Dims: Union<(D::Brand,)>,
-{
-    unwrap(try_stack(dim, parts))
-}
-
-/// As [`stack`], but what sizes decide is an error; so is having no parts.
-#[track_caller]
+#[panicking_twin("so is having no parts")]
 pub fn try_stack<P: Joinable<M>, D: NewDim<P::Dims>, M>(
     dim: D,
     parts: P,

@@ -1,6 +1,6 @@
 //! Linear algebra without solving: diagonals, triangles, products, norms and distances.
 
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::execute::lines::along_lines;
 use crate::execute::place::{PlacedResult, Strides};
 use crate::execute::reduce::{Empty, Reduced, TensorOf, cosine, run, sum};
@@ -18,6 +18,7 @@ use kernels::ops;
 use kernels::reduce::reducers;
 use kernels::scalar::{Magnitude, Num, Real};
 use kernels::scan::norm::UnitLength;
+use twins::panicking_twin;
 
 /// The result of [`dot`](LinearAlgebra::dot) and the like: the dims `X` are those of both tensors but the ones that are summed over.
 pub type Dotted<A, B, X> = Named<
@@ -75,23 +76,7 @@ impl<T, A: Computable<Elem = T>> Operable<T> for A {
 pub trait LinearAlgebra: Computable {
     /// The elements at which the index along `columns` is that along `rows` plus `offset`: `out[i] = x[i, i + offset]` from the first such
     /// `i` on, along `rows`. A view.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_diagonal`](LinearAlgebra::try_diagonal) returns an error.
-    #[track_caller]
-    fn diagonal<I, J, X, Y>(self, rows: I, columns: J, offset: isize) -> Remapped<Self, X>
-    where
-        J: DimRef + DimsOf<Self::Dims, X>,
-        I: DimRef + DimsOf<X, Y>,
-        X: Dims,
-        Y: Dims,
-    {
-        unwrap(self.try_diagonal(rows, columns, offset))
-    }
-
-    /// As [`diagonal`](LinearAlgebra::diagonal), but what sizes decide is an error; so is an offset that leaves the matrix.
-    #[track_caller]
+    #[panicking_twin("so is an offset that leaves the matrix")]
     fn try_diagonal<I, J, X, Y>(
         self,
         rows: I,
@@ -129,24 +114,7 @@ pub trait LinearAlgebra: Computable {
     }
 
     /// The sum of the diagonal: `sum over i of x[i, i]`.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_trace`](LinearAlgebra::try_trace) returns an error.
-    #[track_caller]
-    fn trace<I, J, X, Y>(&self, rows: I, columns: J) -> Reduced<Self::Elem, Self, Y>
-    where
-        Self::Elem: Num,
-        J: DimRef + DimsOf<Self::Dims, X>,
-        I: DimRef + DimsOf<X, Y>,
-        X: Dims,
-        Y: Dims,
-    {
-        unwrap(self.try_trace(rows, columns))
-    }
-
-    /// As [`trace`](LinearAlgebra::trace), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_trace<I, J, X, Y>(&self, rows: I, columns: J) -> Result<Reduced<Self::Elem, Self, Y>, DimError>
     where
         Self::Elem: Num,
@@ -163,25 +131,7 @@ pub trait LinearAlgebra: Computable {
 
     /// A matrix that has the elements along a dim on its diagonal, and zeros elsewhere: `out[i, j] = x[i]` where `i == j`. The new dim
     /// `columns` has as many elements as `rows`.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_diag_embed`](LinearAlgebra::try_diag_embed) returns an error.
-    #[track_caller]
-    fn diag_embed<I, J, X, Y>(self, rows: I, columns: J) -> Named<Self::Elem, Y, Self::Rank>
-    where
-        Self::Elem: Num,
-        I: DimRef + DimsOf<Self::Dims, X>,
-        J: DimRef,
-        Self::Dims: Union<(J::Brand,), Out = Y> + CanGain<J::Brand>,
-        X: Dims,
-        Y: Dims,
-    {
-        unwrap(self.try_diag_embed(rows, columns))
-    }
-
-    /// As [`diag_embed`](LinearAlgebra::diag_embed), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_diag_embed<I, J, X, Y>(
         self,
         rows: I,
@@ -256,24 +206,7 @@ pub trait LinearAlgebra: Computable {
     /// let y = x.contract(&w, In);                        // y[e, o] = sum over i of x[e, i] * w[i, o]
     /// assert_eq!(y.order((Example, Out)), ndarray::array![[1, 2, 3], [3, 4, 7]]);
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_contract`](LinearAlgebra::try_contract) returns an error.
-    #[track_caller]
-    fn contract<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
-        &self,
-        other: B,
-        dims: D,
-    ) -> Dotted<Self, B, X>
-    where
-        Self: AsTensor<Elem: Num, Dims: Union<B::Dims, Out = U>>,
-    {
-        unwrap(self.try_contract(other, dims))
-    }
-
-    /// As [`contract`](LinearAlgebra::contract), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_contract<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
         &self,
         other: B,
@@ -289,24 +222,7 @@ pub trait LinearAlgebra: Computable {
     }
 
     /// The same as [`contract`](LinearAlgebra::contract), by the name that it has in NumPy: `sum over dims of x * y`.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_dot`](LinearAlgebra::try_dot) returns an error.
-    #[track_caller]
-    fn dot<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
-        &self,
-        other: B,
-        dims: D,
-    ) -> Dotted<Self, B, X>
-    where
-        Self: AsTensor<Elem: Num, Dims: Union<B::Dims, Out = U>>,
-    {
-        unwrap(self.try_contract(other, dims))
-    }
-
-    /// As [`dot`](LinearAlgebra::dot), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_dot<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
         &self,
         other: B,
@@ -319,25 +235,8 @@ pub trait LinearAlgebra: Computable {
     }
 
     /// The Euclidean norm over dims: `sqrt(sum of |x|^2)`; of complex numbers it is real.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_norm`](LinearAlgebra::try_norm) returns an error.
-    #[track_caller]
+    #[panicking_twin]
     #[inline]
-    fn norm<D: DimsOf<Self::Dims, X>, X: Dims>(
-        &self,
-        dims: D,
-    ) -> Reduced<<Self::Elem as Magnitude>::Abs, Self, X>
-    where
-        Self: Evaluable<Elem: Magnitude<Abs: Real>>,
-    {
-        unwrap(self.try_norm(dims))
-    }
-
-    /// As [`norm`](LinearAlgebra::norm), but what sizes decide is an error.
-    #[inline]
-    #[track_caller]
     fn try_norm<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,
         dims: D,
@@ -350,24 +249,7 @@ pub trait LinearAlgebra: Computable {
 
     /// The `p`-norm over dims: `(sum of |x|^p)^(1/p)`; the greatest `|x|` for infinity, the least for minus infinity, and for 0 how
     /// many elements are not 0.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_norm_p`](LinearAlgebra::try_norm_p) returns an error.
-    #[track_caller]
-    fn norm_p<D: DimsOf<Self::Dims, X>, X: Dims>(
-        &self,
-        dims: D,
-        p: Self::Elem,
-    ) -> Reduced<Self::Elem, Self, X>
-    where
-        Self: Evaluable<Elem: Real>,
-    {
-        unwrap(self.try_norm_p(dims, p))
-    }
-
-    /// As [`norm_p`](LinearAlgebra::norm_p), but what sizes decide is an error; so is an infinite `p` where there is no element.
-    #[track_caller]
+    #[panicking_twin("so is an infinite `p` where there is no element")]
     fn try_norm_p<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,
         dims: D,
@@ -381,25 +263,7 @@ pub trait LinearAlgebra: Computable {
 
     /// The distance between vectors along dims that both tensors have, in the `p`-norm: `norm_p(x - y)`. With different dims for the vectors of either side this
     /// is every distance between two sets of points, in one pass.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_cdist`](LinearAlgebra::try_cdist) returns an error.
-    #[track_caller]
-    fn cdist<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
-        &self,
-        other: B,
-        dims: D,
-        p: Self::Elem,
-    ) -> Dotted<Self, B, X>
-    where
-        Self: AsTensor<Elem: Real, Dims: Union<B::Dims, Out = U>>,
-    {
-        unwrap(self.try_cdist(other, dims, p))
-    }
-
-    /// As [`cdist`](LinearAlgebra::cdist), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_cdist<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X: Dims>(
         &self,
         other: B,
@@ -417,32 +281,8 @@ pub trait LinearAlgebra: Computable {
 
     /// The cosine of the angle between vectors along dims that both tensors have: `sum of x * y / (norm of x * norm of y)`, where a norm counts as `eps` at least.
     /// One pass.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_cosine_similarity`](LinearAlgebra::try_cosine_similarity) returns an error.
-    #[track_caller]
-    fn cosine_similarity<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X>(
-        &self,
-        other: B,
-        dims: D,
-        eps: Self::Elem,
-    ) -> Dotted<Self, B, X>
-    where
-        Self: AsTensor<Elem: Real, Dims: Union<B::Dims, Out = U>>,
-        X: Dims,
-    {
-        unwrap(self.try_cosine_similarity(other, dims, eps))
-    }
-
-    /// As [`cosine_similarity`](LinearAlgebra::cosine_similarity), but what sizes decide is an error; so is a negative `eps`.
-    #[track_caller]
-    fn try_cosine_similarity<
-        B: Operable<Self::Elem>,
-        D: DimsOfBoth<Self::Dims, B::Dims, U, X>,
-        U: Dims,
-        X: Dims,
-    >(
+    #[panicking_twin("so is a negative `eps`")]
+    fn try_cosine_similarity<B: Operable<Self::Elem>, D: DimsOfBoth<Self::Dims, B::Dims, U, X>, U: Dims, X>(
         &self,
         other: B,
         dims: D,
@@ -450,26 +290,14 @@ pub trait LinearAlgebra: Computable {
     ) -> Result<Dotted<Self, B, X>, DimError>
     where
         Self: AsTensor<Elem: Real, Dims: Union<B::Dims, Out = U>>,
+        X: Dims,
     {
         check_eps("cosine_similarity", eps)?;
         cosine::<Self, B, D, U, X>(&*self.borrowed(), other.into_named().expr, &dims, eps)
     }
 
     /// The vectors along dims, divided by their length, which counts as `eps` at least: `x / max(norm of x, eps)`. The result is evaluated.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_normalize`](LinearAlgebra::try_normalize) returns an error.
-    #[track_caller]
-    fn normalize<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D, eps: Self::Elem) -> TensorOf<Self>
-    where
-        Self: Evaluable<Elem: Real>,
-    {
-        unwrap(self.try_normalize(dims, eps))
-    }
-
-    /// As [`normalize`](LinearAlgebra::normalize), but what sizes decide is an error; so is a negative `eps`.
-    #[track_caller]
+    #[panicking_twin("so is a negative `eps`")]
     fn try_normalize<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dims: D,

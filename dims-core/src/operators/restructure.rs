@@ -27,6 +27,7 @@ use names::{NamesFor, PartsIn, WholeIn};
 use pieces::{PiecesOf, Shareable};
 use range::{DimRange, sliced, within};
 use smallvec::SmallVec;
+use twins::panicking_twin;
 
 /// A tensor over other dims `S`.
 pub type Remapped<A, S> = Named<
@@ -73,17 +74,7 @@ pub trait Restructure: Computable {
     /// # Panics
     ///
     /// If `new` already has another size.
-    #[track_caller]
-    fn rename<Old: DimRef, New: NameFor<Old, Self::Dims> + KeepsRole<Old, Self::Dims>>(
-        self,
-        old: Old,
-        new: New,
-    ) -> Remapped<Self, New::Out> {
-        unwrap(self.try_rename(old, new))
-    }
-
-    /// As [`rename`](Restructure::rename), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_rename<Old: DimRef, New: NameFor<Old, Self::Dims> + KeepsRole<Old, Self::Dims>>(
         self,
         old: Old,
@@ -114,17 +105,7 @@ pub trait Restructure: Computable {
     /// # Panics
     ///
     /// If `new` already has another size.
-    #[track_caller]
-    fn redefine<Old: DimRef, New: NameFor<Old, Self::Dims>>(
-        self,
-        old: Old,
-        new: New,
-    ) -> Remapped<Self, New::Out> {
-        unwrap(self.try_redefine(old, new))
-    }
-
-    /// As [`redefine`](Restructure::redefine), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_redefine<Old: DimRef, New: NameFor<Old, Self::Dims>>(
         self,
         old: Old,
@@ -156,17 +137,7 @@ pub trait Restructure: Computable {
     /// # Panics
     ///
     /// If a new name already has another size.
-    #[track_caller]
-    fn rename_all<Old: DimsOf<Self::Dims, X>, X: Dims, New: NamesFor<Old, Self::Dims, X>>(
-        self,
-        old: Old,
-        new: New,
-    ) -> Remapped<Self, New::Out> {
-        unwrap(self.try_rename_all(old, new))
-    }
-
-    /// As [`rename_all`](Restructure::rename_all), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_rename_all<Old: DimsOf<Self::Dims, X>, X: Dims, New: NamesFor<Old, Self::Dims, X>>(
         self,
         old: Old,
@@ -202,28 +173,18 @@ pub trait Restructure: Computable {
     /// # Panics
     ///
     /// If the position is out of range.
-    #[track_caller]
-    fn index<D: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: Position>(
-        self,
-        dim: D,
-        position: P,
-    ) -> Remapped<Self, X> {
-        unwrap(self.try_index(dim, position))
-    }
-
-    /// As [`index`](Restructure::index), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_index<D: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: Position>(
         self,
         dim: D,
-        at: P,
+        position: P,
     ) -> Result<Remapped<Self, X>, DimError> {
         let tensor = self.into_named();
         let shape = tensor.unified_shape()?;
         let info = dim.info();
         shape.check_given(&info)?;
-        let (size, origin) = shape.known(position(&shape, info));
-        let offset = pick(Axis::new(size, 1), at.to_i128(), || format!("dim `{}`", info.name), origin)?;
+        let (size, origin) = shape.known(crate::tensors::named::position(&shape, info));
+        let offset = pick(Axis::new(size, 1), position.to_i128(), || format!("dim `{}`", info.name), origin)?;
         let along = Along { offset: offset as usize, inner: Some(size), terms: SmallVec::new() };
         Ok(Named::from_expr(Remap::new(tensor.expr, info.key(), along)))
     }
@@ -245,17 +206,7 @@ pub trait Restructure: Computable {
     /// # Panics
     ///
     /// If the range is not within the dim.
-    #[track_caller]
-    fn slice<D: Sliceable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
-        self,
-        dim: D,
-        range: P,
-    ) -> Remapped<Self, Self::Dims> {
-        unwrap(self.try_slice(dim, range))
-    }
-
-    /// As [`slice`](Restructure::slice), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_slice<D: Sliceable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
         self,
         dim: D,
@@ -279,18 +230,7 @@ pub trait Restructure: Computable {
     /// # Panics
     ///
     /// If the range is not within the dim, or the step is 0.
-    #[track_caller]
-    fn slice_step<D: Sliceable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
-        self,
-        dim: D,
-        range: P,
-        step: usize,
-    ) -> Remapped<Self, Self::Dims> {
-        unwrap(self.try_slice_step(dim, range, step))
-    }
-
-    /// As [`slice_step`](Restructure::slice_step), but what sizes decide is an error; so is a step of 0.
-    #[track_caller]
+    #[panicking_twin("so is a step of 0")]
     fn try_slice_step<D: Sliceable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
         self,
         dim: D,
@@ -315,18 +255,7 @@ pub trait Restructure: Computable {
     /// # Panics
     ///
     /// If the range is not within the dim, or `part` has another size than the range.
-    #[track_caller]
-    fn slice_to<D: DimRef, P: DimRange, N: PartOf<D, Self::Dims> + KeepsRole<D, Self::Dims>>(
-        self,
-        dim: D,
-        range: P,
-        part: N,
-    ) -> Remapped<Self, N::Out> {
-        unwrap(self.try_slice_to(dim, range, part))
-    }
-
-    /// As [`slice_to`](Restructure::slice_to), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_slice_to<D: DimRef, P: DimRange, N: PartOf<D, Self::Dims> + KeepsRole<D, Self::Dims>>(
         self,
         dim: D,
@@ -352,20 +281,7 @@ pub trait Restructure: Computable {
     /// # Panics
     ///
     /// If the sizes do not add up.
-    #[track_caller]
-    fn split<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
-        self,
-        dim: D,
-        sizes: &[usize],
-    ) -> Vec<Remapped<Self, Self::Dims>>
-    where
-        Self: Shareable,
-    {
-        unwrap(self.try_split(dim, sizes))
-    }
-
-    /// As [`split`](Restructure::split), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_split<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dim: D,
@@ -413,16 +329,7 @@ pub trait Restructure: Computable {
     /// # Panics
     ///
     /// If the sizes do not add up, or more than one is not known.
-    #[track_caller]
-    fn split_to<W: DimRef, P: PiecesOf<W, Self>>(self, whole: W, parts: P) -> P::Out
-    where
-        Self: Shareable,
-    {
-        unwrap(self.try_split_to(whole, parts))
-    }
-
-    /// As [`split_to`](Restructure::split_to), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_split_to<W: DimRef, P: PiecesOf<W, Self>>(self, whole: W, parts: P) -> Result<P::Out, DimError>
     where
         Self: Shareable,
@@ -437,20 +344,7 @@ pub trait Restructure: Computable {
     /// # Panics
     ///
     /// If `count` is 0, or operands of the tensor have different sizes for one dim.
-    #[track_caller]
-    fn chunk<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
-        self,
-        dim: D,
-        count: usize,
-    ) -> Vec<Remapped<Self, Self::Dims>>
-    where
-        Self: Shareable,
-    {
-        unwrap(self.try_chunk(dim, count))
-    }
-
-    /// As [`chunk`](Restructure::chunk), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_chunk<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dim: D,
@@ -525,17 +419,7 @@ pub trait Restructure: Computable {
     /// # Panics
     ///
     /// If the sizes do not multiply to that of `whole`.
-    #[track_caller]
-    fn unflatten<W: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: PartsIn<W, X>>(
-        self,
-        whole: W,
-        parts: P,
-    ) -> Remapped<Self, P::Out> {
-        unwrap(self.try_unflatten(whole, parts))
-    }
-
-    /// As [`unflatten`](Restructure::unflatten), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_unflatten<W: DimRef + DimsOf<Self::Dims, X>, X: Dims, P: PartsIn<W, X>>(
         self,
         whole: W,
@@ -571,17 +455,7 @@ pub trait Restructure: Computable {
     /// # Panics
     ///
     /// If `whole` has another size, operands have different sizes for one dim, or an index is out of range.
-    #[track_caller]
-    fn flatten<P: OrderList + DimsOf<Self::Dims, X>, X: Dims, W: WholeIn<P, X>>(
-        self,
-        parts: P,
-        whole: W,
-    ) -> Named<Self::Elem, W::Out, Self::Rank> {
-        unwrap(self.try_flatten(parts, whole))
-    }
-
-    /// As [`flatten`](Restructure::flatten), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_flatten<P: OrderList + DimsOf<Self::Dims, X>, X: Dims, W: WholeIn<P, X>>(
         self,
         parts: P,

@@ -1,6 +1,6 @@
 //! Running sums, products and extremes along a dim, and differences of neighbours.
 
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::execute::reduce::{TensorOf, along};
 use crate::expr::evaluate::laid_out;
 use crate::expr::remap::{Along, term};
@@ -15,25 +15,13 @@ use core::panic::Location;
 use kernels::ops;
 use kernels::scalar::{Num, Ordered, Real};
 use kernels::scan;
+use twins::panicking_twin;
 
 // The bound of the dim and `self` are written in each line, not in the macro, because rustc quotes them from there.
 macro_rules! scans {
-    ($($(#[$doc:meta])* $name:ident $try_name:ident($this:ident, dim) [$($dim:tt)*] [$bound:ident] $work:expr;)*) => {$(
+    ($($(#[$doc:meta])* $try_name:ident($this:ident, dim) [$($dim:tt)*] [$bound:ident] $work:expr;)*) => {$(
         $(#[$doc])*
-        ///
-        /// # Panics
-        ///
-        /// Where the `try_` form returns an error.
-        #[track_caller]
-        fn $name<$($dim)*>($this, dim: D) -> TensorOf<Self>
-        where
-            Self: Evaluable<Elem: $bound>,
-        {
-            unwrap($this.$try_name(dim))
-        }
-
-        #[doc = concat!("As [`", stringify!($name), "`](Scans::", stringify!($name), "), but what sizes decide is an error.")]
-        #[track_caller]
+        #[panicking_twin]
         fn $try_name<$($dim)*>($this, dim: D) -> Result<TensorOf<Self>, DimError>
         where
             Self: Evaluable<Elem: $bound>,
@@ -57,32 +45,19 @@ macro_rules! scans {
 pub trait Scans: AsTensor {
     scans! {
         /// The running sum along a dim: `out[i] = x[0] + .. + x[i]`.
-        cumsum try_cumsum(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Num] scan::Cumulate;
+        try_cumsum(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Num] scan::Cumulate;
         /// The running product along a dim: `out[i] = x[0] * .. * x[i]`.
-        cumprod try_cumprod(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Num] scan::CumulateProduct;
+        try_cumprod(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Num] scan::CumulateProduct;
         /// The greatest element so far: `out[i] = max(x[0], .., x[i])`; not-a-number from the first one on.
-        cummax try_cummax(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Ordered] scan::CumulateBest::<true>;
+        try_cummax(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Ordered] scan::CumulateBest::<true>;
         /// The least element so far: `out[i] = min(x[0], .., x[i])`; not-a-number from the first one on.
-        cummin try_cummin(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Ordered] scan::CumulateBest::<false>;
+        try_cummin(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Ordered] scan::CumulateBest::<false>;
         /// `out[i] = ln(e^x[0] + .. + e^x[i])`, without overflow.
-        logcumsumexp try_logcumsumexp(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Real] scan::CumulateLogSumExp;
+        try_logcumsumexp(self, dim) [D: DimRef + DimsOf<Self::Dims, X>, X: Dims] [Real] scan::CumulateLogSumExp;
     }
 
     /// The differences of neighbours along a dim, `out[i] = x[i + 1] - x[i]`: one element less, none of none.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_diff`](Scans::try_diff) returns an error.
-    #[track_caller]
-    fn diff<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(self, dim: D) -> TensorOf<Self>
-    where
-        Self: Evaluable<Elem: Num>,
-    {
-        unwrap(self.try_diff(dim))
-    }
-
-    /// As [`diff`](Scans::diff), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_diff<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dim: D,

@@ -3,8 +3,9 @@
 mod take;
 
 pub use take::Take;
+use twins::panicking_twin;
 
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::execute::reduce::Reductions;
 use crate::execute::scatter::{ScatterWork, scattered};
 use crate::expr::{Binary, Expr, Iota, Operand, Scalar, Select, Unary};
@@ -76,7 +77,6 @@ impl<A: Computable<Elem: IndexInt>> Indices for A {
 }
 
 /// Operations that select by the values of a tensor of integers or `bool`s.
-#[expect(clippy::wrong_self_convention, reason = "`from_end` counts from there, and converts nothing")]
 pub trait Selecting: Computable {
     /// The elements at `index` along a dim: `out[.., k] = x[.., index[k]]`. Lazy: it fuses with what follows.
     ///
@@ -90,21 +90,7 @@ pub trait Selecting: Computable {
     /// ```
     ///
     /// An index that is out of range is an error where its element is read. A tensor that is not in memory is computed first.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_take`](Selecting::try_take) returns an error.
-    #[track_caller]
-    fn take<D: DimRef + DimsOf<Self::Dims, X>, X: Dims + Union<I::Dims>, I: Indices>(
-        self,
-        dim: D,
-        index: I,
-    ) -> TakenAlong<Self, I, X> {
-        unwrap(self.try_take(dim, index))
-    }
-
-    /// As [`take`](Selecting::take), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_take<D: DimRef + DimsOf<Self::Dims, X>, X: Dims + Union<I::Dims>, I: Indices>(
         self,
         dim: D,
@@ -136,16 +122,7 @@ pub trait Selecting: Computable {
     /// # Panics
     ///
     /// If the dim has no size.
-    #[track_caller]
-    fn from_end<N: Extent>(self, size: N) -> FromEnd<Self>
-    where
-        Self: Indices,
-    {
-        unwrap(self.try_from_end(size))
-    }
-
-    /// As [`from_end`](Selecting::from_end), but a dim without a size is an error.
-    #[track_caller]
+    #[panicking_twin(but = "a dim without a size is an error")]
     fn try_from_end<N: Extent>(self, size: N) -> Result<FromEnd<Self>, DimError>
     where
         Self: Indices,
@@ -166,26 +143,7 @@ pub trait Selecting: Computable {
     /// ```
     ///
     /// `x + y.scatter_add(..)` is PyTorch's `index_add`.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_scatter_add`](Selecting::try_scatter_add) returns an error.
-    #[track_caller]
-    fn scatter_add<D, J, I, V, X, Y>(self, dims: D, into: J, index: I) -> Named<Self::Elem, Y>
-    where
-        Self: AsTensor<Elem: Num, Rank = Rank0, Dims: Union<I::Dims, Out = V>>,
-        I: Indices + AsTensor<Rank = Rank0>,
-        V: Dims,
-        D: DimsOf<V, X>,
-        J: DimRef,
-        X: Union<(J::Brand,), Out = Y> + CanGain<J::Brand>,
-        Y: Dims,
-    {
-        unwrap(self.try_scatter_add(dims, into, index))
-    }
-
-    /// As [`scatter_add`](Selecting::scatter_add), but what sizes decide is an error; so is an index that is out of range.
-    #[track_caller]
+    #[panicking_twin("so is an index that is out of range")]
     fn try_scatter_add<D, J, I, V, X, Y>(
         self,
         dims: D,
@@ -220,26 +178,7 @@ pub trait Selecting: Computable {
     /// Of several elements for one place the last one along `dims` stays: the one with the greatest position along the dim, and along several dims
     /// the last one in the order in which they are named, the last named the fastest. What the dims are called, and where they were declared,
     /// does not matter.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_scatter`](Selecting::try_scatter) returns an error.
-    #[track_caller]
-    fn scatter<D, J, I, V, X, Y>(self, dims: D, into: J, index: I, fill: Self::Elem) -> Named<Self::Elem, Y>
-    where
-        Self: AsTensor<Rank = Rank0, Dims: Union<I::Dims, Out = V>>,
-        I: Indices + AsTensor<Rank = Rank0>,
-        V: Dims,
-        D: DimsOf<V, X>,
-        J: DimRef,
-        X: Union<(J::Brand,), Out = Y> + CanGain<J::Brand>,
-        Y: Dims,
-    {
-        unwrap(self.try_scatter(dims, into, index, fill))
-    }
-
-    /// As [`scatter`](Selecting::scatter), but what sizes decide is an error; so is an index that is out of range.
-    #[track_caller]
+    #[panicking_twin("so is an index that is out of range")]
     fn try_scatter<D, J, I, V, X, Y>(
         self,
         dims: D,

@@ -1,6 +1,6 @@
 //! Elements moved and repeated along a dim: `flip`, `roll`, `shift`, `pad`, `repeat`, `unfold`.
 
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::execute::reduce::{TensorOf, evaluated};
 use crate::execute::step::RowBlocks;
 use crate::expr::Remap;
@@ -17,6 +17,7 @@ use crate::types::size::Resizable;
 use core::panic::Location;
 use kernels::step::moves::MoveRows;
 use smallvec::SmallVec;
+use twins::panicking_twin;
 
 /// What is around the elements of a tensor that is padded.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,16 +88,7 @@ pub trait Rearranging: AsTensor {
     /// # Panics
     ///
     /// If operands of the tensor have different sizes for one dim.
-    #[track_caller]
-    fn flip<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D) -> Remapped<Self, Self::Dims>
-    where
-        Self: Computable,
-    {
-        unwrap(self.try_flip(dims))
-    }
-
-    /// As [`flip`](Rearranging::flip), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_flip<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dims: D,
@@ -117,20 +109,7 @@ pub trait Rearranging: AsTensor {
     }
 
     /// The elements moved along a dim, those that leave at the end coming in at the start: `out[i] = x[(i - by) mod n]`.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_roll`](Rearranging::try_roll) returns an error.
-    #[track_caller]
-    fn roll<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D, by: isize) -> TensorOf<Self>
-    where
-        Self: Computable,
-    {
-        unwrap(self.try_roll(dim, by))
-    }
-
-    /// As [`roll`](Rearranging::roll), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_roll<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dim: D,
@@ -147,25 +126,7 @@ pub trait Rearranging: AsTensor {
     }
 
     /// The elements moved along a dim, with `fill` where none comes from: `out[i] = x[i - by]`.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_shift`](Rearranging::try_shift) returns an error.
-    #[track_caller]
-    fn shift<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
-        self,
-        dim: D,
-        by: isize,
-        fill: Self::Elem,
-    ) -> TensorOf<Self>
-    where
-        Self: Computable,
-    {
-        unwrap(self.try_shift(dim, by, fill))
-    }
-
-    /// As [`shift`](Rearranging::shift), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_shift<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dim: D,
@@ -182,26 +143,7 @@ pub trait Rearranging: AsTensor {
     }
 
     /// The tensor with `before` elements in front and `after` behind along each of the dims; [`Pad`] says which.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_pad`](Rearranging::try_pad) returns an error.
-    #[track_caller]
-    fn pad<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
-        self,
-        dims: D,
-        before: usize,
-        after: usize,
-        pad: Pad<Self::Elem>,
-    ) -> TensorOf<Self>
-    where
-        Self: Computable,
-    {
-        unwrap(self.try_pad(dims, before, after, pad))
-    }
-
-    /// As [`pad`](Rearranging::pad), but what sizes decide is an error; so is padding without a constant where there is no element.
-    #[track_caller]
+    #[panicking_twin("so is padding without a constant where there is no element")]
     fn try_pad<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dims: D,
@@ -260,24 +202,7 @@ pub trait Rearranging: AsTensor {
     }
 
     /// The tensor `times` times along a dim, one behind the other: `out[i] = x[i mod n]`, as NumPy's `tile`.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_repeat`](Rearranging::try_repeat) returns an error.
-    #[track_caller]
-    fn repeat<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
-        self,
-        dim: D,
-        times: usize,
-    ) -> TensorOf<Self>
-    where
-        Self: Computable,
-    {
-        unwrap(self.try_repeat(dim, times))
-    }
-
-    /// As [`repeat`](Rearranging::repeat), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_repeat<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dim: D,
@@ -297,24 +222,7 @@ pub trait Rearranging: AsTensor {
     }
 
     /// Each element `times` times along a dim: `out[i] = x[i / times]`, as NumPy's `repeat`.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_repeat_interleave`](Rearranging::try_repeat_interleave) returns an error.
-    #[track_caller]
-    fn repeat_interleave<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
-        self,
-        dim: D,
-        times: usize,
-    ) -> TensorOf<Self>
-    where
-        Self: Computable,
-    {
-        unwrap(self.try_repeat_interleave(dim, times))
-    }
-
-    /// As [`repeat_interleave`](Rearranging::repeat_interleave), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_repeat_interleave<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dim: D,
@@ -335,24 +243,7 @@ pub trait Rearranging: AsTensor {
 
     /// The dims with other sizes, each element being the nearest one before: `out[i] = x[floor(i * n / size)]`. `sizes` is one number
     /// for all dims, or one for each.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_interpolate_nearest`](Rearranging::try_interpolate_nearest) returns an error.
-    #[track_caller]
-    fn interpolate_nearest<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
-        self,
-        dims: D,
-        sizes: impl Into<PerDim>,
-    ) -> TensorOf<Self>
-    where
-        Self: Computable,
-    {
-        unwrap(self.try_interpolate_nearest(dims, sizes))
-    }
-
-    /// As [`interpolate_nearest`](Rearranging::interpolate_nearest), but what sizes decide is an error; so is having no element.
-    #[track_caller]
+    #[panicking_twin("so is having no element")]
     fn try_interpolate_nearest<D: DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dims: D,
@@ -393,27 +284,7 @@ pub trait Rearranging: AsTensor {
     /// ```text
     /// x.unfold(i, w.of(3), 1, 1).mean(w)       the moving average of 3 elements
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_unfold`](Rearranging::try_unfold) returns an error.
-    #[track_caller]
-    fn unfold<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims, W: NotIn<Self::Dims>>(
-        self,
-        dim: D,
-        window: W,
-        stride: usize,
-        dilation: usize,
-    ) -> Unfolded<Self, W>
-    where
-        Self: Computable,
-        Self::Dims: Union<(W::Brand,)>,
-    {
-        unwrap(self.try_unfold(dim, window, stride, dilation))
-    }
-
-    /// As [`unfold`](Rearranging::unfold), but what sizes decide is an error; so are windows that are longer than the dim.
-    #[track_caller]
+    #[panicking_twin("so are windows that are longer than the dim")]
     fn try_unfold<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims, W: NotIn<Self::Dims>>(
         self,
         dim: D,

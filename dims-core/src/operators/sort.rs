@@ -1,6 +1,6 @@
 //! Sorting along a dim, and what is found by order: `sort`, `argsort`, `topk`, `median`, `quantile`.
 
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::execute::lines::Lines;
 use crate::execute::reduce::{Reduced, TensorOf};
 use crate::tensors::named::Named;
@@ -13,6 +13,7 @@ use core::panic::Location;
 use kernels::scalar::{Ordered, Real};
 use kernels::step::Executed;
 use kernels::step::sorting::{Extremum, Quantile, SortLines, SortWanted, TopK};
+use twins::panicking_twin;
 
 /// Positions along a dim, for each element of a tensor.
 pub type Positions<A> = Named<usize, <A as AsTensor>::Dims, <A as AsTensor>::Rank>;
@@ -117,20 +118,7 @@ where
 /// Operations that put the elements along a dim into order. They run at once.
 pub trait Sorting: AsTensor {
     /// The elements in ascending order along a dim; not-a-number comes last.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_sort`](Sorting::try_sort) returns an error.
-    #[track_caller]
-    fn sort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> TensorOf<Self>
-    where
-        Self: Evaluable<Elem: Ordered>,
-    {
-        unwrap(self.try_sort(dim))
-    }
-
-    /// As [`sort`](Sorting::sort), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_sort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> Result<TensorOf<Self>, DimError>
     where
         Self: Evaluable<Elem: Ordered>,
@@ -139,20 +127,7 @@ pub trait Sorting: AsTensor {
     }
 
     /// The elements in descending order along a dim; not-a-number comes first.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_sort_descending`](Sorting::try_sort_descending) returns an error.
-    #[track_caller]
-    fn sort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(self, dim: D) -> TensorOf<Self>
-    where
-        Self: Evaluable<Elem: Ordered>,
-    {
-        unwrap(self.try_sort_descending(dim))
-    }
-
-    /// As [`sort_descending`](Sorting::sort_descending), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_sort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dim: D,
@@ -169,20 +144,7 @@ pub trait Sorting: AsTensor {
     /// ```text
     /// x.take(i, x.argsort(i))      is x.sort(i)
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_argsort`](Sorting::try_argsort) returns an error.
-    #[track_caller]
-    fn argsort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(&self, dim: D) -> Positions<Self>
-    where
-        Self: Evaluable<Elem: Ordered>,
-    {
-        unwrap(self.try_argsort(dim))
-    }
-
-    /// As [`argsort`](Sorting::argsort), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_argsort<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         &self,
         dim: D,
@@ -195,20 +157,7 @@ pub trait Sorting: AsTensor {
 
     /// The positions along a dim that put its elements into descending order; equal elements stay in theirs, and not-a-number comes
     /// first.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_argsort_descending`](Sorting::try_argsort_descending) returns an error.
-    #[track_caller]
-    fn argsort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(&self, dim: D) -> Positions<Self>
-    where
-        Self: Evaluable<Elem: Ordered>,
-    {
-        unwrap(self.try_argsort_descending(dim))
-    }
-
-    /// As [`argsort_descending`](Sorting::argsort_descending), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_argsort_descending<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         &self,
         dim: D,
@@ -231,23 +180,7 @@ pub trait Sorting: AsTensor {
     /// assert_eq!(values.order(Seq), ndarray::array![1.0, 2.0, 3.0]);
     /// assert_eq!(positions.order(Seq), ndarray::array![2, 0, 1]);
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_sort_with_indices`](Sorting::try_sort_with_indices) returns an error.
-    #[track_caller]
-    fn sort_with_indices<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
-        self,
-        dim: D,
-    ) -> (TensorOf<Self>, Positions<Self>)
-    where
-        Self: Evaluable<Elem: Ordered>,
-    {
-        unwrap(self.try_sort_with_indices(dim))
-    }
-
-    /// As [`sort_with_indices`](Sorting::sort_with_indices), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_sort_with_indices<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dim: D,
@@ -270,23 +203,7 @@ pub trait Sorting: AsTensor {
     /// assert_eq!(values.order(Seq), ndarray::array![3.0, 2.0, 1.0]);
     /// assert_eq!(positions.order(Seq), ndarray::array![1, 0, 2]);
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_sort_descending_with_indices`](Sorting::try_sort_descending_with_indices) returns an error.
-    #[track_caller]
-    fn sort_descending_with_indices<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
-        self,
-        dim: D,
-    ) -> (TensorOf<Self>, Positions<Self>)
-    where
-        Self: Evaluable<Elem: Ordered>,
-    {
-        unwrap(self.try_sort_descending_with_indices(dim))
-    }
-
-    /// As [`sort_descending_with_indices`](Sorting::sort_descending_with_indices), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_sort_descending_with_indices<D: DimRef + DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dim: D,
@@ -310,20 +227,7 @@ pub trait Sorting: AsTensor {
     /// assert_eq!(values.order(Row), ndarray::array![7, 5]);
     /// assert_eq!(positions.order(Row), ndarray::array![1, 2]);
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_max_with_index`](Sorting::try_max_with_index) returns an error.
-    #[track_caller]
-    fn max_with_index<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> WithIndex<Self, X>
-    where
-        Self: Evaluable<Elem: Ordered>,
-    {
-        unwrap(self.try_max_with_index(dims))
-    }
-
-    /// As [`max_with_index`](Sorting::max_with_index), but what sizes decide is an error; so is having no elements.
-    #[track_caller]
+    #[panicking_twin("so is having no elements")]
     fn try_max_with_index<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,
         dims: D,
@@ -347,20 +251,7 @@ pub trait Sorting: AsTensor {
     /// assert_eq!(values.order(Row), ndarray::array![1, 3]);
     /// assert_eq!(positions.order(Row), ndarray::array![2, 1]);
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_min_with_index`](Sorting::try_min_with_index) returns an error.
-    #[track_caller]
-    fn min_with_index<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> WithIndex<Self, X>
-    where
-        Self: Evaluable<Elem: Ordered>,
-    {
-        unwrap(self.try_min_with_index(dims))
-    }
-
-    /// As [`min_with_index`](Sorting::min_with_index), but what sizes decide is an error; so is having no elements.
-    #[track_caller]
+    #[panicking_twin("so is having no elements")]
     fn try_min_with_index<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,
         dims: D,
@@ -375,24 +266,7 @@ pub trait Sorting: AsTensor {
     /// first ones are taken; not-a-number is the greatest.
     ///
     /// The dim has `k` elements in both results.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_topk`](Sorting::try_topk) returns an error.
-    #[track_caller]
-    fn topk<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
-        self,
-        dim: D,
-        k: usize,
-    ) -> (TensorOf<Self>, Positions<Self>)
-    where
-        Self: Evaluable<Elem: Ordered>,
-    {
-        unwrap(self.try_topk(dim, k))
-    }
-
-    /// As [`topk`](Sorting::topk), but what sizes decide is an error; so are fewer than `k` elements.
-    #[track_caller]
+    #[panicking_twin("so are fewer than `k` elements")]
     fn try_topk<D: DimRef + DimsOf<Self::Dims, X> + Resizable, X: Dims>(
         self,
         dim: D,
@@ -414,20 +288,7 @@ pub trait Sorting: AsTensor {
     }
 
     /// The median over dims: the middle element in order, or the mean of the two in the middle; not-a-number if there is one.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_median`](Sorting::try_median) returns an error.
-    #[track_caller]
-    fn median<D: DimsOf<Self::Dims, X>, X: Dims>(&self, dims: D) -> Reduced<Self::Elem, Self, X>
-    where
-        Self: Evaluable<Elem: Real>,
-    {
-        unwrap(self.try_median(dims))
-    }
-
-    /// As [`median`](Sorting::median), but what sizes decide is an error; so is having no elements.
-    #[track_caller]
+    #[panicking_twin("so is having no elements")]
     fn try_median<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,
         dims: D,
@@ -441,25 +302,7 @@ pub trait Sorting: AsTensor {
 
     /// The element at the share `q` of the order over dims, from 0 for the least to 1 for the greatest; between two elements, the
     /// point of the line through them. Not-a-number if there is one.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_quantile`](Sorting::try_quantile) returns an error.
-    #[track_caller]
-    fn quantile<D: DimsOf<Self::Dims, X>, X: Dims>(
-        &self,
-        dims: D,
-        q: Self::Elem,
-    ) -> Reduced<Self::Elem, Self, X>
-    where
-        Self: Evaluable<Elem: Real>,
-    {
-        unwrap(self.try_quantile(dims, q))
-    }
-
-    /// As [`quantile`](Sorting::quantile), but what sizes decide is an error; so are having no elements, and a `q` that is not between 0
-    /// and 1.
-    #[track_caller]
+    #[panicking_twin("so are having no elements, and a `q` that is not between 0 and 1")]
     fn try_quantile<D: DimsOf<Self::Dims, X>, X: Dims>(
         &self,
         dims: D,

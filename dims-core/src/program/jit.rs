@@ -3,13 +3,14 @@
 use super::inputs::{Hand, HandedOf, RecordInputs};
 use super::record::{Program, RecordedInputs, recorded};
 use super::signature::InputSignature;
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::grad::parameters::{Parameters, Path};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
+use twins::panicking_twin;
 
 /// A function that is recorded by its calls: see [`jit`].
 pub struct Jit<In, Out, F> {
@@ -120,16 +121,11 @@ where
     /// # Panics
     ///
     /// Panics if [`try_call`](Jit::try_call) returns an error, or if the function panics while it is recorded.
-    #[track_caller]
-    pub fn call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Out {
-        unwrap(self.try_call(inputs))
-    }
-
-    /// As [`call`](Jit::call), but returns errors instead of panicking.
     ///
     /// # Errors
     ///
     /// Returns an error if a step cannot be run again, if an index is out of range, or if memory runs out.
+    #[panicking_twin(but = "returns errors instead of panicking")]
     pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
         // Most calls have the signature of the call before.
         let inputs = match self.latest() {
@@ -147,16 +143,11 @@ where
     /// # Panics
     ///
     /// Panics if [`try_call_into`](Jit::try_call_into) returns an error, or if the function panics while it is recorded.
-    #[track_caller]
-    pub fn call_into<I: RecordInputs<Value = In::Value>>(&self, inputs: I, out: &mut Out) {
-        unwrap(self.try_call_into(inputs, out));
-    }
-
-    /// As [`call_into`](Jit::call_into), but returns errors instead of panicking.
     ///
     /// # Errors
     ///
     /// As [`try_call`](Jit::try_call). If a step fails, the elements of `out` are zeros.
+    #[panicking_twin(but = "returns errors instead of panicking")]
     pub fn try_call_into<I: RecordInputs<Value = In::Value>>(
         &self,
         inputs: I,

@@ -4,7 +4,7 @@ use super::inputs::{Hand, HandedOf, RecordInputs};
 use super::open::{OpenProgram, record_open};
 use super::result::{CallResults, RecordedResults, ResultLayout, ResultMemories, Zeros};
 use super::signature::{GivenInputs, InputSetting, InputSignature, dense};
-use crate::error::{DimError, OriginSuffix, unwrap};
+use crate::error::{DimError, OriginSuffix};
 use crate::grad::parameters::{Parameters, Path, Walk};
 use crate::tensors::named::Named;
 use crate::types::rank::Rank;
@@ -22,6 +22,7 @@ use kernels::scalar::Element;
 use kernels::trace::{
     GradientCall, Held, ListedPlace, ListedValue, Listing, Node, NotRepeatable, Recording, listing,
 };
+use twins::panicking_twin;
 
 /// A function that was recorded: see [`record`].
 pub struct Program<In, Out> {
@@ -218,19 +219,10 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     /// The result equals the function's own bit for bit, on the same number of threads, if the axes of the inputs are stored in the recorded order. Inputs in another order are copied
     /// first, so their sums may be rounded differently.
     ///
-    /// # Panics
-    ///
-    /// Panics if [`try_call`](Program::try_call) returns an error.
-    #[track_caller]
-    pub fn call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Out {
-        unwrap(self.try_call(inputs))
-    }
-
-    /// As [`call`](Program::call), but returns errors instead of panicking.
-    ///
     /// # Errors
     ///
     /// Returns an error if an input has other sizes or settings than the recorded one, if an index is out of range, or if memory runs out.
+    #[panicking_twin(but = "returns errors instead of panicking")]
     pub fn try_call<I: RecordInputs<Value = In::Value>>(&self, inputs: I) -> Result<Out, DimError> {
         self.call_checked(inputs)
     }
@@ -256,19 +248,10 @@ impl<In: RecordInputs, Out: Parameters> Program<In, Out> {
     /// # Ok::<(), DimError>(())
     /// ```
     ///
-    /// # Panics
-    ///
-    /// Panics if [`try_call_into`](Program::try_call_into) returns an error.
-    #[track_caller]
-    pub fn call_into<I: RecordInputs<Value = In::Value>>(&self, inputs: I, out: &mut Out) {
-        unwrap(self.try_call_into(inputs, out));
-    }
-
-    /// As [`call_into`](Program::call_into), but returns errors instead of panicking.
-    ///
     /// # Errors
     ///
     /// As [`try_call`](Program::try_call). If the inputs are refused, `out` is unchanged. If a step fails, the elements of `out` are zeros.
+    #[panicking_twin(but = "returns errors instead of panicking")]
     pub fn try_call_into<I: RecordInputs<Value = In::Value>>(
         &self,
         inputs: I,

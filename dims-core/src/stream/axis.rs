@@ -3,7 +3,7 @@
 use super::Stream;
 use super::axes::{Beside, NoAxisYet, StreamAxis, TakesPlaceOf, UnitDim};
 use super::ledger::CostClass;
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::storage::source::Axes;
 use crate::types::brand::{Brand, DimInfo};
 use crate::types::dim::DimRef;
@@ -12,6 +12,7 @@ use crate::types::set::Dims;
 use crate::types::size::SameSize;
 use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
+use twins::panicking_twin;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// The stream with a new axis `new` of one element in front of `axis`; free. (The text calls it unsqueeze.) The new axis is never the data
@@ -33,16 +34,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// # Panics
     ///
     /// If `new` already has another size than 1.
-    #[track_caller]
-    pub fn new_axis_before<A: StreamAxis<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
-        &self,
-        axis: A,
-        new: N,
-    ) -> Stream<T, N::Before, D> {
-        unwrap(self.try_new_axis_before(axis, new))
-    }
-
-    /// As [`new_axis_before`](Stream::new_axis_before), but what sizes decide is an error.
+    #[panicking_twin]
     pub fn try_new_axis_before<A: StreamAxis<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
         &self,
         axis: A,
@@ -65,16 +57,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// # Panics
     ///
     /// If `new` already has another size than 1.
-    #[track_caller]
-    pub fn new_axis_after<A: StreamAxis<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
-        &self,
-        axis: A,
-        new: N,
-    ) -> Stream<T, N::Behind, D> {
-        unwrap(self.try_new_axis_after(axis, new))
-    }
-
-    /// As [`new_axis_after`](Stream::new_axis_after), but what sizes decide is an error.
+    #[panicking_twin]
     pub fn try_new_axis_after<A: StreamAxis<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
         &self,
         axis: A,
@@ -118,16 +101,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// # Panics
     ///
     /// If the axis has not one element, or `new` no size.
-    #[track_caller]
-    pub fn broadcast<A: UnitDim, N: TakesPlaceOf<A, L, D> + KeepsRole<A>>(
-        &self,
-        one: A,
-        new: N,
-    ) -> Stream<T, N::Axes, N::Data> {
-        unwrap(self.try_broadcast(one, new))
-    }
-
-    /// As [`broadcast`](Stream::broadcast), but what sizes decide is an error.
+    #[panicking_twin]
     pub fn try_broadcast<A: UnitDim, N: TakesPlaceOf<A, L, D> + KeepsRole<A>>(
         &self,
         one: A,
@@ -164,16 +138,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// # Panics
     ///
     /// If `new` already has another size.
-    #[track_caller]
-    pub fn rename<A: DimRef, N: TakesPlaceOf<A, L, D> + NameOfAxis<A> + KeepsRole<A>>(
-        &self,
-        old: A,
-        new: N,
-    ) -> Stream<T, N::Axes, N::Data> {
-        unwrap(self.try_rename(old, new))
-    }
-
-    /// As [`rename`](Stream::rename), but what sizes decide is an error.
+    #[panicking_twin]
     pub fn try_rename<A: DimRef, N: TakesPlaceOf<A, L, D> + NameOfAxis<A> + KeepsRole<A>>(
         &self,
         old: A,

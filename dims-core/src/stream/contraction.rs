@@ -3,7 +3,7 @@
 use super::Stream;
 use super::axes::{IsAxis, IsData, Replaced};
 use super::ledger::{CostClass, LedgerEntry, StreamShape, note};
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::execute::reduce;
 use crate::expr::{Binary, Expr};
 use crate::laid::{Laid, Memory};
@@ -22,6 +22,7 @@ use crate::types::set::{Dims, False, SetOf, True};
 use core::marker::PhantomData;
 use kernels::ops;
 use kernels::scalar::{Element, Num};
+use twins::panicking_twin;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// The sum of products with a constant along the data dimension `axis`, which both have. The one dim that the constant has and the
@@ -49,19 +50,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// # Panics
     ///
     /// If the two have different sizes for a dim, or the result does not fit into memory.
-    #[track_caller]
-    pub fn contract<W: StreamConstant<T>, J: ContractedBy<L, D, W::Given>>(
-        &self,
-        constant: W,
-        axis: J,
-    ) -> Stream<T, J::Axes, J::Data>
-    where
-        T: Num,
-    {
-        unwrap(self.try_contract(constant, axis))
-    }
-
-    /// As [`contract`](Stream::contract), but what sizes decide is an error.
+    #[panicking_twin]
     pub fn try_contract<W: StreamConstant<T>, J: ContractedBy<L, D, W::Given>>(
         &self,
         constant: W,
@@ -148,19 +137,7 @@ impl<T: Element, L: Dims, D: Brand> DynamicWeights<'_, T, L, D> {
     /// # Panics
     ///
     /// If the two have different sizes for a dim, or the result does not fit into memory.
-    #[track_caller]
-    pub fn contract<W: Multiplier<T>, J: ContractedBy<L, D, W::Kind>>(
-        &self,
-        other: W,
-        axis: J,
-    ) -> Stream<T, J::Axes, J::Data>
-    where
-        T: Num,
-    {
-        unwrap(self.try_contract(other, axis))
-    }
-
-    /// As [`contract`](DynamicWeights::contract), but what sizes decide is an error.
+    #[panicking_twin]
     pub fn try_contract<W: Multiplier<T>, J: ContractedBy<L, D, W::Kind>>(
         &self,
         other: W,

@@ -3,7 +3,7 @@
 use super::Stream;
 use super::axes::{Beside, NoAxisYet, StreamAxis};
 use super::ledger::{CostClass, StreamShape};
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::plan::shape::volume;
 use crate::storage::shared::SharedElements;
 use crate::storage::source::Axes;
@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 use kernels::loops::axes::Order;
 use kernels::memory::allocate::reserve;
 use kernels::scalar::Element;
+use twins::panicking_twin;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// The parts one after the other along `axis`, whose size is the sum of theirs. All have the same axes and the same data dimension, and
@@ -34,15 +35,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// # Panics
     ///
     /// If the other sizes differ, there are no parts, or the dim has a static size that is not that of all parts together.
-    #[track_caller]
-    pub fn concat<'a, A: StreamAxis<L>>(axis: A, parts: impl IntoIterator<Item = &'a Self>) -> Self
-    where
-        Self: 'a,
-    {
-        unwrap(Self::try_concat(axis, parts))
-    }
-
-    /// As [`concat`](Stream::concat), but what sizes decide is an error.
+    #[panicking_twin]
     pub fn try_concat<'a, A: StreamAxis<L>>(
         axis: A,
         parts: impl IntoIterator<Item = &'a Self>,
@@ -76,19 +69,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// # Panics
     ///
     /// If sizes differ, there are no parts, or `new` already has another size than their number.
-    #[track_caller]
-    pub fn stack_before<'a, A: StreamAxis<L>, N: NoAxisYet<L> + Beside<A, L>>(
-        axis: A,
-        new: N,
-        parts: impl IntoIterator<Item = &'a Self>,
-    ) -> Stream<T, N::Before, D>
-    where
-        Self: 'a,
-    {
-        unwrap(Self::try_stack_before(axis, new, parts))
-    }
-
-    /// As [`stack_before`](Stream::stack_before), but what sizes decide is an error.
+    #[panicking_twin]
     pub fn try_stack_before<'a, A: StreamAxis<L>, N: NoAxisYet<L> + Beside<A, L>>(
         axis: A,
         new: N,
@@ -114,19 +95,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// # Panics
     ///
     /// As [`stack_before`](Stream::stack_before).
-    #[track_caller]
-    pub fn stack_after<'a, A: StreamAxis<L>, N: NoAxisYet<L> + Beside<A, L>>(
-        axis: A,
-        new: N,
-        parts: impl IntoIterator<Item = &'a Self>,
-    ) -> Stream<T, N::Behind, D>
-    where
-        Self: 'a,
-    {
-        unwrap(Self::try_stack_after(axis, new, parts))
-    }
-
-    /// As [`stack_after`](Stream::stack_after), but what sizes decide is an error.
+    #[panicking_twin]
     pub fn try_stack_after<'a, A: StreamAxis<L>, N: NoAxisYet<L> + Beside<A, L>>(
         axis: A,
         new: N,
@@ -156,12 +125,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// # Panics
     ///
     /// If the result does not fit into memory, or the dim has a static size, which it would not have any longer.
-    #[track_caller]
-    pub fn repeat<A: StreamAxis<L>>(&self, axis: A, times: usize) -> Self {
-        unwrap(self.try_repeat(axis, times))
-    }
-
-    /// As [`repeat`](Stream::repeat), but what sizes decide is an error.
+    #[panicking_twin]
     pub fn try_repeat<A: StreamAxis<L>>(&self, axis: A, times: usize) -> Result<Self, DimError> {
         let out = Self::joined(axis, core::iter::once(self), times)?;
         out.note(

@@ -6,13 +6,14 @@
 use super::Stream;
 use super::axes::StreamAxis;
 use super::ledger::CostClass;
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::execute::reduce::along_axes;
 use crate::types::brand::Brand;
 use crate::types::set::Dims;
 use kernels::loops::axes::Order;
 use kernels::scalar::{Element, Num, Real};
 use kernels::scan::{self, LineOp};
+use twins::panicking_twin;
 
 // (Bounds are given with each operation: rustc quotes the line where they are written.)
 macro_rules! along {
@@ -25,15 +26,7 @@ macro_rules! along {
             /// # Panics
             ///
             /// If the result does not fit into memory, or the dim comes with another size.
-            #[track_caller]
-            pub fn $name<$($axis)*>(&self, axis: A) -> Self
-            where
-                T: $($bound)*,
-            {
-                unwrap(self.$try_name(axis))
-            }
-
-            #[doc = concat!("As [`", stringify!($name), "`](Stream::", stringify!($name), "), but what sizes decide is an error.")]
+            #[panicking_twin]
             pub fn $try_name<$($axis)*>(&self, axis: A) -> Result<Self, DimError>
             where
                 T: $($bound)*,

@@ -63,6 +63,7 @@ use crate::types::condition::condition;
 use alloc::string::String;
 use alloc::vec::Vec;
 use kernels::loops::axes::Order;
+use twins::panicking_twin;
 
 mod axes;
 mod axis;
@@ -335,16 +336,7 @@ pub trait Streamed: Computable<Rank = Rank0> {
     /// # Panics
     ///
     /// If the tensor is an expression that cannot be computed, or does not fit into memory.
-    #[track_caller]
-    fn stream<O: DimsOf<Self::Dims, X>, X: StreamedWhole<O>, A: DataOf<O>>(
-        self,
-        axes: O,
-        data: A,
-    ) -> Stream<Self::Elem, A::Axes, A::Brand> {
-        unwrap(self.try_stream(axes, data))
-    }
-
-    /// As [`stream`](Streamed::stream), but what sizes decide is an error.
+    #[panicking_twin]
     fn try_stream<O: DimsOf<Self::Dims, X>, X: StreamedWhole<O>, A: DataOf<O>>(
         self,
         axes: O,

@@ -23,6 +23,7 @@ use core::ops::{Add, Div, Mul, Neg, Rem, Sub};
 use kernels::loops::axes::Order;
 use kernels::ops::{self, BinaryOp, Map, UnaryOp};
 use kernels::scalar::{Analytic, CastTo, Element, Num, Ordered, Real, Signed};
+use twins::panicking_twin;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// A function of tensors that names no dim, as it is, on this stream.
@@ -51,15 +52,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// # Panics
     ///
     /// If the result does not fit into memory or has other sizes than the stream, and if the function panics.
-    #[track_caller]
-    pub fn pointwise<Y: Computable<Rank = Rank0, Dims: AllAxes<(Rest<L>,)>>>(
-        &self,
-        f: impl FnOnce(Named<T, (Rest<L>,)>) -> Y,
-    ) -> Stream<Y::Elem, L, D> {
-        unwrap(self.try_pointwise(f))
-    }
-
-    /// As [`pointwise`](Stream::pointwise), but a result that does not fit into memory, or has other sizes, is an error.
+    #[panicking_twin(but = "a result that does not fit into memory, or has other sizes, is an error")]
     pub fn try_pointwise<Y: Computable<Rank = Rank0, Dims: AllAxes<(Rest<L>,)>>>(
         &self,
         f: impl FnOnce(Named<T, (Rest<L>,)>) -> Y,
@@ -238,12 +231,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// # Panics
     ///
     /// If the result does not fit into memory.
-    #[track_caller]
-    pub fn map<U: Element>(&self, f: impl Fn(T) -> U) -> Stream<U, L, D> {
-        unwrap(self.try_map(f))
-    }
-
-    /// As [`map`](Stream::map), but what sizes decide is an error.
+    #[panicking_twin]
     pub fn try_map<U: Element>(&self, f: impl Fn(T) -> U) -> Result<Stream<U, L, D>, DimError> {
         self.unary("map", Map(f))
     }
@@ -288,16 +276,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// # Panics
     ///
     /// If the two have different sizes for a dim, or the result does not fit into memory.
-    #[track_caller]
-    pub fn zip_map<V: Element, U: Element, R: StreamOperand<V, L, D>>(
-        &self,
-        other: R,
-        f: impl Fn(T, V) -> U,
-    ) -> Stream<U, L, D> {
-        unwrap(self.try_zip_map(other, f))
-    }
-
-    /// As [`zip_map`](Stream::zip_map), but what sizes decide is an error.
+    #[panicking_twin]
     pub fn try_zip_map<V: Element, U: Element, R: StreamOperand<V, L, D>>(
         &self,
         other: R,
@@ -319,15 +298,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// # Panics
     ///
     /// If the two have different sizes for a dim, or the result does not fit into memory.
-    #[track_caller]
-    pub fn maximum<R: StreamOperand<T, L, D>>(&self, other: R) -> Self
-    where
-        T: Ordered,
-    {
-        unwrap(self.try_maximum(other))
-    }
-
-    /// As [`maximum`](Stream::maximum), but what sizes decide is an error.
+    #[panicking_twin]
     pub fn try_maximum<R: StreamOperand<T, L, D>>(&self, other: R) -> Result<Self, DimError>
     where
         T: Ordered,
@@ -340,15 +311,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// # Panics
     ///
     /// As [`maximum`](Stream::maximum).
-    #[track_caller]
-    pub fn minimum<R: StreamOperand<T, L, D>>(&self, other: R) -> Self
-    where
-        T: Ordered,
-    {
-        unwrap(self.try_minimum(other))
-    }
-
-    /// As [`minimum`](Stream::minimum), but what sizes decide is an error.
+    #[panicking_twin]
     pub fn try_minimum<R: StreamOperand<T, L, D>>(&self, other: R) -> Result<Self, DimError>
     where
         T: Ordered,

@@ -3,7 +3,7 @@
 use super::Stream;
 use super::axes::{IsAxis, KeptAs, Replaced};
 use super::ledger::CostClass;
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::execute::reduce::{Empty, combined};
 use crate::plan::shape::Shape;
 use crate::types::brand::Brand;
@@ -18,6 +18,7 @@ use kernels::loops::axes::Sizes;
 use kernels::reduce::Reducer;
 use kernels::reduce::reducers;
 use kernels::scalar::{Analytic, Element, Num, Ordered, Real};
+use twins::panicking_twin;
 
 /// A dim of a stream of `L` along `D` that can be reduced away: any but the data dimension.
 pub trait ReducedAway<L, D>: DimRef {
@@ -51,19 +52,7 @@ macro_rules! reductions {
             $(#[$doc])*
             ///
             /// Of a dim that is not the data dimension, which stays; generally slower. See [`sum`](Stream::sum) for an example.
-            ///
-            /// # Panics
-            ///
-            /// Where the `try_` form returns an error.
-            #[track_caller]
-            pub fn $name<A: ReducedAway<L, D>>(&self, axis: A) -> Stream<T, A::Left, D>
-            where
-                T: $($bound)*,
-            {
-                unwrap(self.$try_name(axis))
-            }
-
-            #[doc = concat!("As [`", stringify!($name), "`](Stream::", stringify!($name), "), but what sizes decide is an error.")]
+            #[panicking_twin]
             pub fn $try_name<A: ReducedAway<L, D>>(&self, axis: A) -> Result<Stream<T, A::Left, D>, DimError>
             where
                 T: $($bound)*,
@@ -78,23 +67,7 @@ macro_rules! reductions {
             ///
             /// Of any dim, in whose place the dim `one` of one element stands afterwards. If it is the data dimension, so is `one`.
             /// See [`sum_keepdim`](Stream::sum_keepdim) for an example.
-            ///
-            /// # Panics
-            ///
-            /// Where the `try_` form returns an error.
-            #[track_caller]
-            pub fn $keep<A: DimRef, N: KeptAs<A, L, D>>(
-                &self,
-                axis: A,
-                one: N,
-            ) -> Stream<T, N::Axes, N::Data>
-            where
-                T: $($bound)*,
-            {
-                unwrap(self.$try_keep(axis, one))
-            }
-
-            #[doc = concat!("As [`", stringify!($keep), "`](Stream::", stringify!($keep), "), but what sizes decide is an error.")]
+            #[panicking_twin]
             pub fn $try_keep<A: DimRef, N: KeptAs<A, L, D>>(
                 &self,
                 axis: A,

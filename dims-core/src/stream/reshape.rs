@@ -8,7 +8,7 @@ use super::axes::{InPlaceOf, IsData, NotYetAxis};
 use super::ledger::{CostClass, StreamShape};
 use super::stride::WithStride;
 use crate::bind::split::sizes_within;
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::laid::SideBySide;
 use crate::operators::restructure::names::PartsOf;
 use crate::plan::shape::volume;
@@ -28,6 +28,7 @@ use alloc::vec::Vec;
 use kernels::loops::axes::Sizes;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
+use twins::panicking_twin;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// One axis as several dims, the last one fastest; one of their sizes may be unknown. If it is the data dimension, the last one becomes
@@ -50,16 +51,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// # Panics
     ///
     /// If the sizes do not multiply to that of `whole`.
-    #[track_caller]
-    pub fn unflatten<W: DimRef, P: PartsOf<W> + PartsOfAxis<W, L, D> + RolesUnflatten<W>>(
-        &self,
-        whole: W,
-        parts: P,
-    ) -> Stream<T, P::Axes, P::Data> {
-        unwrap(self.try_unflatten(whole, parts))
-    }
-
-    /// As [`unflatten`](Stream::unflatten), but what sizes decide is an error.
+    #[panicking_twin]
     pub fn try_unflatten<W: DimRef, P: PartsOf<W> + PartsOfAxis<W, L, D> + RolesUnflatten<W>>(
         &self,
         whole: W,
@@ -95,16 +87,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// # Panics
     ///
     /// If `whole` has another size, or the product of the sizes cannot be counted.
-    #[track_caller]
-    pub fn flatten<P: UnitesIn<L, D>, W: UnitedOf<P, L, D>>(
-        &self,
-        parts: P,
-        whole: W,
-    ) -> Stream<T, W::Axes, W::Data> {
-        unwrap(self.try_flatten(parts, whole))
-    }
-
-    /// As [`flatten`](Stream::flatten), but what sizes decide is an error.
+    #[panicking_twin]
     pub fn try_flatten<P: UnitesIn<L, D>, W: UnitedOf<P, L, D>>(
         &self,
         parts: P,
@@ -147,12 +130,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If the number of elements or, through sizes that only the run knows, the stride of the data dimension would change, or more than one size is
     /// unknown.
-    #[track_caller]
-    pub fn reshape<P: ReshapeOf<L, D> + RolesKept<L>>(&self, axes: P) -> Stream<T, P::Axes, P::Data> {
-        unwrap(self.try_reshape(axes))
-    }
-
-    /// As [`reshape`](Stream::reshape), but what sizes decide is an error.
+    #[panicking_twin]
     pub fn try_reshape<P: ReshapeOf<L, D> + RolesKept<L>>(
         &self,
         axes: P,

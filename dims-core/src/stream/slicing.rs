@@ -4,12 +4,13 @@ use super::Stream;
 use super::axes::StreamAxis;
 use super::ledger::CostClass;
 use crate::bind::binder::cut;
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::operators::restructure::range::DimRange;
 use crate::storage::source::Axes;
 use crate::types::brand::Brand;
 use crate::types::set::Dims;
 use kernels::scalar::Element;
+use twins::panicking_twin;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// The elements in a range of positions along an axis; negative positions count from the end. The data dimension stays.
@@ -31,12 +32,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// # Panics
     ///
     /// If the range is not within the axis, or the dim has a static size, which a part of it cannot have.
-    #[track_caller]
-    pub fn slice<A: StreamAxis<L>, P: DimRange>(&self, axis: A, range: P) -> Self {
-        unwrap(self.try_slice(axis, range))
-    }
-
-    /// As [`slice`](Stream::slice), but what sizes decide is an error.
+    #[panicking_twin]
     pub fn try_slice<A: StreamAxis<L>, P: DimRange>(&self, axis: A, range: P) -> Result<Self, DimError> {
         let (info, at) = (axis.info(), Self::position(axis));
         let mut axes: Axes = self.data.axes().into();

@@ -10,6 +10,7 @@ use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
 use core::panic::Location;
+use twins::panicking_twin;
 
 /// Stands for a size that nothing has given yet.
 pub const UNSIZED: usize = usize::MAX;
@@ -155,13 +156,7 @@ impl<B: Brand> Dim<B> {
     /// # Panics
     ///
     /// If the dim already has another size.
-    #[track_caller]
-    pub fn set_size(&self, size: usize) {
-        unwrap(self.try_set_size(size));
-    }
-
-    /// As [`set_size`](Self::set_size), but another size is an error.
-    #[track_caller]
+    #[panicking_twin(but = "another size is an error")]
     pub fn try_set_size(&self, size: usize) -> Result<(), DimError> {
         self.info_ref().unify(size, Some(Location::caller()))
     }

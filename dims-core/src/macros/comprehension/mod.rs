@@ -19,6 +19,7 @@ use core::panic::Location;
 use kernels::memory::axes::Axis;
 use kernels::ops::{Holds, LeftOperand, Pair};
 use kernels::scalar::{Element, IndexInt};
+use twins::panicking_twin;
 
 mod conditions;
 
@@ -171,22 +172,16 @@ pub trait SizedOperands {
     /// The axes that are to be bound.
     fn open_axes(&self) -> Axes;
 
-    /// The loop variable `dim` runs over axis `at` of all `rank`.
-    #[track_caller]
+    /// The loop variable `dim` runs over axis `at` of all `rank`. (It is not called `size`, as tensors have a method of that name.)
+    #[panicking_twin]
     fn try_size_loop<B: Brand>(&self, at: usize, rank: usize, dim: &Dim<B>) -> Result<(), DimError> {
         let axes = self.open_axes();
         check_rank(axes.len(), rank)?;
         dim.try_set_size(axes[at].size)
     }
 
-    /// As [`try_size_loop`](SizedOperands::try_size_loop), but panics. (It is not called `size`, as tensors have a method of that name.)
-    #[track_caller]
-    fn size_loop<B: Brand>(&self, at: usize, rank: usize, dim: &Dim<B>) {
-        unwrap(self.try_size_loop(at, rank, dim));
-    }
-
     /// The one loop variable of `index` that has no size yet gets the greatest with which `index` stays within axis `at`.
-    #[track_caller]
+    #[panicking_twin]
     fn try_fit<S: Dims, E: Expr>(
         &self,
         at: usize,
@@ -202,12 +197,6 @@ pub trait SizedOperands {
             bind_affine(&affine, axes[at], at, &mut binding)?;
         }
         Ok(())
-    }
-
-    /// As [`try_fit`](SizedOperands::try_fit), but panics.
-    #[track_caller]
-    fn fit<S: Dims, E: Expr>(&self, at: usize, rank: usize, index: Named<isize, S, Rank0, E>) {
-        unwrap(self.try_fit(at, rank, index));
     }
 }
 

@@ -7,13 +7,14 @@ mod pull_back;
 mod several;
 
 pub use pull_back::{PullBack, PullBackOf};
+use twins::panicking_twin;
 
 pub use several::{
     Arguments, ArraysOp, ArraysOut, Examples, PullBacks, PullBacksOf, Takes, Tensors, WithAxes, apply_arrays,
     try_apply_arrays,
 };
 
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::execute::lines::arranged;
 use crate::expr::evaluate::evaluate;
 use crate::expr::{Binary, Operand, Unary};
@@ -190,19 +191,7 @@ pub trait ApplyOp: AsTensor {
     /// # Panics
     ///
     /// Where [`try_apply_array`](ApplyOp::try_apply_array) returns an error, and if the operation panics.
-    #[track_caller]
-    fn apply_array<O: ArrayOp<Self::Elem, In: RankOf<Rank = N>>, N: AxesOf<Self::Rank>>(
-        self,
-        op: O,
-    ) -> ArrayOut<O, Self>
-    where
-        Self: Computable,
-    {
-        unwrap(self.try_apply_array(op))
-    }
-
-    /// As [`apply_array`](ApplyOp::apply_array), but what sizes decide is an error; so are results of different shapes.
-    #[track_caller]
+    #[panicking_twin("so are results of different shapes")]
     fn try_apply_array<O: ArrayOp<Self::Elem, In: RankOf<Rank = N>>, N: AxesOf<Self::Rank>>(
         self,
         op: O,

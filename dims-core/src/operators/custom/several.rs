@@ -2,7 +2,7 @@
 
 use super::calls::{self, ArrayCalls, ArrayResults};
 use super::{AxesOf, NdOf};
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::execute::lines::arranged;
 use crate::expr::evaluate::evaluate;
 use crate::plan::axes::AxisList;
@@ -30,6 +30,7 @@ use kernels::step::{AnyBuffer, StepOperands};
 use kernels::trace::{Field, Held};
 use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, CowArray, IxDyn};
 use smallvec::SmallVec;
+use twins::panicking_twin;
 
 /// An operation on the arrays of several tensors: a function of 2 to 6 ndarray arrays, for tensors with any dims besides its axes.
 ///
@@ -351,21 +352,12 @@ pub type ArraysOut<O, X> = Named<
 /// # Panics
 ///
 /// Where [`try_apply_arrays`] returns an error, and if the operation panics.
-#[track_caller]
-pub fn apply_arrays<X: Tensors + WithAxes<O::In>, O: ArraysOp<X::Elems>>(
-    tensors: X,
-    op: O,
-) -> ArraysOut<O, X> {
-    unwrap(try_apply_arrays(tensors, op))
-}
-
-/// As [`apply_arrays`], but what sizes decide is an error.
 ///
 /// # Errors
 ///
 /// If the tensors have different sizes for a dim, if the results of single examples have different shapes, or if there is no example and
 /// no rule for batches, so that nothing says how large results are.
-#[track_caller]
+#[panicking_twin]
 pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArraysOp<X::Elems>>(
     tensors: X,
     op: O,

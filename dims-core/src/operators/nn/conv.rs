@@ -1,7 +1,7 @@
 //! Convolutions, and their transposes.
 
 use crate::creation::convert::CountOf;
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::execute::reduce::sum;
 use crate::expr::remap::{Along, Changes, term};
 use crate::expr::{Binary, Expr, Remap};
@@ -19,6 +19,7 @@ use crate::types::set::{Dims, DimsOf, DimsOfBoth, FirstWith, NoDim, Union};
 use kernels::ops;
 use kernels::scalar::Num;
 use smallvec::SmallVec;
+use twins::panicking_twin;
 
 /// Dims for the positions in a window that slides along the dims `P` of a tensor with the dims `S`: as many as there are in `P`, and
 /// none of `S`.
@@ -94,31 +95,15 @@ fn slides<'a, P: DimList + 'a, K: DimList + 'a>(
 
 // Each function stands in one line with its bounds, because rustc quotes from there the function and the bound that is not met.
 macro_rules! convolutions {
-    ($($(#[$doc:meta])*; $(#[$try_doc:meta])* $name:ident $try_name:ident $run:ident $extra:tt $bounds:tt;)*) => {$(
-        convolutions!(@one [$(#[$doc])*] [$(#[$try_doc])*] $name $try_name $run $extra $bounds);
+    ($($(#[$attribute:meta])* $try_name:ident $run:ident $extra:tt $bounds:tt;)*) => {$(
+        convolutions!(@one [$(#[$attribute])*] $try_name $run $extra $bounds);
     )*};
     (
-        @one [$(#[$doc:meta])*] [$(#[$try_doc:meta])*] $name:ident $try_name:ident $run:ident
+        @one [$(#[$attribute:meta])*] $try_name:ident $run:ident
         ($($extra:ident: $extra_type:ty)?) [$($bounds:tt)*]
     ) => {
-        $(#[$doc])*
-        #[track_caller]
+        $(#[$attribute])*
         #[allow(clippy::too_many_arguments)]
-        pub fn $name<$($bounds)*>(
-            x: A,
-            weight: W,
-            channels: C,
-            dims: P,
-            window: K,
-            steps: &Window,
-            $($extra: $extra_type,)?
-        ) -> Named<A::Elem, X> {
-            unwrap($try_name(x, weight, channels, dims, window, steps $(, $extra)?))
-        }
-
-        $(#[$try_doc])*
-        #[allow(clippy::too_many_arguments)]
-        #[track_caller]
         pub fn $try_name<$($bounds)*>(
             x: A,
             weight: W,
@@ -152,16 +137,11 @@ convolutions! {
     /// ```
     ///
     /// It is one contraction over views: without padding nothing of the input is copied, with padding it is copied once.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_conv`] returns an error.
     #[doc(alias = "conv1d")]
     #[doc(alias = "conv2d")]
     #[doc(alias = "conv3d")]
-    ;
-    /// As [`conv`], but what sizes decide is an error; so is a window that is longer than what it slides along.
-    conv try_conv convolve () [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOfBoth<A::Dims, W::Dims, U, V> + Plays<AnyChannel>, P: DimsOf<A::Dims, S> + Plays<DataFeature>, K: WindowOver<P, A::Dims> + DimsOf<V, X> + Plays<FilterSpatial>, S: Dims, U: Dims, V: Dims, X: Dims];
+    #[panicking_twin("so is a window that is longer than what it slides along")]
+    try_conv convolve () [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOfBoth<A::Dims, W::Dims, U, V> + Plays<AnyChannel>, P: DimsOf<A::Dims, S> + Plays<DataFeature>, K: WindowOver<P, A::Dims> + DimsOf<V, X> + Plays<FilterSpatial>, S: Dims, U: Dims, V: Dims, X: Dims];
 
     /// The transpose of a convolution: every element is spread over a window, and what overlaps is added.
     ///
@@ -172,13 +152,8 @@ convolutions! {
     /// The arguments are those of [`conv`]; `channels` are summed over. The result has `(n - 1) * stride + (k - 1) * dilation + 1 - 2 * padding`
     /// elements along a dim of `n`, for a window of `k`. `extra` more can be asked for at the end, which tells apart the sizes that a
     /// convolution with a stride maps to one.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_conv_transpose`] returns an error.
-    ;
-    /// As [`conv_transpose`], but what sizes decide is an error; so are a step of 0, and padding that leaves nothing.
-    conv_transpose try_conv_transpose transpose (extra: usize) [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOfBoth<A::Dims, W::Dims, U, V> + Plays<AnyChannel>, P: DimsOf<A::Dims, S> + Plays<DataFeature>, K: WindowOver<P, A::Dims> + DimsOf<V, X> + Plays<FilterSpatial>, S: Dims, U: Dims, V: Dims, X: Dims];
+    #[panicking_twin("so are a step of 0, and padding that leaves nothing")]
+    try_conv_transpose transpose (extra: usize) [A: Computable<Elem: Num, Rank = Rank0, Dims: Union<W::Dims, Out = U>>, W: Computable<Elem = A::Elem, Rank = Rank0>, C: DimsOfBoth<A::Dims, W::Dims, U, V> + Plays<AnyChannel>, P: DimsOf<A::Dims, S> + Plays<DataFeature>, K: WindowOver<P, A::Dims> + DimsOf<V, X> + Plays<FilterSpatial>, S: Dims, U: Dims, V: Dims, X: Dims];
 }
 
 #[track_caller]

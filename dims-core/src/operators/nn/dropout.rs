@@ -3,7 +3,7 @@
 use crate::creation::positions::draw_numbers;
 use crate::creation::random::Seed;
 use crate::creation::seed::DrawnSeed;
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::execute::reduce::TensorOf;
 use crate::execute::step::execute;
 use crate::expr::evaluate::evaluate;
@@ -16,6 +16,7 @@ use core::marker::PhantomData;
 use kernels::memory::buffer::Buffer;
 use kernels::scalar::Real;
 use kernels::step::dropout::DropElements;
+use twins::panicking_twin;
 
 /// Elements that are left out at random.
 pub trait Dropout: Computable {
@@ -33,20 +34,7 @@ pub trait Dropout: Computable {
     /// ```
     ///
     /// (`ones(Feat.of(n)).dropout(p, seed)` is such a mask where a function runs once for all examples. In a loop of calls it is an example's own: see [`vmap`](crate::batch::vmap()).)
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_dropout`](Dropout::try_dropout) returns an error.
-    #[track_caller]
-    fn dropout(self, p: f64, seed: impl Into<Seed>) -> TensorOf<Self>
-    where
-        Self::Elem: Real,
-    {
-        unwrap(self.try_dropout(p, seed))
-    }
-
-    /// As [`dropout`](Dropout::dropout), but what sizes decide is an error; so is a `p` that is not between 0 and 1.
-    #[track_caller]
+    #[panicking_twin("so is a `p` that is not between 0 and 1")]
     fn try_dropout(self, p: f64, seed: impl Into<Seed>) -> Result<TensorOf<Self>, DimError>
     where
         Self::Elem: Real,

@@ -14,6 +14,7 @@ use crate::types::set::remove::{Left, Missing, Removal, RemoveAll};
 use crate::types::set::{Dims, NoDim, Union};
 use kernels::ops;
 use kernels::scalar::{Num, Real};
+use twins::panicking_twin;
 
 /// A linear map along the dims `I` to the dims `O`: `y[.., O] = sum over I of x[.., I] * weight[I, O] + bias[O]`. Whatever other dims `x` has come along.
 ///
@@ -120,24 +121,7 @@ where
 ///
 /// `project::<(Width,), (Word,), _, _, _>(&x, &table)` scores the words by the table that embeds them. Where the dims are not parameters,
 /// `(x * &table).sum(Width)` is the same.
-///
-/// # Panics
-///
-/// Where [`try_project`] returns an error.
-#[track_caller]
-pub fn project<I, O, T, X, Z>(x: &Named<T, X>, weight: &Named<T, <O as Union<I>>::Out>) -> Named<T, Z>
-where
-    I: Dims + DimList,
-    O: Dims + Union<I>,
-    T: Num,
-    X: MappedBy<I, O, Z>,
-    Z: Dims,
-{
-    unwrap(try_project::<I, O, T, X, Z>(x, weight))
-}
-
-/// As [`project`], but what sizes decide is an error.
-#[track_caller]
+#[panicking_twin]
 pub fn try_project<I, O, T, X, Z>(
     x: &Named<T, X>,
     weight: &Named<T, <O as Union<I>>::Out>,

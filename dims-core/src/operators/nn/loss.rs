@@ -1,6 +1,6 @@
 //! Losses: how far predictions are from their targets.
 
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::execute::reduce::{TensorOf, log_softmax};
 use crate::expr::{Binary, Operand, Unary};
 use crate::operators::select::Indices;
@@ -15,6 +15,7 @@ use crate::types::set::{Dims, DimsOf, NoDim};
 use crate::types::set::{Fails, FirstWith};
 use kernels::ops;
 use kernels::scalar::{Num, Real, Signed};
+use twins::panicking_twin;
 
 /// A loss for each element of the predictions `A`, by the operation `O` on it and on its target in `Y`. It has the dims of `A`.
 pub type Loss<O, A, Y> = Named<
@@ -140,20 +141,7 @@ pub trait Losses: Computable {
     /// # Panics
     ///
     /// If `delta` is not greater than 0.
-    #[cfg_attr(not(unoptimized), inline(always))]
-    #[track_caller]
-    fn huber_loss<Y: Targets<Self::Elem, Self::Dims>>(
-        self,
-        target: Y,
-        delta: Self::Elem,
-    ) -> Loss<ops::Huber<Self::Elem>, Self, Y>
-    where
-        Self::Elem: Real,
-    {
-        unwrap(self.try_huber_loss(target, delta))
-    }
-
-    /// As [`huber_loss`](Losses::huber_loss), but a `delta` that is not greater than 0 is an error.
+    #[panicking_twin(but = "a `delta` that is not greater than 0 is an error")]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn try_huber_loss<Y: Targets<Self::Elem, Self::Dims>>(
         self,
@@ -175,20 +163,7 @@ pub trait Losses: Computable {
     /// # Panics
     ///
     /// If `beta` is negative or NaN.
-    #[cfg_attr(not(unoptimized), inline(always))]
-    #[track_caller]
-    fn smooth_l1_loss<Y: Targets<Self::Elem, Self::Dims>>(
-        self,
-        target: Y,
-        beta: Self::Elem,
-    ) -> Loss<ops::SmoothL1<Self::Elem>, Self, Y>
-    where
-        Self::Elem: Real,
-    {
-        unwrap(self.try_smooth_l1_loss(target, beta))
-    }
-
-    /// As [`smooth_l1_loss`](Losses::smooth_l1_loss), but a `beta` that is negative or NaN is an error.
+    #[panicking_twin(but = "a `beta` that is negative or NaN is an error")]
     #[cfg_attr(not(unoptimized), inline(always))]
     fn try_smooth_l1_loss<Y: Targets<Self::Elem, Self::Dims>>(
         self,
@@ -208,24 +183,7 @@ pub trait Losses: Computable {
     /// `-ln(softmax(x)[target])` for unnormalised `x` along the dim `classes`: `ln(sum over c of e^x[c]) - x[target]`.
     ///
     /// The targets are positions along `classes`. A position that is out of range is an error where it is read.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_cross_entropy`](Losses::try_cross_entropy) returns an error.
-    #[track_caller]
-    fn cross_entropy<C: DimRef + DimsOf<Self::Dims, X>, X: Dims, I: ClassTargets<X>>(
-        &self,
-        classes: C,
-        target: I,
-    ) -> ClassLoss<TensorOf<Self>, I, X>
-    where
-        Self::Elem: Real,
-    {
-        unwrap(self.try_cross_entropy(classes, target))
-    }
-
-    /// As [`cross_entropy`](Losses::cross_entropy), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_cross_entropy<C: DimRef + DimsOf<Self::Dims, X>, X: Dims, I: ClassTargets<X>>(
         &self,
         classes: C,
@@ -240,24 +198,7 @@ pub trait Losses: Computable {
     /// `-x[target]` along the dim `classes`, for `x` that are logarithms of probabilities: the negative log likelihood.
     ///
     /// The targets are positions along `classes`. A position that is out of range is an error where it is read.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_nll_loss`](Losses::try_nll_loss) returns an error.
-    #[track_caller]
-    fn nll_loss<C: DimRef + DimsOf<Self::Dims, X>, X: Dims, I: ClassTargets<X>>(
-        self,
-        classes: C,
-        target: I,
-    ) -> ClassLoss<Self, I, X>
-    where
-        Self::Elem: Signed,
-    {
-        unwrap(self.try_nll_loss(classes, target))
-    }
-
-    /// As [`nll_loss`](Losses::nll_loss), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     fn try_nll_loss<C: DimRef + DimsOf<Self::Dims, X>, X: Dims, I: ClassTargets<X>>(
         self,
         classes: C,

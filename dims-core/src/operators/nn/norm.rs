@@ -1,6 +1,6 @@
 //! Normalisation: elements with the mean 0 and the variance 1 over some dims.
 
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::execute::lines::{Lines, along_lines, standardized_affine};
 use crate::execute::reduce::TensorOf;
 use crate::expr::{Binary, Expr, Operand, Scalar, Unary};
@@ -18,6 +18,7 @@ use kernels::ops;
 use kernels::scalar::Real;
 use kernels::scan::norm::{RootMeanSquare, Standardize};
 use kernels::step::lines::StandardizeWithMoments;
+use twins::panicking_twin;
 
 /// What [`batch_norm`](Normalization::batch_norm) yields: the elements, and what they were normalised by. The tensor was one of `T` with
 /// the dims `S` and the positional axes `R`, and `X` are the dims that it was not normalised over.
@@ -96,21 +97,8 @@ condition! {
 /// | batch norm, inference | `x.batch_norm_with(&mean, &var, eps)` |
 pub trait Normalization: AsTensor {
     /// `(x - mean) / sqrt(var + eps)`, with the mean and the variance of the population over dims.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_layer_norm`](Normalization::try_layer_norm) returns an error.
+    #[panicking_twin("so is a negative `eps`")]
     #[doc(alias = "instance_norm")]
-    #[track_caller]
-    fn layer_norm<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D, eps: Self::Elem) -> TensorOf<Self>
-    where
-        Self: Evaluable<Elem: Real>,
-    {
-        unwrap(self.try_layer_norm(dims, eps))
-    }
-
-    /// As [`layer_norm`](Normalization::layer_norm), but what sizes decide is an error; so is a negative `eps`.
-    #[track_caller]
     fn try_layer_norm<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dims: D,
@@ -137,33 +125,8 @@ pub trait Normalization: AsTensor {
     /// let y = x.layer_norm_affine(Feat, 0.0, &gain, &bias);
     /// assert_eq!(y.order((Row, Feat)), ndarray::array![[-1.0, 15.0], [1.0, -5.0]]);
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_layer_norm_affine`](Normalization::try_layer_norm_affine) returns an error.
-    #[track_caller]
+    #[panicking_twin("so is a negative `eps`")]
     #[allow(clippy::multiple_bound_locations)] // rustc quotes the line of the first ones
-    fn layer_norm_affine<D, X, G: Learned<Self::Elem, Self::Dims>, B: Learned<Self::Elem, Self::Dims>>(
-        self,
-        dims: D,
-        eps: Self::Elem,
-        gain: G,
-        bias: B,
-    ) -> ScaledAndShifted<Self, G, B>
-    where
-        Self: Evaluable<Elem: Real, Rank = Rank0>,
-        D: DimsOf<Self::Dims, X>,
-        X: Dims,
-        G: Operand<Self::Elem, Rank = Rank0, Expr: Expr<Elem = Self::Elem>>,
-        B: Operand<Self::Elem, Rank = Rank0, Expr: Expr<Elem = Self::Elem>>,
-        Self::Dims: Union<G::Dims, Out: Union<B::Dims>>,
-    {
-        unwrap(self.try_layer_norm_affine(dims, eps, gain, bias))
-    }
-
-    /// As [`layer_norm_affine`](Normalization::layer_norm_affine), but what sizes decide is an error; so is a negative `eps`.
-    #[allow(clippy::multiple_bound_locations)] // rustc quotes the line of the first ones
-    #[track_caller]
     fn try_layer_norm_affine<D, X, G: Learned<Self::Elem, Self::Dims>, B: Learned<Self::Elem, Self::Dims>>(
         self,
         dims: D,
@@ -183,20 +146,7 @@ pub trait Normalization: AsTensor {
     }
 
     /// `x / sqrt(mean of x^2 + eps)`, the mean being over dims.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_rms_norm`](Normalization::try_rms_norm) returns an error.
-    #[track_caller]
-    fn rms_norm<D: DimsOf<Self::Dims, X>, X: Dims>(self, dims: D, eps: Self::Elem) -> TensorOf<Self>
-    where
-        Self: Evaluable<Elem: Real>,
-    {
-        unwrap(self.try_rms_norm(dims, eps))
-    }
-
-    /// As [`rms_norm`](Normalization::rms_norm), but what sizes decide is an error; so is a negative `eps`.
-    #[track_caller]
+    #[panicking_twin("so is a negative `eps`")]
     fn try_rms_norm<D: DimsOf<Self::Dims, X>, X: Dims>(
         self,
         dims: D,
@@ -210,24 +160,7 @@ pub trait Normalization: AsTensor {
     }
 
     /// As [`layer_norm`](Normalization::layer_norm), over `dims` and over each of `groups` equal parts of `channels`.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_group_norm`](Normalization::try_group_norm) returns an error.
-    #[track_caller]
-    fn group_norm<C, D, X, Y>(self, channels: C, groups: usize, dims: D, eps: Self::Elem) -> TensorOf<Self>
-    where
-        Self: Evaluable<Elem: Real>,
-        C: DimRef + DimsOf<Self::Dims, X>,
-        D: DimsOf<X, Y>,
-        X: Dims,
-        Y: Dims,
-    {
-        unwrap(self.try_group_norm(channels, groups, dims, eps))
-    }
-
-    /// As [`group_norm`](Normalization::group_norm), but what sizes decide is an error; so are a negative `eps`, and groups that do not divide the channels.
-    #[track_caller]
+    #[panicking_twin("so are a negative `eps`, and groups that do not divide the channels")]
     fn try_group_norm<C, D, X, Y>(
         self,
         channels: C,
@@ -258,24 +191,7 @@ pub trait Normalization: AsTensor {
 
     /// As [`layer_norm`](Normalization::layer_norm), with the mean and the variance that were used: what batch normalisation does in training, over
     /// the batch and all dims but the channels.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_batch_norm`](Normalization::try_batch_norm) returns an error.
-    #[track_caller]
-    fn batch_norm<D: DimsOf<Self::Dims, X>, X: AllPlay<DataChannel>>(
-        self,
-        dims: D,
-        eps: Self::Elem,
-    ) -> Normalized<Self::Elem, Self::Dims, X, Self::Rank>
-    where
-        Self: Evaluable<Elem: Real>,
-    {
-        unwrap(self.try_batch_norm(dims, eps))
-    }
-
-    /// As [`batch_norm`](Normalization::batch_norm), but what sizes decide is an error; so are a negative `eps`, and one value for each channel.
-    #[track_caller]
+    #[panicking_twin("so are a negative `eps`, and one value for each channel")]
     fn try_batch_norm<D: DimsOf<Self::Dims, X>, X: AllPlay<DataChannel>>(
         self,
         dims: D,

@@ -1,6 +1,6 @@
 //! Pooling: reductions over windows.
 
-use crate::error::{DimError, list_sizes, unwrap};
+use crate::error::{DimError, list_sizes};
 use crate::execute::reduce::{Empty, TensorOf, evaluated, fused};
 use crate::execute::step::RowBlocks;
 use crate::expr::evaluate::laid_out;
@@ -27,6 +27,7 @@ use kernels::scalar::{Analytic, Num, Ordered, Real};
 use kernels::step::StepKind;
 use kernels::step::pooling::{MaxOfParts, MeanOfParts, PartSizes};
 use smallvec::SmallVec;
+use twins::panicking_twin;
 
 /// Pooling along dims, one to three of them. They run at once, in one pass over windows that are views; with padding the elements are copied
 /// once.
@@ -39,26 +40,9 @@ use smallvec::SmallVec;
 /// ```
 pub trait Pooling: Computable {
     /// The greatest element of each window: `out[h] = max over kh of x[h * stride + kh * dilation - padding]`.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_max_pool`](Pooling::try_max_pool) returns an error.
-    #[track_caller]
-    fn max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
-        self,
-        dims: D,
-        size: impl Into<PerDim>,
-        steps: &Window,
-    ) -> TensorOf<Self>
-    where
-        Self::Elem: Ordered,
-    {
-        unwrap(self.try_max_pool(dims, size, steps))
-    }
-
-    /// As [`max_pool`](Pooling::max_pool), but what sizes decide is an error; so is a window that is longer than what it slides along, and one
-    /// that holds nothing but padding, which has no greatest element.
-    #[track_caller]
+    #[panicking_twin(
+        "so is a window that is longer than what it slides along, and one that holds only padding, which has no greatest element"
+    )]
     fn try_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
@@ -72,25 +56,7 @@ pub trait Pooling: Computable {
     }
 
     /// The mean of each window, whose padding counts as zeros: `out[h] = mean over kh of x[h * stride + kh * dilation - padding]`.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_avg_pool`](Pooling::try_avg_pool) returns an error.
-    #[track_caller]
-    fn avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
-        self,
-        dims: D,
-        size: impl Into<PerDim>,
-        steps: &Window,
-    ) -> TensorOf<Self>
-    where
-        Self::Elem: Analytic,
-    {
-        unwrap(self.try_avg_pool(dims, size, steps))
-    }
-
-    /// As [`avg_pool`](Pooling::avg_pool), but what sizes decide is an error; so is a window that is longer than what it slides along.
-    #[track_caller]
+    #[panicking_twin("so is a window that is longer than what it slides along")]
     fn try_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
@@ -115,27 +81,10 @@ pub trait Pooling: Computable {
     /// assert_eq!((&x).avg_pool(H, 2, &steps).order(H), ndarray::array![1.0, 3.0, 5.0, 3.0]);
     /// assert_eq!((&x).avg_pool_without_padding(H, 2, &steps).order(H), ndarray::array![2.0, 3.0, 5.0, 6.0]);
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_avg_pool_without_padding`](Pooling::try_avg_pool_without_padding) returns an error.
+    #[panicking_twin(
+        "so are a window that is longer than the elements along which it slides, and one that holds padding alone"
+    )]
     #[doc(alias = "count_include_pad")]
-    #[track_caller]
-    fn avg_pool_without_padding<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
-        self,
-        dims: D,
-        size: impl Into<PerDim>,
-        steps: &Window,
-    ) -> TensorOf<Self>
-    where
-        Self::Elem: Analytic,
-    {
-        unwrap(self.try_avg_pool_without_padding(dims, size, steps))
-    }
-
-    /// As [`avg_pool_without_padding`](Pooling::avg_pool_without_padding), but what sizes decide is an error; so are a window that is longer than
-    /// the elements along which it slides, and one that holds padding alone.
-    #[track_caller]
     fn try_avg_pool_without_padding<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
@@ -152,26 +101,8 @@ pub trait Pooling: Computable {
     }
 
     /// The Euclidean norm of each window: `out[h] = sqrt(sum over kh of x[h * stride + kh * dilation - padding]^2)`.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_norm_pool`](Pooling::try_norm_pool) returns an error.
+    #[panicking_twin("so is a window that is longer than what it slides along")]
     #[doc(alias = "lp_pool")]
-    #[track_caller]
-    fn norm_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
-        self,
-        dims: D,
-        size: impl Into<PerDim>,
-        steps: &Window,
-    ) -> TensorOf<Self>
-    where
-        Self::Elem: Real,
-    {
-        unwrap(self.try_norm_pool(dims, size, steps))
-    }
-
-    /// As [`norm_pool`](Pooling::norm_pool), but what sizes decide is an error; so is a window that is longer than what it slides along.
-    #[track_caller]
     fn try_norm_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature>, X: Dims>(
         self,
         dims: D,
@@ -186,24 +117,7 @@ pub trait Pooling: Computable {
 
     /// The means of as many parts of each dim as asked for, which are as equal as can be: `out[i] = mean of x[floor(i * n / size) ..
     /// ceil((i + 1) * n / size)]`.
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_adaptive_avg_pool`](Pooling::try_adaptive_avg_pool) returns an error.
-    #[track_caller]
-    fn adaptive_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature> + Resizable, X: Dims>(
-        self,
-        dims: D,
-        sizes: impl Into<PerDim>,
-    ) -> TensorOf<Self>
-    where
-        Self::Elem: Real,
-    {
-        unwrap(self.try_adaptive_avg_pool(dims, sizes))
-    }
-
-    /// As [`adaptive_avg_pool`](Pooling::adaptive_avg_pool), but what sizes decide is an error; so is having no element.
-    #[track_caller]
+    #[panicking_twin("so is having no element")]
     fn try_adaptive_avg_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature> + Resizable, X: Dims>(
         self,
         dims: D,
@@ -217,24 +131,7 @@ pub trait Pooling: Computable {
     }
 
     /// The greatest elements of as many parts of each dim as asked for, as in [`adaptive_avg_pool`](Pooling::adaptive_avg_pool).
-    ///
-    /// # Panics
-    ///
-    /// Where [`try_adaptive_max_pool`](Pooling::try_adaptive_max_pool) returns an error.
-    #[track_caller]
-    fn adaptive_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature> + Resizable, X: Dims>(
-        self,
-        dims: D,
-        sizes: impl Into<PerDim>,
-    ) -> TensorOf<Self>
-    where
-        Self::Elem: Ordered,
-    {
-        unwrap(self.try_adaptive_max_pool(dims, sizes))
-    }
-
-    /// As [`adaptive_max_pool`](Pooling::adaptive_max_pool), but what sizes decide is an error; so is having no element.
-    #[track_caller]
+    #[panicking_twin("so is having no element")]
     fn try_adaptive_max_pool<D: DimsOf<Self::Dims, X> + Plays<DataFeature> + Resizable, X: Dims>(
         self,
         dims: D,

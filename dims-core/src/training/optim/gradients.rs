@@ -22,6 +22,7 @@ use kernels::map::in_place::{slice_as, squares};
 use kernels::scalar::Element;
 #[cfg(feature = "std")]
 use kernels::trace::{Held, sum_of_squares};
+use twins::panicking_twin;
 
 /// The norm of all learned tensors together, as a tensor: the square root of the sum of the squares of all elements, computed in `f64`. As a number it is
 /// `global_norm(&gradient).order(())`.
@@ -29,12 +30,7 @@ use kernels::trace::{Held, sum_of_squares};
 /// # Panics
 ///
 /// If a copy of a tensor whose elements are not contiguous does not fit into memory.
-#[track_caller]
-pub fn global_norm<P: Parameters>(of: &P) -> Named<f64, ()> {
-    unwrap(try_global_norm(of))
-}
-
-/// As [`global_norm`], but returns an error where that panics.
+#[panicking_twin(but = "returns an error where that panics")]
 pub fn try_global_norm<P: Parameters>(of: &P) -> Result<Named<f64, ()>, DimError> {
     #[cfg(feature = "std")]
     if let Some(norm) = recorded_norm(of)? {
@@ -67,12 +63,7 @@ fn norm_of<P: Parameters>(of: &P) -> Result<f64, DimError> {
 /// # Panics
 ///
 /// As for [`global_norm`], and if `most` is negative or NaN.
-#[track_caller]
-pub fn clip_by_global_norm<P: Parameters>(gradient: &mut P, most: f64) -> Named<f64, ()> {
-    unwrap(try_clip_by_global_norm(gradient, most))
-}
-
-/// As [`clip_by_global_norm`], but returns an error where that panics; nothing is changed then.
+#[panicking_twin(but = "returns an error where that panics; nothing is changed then")]
 pub fn try_clip_by_global_norm<P: Parameters>(
     gradient: &mut P,
     most: f64,
@@ -106,12 +97,7 @@ fn factor_within<Q: Quantity>(norm: Q, most: f64) -> Q {
 /// # Panics
 ///
 /// As for [`global_norm`], and if `most` is negative or NaN.
-#[track_caller]
-pub fn clip_by_value<P: Parameters>(gradient: &mut P, most: f64) {
-    unwrap(try_clip_by_value(gradient, most));
-}
-
-/// As [`clip_by_value`], but returns an error where that panics.
+#[panicking_twin(but = "returns an error where that panics")]
 pub fn try_clip_by_value<P: Parameters>(gradient: &mut P, most: f64) -> Result<(), DimError> {
     limit("clip_by_value", most)?;
     update(&mut WithScalars(Limit(most), StepScalars::Numbers([])), gradient, [], None, &Unchanged::default())
@@ -173,12 +159,7 @@ impl<P: Parameters> Accumulator<P> {
     /// # Panics
     ///
     /// If it differs from those before in the length of a `Vec`, in whether an `Option` is `None`, or in the size of a dim.
-    #[track_caller]
-    pub fn add(&mut self, gradient: P) {
-        unwrap(self.try_add(gradient));
-    }
-
-    /// As [`add`](Accumulator::add), but what differs is an error; then the sum is as before.
+    #[panicking_twin(but = "what differs is an error; then the sum is as before")]
     pub fn try_add(&mut self, gradient: P) -> Result<(), DimError> {
         match &mut self.sum {
             Some(sum) => summed(
@@ -245,12 +226,7 @@ impl<P: Parameters> Average<P> {
     /// # Panics
     ///
     /// If they differ from those before in the length of a `Vec`, in whether an `Option` is `None`, or in the size of a dim; or if the decay is not between 0 and 1.
-    #[track_caller]
-    pub fn update(&mut self, parameters: &P) {
-        unwrap(self.try_update(parameters));
-    }
-
-    /// As [`update`](Average::update), but returns an error where that panics; then the average is as before.
+    #[panicking_twin(but = "returns an error where that panics; then the average is as before")]
     pub fn try_update(&mut self, parameters: &P) -> Result<(), DimError> {
         up_to_1("Average", "decay", self.decay)?;
         match &mut self.value {

@@ -67,6 +67,7 @@ pub use lion::Lion;
 pub use schedule::Schedule;
 pub use sgd::Sgd;
 pub use state::State;
+use twins::panicking_twin;
 #[doc(hidden)]
 pub use update::StepPrograms;
 
@@ -81,18 +82,13 @@ pub trait Optimizer<P: Parameters> {
     /// # Panics
     ///
     /// Where [`try_step`](Optimizer::try_step) returns an error; and if a gradient is taken through the parameters at the moment.
-    #[track_caller]
-    fn step(&mut self, parameters: &mut P, gradient: &P) {
-        unwrap(self.try_step(parameters, gradient));
-    }
-
-    /// As [`step`](Optimizer::step), but what settings and sizes decide is an error.
     ///
     /// # Errors
     ///
     /// If a setting of the optimizer is out of its range, the learning rate of this step among them; if the parameters, the gradient and the state differ in the length
     /// of a `Vec`, in whether an `Option` is `None`, or in the size of a dim; if no parameter has the name of one that is frozen; or if the state does not fit into
     /// memory. Nothing is changed then.
+    #[panicking_twin(but = "what settings and sizes decide is an error")]
     fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError>;
 
     /// Makes the state for these parameters as the first step would, with moments that are 0.
