@@ -54,7 +54,8 @@ where
     Named::from_expr(Binary { op, a: a.into_named().expr, b: b.into_expr() })
 }
 
-// The methods of the table of operations. `self` comes with the call: where a tensor is used after it was moved, rustc quotes the line that has the word.
+// The methods of the table of operations. `self` comes with the call: where a tensor is used after
+// it was moved, rustc quotes the line that has the word.
 macro_rules! unary_methods {
     ($this:ident operations { $($operations:tt)* } constants { $($constants:tt)* }) => {
         unary_methods! { @operations $this $($operations)* }
@@ -261,7 +262,8 @@ pub trait Elementwise: AsTensor {
 
 impl<A: AsTensor + ?Sized> Elementwise for A {}
 
-/// Methods with two operands are written out above, because rustc quotes their lines. An operation of the table without its method does not compile here.
+/// Methods with two operands are written out above, because rustc quotes their lines. An operation
+/// of the table without its method does not compile here.
 macro_rules! have_methods {
     (operations { $($operations:tt)* } constants { $($constants:tt)* }) => {
         have_methods! { @operations $($operations)* }

@@ -1,4 +1,5 @@
-//! Element types, numbers, reductions and work along lines as data. Operations are [opcodes](super::opcode).
+//! Element types, numbers, reductions and work along lines as data. Operations are
+//! [opcodes](super::opcode).
 
 pub use crate::ops::opcode::{BinaryOpcode, UnaryOpcode};
 use crate::scalar::{CastTo, Ordered};

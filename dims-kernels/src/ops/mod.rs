@@ -1,6 +1,8 @@
-//! Scalar operations as types, most of them zero-sized. Fusion, broadcasting and batching follow from [`UnaryOp`] and [`BinaryOp`].
+//! Scalar operations as types, most of them zero-sized. Fusion, broadcasting and batching follow
+//! from [`UnaryOp`] and [`BinaryOp`].
 //!
-//! Those that are functions of numbers have a line in the [table], from which their types are made here.
+//! Those that are functions of numbers have a line in the [table], from which their types are made
+//! here.
 
 #[doc(hidden)] // (Else rustc would write `Exp` with its path: there is one as data, too.)
 pub mod code;
@@ -135,7 +137,8 @@ pub trait Factor<T: Element, L: Lists> {
         T: Num;
 }
 
-/// Whether an operation of the table for elements with this bound is simple: functions of floats are not.
+/// Whether an operation of the table for elements with this bound is simple: functions of floats
+/// are not.
 macro_rules! is_simple {
     (Real) => {
         false
@@ -148,7 +151,8 @@ macro_rules! is_simple {
     };
 }
 
-/// The operations on one element of the [table] as types. An operation on floats (`Real`) that yields a float is computed in [`Real::Wide`], `f32` for the half precisions, and rounded once.
+/// The operations on one element of the [table] as types. An operation on floats (`Real`) that
+/// yields a float is computed in [`Real::Wide`], `f32` for the half precisions, and rounded once.
 macro_rules! unary {
     (operations { $($operations:tt)* } constants { $($constants:tt)* }) => {
         unary! { @operations $($operations)* }

@@ -1,6 +1,8 @@
-//! Scalar operations as data, and how programs run them along lines of registers: see [`interpreter`](crate::program::interpreter).
+//! Scalar operations as data, and how programs run them along lines of registers: see
+//! [`interpreter`](crate::program::interpreter).
 //!
-//! Opcodes are made from the [table](super::table). Written out are those with constants that are not one float, and those that only derivatives and positions need.
+//! Opcodes are made from the [table](super::table). Written out are those with constants that are
+//! not one float, and those that only derivatives and positions need.
 
 use crate::machine::isa::Isa;
 #[cfg(feature = "std")]
@@ -123,7 +125,8 @@ macro_rules! unary_codes {
         }
 
         impl UnaryOpcode {
-            /// The name of the operation and its constants, as they are saved: see [`of_words`](Self::of_words).
+            /// The name of the operation and its constants, as they are saved: see
+            /// [`of_words`](Self::of_words).
             #[cfg(feature = "std")]
             pub(crate) fn words(self) -> (&'static str, SmallVec<[u64; 2]>) {
                 let words = |words: &[u64]| SmallVec::from_slice(words);
@@ -142,7 +145,8 @@ macro_rules! unary_codes {
                 }
             }
 
-            /// The operation with this name and these constants: floats by their bits, integers as `i64`.
+            /// The operation with this name and these constants: floats by their bits, integers as
+            /// `i64`.
             #[cfg(feature = "std")]
             pub(crate) fn of_words(name: &str, words: &[u64]) -> Option<Self> {
                 // Derivatives of higher orders take long, and no function has them.
@@ -164,7 +168,8 @@ macro_rules! unary_codes {
                 })
             }
 
-            /// The kind of the result for an operand of a kind; `None` if there is no such operation.
+            /// The kind of the result for an operand of a kind; `None` if there is no such
+            /// operation.
             #[cfg(feature = "std")]
             pub(crate) fn kind_of(self, a: RegisterKind) -> Option<RegisterKind> {
                 if self.is_test() {
@@ -296,12 +301,14 @@ macro_rules! binary_codes {
             UnsignedDiv,
             /// The remainder of registers that hold the bits of unsigned integers.
             UnsignedRem,
-            /// The product of a cotangent and a derivative: 0 if one of them is, whatever the other.
+            /// The product of a cotangent and a derivative: 0 if one of them is, whatever the
+            /// other.
             Chain,
         }
 
         impl BinaryOpcode {
-            /// The name of the operation and its constants, as they are saved: see [`of_words`](Self::of_words).
+            /// The name of the operation and its constants, as they are saved: see
+            /// [`of_words`](Self::of_words).
             #[cfg(feature = "std")]
             pub(crate) fn words(self) -> (&'static str, SmallVec<[u64; 2]>) {
                 match self {
@@ -407,7 +414,8 @@ macro_rules! binary_codes {
             pub(crate) fn integers<I: Isa>(self, a: &[isize], b: &[isize], out: &mut [isize]) {
                 #[allow(unreachable_patterns)] // those that are written out above the others
                 match self {
-                    // A quotient by 0 is one that nobody takes: what the program was recorded of has panicked otherwise.
+                    // A quotient by 0 is one that nobody takes: what the program was recorded of
+                    // has panicked otherwise.
                     BinaryOpcode::Div => both(a, b, out, |a, b| if b == 0 { 0 } else { a.wrapping_div(b) }),
                     BinaryOpcode::Rem => both(a, b, out, |a, b| if b == 0 { 0 } else { a.wrapping_rem(b) }),
                     BinaryOpcode::Remainder => both(a, b, out, |a, b| if b == 0 { 0 } else { special::remainder(a, b) }),

@@ -1,4 +1,5 @@
-//! Derivatives of programs. Those of operations are in the [table](crate::ops::table); the longer ones are functions here.
+//! Derivatives of programs. Those of operations are in the [table](crate::ops::table); the longer
+//! ones are functions here.
 //!
 //! Conventions where a function has none are PyTorch's: 0 for `abs`, `relu` and `clamp` at their kinks, half to each operand of a maximum of equal
 //! ones. A product of a cotangent and a derivative is 0 if one of them is, so neither the infinite slope of a root at 0 nor what a `select` did not
@@ -131,7 +132,8 @@ fn unary(build: &mut Builder, op: UnaryOpcode, x: Register, y: Register) -> Opti
     unary_slope(op, symbol(x), symbol(y)).map(Symbol::register)
 }
 
-/// The derivatives of an operation on two operands, `z = op(x, y)`, for those of them that are `wanted`; nothing where one is 0 everywhere.
+/// The derivatives of an operation on two operands, `z = op(x, y)`, for those of them that are
+/// `wanted`; nothing where one is 0 everywhere.
 fn binary(
     build: &mut Builder,
     op: BinaryOpcode,
@@ -150,7 +152,8 @@ fn zero<'b>() -> Option<Symbol<'b>> {
     None
 }
 
-/// The derivative in a line of the table. Operations without one yield truth values, or are none of floats.
+/// The derivative in a line of the table. Operations without one yield truth values, or are none of
+/// floats.
 macro_rules! slope {
     ($bound:ident $out:tt $slope:expr) => {
         Option::from($slope)
@@ -270,7 +273,8 @@ impl<'b> Symbol<'b> {
     }
 }
 
-/// A slope that is chosen by comparisons with `x`, or NaN where `x` is NaN: then none of them holds.
+/// A slope that is chosen by comparisons with `x`, or NaN where `x` is NaN: then none of them
+/// holds.
 fn unless_nan<'b>(x: Symbol<'b>, slope: Symbol<'b>) -> Symbol<'b> {
     select(x.eq(x), slope, x.constant(f64::NAN))
 }
@@ -331,7 +335,8 @@ fn hard_swish_slope(x: Symbol<'_>) -> Symbol<'_> {
     select(above, one, select(below, zero, middle))
 }
 
-/// With `u = 2c (x + k x^3)`, the value is `x s(u)`, and its derivative `s(u) + x s'(u) 2c (1 + 3 k x^2)`.
+/// With `u = 2c (x + k x^3)`, the value is `x s(u)`, and its derivative `s(u) + x s'(u) 2c (1 + 3 k
+/// x^2)`.
 fn gelu_tanh_slope(x: Symbol<'_>) -> Symbol<'_> {
     let (c, k) = (0.797_884_560_802_865_4, 0.044_715);
     let square = x.square();
@@ -361,7 +366,8 @@ fn share_of_length<'b>(side: Symbol<'b>, length: Symbol<'b>) -> Symbol<'b> {
     select(length.eq(0.0), side.constant(0.0), slope)
 }
 
-/// How often `y` was taken off to leave `z`, negated. The quotient `x / y` could be rounded to another whole number.
+/// How often `y` was taken off to leave `z`, negated. The quotient `x / y` could be rounded to
+/// another whole number.
 fn times_taken_off<'b>(x: Symbol<'b>, y: Symbol<'b>, z: Symbol<'b>) -> Symbol<'b> {
     -((x - z) / y).round()
 }
@@ -381,7 +387,8 @@ fn powf_by_exponent<'b>(x: Symbol<'b>, y: Symbol<'b>, z: Symbol<'b>) -> Symbol<'
     select(none, x.constant(0.0), slope)
 }
 
-/// `side / (x^2 + y^2)` for one of the two as the side, and 0 at the origin and at infinite points. The squares could overflow, or be 0.
+/// `side / (x^2 + y^2)` for one of the two as the side, and 0 at the origin and at infinite points.
+/// The squares could overflow, or be 0.
 fn slope_of_angle<'b>(x: Symbol<'b>, y: Symbol<'b>, side: Symbol<'b>) -> Symbol<'b> {
     let length = x.hypot(y);
     let slope = side / length / length;

@@ -1,4 +1,5 @@
-//! Formulas that write programs: values with operators, and with the methods of the [table](crate::ops::table).
+//! Formulas that write programs: values with operators, and with the methods of the
+//! [table](crate::ops::table).
 
 use crate::ops::code::{BinaryOpcode, UnaryOpcode};
 use crate::program::{Builder, Register};

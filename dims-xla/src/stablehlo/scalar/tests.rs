@@ -1,4 +1,5 @@
-//! Each operation of the table of `typed-dims-kernels` has its StableHLO, for all registers that hold its operands.
+//! Each operation of the table of `typed-dims-kernels` has its StableHLO, for all registers that
+//! hold its operands.
 
 use super::super::text::{Body, Precision, Value};
 use typed_dims_kernels::program::code::DType;

@@ -15,7 +15,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// The operations of the table: where their derivatives are compared with differences, if they have one.
+/// The operations of the table: where their derivatives are compared with differences, if they have
+/// one.
 macro_rules! unary_table {
     (operations { $(
         $(#[$doc:meta])* $name:ident $method:ident($x:ident: $bound:ident) -> $out:tt $(, $property:ident)* {
@@ -31,7 +32,8 @@ macro_rules! unary_table {
             $((UnaryOpcode::$with($sample), &[$with_on]),)*
         ];
 
-        /// Those that are not in the table are written out in `derivatives` and `interpreted`: a new one must be added there.
+        /// Those that are not in the table are written out in `derivatives` and `interpreted`: a
+        /// new one must be added there.
         #[allow(dead_code)]
         fn is_tested(op: UnaryOpcode) {
             match op {
