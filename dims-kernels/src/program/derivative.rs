@@ -199,7 +199,7 @@ macro_rules! unary_slopes {
                 UnaryOpcode::Powi(0) | UnaryOpcode::FromEnd(_) => zero(),
                 UnaryOpcode::Powi(1) => Some(x.constant(1.0)),
                 UnaryOpcode::Powi(2) => Some(x * 2.0),
-                UnaryOpcode::Powi(n) => Some(x.unary(UnaryOpcode::Powi(n.saturating_sub(1))) * f64::from(n)),
+                UnaryOpcode::Powi(n) => Some(x.powi(n.saturating_sub(1)) * f64::from(n)),
                 UnaryOpcode::Clamp(low, high) => Some(inside(x, low, high)),
             }
         }
@@ -240,8 +240,16 @@ macro_rules! binary_slopes {
 
 crate::binary_operations!(binary_slopes);
 
-/// Operations that derivatives alone have.
+/// Operations that are not in the table, and those that derivatives alone have.
 impl<'b> Symbol<'b> {
+    fn powi(self, n: i32) -> Self {
+        self.unary(UnaryOpcode::Powi(n))
+    }
+
+    fn clamp(self, low: f64, high: f64) -> Self {
+        self.unary(UnaryOpcode::Clamp(low, high))
+    }
+
     fn polygamma(self, order: u32) -> Self {
         self.unary(UnaryOpcode::Polygamma(order))
     }
@@ -261,10 +269,6 @@ impl<'b> Symbol<'b> {
     /// `e^(-c x^2)`
     fn bell(self, c: f64) -> Self {
         self.unary(UnaryOpcode::Bell(c))
-    }
-
-    fn clamp(self, low: f64, high: f64) -> Self {
-        self.unary(UnaryOpcode::Clamp(low, high))
     }
 
     /// The product, and 0 if one factor is 0, whatever the other.
