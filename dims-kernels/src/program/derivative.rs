@@ -6,7 +6,7 @@
 //! take makes it not-a-number.
 
 use crate::ops::code::{BinaryOpcode, Number, RegisterKind, UnaryOpcode};
-use crate::program::symbol::{Symbol, Term, select};
+use crate::program::symbol::{FormulaTerm, Symbol, select};
 use crate::program::{Builder, Instruction, Register, ScalarProgram};
 use alloc::sync::Arc;
 use core::cell::RefCell;
@@ -272,7 +272,7 @@ impl<'b> Symbol<'b> {
     }
 
     /// The product, and 0 if one factor is 0, whatever the other.
-    fn chain(self, other: impl Term<'b>) -> Self {
+    fn chain(self, other: impl FormulaTerm<'b>) -> Self {
         self.binary(BinaryOpcode::Chain, other)
     }
 }

@@ -14,17 +14,17 @@ pub struct Symbol<'b> {
 }
 
 /// What stands beside a symbol in a formula: another one, or a constant of its kind.
-pub(crate) trait Term<'b> {
+pub(crate) trait FormulaTerm<'b> {
     fn beside(self, symbol: Symbol<'b>) -> Symbol<'b>;
 }
 
-impl<'b> Term<'b> for Symbol<'b> {
+impl<'b> FormulaTerm<'b> for Symbol<'b> {
     fn beside(self, _: Symbol<'b>) -> Symbol<'b> {
         self
     }
 }
 
-impl<'b> Term<'b> for f64 {
+impl<'b> FormulaTerm<'b> for f64 {
     fn beside(self, symbol: Symbol<'b>) -> Symbol<'b> {
         symbol.constant(self)
     }
@@ -49,7 +49,7 @@ impl<'b> Symbol<'b> {
         self.with(self.build.borrow_mut().unary(op, self.register))
     }
 
-    pub(crate) fn binary(self, op: BinaryOpcode, other: impl Term<'b>) -> Self {
+    pub(crate) fn binary(self, op: BinaryOpcode, other: impl FormulaTerm<'b>) -> Self {
         let other = other.beside(self);
         self.with(self.build.borrow_mut().binary(op, self.register, other.register))
     }
@@ -104,7 +104,7 @@ macro_rules! binary_methods {
     };
     (@method [elsewhere $($property:ident)*] $name:ident $method:ident $b:lifetime) => {};
     (@method [$($property:ident)*] $name:ident $method:ident $b:lifetime) => {
-        pub(crate) fn $method(self, other: impl Term<$b>) -> Self {
+        pub(crate) fn $method(self, other: impl FormulaTerm<$b>) -> Self {
             self.binary(BinaryOpcode::$name, other)
         }
     };
@@ -114,7 +114,7 @@ crate::binary_operations!(binary_methods);
 
 macro_rules! operators {
     ($($op:ident $method:ident $code:ident;)*) => {$(
-        impl<'b, U: Term<'b>> ops::$op<U> for Symbol<'b> {
+        impl<'b, U: FormulaTerm<'b>> ops::$op<U> for Symbol<'b> {
             type Output = Self;
 
             fn $method(self, other: U) -> Self {
