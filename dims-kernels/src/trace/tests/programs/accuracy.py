@@ -3,7 +3,7 @@
 A line has the operation, its operands, the value and the derivative by each operand. Operands are floats of 32 bits, or else of 64. An argument is the number of
 points of each range; the file in the repository has the default.
 
-The formulas are the library's in no part: they are what its operations are compared with. A test fails if an operation on floats has none here.
+The formulas share nothing with the library, whose operations are compared with them. A test fails if an operation on floats has none here.
 """
 
 import random
