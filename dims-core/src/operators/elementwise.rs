@@ -57,7 +57,7 @@ where
 // The methods of the table of operations. `self` comes with the call: where a tensor is used after
 // it was moved, rustc quotes the line that has the word.
 macro_rules! unary_methods {
-    ($this:ident operations { $($operations:tt)* } constants { $($constants:tt)* }) => {
+    (($this:ident) operations { $($operations:tt)* } constants { $($constants:tt)* }) => {
         unary_methods! { @operations $this $($operations)* }
         unary_methods! { @constants $this $($constants)* }
     };
@@ -132,7 +132,7 @@ macro_rules! binary_methods_with {
 /// pass with whatever else the expression holds. The operators `+ - * / % & | ^ !` and unary `-` belong here as well; a scalar can
 /// stand on either side of them.
 pub trait Elementwise: AsTensor {
-    kernels::unary_operations! { unary_methods self }
+    kernels::unary_operations! { unary_methods(self) }
 
     // (What operands are stands here, and not in the macro: rustc quotes it.)
     binary_methods! {
