@@ -53,35 +53,41 @@ fn has_binary(name: &str, constants: &[f64], registers: &[DType]) -> bool {
     })
 }
 
-macro_rules! note_unary {
-    ($has:ident operations { $(
+/// Each operation on one operand, and whether it has a lowering.
+macro_rules! lowered_unary {
+    (operations { $(
         $(#[$doc:meta])* $name:ident $method:ident($x:ident: $bound:ident) -> $out:tt $(, $property:ident)* { $($body:tt)* }
     )* } constants { $(
         $(#[$with_doc:meta])* $with:ident $with_method:ident($with_x:ident: $with_bound:ident, $c:ident = $sample:literal)
             -> T $(, $with_property:ident)* { $($with_body:tt)* }
     )* }) => {
-        $($has.push((stringify!($name), has_unary(stringify!($name), &[], registers!($bound))));)*
-        $($has.push((stringify!($with), has_unary(stringify!($with), &[$sample], registers!($with_bound))));)*
+        vec![
+            $((stringify!($name), has_unary(stringify!($name), &[], registers!($bound))),)*
+            $((stringify!($with), has_unary(stringify!($with), &[$sample], registers!($with_bound))),)*
+        ]
     };
 }
 
-macro_rules! note_binary {
-    ($has:ident operations { $(
+/// The same of two operands.
+macro_rules! lowered_binary {
+    (operations { $(
         $(#[$doc:meta])* $name:ident $method:ident($x:ident, $y:ident: $bound:ident) -> $out:tt $(, $property:ident)* { $($body:tt)* }
     )* } constants { $(
         $(#[$with_doc:meta])* $with:ident $with_method:ident($with_x:ident, $with_y:ident: $with_bound:ident, $c:ident = $sample:literal)
             -> T $(, $with_property:ident)* { $($with_body:tt)* }
     )* }) => {
-        $($has.push((stringify!($name), has_binary(stringify!($name), &[], registers!($bound))));)*
-        $($has.push((stringify!($with), has_binary(stringify!($with), &[$sample], registers!($with_bound))));)*
+        vec![
+            $((stringify!($name), has_binary(stringify!($name), &[], registers!($bound))),)*
+            $((stringify!($with), has_binary(stringify!($with), &[$sample], registers!($with_bound))),)*
+        ]
     };
 }
 
 #[test]
 fn each_operation_has_a_lowering() {
-    let mut has: Vec<(&str, bool)> = Vec::new();
-    typed_dims_kernels::unary_operations! { note_unary has }
-    typed_dims_kernels::binary_operations! { note_binary has }
-    let missing: Vec<&str> = has.iter().filter(|(_, has)| !has).map(|(name, _)| *name).collect();
+    let unary = typed_dims_kernels::unary_operations! { lowered_unary };
+    let binary = typed_dims_kernels::binary_operations! { lowered_binary };
+    let missing: Vec<&str> =
+        unary.into_iter().chain(binary).filter(|(_, has)| !has).map(|(name, _)| name).collect();
     assert!(missing.is_empty(), "`stablehlo/scalar.rs` has no case of {missing:?}");
 }
