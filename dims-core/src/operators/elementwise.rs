@@ -54,9 +54,21 @@ where
     Named::from_expr(Binary { op, a: a.into_named().expr, b: b.into_expr() })
 }
 
-// `self` is written in each line, not in the macros: where a tensor is used after it was moved, rustc quotes the line that has the word.
+// The methods of the table of operations. `self` comes with the call: where a tensor is used after
+// it was moved, rustc quotes the line that has the word.
 macro_rules! unary_methods {
-    ($($(#[$doc:meta])* $method:ident($this:ident) $op:ident [$bound:ident];)*) => {$(
+    (($this:ident) operations { $($operations:tt)* } constants { $($constants:tt)* }) => {
+        unary_methods! { @operations $this $($operations)* }
+        unary_methods! { @constants $this $($constants)* }
+    };
+    (@operations $this:ident $(
+        $(#[$doc:meta])*
+        $op:ident $method:ident($x:ident: $bound:ident) -> $out:tt $(, $property:ident)* { $($body:tt)* }
+    )*) => {
+        $(unary_methods! { @method [$($property)*] $this [$(#[$doc])*] $op $method $bound })*
+    };
+    (@method [elsewhere $($property:ident)*] $($line:tt)*) => {};
+    (@method [$($property:ident)*] $this:ident [$(#[$doc:meta])*] $op:ident $method:ident $bound:ident) => {
         $(#[$doc])*
         #[allow(clippy::wrong_self_convention)] // `is_nan` takes its tensor, as every operation here does
         #[cfg_attr(not(unoptimized), inline(always))]
@@ -65,6 +77,19 @@ macro_rules! unary_methods {
             Self::Elem: $bound,
         {
             unary(ops::$op, $this)
+        }
+    };
+    (@constants $this:ident $(
+        $(#[$doc:meta])*
+        $op:ident $method:ident($x:ident: $bound:ident, $c:ident = $sample:literal) -> T $(, $property:ident)* { $($body:tt)* }
+    )*) => {$(
+        $(#[$doc])*
+        #[cfg_attr(not(unoptimized), inline(always))]
+        fn $method($this, $c: Self::Elem) -> UnaryOut<ops::$op<Self::Elem>, Self>
+        where
+            Self::Elem: $bound,
+        {
+            unary(ops::$op($c), $this)
         }
     )*};
 }
@@ -79,19 +104,6 @@ macro_rules! binary_methods {
             Self::Dims: Union<B::Dims>,
         {
             binary(ops::$op, $this, other)
-        }
-    )*};
-}
-
-macro_rules! unary_methods_with {
-    ($($(#[$doc:meta])* $method:ident($this:ident) $op:ident($c:ident) [$bound:ident];)*) => {$(
-        $(#[$doc])*
-        #[cfg_attr(not(unoptimized), inline(always))]
-        fn $method($this, $c: Self::Elem) -> UnaryOut<ops::$op<Self::Elem>, Self>
-        where
-            Self::Elem: $bound,
-        {
-            unary(ops::$op($c), $this)
         }
     )*};
 }
@@ -120,122 +132,7 @@ macro_rules! binary_methods_with {
 /// pass with whatever else the expression holds. The operators `+ - * / % & | ^ !` and unary `-` belong here as well; a scalar can
 /// stand on either side of them.
 pub trait Elementwise: AsTensor {
-    unary_methods! {
-        /// `|x|`, for complex numbers the real magnitude. The least integer wraps around to itself.
-        abs(self) Abs [Magnitude];
-        /// `e^x`
-        exp(self) Exp [Analytic];
-        /// `e^x - 1`, exact near 0.
-        exp_m1(self) ExpM1 [Real];
-        /// `2^x`
-        exp2(self) Exp2 [Real];
-        /// The natural logarithm.
-        ln(self) Ln [Analytic];
-        /// `ln(1 + x)`, exact near 0.
-        ln_1p(self) Ln1p [Real];
-        /// The logarithm to base 2.
-        log2(self) Log2 [Real];
-        /// The logarithm to base 10.
-        log10(self) Log10 [Real];
-        /// The square root.
-        sqrt(self) Sqrt [Analytic];
-        /// The cube root.
-        cbrt(self) Cbrt [Real];
-        /// `1 / sqrt(x)`
-        rsqrt(self) Rsqrt [Analytic];
-        /// `1 / x`
-        recip(self) Recip [Analytic];
-        /// `x * x`
-        square(self) Square [Num];
-        /// The sine of an angle in radians.
-        sin(self) Sin [Analytic];
-        /// The cosine of an angle in radians.
-        cos(self) Cos [Analytic];
-        /// The tangent of an angle in radians.
-        tan(self) Tan [Analytic];
-        /// The inverse sine, in radians.
-        asin(self) Asin [Real];
-        /// The inverse cosine, in radians.
-        acos(self) Acos [Real];
-        /// The inverse tangent, in radians.
-        atan(self) Atan [Real];
-        /// The hyperbolic sine.
-        sinh(self) Sinh [Analytic];
-        /// The hyperbolic cosine.
-        cosh(self) Cosh [Analytic];
-        /// The hyperbolic tangent.
-        tanh(self) Tanh [Analytic];
-        /// The inverse hyperbolic sine.
-        asinh(self) Asinh [Real];
-        /// The inverse hyperbolic cosine.
-        acosh(self) Acosh [Real];
-        /// The inverse hyperbolic tangent.
-        atanh(self) Atanh [Real];
-        /// The error function.
-        erf(self) Erf [Real];
-        /// `1 / (1 + e^-x)`
-        sigmoid(self) Sigmoid [Real];
-        /// `max(x, 0)`
-        relu(self) Relu [Ordered];
-        /// `x / 2 * (1 + erf(x / sqrt 2))`, the exact form.
-        gelu(self) Gelu [Real];
-        /// `x * sigmoid(x)`
-        silu(self) Silu [Real];
-        /// `ln(1 + e^x)`
-        softplus(self) Softplus [Real];
-        /// `1 - erf(x)`, exact where that is small.
-        erfc(self) Erfc [Real];
-        /// The logarithm of the absolute value of the gamma function.
-        ln_gamma(self) LnGamma [Real];
-        /// `ln(x / (1 - x))`, the inverse of `sigmoid`.
-        logit(self) Logit [Real];
-        /// `ln(sigmoid(x))`, exact where that is small.
-        ln_sigmoid(self) LnSigmoid [Real];
-        /// `min(max(x, 0), 6)`
-        relu6(self) Relu6 [Ordered];
-        /// `1.0507 * x`, or `1.7581 * (e^x - 1)` where that is negative: the scaled exponential linear unit.
-        selu(self) Selu [Real];
-        /// `x * tanh(softplus(x))`
-        mish(self) Mish [Real];
-        /// `min(max(x + 3, 0), 6) / 6`
-        hard_sigmoid(self) HardSigmoid [Real];
-        /// `x * hard_sigmoid(x)`
-        hard_swish(self) HardSwish [Real];
-        /// `x / (1 + |x|)`
-        softsign(self) Softsign [Real];
-        /// `x - tanh(x)`
-        tanh_shrink(self) TanhShrink [Real];
-        /// The approximation of [`gelu`](Elementwise::gelu) by a hyperbolic tangent.
-        gelu_tanh(self) GeluTanh [Real];
-        /// `sin(pi x) / (pi x)`, 1 at 0.
-        sinc(self) Sinc [Real];
-        /// An angle in radians, in degrees.
-        to_degrees(self) ToDegrees [Real];
-        /// An angle in degrees, in radians.
-        to_radians(self) ToRadians [Real];
-        /// The greatest whole number that is not greater.
-        floor(self) Floor [Real];
-        /// The least whole number that is not less.
-        ceil(self) Ceil [Real];
-        /// The nearest whole number; halves go away from 0.
-        round(self) Round [Real];
-        /// The nearest whole number; halves go to the even one.
-        round_ties_even(self) RoundTiesEven [Real];
-        /// The whole part.
-        trunc(self) Trunc [Real];
-        /// What the whole part leaves.
-        fract(self) Fract [Real];
-        /// -1, 0 or 1; not-a-number for itself.
-        signum(self) Signum [Ordered];
-        /// Whether the element is not a number.
-        is_nan(self) IsNan [Ordered];
-        /// Whether the element is neither infinite nor not-a-number.
-        is_finite(self) IsFinite [Real];
-        /// Whether the element is infinite.
-        is_infinite(self) IsInfinite [Real];
-        /// Whether the sign is negative, that of -0 too.
-        signbit(self) Signbit [Real];
-    }
+    kernels::unary_operations! { unary_methods(self) }
 
     // (What operands are stands here, and not in the macro: rustc quotes it.)
     binary_methods! {
@@ -295,21 +192,6 @@ pub trait Elementwise: AsTensor {
         Self::Elem: Ordered,
     {
         unary(Clamp(low, high), self)
-    }
-
-    unary_methods_with! {
-        /// `x`, or `slope * x` where that is negative.
-        leaky_relu(self) LeakyRelu(slope) [Ordered];
-        /// `x`, or `alpha * (e^x - 1)` where that is negative.
-        elu(self) Elu(alpha) [Real];
-        /// `x`, or `alpha * (e^(x / alpha) - 1)` where that is negative.
-        celu(self) Celu(alpha) [Real];
-        /// `x`, or 0 where `|x| <= lambda`.
-        hard_shrink(self) HardShrink(lambda) [Real];
-        /// `x` moved towards 0 by `lambda`, or 0 where that would pass it.
-        soft_shrink(self) SoftShrink(lambda) [Real];
-        /// `x`, or `value` where `x` is not a number.
-        nan_to(self) NanTo(value) [Real];
     }
 
     binary_methods_with! {
@@ -379,6 +261,42 @@ pub trait Elementwise: AsTensor {
 }
 
 impl<A: AsTensor + ?Sized> Elementwise for A {}
+
+/// Methods with two operands are written out above, because rustc quotes their lines. An operation
+/// of the table without its method does not compile here.
+macro_rules! have_methods {
+    (operations { $($operations:tt)* } constants { $($constants:tt)* }) => {
+        have_methods! { @operations $($operations)* }
+        have_methods! { @constants $($constants)* }
+    };
+    (@operations $(
+        $(#[$doc:meta])*
+        $op:ident $method:ident($x:ident, $y:ident: $bound:ident) -> $out:tt $(, $property:ident)* { $($body:tt)* }
+    )*) => {
+        $(have_methods! { @method [$($property)*] $op [] $method($x, $y) $bound })*
+    };
+    (@constants $(
+        $(#[$doc:meta])*
+        $op:ident $method:ident($x:ident, $y:ident: $bound:ident, $c:ident = $sample:literal) -> T $(, $property:ident)* { $($body:tt)* }
+    )*) => {
+        $(have_methods! { @method [$($property)*] $op [<A::Elem>] $method($x, $y, $c) $bound })*
+    };
+    (@method [elsewhere $($property:ident)*] $($line:tt)*) => {};
+    (@method [$($property:ident)*] $op:ident [$($elements:tt)*] $method:ident($x:ident, $y:ident $(, $c:ident)?) $bound:ident) => {
+        fn $method<A: AsTensor<Elem: $bound>, B: Operand<A::Elem>>($x: A, $y: B $(, $c: A::Elem)?) -> BinaryOut<ops::$op $($elements)*, A, B>
+        where
+            A::Dims: Union<B::Dims>,
+        {
+            $x.$method($y $(, $c)?)
+        }
+    };
+}
+
+#[allow(dead_code)]
+const _: () = {
+    use ops::{Equality, PartialOrder};
+    kernels::binary_operations! { have_methods }
+};
 
 /// The result of [`select`].
 pub type Selected<T, C, A, B> = Named<

@@ -11,8 +11,10 @@ use crate::memory::allocate::reserve;
 use crate::memory::destination::Destination;
 #[cfg(feature = "std")]
 use crate::memory::hollow::is_hollow;
-use crate::ops::code::{BinaryOpcode, DType, RegisterKind, UnaryOpcode};
+use crate::ops::code::{BinaryOpcode, DType, RegisterKind};
 use crate::program::interpreter::{ExtraOutput, Interpreted, OperandSource, ProgramOutput};
+pub use crate::program::symbol::Symbol;
+use crate::program::symbol::select;
 use crate::program::{Builder, Instruction, Register, ScalarProgram};
 use alloc::vec::Vec;
 use core::array::from_fn;
@@ -107,84 +109,39 @@ pub trait Formula<const K: usize, const M: usize, const N: usize>: Sync {
     fn apply<Q: Quantity>(&self, scalars: [Q; K], changed: [Q; M], read: [Q; N]) -> [Q; M];
 }
 
-/// A value of a program that is being written.
-#[derive(Clone, Copy)]
-pub struct Symbol<'b> {
-    build: &'b RefCell<Builder>,
-    register: Register,
-}
-
-impl Symbol<'_> {
-    fn with(self, register: Register) -> Self {
-        Symbol { register, ..self }
-    }
-
-    fn unary(self, op: UnaryOpcode) -> Self {
-        self.with(self.build.borrow_mut().unary(op, self.register))
-    }
-
-    fn binary(self, op: BinaryOpcode, other: Self) -> Self {
-        self.with(self.build.borrow_mut().binary(op, self.register, other.register))
-    }
-}
-
-macro_rules! operators {
-    ($($op:ident $method:ident;)*) => {$(
-        impl $op for Symbol<'_> {
-            type Output = Self;
-
-            fn $method(self, other: Self) -> Self {
-                self.binary(BinaryOpcode::$op, other)
-            }
-        }
-    )*};
-}
-
-operators! { Add add; Sub sub; Mul mul; Div div; }
-
-impl Neg for Symbol<'_> {
-    type Output = Self;
-
-    fn neg(self) -> Self {
-        self.unary(UnaryOpcode::Neg)
-    }
-}
-
 impl Quantity for Symbol<'_> {
     type Truth = Self;
 
     fn constant(self, value: f64) -> Self {
-        let mut build = self.build.borrow_mut();
-        let kind = build.kind(self.register);
-        self.with(build.float(value, kind))
+        Symbol::constant(self, value)
     }
 
     fn sqrt(self) -> Self {
-        self.unary(UnaryOpcode::Sqrt)
+        Symbol::sqrt(self)
     }
 
     fn cos(self) -> Self {
-        self.unary(UnaryOpcode::Cos)
+        Symbol::cos(self)
     }
 
     fn floor(self) -> Self {
-        self.unary(UnaryOpcode::Floor)
+        Symbol::floor(self)
     }
 
     fn powf(self, exponent: Self) -> Self {
-        self.binary(BinaryOpcode::Powf, exponent)
+        Symbol::powf(self, exponent)
     }
 
     fn is_less(self, other: Self) -> Self {
-        self.binary(BinaryOpcode::Lt, other)
+        self.lt(other)
     }
 
     fn is_at_most(self, other: Self) -> Self {
-        self.binary(BinaryOpcode::Le, other)
+        self.le(other)
     }
 
     fn choose(is: Self, a: Self, b: Self) -> Self {
-        a.with(a.build.borrow_mut().select(is.register, a.register, b.register))
+        select(is, a, b)
     }
 }
 
@@ -238,8 +195,7 @@ impl UpdateProgram {
         formula: &P,
         half: DType,
     ) -> Self {
-        let follow = |build: &RefCell<Builder>, mut changed: [Register; M]| {
-            let mut build = build.borrow_mut();
+        let follow = |build: &mut Builder, mut changed: [Register; M]| {
             let rounded = build.load_as((K + M + N) as u32, half.kind());
             let own = build.cast(half, changed[0]);
             let own = build.cast(DType::F32, own);
@@ -254,21 +210,25 @@ impl UpdateProgram {
         formula: &P,
         elements: DType,
         of_read: DType,
-        begin: impl FnOnce(&RefCell<Builder>, [Register; M]) -> [Register; M],
+        begin: impl FnOnce(&mut Builder, [Register; M]) -> [Register; M],
     ) -> Self {
-        let build = RefCell::new(Builder::exact());
+        let mut build = Builder::exact();
         // Operands of half precision are loaded by register kind only: the builder would otherwise round each operation.
-        let load = |number: usize, dtype: DType| build.borrow_mut().load_as(number as u32, dtype.kind());
-        let scalars = from_fn(|at| {
-            let number = load(at, DType::F64);
-            build.borrow_mut().cast_kind(elements.kind(), number)
+        let load =
+            |build: &mut Builder, number: usize, dtype: DType| build.load_as(number as u32, dtype.kind());
+        let scalars: [Register; K] = from_fn(|at| {
+            let number = load(&mut build, at, DType::F64);
+            build.cast_kind(elements.kind(), number)
         });
-        let changed: [Register; M] = from_fn(|at| load(K + at, elements));
-        let read: [Register; N] = from_fn(|at| load(K + M + at, of_read));
-        let changed = begin(&build, changed);
-        let symbol = |register| Symbol { build: &build, register };
-        let new = formula.apply(scalars.map(symbol), changed.map(symbol), read.map(symbol));
-        let (program, results) = finished(&build, new.map(|symbol| symbol.register));
+        let changed: [Register; M] = from_fn(|at| load(&mut build, K + at, elements));
+        let read: [Register; N] = from_fn(|at| load(&mut build, K + M + at, of_read));
+        let changed = begin(&mut build, changed);
+        let results = {
+            let build = RefCell::new(&mut build);
+            let symbol = |register| Symbol::new(&build, register);
+            formula.apply(scalars.map(symbol), changed.map(symbol), read.map(symbol)).map(Symbol::register)
+        };
+        let (program, results) = build.finish_all(&results);
         UpdateProgram { name: P::NAME, program, results, scalars: K, changed: M, read: N, follows: false }
     }
 
@@ -277,12 +237,12 @@ impl UpdateProgram {
         name: &'static str,
         formula: impl for<'b> FnOnce([Symbol<'b>; I]) -> [Symbol<'b>; K],
     ) -> Self {
-        let build = RefCell::new(Builder::exact());
-        let inputs = from_fn(|at| {
-            let register = build.borrow_mut().load(at as u32, DType::F64);
-            Symbol { build: &build, register }
-        });
-        let results = formula(inputs).map(|symbol| symbol.register);
+        let mut build = Builder::exact();
+        let inputs: [Register; I] = from_fn(|at| build.load(at as u32, DType::F64));
+        let results = {
+            let build = RefCell::new(&mut build);
+            formula(inputs.map(|register| Symbol::new(&build, register))).map(Symbol::register)
+        };
         if K == 0 {
             let program = ScalarProgram::default();
             return UpdateProgram {
@@ -295,7 +255,7 @@ impl UpdateProgram {
                 follows: false,
             };
         }
-        let (program, results) = finished(&build, results);
+        let (program, results) = build.finish_all(&results);
         UpdateProgram { name, program, results, scalars: I, changed: 0, read: 0, follows: false }
     }
 
@@ -379,12 +339,4 @@ impl UpdateProgram {
             .filter(|(_, own)| **own == Instruction::Load(operand))
             .all(|(at, _)| self.program.kind(at as Register) == kind)
     }
-}
-
-/// The program with these values.
-fn finished<const R: usize>(
-    build: &RefCell<Builder>,
-    results: [Register; R],
-) -> (ScalarProgram, SmallVec<[Register; 4]>) {
-    build.take().finish_all(&results)
 }

@@ -128,6 +128,34 @@ pub fn tanh_shrink<I: Isa, T: Real>(x: T) -> T {
     if num_traits::Float::abs(x) < constant(1.25) { near } else { x - Analytic::tanh::<I>(x) }
 }
 
+/// What is divided by, which for integers must not be 0.
+#[cfg_attr(not(unoptimized), inline(always))]
+pub fn divisor<T: Num>(operation: &str, b: T) -> T {
+    if !T::DIVIDES_BY_ZERO && b == T::ZERO {
+        divided_by_zero(operation);
+    }
+    b
+}
+
+#[cold]
+#[inline(never)]
+fn divided_by_zero(operation: &str) -> ! {
+    panic!(
+        "`{operation}` of integers has no value where the divisor is 0; `select` leaves such elements out: `select(b.ne(0), a / b, 0)`"
+    )
+}
+
+/// -1, 0 or 1, and NaN of itself.
+pub fn signum<T: Ordered>(x: T) -> T {
+    if x > T::ZERO {
+        T::ONE
+    } else if x < T::ZERO {
+        T::ZERO.sub(T::ONE)
+    } else {
+        x
+    }
+}
+
 /// `x / (1 + |x|)`, also of infinite ones.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn softsign<T: Real>(x: T) -> T {

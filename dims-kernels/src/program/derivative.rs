@@ -1,13 +1,16 @@
-//! Derivatives of programs.
+//! Derivatives of programs. Those of operations are in the [table](crate::ops::table); the longer
+//! ones are functions here.
 //!
 //! Conventions where a function has none are PyTorch's: 0 for `abs`, `relu` and `clamp` at their kinks, half to each operand of a maximum of equal
 //! ones. A product of a cotangent and a derivative is 0 if one of them is, so neither the infinite slope of a root at 0 nor what a `select` did not
 //! take makes it not-a-number.
 
 use crate::ops::code::{BinaryOpcode, Number, RegisterKind, UnaryOpcode};
+use crate::program::symbol::{FormulaTerm, Symbol, select};
 use crate::program::{Builder, Instruction, Register, ScalarProgram};
 use alloc::sync::Arc;
-use core::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10, PI};
+use core::cell::RefCell;
+use core::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, LN_2, LN_10, PI};
 use smallvec::SmallVec;
 
 /// Whether each value of a program depends on some of its operands by floats; nothing if the result does not.
@@ -122,645 +125,316 @@ fn is_float(kind: RegisterKind) -> bool {
     matches!(kind, RegisterKind::F32 | RegisterKind::F64)
 }
 
-/// Short names for what derivatives are made of.
-struct TermBuilder<'b> {
-    build: &'b mut Builder,
-    kind: RegisterKind,
+/// The derivative of an operation on one operand, `y = op(x)`; nothing where it is 0 everywhere.
+fn unary(build: &mut Builder, op: UnaryOpcode, x: Register, y: Register) -> Option<Register> {
+    let build = RefCell::new(build);
+    let symbol = |register| Symbol::new(&build, register);
+    unary_slope(op, symbol(x), symbol(y)).map(Symbol::register)
 }
 
-impl TermBuilder<'_> {
-    fn c(&mut self, value: f64) -> Register {
-        self.build.float(value, self.kind)
-    }
-    fn add(&mut self, a: Register, b: Register) -> Register {
-        self.build.binary(BinaryOpcode::Add, a, b)
-    }
-    fn sub(&mut self, a: Register, b: Register) -> Register {
-        self.build.binary(BinaryOpcode::Sub, a, b)
-    }
-    fn mul(&mut self, a: Register, b: Register) -> Register {
-        self.build.binary(BinaryOpcode::Mul, a, b)
-    }
-    /// `a * b`, and 0 if one of them is, whatever the other.
-    fn chain(&mut self, a: Register, b: Register) -> Register {
-        self.build.binary(BinaryOpcode::Chain, a, b)
-    }
-    fn div(&mut self, a: Register, b: Register) -> Register {
-        self.build.binary(BinaryOpcode::Div, a, b)
-    }
-    fn of(&mut self, op: UnaryOpcode, a: Register) -> Register {
-        self.build.unary(op, a)
-    }
-    fn scaled(&mut self, a: Register, by: f64) -> Register {
-        let by = self.c(by);
-        self.mul(a, by)
-    }
-    fn plus(&mut self, a: Register, value: f64) -> Register {
-        let value = self.c(value);
-        self.add(a, value)
-    }
-    /// `value - a`
-    fn from(&mut self, value: f64, a: Register) -> Register {
-        let value = self.c(value);
-        self.sub(value, a)
-    }
-    /// `value / a`
-    fn over(&mut self, value: f64, a: Register) -> Register {
-        let value = self.c(value);
-        self.div(value, a)
-    }
-    fn square(&mut self, a: Register) -> Register {
-        self.of(UnaryOpcode::Square, a)
-    }
-    fn is(&mut self, op: BinaryOpcode, a: Register, b: Register) -> Register {
-        self.build.binary(op, a, b)
-    }
-    /// Whether a comparison with a constant holds.
-    fn is_to(&mut self, op: BinaryOpcode, a: Register, value: f64) -> Register {
-        let value = self.c(value);
-        self.is(op, a, value)
-    }
-    fn pick(&mut self, cond: Register, a: Register, b: Register) -> Register {
-        self.build.select(cond, a, b)
-    }
-    /// A slope that is chosen by comparisons with `a`, or NaN where `a` is NaN: then none of them holds.
-    fn unless_nan(&mut self, a: Register, slope: Register) -> Register {
-        let (number, nan) = (self.is(BinaryOpcode::Eq, a, a), self.c(f64::NAN));
-        self.pick(number, slope, nan)
-    }
-    /// One of two constants.
-    fn choose(&mut self, cond: Register, a: f64, b: f64) -> Register {
-        let (a, b) = (self.c(a), self.c(b));
-        self.pick(cond, a, b)
-    }
-}
-
-/// The derivative of an operation on one operand, `y = op(a)`; nothing where it is 0 everywhere.
-fn unary(build: &mut Builder, op: UnaryOpcode, a: Register, y: Register) -> Option<Register> {
-    let kind = build.kind(y);
-    let mut t = TermBuilder { build, kind };
-    Some(match op {
-        UnaryOpcode::Neg => t.c(-1.0),
-        UnaryOpcode::Abs => t.of(UnaryOpcode::Signum, a),
-        UnaryOpcode::Exp => y,
-        UnaryOpcode::ExpM1 => t.of(UnaryOpcode::Exp, a),
-        UnaryOpcode::Ln => t.of(UnaryOpcode::Recip, a),
-        UnaryOpcode::Ln1p => {
-            let one = t.plus(a, 1.0);
-            t.of(UnaryOpcode::Recip, one)
-        }
-        UnaryOpcode::Log2 => t.over(1.0 / LN_2, a),
-        UnaryOpcode::Log10 => t.over(1.0 / LN_10, a),
-        UnaryOpcode::Exp2 => t.scaled(y, LN_2),
-        UnaryOpcode::Sqrt => t.over(0.5, y),
-        UnaryOpcode::Cbrt => {
-            let square = t.square(y);
-            t.over(1.0 / 3.0, square)
-        }
-        UnaryOpcode::Rsqrt => {
-            let slope = t.div(y, a);
-            t.scaled(slope, -0.5)
-        }
-        UnaryOpcode::Recip => {
-            let square = t.square(y);
-            t.of(UnaryOpcode::Neg, square)
-        }
-        UnaryOpcode::Square => t.scaled(a, 2.0),
-        UnaryOpcode::Erf | UnaryOpcode::Erfc => {
-            let bell = t.of(UnaryOpcode::Bell(1.0), a);
-            t.scaled(bell, if op == UnaryOpcode::Erf { FRAC_2_SQRT_PI } else { -FRAC_2_SQRT_PI })
-        }
-        UnaryOpcode::Floor
-        | UnaryOpcode::Ceil
-        | UnaryOpcode::Round
-        | UnaryOpcode::RoundTiesEven
-        | UnaryOpcode::Trunc
-        | UnaryOpcode::Signum => {
-            return None;
-        }
-        UnaryOpcode::Fract => t.c(1.0),
-        UnaryOpcode::LnGamma => t.of(UnaryOpcode::Polygamma(1), a),
-        UnaryOpcode::Polygamma(order) => t.of(UnaryOpcode::Polygamma(order + 1), a),
-        UnaryOpcode::Logit => {
-            let rest = t.from(1.0, a);
-            let product = t.mul(a, rest);
-            t.of(UnaryOpcode::Recip, product)
-        }
-        UnaryOpcode::Sinc => t.of(UnaryOpcode::SincSlope(1), a),
-        UnaryOpcode::SincSlope(order) => t.of(UnaryOpcode::SincSlope(order + 1), a),
-        UnaryOpcode::NormalBelow => normal_density(&mut t, a),
-        UnaryOpcode::Bell(c) => {
-            let factor = t.scaled(a, -2.0 * c);
-            t.chain(y, factor)
-        }
-        UnaryOpcode::ToDegrees => t.c(180.0 / PI),
-        UnaryOpcode::ToRadians => t.c(PI / 180.0),
-        UnaryOpcode::Powi(n) => match n {
-            0 => return None,
-            1 => t.c(1.0),
-            2 => t.scaled(a, 2.0),
-            n => {
-                let power = t.of(UnaryOpcode::Powi(n.saturating_sub(1)), a);
-                t.scaled(power, f64::from(n))
-            }
-        },
-        UnaryOpcode::Clamp(low, high) => inside(&mut t, a, low, high),
-        UnaryOpcode::NanTo(_) => {
-            let nan = t.of(UnaryOpcode::IsNan, a);
-            t.choose(nan, 0.0, 1.0)
-        }
-        UnaryOpcode::IsInfinite
-        | UnaryOpcode::Signbit
-        | UnaryOpcode::IsNan
-        | UnaryOpcode::IsFinite
-        | UnaryOpcode::Not
-        | UnaryOpcode::FromEnd(_) => return None,
-        UnaryOpcode::Sigmoid
-        | UnaryOpcode::SigmoidSlope
-        | UnaryOpcode::Relu
-        | UnaryOpcode::Relu6
-        | UnaryOpcode::Silu
-        | UnaryOpcode::Gelu
-        | UnaryOpcode::GeluTanh
-        | UnaryOpcode::Softplus
-        | UnaryOpcode::LnSigmoid
-        | UnaryOpcode::Selu
-        | UnaryOpcode::Mish
-        | UnaryOpcode::HardSigmoid
-        | UnaryOpcode::HardSwish
-        | UnaryOpcode::Softsign
-        | UnaryOpcode::TanhShrink
-        | UnaryOpcode::LeakyRelu(_)
-        | UnaryOpcode::Elu(_)
-        | UnaryOpcode::Celu(_)
-        | UnaryOpcode::HardShrink(_)
-        | UnaryOpcode::SoftShrink(_) => activation(&mut t, op, a, y),
-        UnaryOpcode::Sin
-        | UnaryOpcode::Cos
-        | UnaryOpcode::Tan
-        | UnaryOpcode::Asin
-        | UnaryOpcode::Acos
-        | UnaryOpcode::Atan
-        | UnaryOpcode::Sinh
-        | UnaryOpcode::Cosh
-        | UnaryOpcode::Tanh
-        | UnaryOpcode::Asinh
-        | UnaryOpcode::Acosh
-        | UnaryOpcode::Atanh => circular(&mut t, op, a, y),
-    })
-}
-
-/// The same of a circular or hyperbolic function, or an inverse of one.
-fn circular(t: &mut TermBuilder<'_>, op: UnaryOpcode, a: Register, y: Register) -> Register {
-    match op {
-        UnaryOpcode::Sin => t.of(UnaryOpcode::Cos, a),
-        UnaryOpcode::Cos => {
-            let sin = t.of(UnaryOpcode::Sin, a);
-            t.of(UnaryOpcode::Neg, sin)
-        }
-        UnaryOpcode::Tan => {
-            let square = t.square(y);
-            t.plus(square, 1.0)
-        }
-        UnaryOpcode::Asin | UnaryOpcode::Acos => {
-            let rest = rest_of_square(t, a);
-            let slope = t.of(UnaryOpcode::Rsqrt, rest);
-            if op == UnaryOpcode::Asin { slope } else { t.of(UnaryOpcode::Neg, slope) }
-        }
-        UnaryOpcode::Atan => {
-            let square = t.square(a);
-            let sum = t.plus(square, 1.0);
-            t.of(UnaryOpcode::Recip, sum)
-        }
-        UnaryOpcode::Sinh => t.of(UnaryOpcode::Cosh, a),
-        UnaryOpcode::Cosh => t.of(UnaryOpcode::Sinh, a),
-        UnaryOpcode::Tanh => tanh_slope(t, a),
-        UnaryOpcode::Asinh => {
-            let one = t.c(1.0);
-            let length = t.is(BinaryOpcode::Hypot, a, one);
-            t.of(UnaryOpcode::Recip, length)
-        }
-        UnaryOpcode::Acosh => {
-            // Two roots: the product could overflow.
-            let (below, above) = (t.plus(a, -1.0), t.plus(a, 1.0));
-            let (below, above) = (t.of(UnaryOpcode::Rsqrt, below), t.of(UnaryOpcode::Rsqrt, above));
-            t.mul(below, above)
-        }
-        UnaryOpcode::Atanh => {
-            let rest = rest_of_square(t, a);
-            t.of(UnaryOpcode::Recip, rest)
-        }
-        _ => unreachable!("`unary` has the rules of the others"),
-    }
-}
-
-/// `1 - a^2`, without loss near 1 and -1.
-fn rest_of_square(t: &mut TermBuilder<'_>, a: Register) -> Register {
-    let (below, above) = (t.from(1.0, a), t.plus(a, 1.0));
-    t.mul(below, above)
-}
-
-/// `1 - tanh(a)^2`, which is `4 sigmoid(2a) sigmoid(-2a)`.
-fn tanh_slope(t: &mut TermBuilder<'_>, a: Register) -> Register {
-    let twice = t.scaled(a, 2.0);
-    let slope = t.of(UnaryOpcode::SigmoidSlope, twice);
-    t.scaled(slope, 4.0)
-}
-
-/// The density of a standard normal distribution.
-fn normal_density(t: &mut TermBuilder<'_>, a: Register) -> Register {
-    let bell = t.of(UnaryOpcode::Bell(0.5), a);
-    t.scaled(bell, 0.5 * FRAC_2_SQRT_PI * core::f64::consts::FRAC_1_SQRT_2)
-}
-
-/// The same of an activation of a neural network.
-fn activation(t: &mut TermBuilder<'_>, op: UnaryOpcode, a: Register, y: Register) -> Register {
-    match op {
-        UnaryOpcode::Sigmoid => t.of(UnaryOpcode::SigmoidSlope, a),
-        UnaryOpcode::SigmoidSlope => {
-            let half = t.scaled(a, -0.5);
-            let tanh = t.of(UnaryOpcode::Tanh, half);
-            t.mul(y, tanh)
-        }
-        UnaryOpcode::Relu => {
-            // (The result is 0 where it is not the operand, and NaN where that is.)
-            let (on, one) = (t.is_to(BinaryOpcode::Gt, a, 0.0), t.c(1.0));
-            t.pick(on, one, y)
-        }
-        UnaryOpcode::Relu6 => inside(t, a, 0.0, 6.0),
-        UnaryOpcode::Silu => {
-            // s + a s'
-            let (s, slope) = (t.of(UnaryOpcode::Sigmoid, a), t.of(UnaryOpcode::SigmoidSlope, a));
-            let weighted = t.chain(slope, a);
-            t.add(s, weighted)
-        }
-        UnaryOpcode::Gelu => gelu(t, a),
-        UnaryOpcode::GeluTanh => gelu_tanh(t, a),
-        UnaryOpcode::Softplus => t.of(UnaryOpcode::Sigmoid, a),
-        UnaryOpcode::LnSigmoid => {
-            let negative = t.of(UnaryOpcode::Neg, a);
-            t.of(UnaryOpcode::Sigmoid, negative)
-        }
-        UnaryOpcode::Selu => {
-            let (scale, alpha) = (1.050_700_987_355_480_5, 1.673_263_242_354_377_2);
-            let exp = t.of(UnaryOpcode::Exp, a);
-            let below = t.scaled(exp, scale * alpha);
-            let on = t.is_to(BinaryOpcode::Gt, a, 0.0);
-            let above = t.c(scale);
-            t.pick(on, above, below)
-        }
-        UnaryOpcode::Mish => {
-            // tanh(sp) + a (1 - tanh^2(sp)) sigmoid(a)
-            let softplus = t.of(UnaryOpcode::Softplus, a);
-            let tanh = t.of(UnaryOpcode::Tanh, softplus);
-            let rest = tanh_slope(t, softplus);
-            let s = t.of(UnaryOpcode::Sigmoid, a);
-            let weighted = t.chain(s, a);
-            let slope = t.chain(rest, weighted);
-            t.add(tanh, slope)
-        }
-        UnaryOpcode::HardSigmoid => {
-            let on = inside(t, a, -3.0, 3.0);
-            t.scaled(on, 1.0 / 6.0)
-        }
-        UnaryOpcode::HardSwish => {
-            // 0 below -3, 1 above 3, else (2a + 3) / 6.
-            let twice = t.scaled(a, 2.0);
-            let raised = t.plus(twice, 3.0);
-            let middle = t.scaled(raised, 1.0 / 6.0);
-            let (above, below) = (t.is_to(BinaryOpcode::Ge, a, 3.0), t.is_to(BinaryOpcode::Le, a, -3.0));
-            let (zero, one) = (t.c(0.0), t.c(1.0));
-            let low = t.pick(below, zero, middle);
-            t.pick(above, one, low)
-        }
-        UnaryOpcode::Softsign => {
-            let size = t.of(UnaryOpcode::Abs, a);
-            let sum = t.plus(size, 1.0);
-            let share = t.of(UnaryOpcode::Recip, sum);
-            t.square(share)
-        }
-        UnaryOpcode::TanhShrink => {
-            let tanh = t.of(UnaryOpcode::Tanh, a);
-            t.square(tanh)
-        }
-        UnaryOpcode::LeakyRelu(slope) => {
-            let on = t.is_to(BinaryOpcode::Gt, a, 0.0);
-            let slope = t.choose(on, 1.0, slope);
-            t.unless_nan(a, slope)
-        }
-        UnaryOpcode::Elu(alpha) => {
-            let exp = t.of(UnaryOpcode::Exp, a);
-            let below = t.scaled(exp, alpha);
-            let on = t.is_to(BinaryOpcode::Gt, a, 0.0);
-            let one = t.c(1.0);
-            t.pick(on, one, below)
-        }
-        UnaryOpcode::Celu(alpha) => {
-            let scaled = t.scaled(a, 1.0 / alpha);
-            let below = t.of(UnaryOpcode::Exp, scaled);
-            let on = t.is_to(BinaryOpcode::Gt, a, 0.0);
-            let one = t.c(1.0);
-            t.pick(on, one, below)
-        }
-        UnaryOpcode::HardShrink(lambda) | UnaryOpcode::SoftShrink(lambda) => {
-            let size = t.of(UnaryOpcode::Abs, a);
-            let on = t.is_to(BinaryOpcode::Gt, size, lambda);
-            let slope = t.choose(on, 1.0, 0.0);
-            t.unless_nan(a, slope)
-        }
-        _ => unreachable!("`unary` has the rules of the others"),
-    }
-}
-
-/// The derivative of GELU.
-fn gelu(t: &mut TermBuilder<'_>, a: Register) -> Register {
-    // The distribution function, and `a` times its density.
-    let (share, density) = (t.of(UnaryOpcode::NormalBelow, a), normal_density(t, a));
-    let slope = t.chain(density, a);
-    t.add(share, slope)
-}
-
-/// The derivative of GELU's approximation by `tanh`.
-fn gelu_tanh(t: &mut TermBuilder<'_>, a: Register) -> Register {
-    // With u = 2c (a + k a^3), the value is a s(u), and its derivative s(u) + a s'(u) 2c (1 + 3 k a^2).
-    let (c, k) = (0.797_884_560_802_865_4, 0.044_715);
-    let square = t.square(a);
-    let cubic = t.scaled(square, k);
-    let sum = t.plus(cubic, 1.0);
-    let line = t.scaled(a, 2.0 * c);
-    let u = t.mul(line, sum);
-    let (s, rest) = (t.of(UnaryOpcode::Sigmoid, u), t.of(UnaryOpcode::SigmoidSlope, u));
-    let triple = t.scaled(square, 6.0 * k * c);
-    let inner = t.plus(triple, 2.0 * c);
-    let weighted = t.mul(a, inner);
-    let slope = t.chain(rest, weighted);
-    t.add(s, slope)
-}
-
-/// 1 strictly between the bounds, else 0; NaN of NaN.
-fn inside(t: &mut TermBuilder<'_>, a: Register, low: f64, high: f64) -> Register {
-    let (above, below) = (t.is_to(BinaryOpcode::Gt, a, low), t.is_to(BinaryOpcode::Lt, a, high));
-    let on = t.is(BinaryOpcode::And, above, below);
-    let slope = t.choose(on, 1.0, 0.0);
-    t.unless_nan(a, slope)
-}
-
-/// The derivatives of an operation on two operands, `y = op(a, b)`, for those of them that are `wanted`; nothing where one is 0 everywhere.
+/// The derivatives of an operation on two operands, `z = op(x, y)`, for those of them that are
+/// `wanted`; nothing where one is 0 everywhere.
 fn binary(
     build: &mut Builder,
     op: BinaryOpcode,
-    a: Register,
-    b: Register,
+    x: Register,
     y: Register,
+    z: Register,
     wanted: [bool; 2],
 ) -> [Option<Register>; 2] {
-    let kind = build.kind(y);
-    let mut t = TermBuilder { build, kind };
-    let first = wanted[0].then(|| left(&mut t, op, a, b, y)).flatten();
-    let second = wanted[1].then(|| right(&mut t, op, a, b, y)).flatten();
-    [first, second]
+    let build = RefCell::new(build);
+    let [x, y, z] = [x, y, z].map(|register| Symbol::new(&build, register));
+    [0, 1].map(|at| if wanted[at] { binary_slope(op, at, x, y, z).map(Symbol::register) } else { None })
 }
 
-/// 1 where the comparison holds, 1/2 where the operands are equal, else 0.
-fn share(t: &mut TermBuilder<'_>, op: BinaryOpcode, a: Register, b: Register) -> Register {
-    let (is, same) = (t.is(op, a, b), t.is(BinaryOpcode::Eq, a, b));
-    let (one, other) = (t.c(1.0), t.choose(same, 0.5, 0.0));
-    t.pick(is, one, other)
+/// The derivative of an operation that is 0 everywhere.
+fn zero<'b>() -> Option<Symbol<'b>> {
+    None
 }
 
-/// As `share`; of a number and not-a-number, the number has it.
-fn share_of_numbers(t: &mut TermBuilder<'_>, op: BinaryOpcode, a: Register, b: Register) -> Register {
-    let (own, one) = (share(t, op, a, b), t.c(1.0));
-    let (here, there) = (t.of(UnaryOpcode::IsNan, a), t.of(UnaryOpcode::IsNan, b));
-    let zero = t.c(0.0);
-    let number = t.pick(there, one, own);
-    t.pick(here, zero, number)
+/// The derivative in a line of the table. Operations without one yield truth values, or are none of
+/// floats.
+macro_rules! slope {
+    ($bound:ident $out:tt $slope:expr) => {
+        Option::from($slope)
+    };
+    (Logic T) => {
+        zero()
+    };
+    (Integer T) => {
+        zero()
+    };
+    ($bound:ident bool) => {
+        zero()
+    };
 }
 
-/// `a / y`, and 0 where the length `y` is 0.
-fn share_of_length(t: &mut TermBuilder<'_>, a: Register, y: Register) -> Register {
-    let (slope, none, zero) = (t.div(a, y), t.is_to(BinaryOpcode::Eq, y, 0.0), t.c(0.0));
-    t.pick(none, zero, slope)
-}
-
-fn left(
-    t: &mut TermBuilder<'_>,
-    op: BinaryOpcode,
-    a: Register,
-    b: Register,
-    y: Register,
-) -> Option<Register> {
-    Some(match op {
-        BinaryOpcode::Add
-        | BinaryOpcode::Offset
-        | BinaryOpcode::Sub
-        | BinaryOpcode::Rem
-        | BinaryOpcode::Remainder => t.c(1.0),
-        BinaryOpcode::Mul | BinaryOpcode::Chain => b,
-        BinaryOpcode::Div => t.of(UnaryOpcode::Recip, b),
-        BinaryOpcode::Maximum => {
-            let share = share(t, BinaryOpcode::Gt, a, b);
-            t.unless_nan(y, share)
+macro_rules! unary_slopes {
+    (operations { $(
+        $(#[$doc:meta])* $name:ident $method:ident($x:ident: $bound:ident) -> $out:tt $(, $property:ident)* {
+            value: $value:expr $(, slope($y:tt): $slope:expr, on: $on:expr)?
         }
-        BinaryOpcode::Minimum => {
-            let share = share(t, BinaryOpcode::Lt, a, b);
-            t.unless_nan(y, share)
-        }
-        BinaryOpcode::Fmax => share_of_numbers(t, BinaryOpcode::Gt, a, b),
-        BinaryOpcode::Fmin => share_of_numbers(t, BinaryOpcode::Lt, a, b),
-        BinaryOpcode::Powf => {
-            // b a^(b - 1), and 0 for 0^0.
-            let less = t.plus(b, -1.0);
-            let power = t.is(BinaryOpcode::Powf, a, less);
-            let slope = t.mul(b, power);
-            let (base, exponent) = (t.is_to(BinaryOpcode::Eq, a, 0.0), t.is_to(BinaryOpcode::Eq, b, 0.0));
-            let (none, zero) = (t.is(BinaryOpcode::And, base, exponent), t.c(0.0));
-            t.pick(none, zero, slope)
-        }
-        BinaryOpcode::Atan2 => slope_of_angle(t, a, b, b),
-        BinaryOpcode::Hypot => share_of_length(t, a, y),
-        BinaryOpcode::Copysign => {
-            let (sign, signs) = (t.of(UnaryOpcode::Signum, a), t.of(UnaryOpcode::Signum, y));
-            t.mul(sign, signs)
-        }
-        BinaryOpcode::LogAddExp => share_of_exp(t, a, b),
-        BinaryOpcode::Xlogy => {
-            // ln(b), and 0 where the value is 0 although that is infinite or not-a-number.
-            let ln = t.of(UnaryOpcode::Ln, b);
-            let (factor, base) = (t.is_to(BinaryOpcode::Eq, a, 0.0), t.is_to(BinaryOpcode::Le, b, 0.0));
-            let (none, zero) = (t.is(BinaryOpcode::And, factor, base), t.c(0.0));
-            t.pick(none, zero, ln)
-        }
-        BinaryOpcode::Heaviside => return None,
-        BinaryOpcode::SquaredError => {
-            let difference = t.sub(a, b);
-            t.scaled(difference, 2.0)
-        }
-        BinaryOpcode::AbsoluteError => {
-            let difference = t.sub(a, b);
-            t.of(UnaryOpcode::Signum, difference)
-        }
-        BinaryOpcode::Bce => {
-            // (a - b) / (a (1 - a)), the product at least 1e-12, as PyTorch has it.
-            let (difference, rest) = (t.sub(a, b), t.from(1.0, a));
-            let (product, least) = (t.mul(a, rest), t.c(1e-12));
-            let divisor = t.is(BinaryOpcode::Maximum, product, least);
-            t.div(difference, divisor)
-        }
-        BinaryOpcode::BceWithLogits => {
-            // s(a) - b, as s(a) (1 - b) - s(-a) b: neither term loses digits.
-            let negative = t.of(UnaryOpcode::Neg, a);
-            let (s, other) = (t.of(UnaryOpcode::Sigmoid, a), t.of(UnaryOpcode::Sigmoid, negative));
-            let rest = t.from(1.0, b);
-            let (first, second) = (t.mul(s, rest), t.mul(other, b));
-            t.sub(first, second)
-        }
-        BinaryOpcode::KlDiv => t.of(UnaryOpcode::Neg, b),
-        BinaryOpcode::Huber(delta) => {
-            let difference = t.sub(a, b);
-            t.of(UnaryOpcode::Clamp(-delta, delta), difference)
-        }
-        BinaryOpcode::SmoothL1(beta) => {
-            let difference = t.sub(a, b);
-            if beta == 0.0 {
-                t.of(UnaryOpcode::Signum, difference)
-            } else {
-                let clamped = t.of(UnaryOpcode::Clamp(-beta, beta), difference);
-                t.scaled(clamped, 1.0 / beta)
+    )* } constants { $(
+        $(#[$with_doc:meta])* $with:ident $with_method:ident($with_x:ident: $with_bound:ident, $c:ident = $sample:literal)
+            -> T $(, $with_property:ident)*
+        { value: $with_value:expr, slope($with_y:tt): $with_slope:expr, on: $with_on:expr }
+    )* }) => {
+        #[allow(unused_variables)] // of constant ones
+        fn unary_slope<'b>(op: UnaryOpcode, x: Symbol<'b>, y: Symbol<'b>) -> Option<Symbol<'b>> {
+            match op {
+                $(UnaryOpcode::$name => {
+                    let $x = x;
+                    $(let $y = y;)?
+                    slope!($bound $out $($slope)?)
+                })*
+                $(UnaryOpcode::$with($c) => {
+                    let ($with_x, $with_y) = (x, y);
+                    slope!($with_bound T $with_slope)
+                })*
+                UnaryOpcode::Polygamma(order) => Some(x.polygamma(order + 1)),
+                UnaryOpcode::SincSlope(order) => Some(x.sinc_slope(order + 1)),
+                UnaryOpcode::SigmoidSlope => Some(y * (x * -0.5).tanh()),
+                UnaryOpcode::NormalBelow => Some(normal_density(x)),
+                UnaryOpcode::Bell(c) => Some(y.chain(x * (-2.0 * c))),
+                UnaryOpcode::Powi(0) | UnaryOpcode::FromEnd(_) => zero(),
+                UnaryOpcode::Powi(1) => Some(x.constant(1.0)),
+                UnaryOpcode::Powi(2) => Some(x * 2.0),
+                UnaryOpcode::Powi(n) => Some(x.powi(n.saturating_sub(1)) * f64::from(n)),
+                UnaryOpcode::Clamp(low, high) => Some(inside(x, low, high)),
             }
         }
-        BinaryOpcode::Lerp(weight) => t.c(1.0 - weight),
-        BinaryOpcode::FloorDiv
-        | BinaryOpcode::UnsignedDiv
-        | BinaryOpcode::UnsignedRem
-        | BinaryOpcode::And
-        | BinaryOpcode::Or
-        | BinaryOpcode::Xor => return None,
-        BinaryOpcode::Lt
-        | BinaryOpcode::Le
-        | BinaryOpcode::Gt
-        | BinaryOpcode::Ge
-        | BinaryOpcode::Eq
-        | BinaryOpcode::Ne => return None,
-    })
+    };
 }
 
-fn right(
-    t: &mut TermBuilder<'_>,
-    op: BinaryOpcode,
-    a: Register,
-    b: Register,
-    y: Register,
-) -> Option<Register> {
-    Some(match op {
-        BinaryOpcode::Add | BinaryOpcode::Offset => t.c(1.0),
-        BinaryOpcode::Sub => t.c(-1.0),
-        BinaryOpcode::Mul | BinaryOpcode::Chain => a,
-        BinaryOpcode::Div => {
-            let quotient = t.div(y, b);
-            t.of(UnaryOpcode::Neg, quotient)
+crate::unary_operations!(unary_slopes);
+
+macro_rules! binary_slopes {
+    (operations { $(
+        $(#[$doc:meta])* $name:ident $method:ident($x:ident, $y:ident: $bound:ident) -> $out:tt $(, $property:ident)* {
+            value: $value:expr $(, slopes($z:tt): [$left:expr, $right:expr], on: $on:expr)?
         }
-        BinaryOpcode::Rem | BinaryOpcode::Remainder => {
-            // How often `b` was taken off: the quotient `a / b` could be rounded to another whole number.
-            let taken = t.sub(a, y);
-            let quotient = t.div(taken, b);
-            let whole = t.of(UnaryOpcode::Round, quotient);
-            t.of(UnaryOpcode::Neg, whole)
+    )* } constants { $(
+        $(#[$with_doc:meta])* $with:ident $with_method:ident($with_x:ident, $with_y:ident: Real, $c:ident = $sample:literal)
+            -> T $(, $with_property:ident)*
+        { value: $with_value:expr, slopes($with_z:tt): [$with_left:expr, $with_right:expr], on: $with_on:expr }
+    )* }) => {
+        /// The derivative by the first operand, or the second one.
+        #[allow(unused_variables)] // of constant ones
+        fn binary_slope<'b>(op: BinaryOpcode, at: usize, x: Symbol<'b>, y: Symbol<'b>, z: Symbol<'b>) -> Option<Symbol<'b>> {
+            match op {
+                $(BinaryOpcode::$name => {
+                    let ($x, $y) = (x, y);
+                    $(let $z = z;)?
+                    if at == 0 { slope!($bound $out $($left)?) } else { slope!($bound $out $($right)?) }
+                })*
+                $(BinaryOpcode::$with($c) => {
+                    let ($with_x, $with_y, $with_z) = (x, y, z);
+                    if at == 0 { slope!(Real T $with_left) } else { slope!(Real T $with_right) }
+                })*
+                BinaryOpcode::Chain => Some(if at == 0 { y } else { x }),
+                BinaryOpcode::UnsignedDiv | BinaryOpcode::UnsignedRem => zero(),
+            }
         }
-        BinaryOpcode::Maximum => {
-            let share = share(t, BinaryOpcode::Gt, b, a);
-            t.unless_nan(y, share)
-        }
-        BinaryOpcode::Minimum => {
-            let share = share(t, BinaryOpcode::Lt, b, a);
-            t.unless_nan(y, share)
-        }
-        BinaryOpcode::Fmax => share_of_numbers(t, BinaryOpcode::Gt, b, a),
-        BinaryOpcode::Fmin => share_of_numbers(t, BinaryOpcode::Lt, b, a),
-        BinaryOpcode::Powf => {
-            // y ln(a), and 0 for a base of 0 with an exponent that is not negative.
-            let ln = t.of(UnaryOpcode::Ln, a);
-            let slope = t.mul(y, ln);
-            let (base, exponent) = (t.is_to(BinaryOpcode::Eq, a, 0.0), t.is_to(BinaryOpcode::Ge, b, 0.0));
-            let (none, zero) = (t.is(BinaryOpcode::And, base, exponent), t.c(0.0));
-            t.pick(none, zero, slope)
-        }
-        BinaryOpcode::Atan2 => {
-            let slope = slope_of_angle(t, a, b, a);
-            t.of(UnaryOpcode::Neg, slope)
-        }
-        BinaryOpcode::Hypot => share_of_length(t, b, y),
-        BinaryOpcode::LogAddExp => share_of_exp(t, b, a),
-        BinaryOpcode::Xlogy => {
-            // a / b, and 0 where both are.
-            let (slope, factor, base) =
-                (t.div(a, b), t.is_to(BinaryOpcode::Eq, a, 0.0), t.is_to(BinaryOpcode::Eq, b, 0.0));
-            let (none, zero) = (t.is(BinaryOpcode::And, factor, base), t.c(0.0));
-            t.pick(none, zero, slope)
-        }
-        BinaryOpcode::Heaviside => {
-            let at_0 = t.is_to(BinaryOpcode::Eq, a, 0.0);
-            t.choose(at_0, 1.0, 0.0)
-        }
-        BinaryOpcode::SquaredError => {
-            let difference = t.sub(b, a);
-            t.scaled(difference, 2.0)
-        }
-        BinaryOpcode::AbsoluteError => {
-            let difference = t.sub(b, a);
-            t.of(UnaryOpcode::Signum, difference)
-        }
-        BinaryOpcode::Bce => {
-            // ln(1 - a) - ln(a), each at least -100, and then the other is 0.
-            let logit = t.of(UnaryOpcode::Logit, a);
-            let bounded = t.of(UnaryOpcode::Clamp(-100.0, 100.0), logit);
-            t.of(UnaryOpcode::Neg, bounded)
-        }
-        BinaryOpcode::BceWithLogits => t.of(UnaryOpcode::Neg, a),
-        BinaryOpcode::KlDiv => {
-            // ln(b) + 1 - a, and 0 where b is 0.
-            let ln = t.of(UnaryOpcode::Ln, b);
-            let sum = t.plus(ln, 1.0);
-            let slope = t.sub(sum, a);
-            let (none, zero) = (t.is_to(BinaryOpcode::Eq, b, 0.0), t.c(0.0));
-            t.pick(none, zero, slope)
-        }
-        BinaryOpcode::Huber(_) | BinaryOpcode::SmoothL1(_) => {
-            let slope = left(t, op, a, b, y)?;
-            t.of(UnaryOpcode::Neg, slope)
-        }
-        BinaryOpcode::Lerp(weight) => t.c(weight),
-        BinaryOpcode::Copysign
-        | BinaryOpcode::FloorDiv
-        | BinaryOpcode::UnsignedDiv
-        | BinaryOpcode::UnsignedRem
-        | BinaryOpcode::And
-        | BinaryOpcode::Or
-        | BinaryOpcode::Xor => return None,
-        BinaryOpcode::Lt
-        | BinaryOpcode::Le
-        | BinaryOpcode::Gt
-        | BinaryOpcode::Ge
-        | BinaryOpcode::Eq
-        | BinaryOpcode::Ne => return None,
-    })
+    };
 }
 
-/// `side / (a^2 + b^2)` for one of the two as the side, and 0 at the origin and at infinite points. The squares could overflow, or be 0.
-fn slope_of_angle(t: &mut TermBuilder<'_>, a: Register, b: Register, side: Register) -> Register {
-    let length = t.is(BinaryOpcode::Hypot, a, b);
-    let share = t.div(side, length);
-    let slope = t.div(share, length);
-    let (none, far) = (t.is_to(BinaryOpcode::Eq, length, 0.0), t.of(UnaryOpcode::IsInfinite, length));
-    let (none, zero) = (t.is(BinaryOpcode::Or, none, far), t.c(0.0));
-    t.pick(none, zero, slope)
+crate::binary_operations!(binary_slopes);
+
+/// Operations that are not in the table, and those that derivatives alone have.
+impl<'b> Symbol<'b> {
+    fn powi(self, n: i32) -> Self {
+        self.unary(UnaryOpcode::Powi(n))
+    }
+
+    fn clamp(self, low: f64, high: f64) -> Self {
+        self.unary(UnaryOpcode::Clamp(low, high))
+    }
+
+    fn polygamma(self, order: u32) -> Self {
+        self.unary(UnaryOpcode::Polygamma(order))
+    }
+
+    fn sinc_slope(self, order: u32) -> Self {
+        self.unary(UnaryOpcode::SincSlope(order))
+    }
+
+    fn sigmoid_slope(self) -> Self {
+        self.unary(UnaryOpcode::SigmoidSlope)
+    }
+
+    fn normal_below(self) -> Self {
+        self.unary(UnaryOpcode::NormalBelow)
+    }
+
+    /// `e^(-c x^2)`
+    fn bell(self, c: f64) -> Self {
+        self.unary(UnaryOpcode::Bell(c))
+    }
+
+    /// The product, and 0 if one factor is 0, whatever the other.
+    fn chain(self, other: impl FormulaTerm<'b>) -> Self {
+        self.binary(BinaryOpcode::Chain, other)
+    }
 }
 
-/// `e^a / (e^a + e^b)`; equal infinities have half each.
-fn share_of_exp(t: &mut TermBuilder<'_>, a: Register, b: Register) -> Register {
-    let (difference, zero) = (t.sub(a, b), t.c(0.0));
-    let (same, infinite) = (t.is(BinaryOpcode::Eq, a, b), t.of(UnaryOpcode::IsInfinite, a));
-    let none = t.is(BinaryOpcode::And, same, infinite);
-    let difference = t.pick(none, zero, difference);
-    t.of(UnaryOpcode::Sigmoid, difference)
+/// A slope that is chosen by comparisons with `x`, or NaN where `x` is NaN: then none of them
+/// holds.
+fn unless_nan<'b>(x: Symbol<'b>, slope: Symbol<'b>) -> Symbol<'b> {
+    select(x.eq(x), slope, x.constant(f64::NAN))
+}
+
+/// A constant where `x` is positive, else the other value.
+fn where_positive<'b>(x: Symbol<'b>, value: f64, other: Symbol<'b>) -> Symbol<'b> {
+    select(x.gt(0.0), x.constant(value), other)
+}
+
+/// 1 strictly between the bounds, else 0; NaN of NaN.
+fn inside(x: Symbol<'_>, low: f64, high: f64) -> Symbol<'_> {
+    unless_nan(x, x.choose(x.gt(low) & x.lt(high), 1.0, 0.0))
+}
+
+/// 1 where `|x| > bound`, else 0; NaN of NaN.
+fn outside(x: Symbol<'_>, bound: f64) -> Symbol<'_> {
+    unless_nan(x, x.choose(x.abs().gt(bound), 1.0, 0.0))
+}
+
+/// `1 - x^2`, without loss near 1 and -1.
+fn rest_of_square(x: Symbol<'_>) -> Symbol<'_> {
+    (1.0 - x) * (x + 1.0)
+}
+
+/// `1 / sqrt(x^2 - 1)`, of two roots: the product could overflow.
+fn acosh_slope(x: Symbol<'_>) -> Symbol<'_> {
+    let (below, above) = (x + -1.0, x + 1.0);
+    below.rsqrt() * above.rsqrt()
+}
+
+/// `1 - tanh(x)^2`, which is `4 sigmoid(2x) sigmoid(-2x)`.
+fn tanh_slope(x: Symbol<'_>) -> Symbol<'_> {
+    (x * 2.0).sigmoid_slope() * 4.0
+}
+
+/// The density of a standard normal distribution.
+fn normal_density(x: Symbol<'_>) -> Symbol<'_> {
+    x.bell(0.5) * (0.5 * FRAC_2_SQRT_PI * FRAC_1_SQRT_2)
+}
+
+fn selu_slope(x: Symbol<'_>) -> Symbol<'_> {
+    let (scale, alpha) = (1.050_700_987_355_480_5, 1.673_263_242_354_377_2);
+    where_positive(x, scale, x.exp() * (scale * alpha))
+}
+
+/// `tanh(s) + x (1 - tanh(s)^2) sigmoid(x)` with `s = softplus(x)`.
+fn mish_slope(x: Symbol<'_>) -> Symbol<'_> {
+    let softplus = x.softplus();
+    let tanh = softplus.tanh();
+    tanh + tanh_slope(softplus).chain(x.sigmoid().chain(x))
+}
+
+/// 0 below -3, 1 above 3, else `(2x + 3) / 6`.
+fn hard_swish_slope(x: Symbol<'_>) -> Symbol<'_> {
+    let middle = (x * 2.0 + 3.0) * (1.0 / 6.0);
+    let (above, below) = (x.ge(3.0), x.le(-3.0));
+    let (zero, one) = (x.constant(0.0), x.constant(1.0));
+    select(above, one, select(below, zero, middle))
+}
+
+/// With `u = 2c (x + k x^3)`, the value is `x s(u)`, and its derivative `s(u) + x s'(u) 2c (1 + 3 k
+/// x^2)`.
+fn gelu_tanh_slope(x: Symbol<'_>) -> Symbol<'_> {
+    let (c, k) = (0.797_884_560_802_865_4, 0.044_715);
+    let square = x.square();
+    let sum = square * k + 1.0;
+    let u = x * (2.0 * c) * sum;
+    let (s, rest) = (u.sigmoid(), u.sigmoid_slope());
+    let inner = square * (6.0 * k * c) + 2.0 * c;
+    s + rest.chain(x * inner)
+}
+
+/// 1 where `x` is the operand that is taken, 1/2 where both are equal, else 0.
+fn share<'b>(taken: Symbol<'b>, x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
+    let (same, one) = (x.eq(y), x.constant(1.0));
+    select(taken, one, x.choose(same, 0.5, 0.0))
+}
+
+/// As `share`; of a number and NaN, the number has it.
+fn share_of_numbers<'b>(taken: Symbol<'b>, x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
+    let (own, one) = (share(taken, x, y), x.constant(1.0));
+    let (here, there, zero) = (x.is_nan(), y.is_nan(), x.constant(0.0));
+    select(here, zero, select(there, one, own))
+}
+
+/// `side / length`, and 0 where the length is 0.
+fn share_of_length<'b>(side: Symbol<'b>, length: Symbol<'b>) -> Symbol<'b> {
+    let slope = side / length;
+    select(length.eq(0.0), side.constant(0.0), slope)
+}
+
+/// How often `y` was taken off to leave `z`, negated. The quotient `x / y` could be rounded to
+/// another whole number.
+fn times_taken_off<'b>(x: Symbol<'b>, y: Symbol<'b>, z: Symbol<'b>) -> Symbol<'b> {
+    -((x - z) / y).round()
+}
+
+/// `y x^(y - 1)`, and 0 for `0^0`.
+fn powf_by_base<'b>(x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
+    let less = y + -1.0;
+    let slope = y * x.powf(less);
+    let none = x.eq(0.0) & y.eq(0.0);
+    select(none, x.constant(0.0), slope)
+}
+
+/// `z ln(x)`, and 0 for a base of 0 with an exponent that is not negative.
+fn powf_by_exponent<'b>(x: Symbol<'b>, y: Symbol<'b>, z: Symbol<'b>) -> Symbol<'b> {
+    let slope = z * x.ln();
+    let none = x.eq(0.0) & y.ge(0.0);
+    select(none, x.constant(0.0), slope)
+}
+
+/// `side / (x^2 + y^2)` for one of the two as the side, and 0 at the origin and at infinite points.
+/// The squares could overflow, or be 0.
+fn slope_of_angle<'b>(x: Symbol<'b>, y: Symbol<'b>, side: Symbol<'b>) -> Symbol<'b> {
+    let length = x.hypot(y);
+    let slope = side / length / length;
+    let none = length.eq(0.0) | length.is_infinite();
+    select(none, x.constant(0.0), slope)
+}
+
+/// `e^x / (e^x + e^y)`; equal infinities have half each.
+fn share_of_exp<'b>(x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
+    let (difference, zero) = (x - y, x.constant(0.0));
+    let none = x.eq(y) & x.is_infinite();
+    select(none, zero, difference).sigmoid()
+}
+
+/// `ln(y)`, and 0 where the value is 0 although that is infinite or NaN.
+fn xlogy_by_factor<'b>(x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
+    let ln = y.ln();
+    let none = x.eq(0.0) & y.le(0.0);
+    select(none, x.constant(0.0), ln)
+}
+
+/// `x / y`, and 0 where both are.
+fn xlogy_by_argument<'b>(x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
+    let slope = x / y;
+    let none = x.eq(0.0) & y.eq(0.0);
+    select(none, x.constant(0.0), slope)
+}
+
+/// `s(x) - y`, as `s(x) (1 - y) - s(-x) y`: neither term loses digits.
+fn bce_by_logits<'b>(x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
+    let negative = -x;
+    let (s, other) = (x.sigmoid(), negative.sigmoid());
+    s * (1.0 - y) - other * y
+}
+
+/// `ln(y) + 1 - x`, and 0 where `y` is 0.
+fn kl_div_by_target<'b>(x: Symbol<'b>, y: Symbol<'b>) -> Symbol<'b> {
+    let slope = y.ln() + 1.0 - x;
+    select(y.eq(0.0), x.constant(0.0), slope)
+}
+
+/// The derivative of the smooth loss by the difference.
+fn smooth_l1(difference: Symbol<'_>, beta: f64) -> Symbol<'_> {
+    if beta == 0.0 { difference.signum() } else { difference.clamp(-beta, beta) * (1.0 / beta) }
 }

@@ -7,6 +7,7 @@
 pub mod derivative;
 pub mod interpreter;
 pub mod lowered;
+pub mod symbol;
 
 pub use crate::ops::code;
 use crate::ops::code::{BinaryOpcode, Code, DType, Number, RegisterKind, UnaryOpcode};

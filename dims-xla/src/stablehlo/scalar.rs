@@ -1,5 +1,8 @@
 //! Scalar operations of recorded programs on whole tensors.
 
+#[cfg(test)]
+mod tests;
+
 use super::text::{Body, Value};
 use std::f64::consts::{LN_2, LN_10, PI, SQRT_2};
 use typed_dims_kernels::program::code::DType;

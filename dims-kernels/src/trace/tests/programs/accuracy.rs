@@ -1,8 +1,8 @@
 //! Operations on floats and their first derivatives against numbers of high precision: `accuracy.txt`, which `accuracy.py` writes.
 
 use super::derivatives::slope;
-use super::{held, run, written};
-use crate::ops::code::{BinaryOpcode, DType, UnaryOpcode};
+use super::{BINARY, UNARY, held, run, written};
+use crate::ops::code::{BinaryOpcode, DType, RegisterKind, UnaryOpcode};
 use crate::program::ScalarProgram;
 use crate::program::interpreter::ProgramOutput;
 use crate::scalar::{CastTo, Real};
@@ -26,101 +26,28 @@ const WIDER: &[(&str, [f64; 2])] = &[
     ("Powf", [4.0, 50.0]),
 ];
 
-fn unary_named(name: &str) -> Option<UnaryOpcode> {
-    use UnaryOpcode::*;
-    let all = [
-        Neg,
-        Abs,
-        Exp,
-        ExpM1,
-        Ln,
-        Ln1p,
-        Log2,
-        Log10,
-        Exp2,
-        Sqrt,
-        Cbrt,
-        Rsqrt,
-        Recip,
-        Square,
-        Sin,
-        Cos,
-        Tan,
-        Asin,
-        Acos,
-        Atan,
-        Sinh,
-        Cosh,
-        Tanh,
-        Asinh,
-        Acosh,
-        Atanh,
-        Erf,
-        Erfc,
-        Sigmoid,
-        Silu,
-        Gelu,
-        GeluTanh,
-        Softplus,
-        LnSigmoid,
-        LnGamma,
-        Logit,
-        Relu,
-        Relu6,
-        Selu,
-        Mish,
-        HardSigmoid,
-        HardSwish,
-        Softsign,
-        TanhShrink,
-        Sinc,
-        ToDegrees,
-        ToRadians,
-        Fract,
-        Powi(3),
-        Powi(5),
-        Powi(-2),
-        LeakyRelu(0.25),
-        Elu(0.5),
-        Celu(0.5),
-        SoftShrink(1.0),
-    ];
-    all.into_iter().find(|op| format!("{op:?}") == name)
-}
-
-fn binary_named(name: &str) -> Option<BinaryOpcode> {
-    use BinaryOpcode::*;
-    let all = [
-        Div,
-        Rem,
-        Remainder,
-        Powf,
-        Atan2,
-        Hypot,
-        LogAddExp,
-        Xlogy,
-        Bce,
-        BceWithLogits,
-        KlDiv,
-        SquaredError,
-        Huber(1.5),
-        Lerp(0.25),
-        Lerp(0.75),
-        Lerp(1.0),
-    ];
-    all.into_iter().find(|op| format!("{op:?}") == name)
+/// The name of an operation and its constant, `Elu(0.5)`, as [`UnaryOpcode::of_words`] takes them.
+fn words(name: &str) -> (&str, Vec<u64>) {
+    let Some((name, constant)) = name.split_once('(') else { return (name, Vec::new()) };
+    let constant = constant.trim_end_matches(')');
+    let word = match constant.parse::<i64>() {
+        Ok(number) => number as u64,
+        Err(_) => constant.parse::<f64>().expect("a number").to_bits(),
+    };
+    (name, vec![word])
 }
 
 /// The operation of a line, with the number of its operands.
 fn program(name: &str, dtype: DType) -> (ScalarProgram, usize) {
-    if let Some(op) = unary_named(name) {
+    let (base, words) = words(name);
+    if let Some(op) = UnaryOpcode::of_words(base, &words) {
         let program = written(|build| {
             let a = build.load(0, dtype);
             build.unary(op, a)
         });
         return (program, 1);
     }
-    let op = binary_named(name).unwrap_or_else(|| panic!("{name} is an operation"));
+    let op = BinaryOpcode::of_words(base, &words).unwrap_or_else(|| panic!("{name} is an operation"));
     let program = written(|build| {
         let (a, b) = (build.load(0, dtype), build.load(1, dtype));
         build.binary(op, a, b)
@@ -226,4 +153,14 @@ fn operations_lose_no_digits() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn each_operation_on_floats_is_compared() {
+    let all = lines(include_str!("accuracy.txt"));
+    let unary = UNARY.iter().filter(|(op, _)| op.kind_of(RegisterKind::F64) == Some(RegisterKind::F64));
+    let binary = BINARY.iter().filter(|(op, _)| op.kind_of(RegisterKind::F64) == Some(RegisterKind::F64));
+    let names = unary.map(|(op, _)| op.words().0).chain(binary.map(|(op, _)| op.words().0));
+    let missing: Vec<&str> = names.filter(|name| all.iter().all(|own| words(own.name).0 != *name)).collect();
+    assert!(missing.is_empty(), "`accuracy.py` has no formula of {missing:?}");
 }

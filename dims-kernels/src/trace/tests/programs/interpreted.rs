@@ -158,77 +158,55 @@ fn binary_tests<T: Element, O: BinaryOp<T, T, Out = bool> + Debug>(
     }
 }
 
-/// All operations on one element: a new one must be added here.
-macro_rules! unary_table {
-    (floats: $($name:ident)*; constants: $($with:ident($($c:literal)*))*; tests: $($test:ident)*; others: [$($other:pat_param)|*]) => {
-        #[allow(dead_code)]
-        fn is_in_the_table(op: UnaryOpcode) {
-            match op {
-                $(UnaryOpcode::$name => {})*
-                $(UnaryOpcode::$with(..) => {})*
-                $(UnaryOpcode::$test => {})*
-                $($other)|* => {}
-            }
-        }
-
-        fn all_unary<T: Compared + ProgramOutput + Real>()
-        where
-            f64: CastTo<T>,
-        {
-            let c = |value: f64| -> T { value.cast_to() };
-            let _ = &c;
-            $(unary_floats::<T, _>(ops::$name);)*
-            $(unary_floats::<T, _>(ops::$with($(c($c)),*));)*
-            $(unary_tests::<T, _>(ops::$test);)*
-            for n in [-3, -1, 0, 1, 2, 3, 7] {
-                unary_floats::<T, _>(ops::Powi(n));
-            }
-        }
+/// All operations of the table on one float.
+macro_rules! unary_of_floats {
+    ($t:ident operations { $(
+        $(#[$doc:meta])* $name:ident $method:ident($x:ident: $bound:ident) -> $out:tt $(, $property:ident)* { $($body:tt)* }
+    )* } constants { $(
+        $(#[$with_doc:meta])* $with:ident $with_method:ident($with_x:ident: $with_bound:ident, $c:ident = $sample:literal)
+            -> T $(, $with_property:ident)* { $($with_body:tt)* }
+    )* }) => {
+        $(unary_of_floats! { @one $bound $out $t $name })*
+        $(unary_floats::<$t, _>(ops::$with(CastTo::<$t>::cast_to($sample)));)*
     };
+    (@one Logic $out:tt $t:ident $name:ident) => {};
+    (@one $bound:ident bool $t:ident $name:ident) => { unary_tests::<$t, _>(ops::$name); };
+    (@one $bound:ident $out:tt $t:ident $name:ident) => { unary_floats::<$t, _>(ops::$name); };
 }
 
-unary_table! {
-    floats: Exp ExpM1 Ln Ln1p Log2 Log10 Exp2 Sqrt Cbrt Rsqrt Recip Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Asinh Acosh Atanh Erf
-        Floor Ceil Round Trunc Fract Sigmoid Silu Gelu Softplus Erfc LnGamma Logit LnSigmoid Selu Mish HardSigmoid HardSwish Softsign
-        TanhShrink GeluTanh Sinc RoundTiesEven ToDegrees ToRadians Neg Abs Square Signum Relu Relu6;
-    constants: Clamp(-1.0 2.0) LeakyRelu(0.25) Elu(0.5) Celu(0.5) HardShrink(1.0) SoftShrink(1.0) NanTo(7.0);
-    tests: IsInfinite Signbit IsNan IsFinite;
-    // Of integers, and derivatives alone.
-    others: [UnaryOpcode::Not | UnaryOpcode::FromEnd(_) | UnaryOpcode::Powi(_) | UnaryOpcode::Polygamma(_) | UnaryOpcode::SincSlope(_)
-        | UnaryOpcode::SigmoidSlope | UnaryOpcode::NormalBelow | UnaryOpcode::Bell(_)]
+fn all_unary<T: Compared + ProgramOutput + Real>()
+where
+    f64: CastTo<T>,
+{
+    crate::unary_operations! { unary_of_floats T }
+    unary_floats::<T, _>(ops::Clamp(CastTo::<T>::cast_to(-1.0), CastTo::<T>::cast_to(2.0)));
+    for n in [-3, -1, 0, 1, 2, 3, 7] {
+        unary_floats::<T, _>(ops::Powi(n));
+    }
 }
 
-/// All operations on two elements.
-macro_rules! binary_table {
-    (floats: $($name:ident)*; constants: $($with:ident($c:literal))*; compare: $($test:ident)*; others: [$($other:pat_param)|*]) => {
-        #[allow(dead_code)]
-        fn are_in_the_table(op: BinaryOpcode) {
-            match op {
-                $(BinaryOpcode::$name => {})*
-                $(BinaryOpcode::$with(..) => {})*
-                $(BinaryOpcode::$test => {})*
-                $($other)|* => {}
-            }
-        }
-
-        fn all_binary<T: Compared + ProgramOutput + Real>()
-        where
-            f64: CastTo<T>,
-        {
-            $(binary_floats::<T, _>(ops::$name);)*
-            $(binary_floats::<T, _>(ops::$with(CastTo::<T>::cast_to($c)));)*
-            $(binary_tests::<T, _>(ops::$test, floats::<T>);)*
-        }
+/// All operations of the table on two floats.
+macro_rules! binary_of_floats {
+    ($t:ident operations { $(
+        $(#[$doc:meta])* $name:ident $method:ident($x:ident, $y:ident: $bound:ident) -> $out:tt $(, $property:ident)* { $($body:tt)* }
+    )* } constants { $(
+        $(#[$with_doc:meta])* $with:ident $with_method:ident($with_x:ident, $with_y:ident: Real, $c:ident = $sample:literal)
+            -> T $(, $with_property:ident)* { $($with_body:tt)* }
+    )* }) => {
+        $(binary_of_floats! { @one $bound $out $t $name })*
+        $(binary_floats::<$t, _>(ops::$with(CastTo::<$t>::cast_to($sample)));)*
     };
+    (@one Logic $out:tt $t:ident $name:ident) => {};
+    (@one Integer $out:tt $t:ident $name:ident) => {};
+    (@one $bound:ident bool $t:ident $name:ident) => { binary_tests::<$t, _>(ops::$name, floats::<$t>); };
+    (@one $bound:ident $out:tt $t:ident $name:ident) => { binary_floats::<$t, _>(ops::$name); };
 }
 
-binary_table! {
-    floats: Powf Atan2 Hypot Copysign LogAddExp Xlogy AbsoluteError Bce BceWithLogits KlDiv
-        Add Offset Sub Mul Div Rem Maximum Minimum Remainder Fmax Fmin Heaviside SquaredError;
-    constants: Huber(1.5) SmoothL1(0.5) Lerp(0.25);
-    compare: Lt Le Gt Ge Eq Ne;
-    // Of integers, and products of derivatives.
-    others: [BinaryOpcode::FloorDiv | BinaryOpcode::UnsignedDiv | BinaryOpcode::UnsignedRem | BinaryOpcode::And | BinaryOpcode::Or | BinaryOpcode::Xor | BinaryOpcode::Chain]
+fn all_binary<T: Compared + ProgramOutput + Real>()
+where
+    f64: CastTo<T>,
+{
+    crate::binary_operations! { binary_of_floats T }
 }
 
 #[test]
@@ -252,17 +230,21 @@ fn booleans(random: &mut Random, len: usize) -> Vec<bool> {
     (0..len).map(|_| random.next().is_multiple_of(2)).collect()
 }
 
+macro_rules! binary_of_booleans {
+    (operations { $(
+        $(#[$doc:meta])* $name:ident $method:ident($x:ident, $y:ident: $bound:ident) -> $out:tt $(, $property:ident)* { $($body:tt)* }
+    )* } $($constants:tt)*) => {
+        $(binary_of_booleans! { @one $bound $name })*
+    };
+    (@one Logic $name:ident) => { binary_tests(ops::$name, booleans); };
+    (@one PartialOrder $name:ident) => { binary_tests(ops::$name, booleans); };
+    (@one Equality $name:ident) => { binary_tests(ops::$name, booleans); };
+    (@one $bound:ident $name:ident) => {};
+}
+
 #[test]
 fn operations_on_truth_values() {
-    binary_tests(ops::And, booleans);
-    binary_tests(ops::Or, booleans);
-    binary_tests(ops::Xor, booleans);
-    binary_tests(ops::Lt, booleans);
-    binary_tests(ops::Le, booleans);
-    binary_tests(ops::Gt, booleans);
-    binary_tests(ops::Ge, booleans);
-    binary_tests(ops::Eq, booleans);
-    binary_tests(ops::Ne, booleans);
+    crate::binary_operations! { binary_of_booleans }
     let program = written(|build| {
         let a = build.load(0, DType::Bool);
         let not = build.unary(UnaryOpcode::Not, a);
@@ -273,9 +255,42 @@ fn operations_on_truth_values() {
     assert_eq!(run::<isize>(&program, &[held(&a)], 600), expected);
 }
 
+/// The operations of the table on one integer.
+macro_rules! unary_of_integers {
+    ($signs:ident operations { $(
+        $(#[$doc:meta])* $name:ident $method:ident($x:ident: $bound:ident) -> $out:tt $(, $property:ident)* { $($body:tt)* }
+    )* } constants { $(
+        $(#[$with_doc:meta])* $with:ident $with_method:ident($with_x:ident: $with_bound:ident, $c:ident = $sample:literal)
+            -> T $(, $with_property:ident)* { $($with_body:tt)* }
+    )* }) => {
+        $(unary_of_integers! { @one $signs $bound $out (ops::$name) })*
+        $(unary_of_integers! { @one $signs $with_bound T (ops::$with(3 as T)) })*
+    };
+    (@one $signs:ident Real $out:tt $op:tt) => {};
+    (@one $signs:ident Analytic $out:tt $op:tt) => {};
+    (@one unsigned Signed $out:tt $op:tt) => {};
+    (@one unsigned Magnitude $out:tt $op:tt) => {};
+    (@one $signs:ident $bound:ident bool $op:tt) => {};
+    (@one $signs:ident $bound:ident $out:tt $op:tt) => { unary($op); };
+}
+
+/// The operations of the table on two integers.
+macro_rules! binary_of_integers {
+    (operations { $(
+        $(#[$doc:meta])* $name:ident $method:ident($x:ident, $y:ident: $bound:ident) -> $out:tt $(, $property:ident)* { $($body:tt)* }
+    )* } $($constants:tt)*) => {
+        $(binary_of_integers! { @one [$($property)*] $bound $out $name })*
+    };
+    // (Operands of a steady one are not near the limits of their type.)
+    (@one [elsewhere steady] $bound:ident $out:tt $name:ident) => {};
+    (@one $properties:tt Real $out:tt $name:ident) => {};
+    (@one $properties:tt $bound:ident bool $name:ident) => { binary_tests(ops::$name, draw); };
+    (@one $properties:tt $bound:ident $out:tt $name:ident) => { binary(ops::$name); };
+}
+
 /// Integers of the whole range of their type: they wrap around in it, though registers are wider.
 macro_rules! integers {
-    ($($t:ident: $($signed:ident)*;)*) => {$(
+    ($($t:ident $signs:ident;)*) => {$(
         #[test]
         fn $t() {
             type T = $t;
@@ -311,36 +326,9 @@ macro_rules! integers {
                     assert_same(&found, &expected, &(&op, len));
                 }
             }
-            $(unary(ops::$signed);)*
-            unary(ops::Square);
-            unary(ops::Signum);
-            unary(ops::Relu);
-            unary(ops::Relu6);
-            unary(ops::Not);
+            crate::unary_operations! { unary_of_integers $signs }
+            crate::binary_operations! { binary_of_integers }
             unary(ops::Clamp(2 as T, 5 as T));
-            unary(ops::LeakyRelu(3 as T));
-            binary(ops::Add);
-            binary(ops::Sub);
-            binary(ops::Mul);
-            binary(ops::Div);
-            binary(ops::Rem);
-            binary(ops::Remainder);
-            binary(ops::FloorDiv);
-            binary(ops::Maximum);
-            binary(ops::Minimum);
-            binary(ops::Fmax);
-            binary(ops::Fmin);
-            binary(ops::Heaviside);
-            binary(ops::SquaredError);
-            binary(ops::And);
-            binary(ops::Or);
-            binary(ops::Xor);
-            binary_tests(ops::Lt, draw);
-            binary_tests(ops::Le, draw);
-            binary_tests(ops::Gt, draw);
-            binary_tests(ops::Ge, draw);
-            binary_tests(ops::Eq, draw);
-            binary_tests(ops::Ne, draw);
         }
     )*};
 }
@@ -348,7 +336,7 @@ macro_rules! integers {
 mod integers {
     use super::*;
     integers! {
-        i8: Neg Abs; i16: Neg Abs; i32: Neg Abs; i64: Neg Abs; isize: Neg Abs; u8: ; u16: ; u32: ; u64: ; usize: ;
+        i8 signed; i16 signed; i32 signed; i64 signed; isize signed; u8 unsigned; u16 unsigned; u32 unsigned; u64 unsigned; usize unsigned;
     }
 }
 

@@ -6,12 +6,77 @@ mod interpreted;
 mod simplified;
 
 use crate::memory::buffer::Buffer;
+use crate::ops::code::{BinaryOpcode, UnaryOpcode};
 use crate::program::interpreter::ProgramOutput;
 use crate::program::{Builder, Register, ScalarProgram};
 use crate::scalar::Element;
 use crate::trace::{Field, FieldOperand, FieldSource, Held, StridedPlace, evaluate::mapped};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
+
+/// The operations of the table: where their derivatives are compared with differences, if they have
+/// one.
+macro_rules! unary_table {
+    (operations { $(
+        $(#[$doc:meta])* $name:ident $method:ident($x:ident: $bound:ident) -> $out:tt $(, $property:ident)* {
+            value: $value:expr $(, slope($y:tt): $slope:expr, on: $on:expr)?
+        }
+    )* } constants { $(
+        $(#[$with_doc:meta])* $with:ident $with_method:ident($with_x:ident: $with_bound:ident, $c:ident = $sample:literal)
+            -> T $(, $with_property:ident)*
+        { value: $with_value:expr, slope($with_y:tt): $with_slope:expr, on: $with_on:expr }
+    )* }) => {
+        const UNARY: &[(UnaryOpcode, &[Range<f64>])] = &[
+            $((UnaryOpcode::$name, &[$($on)?]),)*
+            $((UnaryOpcode::$with($sample), &[$with_on]),)*
+        ];
+
+        /// Those that are not in the table are written out in `derivatives` and `interpreted`: a
+        /// new one must be added there.
+        #[allow(dead_code)]
+        fn is_tested(op: UnaryOpcode) {
+            match op {
+                $(UnaryOpcode::$name => {})*
+                $(UnaryOpcode::$with(_) => {})*
+                UnaryOpcode::Powi(_) | UnaryOpcode::Clamp(..) | UnaryOpcode::FromEnd(_) => {}
+                UnaryOpcode::Polygamma(_) | UnaryOpcode::SincSlope(_) | UnaryOpcode::SigmoidSlope => {}
+                UnaryOpcode::NormalBelow | UnaryOpcode::Bell(_) => {}
+            }
+        }
+    };
+}
+
+crate::unary_operations!(unary_table);
+
+macro_rules! binary_table {
+    (operations { $(
+        $(#[$doc:meta])* $name:ident $method:ident($x:ident, $y:ident: $bound:ident) -> $out:tt $(, $property:ident)* {
+            value: $value:expr $(, slopes($z:tt): $slopes:expr, on: $on:expr)?
+        }
+    )* } constants { $(
+        $(#[$with_doc:meta])* $with:ident $with_method:ident($with_x:ident, $with_y:ident: Real, $c:ident = $sample:literal)
+            -> T $(, $with_property:ident)*
+        { value: $with_value:expr, slopes($with_z:tt): $with_slopes:expr, on: $with_on:expr }
+    )* }) => {
+        const BINARY: &[(BinaryOpcode, &[[Range<f64>; 2]])] = &[
+            $((BinaryOpcode::$name, &[$($on)?]),)*
+            $((BinaryOpcode::$with($sample), &[$with_on]),)*
+        ];
+
+        /// As `is_tested`.
+        #[allow(dead_code)]
+        fn are_tested(op: BinaryOpcode) {
+            match op {
+                $(BinaryOpcode::$name => {})*
+                $(BinaryOpcode::$with(_) => {})*
+                BinaryOpcode::UnsignedDiv | BinaryOpcode::UnsignedRem | BinaryOpcode::Chain => {}
+            }
+        }
+    };
+}
+
+crate::binary_operations!(binary_table);
 
 /// The program that `f` writes.
 fn written(f: impl FnOnce(&mut Builder) -> Register) -> ScalarProgram {

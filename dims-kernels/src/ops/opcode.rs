@@ -1,0 +1,455 @@
+//! Scalar operations as data, and how programs run them along lines of registers: see
+//! [`interpreter`](crate::program::interpreter).
+//!
+//! Opcodes are made from the [table](super::table). Written out are those with constants that are
+//! not one float, and those that only derivatives and positions need.
+
+use crate::machine::isa::Isa;
+#[cfg(feature = "std")]
+use crate::ops::code::RegisterKind;
+use crate::ops::{self, BinaryOp, UnaryOp, special};
+use crate::scalar::{Num, Real};
+#[cfg(feature = "std")]
+use smallvec::SmallVec;
+
+/// Whether programs compute an operation for elements with this bound in registers of a kind.
+macro_rules! runs_on {
+    (floats Logic) => {
+        false
+    };
+    (floats Integer) => {
+        false
+    };
+    (floats $bound:ident) => {
+        true
+    };
+    (integers Real) => {
+        false
+    };
+    (integers Analytic) => {
+        false
+    };
+    (integers $bound:ident) => {
+        true
+    };
+    (booleans Logic) => {
+        true
+    };
+    (booleans $bound:ident) => {
+        false
+    };
+}
+
+/// The code of an operation of the table for floats, or integers, if it is one that yields them.
+macro_rules! run_on {
+    ($kind:ident $bound:ident bool $run:expr) => {
+        unreachable!("it yields truth values")
+    };
+    (floats Logic $out:tt $run:expr) => {
+        unreachable!("no operation on floats")
+    };
+    (floats Integer $out:tt $run:expr) => {
+        unreachable!("no operation on floats")
+    };
+    (integers Real $out:tt $run:expr) => {
+        unreachable!("no operation on integers")
+    };
+    (integers Analytic $out:tt $run:expr) => {
+        unreachable!("no operation on integers")
+    };
+    ($kind:ident $bound:ident $out:tt $run:expr) => {
+        $run
+    };
+}
+
+/// The code of an operation that yields truth values.
+macro_rules! run_test {
+    (bool $run:expr) => {
+        $run
+    };
+    ($out:tt $run:expr) => {
+        unreachable!("no operation that yields truth values")
+    };
+}
+
+/// Whether the type of a result is `bool`.
+macro_rules! is_bool {
+    (bool) => {
+        true
+    };
+    ($out:tt) => {
+        false
+    };
+}
+
+/// Whether a property is the one that is asked for.
+macro_rules! is_property {
+    (wraps wraps) => {
+        true
+    };
+    (symmetric symmetric) => {
+        true
+    };
+    ($asked:ident $own:ident) => {
+        false
+    };
+}
+
+macro_rules! unary_codes {
+    (operations { $(
+        $(#[$doc:meta])* $name:ident $method:ident($x:ident: $bound:ident) -> $out:tt $(, $property:ident)* { $($body:tt)* }
+    )* } constants { $(
+        $(#[$with_doc:meta])* $with:ident $with_method:ident($with_x:ident: $with_bound:ident, $c:ident = $sample:literal)
+            -> T $(, $with_property:ident)* { $($with_body:tt)* }
+    )* }) => {
+        /// An operation on one operand: one of the table, or one that programs alone have.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[allow(missing_docs)]
+        pub enum UnaryOpcode {
+            $($name,)*
+            $($with(f64),)*
+            Powi(i32),
+            Clamp(f64, f64),
+            /// The derivative of this order of [`LnGamma`](UnaryOpcode::LnGamma), from 1 on.
+            Polygamma(u32),
+            /// The derivative of this order of [`Sinc`](UnaryOpcode::Sinc), from 1 on.
+            SincSlope(u32),
+            /// The derivative of [`Sigmoid`](UnaryOpcode::Sigmoid).
+            SigmoidSlope,
+            /// The part of a standard normal distribution below the operand.
+            NormalBelow,
+            /// `e^(-c a^2)`
+            Bell(f64),
+            /// An integer as a position, from the end if it is negative.
+            FromEnd(isize),
+        }
+
+        impl UnaryOpcode {
+            /// The name of the operation and its constants, as they are saved: see
+            /// [`of_words`](Self::of_words).
+            #[cfg(feature = "std")]
+            pub(crate) fn words(self) -> (&'static str, SmallVec<[u64; 2]>) {
+                let words = |words: &[u64]| SmallVec::from_slice(words);
+                let float = |value: f64| SmallVec::from_slice(&[value.to_bits()]);
+                match self {
+                    $(UnaryOpcode::$name => (stringify!($name), SmallVec::new()),)*
+                    $(UnaryOpcode::$with(c) => (stringify!($with), float(c)),)*
+                    UnaryOpcode::SigmoidSlope => ("SigmoidSlope", SmallVec::new()),
+                    UnaryOpcode::NormalBelow => ("NormalBelow", SmallVec::new()),
+                    UnaryOpcode::Powi(n) => ("Powi", words(&[i64::from(n) as u64])),
+                    UnaryOpcode::Clamp(low, high) => ("Clamp", words(&[low.to_bits(), high.to_bits()])),
+                    UnaryOpcode::Polygamma(n) => ("Polygamma", words(&[n.into()])),
+                    UnaryOpcode::SincSlope(n) => ("SincSlope", words(&[n.into()])),
+                    UnaryOpcode::Bell(c) => ("Bell", float(c)),
+                    UnaryOpcode::FromEnd(size) => ("FromEnd", words(&[size as i64 as u64])),
+                }
+            }
+
+            /// The operation with this name and these constants: floats by their bits, integers as
+            /// `i64`.
+            #[cfg(feature = "std")]
+            pub(crate) fn of_words(name: &str, words: &[u64]) -> Option<Self> {
+                // Derivatives of higher orders take long, and no function has them.
+                let order = |n: u64| u32::try_from(n).ok().filter(|n| (1..=64).contains(n));
+                Some(match (name, words) {
+                    $((stringify!($name), []) => UnaryOpcode::$name,)*
+                    $((stringify!($with), &[c]) => UnaryOpcode::$with(f64::from_bits(c)),)*
+                    ("SigmoidSlope", []) => UnaryOpcode::SigmoidSlope,
+                    ("NormalBelow", []) => UnaryOpcode::NormalBelow,
+                    ("Powi", &[n]) => UnaryOpcode::Powi(i32::try_from(n as i64).ok()?),
+                    ("Clamp", &[low, high]) => UnaryOpcode::Clamp(f64::from_bits(low), f64::from_bits(high)),
+                    ("Polygamma", &[n]) => UnaryOpcode::Polygamma(order(n)?),
+                    ("SincSlope", &[n]) => UnaryOpcode::SincSlope(order(n)?),
+                    ("Bell", &[c]) => UnaryOpcode::Bell(f64::from_bits(c)),
+                    ("FromEnd", &[size]) => {
+                        UnaryOpcode::FromEnd(isize::try_from(size as i64).ok().filter(|size| *size >= 0)?)
+                    }
+                    _ => return None,
+                })
+            }
+
+            /// The kind of the result for an operand of a kind; `None` if there is no such
+            /// operation.
+            #[cfg(feature = "std")]
+            pub(crate) fn kind_of(self, a: RegisterKind) -> Option<RegisterKind> {
+                if self.is_test() {
+                    return Some(RegisterKind::Bool);
+                }
+                let [floats, integers, booleans] = match self {
+                    $(UnaryOpcode::$name => {
+                        [runs_on!(floats $bound), runs_on!(integers $bound), runs_on!(booleans $bound)]
+                    })*
+                    $(UnaryOpcode::$with(_) => {
+                        [runs_on!(floats $with_bound), runs_on!(integers $with_bound), runs_on!(booleans $with_bound)]
+                    })*
+                    UnaryOpcode::Clamp(..) => [true, true, false],
+                    UnaryOpcode::FromEnd(_) => [false, true, false],
+                    _ => [true, false, false],
+                };
+                let is_known = match a {
+                    RegisterKind::F32 | RegisterKind::F64 => floats,
+                    RegisterKind::Int => integers,
+                    RegisterKind::Bool => booleans,
+                };
+                is_known.then_some(a)
+            }
+
+            /// Whether the result is a truth value.
+            pub fn is_test(self) -> bool {
+                match self {
+                    $(UnaryOpcode::$name => is_bool!($out),)*
+                    _ => false,
+                }
+            }
+
+            /// Runs the operation along a line of floats.
+            #[cfg_attr(not(unoptimized), inline(always))]
+            pub(crate) fn floats<I: Isa, T: Real<Abs = T>>(self, a: &[T], out: &mut [T]) {
+                let constant = |value: f64| <T as num_traits::NumCast>::from(value).unwrap_or_else(T::nan);
+                match self {
+                    $(UnaryOpcode::$name => {
+                        run_on!(floats $bound $out each(a, out, |a| UnaryOp::<T>::apply::<I>(&ops::$name, a)))
+                    })*
+                    $(UnaryOpcode::$with(c) => {
+                        let op = ops::$with(constant(c));
+                        run_on!(floats $with_bound T each(a, out, |a| op.apply::<I>(a)))
+                    })*
+                    UnaryOpcode::Powi(n) => each(a, out, |a| ops::Powi(n).apply::<I>(a)),
+                    UnaryOpcode::Clamp(low, high) => {
+                        let op = ops::Clamp(constant(low), constant(high));
+                        each(a, out, |a| op.apply::<I>(a));
+                    }
+                    UnaryOpcode::Polygamma(n) => each(a, out, |a| special::polygamma(n, a)),
+                    UnaryOpcode::SincSlope(n) => each(a, out, |a| special::sinc_slope(n, a)),
+                    UnaryOpcode::SigmoidSlope => each(a, out, |a| special::sigmoid_slope::<I, T>(a)),
+                    UnaryOpcode::NormalBelow => each(a, out, |a| Real::normal_below::<I>(a)),
+                    UnaryOpcode::Bell(c) => { let c = constant(c); each(a, out, |a| special::bell::<I, T>(a, c)) }
+                    UnaryOpcode::FromEnd(_) => unreachable!("no operation on floats"),
+                }
+            }
+
+            /// Runs a test along a line of floats.
+            #[cfg_attr(not(unoptimized), inline(always))]
+            pub(crate) fn tests<I: Isa, T: Real>(self, a: &[T], out: &mut [bool]) {
+                match self {
+                    $(UnaryOpcode::$name => {
+                        run_test!($out each(a, out, |a| UnaryOp::<T>::apply::<I>(&ops::$name, a)))
+                    })*
+                    _ => unreachable!("no test"),
+                }
+            }
+
+            /// Whether the result for integers of a type may be none of the type.
+            pub(crate) fn leaves_type(self) -> bool {
+                match self {
+                    $(UnaryOpcode::$name => false $(|| is_property!(wraps $property))*,)*
+                    $(UnaryOpcode::$with(_) => false $(|| is_property!(wraps $with_property))*,)*
+                    _ => false,
+                }
+            }
+
+            /// Runs the operation along a line of integers.
+            #[cfg_attr(not(unoptimized), inline(always))]
+            #[allow(unused_variables)] // constants of operations on floats
+            pub(crate) fn integers<I: Isa>(self, a: &[isize], out: &mut [isize]) {
+                match self {
+                    $(UnaryOpcode::$name => {
+                        run_on!(integers $bound $out each(a, out, |a| UnaryOp::<isize>::apply::<I>(&ops::$name, a)))
+                    })*
+                    $(UnaryOpcode::$with(c) => {
+                        run_on!(integers $with_bound T each(a, out, |a| ops::$with(c as isize).apply::<I>(a)))
+                    })*
+                    UnaryOpcode::Clamp(low, high) => each(a, out, |a| a.max(low as isize).min(high as isize)),
+                    UnaryOpcode::FromEnd(size) => each(a, out, |a| ops::IndexFromEnd(size).apply::<I>(a)),
+                    _ => unreachable!("no operation on integers"),
+                }
+            }
+        }
+    };
+}
+
+crate::unary_operations!(unary_codes);
+
+#[cfg_attr(not(unoptimized), inline(always))]
+fn each<A: Copy, B>(a: &[A], out: &mut [B], f: impl Fn(A) -> B) {
+    for (out, &a) in out.iter_mut().zip(a) {
+        *out = f(a);
+    }
+}
+
+#[cfg_attr(not(unoptimized), inline(always))]
+fn both<A: Copy, B>(a: &[A], b: &[A], out: &mut [B], f: impl Fn(A, A) -> B) {
+    for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
+        *out = f(a, b);
+    }
+}
+
+macro_rules! binary_codes {
+    (operations { $(
+        $(#[$doc:meta])* $name:ident $method:ident($x:ident, $y:ident: $bound:ident) -> $out:tt $(, $property:ident)* { $($body:tt)* }
+    )* } constants { $(
+        $(#[$with_doc:meta])* $with:ident $with_method:ident($with_x:ident, $with_y:ident: Real, $c:ident = $sample:literal)
+            -> T $(, $with_property:ident)* { $($with_body:tt)* }
+    )* }) => {
+        /// An operation on two operands: one of the table, or one that programs alone have.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[allow(missing_docs)]
+        pub enum BinaryOpcode {
+            $($name,)*
+            $($with(f64),)*
+            /// The quotient of registers that hold the bits of unsigned integers.
+            UnsignedDiv,
+            /// The remainder of registers that hold the bits of unsigned integers.
+            UnsignedRem,
+            /// The product of a cotangent and a derivative: 0 if one of them is, whatever the
+            /// other.
+            Chain,
+        }
+
+        impl BinaryOpcode {
+            /// The name of the operation and its constants, as they are saved: see
+            /// [`of_words`](Self::of_words).
+            #[cfg(feature = "std")]
+            pub(crate) fn words(self) -> (&'static str, SmallVec<[u64; 2]>) {
+                match self {
+                    $(BinaryOpcode::$name => (stringify!($name), SmallVec::new()),)*
+                    $(BinaryOpcode::$with(c) => (stringify!($with), SmallVec::from_slice(&[c.to_bits()])),)*
+                    BinaryOpcode::UnsignedDiv => ("UnsignedDiv", SmallVec::new()),
+                    BinaryOpcode::UnsignedRem => ("UnsignedRem", SmallVec::new()),
+                    BinaryOpcode::Chain => ("Chain", SmallVec::new()),
+                }
+            }
+
+            /// The operation with this name and these constants, by their bits.
+            #[cfg(feature = "std")]
+            pub(crate) fn of_words(name: &str, words: &[u64]) -> Option<Self> {
+                Some(match (name, words) {
+                    $((stringify!($name), []) => BinaryOpcode::$name,)*
+                    $((stringify!($with), &[c]) => BinaryOpcode::$with(f64::from_bits(c)),)*
+                    ("UnsignedDiv", []) => BinaryOpcode::UnsignedDiv,
+                    ("UnsignedRem", []) => BinaryOpcode::UnsignedRem,
+                    ("Chain", []) => BinaryOpcode::Chain,
+                    _ => return None,
+                })
+            }
+
+            /// The kind of the result for operands of a kind; `None` if there is no such operation.
+            #[cfg(feature = "std")]
+            pub(crate) fn kind_of(self, operands: RegisterKind) -> Option<RegisterKind> {
+                if self.is_comparison() {
+                    return Some(RegisterKind::Bool);
+                }
+                let [floats, integers, booleans] = match self {
+                    $(BinaryOpcode::$name => {
+                        [runs_on!(floats $bound), runs_on!(integers $bound), runs_on!(booleans $bound)]
+                    })*
+                    BinaryOpcode::UnsignedDiv | BinaryOpcode::UnsignedRem => [false, true, false],
+                    $(BinaryOpcode::$with(_))|* | BinaryOpcode::Chain => [true, false, false],
+                };
+                let is_known = match operands {
+                    RegisterKind::F32 | RegisterKind::F64 => floats,
+                    RegisterKind::Int => integers,
+                    RegisterKind::Bool => booleans,
+                };
+                is_known.then_some(operands)
+            }
+
+            /// Whether the result is a truth value.
+            pub fn is_comparison(self) -> bool {
+                match self {
+                    $(BinaryOpcode::$name => is_bool!($out),)*
+                    _ => false,
+                }
+            }
+
+            /// Whether the order of the operands does not matter.
+            pub(crate) fn is_symmetric(self) -> bool {
+                match self {
+                    $(BinaryOpcode::$name => false $(|| is_property!(symmetric $property))*,)*
+                    other => other == BinaryOpcode::Chain,
+                }
+            }
+
+            /// Whether the result for integers of a type may be none of the type.
+            pub(crate) fn leaves_type(self) -> bool {
+                match self {
+                    $(BinaryOpcode::$name => false $(|| is_property!(wraps $property))*,)*
+                    _ => false,
+                }
+            }
+
+            /// Runs the operation along lines of floats.
+            #[cfg_attr(not(unoptimized), inline(always))]
+            pub(crate) fn floats<I: Isa, T: Real>(self, a: &[T], b: &[T], out: &mut [T]) {
+                let constant = |value: f64| <T as num_traits::NumCast>::from(value).unwrap_or_else(T::nan);
+                match self {
+                    $(BinaryOpcode::$name => {
+                        run_on!(floats $bound $out both(a, b, out, |a, b| BinaryOp::<T, T>::apply::<I>(&ops::$name, a, b)))
+                    })*
+                    $(BinaryOpcode::$with(c) => {
+                        let op = ops::$with(constant(c));
+                        both(a, b, out, |a, b| op.apply::<I>(a, b))
+                    })*
+                    BinaryOpcode::Chain => both(a, b, out, |a, b| {
+                        let product = a * b;
+                        if a == T::ZERO || b == T::ZERO { T::ZERO } else { product }
+                    }),
+                    BinaryOpcode::UnsignedDiv | BinaryOpcode::UnsignedRem => unreachable!("no operation on floats"),
+                }
+            }
+
+            /// Compares floats, or integers.
+            #[cfg_attr(not(unoptimized), inline(always))]
+            pub(crate) fn compares<I: Isa, T: Num + PartialOrd>(self, a: &[T], b: &[T], out: &mut [bool]) {
+                match self {
+                    $(BinaryOpcode::$name => {
+                        run_test!($out both(a, b, out, |a, b| BinaryOp::<T, T>::apply::<I>(&ops::$name, a, b)))
+                    })*
+                    _ => unreachable!("no comparison"),
+                }
+            }
+
+            /// Runs the operation along lines of integers.
+            #[cfg_attr(not(unoptimized), inline(always))]
+            pub(crate) fn integers<I: Isa>(self, a: &[isize], b: &[isize], out: &mut [isize]) {
+                #[allow(unreachable_patterns)] // those that are written out above the others
+                match self {
+                    // A quotient by 0 is one that nobody takes: what the program was recorded of
+                    // has panicked otherwise.
+                    BinaryOpcode::Div => both(a, b, out, |a, b| if b == 0 { 0 } else { a.wrapping_div(b) }),
+                    BinaryOpcode::Rem => both(a, b, out, |a, b| if b == 0 { 0 } else { a.wrapping_rem(b) }),
+                    BinaryOpcode::Remainder => both(a, b, out, |a, b| if b == 0 { 0 } else { special::remainder(a, b) }),
+                    BinaryOpcode::FloorDiv => both(a, b, out, |a, b| if b == 0 { 0 } else { special::floor_div(a, b) }),
+                    BinaryOpcode::UnsignedDiv => {
+                        both(a, b, out, |a, b| (a as usize).checked_div(b as usize).unwrap_or(0) as isize);
+                    }
+                    BinaryOpcode::UnsignedRem => {
+                        both(a, b, out, |a, b| (a as usize).checked_rem(b as usize).unwrap_or(0) as isize);
+                    }
+                    $(BinaryOpcode::$name => {
+                        run_on!(integers $bound $out both(a, b, out, |a, b| BinaryOp::<isize, isize>::apply::<I>(&ops::$name, a, b)))
+                    })*
+                    _ => unreachable!("no operation on integers"),
+                }
+            }
+
+            /// Runs the operation along lines of truth values.
+            #[cfg_attr(not(unoptimized), inline(always))]
+            pub(crate) fn booleans(self, a: &[bool], b: &[bool], out: &mut [bool]) {
+                match self {
+                    BinaryOpcode::And => both(a, b, out, |a, b| a & b),
+                    BinaryOpcode::Or => both(a, b, out, |a, b| a | b),
+                    BinaryOpcode::Xor | BinaryOpcode::Ne => both(a, b, out, |a, b| a ^ b),
+                    BinaryOpcode::Eq => both(a, b, out, |a, b| a == b),
+                    BinaryOpcode::Lt => both(a, b, out, |a, b| !a & b),
+                    BinaryOpcode::Le => both(a, b, out, |a, b| !a | b),
+                    BinaryOpcode::Gt => both(a, b, out, |a, b| a & !b),
+                    BinaryOpcode::Ge => both(a, b, out, |a, b| a | !b),
+                    _ => unreachable!("no operation on truth values"),
+                }
+            }
+        }
+    };
+}
+
+crate::binary_operations!(binary_codes);
