@@ -5,7 +5,9 @@ use crate::error::DimError;
 use crate::grad::parameters::{Parameters, Path, Walk};
 use crate::named::Named;
 use crate::nn::linear::{Linear, Projection};
-use crate::optim::{Accumulator, Adam, AdamW, Average, Lion, Sgd};
+use crate::optim::{
+    Accumulator, Adagrad, Adam, AdamW, Average, Lamb, Lion, NAdam, Plateau, RAdam, RmsProp, Sgd,
+};
 use crate::rank::Rank;
 use crate::reduce::Reductions;
 use crate::set::{DimKey, Dims, Union};
@@ -186,8 +188,14 @@ by_value! {
     [P: Parameters] Adam<P>;
     [P: Parameters] AdamW<P>;
     [P: Parameters] Lion<P>;
+    [P: Parameters] RmsProp<P>;
+    [P: Parameters] Adagrad<P>;
+    [P: Parameters] NAdam<P>;
+    [P: Parameters] RAdam<P>;
+    [P: Parameters] Lamb<P>;
     [P: Parameters] Accumulator<P>;
     [P: Parameters] Average<P>;
+    [] Plateau;
     [] ();
 }
 

@@ -7,6 +7,7 @@ use crate::loops::nest::Nest;
 use crate::loops::rows::Rows;
 use crate::machine::threads;
 use crate::map::elementwise::collect;
+use crate::map::norms::Direction;
 use crate::memory::allocate::reserve;
 use crate::memory::destination::Destination;
 #[cfg(feature = "std")]
@@ -33,6 +34,8 @@ pub trait Quantity:
     fn sqrt(self) -> Self;
     /// The cosine.
     fn cos(self) -> Self;
+    /// The natural logarithm.
+    fn ln(self) -> Self;
     /// The greatest whole number that is not greater.
     fn floor(self) -> Self;
     /// `self` to the power of `exponent`.
@@ -64,6 +67,11 @@ macro_rules! floats {
             #[cfg_attr(not(unoptimized), inline(always))]
             fn cos(self) -> Self {
                 Float::cos(self)
+            }
+
+            #[cfg_attr(not(unoptimized), inline(always))]
+            fn ln(self) -> Self {
+                Float::ln(self)
             }
 
             #[cfg_attr(not(unoptimized), inline(always))]
@@ -165,6 +173,10 @@ impl Quantity for Symbol<'_> {
 
     fn cos(self) -> Self {
         self.unary(UnaryOpcode::Cos)
+    }
+
+    fn ln(self) -> Self {
+        self.unary(UnaryOpcode::Ln)
     }
 
     fn floor(self) -> Self {
@@ -270,6 +282,25 @@ impl UpdateProgram {
         let new = formula.apply(scalars.map(symbol), changed.map(symbol), read.map(symbol));
         let (program, results) = finished(&build, new.map(|symbol| symbol.register));
         UpdateProgram { name: P::NAME, program, results, scalars: K, changed: M, read: N, follows: false }
+    }
+
+    /// The program of a [`Direction`], over parameters with elements of this type. Its result is one number for each place.
+    pub fn of_direction<D: Direction<K, M, N>, const K: usize, const M: usize, const N: usize>(
+        direction: &D,
+        elements: DType,
+    ) -> Self {
+        let build = RefCell::new(Builder::exact());
+        let load = |number: usize, dtype: DType| build.borrow_mut().load_as(number as u32, dtype.kind());
+        let symbol = |register| Symbol { build: &build, register };
+        let scalars = from_fn(|at| {
+            let number = load(at, DType::F64);
+            symbol(build.borrow_mut().cast_kind(elements.kind(), number))
+        });
+        let state = from_fn(|at| symbol(load(K + at, elements)));
+        let read = from_fn(|at| symbol(load(K + M + at, elements)));
+        let number = direction.at(scalars, state, read);
+        let (program, results) = finished(&build, [number.register]);
+        UpdateProgram { name: D::NAME, program, results, scalars: K, changed: M, read: N, follows: false }
     }
 
     /// The program of a formula of numbers that are the same everywhere: `I` of them yield `K` others.
