@@ -42,9 +42,9 @@ macro_rules! betas {
     ($name:ident $default:literal) => {
         impl<P> $name<P> {
             #[doc = concat!(
-                        "Which shares of the means of `g` and of `g^2` stay at each step; ", $default,
-                        " unless they are set. Each is 0 or more, and less than 1."
-                    )]
+                                "Which shares of the means of `g` and of `g^2` stay at each step; ", $default,
+                                " unless they are set. Each is 0 or more, and less than 1."
+                            )]
             #[must_use]
             pub fn betas(mut self, beta1: f64, beta2: f64) -> Self {
                 self.settings.betas = (beta1, beta2);
