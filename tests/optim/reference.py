@@ -180,32 +180,6 @@ def groups():
     return kept
 
 
-def cross_entropies():
-    """Losses of logits with options, and the gradient of their mean."""
-    logits = torch.tensor([noise(step)[:4] for step in range(6)], dtype=torch.float64, requires_grad=True)
-    labels = torch.tensor([3, 0, -1, 2, 1, -1])
-    weight = torch.tensor([0.5, 2.0, 1.0, 0.0], dtype=torch.float64)
-    options = {
-        "plain": {},
-        "ignored": {"ignore_index": -1},
-        "weighted": {"weight": weight},
-        "smooth": {"label_smoothing": 0.2},
-        "all": {"ignore_index": -1, "weight": weight, "label_smoothing": 0.3},
-    }
-    found = {}
-    for name, own in options.items():
-        targets = labels if "ignore_index" in own else labels.clamp(min=0)
-        each = torch.nn.functional.cross_entropy(logits, targets, reduction="none", **own)
-        mean = torch.nn.functional.cross_entropy(logits, targets, **own)
-        (gradient,) = torch.autograd.grad(mean, logits)
-        found[name] = {
-            "each": each.detach().tolist(),
-            "mean": mean.item(),
-            "gradient": gradient.flatten().tolist(),
-        }
-    return found
-
-
 def clipped():
     p = torch.nn.Parameter(torch.zeros(12, dtype=torch.float64))
     p.grad = torch.tensor(noise(1), dtype=torch.float64)
@@ -240,7 +214,6 @@ reference = {
     | {name: [float(of(step)) for step in range(100)] for name, of in OPTAX_SCHEDULES.items()},
     "plateaus": {name: plateau(**settings) for name, settings in PLATEAUS.items()},
     "groups": groups(),
-    "cross_entropy": cross_entropies(),
     "clipped": clipped(),
     "averaged": averaged(),
 }

@@ -11,6 +11,7 @@ use crate::reduce::{Reductions, TensorOf, evaluated, log_softmax, sum};
 use crate::select::Take;
 use crate::set::{Dims, DimsOf};
 use crate::storage::Evaluated;
+use crate::storage::axes::AxisBlock;
 use crate::tensor::{AsTensor, Computable, reference};
 use kernels::ops;
 use kernels::scalar::{Element, IndexInt, Num, Real};

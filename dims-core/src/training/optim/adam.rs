@@ -91,6 +91,17 @@ adam! {
     /// at step `t`, counted from 1, where `g` is the gradient. This is `torch.optim.Adam`. A parameter that was frozen counts the steps that it has taken itself.
     ///
     /// (D. P. Kingma, J. Ba, 2015, "Adam: A method for stochastic optimization".)
+    ///
+    /// ```
+    /// use typed_dims::optim::Adam;
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Feature; }
+    /// let (mut w, gradient) = (ones::<f64, _>(Feature.of(2)), full(Feature.of(2), 7.0));
+    /// let mut optimizer = Adam::new(0.1).betas(0.9, 0.99).amsgrad();
+    /// optimizer.step(&mut w, &gradient); // as far as the rate, whatever the length of the gradient
+    /// assert!((w.order(Feature)[0] - 0.9).abs() < 1e-9);
+    /// ```
     Adam,
     /// The share of each parameter that is added to its gradient, 0 or more; 0 unless it is set.
 }
@@ -99,6 +110,16 @@ adam! {
     /// [`Adam`] whose weight decay is apart from the moments: `p -= rate * weight_decay * p` at each step. This is `torch.optim.AdamW`.
     ///
     /// (I. Loshchilov, F. Hutter, 2019, "Decoupled weight decay regularization".)
+    ///
+    /// ```
+    /// use typed_dims::optim::AdamW;
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Feature; }
+    /// let (mut w, gradient) = (full::<f64, _>(Feature.of(2), 2.0), zeros(Feature.of(2)));
+    /// AdamW::new(0.1).weight_decay(0.5).step(&mut w, &gradient);
+    /// assert_eq!(w.order(Feature)[0], 2.0 * (1.0 - 0.1 * 0.5));
+    /// ```
     AdamW,
     /// How much of each parameter goes at each step, times the learning rate: 0 or more, and 0.01 unless it is set.
 }

@@ -3,7 +3,9 @@
 use super::groups::{GroupSettings, Groups};
 use super::scalars::StepsTaken;
 use super::state_tensor::{AxisNumbers, StateAxes, StateTensor};
-use super::update::{Unchanged, lying_otherwise, sizes_of};
+use super::update::Unchanged;
+#[cfg(all(feature = "std", feature = "half"))]
+use super::update::{lying_otherwise, sizes_of};
 use crate::error::DimError;
 #[cfg(feature = "half")]
 use crate::expr::Unary;

@@ -12,6 +12,16 @@ use kernels::map::formula::{Formula, Quantity};
 ///
 /// (X. Chen and others, 2023, "Symbolic discovery of optimization algorithms". They advise a rate three to ten times smaller than AdamW's, and a weight decay as
 /// many times larger.)
+///
+/// ```
+/// use typed_dims::optim::Lion;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Feature; }
+/// let (mut w, gradient) = (zeros::<f64, _>(Feature.of(2)), from_vec(Feature.of(2), vec![3.0, -0.01]));
+/// Lion::new(0.1).step(&mut w, &gradient); // the sign alone counts
+/// assert_eq!(w.order(Feature), ndarray::array![-0.1, 0.1]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Lion<P> {
     pub(super) state: State<P>,

@@ -3,6 +3,8 @@
 use super::State;
 use super::by_path::{ParameterState, StateWalk};
 #[cfg(feature = "std")]
+use super::scalars::formula_by_tensors;
+#[cfg(feature = "std")]
 use super::scalars::one;
 use super::scalars::{StepScalars, formula_of_two_by_tensors};
 use super::settings::Decaying;
@@ -26,7 +28,9 @@ use kernels::map::norms::DirectionSquares;
 use kernels::memory::buffer::Buffer;
 #[cfg(feature = "std")]
 use kernels::program::code::DType;
-use kernels::scalar::{Element, Real};
+use kernels::scalar::Element;
+#[cfg(feature = "half")]
+use kernels::scalar::Real;
 #[cfg(feature = "std")]
 use kernels::trace::{sum_of_squares, updated};
 use smallvec::SmallVec;
@@ -213,7 +217,7 @@ fn recorded_norms<T: Element, S: Dims, R: Rank, const K: usize, const M: usize>(
     let norm = |of| -> Result<Named<f64, ()>, DimError> {
         let squares: Buffer<f64> = sum_of_squares(&[of], None)?;
         let squares = Named::<f64, ()>::from_expr(one(0.0).expr.with_buffer(squares));
-        let [norm] = super::scalars::formula_by_tensors([&squares], |[squares]| [squares.sqrt()]);
+        let [norm] = formula_by_tensors([&squares], |[squares]| [squares.sqrt()]);
         Ok(norm)
     };
     let along = along.into_iter().next().expect("a direction is one result");
