@@ -120,16 +120,21 @@ fn groups_can_be_added_between_steps() {
 #[test]
 fn a_training_with_groups_goes_on_from_a_file() {
     let optimizer = || Adam::new(0.1).group("layers", |group| group.weight_decay(0.3).rate_factor(0.5));
-    let gradient = |value: &Network| value.map_elements(|p: f32| p.sin());
+    fn train(value: &mut Network, optimizer: &mut Adam<Network>) {
+        for _ in 0..3 {
+            let gradient = value.map_elements(|p: f32| p.sin());
+            optimizer.step(value, &gradient);
+        }
+    }
     let (mut whole, mut one) = (network(3), optimizer());
-    (0..3).for_each(|_| one.step(&mut whole, &gradient(&whole.clone())));
+    train(&mut whole, &mut one);
     let mut checkpoint = typed_dims::checkpoint::Checkpoint::new();
     checkpoint.put("network", &whole).unwrap().put_optimizer("optimizer", &one).unwrap();
     let saved = typed_dims::checkpoint::Saved::new(checkpoint.to_bytes().unwrap()).unwrap();
     let (mut resumed, mut other) = (network(3), optimizer());
     saved.load("network", &mut resumed).unwrap();
     saved.load_optimizer("optimizer", &mut other, &resumed).unwrap();
-    (0..3).for_each(|_| one.step(&mut whole, &gradient(&whole.clone())));
-    (0..3).for_each(|_| other.step(&mut resumed, &gradient(&resumed.clone())));
+    train(&mut whole, &mut one);
+    train(&mut resumed, &mut other);
     assert_eq!(super::all(&whole), super::all(&resumed));
 }

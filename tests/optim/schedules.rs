@@ -2,7 +2,6 @@
 
 use super::{numbers, reference};
 use typed_dims::optim::{Plateau, Schedule};
-use typed_dims::prelude::*;
 
 #[test]
 fn schedules_agree_with_pytorch_and_optax() {
