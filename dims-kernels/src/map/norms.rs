@@ -7,7 +7,8 @@ use crate::ops::code::DType;
 use crate::scalar::Real;
 use core::array::from_fn;
 
-/// A number for each place, of `M` elements of state and `N` others, with `K` numbers that are the same at all places.
+/// A number for each place, of `M` elements of state and `N` others, with `K` numbers that are the
+/// same at all places.
 pub trait Direction<const K: usize, const M: usize, const N: usize>: Sync {
     /// Its name.
     const NAME: &'static str;
@@ -16,7 +17,8 @@ pub trait Direction<const K: usize, const M: usize, const N: usize>: Sync {
     fn at<Q: Quantity>(&self, scalars: [Q; K], state: [Q; M], read: [Q; N]) -> Q;
 }
 
-/// The squared norm of a [`Direction`] as functions for each type of floats, compiled by the crate that makes the `dyn`.
+/// The squared norm of a [`Direction`] as functions for each type of floats, compiled by the crate
+/// that makes the `dyn`.
 pub trait DirectionSquares<const K: usize, const M: usize, const N: usize>: Sync {
     /// The sum of the squares, in `f64`.
     fn f32(&self, scalars: [f64; K], state: [&[f32]; M], read: [&[f32]; N]) -> f64;

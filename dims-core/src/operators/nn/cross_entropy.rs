@@ -16,7 +16,8 @@ use crate::tensor::{AsTensor, Computable, reference};
 use kernels::ops;
 use kernels::scalar::{Element, IndexInt, Num, Real};
 
-/// Options of [`cross_entropy_with`](super::loss::Losses::cross_entropy_with). `J` is the element type of the targets.
+/// Options of [`cross_entropy_with`](super::loss::Losses::cross_entropy_with). `J` is the element
+/// type of the targets.
 ///
 /// ```
 /// use typed_dims::nn::loss::CrossEntropy;
@@ -151,7 +152,8 @@ impl<T: Real, X: Dims, R: Rank> WeightedLosses<T, X, R> {
         self.each.try_sum(dims)
     }
 
-    /// The weighted mean along these dims: the sum of the losses over the sum of their weights. This is PyTorch's mean; NaN where no target counts.
+    /// The weighted mean along these dims: the sum of the losses over the sum of their weights.
+    /// This is PyTorch's mean; NaN where no target counts.
     ///
     /// # Panics
     ///

@@ -87,8 +87,10 @@ macro_rules! adam {
 }
 
 adam! {
-    /// `m = beta1 * m + (1 - beta1) * g`, `v = beta2 * v + (1 - beta2) * g^2`, then `p -= rate * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)`
-    /// at step `t`, counted from 1, where `g` is the gradient. This is `torch.optim.Adam`. A parameter that was frozen counts the steps that it has taken itself.
+    /// `m = beta1 * m + (1 - beta1) * g`, `v = beta2 * v + (1 - beta2) * g^2`, then
+    /// `p -= rate * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)` at step `t`, counted
+    /// from 1, where `g` is the gradient. This is `torch.optim.Adam`. A parameter that was frozen
+    /// counts the steps that it has taken itself.
     ///
     /// (D. P. Kingma, J. Ba, 2015, "Adam: A method for stochastic optimization".)
     ///
@@ -107,7 +109,8 @@ adam! {
 }
 
 adam! {
-    /// [`Adam`] whose weight decay is apart from the moments: `p -= rate * weight_decay * p` at each step. This is `torch.optim.AdamW`.
+    /// [`Adam`] whose weight decay is apart from the moments: `p -= rate * weight_decay * p` at
+    /// each step. This is `torch.optim.AdamW`.
     ///
     /// (I. Loshchilov, F. Hutter, 2019, "Decoupled weight decay regularization".)
     ///
@@ -121,7 +124,8 @@ adam! {
     /// assert_eq!(w.order(Feature)[0], 2.0 * (1.0 - 0.1 * 0.5));
     /// ```
     AdamW,
-    /// How much of each parameter goes at each step, times the learning rate: 0 or more, and 0.01 unless it is set.
+    /// How much of each parameter goes at each step, times the learning rate: 0 or more, and 0.01
+    /// unless it is set.
 }
 
 // (Not in the macro, and in one line: rustc quotes the line if `P` is no parameter.)

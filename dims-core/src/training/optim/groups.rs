@@ -49,13 +49,15 @@ pub struct GroupSettings {
 }
 
 impl GroupSettings {
-    /// A learning rate for the group: a number, or a [`Schedule`], which counts the steps of the optimizer.
+    /// A learning rate for the group: a number, or a [`Schedule`], which counts the steps of the
+    /// optimizer.
     #[must_use]
     pub fn rate(self, rate: impl Into<Schedule>) -> Self {
         GroupSettings { rate: Some(rate.into()), ..self }
     }
 
-    /// A factor of the rate: that of the group if it has one, else the optimizer's, whatever its schedule. It is finite, and 0 or more.
+    /// A factor of the rate: that of the group if it has one, else the optimizer's, whatever its
+    /// schedule. It is finite, and 0 or more.
     #[must_use]
     pub fn rate_factor(self, factor: f64) -> Self {
         GroupSettings { rate_factor: Some(factor), ..self }
@@ -114,7 +116,8 @@ impl<'p> ParameterInfo<'p> {
         &self.name
     }
 
-    /// Whether the [pattern](super::Optimizer::group) is that of the parameter, or of a part that it belongs to.
+    /// Whether the [pattern](super::Optimizer::group) is that of the parameter, or of a part that
+    /// it belongs to.
     pub fn is_in(&self, pattern: &str) -> bool {
         is_in(pattern, &self.name)
     }
@@ -234,7 +237,8 @@ impl Groups {
     }
 }
 
-/// Checks that each pattern of a group is that of a parameter, unless this was checked for all that is kept.
+/// Checks that each pattern of a group is that of a parameter, unless this was checked for all that
+/// is kept.
 pub(super) fn check_members<P: Parameters>(by_path: &ByPath, parameters: &P) -> Result<(), DimError> {
     let Groups(groups) = by_path.groups();
     if groups.is_empty() || by_path.has_groups_of_all() {

@@ -10,11 +10,14 @@ use crate::grad::Parameters;
 use kernels::map::formula::{Formula, Quantity};
 use kernels::map::norms::{Direction, DirectionSquares};
 
-/// Adam for large batches, whose steps are as long as the parameter says. With Adam's `m` and `v`, at step `t`, counted from 1,
-/// `u = (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay * p`, then `p -= rate * |p| / |u| * u`, where `|p|` and `|u|` are the norms of all elements of
-/// a parameter. Where one of both is 0, the factor is 1. This is `optax.lamb`.
+/// Adam for large batches, whose steps are as long as the parameter says. With Adam's `m` and `v`,
+/// at step `t`, counted from 1,
+/// `u = (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay * p`, then
+/// `p -= rate * |p| / |u| * u`, where `|p|` and `|u|` are the norms of all elements of a parameter.
+/// Where one of both is 0, the factor is 1. This is `optax.lamb`.
 ///
-/// (Y. You and others, 2020, "Large batch optimization for deep learning: Training BERT in 76 minutes".)
+/// (Y. You and others, 2020, "Large batch optimization for deep learning: Training BERT in 76
+/// minutes".)
 ///
 /// ```
 /// use typed_dims::optim::Lamb;

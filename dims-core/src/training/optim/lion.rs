@@ -7,11 +7,11 @@ use crate::error::DimError;
 use crate::grad::Parameters;
 use kernels::map::formula::{Formula, Quantity};
 
-/// `p -= rate * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * p)`, then `m = beta2 * m + (1 - beta2) * g`, where `g` is the gradient. This is
-/// `optax.lion`.
+/// `p -= rate * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * p)`, then
+/// `m = beta2 * m + (1 - beta2) * g`, where `g` is the gradient. This is `optax.lion`.
 ///
-/// (X. Chen and others, 2023, "Symbolic discovery of optimization algorithms". They advise a rate three to ten times smaller than AdamW's, and a weight decay as
-/// many times larger.)
+/// (X. Chen and others, 2023, "Symbolic discovery of optimization algorithms". They advise a rate
+/// three to ten times smaller than AdamW's, and a weight decay as many times larger.)
 ///
 /// ```
 /// use typed_dims::optim::Lion;
@@ -42,7 +42,8 @@ impl<P> Lion<P> {
         Lion { state: State::new(rate.into()), settings: LionSettings { betas: (0.9, 0.99), weight_decay: 0.001 } }
     }
 
-    /// Which shares of the mean of `g` stay, for the step and for the next mean; 0.9 and 0.99 unless they are set. Each is 0 or more, and less than 1.
+    /// Which shares of the mean of `g` stay, for the step and for the next mean; 0.9 and 0.99
+    /// unless they are set. Each is 0 or more, and less than 1.
     #[must_use]
     pub fn betas(self, beta1: f64, beta2: f64) -> Self {
         Lion { settings: LionSettings { betas: (beta1, beta2), ..self.settings }, ..self }
@@ -50,7 +51,8 @@ impl<P> Lion<P> {
 }
 
 settings! { Lion, LionSettings {
-    /// How much of each parameter goes at each step, times the learning rate: 0 or more, and 0.001 unless it is set.
+    /// How much of each parameter goes at each step, times the learning rate: 0 or more, and 0.001
+    /// unless it is set.
     weight_decay,
 } {} }
 

@@ -31,7 +31,7 @@
 //!
 //! * [`Sgd`], [`Adam`], [`AdamW`], [`NAdam`], [`RAdam`], [`RmsProp`], [`Adagrad`], [`Lamb`] and [`Lion`] compute what PyTorch's and optax's optimizers of these names
 //!   compute, and have their defaults.
-//! * [`group`](Optimizer::group) and [`no_decay`](Optimizer::no_decay) give some parameters a rate and a weight decay of their own.
+//! * [`group`](Optimizer::group) and [`no_decay`](Optimizer::no_decay) give some parameters another rate or weight decay.
 //! * A step is one pass over each parameter, in place. ([`Lamb`] needs three, as it takes norms first.) Memory is allocated at the first step, for the [`State`]; and later where a clone shares the parameter's
 //!   elements, which are copied then, or where a gradient lies in another order of axes than its parameter.
 //! * Tensors that are not learned stay as they are: see [`Parameters`].

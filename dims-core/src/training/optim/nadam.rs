@@ -10,10 +10,11 @@ use core::f64::consts::E;
 use kernels::map::formula::{Formula, Quantity};
 use num_traits::Float;
 
-/// Adam that looks ahead along its mean, after Nesterov: with `u(t) = beta1 * (1 - 0.96^(t * momentum_decay) / 2)`, the product `U(t) = u(1) * .. * u(t)`, and Adam's `m` and
-/// `v`, at step `t`, counted from 1,
-/// `p -= rate * ((1 - u(t)) / (1 - U(t)) * g + u(t + 1) / (1 - U(t + 1)) * m) / (sqrt(v / (1 - beta2^t)) + epsilon)`, where `g` is the gradient. This is
-/// `torch.optim.NAdam`.
+/// Adam that looks ahead along its mean, after Nesterov: with
+/// `u(t) = beta1 * (1 - 0.96^(t * momentum_decay) / 2)`, the product `U(t) = u(1) * .. * u(t)`, and
+/// Adam's `m` and `v`, at step `t`, counted from 1,
+/// `p -= rate * ((1 - u(t)) / (1 - U(t)) * g + u(t + 1) / (1 - U(t + 1)) * m) / (sqrt(v / (1 - beta2^t)) + epsilon)`,
+/// where `g` is the gradient. This is `torch.optim.NAdam`.
 ///
 /// (T. Dozat, 2016, "Incorporating Nesterov momentum into Adam".)
 ///
@@ -48,7 +49,8 @@ pub(super) struct NAdamSettings {
 }
 
 impl<P> NAdam<P> {
-    /// Steps with a learning rate: a number, or a [`Schedule`]. (PyTorch's is 0.002 unless it is given.)
+    /// Steps with a learning rate: a number, or a [`Schedule`]. (PyTorch's is 0.002 unless it is
+    /// given.)
     #[rustfmt::skip] // rustc quotes the line
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         let settings = NAdamSettings {
@@ -73,7 +75,8 @@ settings! { NAdam, NAdamSettings {
     /// The share of each parameter that is added to its gradient, 0 or more; 0 unless it is set.
     weight_decay,
 } {
-    /// Takes the weight decay apart from the moments, as [`AdamW`](super::AdamW) does: `p -= rate * weight_decay * p`.
+    /// Takes the weight decay apart from the moments, as [`AdamW`](super::AdamW) does:
+    /// `p -= rate * weight_decay * p`.
     decoupled,
     /// Goes along the gradient instead of against it.
     maximize,
@@ -92,7 +95,8 @@ impl NAdamSettings {
         number(self.betas.0) * (number(1.0) - number(0.5) * falling)
     }
 
-    /// `U(t)`, in closed form: with `q = 0.96^momentum_decay`, the logarithm of `(1 - q / 2) * .. * (1 - q^t / 2)` is the sum over `n` of `c[n] * (q^(n * t) - 1)` with
+    /// `U(t)`, in closed form: with `q = 0.96^momentum_decay`, the logarithm of
+    /// `(1 - q / 2) * .. * (1 - q^t / 2)` is the sum over `n` of `c[n] * (q^(n * t) - 1)` with
     /// `c[n] = q^n / (1 - q^n) / (n * 2^n)`.
     fn product<Q: Quantity>(&self, step: Q) -> Q {
         // (Further terms are smaller than the rounding.)

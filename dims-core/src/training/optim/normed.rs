@@ -35,9 +35,11 @@ use kernels::scalar::Real;
 use kernels::trace::{sum_of_squares, updated};
 use smallvec::SmallVec;
 
-/// A step in two formulas: the first, of `K` numbers, changes the `M - 1` moments, and the second, of `L` numbers, the parameter.
+/// A step in two formulas: the first, of `K` numbers, changes the `M - 1` moments, and the second,
+/// of `L` numbers, the parameter.
 pub(super) trait Normed<const K: usize, const L: usize, const M: usize>: OfStep<K> + Decaying {
-    /// The numbers of the second formula, made of those of the first and the norms of the parameter and of its direction.
+    /// The numbers of the second formula, made of those of the first and the norms of the parameter
+    /// and of its direction.
     fn with_norms<Q: Quantity>(&self, numbers: [Q; K], norms: [Q; 2]) -> [Q; L];
 
     /// The squared norm of the direction, compiled here.

@@ -5,10 +5,11 @@ use super::settings::{at_least_0, below_1};
 use crate::error::{DimError, unwrap};
 use crate::named::Named;
 
-/// A learning rate that falls each time a value, such as the loss of validation, has not improved for some time. This is `torch.optim.lr_scheduler.ReduceLROnPlateau`.
+/// A learning rate that falls each time a value, such as the loss of validation, has not improved
+/// for some time. This is `torch.optim.lr_scheduler.ReduceLROnPlateau`.
 ///
-/// It is asked with a number after each epoch, and answers with the rate of the next one. Its state consists of tensors: [`Parameters`](crate::grad::Parameters) saves them
-/// in a checkpoint.
+/// It is asked with a number after each epoch, and answers with the rate of the next one. Its state
+/// consists of tensors: [`Parameters`](crate::grad::Parameters) saves them in a checkpoint.
 ///
 /// ```
 /// use typed_dims::optim::{Optimizer, Plateau, Sgd};
@@ -74,22 +75,25 @@ impl Plateau {
         self
     }
 
-    /// How many values in a row may be no better than the best one: the rate falls with the next. 10 unless it is set.
+    /// How many values in a row may be no better than the best one: the rate falls with the next.
+    /// 10 unless it is set.
     #[must_use]
     pub fn patience(mut self, values: u64) -> Self {
         self.settings.patience = values;
         self
     }
 
-    /// A value is better if it is less than `best * (1 - threshold)`, or with [`maximize`](Plateau::maximize) greater than `best * (1 + threshold)`. 0 or more, and 1e-4 unless
-    /// it is set.
+    /// A value is better if it is less than `best * (1 - threshold)`, or with
+    /// [`maximize`](Plateau::maximize) greater than `best * (1 + threshold)`. 0 or more, and 1e-4
+    /// unless it is set.
     #[must_use]
     pub fn threshold(mut self, threshold: f64) -> Self {
         (self.settings.threshold, self.settings.absolute) = (threshold, false);
         self
     }
 
-    /// A value is better if it is less than `best - threshold`, or with [`maximize`](Plateau::maximize) greater than `best + threshold`.
+    /// A value is better if it is less than `best - threshold`, or with
+    /// [`maximize`](Plateau::maximize) greater than `best + threshold`.
     #[must_use]
     pub fn absolute_threshold(mut self, threshold: f64) -> Self {
         (self.settings.threshold, self.settings.absolute) = (threshold, true);

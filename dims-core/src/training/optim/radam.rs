@@ -8,10 +8,12 @@ use crate::error::DimError;
 use crate::grad::Parameters;
 use kernels::map::formula::{Formula, Quantity};
 
-/// Adam that waits with its division until the mean of squares is reliable. With Adam's `m` and `v`, `most = 2 / (1 - beta2) - 1` and
-/// `long = most - 2 * t * beta2^t / (1 - beta2^t)` at step `t`, counted from 1: where `long > 5`,
+/// Adam that waits with its division until the mean of squares is reliable. With Adam's `m` and
+/// `v`, `most = 2 / (1 - beta2) - 1` and `long = most - 2 * t * beta2^t / (1 - beta2^t)` at step
+/// `t`, counted from 1: where `long > 5`,
 /// `p -= rate * m / (1 - beta1^t) * r * sqrt(1 - beta2^t) / (sqrt(v) + epsilon)` with
-/// `r = sqrt((long - 4) * (long - 2) * most / ((most - 4) * (most - 2) * long))`, else `p -= rate * m / (1 - beta1^t)`. This is `torch.optim.RAdam`.
+/// `r = sqrt((long - 4) * (long - 2) * most / ((most - 4) * (most - 2) * long))`, else
+/// `p -= rate * m / (1 - beta1^t)`. This is `torch.optim.RAdam`.
 ///
 /// (L. Liu and others, 2020, "On the variance of the adaptive learning rate and beyond".)
 ///
@@ -41,7 +43,8 @@ pub(super) struct RAdamSettings {
 }
 
 impl<P> RAdam<P> {
-    /// Steps with a learning rate: a number, or a [`Schedule`]. (PyTorch's is 0.001 unless it is given.)
+    /// Steps with a learning rate: a number, or a [`Schedule`]. (PyTorch's is 0.001 unless it is
+    /// given.)
     #[rustfmt::skip] // rustc quotes the line
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         let settings = RAdamSettings {
@@ -63,7 +66,8 @@ settings! { RAdam, RAdamSettings {
     /// The share of each parameter that is added to its gradient, 0 or more; 0 unless it is set.
     weight_decay,
 } {
-    /// Takes the weight decay apart from the moments, as [`AdamW`](super::AdamW) does: `p -= rate * weight_decay * p`.
+    /// Takes the weight decay apart from the moments, as [`AdamW`](super::AdamW) does:
+    /// `p -= rate * weight_decay * p`.
     decoupled,
     /// Goes along the gradient instead of against it.
     maximize,

@@ -8,13 +8,16 @@ use crate::error::DimError;
 use crate::grad::Parameters;
 use kernels::map::formula::{Formula, Quantity};
 
-/// `v = alpha * v + (1 - alpha) * g^2`, then `p -= rate * g / (sqrt(v) + epsilon)`, where `g` is the gradient. This is `torch.optim.RMSprop`.
+/// `v = alpha * v + (1 - alpha) * g^2`, then `p -= rate * g / (sqrt(v) + epsilon)`, where `g` is
+/// the gradient. This is `torch.optim.RMSprop`.
 ///
-/// * With [`momentum`](RmsProp::momentum): `velocity = momentum * velocity + g / (sqrt(v) + epsilon)`, then `p -= rate * velocity`.
-/// * With [`centered`](RmsProp::centered): `m = alpha * m + (1 - alpha) * g`, and `v - m^2` in the place of `v` under the root, but at least 0.
+/// * With [`momentum`](RmsProp::momentum):
+///   `velocity = momentum * velocity + g / (sqrt(v) + epsilon)`, then `p -= rate * velocity`.
+/// * With [`centered`](RmsProp::centered): `m = alpha * m + (1 - alpha) * g`, and `v - m^2` in the
+///   place of `v` under the root, but at least 0.
 ///
-/// (T. Tieleman, G. Hinton, 2012, "Lecture 6.5: RMSprop", Neural networks for machine learning. Centered: A. Graves, 2013, "Generating sequences with recurrent neural
-/// networks".)
+/// (T. Tieleman, G. Hinton, 2012, "Lecture 6.5: RMSprop", Neural networks for machine learning.
+/// Centered: A. Graves, 2013, "Generating sequences with recurrent neural networks".)
 ///
 /// ```
 /// use typed_dims::optim::RmsProp;
@@ -43,7 +46,8 @@ pub(super) struct RmsPropSettings {
 }
 
 impl<P> RmsProp<P> {
-    /// Steps with a learning rate: a number, or a [`Schedule`]. (PyTorch's is 0.01 unless it is given.)
+    /// Steps with a learning rate: a number, or a [`Schedule`]. (PyTorch's is 0.01 unless it is
+    /// given.)
     #[rustfmt::skip] // rustc quotes the line
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
         let settings = RmsPropSettings {
@@ -59,13 +63,15 @@ impl<P> RmsProp<P> {
 }
 
 settings! { RmsProp, RmsPropSettings {
-    /// Which share of the mean of `g^2` stays at each step: 0 or more and less than 1, and 0.99 unless it is set.
+    /// Which share of the mean of `g^2` stays at each step: 0 or more and less than 1, and 0.99
+    /// unless it is set.
     alpha,
     /// The number added to the denominator, 0 or more; 1e-8 unless it is set.
     epsilon,
     /// Which share of the velocity stays at each step: 0 or more, and 0 unless it is set.
     momentum,
-    /// The share of each parameter that is added to its gradient: 0 or more, and 0 unless it is set.
+    /// The share of each parameter that is added to its gradient: 0 or more, and 0 unless it is
+    /// set.
     weight_decay,
 } {
     /// Divides by the root of the variance of the gradient instead of its mean square.

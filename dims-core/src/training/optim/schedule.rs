@@ -46,17 +46,20 @@ impl Schedule {
         Schedule::of(ScheduleShape::Constant { rate })
     }
 
-    /// From `rate` down to 0 in `steps` steps, along half a cosine: `rate * (1 + cos(pi * step / steps)) / 2`; 0 afterwards.
+    /// From `rate` down to 0 in `steps` steps, along half a cosine:
+    /// `rate * (1 + cos(pi * step / steps)) / 2`; 0 afterwards.
     pub fn cosine(rate: f64, steps: u64) -> Self {
         Schedule::cosine_to(rate, 0.0, steps)
     }
 
-    /// From `rate` to `last` in `steps` steps, along half a cosine; `last` afterwards. This is `torch.optim.lr_scheduler.CosineAnnealingLR`.
+    /// From `rate` to `last` in `steps` steps, along half a cosine; `last` afterwards. This is
+    /// `torch.optim.lr_scheduler.CosineAnnealingLR`.
     pub fn cosine_to(rate: f64, last: f64, steps: u64) -> Self {
         Schedule::of(ScheduleShape::Cosine { rate, last, steps })
     }
 
-    /// As [`cosine_to`](Schedule::cosine_to), again and again: from `rate` to `last` in `steps` steps, then from `rate` to `last` in `longer` times as many, and so on. This is
+    /// As [`cosine_to`](Schedule::cosine_to), again and again: from `rate` to `last` in `steps`
+    /// steps, then from `rate` to `last` in `longer` times as many, and so on. This is
     /// `torch.optim.lr_scheduler.CosineAnnealingWarmRestarts`.
     ///
     /// (I. Loshchilov, F. Hutter, 2017, "SGDR: Stochastic gradient descent with warm restarts".)
@@ -79,7 +82,8 @@ impl Schedule {
         Schedule::of(ScheduleShape::Restarts { rate, last, steps, longer })
     }
 
-    /// From `rate` to `last` in `steps` equal steps; `last` afterwards. This is `optax.linear_schedule`, and `torch.optim.lr_scheduler.LinearLR` of the rate `1.0` from
+    /// From `rate` to `last` in `steps` equal steps; `last` afterwards. This is
+    /// `optax.linear_schedule`, and `torch.optim.lr_scheduler.LinearLR` of the rate `1.0` from
     /// `start_factor` to `end_factor`.
     ///
     /// ```
@@ -92,7 +96,8 @@ impl Schedule {
         Schedule::polynomial(rate, last, steps, 1.0)
     }
 
-    /// `last + (rate - last) * (1 - step / steps)^power` for `steps` steps; `last` afterwards. This is `optax.polynomial_schedule`, and with a `last` of 0
+    /// `last + (rate - last) * (1 - step / steps)^power` for `steps` steps; `last` afterwards. This
+    /// is `optax.polynomial_schedule`, and with a `last` of 0
     /// `torch.optim.lr_scheduler.PolynomialLR`.
     ///
     /// ```
@@ -105,8 +110,9 @@ impl Schedule {
         Schedule::of(ScheduleShape::Polynomial { rate, last, steps, power })
     }
 
-    /// `rate`, and `factor` times as much after each of these numbers of steps. This is `torch.optim.lr_scheduler.MultiStepLR`. (Steps that the program computes can be
-    /// leaked: `steps.leak()`.)
+    /// `rate`, and `factor` times as much after each of these numbers of steps. This is
+    /// `torch.optim.lr_scheduler.MultiStepLR`. (Steps that the program computes can be leaked:
+    /// `steps.leak()`.)
     ///
     /// ```
     /// use typed_dims::optim::Schedule;
@@ -118,7 +124,8 @@ impl Schedule {
         Schedule::of(ScheduleShape::MultiStep { rate, after, factor })
     }
 
-    /// `rate * factor^(step / every)`, rounded down. This is `torch.optim.lr_scheduler.StepLR`, and with an `every` of 1 `ExponentialLR`.
+    /// `rate * factor^(step / every)`, rounded down. This is `torch.optim.lr_scheduler.StepLR`, and
+    /// with an `every` of 1 `ExponentialLR`.
     ///
     /// # Panics
     ///
@@ -129,8 +136,9 @@ impl Schedule {
         Schedule::of(ScheduleShape::Step { rate, every, factor })
     }
 
-    /// From `most / 25` up to `most` in three tenths of the steps, then down to `most / 250000`, each along half a cosine. This is
-    /// `torch.optim.lr_scheduler.OneCycleLR` with its defaults, but for the momentum, which does not change.
+    /// From `most / 25` up to `most` in three tenths of the steps, then down to `most / 250000`,
+    /// each along half a cosine. This is `torch.optim.lr_scheduler.OneCycleLR` with its defaults,
+    /// but for the momentum, which does not change.
     ///
     /// (L. N. Smith, N. Topin, 2018, "Super-convergence".)
     pub fn one_cycle(most: f64, steps: u64) -> Self {
@@ -141,7 +149,8 @@ impl Schedule {
         Schedule { shape, warm_up: 0 }
     }
 
-    /// Puts `steps` steps before the others, in which the rate rises to the first rate in equal parts: `(step + 1) / steps` of it.
+    /// Puts `steps` steps before the others, in which the rate rises to the first rate in equal
+    /// parts: `(step + 1) / steps` of it.
     #[must_use]
     pub fn warm_up(self, steps: u64) -> Self {
         Schedule { warm_up: steps, ..self }
@@ -152,7 +161,8 @@ impl Schedule {
         self.of_step(step as f64)
     }
 
-    /// The rate of a step that is a tensor, as a tensor: the same number as [`at`](Schedule::at) returns, computed by operations on tensors.
+    /// The rate of a step that is a tensor, as a tensor: the same number as [`at`](Schedule::at)
+    /// returns, computed by operations on tensors.
     ///
     /// ```
     /// use typed_dims::optim::Schedule;
@@ -167,7 +177,8 @@ impl Schedule {
         by_tensors(step, |step| self.of_step(step))
     }
 
-    /// The rate of a step, whatever it is computed with. (What is not chosen is computed as well, and may be any number.)
+    /// The rate of a step, whatever it is computed with. (What is not chosen is computed as well,
+    /// and may be any number.)
     fn of_step<Q: Quantity>(&self, step: Q) -> Q {
         if self.warm_up == 0 {
             return self.shape.of_step(step);
@@ -222,7 +233,8 @@ impl ScheduleShape {
     }
 }
 
-/// The steps since the last period began, and the steps of the period, where the first has so many steps and each is `longer` times as long as the one before.
+/// The steps since the last period began, and the steps of the period, where the first has so many
+/// steps and each is `longer` times as long as the one before.
 fn period<Q: Quantity>(step: Q, first: f64, longer: f64) -> (Q, Q) {
     let number = |value: f64| step.constant(value);
     let one = number(1.0);

@@ -44,8 +44,9 @@ macro_rules! decaying {
 }
 pub(super) use decaying;
 
-/// Implements [`Optimizer`](super::Optimizer) by formulas over one parameter, its moments and its gradient. The form of the settings decides which: each has its numbers of
-/// scalars and of changed tensors, and the names of the moments.
+/// Implements [`Optimizer`](super::Optimizer) by formulas over one parameter, its moments and its
+/// gradient. The form of the settings decides which: each has its numbers of scalars and of changed
+/// tensors, and the names of the moments.
 macro_rules! optimizer {
     ($name:ident by $form:expr => { $($pattern:pat => $k:literal $m:literal [$($moment:literal),*],)+ }) => {
         impl<P: $crate::grad::Parameters> $crate::optim::Optimizer<P> for $name<P> {

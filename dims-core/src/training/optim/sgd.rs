@@ -8,9 +8,12 @@ use crate::error::DimError;
 use crate::grad::Parameters;
 use kernels::map::formula::{Formula, Quantity};
 
-/// Gradient descent, with momentum if it is given one: `velocity = momentum * velocity + g`, then `p -= rate * velocity`, where `g` is the gradient.
+/// Gradient descent, with momentum if it is given one: `velocity = momentum * velocity + g`, then
+/// `p -= rate * velocity`, where `g` is the gradient.
 ///
-/// With [`nesterov`](Sgd::nesterov) the step is `p -= rate * (g + momentum * velocity)`; with [`weight_decay`](Sgd::weight_decay) `weight_decay * p` is added to `g` first. This is `torch.optim.SGD`.
+/// With [`nesterov`](Sgd::nesterov) the step is `p -= rate * (g + momentum * velocity)`; with
+/// [`weight_decay`](Sgd::weight_decay) `weight_decay * p` is added to `g` first. This is
+/// `torch.optim.SGD`.
 ///
 /// ```
 /// use typed_dims::optim::Sgd;
@@ -50,12 +53,15 @@ impl<P> Sgd<P> {
 settings! { Sgd, SgdSettings {
     /// Which share of the velocity stays at each step: 0 or more, and 0 unless it is set.
     momentum,
-    /// Which share of each gradient but the first does not enter the velocity, `velocity = momentum * velocity + (1 - dampening) * g`: from 0 to 1, and 0 unless it is set.
+    /// Which share of each gradient but the first does not enter the velocity,
+    /// `velocity = momentum * velocity + (1 - dampening) * g`: from 0 to 1, and 0 unless it is set.
     dampening,
-    /// The share of each parameter that is added to its gradient: 0 or more, and 0 unless it is set.
+    /// The share of each parameter that is added to its gradient: 0 or more, and 0 unless it is
+    /// set.
     weight_decay,
 } {
-    /// Looks ahead along the velocity, after Nesterov. A step without [`momentum`](Sgd::momentum), or with [`dampening`](Sgd::dampening), is an error then.
+    /// Looks ahead along the velocity, after Nesterov. A step without [`momentum`](Sgd::momentum),
+    /// or with [`dampening`](Sgd::dampening), is an error then.
     nesterov,
     /// Goes along the gradient instead of against it.
     maximize,
