@@ -15,6 +15,8 @@ import optax
 import torch
 
 jax.config.update("jax_enable_x64", True)
+# Numbers of a step, such as NAdam's product of momenta, have this type.
+torch.set_default_dtype(torch.float64)
 
 SHAPE = (3, 4)
 KEPT = (1, 10, 100)
@@ -89,7 +91,7 @@ OPTIMIZERS = {
     "adam_decay": lambda p: torch.optim.Adam(p, lr=0.03, betas=(0.8, 0.95), eps=1e-6, weight_decay=0.1),
     "adamw": lambda p: torch.optim.AdamW(p, lr=0.03),
     "adamw_decay": lambda p: torch.optim.AdamW(p, lr=0.03, betas=(0.8, 0.95), eps=1e-6, weight_decay=0.1),
-    "maximize": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, weight_decay=0.02, maximize=True),
+    "maximize": lambda p: torch.optim.SGD(p, lr=0.002, momentum=0.9, weight_decay=0.02, maximize=True),
     "dampening": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, dampening=0.4, weight_decay=0.02),
     "adam_maximize": lambda p: torch.optim.Adam(p, lr=0.03, weight_decay=0.1, maximize=True),
     "amsgrad": lambda p: torch.optim.Adam(p, lr=0.03, betas=(0.8, 0.95), amsgrad=True),
