@@ -112,12 +112,12 @@ const LANES: usize = 8;
 
 /// A sum of squares, in `f64`, of elements that come in parts.
 #[derive(Default)]
-pub struct SumOfSquares {
+pub struct SquareSum {
     lanes: [f64; LANES],
     rest: f64,
 }
 
-impl SumOfSquares {
+impl SquareSum {
     /// Adds elements. All parts but the last have a multiple of 8.
     pub fn add<T: Real>(&mut self, elements: &[T]) {
         let square = |a: T| {
@@ -141,7 +141,7 @@ impl SumOfSquares {
 
 /// The sum of the squares of elements, in `f64`.
 pub fn squares<T: Real>(elements: &[T]) -> f64 {
-    let mut sum = SumOfSquares::default();
+    let mut sum = SquareSum::default();
     sum.add(elements);
     sum.total()
 }

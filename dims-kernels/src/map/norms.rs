@@ -2,7 +2,7 @@
 
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::map::formula::{Quantity, UpdateProgram};
-use crate::map::in_place::SumOfSquares;
+use crate::map::in_place::SquareSum;
 use crate::ops::code::DType;
 use crate::scalar::Real;
 use core::array::from_fn;
@@ -55,7 +55,7 @@ fn squares<T: Real + Quantity, D: Direction<K, M, N>, const K: usize, const M: u
     let Some(len) = state.first().map(|slice| slice.len()) else { return 0.0 };
     let lens = state.iter().chain(&read).map(|slice| slice.len());
     assert!(lens.into_iter().all(|other| other == len), "slices of one length");
-    let (mut sum, mut block) = (SumOfSquares::default(), [T::ZERO; BLOCK]);
+    let (mut sum, mut block) = (SquareSum::default(), [T::ZERO; BLOCK]);
     for start in (0..len).step_by(BLOCK) {
         let places = start..len.min(start + BLOCK);
         let out = &mut block[..places.len()];

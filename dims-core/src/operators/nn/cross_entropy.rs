@@ -203,11 +203,11 @@ where
         None => evaluated(where_counted(&counted, Scalar(A::Elem::ONE), A::Elem::ZERO))?,
     };
     let taken = Unary { op: ops::Neg, a: Take::new(logs.clone(), classes, &index.expr)? };
-    let own = evaluated(Losses::<A, X, I, _>::from_expr(Binary { op: ops::Mul, a: taken, b: &weight.expr }))?;
-    let all = |losses: &Losses<A, X, I>| {
+    let own = evaluated(LossOf::<A, X, I, _>::from_expr(Binary { op: ops::Mul, a: taken, b: &weight.expr }))?;
+    let all = |losses: &LossOf<A, X, I>| {
         // (Every loss has the dims that the weights may lack.)
         let is_loss = Binary { op: ops::Eq, a: &losses.expr, b: &losses.expr };
-        evaluated(Losses::<A, X, I, _>::from_expr(Select { cond: is_loss, a: &weight.expr, b: &weight.expr }))
+        evaluated(LossOf::<A, X, I, _>::from_expr(Select { cond: is_loss, a: &weight.expr, b: &weight.expr }))
     };
     let weights_of_all = all(&own)?;
     let each = if label_smoothing == 0.0 {
@@ -217,7 +217,7 @@ where
         let at = A::Dims::KEYS.position(&classes.info().key()).expect("the predictions have the classes");
         let size = logs.expr.named().as_slice()[at].size;
         let share = |share: f64| Scalar(number::<A::Elem>(share));
-        evaluated(Losses::<A, X, I, _>::from_expr(Binary {
+        evaluated(LossOf::<A, X, I, _>::from_expr(Binary {
             op: ops::Sub,
             a: Binary { op: ops::Mul, a: own.expr, b: share(1.0 - label_smoothing) },
             b: Binary { op: ops::Mul, a: spread.expr, b: share(label_smoothing / size as f64) },
@@ -225,12 +225,12 @@ where
     };
     // (A product with the weight 0 can be NaN.)
     let zero = Scalar(A::Elem::ZERO);
-    let each = Losses::<A, X, I, _>::from_expr(Select { cond: &counted.expr, a: each.expr, b: zero });
+    let each = LossOf::<A, X, I, _>::from_expr(Select { cond: &counted.expr, a: each.expr, b: zero });
     Ok(WeightedLosses { each: evaluated(each)?, weights: weights_of_all })
 }
 
 /// A loss for each prediction, and what is computed like it.
-type Losses<A, X, I, E = Evaluated<<A as AsTensor>::Elem, X, LossRank<A, I>>> =
+type LossOf<A, X, I, E = Evaluated<<A as AsTensor>::Elem, X, LossRank<A, I>>> =
     Named<<A as AsTensor>::Elem, X, LossRank<A, I>, E>;
 
 /// Which targets count.

@@ -1,6 +1,6 @@
 //! State by path: tensors that are kept for each parameter, in an element type of their own.
 
-use super::groups::{GroupSettings, Groups};
+use super::groups::{GroupSettings, ParameterGroups};
 use super::scalars::StepsTaken;
 use super::state_tensor::{AxisNumbers, StateAxes, StateTensor};
 use super::update::Unchanged;
@@ -48,7 +48,7 @@ pub(crate) struct ByPath {
     masters: bool,
     /// Whether there is nothing but master weights.
     only_masters: bool,
-    groups: Groups,
+    groups: ParameterGroups,
 }
 
 /// What an optimizer keeps for one parameter.
@@ -247,12 +247,12 @@ impl ByPath {
         *self = ByPath { masters, groups, ..other };
     }
 
-    pub(super) fn groups(&self) -> &Groups {
+    pub(super) fn groups(&self) -> &ParameterGroups {
         &self.groups
     }
 
     /// The groups, to add one: the settings of all parameters are found again.
-    pub(super) fn groups_mut(&mut self) -> &mut Groups {
+    pub(super) fn groups_mut(&mut self) -> &mut ParameterGroups {
         self.parameters.iter_mut().for_each(|parameter| parameter.settings = None);
         &mut self.groups
     }

@@ -198,9 +198,9 @@ impl PartialEq for Members {
 
 /// The groups of an optimizer, in the order in which they were made.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Groups(Vec<(Members, GroupSettings)>);
+pub(crate) struct ParameterGroups(Vec<(Members, GroupSettings)>);
 
-impl Groups {
+impl ParameterGroups {
     pub(super) fn add(&mut self, members: Members, settings: GroupSettings) {
         self.0.push((members, settings));
     }
@@ -240,7 +240,7 @@ impl Groups {
 /// Checks that each pattern of a group is that of a parameter, unless this was checked for all that
 /// is kept.
 pub(super) fn check_members<P: Parameters>(by_path: &ByPath, parameters: &P) -> Result<(), DimError> {
-    let Groups(groups) = by_path.groups();
+    let ParameterGroups(groups) = by_path.groups();
     if groups.is_empty() || by_path.has_groups_of_all() {
         return Ok(());
     }
