@@ -128,9 +128,9 @@ fn a_training_with_groups_goes_on_from_a_file() {
     }
     let (mut whole, mut one) = (network(3), optimizer());
     train(&mut whole, &mut one);
-    let mut checkpoint = typed_dims::checkpoint::Checkpoint::new();
+    let mut checkpoint = typed_dims::optim::checkpoint::Checkpoint::new();
     checkpoint.put("network", &whole).unwrap().put_optimizer("optimizer", &one).unwrap();
-    let saved = typed_dims::checkpoint::Saved::new(checkpoint.to_bytes().unwrap()).unwrap();
+    let saved = typed_dims::optim::checkpoint::Saved::new(checkpoint.to_bytes().unwrap()).unwrap();
     let (mut resumed, mut other) = (network(3), optimizer());
     saved.load("network", &mut resumed).unwrap();
     saved.load_optimizer("optimizer", &mut other, &resumed).unwrap();

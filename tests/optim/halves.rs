@@ -3,7 +3,7 @@
 use super::*;
 use half::{bf16, f16};
 use typed_dims::optim::{Accumulator, Average};
-use typed_dims::scalar::CastTo;
+use typed_dims::types::scalar::CastTo;
 
 const LEN: usize = 37;
 

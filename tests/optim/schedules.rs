@@ -98,10 +98,10 @@ fn a_plateau_goes_on_from_its_state() {
     for loss in losses().take(20) {
         whole.observe(loss);
     }
-    let mut checkpoint = typed_dims::checkpoint::Checkpoint::new();
+    let mut checkpoint = typed_dims::optim::checkpoint::Checkpoint::new();
     checkpoint.put("plateau", &whole).unwrap();
     let mut resumed = new();
-    let saved = typed_dims::checkpoint::Saved::new(checkpoint.to_bytes().unwrap()).unwrap();
+    let saved = typed_dims::optim::checkpoint::Saved::new(checkpoint.to_bytes().unwrap()).unwrap();
     saved.load("plateau", &mut resumed).unwrap();
     for loss in losses().skip(20) {
         assert_eq!(resumed.observe(loss), whole.observe(loss));

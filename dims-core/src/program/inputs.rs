@@ -1,17 +1,17 @@
 //! The inputs of recorded functions.
 
-use crate::dim::DimList;
 use crate::error::DimError;
+use crate::execute::reduce::Reductions;
 use crate::grad::parameters::{Parameters, Path, Walk};
-use crate::named::Named;
-use crate::nn::linear::{Linear, Projection};
-use crate::optim::{
+use crate::operators::nn::linear::{Linear, Projection};
+use crate::storage::View;
+use crate::tensors::named::Named;
+use crate::training::optim::{
     Accumulator, Adagrad, Adam, AdamW, Average, Lamb, Lion, NAdam, Plateau, RAdam, RmsProp, Sgd,
 };
-use crate::rank::Rank;
-use crate::reduce::Reductions;
-use crate::set::{DimKey, Dims, Union};
-use crate::storage::View;
+use crate::types::dim::DimList;
+use crate::types::rank::Rank;
+use crate::types::set::{DimKey, Dims, Union};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use kernels::scalar::Element;

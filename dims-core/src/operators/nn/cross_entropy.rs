@@ -1,18 +1,18 @@
 //! The cross entropy with options: targets that do not count, weights of classes, smoothed labels.
 
-use crate::brand::Brand;
-use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
+use crate::execute::reduce::{Reductions, TensorOf, evaluated, log_softmax, sum};
 use crate::expr::{Binary, Expr, Scalar, Select, Unary};
-use crate::named::Named;
-use crate::nn::loss::{ClassTargets, unfit};
-use crate::rank::{Rank, Rank0};
-use crate::reduce::{Reductions, TensorOf, evaluated, log_softmax, sum};
-use crate::select::Take;
-use crate::set::{Dims, DimsOf};
+use crate::operators::nn::loss::{ClassTargets, unfit};
+use crate::operators::select::Take;
 use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
-use crate::tensor::{AsTensor, Computable, reference};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Computable, reference};
+use crate::types::brand::Brand;
+use crate::types::dim::DimRef;
+use crate::types::rank::{Rank, Rank0};
+use crate::types::set::{Dims, DimsOf};
 use kernels::ops;
 use kernels::scalar::{Element, IndexInt, Num, Real};
 

@@ -14,11 +14,11 @@ use crate::expr::evaluate::laid_out_in;
 #[cfg(all(feature = "std", feature = "half"))]
 use crate::expr::step::is_recorded;
 use crate::grad::parameters::Path;
-use crate::named::Named;
-use crate::rank::Rank;
-use crate::set::Dims;
 #[cfg(all(feature = "std", feature = "half"))]
 use crate::storage::Evaluated;
+use crate::tensors::named::Named;
+use crate::types::rank::Rank;
+use crate::types::set::Dims;
 #[cfg(feature = "safetensors")]
 use alloc::borrow::Cow;
 use alloc::borrow::ToOwned;

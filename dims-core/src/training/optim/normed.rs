@@ -16,9 +16,9 @@ use super::update::{
 use crate::error::DimError;
 use crate::grad::Parameters;
 use crate::grad::parameters::{Path, Visitor, is_learned};
-use crate::named::Named;
-use crate::rank::Rank;
-use crate::set::Dims;
+use crate::tensors::named::Named;
+use crate::types::rank::Rank;
+use crate::types::set::Dims;
 use alloc::vec::Vec;
 use core::array::from_fn;
 use kernels::map::formula::Quantity;

@@ -3,7 +3,7 @@
 use super::scalars::{StepsTaken, one};
 use super::settings::{at_least_0, below_1};
 use crate::error::{DimError, unwrap};
-use crate::named::Named;
+use crate::tensors::named::Named;
 
 /// A learning rate that falls each time a value, such as the loss of validation, has not improved
 /// for some time. This is `torch.optim.lr_scheduler.ReduceLROnPlateau`.

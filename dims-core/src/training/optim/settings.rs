@@ -35,7 +35,7 @@ pub(super) use settings;
 /// Lets groups of parameters replace the weight decay of settings.
 macro_rules! decaying {
     ($settings:ident) => {
-        impl $crate::optim::settings::Decaying for $settings {
+        impl $crate::training::optim::settings::Decaying for $settings {
             fn with_weight_decay(self, weight_decay: f64) -> Self {
                 $settings { weight_decay, ..self }
             }
@@ -49,29 +49,29 @@ pub(super) use decaying;
 /// tensors, and the names of the moments.
 macro_rules! optimizer {
     ($name:ident by $form:expr => { $($pattern:pat => $k:literal $m:literal [$($moment:literal),*],)+ }) => {
-        impl<P: $crate::grad::Parameters> $crate::optim::Optimizer<P> for $name<P> {
+        impl<P: $crate::grad::Parameters> $crate::training::optim::Optimizer<P> for $name<P> {
             fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), $crate::error::DimError> {
                 self.settings.check()?;
                 let form = $form;
                 match form(&self.settings) {
                     $($pattern => {
                         let mut step =
-                            $crate::optim::update::StepAfter::new(stringify!($name), self.settings, &self.state)?;
+                            $crate::training::optim::update::StepAfter::new(stringify!($name), self.settings, &self.state)?;
                         self.state.step::<$k, $m>(&mut step, parameters, gradient)
                     })+
                 }
             }
 
-            fn programs(&self, elements: ::kernels::program::code::DType) -> Option<$crate::optim::StepPrograms> {
+            fn programs(&self, elements: ::kernels::program::code::DType) -> Option<$crate::training::optim::StepPrograms> {
                 let form = $form;
                 Some(match form(&self.settings) {
                     $($pattern => {
-                        $crate::optim::StepPrograms::of::<_, $k, $m, 1>(&self.settings, elements)
+                        $crate::training::optim::StepPrograms::of::<_, $k, $m, 1>(&self.settings, elements)
                     })+
                 })
             }
 
-            $crate::optim::settings::with_state!(stringify!($name), |optimizer: &Self| {
+            $crate::training::optim::settings::with_state!(stringify!($name), |optimizer: &Self| {
                 let form = $form;
                 match form(&optimizer.settings) {
                     $($pattern => &[$($moment),*],)+
@@ -89,11 +89,11 @@ macro_rules! with_state {
             $kind
         }
 
-        fn state(&self) -> &$crate::optim::State<P> {
+        fn state(&self) -> &$crate::training::optim::State<P> {
             &self.state
         }
 
-        fn state_mut(&mut self) -> &mut $crate::optim::State<P> {
+        fn state_mut(&mut self) -> &mut $crate::training::optim::State<P> {
             &mut self.state
         }
 
