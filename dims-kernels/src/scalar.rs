@@ -193,7 +193,7 @@ pub trait Logic: Element {
 
 /// Integers that can select an element of an axis. (Kernels trust the positions, so the trait is the library's own.)
 #[diagnostic::on_unimplemented(message = "`{Self}` cannot be an index", label = "integers are needed here")]
-pub trait IndexInt: Element + sealed::SealedIndex {
+pub trait IndexInt: Element + PartialEq + sealed::SealedIndex {
     /// The index as a position, if it lies within `size`.
     #[doc(hidden)]
     fn to_position(self, size: usize) -> Option<usize>;

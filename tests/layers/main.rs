@@ -5,6 +5,7 @@
 #[path = "../support/gradients.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod gradients;
+mod losses;
 mod recipes;
 
 use gradients::{noise, recorded};

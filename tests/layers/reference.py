@@ -102,6 +102,19 @@ def recurrent(make, states):
     return outputs
 
 
+def cross_entropy(ignored=False, **options):
+    """Losses of six predictions with options, their mean, and its gradient."""
+    logits = (3 * array(0, 6, 4)).requires_grad_()
+    labels = torch.tensor([3, 0, 1, 2, 1, 0])
+    if ignored:
+        labels[[2, 5]] = options["ignore_index"] = -1
+    mean = functional.cross_entropy(logits, labels, **options)
+    each = functional.cross_entropy(logits, labels, reduction="none", **options)
+    return [each, mean, *torch.autograd.grad(mean, logits)]
+
+
+CLASS_WEIGHTS = torch.tensor([0.5, 2.0, 1.0, 0.0])
+
 CASES = {
     "layer_norm": [
         filled(nn.LayerNorm(4), "weight", "bias")(array(20, 2, 3, 4)),
@@ -118,6 +131,11 @@ CASES = {
     "swi_glu": [swi_glu(array(20, 2, 3, 4))],
     "lstm": recurrent(nn.LSTM, 2),
     "gru": recurrent(nn.GRU, 1),
+    "cross_entropy": cross_entropy(),
+    "ignored_cross_entropy": cross_entropy(ignored=True),
+    "weighted_cross_entropy": cross_entropy(weight=CLASS_WEIGHTS),
+    "smooth_cross_entropy": cross_entropy(label_smoothing=0.2),
+    "full_cross_entropy": cross_entropy(ignored=True, weight=CLASS_WEIGHTS, label_smoothing=0.3),
 }
 
 path = pathlib.Path(__file__).with_name("reference.json")

@@ -66,6 +66,7 @@ mod elements {
 mod classes {
     use super::{Axis, B, I, Inner, J, Outer, V, build};
     use ndarray::Array2;
+    use typed_dims::nn::loss::CrossEntropy;
     use typed_dims::prelude::*;
 
     crate::operators! {
@@ -97,6 +98,19 @@ mod classes {
             },
             along: [V I], keep: [],
             names: "nn.functional.cross_entropy" "" "";
+        /// The mean with smoothed labels. `CrossEntropy` also has `ignore_index` and `weights` of classes
+        cross_entropy_with [f32 f64] (x: T [I V], target: usize [I] in Below("V")) -> [],
+            call: x.cross_entropy_with(V, target, CrossEntropy::new().label_smoothing(0.1)).mean(I),
+            loops: {
+                let each = x.outer_iter().zip(target).map(|(line, &target)| {
+                    let sum = line.iter().map(|&x| f64::from(x).exp()).sum::<f64>().ln();
+                    let all = line.iter().map(|&x| sum - f64::from(x)).sum::<f64>();
+                    0.9 * (sum - f64::from(line[target])) + 0.1 / line.len() as f64 * all
+                });
+                (each.sum::<f64>() / x.shape()[0] as f64) as T
+            },
+            along: [V I], keep: [],
+            names: "nn.functional.cross_entropy(label_smoothing=0.1)" "" "";
         /// The cross entropy of predictions and probabilities
         cross_entropy_of_shares [f32 f64] (x: T [B V], shares: T [B V] in Share) -> [B],
             call: -(x.log_softmax(V) * shares).sum(V),

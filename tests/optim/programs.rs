@@ -2,8 +2,8 @@
 
 use super::{Row, noise};
 use typed_dims::optim::{
-    Accumulator, Adam, AdamW, Average, Lion, Optimizer, Schedule, Sgd, StateTensor, clip_by_global_norm,
-    clip_by_value, programs,
+    Accumulator, Adagrad, Adam, AdamW, Average, Lion, NAdam, Optimizer, RAdam, RmsProp, Schedule, Sgd,
+    StateTensor, clip_by_global_norm, clip_by_value, programs,
 };
 use typed_dims::prelude::*;
 #[cfg(feature = "half")]
@@ -177,6 +177,15 @@ fn all_of<T: Parameter>() {
     agrees::<T, _>(Adam::new(rate()).betas(0.8, 0.95).epsilon(1e-6).weight_decay(0.1));
     agrees::<T, _>(AdamW::new(rate()));
     agrees::<T, _>(Lion::new(rate()));
+    agrees::<T, _>(Sgd::new(rate()).momentum(0.9).dampening(0.4).maximize());
+    agrees::<T, _>(Adam::new(rate()).amsgrad());
+    agrees::<T, _>(RmsProp::new(rate()));
+    agrees::<T, _>(RmsProp::new(rate()).momentum(0.9).weight_decay(0.1));
+    agrees::<T, _>(RmsProp::new(rate()).centered());
+    agrees::<T, _>(RmsProp::new(rate()).centered().momentum(0.9));
+    agrees::<T, _>(Adagrad::new(rate()).rate_decay(0.1).first_sum(0.1));
+    agrees::<T, _>(NAdam::new(rate()).weight_decay(0.1));
+    agrees::<T, _>(RAdam::new(rate()).weight_decay(0.1).decoupled());
     beside_optimizers::<T>();
 }
 

@@ -15,6 +15,8 @@ import optax
 import torch
 
 jax.config.update("jax_enable_x64", True)
+# Numbers of a step, such as NAdam's product of momenta, have this type.
+torch.set_default_dtype(torch.float64)
 
 SHAPE = (3, 4)
 KEPT = (1, 10, 100)
@@ -89,13 +91,95 @@ OPTIMIZERS = {
     "adam_decay": lambda p: torch.optim.Adam(p, lr=0.03, betas=(0.8, 0.95), eps=1e-6, weight_decay=0.1),
     "adamw": lambda p: torch.optim.AdamW(p, lr=0.03),
     "adamw_decay": lambda p: torch.optim.AdamW(p, lr=0.03, betas=(0.8, 0.95), eps=1e-6, weight_decay=0.1),
+    "maximize": lambda p: torch.optim.SGD(p, lr=0.002, momentum=0.9, weight_decay=0.02, maximize=True),
+    "dampening": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, dampening=0.4, weight_decay=0.02),
+    "adam_maximize": lambda p: torch.optim.Adam(p, lr=0.03, weight_decay=0.1, maximize=True),
+    "amsgrad": lambda p: torch.optim.Adam(p, lr=0.03, betas=(0.8, 0.95), amsgrad=True),
+    "amsgradw": lambda p: torch.optim.AdamW(p, lr=0.03, betas=(0.8, 0.95), amsgrad=True, maximize=True),
+    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.01),
+    "rmsprop_momentum": lambda p: torch.optim.RMSprop(p, lr=0.01, alpha=0.9, momentum=0.8, weight_decay=0.1),
+    "rmsprop_centered": lambda p: torch.optim.RMSprop(p, lr=0.01, eps=1e-3, centered=True, maximize=True),
+    "rmsprop_both": lambda p: torch.optim.RMSprop(p, lr=0.01, alpha=0.9, momentum=0.8, eps=1e-3, centered=True),
+    "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.1),
+    "adagrad_decay": lambda p: torch.optim.Adagrad(
+        p, lr=0.1, lr_decay=0.02, weight_decay=0.1, initial_accumulator_value=0.3, eps=1e-4, maximize=True
+    ),
+    "nadam": lambda p: torch.optim.NAdam(p, lr=0.03),
+    "nadam_decay": lambda p: torch.optim.NAdam(
+        p, lr=0.03, betas=(0.8, 0.95), momentum_decay=0.1, weight_decay=0.1, decoupled_weight_decay=True, maximize=True
+    ),
+    "nadam_constant": lambda p: torch.optim.NAdam(p, lr=0.03, momentum_decay=0, weight_decay=0.1),
+    "radam": lambda p: torch.optim.RAdam(p, lr=0.03),
+    "radam_decay": lambda p: torch.optim.RAdam(
+        p, lr=0.03, betas=(0.8, 0.95), weight_decay=0.1, decoupled_weight_decay=True, maximize=True
+    ),
+    "radam_l2": lambda p: torch.optim.RAdam(p, lr=0.03, betas=(0.8, 0.95), weight_decay=0.1),
 }
 
 SCHEDULES = {
     "cosine": (lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, 100, eta_min=0.01), 0.5),
     "step": (lambda o: torch.optim.lr_scheduler.StepLR(o, 30, gamma=0.1), 0.5),
     "one_cycle": (lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.5, total_steps=101), 0.5),
+    "linear": (lambda o: torch.optim.lr_scheduler.LinearLR(o, 1.0, 0.1, total_iters=60), 0.5),
+    "polynomial": (lambda o: torch.optim.lr_scheduler.PolynomialLR(o, 80, power=1.7), 0.5),
+    "multi_step": (lambda o: torch.optim.lr_scheduler.MultiStepLR(o, [5, 30, 31, 80], gamma=0.3), 0.5),
+    "exponential": (lambda o: torch.optim.lr_scheduler.ExponentialLR(o, 0.97), 0.5),
+    "restarts": (lambda o: torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(o, 7, 1, eta_min=0.01), 0.5),
+    "longer_restarts": (lambda o: torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(o, 4, 3), 0.5),
 }
+
+OPTAX_SCHEDULES = {
+    "optax_linear": optax.linear_schedule(0.5, 0.05, 60),
+    "optax_polynomial": optax.polynomial_schedule(0.5, 0.05, 1.7, 80),
+}
+
+
+def losses():
+    """Losses of epochs, some of which are better than all before."""
+    return [1.0 / (1 + epoch // 6) + 0.01 * math.sin(3.0 * epoch) for epoch in range(60)]
+
+
+def plateau(**settings):
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.5)
+    schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, **settings)
+    found = []
+    for loss in losses():
+        schedule.step(-loss if settings.get("mode") == "max" else loss)
+        found.append(optimizer.param_groups[0]["lr"])
+    return found
+
+
+PLATEAUS = {
+    "default": {"patience": 2},
+    "cooldown": {"patience": 1, "cooldown": 4, "factor": 0.5, "min_lr": 0.01, "threshold": 0.05},
+    "absolute": {"patience": 1, "factor": 0.7, "threshold": 0.1, "threshold_mode": "abs"},
+    "maximize": {"patience": 1, "factor": 0.7, "mode": "max", "threshold": 0.01},
+}
+
+
+def groups():
+    """Three parameters: the second has no weight decay, the third another rate as well."""
+    first = torch.tensor(FIRST, dtype=torch.float64).reshape(SHAPE)
+    all = [torch.nn.Parameter(first.clone()) for _ in range(3)]
+    optimizer = torch.optim.AdamW(
+        [
+            {"params": all[:1]},
+            {"params": all[1:2], "weight_decay": 0.0},
+            {"params": all[2:], "weight_decay": 0.0, "lr": 0.3},
+        ],
+        lr=0.03,
+        weight_decay=0.2,
+    )
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 100)
+    kept = {}
+    for step in range(1, max(KEPT) + 1):
+        for p in all:
+            p.grad = 0.3 * p.detach() + torch.tensor(noise(step), dtype=torch.float64).reshape(SHAPE)
+        optimizer.step()
+        schedule.step()
+        if step in KEPT:
+            kept[step] = [p.detach().flatten().tolist() for p in all]
+    return kept
 
 
 def clipped():
@@ -123,10 +207,15 @@ reference = {
     | {
         "lion": by_optax(optax.lion(0.01)),
         "lion_decay": by_optax(optax.lion(0.01, b1=0.8, b2=0.95, weight_decay=0.1)),
+        "lamb": by_optax(optax.lamb(0.01)),
+        "lamb_decay": by_optax(optax.lamb(0.01, b1=0.8, b2=0.95, eps=1e-4, weight_decay=0.1)),
     },
     "f32": {name: by_torch(make, torch.float32) for name, make in OPTIMIZERS.items()},
     "frozen": {name: frozen_by_torch(make, torch.float64) for name, make in OPTIMIZERS.items()},
-    "schedules": {name: rates(make, lr) for name, (make, lr) in SCHEDULES.items()},
+    "schedules": {name: rates(make, lr) for name, (make, lr) in SCHEDULES.items()}
+    | {name: [float(of(step)) for step in range(100)] for name, of in OPTAX_SCHEDULES.items()},
+    "plateaus": {name: plateau(**settings) for name, settings in PLATEAUS.items()},
+    "groups": groups(),
     "clipped": clipped(),
     "averaged": averaged(),
 }

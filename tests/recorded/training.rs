@@ -4,8 +4,8 @@ use typed_dims::grad::loss_and_grad;
 use typed_dims::nn::linear::Linear;
 use typed_dims::nn::norm::{BatchNorm, LayerNorm};
 use typed_dims::optim::{
-    Accumulator, Adam, AdamW, Average, Lion, Optimizer, Schedule, Sgd, clip_by_global_norm, clip_by_value,
-    global_norm,
+    Accumulator, Adagrad, Adam, AdamW, Average, Lamb, Lion, NAdam, Optimizer, RAdam, RmsProp, Schedule, Sgd,
+    clip_by_global_norm, clip_by_value, global_norm,
 };
 use typed_dims::prelude::*;
 use typed_dims::program::{jit, record};
@@ -156,6 +156,20 @@ where
     let mut frozen = Adam::new(0.1);
     frozen.freeze("b");
     goes_on::<T, _>("frozen", frozen);
+    goes_on::<T, _>("dampening", Sgd::new(Schedule::linear(0.1, 0.0, 9)).momentum(0.9).dampening(0.3));
+    goes_on::<T, _>("amsgrad", Adam::new(Schedule::cosine_restarts(0.1, 0.0, 2, 2)).amsgrad().maximize());
+    goes_on::<T, _>("rmsprop", RmsProp::new(Schedule::multi_step(0.01, &[2, 4], 0.5)));
+    goes_on::<T, _>("rmsprop, centered", RmsProp::new(0.01).centered().momentum(0.9).epsilon(1e-3));
+    goes_on::<T, _>("adagrad", Adagrad::new(0.1).rate_decay(0.1));
+    goes_on::<T, _>("nadam", NAdam::new(0.1));
+    goes_on::<T, _>("radam", RAdam::new(0.1).betas(0.8, 0.6));
+    goes_on::<T, _>("lamb", Lamb::new(rate).weight_decay(0.1));
+    goes_on::<T, _>("lamb without masters", Lamb::new(rate).master_weights(false));
+    let grouped = AdamW::new(rate).no_decay(|p| p.rank() < 2);
+    goes_on::<T, _>(
+        "groups",
+        grouped.group("a", |group| group.rate(Schedule::step(0.1, 2, 0.5)).rate_factor(0.5)),
+    );
 }
 
 #[test]
@@ -398,6 +412,7 @@ fn a_program_is_for_the_settings_that_it_was_recorded_with() {
     let mut frozen = AdamW::new(0.1);
     frozen.freeze("b");
     refused(AdamW::new(0.1), frozen, &of("frozen", "[\"b\"]", "[]"));
+    refused(Adam::new(0.1), Adam::new(0.1).amsgrad(), &of("amsgrad", "true", "false"));
     let step = |(average, own): (&Average<Weights<f32>>, &Weights<f32>)| {
         let mut average = average.clone();
         average.update(own);

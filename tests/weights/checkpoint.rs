@@ -4,7 +4,7 @@ use typed_dims::file::load::LoadError;
 use typed_dims::file::safetensors;
 use typed_dims::grad::value_and_grad;
 use typed_dims::optim::checkpoint::{Checkpoint, Saved};
-use typed_dims::optim::{Adam, AdamW, Lion, Optimizer, Schedule, Sgd};
+use typed_dims::optim::{Adagrad, Adam, AdamW, Lamb, Lion, NAdam, Optimizer, RAdam, RmsProp, Schedule, Sgd};
 use typed_dims::prelude::*;
 
 dims! {
@@ -111,6 +111,12 @@ fn a_training_goes_on_bit_for_bit() {
     resumed(|| Lion::new(0.01));
     resumed(|| Sgd::new(0.01).momentum(0.9));
     resumed(|| Sgd::new(0.01));
+    resumed(|| AdamW::new(0.01).amsgrad());
+    resumed(|| RmsProp::new(0.01).centered().momentum(0.9));
+    resumed(|| Adagrad::new(0.01));
+    resumed(|| NAdam::new(0.01));
+    resumed(|| RAdam::new(0.01));
+    resumed(|| Lamb::new(0.01));
 }
 
 #[test]

@@ -6,7 +6,9 @@ use crate::grad::parameters::{Parameters, Path, Walk};
 use crate::operators::nn::linear::{Linear, Projection};
 use crate::storage::View;
 use crate::tensors::named::Named;
-use crate::training::optim::{Accumulator, Adam, AdamW, Average, Lion, Sgd};
+use crate::training::optim::{
+    Accumulator, Adagrad, Adam, AdamW, Average, Lamb, Lion, NAdam, Plateau, RAdam, RmsProp, Sgd,
+};
 use crate::types::dim::DimList;
 use crate::types::rank::Rank;
 use crate::types::set::{DimKey, Dims, Union};
@@ -186,8 +188,14 @@ by_value! {
     [P: Parameters] Adam<P>;
     [P: Parameters] AdamW<P>;
     [P: Parameters] Lion<P>;
+    [P: Parameters] RmsProp<P>;
+    [P: Parameters] Adagrad<P>;
+    [P: Parameters] NAdam<P>;
+    [P: Parameters] RAdam<P>;
+    [P: Parameters] Lamb<P>;
     [P: Parameters] Accumulator<P>;
     [P: Parameters] Average<P>;
+    [] Plateau;
     [] ();
 }
 

@@ -7,6 +7,7 @@ use crate::loops::nest::Nest;
 use crate::loops::rows::Rows;
 use crate::machine::threads;
 use crate::map::elementwise::collect;
+use crate::map::norms::Direction;
 use crate::memory::allocate::reserve;
 use crate::memory::destination::Destination;
 #[cfg(feature = "std")]
@@ -35,6 +36,8 @@ pub trait Quantity:
     fn sqrt(self) -> Self;
     /// The cosine.
     fn cos(self) -> Self;
+    /// The natural logarithm.
+    fn ln(self) -> Self;
     /// The greatest whole number that is not greater.
     fn floor(self) -> Self;
     /// `self` to the power of `exponent`.
@@ -66,6 +69,11 @@ macro_rules! floats {
             #[cfg_attr(not(unoptimized), inline(always))]
             fn cos(self) -> Self {
                 Float::cos(self)
+            }
+
+            #[cfg_attr(not(unoptimized), inline(always))]
+            fn ln(self) -> Self {
+                Float::ln(self)
             }
 
             #[cfg_attr(not(unoptimized), inline(always))]
@@ -122,6 +130,10 @@ impl Quantity for Symbol<'_> {
 
     fn cos(self) -> Self {
         Symbol::cos(self)
+    }
+
+    fn ln(self) -> Self {
+        Symbol::ln(self)
     }
 
     fn floor(self) -> Self {
@@ -230,6 +242,29 @@ impl UpdateProgram {
         };
         let (program, results) = build.finish_all(&results);
         UpdateProgram { name: P::NAME, program, results, scalars: K, changed: M, read: N, follows: false }
+    }
+
+    /// The program of a [`Direction`], over parameters with elements of this type. Its result is one number for each place.
+    pub fn of_direction<D: Direction<K, M, N>, const K: usize, const M: usize, const N: usize>(
+        direction: &D,
+        elements: DType,
+    ) -> Self {
+        let mut build = Builder::exact();
+        let load =
+            |build: &mut Builder, number: usize, dtype: DType| build.load_as(number as u32, dtype.kind());
+        let scalars: [Register; K] = from_fn(|at| {
+            let number = load(&mut build, at, DType::F64);
+            build.cast_kind(elements.kind(), number)
+        });
+        let state: [Register; M] = from_fn(|at| load(&mut build, K + at, elements));
+        let read: [Register; N] = from_fn(|at| load(&mut build, K + M + at, elements));
+        let number = {
+            let build = RefCell::new(&mut build);
+            let symbol = |register| Symbol::new(&build, register);
+            direction.at(scalars.map(symbol), state.map(symbol), read.map(symbol)).register()
+        };
+        let (program, results) = build.finish_all(&[number]);
+        UpdateProgram { name: D::NAME, program, results, scalars: K, changed: M, read: N, follows: false }
     }
 
     /// The program of a formula of numbers that are the same everywhere: `I` of them yield `K` others.

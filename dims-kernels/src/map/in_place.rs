@@ -107,22 +107,43 @@ impl<T: Real + Quantity, P: Formula<K, M, N>, const K: usize, const M: usize, co
     }
 }
 
+/// The number of independent sums, which the compiler adds to with one vector instruction.
+const LANES: usize = 8;
+
+/// A sum of squares, in `f64`, of elements that come in parts.
+#[derive(Default)]
+pub struct SquareSum {
+    lanes: [f64; LANES],
+    rest: f64,
+}
+
+impl SquareSum {
+    /// Adds elements. All parts but the last have a multiple of 8.
+    pub fn add<T: Real>(&mut self, elements: &[T]) {
+        let square = |a: T| {
+            let a: f64 = NumCast::from(a).expect("a float fits into f64");
+            a * a
+        };
+        let (chunks, rest) = elements.as_chunks::<LANES>();
+        for chunk in chunks {
+            for (sum, &a) in self.lanes.iter_mut().zip(chunk) {
+                *sum += square(a);
+            }
+        }
+        self.rest += rest.iter().map(|&a| square(a)).sum::<f64>();
+    }
+
+    /// The sum.
+    pub fn total(self) -> f64 {
+        self.lanes.iter().sum::<f64>() + self.rest
+    }
+}
+
 /// The sum of the squares of elements, in `f64`.
 pub fn squares<T: Real>(elements: &[T]) -> f64 {
-    /// The number of independent sums, which the compiler adds to with one vector instruction.
-    const LANES: usize = 8;
-    let square = |a: T| {
-        let a: f64 = NumCast::from(a).expect("a float fits into f64");
-        a * a
-    };
-    let (chunks, rest) = elements.as_chunks::<LANES>();
-    let mut sums = [0.0; LANES];
-    for chunk in chunks {
-        for (sum, &a) in sums.iter_mut().zip(chunk) {
-            *sum += square(a);
-        }
-    }
-    sums.iter().sum::<f64>() + rest.iter().map(|&a| square(a)).sum::<f64>()
+    let mut sum = SquareSum::default();
+    sum.add(elements);
+    sum.total()
 }
 
 /// How many elements of half precision are computed in `f32` at once: the blocks of a formula fit into the first-level cache.

@@ -5,4 +5,5 @@ pub mod formula;
 pub mod in_place;
 pub(crate) mod lines;
 pub mod lowered;
+pub mod norms;
 pub mod update;

@@ -3,6 +3,10 @@
 use crate::error::DimError;
 use crate::execute::reduce::{TensorOf, log_softmax};
 use crate::expr::{Binary, Operand, Unary};
+use crate::operators::nn::cross_entropy::weighted_losses;
+pub use crate::operators::nn::cross_entropy::{
+    ClassWeights, CrossEntropy, LossRank, Unweighted, WeightedLosses,
+};
 use crate::operators::select::Indices;
 use crate::operators::select::Take;
 use crate::tensors::named::Named;
@@ -195,6 +199,45 @@ pub trait Losses: Computable {
         log_softmax(reference::<Self>(&self.borrowed()), classes)?.try_nll_loss(classes, target)
     }
 
+    /// [`cross_entropy`](Losses::cross_entropy) with [options](CrossEntropy): targets that do not count, weights of classes, smoothed labels.
+    ///
+    /// With the weight `w[c]` of each class (1 unless weights are given) and the smoothing `e` over `n` classes, the loss of a prediction is
+    /// `(1 - e) * w[target] * -l[target] + e / n * sum over c of w[c] * -l[c]`, where `l` is `log_softmax(x)`; and 0 where the target does not count. The result has these
+    /// losses; its [`mean`](WeightedLosses::mean) divides their sum by that of `w[target]` over the targets that count, as
+    /// `torch.nn.functional.cross_entropy` does.
+    ///
+    /// ```
+    /// use typed_dims::nn::loss::CrossEntropy;
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Token; struct Class; }
+    /// let logits = zeros::<f64, _>((Token.of(3), Class.of(4)));
+    /// let labels = from_vec(Token.of(3), vec![1, 3, -1]);
+    /// let losses = logits.cross_entropy_with(Class, &labels, CrossEntropy::new().ignore_index(-1));
+    /// assert_eq!(losses.each().view().order(Token), ndarray::array![f64::ln(4.0), f64::ln(4.0), 0.0]);
+    /// assert_eq!(losses.mean(Token).order(()), f64::ln(4.0)); // of two tokens
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If sizes differ, a target that counts is out of range, or the smoothing is not between 0 and 1.
+    #[panicking_twin]
+    fn try_cross_entropy_with<C, X, I, W>(
+        &self,
+        classes: C,
+        target: I,
+        options: CrossEntropy<I::Elem, W>,
+    ) -> Result<WeightedLosses<Self::Elem, X, LossRank<Self, I>>, DimError>
+    where
+        Self::Elem: Real,
+        C: DimRef + DimsOf<Self::Dims, X>,
+        X: Dims,
+        I: ClassTargets<X>,
+        W: ClassWeights<Self::Elem, C::Brand>,
+    {
+        weighted_losses(self, classes, target, options)
+    }
+
     /// `-x[target]` along the dim `classes`, for `x` that are logarithms of probabilities: the negative log likelihood.
     ///
     /// The targets are positions along `classes`. A position that is out of range is an error where it is read.
@@ -216,6 +259,6 @@ impl<A: Computable> Losses for A {}
 
 /// The error of a setting that is out of its range.
 #[cold]
-fn unfit<T: Real>(loss: &str, setting: &str, value: T, range: &str) -> DimError {
+pub(super) fn unfit<T: Real>(loss: &str, setting: &str, value: T, range: &str) -> DimError {
     DimError::Shape { what: format!("`{loss}` with the {setting} {value:?}: {range}") }
 }

@@ -1,6 +1,7 @@
 //! What neural networks are made of: convolutions, linear maps, pooling, normalisation, losses, dropout.
 
 pub mod conv;
+mod cross_entropy;
 pub mod dropout;
 pub mod linear;
 pub mod loss;

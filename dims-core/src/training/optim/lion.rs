@@ -1,21 +1,36 @@
 //! Lion.
 
-use super::settings::{at_least_0, below_1};
-use super::update::{OfStep, StepAfter, StepPrograms, compiled};
-use super::{Optimizer, Schedule, State, with_state};
+use super::settings::{at_least_0, below_1, decaying, optimizer, settings};
+use super::update::{OfStep, compiled};
+use super::{Schedule, State};
 use crate::error::DimError;
 use crate::grad::Parameters;
 use kernels::map::formula::{Formula, Quantity};
-use kernels::program::code::DType;
 
-/// `p -= rate * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * p)`, then `m = beta2 * m + (1 - beta2) * g`, where `g` is the gradient. This is
-/// `optax.lion`.
+/// `p -= rate * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * p)`, then
+/// `m = beta2 * m + (1 - beta2) * g`, where `g` is the gradient. This is `optax.lion`.
 ///
-/// (X. Chen and others, 2023, "Symbolic discovery of optimization algorithms". They advise a rate three to ten times smaller than AdamW's, and a weight decay as
-/// many times larger.)
+/// (X. Chen and others, 2023, "Symbolic discovery of optimization algorithms". They advise a rate
+/// three to ten times smaller than AdamW's, and a weight decay as many times larger.)
+///
+/// ```
+/// use typed_dims::optim::Lion;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Feature; }
+/// let (mut w, gradient) = (zeros::<f64, _>(Feature.of(2)), from_vec(Feature.of(2), vec![3.0, -0.01]));
+/// Lion::new(0.1).step(&mut w, &gradient); // the sign alone counts
+/// assert_eq!(w.order(Feature), ndarray::array![-0.1, 0.1]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Lion<P> {
     pub(super) state: State<P>,
+    pub(super) settings: LionSettings,
+}
+
+/// The settings of [`Lion`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LionSettings {
     pub(super) betas: (f64, f64),
     pub(super) weight_decay: f64,
 }
@@ -24,60 +39,44 @@ impl<P> Lion<P> {
     /// Steps with a learning rate: a number, or a [`Schedule`].
     #[rustfmt::skip] // rustc quotes the line
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
-        Lion { state: State::new(rate.into()), betas: (0.9, 0.99), weight_decay: 0.001 }
+        Lion { state: State::new(rate.into()), settings: LionSettings { betas: (0.9, 0.99), weight_decay: 0.001 } }
     }
 
-    /// Which shares of the mean of `g` stay, for the step and for the next mean; 0.9 and 0.99 unless they are set. Each is 0 or more, and less than 1.
+    /// Which shares of the mean of `g` stay, for the step and for the next mean; 0.9 and 0.99
+    /// unless they are set. Each is 0 or more, and less than 1.
     #[must_use]
     pub fn betas(self, beta1: f64, beta2: f64) -> Self {
-        Lion { betas: (beta1, beta2), ..self }
-    }
-
-    /// How much of each parameter goes at each step, times the learning rate: 0 or more, and 0.001 unless it is set.
-    #[must_use]
-    pub fn weight_decay(self, weight_decay: f64) -> Self {
-        Lion { weight_decay, ..self }
+        Lion { settings: LionSettings { betas: (beta1, beta2), ..self.settings }, ..self }
     }
 }
 
-impl<P> Lion<P> {
-    fn formula(&self) -> Signs {
-        Signs { betas: self.betas, weight_decay: self.weight_decay }
+settings! { Lion, LionSettings {
+    /// How much of each parameter goes at each step, times the learning rate: 0 or more, and 0.001
+    /// unless it is set.
+    weight_decay,
+} {} }
+
+impl LionSettings {
+    fn check(&self) -> Result<(), DimError> {
+        below_1("Lion", "first beta", self.betas.0)?;
+        below_1("Lion", "second beta", self.betas.1)?;
+        at_least_0("Lion", "weight decay", self.weight_decay)
     }
 }
 
-impl<P: Parameters> Optimizer<P> for Lion<P> {
-    fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError> {
-        let Lion { betas, weight_decay, .. } = *self;
-        below_1("Lion", "first beta", betas.0)?;
-        below_1("Lion", "second beta", betas.1)?;
-        at_least_0("Lion", "weight decay", weight_decay)?;
-        let mut step = StepAfter::new("Lion", self.formula(), &self.state)?;
-        self.state.step(&mut step, parameters, gradient)
-    }
+decaying! { LionSettings }
+compiled! { LionSettings: 1 2 1; }
+optimizer! { Lion by |_: &LionSettings| () => {
+    () => 1 2 ["mean"],
+} }
 
-    fn programs(&self, elements: DType) -> Option<StepPrograms> {
-        Some(StepPrograms::of(&self.formula(), elements))
-    }
-
-    with_state!("Lion", |_| &["mean"]);
-}
-
-#[derive(Clone, Copy)]
-struct Signs {
-    betas: (f64, f64),
-    weight_decay: f64,
-}
-
-compiled! { Signs: 1 2 1; }
-
-impl OfStep<1> for Signs {
+impl OfStep<1> for LionSettings {
     fn of_step<Q: Quantity>(&self, rate: Q, _: Q) -> [Q; 1] {
         [rate]
     }
 }
 
-impl Formula<1, 2, 1> for Signs {
+impl Formula<1, 2, 1> for LionSettings {
     const NAME: &'static str = "lion";
 
     #[cfg_attr(not(unoptimized), inline(always))]

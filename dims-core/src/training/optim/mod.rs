@@ -29,8 +29,10 @@
 //! assert!((line.offset.order(()) - 0.5).abs() < 1e-2);
 //! ```
 //!
-//! * [`Sgd`], [`Adam`], [`AdamW`] and [`Lion`] compute what PyTorch's and optax's optimizers of these names compute.
-//! * A step is one pass over each parameter, in place. Memory is allocated at the first step, for the [`State`]; and later where a clone shares the parameter's
+//! * [`Sgd`], [`Adam`], [`AdamW`], [`NAdam`], [`RAdam`], [`RmsProp`], [`Adagrad`], [`Lamb`] and [`Lion`] compute what PyTorch's and optax's optimizers of these names
+//!   compute, and have their defaults.
+//! * [`group`](Optimizer::group) and [`no_decay`](Optimizer::no_decay) give some parameters another rate or weight decay.
+//! * A step is one pass over each parameter, in place. ([`Lamb`] needs three, as it takes norms first.) Memory is allocated at the first step, for the [`State`]; and later where a clone shares the parameter's
 //!   elements, which are copied then, or where a gradient lies in another order of axes than its parameter.
 //! * Tensors that are not learned stay as they are: see [`Parameters`].
 //! * The state of a parameter in half precision (`f16`, `bf16`) is in `f32`: its moments, and *master weights*, a copy of the parameter that takes the steps. The parameter
@@ -43,36 +45,56 @@
 //! There is no Adafactor: it factors the second moment of a matrix over two axes (PyTorch takes the last two, optax the two largest), and a tensor with named dims
 //! has no such two by itself.
 
+mod adagrad;
 mod adam;
 pub(crate) mod by_path;
 mod gradients;
+mod groups;
+mod lamb;
 mod lion;
+mod moments;
+mod nadam;
+mod normed;
+mod plateau;
+mod radam;
+mod rms_prop;
 mod scalars;
 mod schedule;
 mod settings;
 mod sgd;
 mod state;
+pub(crate) mod state_tensor;
 mod update;
 mod walks;
 
+pub use adagrad::Adagrad;
 pub use adam::{Adam, AdamW};
-pub use by_path::{ParameterState, StateTensor};
+pub use by_path::ParameterState;
 pub use gradients::{
     Accumulator, Average, clip_by_global_norm, clip_by_value, global_norm, try_clip_by_global_norm,
     try_clip_by_value, try_global_norm,
 };
 #[doc(hidden)]
 pub use gradients::{in_place, programs};
+pub use groups::{GroupSettings, ParameterInfo};
+pub use lamb::Lamb;
 pub use lion::Lion;
+pub use nadam::NAdam;
+pub use plateau::Plateau;
+pub use radam::RAdam;
+pub use rms_prop::RmsProp;
 pub use schedule::Schedule;
 pub use sgd::Sgd;
 pub use state::State;
+pub use state_tensor::StateTensor;
 use twins::panicking_twin;
 #[doc(hidden)]
 pub use update::StepPrograms;
 
 use crate::error::{DimError, unwrap};
 use crate::grad::Parameters;
+use alloc::sync::Arc;
+use groups::Members;
 use kernels::program::code::DType;
 
 /// What changes parameters by their gradient.
@@ -187,6 +209,84 @@ pub trait Optimizer<P: Parameters> {
         self
     }
 
+    /// Gives the parameters of these names other settings than the optimizer's.
+    ///
+    /// `*` in a pattern stands for any characters, and `*.` at its start for nothing as well: `*.bias` is each parameter called `bias`. The name of a part stands for all
+    /// parameters in it: `layers.*.norm` has `layers.3.norm.weight`. A parameter can be in several groups. Each of its settings is then that of the last group which has
+    /// it.
+    ///
+    /// A step is an error if no parameter has such a name.
+    ///
+    /// ```
+    /// use typed_dims::optim::{AdamW, Sgd};
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Feature; }
+    /// let mut w = (ones::<f64, _>(Feature.of(2)), ones::<f64, _>(Feature.of(2)));
+    /// let gradient = w.clone();
+    /// let mut optimizer = Sgd::new(0.1).group("1", |group| group.rate(0.5));
+    /// optimizer.step(&mut w, &gradient);
+    /// assert_eq!((w.0.view().order(Feature)[0], w.1.view().order(Feature)[0]), (0.9, 0.5));
+    /// ```
+    #[must_use]
+    fn group(mut self, names: &str, settings: impl FnOnce(GroupSettings) -> GroupSettings) -> Self
+    where
+        Self: Sized,
+    {
+        self.state_mut().group(Members::named(names), settings(GroupSettings::default()));
+        self
+    }
+
+    /// As [`group`](Optimizer::group), for the parameters for which `is_member` returns `true`. It is asked once for each parameter, at the first step.
+    ///
+    /// ```
+    /// use typed_dims::optim::Sgd;
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct Token; struct Feature; }
+    /// type Weights = (Tensor<f64, (Token, Feature)>, Tensor<f64, (Feature,)>);
+    /// let mut w: Weights = (ones((Token.of(3), Feature.of(2))), ones(Feature.of(2)));
+    /// let gradient = w.clone();
+    /// let mut optimizer = Sgd::new(0.1).group_where(|p| p.has(Token), |group| group.rate_factor(2.0));
+    /// optimizer.step(&mut w, &gradient);
+    /// assert_eq!(w.0.view().order((Token, Feature))[[0, 0]], 0.8);
+    /// ```
+    #[must_use]
+    fn group_where(
+        mut self,
+        is_member: impl Fn(&ParameterInfo<'_>) -> bool + Send + Sync + 'static,
+        settings: impl FnOnce(GroupSettings) -> GroupSettings,
+    ) -> Self
+    where
+        Self: Sized,
+    {
+        self.state_mut().group(Members::Where(Arc::new(is_member)), settings(GroupSettings::default()));
+        self
+    }
+
+    /// Takes the weight decay from the parameters for which `is_member` returns `true`.
+    ///
+    /// ```
+    /// use typed_dims::nn::linear::Linear;
+    /// use typed_dims::optim::AdamW;
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct In; struct Out; }
+    /// let mut layer = Linear::<(In,), (Out,)>::new(In.of(3), Out.of(2), 1);
+    /// layer.bias = ones(Out.of(2));
+    /// let mut optimizer = AdamW::new(1e-3).weight_decay(0.1).no_decay(|p| p.rank() < 2); // biases and norms
+    /// let zero = layer.zero();
+    /// optimizer.step(&mut layer, &zero);
+    /// assert_eq!(layer.bias.order(Out)[0], 1.0);
+    /// ```
+    #[must_use]
+    fn no_decay(self, is_member: impl Fn(&ParameterInfo<'_>) -> bool + Send + Sync + 'static) -> Self
+    where
+        Self: Sized,
+    {
+        self.group_where(is_member, |group| group.weight_decay(0.0))
+    }
+
     /// Parameters that stay as they are: one by its name, or all whose names begin with `name` and a dot. Their moments stay as well, and they count no steps.
     fn freeze(&mut self, name: &str)
     where
@@ -203,26 +303,3 @@ pub trait Optimizer<P: Parameters> {
         self.state_mut().unfreeze(name);
     }
 }
-
-/// The methods that hand out the state, for an optimizer of this name with the field `state`.
-macro_rules! with_state {
-    ($kind:expr, $moments:expr) => {
-        fn kind(&self) -> &'static str {
-            $kind
-        }
-
-        fn state(&self) -> &State<P> {
-            &self.state
-        }
-
-        fn state_mut(&mut self) -> &mut State<P> {
-            &mut self.state
-        }
-
-        fn moments(&self) -> &'static [&'static str] {
-            let moments: fn(&Self) -> &'static [&'static str] = $moments;
-            moments(self)
-        }
-    };
-}
-use with_state;

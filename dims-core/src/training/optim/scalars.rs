@@ -7,11 +7,15 @@ use crate::operators::elementwise::{Elementwise, select};
 use crate::storage::Evaluated;
 use crate::tensors::named::Named;
 use crate::types::rank::Rank0;
+#[cfg(feature = "std")]
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::ops::{Add, Div, Mul, Neg, Sub};
 use kernels::map::formula::Quantity;
 use kernels::scalar::Element;
+#[cfg(feature = "std")]
+use kernels::trace::Held;
 
 /// A tensor of one element.
 pub(super) fn one<T: Element>(value: T) -> Named<T, ()> {
@@ -83,6 +87,22 @@ pub(super) enum StepScalars<const K: usize> {
     Tensors([Named<f64, ()>; K]),
 }
 
+impl<const K: usize> StepScalars<K> {
+    /// The numbers as tensors.
+    pub(super) fn tensors(self) -> [Named<f64, ()>; K] {
+        match self {
+            StepScalars::Numbers(numbers) => numbers.map(one),
+            StepScalars::Tensors(tensors) => tensors,
+        }
+    }
+
+    /// The memory of each number.
+    #[cfg(feature = "std")]
+    pub(super) fn held(&self) -> [Arc<dyn Held>; K] {
+        self.clone().tensors().map(|tensor| tensor.expr.buffer().held())
+    }
+}
+
 /// Computes a formula of scalars with tensor operations.
 pub(super) fn formula_by_tensors<const I: usize, const K: usize>(
     inputs: [&Named<f64, ()>; I],
@@ -92,12 +112,32 @@ pub(super) fn formula_by_tensors<const I: usize, const K: usize>(
     formula(inputs.map(|input| all.add(input.clone()))).map(TensorQuantity::tensor)
 }
 
+/// As [`formula_by_tensors`], of two groups of scalars.
+pub(super) fn formula_of_two_by_tensors<const I: usize, const J: usize, const K: usize>(
+    one: &[Named<f64, ()>; I],
+    other: &[Named<f64, ()>; J],
+    formula: impl for<'t> FnOnce([TensorQuantity<'t>; I], [TensorQuantity<'t>; J]) -> [TensorQuantity<'t>; K],
+) -> [Named<f64, ()>; K] {
+    let all = QuantityTensors::default();
+    let (one, other) = (one.clone().map(|input| all.add(input)), other.clone().map(|input| all.add(input)));
+    formula(one, other).map(TensorQuantity::tensor)
+}
+
 /// A formula of one number, as operations on tensors.
 pub(super) fn by_tensors(
     number: &Named<u64, ()>,
     formula: impl for<'t> FnOnce(TensorQuantity<'t>) -> TensorQuantity<'t>,
 ) -> Named<f64, ()> {
     let [result] = formula_by_tensors([&number.cast::<f64>().eval()], |[number]| [formula(number)]);
+    result
+}
+
+/// As [`by_tensors`], of a rate.
+pub(super) fn by_rate(
+    rate: &Named<f64, ()>,
+    formula: impl for<'t> FnOnce(TensorQuantity<'t>) -> TensorQuantity<'t>,
+) -> Named<f64, ()> {
+    let [result] = formula_by_tensors([rate], |[rate]| [formula(rate)]);
     result
 }
 
@@ -178,6 +218,10 @@ impl<'t> Quantity for TensorQuantity<'t> {
 
     fn cos(self) -> Self {
         self.all.add(self.tensor().cos().eval())
+    }
+
+    fn ln(self) -> Self {
+        self.all.add(self.tensor().ln().eval())
     }
 
     fn floor(self) -> Self {

@@ -27,7 +27,10 @@ pub struct Schedule {
 enum ScheduleShape {
     Constant { rate: f64 },
     Cosine { rate: f64, last: f64, steps: u64 },
+    Polynomial { rate: f64, last: f64, steps: u64, power: f64 },
+    Restarts { rate: f64, last: f64, steps: u64, longer: u64 },
     Step { rate: f64, every: u64, factor: f64 },
+    MultiStep { rate: f64, after: &'static [u64], factor: f64 },
     OneCycle { most: f64, steps: u64 },
 }
 
@@ -43,17 +46,86 @@ impl Schedule {
         Schedule::of(ScheduleShape::Constant { rate })
     }
 
-    /// From `rate` down to 0 in `steps` steps, along half a cosine: `rate * (1 + cos(pi * step / steps)) / 2`; 0 afterwards.
+    /// From `rate` down to 0 in `steps` steps, along half a cosine:
+    /// `rate * (1 + cos(pi * step / steps)) / 2`; 0 afterwards.
     pub fn cosine(rate: f64, steps: u64) -> Self {
         Schedule::cosine_to(rate, 0.0, steps)
     }
 
-    /// From `rate` to `last` in `steps` steps, along half a cosine; `last` afterwards. This is `torch.optim.lr_scheduler.CosineAnnealingLR`.
+    /// From `rate` to `last` in `steps` steps, along half a cosine; `last` afterwards. This is
+    /// `torch.optim.lr_scheduler.CosineAnnealingLR`.
     pub fn cosine_to(rate: f64, last: f64, steps: u64) -> Self {
         Schedule::of(ScheduleShape::Cosine { rate, last, steps })
     }
 
-    /// `rate * factor^(step / every)`, rounded down. This is `torch.optim.lr_scheduler.StepLR`.
+    /// As [`cosine_to`](Schedule::cosine_to), again and again: from `rate` to `last` in `steps`
+    /// steps, then from `rate` to `last` in `longer` times as many, and so on. This is
+    /// `torch.optim.lr_scheduler.CosineAnnealingWarmRestarts`.
+    ///
+    /// (I. Loshchilov, F. Hutter, 2017, "SGDR: Stochastic gradient descent with warm restarts".)
+    ///
+    /// ```
+    /// use typed_dims::optim::Schedule;
+    ///
+    /// let schedule = Schedule::cosine_restarts(1.0, 0.0, 10, 2);
+    /// assert_eq!([0, 10, 30, 70].map(|step| schedule.at(step)), [1.0; 4]); // periods of 10, 20, 40
+    /// assert!((schedule.at(20) - 0.5).abs() < 1e-12);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `steps` or `longer` is 0.
+    #[track_caller]
+    pub fn cosine_restarts(rate: f64, last: f64, steps: u64, longer: u64) -> Self {
+        assert!(steps > 0, "the first period has 0 steps");
+        assert!(longer > 0, "each period is 0 times as long as the one before");
+        Schedule::of(ScheduleShape::Restarts { rate, last, steps, longer })
+    }
+
+    /// From `rate` to `last` in `steps` equal steps; `last` afterwards. This is
+    /// `optax.linear_schedule`, and `torch.optim.lr_scheduler.LinearLR` of the rate `1.0` from
+    /// `start_factor` to `end_factor`.
+    ///
+    /// ```
+    /// use typed_dims::optim::Schedule;
+    ///
+    /// let schedule = Schedule::linear(1.0, 0.0, 4);
+    /// assert_eq!([0, 1, 4, 9].map(|step| schedule.at(step)), [1.0, 0.75, 0.0, 0.0]);
+    /// ```
+    pub fn linear(rate: f64, last: f64, steps: u64) -> Self {
+        Schedule::polynomial(rate, last, steps, 1.0)
+    }
+
+    /// `last + (rate - last) * (1 - step / steps)^power` for `steps` steps; `last` afterwards. This
+    /// is `optax.polynomial_schedule`, and with a `last` of 0
+    /// `torch.optim.lr_scheduler.PolynomialLR`.
+    ///
+    /// ```
+    /// use typed_dims::optim::Schedule;
+    ///
+    /// let schedule = Schedule::polynomial(1.0, 0.0, 4, 2.0);
+    /// assert_eq!([0, 1, 4, 9].map(|step| schedule.at(step)), [1.0, 0.5625, 0.0, 0.0]);
+    /// ```
+    pub fn polynomial(rate: f64, last: f64, steps: u64, power: f64) -> Self {
+        Schedule::of(ScheduleShape::Polynomial { rate, last, steps, power })
+    }
+
+    /// `rate`, and `factor` times as much after each of these numbers of steps. This is
+    /// `torch.optim.lr_scheduler.MultiStepLR`. (Steps that the program computes can be leaked:
+    /// `steps.leak()`.)
+    ///
+    /// ```
+    /// use typed_dims::optim::Schedule;
+    ///
+    /// let schedule = Schedule::multi_step(1.0, &[30, 80], 0.5);
+    /// assert_eq!([29, 30, 79, 80].map(|step| schedule.at(step)), [1.0, 0.5, 0.5, 0.25]);
+    /// ```
+    pub fn multi_step(rate: f64, after: &'static [u64], factor: f64) -> Self {
+        Schedule::of(ScheduleShape::MultiStep { rate, after, factor })
+    }
+
+    /// `rate * factor^(step / every)`, rounded down. This is `torch.optim.lr_scheduler.StepLR`, and
+    /// with an `every` of 1 `ExponentialLR`.
     ///
     /// # Panics
     ///
@@ -64,8 +136,9 @@ impl Schedule {
         Schedule::of(ScheduleShape::Step { rate, every, factor })
     }
 
-    /// From `most / 25` up to `most` in three tenths of the steps, then down to `most / 250000`, each along half a cosine. This is
-    /// `torch.optim.lr_scheduler.OneCycleLR` with its defaults, but for the momentum, which does not change.
+    /// From `most / 25` up to `most` in three tenths of the steps, then down to `most / 250000`,
+    /// each along half a cosine. This is `torch.optim.lr_scheduler.OneCycleLR` with its defaults,
+    /// but for the momentum, which does not change.
     ///
     /// (L. N. Smith, N. Topin, 2018, "Super-convergence".)
     pub fn one_cycle(most: f64, steps: u64) -> Self {
@@ -76,7 +149,8 @@ impl Schedule {
         Schedule { shape, warm_up: 0 }
     }
 
-    /// Puts `steps` steps before the others, in which the rate rises to the first rate in equal parts: `(step + 1) / steps` of it.
+    /// Puts `steps` steps before the others, in which the rate rises to the first rate in equal
+    /// parts: `(step + 1) / steps` of it.
     #[must_use]
     pub fn warm_up(self, steps: u64) -> Self {
         Schedule { warm_up: steps, ..self }
@@ -87,7 +161,8 @@ impl Schedule {
         self.of_step(step as f64)
     }
 
-    /// The rate of a step that is a tensor, as a tensor: the same number as [`at`](Schedule::at) returns, computed by operations on tensors.
+    /// The rate of a step that is a tensor, as a tensor: the same number as [`at`](Schedule::at)
+    /// returns, computed by operations on tensors.
     ///
     /// ```
     /// use typed_dims::optim::Schedule;
@@ -102,7 +177,8 @@ impl Schedule {
         by_tensors(step, |step| self.of_step(step))
     }
 
-    /// The rate of a step, whatever it is computed with. (What is not chosen is computed as well, and may be any number.)
+    /// The rate of a step, whatever it is computed with. (What is not chosen is computed as well,
+    /// and may be any number.)
     fn of_step<Q: Quantity>(&self, step: Q) -> Q {
         if self.warm_up == 0 {
             return self.shape.of_step(step);
@@ -124,6 +200,23 @@ impl ScheduleShape {
                 let falling = between(number(rate), number(last), step / steps);
                 Q::choose(step.is_less(steps), falling, number(last))
             }
+            ScheduleShape::Polynomial { rate, last, steps, power } => {
+                let steps = number(steps as f64);
+                let left = (number(1.0) - step / steps).powf(number(power));
+                let falling = number(last) + number(rate - last) * left;
+                Q::choose(step.is_less(steps), falling, number(last))
+            }
+            ScheduleShape::Restarts { rate, last, steps, longer } => {
+                let (into, period) = period(step, steps as f64, longer as f64);
+                between(number(rate), number(last), into / period)
+            }
+            ScheduleShape::MultiStep { rate, after, factor } => {
+                let (zero, one) = (number(0.0), number(1.0));
+                let passed = after.iter().fold(zero, |passed, &after| {
+                    passed + Q::choose(step.is_less(number(after as f64)), zero, one)
+                });
+                number(rate) * number(factor).powf(passed)
+            }
             ScheduleShape::Step { rate, every, factor } => {
                 number(rate) * number(factor).powf((step / number(every as f64)).floor())
             }
@@ -138,6 +231,23 @@ impl ScheduleShape {
             }
         }
     }
+}
+
+/// The steps since the last period began, and the steps of the period, where the first has so many
+/// steps and each is `longer` times as long as the one before.
+fn period<Q: Quantity>(step: Q, first: f64, longer: f64) -> (Q, Q) {
+    let number = |value: f64| step.constant(value);
+    let one = number(1.0);
+    if longer == 1.0 {
+        let before = (step / number(first)).floor();
+        return (step - before * number(first), number(first));
+    }
+    let start = |before: Q| number(first) * ((number(longer).powf(before) - one) / number(longer - 1.0));
+    // (The logarithm can be rounded to the next whole number, or to the one before.)
+    let before = ((step * number((longer - 1.0) / first) + one).ln() / number(longer).ln()).floor();
+    let before = Q::choose(start(before + one).is_at_most(step), before + one, before);
+    let before = Q::choose(step.is_less(start(before)), before - one, before);
+    (step - start(before), number(first) * number(longer).powf(before))
 }
 
 /// A value between two, after a part of the way, along half a cosine.

@@ -1,16 +1,19 @@
 //! Stochastic gradient descent.
 
-use super::settings::{at_least_0, error};
-use super::update::{OfStep, StepAfter, StepPrograms, compiled};
-use super::{Optimizer, Schedule, State, with_state};
+use super::moments::decayed;
+use super::settings::{at_least_0, decaying, error, optimizer, settings, up_to_1};
+use super::update::{OfStep, compiled};
+use super::{Schedule, State};
 use crate::error::DimError;
 use crate::grad::Parameters;
 use kernels::map::formula::{Formula, Quantity};
-use kernels::program::code::DType;
 
-/// Gradient descent, with momentum if it is given one: `velocity = momentum * velocity + g`, then `p -= rate * velocity`, where `g` is the gradient.
+/// Gradient descent, with momentum if it is given one: `velocity = momentum * velocity + g`, then
+/// `p -= rate * velocity`, where `g` is the gradient.
 ///
-/// With [`nesterov`](Sgd::nesterov) the step is `p -= rate * (g + momentum * velocity)`; with [`weight_decay`](Sgd::weight_decay) `weight_decay * p` is added to `g` first. This is `torch.optim.SGD`.
+/// With [`nesterov`](Sgd::nesterov) the step is `p -= rate * (g + momentum * velocity)`; with
+/// [`weight_decay`](Sgd::weight_decay) `weight_decay * p` is added to `g` first. This is
+/// `torch.optim.SGD`.
 ///
 /// ```
 /// use typed_dims::optim::Sgd;
@@ -26,104 +29,119 @@ use kernels::program::code::DType;
 #[derive(Clone, Debug)]
 pub struct Sgd<P> {
     pub(super) state: State<P>,
+    pub(super) settings: SgdSettings,
+}
+
+/// The settings of [`Sgd`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SgdSettings {
     pub(super) momentum: f64,
-    pub(super) nesterov: bool,
+    pub(super) dampening: f64,
     pub(super) weight_decay: f64,
+    pub(super) nesterov: bool,
+    pub(super) maximize: bool,
 }
 
 impl<P> Sgd<P> {
     /// Descent with a learning rate: a number, or a [`Schedule`].
     #[rustfmt::skip] // rustc quotes the line
     pub fn new(rate: impl Into<Schedule>) -> Self where P: Parameters {
-        Sgd { state: State::new(rate.into()), momentum: 0.0, nesterov: false, weight_decay: 0.0 }
+        Sgd { state: State::new(rate.into()), settings: SgdSettings::default() }
     }
+}
 
+settings! { Sgd, SgdSettings {
     /// Which share of the velocity stays at each step: 0 or more, and 0 unless it is set.
-    #[must_use]
-    pub fn momentum(self, momentum: f64) -> Self {
-        Sgd { momentum, ..self }
-    }
+    momentum,
+    /// Which share of each gradient but the first does not enter the velocity,
+    /// `velocity = momentum * velocity + (1 - dampening) * g`: from 0 to 1, and 0 unless it is set.
+    dampening,
+    /// The share of each parameter that is added to its gradient: 0 or more, and 0 unless it is
+    /// set.
+    weight_decay,
+} {
+    /// Looks ahead along the velocity, after Nesterov. A step without [`momentum`](Sgd::momentum),
+    /// or with [`dampening`](Sgd::dampening), is an error then.
+    nesterov,
+    /// Goes along the gradient instead of against it.
+    maximize,
+} }
 
-    /// Looks ahead along the velocity, after Nesterov. A step without [`momentum`](Sgd::momentum) is an error then.
-    #[must_use]
-    pub fn nesterov(self) -> Self {
-        Sgd { nesterov: true, ..self }
-    }
-
-    /// The share of each parameter that is added to its gradient: 0 or more, and 0 unless it is set.
-    #[must_use]
-    pub fn weight_decay(self, weight_decay: f64) -> Self {
-        Sgd { weight_decay, ..self }
-    }
-}
-
-impl<P> Sgd<P> {
-    fn formula(&self) -> Descent {
-        let Sgd { momentum, nesterov, weight_decay, .. } = *self;
-        Descent { momentum, nesterov, weight_decay }
-    }
-}
-
-impl<P: Parameters> Optimizer<P> for Sgd<P> {
-    fn try_step(&mut self, parameters: &mut P, gradient: &P) -> Result<(), DimError> {
-        let Sgd { momentum, nesterov, weight_decay, .. } = *self;
+impl SgdSettings {
+    fn check(&self) -> Result<(), DimError> {
+        let SgdSettings { momentum, dampening, weight_decay, nesterov, .. } = *self;
         at_least_0("Sgd", "momentum", momentum)?;
+        up_to_1("Sgd", "dampening", dampening)?;
         at_least_0("Sgd", "weight decay", weight_decay)?;
         if nesterov && momentum == 0.0 {
             return Err(error("`Sgd` with `nesterov` has no momentum: set `momentum` to more than 0".into()));
         }
-        let mut step = StepAfter::new("Sgd", self.formula(), &self.state)?;
-        if momentum == 0.0 {
-            self.state.step::<1, 1>(&mut step, parameters, gradient)
-        } else {
-            self.state.step::<1, 2>(&mut step, parameters, gradient)
+        if nesterov && dampening != 0.0 {
+            return Err(error("`Sgd` with `nesterov` has a dampening: remove one of both".into()));
         }
+        Ok(())
     }
 
-    fn programs(&self, elements: DType) -> Option<StepPrograms> {
-        let formula = self.formula();
-        Some(match self.momentum == 0.0 {
-            true => StepPrograms::of::<_, 1, 1, 1>(&formula, elements),
-            false => StepPrograms::of::<_, 1, 2, 1>(&formula, elements),
-        })
+    fn has_momentum(&self) -> (bool, bool) {
+        (self.momentum != 0.0, self.dampening != 0.0)
     }
 
-    with_state!("Sgd", |sgd| if sgd.momentum == 0.0 { &[] } else { &["velocity"] });
+    /// The step along a velocity.
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn along<Q: Quantity>(&self, rate: Q, p: Q, velocity: Q, g: Q) -> [Q; 2] {
+        let step = if self.nesterov { g + p.constant(self.momentum) * velocity } else { velocity };
+        [p - rate * step, velocity]
+    }
 }
 
-#[derive(Clone, Copy)]
-struct Descent {
-    momentum: f64,
-    nesterov: bool,
-    weight_decay: f64,
-}
+decaying! { SgdSettings }
+compiled! { SgdSettings: 1 1 1; SgdSettings: 1 2 1; SgdSettings: 2 2 1; }
+optimizer! { Sgd by SgdSettings::has_momentum => {
+    (false, _) => 1 1 [],
+    (true, false) => 1 2 ["velocity"],
+    (true, true) => 2 2 ["velocity"],
+} }
 
-compiled! { Descent: 1 1 1; Descent: 1 2 1; }
-
-impl OfStep<1> for Descent {
+impl OfStep<1> for SgdSettings {
     fn of_step<Q: Quantity>(&self, rate: Q, _: Q) -> [Q; 1] {
         [rate]
     }
 }
 
-impl Formula<1, 1, 1> for Descent {
+impl OfStep<2> for SgdSettings {
+    fn of_step<Q: Quantity>(&self, rate: Q, step: Q) -> [Q; 2] {
+        let (one, later) = (rate.constant(1.0), rate.constant(1.0 - self.dampening));
+        [rate, Q::choose(step.is_at_most(one), one, later)]
+    }
+}
+
+impl Formula<1, 1, 1> for SgdSettings {
     const NAME: &'static str = "sgd";
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<Q: Quantity>(&self, [rate]: [Q; 1], [p]: [Q; 1], [g]: [Q; 1]) -> [Q; 1] {
-        [p - rate * (g + p.constant(self.weight_decay) * p)]
+        [p - rate * decayed(g, p, self.weight_decay, self.maximize)]
     }
 }
 
-impl Formula<1, 2, 1> for Descent {
+impl Formula<1, 2, 1> for SgdSettings {
     const NAME: &'static str = "sgd with momentum";
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn apply<Q: Quantity>(&self, [rate]: [Q; 1], [p, velocity]: [Q; 2], [g]: [Q; 1]) -> [Q; 2] {
-        let momentum = p.constant(self.momentum);
-        let g = g + p.constant(self.weight_decay) * p;
-        let velocity = momentum * velocity + g;
-        let step = if self.nesterov { g + momentum * velocity } else { velocity };
-        [p - rate * step, velocity]
+        let g = decayed(g, p, self.weight_decay, self.maximize);
+        let velocity = p.constant(self.momentum) * velocity + g;
+        self.along(rate, p, velocity, g)
+    }
+}
+
+impl Formula<2, 2, 1> for SgdSettings {
+    const NAME: &'static str = "sgd with dampening";
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn apply<Q: Quantity>(&self, [rate, share]: [Q; 2], [p, velocity]: [Q; 2], [g]: [Q; 1]) -> [Q; 2] {
+        let g = decayed(g, p, self.weight_decay, self.maximize);
+        let velocity = p.constant(self.momentum) * velocity + share * g;
+        self.along(rate, p, velocity, g)
     }
 }

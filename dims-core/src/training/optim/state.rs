@@ -2,6 +2,7 @@
 
 use super::Schedule;
 use super::by_path::{ByPath, ParameterState};
+use super::groups::{GroupSettings, Members};
 use super::scalars::StepsTaken;
 use super::update::{ElementStep, Unchanged, prepare, update};
 use crate::error::DimError;
@@ -136,9 +137,18 @@ impl<P: Parameters> State<P> {
     ) -> Result<(), DimError> {
         let unchanged = Unchanged { frozen: self.frozen.clone() };
         update(step, parameters, [gradient], Some((&mut self.by_path, Some(&self.steps))), &unchanged)?;
-        self.steps.add_one();
-        self.by_path.miss(&unchanged);
+        self.count_step(&unchanged);
         Ok(())
+    }
+
+    /// Counts a step, which these parameters have missed.
+    pub(super) fn count_step(&mut self, unchanged: &Unchanged) {
+        self.steps.add_one();
+        self.by_path.miss(unchanged);
+    }
+
+    pub(super) fn group(&mut self, members: Members, settings: GroupSettings) {
+        self.by_path.groups_mut().add(members, settings);
     }
 
     pub(super) fn freeze(&mut self, name: &str) {

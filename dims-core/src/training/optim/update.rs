@@ -1,9 +1,11 @@
 //! A formula over the tensors of several values, in place.
 
 use super::State;
-use super::by_path::{ByPath, ParameterState, StateElem, StateTensor, StateWalk};
+use super::by_path::{ByPath, ParameterState, StateWalk};
+use super::groups::{GroupSettings, check_members};
 use super::scalars::{StepScalars, StepsTaken, formula_by_tensors};
-use super::settings::at_least_0;
+use super::settings::{Decaying, at_least_0};
+use super::state_tensor::{StateElem, StateTensor};
 use crate::error::DimError;
 use crate::execute::reduce::Reductions;
 use crate::expr::evaluate::laid_out_in;
@@ -51,6 +53,10 @@ pub(super) use compiled;
 
 /// A formula, and its numbers of a step.
 pub(super) trait ElementStep<const K: usize, const M: usize, const N: usize> {
+    /// Goes on with a parameter that has other settings than the optimizer.
+    fn begin(&mut self, settings: &GroupSettings) {
+        let _ = settings;
+    }
     /// The formula.
     fn passes(&self) -> &dyn Passes<K, M, N>;
     /// The numbers of parameters that have missed so many steps.
@@ -80,7 +86,11 @@ pub(super) trait OfStep<const K: usize> {
 
 /// An optimizer step, with what earlier steps left.
 pub(super) struct StepAfter<C, const K: usize> {
+    /// The formula with the settings of the optimizer.
+    optimizer: C,
+    /// The formula with the settings of the current parameter.
     formula: C,
+    settings: GroupSettings,
     after: TakenBefore,
     /// The last numbers, and how many steps their parameters have missed.
     last: Option<(u64, StepScalars<K>)>,
@@ -93,13 +103,9 @@ enum TakenBefore {
     Tensors(Named<f64, ()>, Named<u64, ()>),
 }
 
-impl<C, const K: usize> StepAfter<C, K> {
-    /// The next step of the optimizer `name`. It is an error if the learning rate is out of range.
-    pub(super) fn new<P: Parameters>(
-        optimizer: &str,
-        formula: C,
-        state: &State<P>,
-    ) -> Result<Self, DimError> {
+impl<C: Decaying, const K: usize> StepAfter<C, K> {
+    /// The next step of the optimizer of this name. It is an error if a learning rate or a setting of a group is out of range.
+    pub(super) fn new<P: Parameters>(name: &str, formula: C, state: &State<P>) -> Result<Self, DimError> {
         let (rate, after) = if state.steps.is_recorded() {
             let rate = state.rate();
             (rate.expr.all()[0], TakenBefore::Tensors(rate, state.step_count().clone()))
@@ -108,14 +114,28 @@ impl<C, const K: usize> StepAfter<C, K> {
             let rate = state.schedule.at(steps);
             (rate, TakenBefore::Numbers(rate, steps))
         };
-        at_least_0(optimizer, "learning rate", rate)?;
-        Ok(StepAfter { formula, after, last: None })
+        at_least_0(name, "learning rate", rate)?;
+        let steps = if let TakenBefore::Numbers(_, steps) = after { Some(steps) } else { None };
+        state.by_path.groups().check(name, steps)?;
+        let settings = GroupSettings::default();
+        Ok(StepAfter { optimizer: formula, formula, settings, after, last: None })
     }
 }
 
-impl<C: Compiled<K, M, N> + OfStep<K>, const K: usize, const M: usize, const N: usize> ElementStep<K, M, N>
-    for StepAfter<C, K>
+impl<C: Compiled<K, M, N> + OfStep<K> + Decaying, const K: usize, const M: usize, const N: usize>
+    ElementStep<K, M, N> for StepAfter<C, K>
 {
+    fn begin(&mut self, settings: &GroupSettings) {
+        if *settings != self.settings {
+            self.settings = *settings;
+            self.formula = match settings.own_weight_decay() {
+                Some(weight_decay) => self.optimizer.with_weight_decay(weight_decay),
+                None => self.optimizer,
+            };
+            self.last = None;
+        }
+    }
+
     fn passes(&self) -> &dyn Passes<K, M, N> {
         self.formula.passes()
     }
@@ -124,7 +144,7 @@ impl<C: Compiled<K, M, N> + OfStep<K>, const K: usize, const M: usize, const N: 
         let missed = match (&self.after, missed) {
             (TakenBefore::Tensors(rate, steps), Some(missed)) if missed.is_recorded() => {
                 let step = (steps - missed.tensor() + 1).eval();
-                return StepScalars::Tensors(self.of_step_by_tensors(rate, &step));
+                return StepScalars::Tensors(self.of_step_by_tensors(rate, steps, &step));
             }
             (_, missed) => missed.map_or(0, StepsTaken::get),
         };
@@ -136,10 +156,10 @@ impl<C: Compiled<K, M, N> + OfStep<K>, const K: usize, const M: usize, const N: 
         let scalars = match &self.after {
             TakenBefore::Numbers(rate, steps) => {
                 let step = steps.saturating_sub(missed).saturating_add(1);
-                StepScalars::Numbers(self.formula.of_step(*rate, step as f64))
+                StepScalars::Numbers(self.formula.of_step(self.settings.rate_at(*rate, *steps), step as f64))
             }
             TakenBefore::Tensors(rate, steps) => {
-                StepScalars::Tensors(self.of_step_by_tensors(rate, &(steps + 1 - missed).eval()))
+                StepScalars::Tensors(self.of_step_by_tensors(rate, steps, &(steps + 1 - missed).eval()))
             }
         };
         self.last = Some((missed, scalars.clone()));
@@ -148,9 +168,20 @@ impl<C: Compiled<K, M, N> + OfStep<K>, const K: usize, const M: usize, const N: 
 }
 
 impl<C: OfStep<K>, const K: usize> StepAfter<C, K> {
-    fn of_step_by_tensors(&self, rate: &Named<f64, ()>, step: &Named<u64, ()>) -> [Named<f64, ()>; K] {
-        let step = step.cast::<f64>().eval();
-        formula_by_tensors([rate, &step], |[rate, step]| self.formula.of_step(rate, step))
+    /// The formula with the settings of the current parameter.
+    pub(super) fn formula(&self) -> &C {
+        &self.formula
+    }
+
+    /// The numbers of the step with a number of its own, which comes after `steps` steps of the optimizer.
+    fn of_step_by_tensors(
+        &self,
+        rate: &Named<f64, ()>,
+        steps: &Named<u64, ()>,
+        step: &Named<u64, ()>,
+    ) -> [Named<f64, ()>; K] {
+        let (rate, step) = (self.settings.rate_tensor(rate, steps), step.cast::<f64>().eval());
+        formula_by_tensors([&rate, &step], |[rate, step]| self.formula.of_step(rate, step))
     }
 }
 
@@ -197,23 +228,34 @@ pub(super) fn update<P: Parameters, const K: usize, const M: usize, const N: usi
     mut kept: Option<(&mut ByPath, Option<&StepsTaken>)>,
     unchanged: &Unchanged,
 ) -> Result<(), DimError> {
-    for other in read {
-        P::visit([], [&*changed, other], &mut Path::new(), &mut SameSizes)?;
-    }
-    let frozen = &unchanged.frozen;
-    if !frozen.is_empty() {
-        let names = changed.names();
-        if let Some(name) = frozen.iter().find(|frozen| !names.iter().any(|name| is_in(frozen, name))) {
-            return Err(DimError::Shape {
-                what: format!("cannot freeze `{name}`: no parameter has this name"),
-            });
-        }
-    }
+    check_parameters(&*changed, read, unchanged)?;
     if let Some((by_path, steps)) = &mut kept {
         prepare(by_path, *steps, &*changed, M - 1, unchanged)?;
     }
     let along = kept.map(|(by_path, steps)| StateWalk::new(by_path, steps));
     P::visit([changed], read, &mut Path::new(), &mut UpdatePass { step, along, unchanged })
+}
+
+/// Checks that values have the same sizes, and that the parameters which stay have their names.
+pub(super) fn check_parameters<P: Parameters, const N: usize>(
+    parameters: &P,
+    others: [&P; N],
+    unchanged: &Unchanged,
+) -> Result<(), DimError> {
+    for other in others {
+        P::visit([], [parameters, other], &mut Path::new(), &mut SameSizes)?;
+    }
+    let frozen = &unchanged.frozen;
+    if frozen.is_empty() {
+        return Ok(());
+    }
+    let names = parameters.names();
+    match frozen.iter().find(|frozen| !names.iter().any(|name| is_in(frozen, name))) {
+        Some(name) => {
+            Err(DimError::Shape { what: format!("cannot freeze `{name}`: no parameter has this name") })
+        }
+        None => Ok(()),
+    }
 }
 
 /// Makes the state of all parameters that a step changes.
@@ -224,6 +266,7 @@ pub(super) fn prepare<P: Parameters>(
     moments: usize,
     unchanged: &Unchanged,
 ) -> Result<(), DimError> {
+    check_members(by_path, parameters)?;
     let mut prepare = Preparation { along: StateWalk::new(by_path, steps), moments, unchanged };
     P::visit([], [parameters], &mut Path::new(), &mut prepare)
 }
@@ -310,72 +353,107 @@ impl<const K: usize, const M: usize, const N: usize> Visitor<1, N> for UpdatePas
         if self.unchanged.has(path) {
             return Ok(());
         }
-        let (missed, moments, mut master) = kept.map_or((None, &mut [][..], None), ParameterState::parts);
-        let scalars = self.step.scalars(missed);
+        if let Some(settings) = kept.as_ref().and_then(|kept| kept.settings.as_ref()) {
+            self.step.begin(settings);
+        }
+        let scalars = self.step.scalars(kept.as_ref().and_then(|kept| kept.missed.as_ref()));
+        let (moments, mut master) = kept.map_or((&mut [][..], None), ParameterState::tensors);
         let formula = self.step.passes();
-        let order = tensor.expr.order_in_memory();
-        if let Some(copy) = lying_otherwise(tensor, &order)? {
-            *tensor = copy;
-        }
-        let mut copies: [Option<Named<T, S, R>>; N] = from_fn(|_| None);
-        for (copy, tensor) in copies.iter_mut().zip(read) {
-            *copy = lying_otherwise(tensor, &order)?;
-        }
+        let order = lie_densely(tensor, moments, &mut master)?;
+        let copies = copies_along(read, &order)?;
         let read = from_fn(|at| copies[at].as_ref().unwrap_or(read[at]));
-        for state in moments.iter_mut().chain(master.as_deref_mut()) {
-            state.lie_along::<S, R>(&order)?;
-        }
-        let scalars = match scalars {
-            StepScalars::Numbers(numbers) if !is_any_recorded(tensor, read, moments, &master) => numbers,
-            scalars => return recorded(formula, scalars, tensor, read, (moments, master)),
-        };
-        let read = read.map(|tensor| tensor.expr.all());
-        let elements = tensor.expr.all_mut();
-        let id = TypeId::of::<T>();
-        if id == TypeId::of::<f32>() {
-            let ([first], read) = floats([elements], read);
-            formula.f32(scalars, first_and(first, elements_of::<f32>(moments)?), read);
-        } else if id == TypeId::of::<f64>() {
-            let ([first], read) = floats([elements], read);
-            formula.f64(scalars, first_and(first, elements_of::<f64>(moments)?), read);
-        } else {
-            #[cfg(feature = "half")]
-            {
-                let exact = match master {
-                    Some(master) => Some(one_of::<f32>(master)?),
-                    None => None,
-                };
-                let changed = first_and(exact, elements_of::<f32>(moments)?.map(Some));
-                if id == TypeId::of::<half::f16>() {
-                    let ([rounded], read) = floats::<_, half::f16, 1, N>([elements], read);
-                    apply_halves(formula, scalars, rounded, changed, read);
-                } else {
-                    let ([rounded], read) = floats::<_, half::bf16, 1, N>([elements], read);
-                    apply_halves(formula, scalars, rounded, changed, read);
-                }
-            }
-            #[cfg(not(feature = "half"))]
-            let _ = master;
-        }
-        Ok(())
+        apply(formula, scalars, tensor, read, (moments, master))
     }
 }
 
+/// Lets the elements of a tensor and of its state lie contiguously, in one order of axes, which is returned.
+pub(super) fn lie_densely<T: Element, S: Dims, R: Rank>(
+    tensor: &mut Named<T, S, R>,
+    moments: &mut [StateTensor],
+    master: &mut Option<&mut StateTensor>,
+) -> Result<SmallVec<[usize; 8]>, DimError> {
+    let order = tensor.expr.order_in_memory();
+    if let Some(copy) = lying_otherwise(tensor, &order)? {
+        *tensor = copy;
+    }
+    for state in moments.iter_mut().chain(master.as_deref_mut()) {
+        state.lie_along::<S, R>(&order)?;
+    }
+    Ok(order)
+}
+
+/// Copies of the tensors that lie otherwise.
+pub(super) fn copies_along<T: Element, S: Dims, R: Rank, const N: usize>(
+    read: [&Named<T, S, R>; N],
+    order: &[usize],
+) -> Result<[Option<Named<T, S, R>>; N], DimError> {
+    let mut copies = from_fn(|_| None);
+    for (copy, tensor) in copies.iter_mut().zip(read) {
+        *copy = lying_otherwise(tensor, order)?;
+    }
+    Ok(copies)
+}
+
+/// Applies a formula to a tensor and its state, which lie in one order: in place, or as a step of a recorded function.
+pub(super) fn apply<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const N: usize>(
+    formula: &dyn Passes<K, M, N>,
+    scalars: StepScalars<K>,
+    tensor: &mut Named<T, S, R>,
+    read: [&Named<T, S, R>; N],
+    (moments, master): KeptTensors<'_>,
+) -> Result<(), DimError> {
+    let scalars = match scalars {
+        StepScalars::Numbers(numbers) if !is_any_recorded(tensor, read, moments, master.as_deref()) => {
+            numbers
+        }
+        scalars => return recorded(formula, scalars, tensor, read, (moments, master)),
+    };
+    let read = read.map(|tensor| tensor.expr.all());
+    let elements = tensor.expr.all_mut();
+    let id = TypeId::of::<T>();
+    if id == TypeId::of::<f32>() {
+        let ([first], read) = floats([elements], read);
+        formula.f32(scalars, first_and(first, elements_of::<f32>(moments)?), read);
+    } else if id == TypeId::of::<f64>() {
+        let ([first], read) = floats([elements], read);
+        formula.f64(scalars, first_and(first, elements_of::<f64>(moments)?), read);
+    } else {
+        #[cfg(feature = "half")]
+        {
+            let exact = match master {
+                Some(master) => Some(one_of::<f32>(master)?),
+                None => None,
+            };
+            let changed = first_and(exact, elements_of::<f32>(moments)?.map(Some));
+            if id == TypeId::of::<half::f16>() {
+                let ([rounded], read) = floats::<_, half::f16, 1, N>([elements], read);
+                apply_halves(formula, scalars, rounded, changed, read);
+            } else {
+                let ([rounded], read) = floats::<_, half::bf16, 1, N>([elements], read);
+                apply_halves(formula, scalars, rounded, changed, read);
+            }
+        }
+        #[cfg(not(feature = "half"))]
+        let _ = master;
+    }
+    Ok(())
+}
+
 /// The state of one parameter: moments, and perhaps a master copy.
-type KeptTensors<'k> = (&'k mut [StateTensor], Option<&'k mut StateTensor>);
+pub(super) type KeptTensors<'k> = (&'k mut [StateTensor], Option<&'k mut StateTensor>);
 
 /// Whether an operand of a step depends on inputs of a recorded function.
-fn is_any_recorded<T: Element, S: Dims, R: Rank, const N: usize>(
+pub(super) fn is_any_recorded<T: Element, S: Dims, R: Rank, const N: usize>(
     tensor: &Named<T, S, R>,
     read: [&Named<T, S, R>; N],
     moments: &[StateTensor],
-    master: &Option<&mut StateTensor>,
+    master: Option<&StateTensor>,
 ) -> bool {
     let is_of_step = |tensor: &Named<T, S, R>| is_recorded(tensor.expr.buffer());
     is_of_step(tensor)
         || read.into_iter().any(is_of_step)
         || moments.iter().any(StateTensor::is_recorded)
-        || master.as_ref().is_some_and(|master| master.is_recorded())
+        || master.is_some_and(StateTensor::is_recorded)
 }
 
 /// The step in a recorded function: the tensor and its state get new elements, computed by recorded steps.
@@ -403,11 +481,7 @@ fn recorded<T: Element, S: Dims, R: Rank, const K: usize, const M: usize, const 
     let dtype = DType::of::<T>().expect("floats are known");
     let program = formula.program(dtype);
     let held = |tensor: &Named<T, S, R>| tensor.expr.buffer().held();
-    let scalars = match scalars {
-        StepScalars::Numbers(numbers) => numbers.map(|number| Buffer::from(vec![number]).held()),
-        StepScalars::Tensors(tensors) => tensors.map(|tensor| tensor.expr.buffer().held()),
-    };
-    let mut operands: SmallVec<[_; 8]> = scalars.into_iter().collect();
+    let mut operands: SmallVec<[_; 8]> = scalars.held().into_iter().collect();
     // Without a master copy, the step starts from the rounded parameter.
     operands.push(master.as_ref().map_or_else(|| held(tensor), |master| master.held()));
     operands.extend(moments.iter().map(StateTensor::held));
@@ -443,9 +517,7 @@ fn elements_of<W: StateElem>(
 }
 
 fn one_of<W: StateElem>(tensor: &mut StateTensor) -> Result<&mut [W], DimError> {
-    tensor.elements_mut().ok_or_else(|| DimError::Shape {
-        what: "the state of a parameter is that of one with other elements".into(),
-    })
+    tensor.elements_mut().ok_or_else(StateTensor::of_other_elements)
 }
 
 /// A copy of `elements`, which has the sizes of the tensor, with the axes in the order in which those of the tensor lie.
@@ -485,7 +557,7 @@ pub(super) fn lying_otherwise<T: Element, S: Dims, R: Rank>(
 }
 
 /// Slices of the type `U`, which is `T`.
-fn floats<'s, T: Element, U: Real, const M: usize, const N: usize>(
+pub(super) fn floats<'s, T: Element, U: Real, const M: usize, const N: usize>(
     changed: [&'s mut [T]; M],
     read: [&'s [T]; N],
 ) -> ([&'s mut [U]; M], [&'s [U]; N]) {

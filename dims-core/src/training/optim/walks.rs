@@ -1,8 +1,12 @@
 //! Optimizers, sums and averages as [`Parameters`], so that recorded functions can take and return their tensors.
 
-use super::by_path::{ByPath, ParameterState, StateLine, StateTensor};
+use super::by_path::{ByPath, ParameterState};
+use super::groups::GroupSettings;
 use super::scalars::StepsTaken;
-use super::{Accumulator, Adam, AdamW, Average, Lion, Sgd, State};
+use super::state_tensor::{StateLine, StateTensor};
+use super::{
+    Accumulator, Adagrad, Adam, AdamW, Average, Lamb, Lion, NAdam, Plateau, RAdam, RmsProp, Sgd, State,
+};
 use crate::error::DimError;
 use crate::grad::Parameters;
 use crate::grad::parameters::{
@@ -103,6 +107,9 @@ impl DerivedParameters for ParameterState {
         path: &mut Path,
         walk: &mut W,
     ) -> Result<Self, W::Error> {
+        if of.iter().any(|own| own.settings.is_some_and(|own| own != GroupSettings::default())) {
+            walk.setting(path, "group", of.map(|own| &own.settings))?;
+        }
         let missed = path.field("missed", |path| Parameters::walk(of.map(|own| &own.missed), path, walk))?;
         let moments =
             path.field("moments", |path| walk_slices(of.map(|own| &own.moments[..]), path, walk))?;
@@ -148,6 +155,7 @@ impl DerivedParameters for ByPath {
         let parameters = states.collect::<Result<_, _>>()?;
         walk.setting(path, "master_weights", of.map(ByPath::has_masters).each_ref())?;
         walk.setting(path, "missed", of.map(ByPath::all_missed))?;
+        walk.setting(path, "groups", of.map(ByPath::groups))?;
         Ok(of[0].with_parameters(parameters))
     }
 
@@ -163,9 +171,9 @@ impl DerivedParameters for ByPath {
 
 /// Implements the walks of structs: fields are walked under the given names, settings are told under theirs, and the rest is copied.
 macro_rules! structs {
-    ($($name:ident[$($bound:ident)?] { $($field:ident: $label:literal),* } settings { $($setting:ident: $told:literal),* } rest { $($rest:ident)? })*) => {$(
-        impl<P $(: $bound)?> DerivedParameters for $name<P> {
-            $(const TENSORS: TensorSets = <P as $bound>::TENSORS;)?
+    ($($name:ident $(<$p:ident $(: $bound:ident)?>)? { $($field:ident: $label:literal),* } settings { $($setting:ident: $told:literal),* } rest { $($rest:ident)? })*) => {$(
+        impl $(<$p $(: $bound)?>)? DerivedParameters for $name $(<$p>)? {
+            $($(const TENSORS: TensorSets = <$p as $bound>::TENSORS;)?)?
 
             fn walk<const N: usize, W: Walk<N>>(
                 of: [&Self; N],
@@ -194,9 +202,10 @@ macro_rules! structs {
 }
 
 structs! {
-    State[] { steps: "steps", by_path: "state" } settings { schedule: "rate", frozen: "frozen" } rest { marker }
-    Accumulator[Parameters] { sum: "sum", exact: "exact", count: "count" } settings {} rest {}
-    Average[Parameters] { value: "value", exact: "exact" } settings { decay: "decay" } rest {}
+    State<P> { steps: "steps", by_path: "state" } settings { schedule: "rate", frozen: "frozen" } rest { marker }
+    Accumulator<P: Parameters> { sum: "sum", exact: "exact", count: "count" } settings {} rest {}
+    Average<P: Parameters> { value: "value", exact: "exact" } settings { decay: "decay" } rest {}
+    Plateau { rate: "rate", best: "best", worse: "worse", pause: "pause" } settings { settings: "settings" } rest {}
 }
 
 /// Implements the walks of optimizers, which have a state and settings.
@@ -211,8 +220,8 @@ macro_rules! optimizers {
                 walk: &mut W,
             ) -> Result<Self, W::Error> {
                 let state = Parameters::walk(of.map(|own| &own.state), path, walk)?;
-                $(walk.setting(path, stringify!($setting), of.map(|own| &own.$setting))?;)*
-                Ok($name { state, $($setting: of[0].$setting,)* })
+                $(walk.setting(path, stringify!($setting), of.map(|own| &own.settings.$setting))?;)*
+                Ok($name { state, settings: of[0].settings })
             }
 
             fn visit<const M: usize, const N: usize, V: Visitor<M, N>>(
@@ -228,8 +237,13 @@ macro_rules! optimizers {
 }
 
 optimizers! {
-    Sgd: momentum nesterov weight_decay;
-    Adam: moments;
-    AdamW: moments;
+    Sgd: momentum dampening nesterov maximize weight_decay;
+    Adam: betas epsilon weight_decay amsgrad maximize;
+    AdamW: betas epsilon weight_decay amsgrad maximize;
     Lion: betas weight_decay;
+    RmsProp: alpha epsilon momentum weight_decay centered maximize;
+    Adagrad: rate_decay first_sum epsilon weight_decay maximize;
+    NAdam: betas epsilon momentum_decay weight_decay decoupled maximize;
+    Lamb: betas epsilon weight_decay;
+    RAdam: betas epsilon weight_decay decoupled maximize;
 }

@@ -1,0 +1,278 @@
+//! The cross entropy with options: targets that do not count, weights of classes, smoothed labels.
+
+use crate::error::{DimError, unwrap};
+use crate::execute::reduce::{Reductions, TensorOf, evaluated, log_softmax, sum};
+use crate::expr::{Binary, Expr, Scalar, Select, Unary};
+use crate::operators::nn::loss::{ClassTargets, unfit};
+use crate::operators::select::Take;
+use crate::storage::Evaluated;
+use crate::storage::axes::AxisBlock;
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Computable, reference};
+use crate::types::brand::Brand;
+use crate::types::dim::DimRef;
+use crate::types::rank::{Rank, Rank0};
+use crate::types::set::{Dims, DimsOf};
+use kernels::ops;
+use kernels::scalar::{Element, IndexInt, Num, Real};
+
+/// Options of [`cross_entropy_with`](super::loss::Losses::cross_entropy_with). `J` is the element
+/// type of the targets.
+///
+/// ```
+/// use typed_dims::nn::loss::CrossEntropy;
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Token; struct Class; }
+/// let logits = zeros::<f64, _>((Token.of(3), Class.of(4)));
+/// let labels = from_vec(Token.of(3), vec![1, 3, -1]);
+/// let weights = from_vec(Class.of(4), vec![1.0, 3.0, 1.0, 1.0]);
+///
+/// let options = CrossEntropy::new().ignore_index(-1).weights(&weights).label_smoothing(0.1);
+/// let losses = logits.cross_entropy_with(Class, &labels, options);
+/// assert!((losses.mean(Token).order(()) - 4_f64.ln() * (0.9 + 0.1 * 2.0 * 6.0 / 4.0 / 4.0)).abs() < 1e-12);
+///
+/// let same = CrossEntropy { label_smoothing: 0.1, ..CrossEntropy::new().ignore_index(-1).weights(&weights) };
+/// assert_eq!(logits.cross_entropy_with(Class, &labels, same).each(), losses.each());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CrossEntropy<J, W = Unweighted> {
+    /// Predictions with this target have the loss 0, and do not count in a mean.
+    pub ignore_index: Option<J>,
+    /// The share of each target that is spread evenly over all classes, from 0 to 1.
+    pub label_smoothing: f64,
+    /// The weight of each class: [`Unweighted`], or a tensor with the dim of the classes.
+    pub weights: W,
+}
+
+/// All classes have the weight 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unweighted;
+
+impl<J> CrossEntropy<J> {
+    /// The cross entropy itself: every target counts, in full.
+    pub fn new() -> Self {
+        CrossEntropy { ignore_index: None, label_smoothing: 0.0, weights: Unweighted }
+    }
+}
+
+impl<J> Default for CrossEntropy<J> {
+    fn default() -> Self {
+        CrossEntropy::new()
+    }
+}
+
+impl<J, W> CrossEntropy<J, W> {
+    /// Sets the target that does not count.
+    #[must_use]
+    pub fn ignore_index(self, target: J) -> Self {
+        CrossEntropy { ignore_index: Some(target), ..self }
+    }
+
+    /// Sets the share of each target that is spread over all classes.
+    ///
+    /// (C. Szegedy and others, 2016, "Rethinking the Inception architecture for computer vision".)
+    #[must_use]
+    pub fn label_smoothing(self, share: f64) -> Self {
+        CrossEntropy { label_smoothing: share, ..self }
+    }
+
+    /// Sets the weight of each class: a tensor with the dim of the classes alone.
+    #[must_use]
+    pub fn weights<V>(self, weights: V) -> CrossEntropy<J, V> {
+        let CrossEntropy { ignore_index, label_smoothing, .. } = self;
+        CrossEntropy { ignore_index, label_smoothing, weights }
+    }
+}
+
+/// Weights of the classes `C`: a tensor of `T` with this dim alone, or [`Unweighted`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not have a weight for each class",
+    label = "expected a tensor of `{T}` with the dims `({C},)`, as the classes of the predictions"
+)]
+pub trait ClassWeights<T, C: Brand> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The weights, if there are any.
+    #[doc(hidden)]
+    fn evaluate(self) -> Result<Option<Named<T, (C,)>>, DimError>;
+}
+
+impl<T, C: Brand> ClassWeights<T, C> for Unweighted {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+
+    fn evaluate(self) -> Result<Option<Named<T, (C,)>>, DimError> {
+        Ok(None)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, C: Brand, A: Computable<Elem = T, Dims = (C,), Rank = Rank0>> ClassWeights<T, C> for A {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+
+    fn evaluate(self) -> Result<Option<Named<T, (C,)>>, DimError> {
+        evaluated(self).map(Some)
+    }
+}
+
+/// The rank of losses: that of the predictions or of the targets.
+pub type LossRank<A, I> = <<A as AsTensor>::Rank as Rank>::Max<<I as AsTensor>::Rank>;
+
+/// A loss for each prediction, and its weight in a mean.
+#[derive(Clone, Debug)]
+pub struct WeightedLosses<T: Element, X: Dims, R: Rank = Rank0> {
+    each: Named<T, X, R>,
+    weights: Named<T, X, R>,
+}
+
+impl<T: Real, X: Dims, R: Rank> WeightedLosses<T, X, R> {
+    /// The loss of each prediction, times the weight of its class: PyTorch's `reduction='none'`.
+    pub fn each(&self) -> &Named<T, X, R> {
+        &self.each
+    }
+
+    /// The weight of each prediction: that of its class, and 0 where the target does not count.
+    pub fn weights(&self) -> &Named<T, X, R> {
+        &self.weights
+    }
+
+    /// The sum of the losses along these dims: PyTorch's `reduction='sum'`.
+    ///
+    /// # Panics
+    ///
+    /// If a dim has another size than the losses have.
+    #[track_caller]
+    pub fn sum<D: DimsOf<X, Y>, Y: Dims>(&self, dims: D) -> Named<T, Y, R> {
+        unwrap(self.try_sum(dims))
+    }
+
+    /// As [`sum`](WeightedLosses::sum), but what sizes decide is an error.
+    #[track_caller]
+    pub fn try_sum<D: DimsOf<X, Y>, Y: Dims>(&self, dims: D) -> Result<Named<T, Y, R>, DimError> {
+        self.each.try_sum(dims)
+    }
+
+    /// The weighted mean along these dims: the sum of the losses over the sum of their weights.
+    /// This is PyTorch's mean; NaN where no target counts.
+    ///
+    /// # Panics
+    ///
+    /// If a dim has another size than the losses have.
+    #[track_caller]
+    pub fn mean<D: DimsOf<X, Y>, Y: Dims>(&self, dims: D) -> Named<T, Y, R> {
+        unwrap(self.try_mean(dims))
+    }
+
+    /// As [`mean`](WeightedLosses::mean), but what sizes decide is an error.
+    #[track_caller]
+    pub fn try_mean<D: DimsOf<X, Y>, Y: Dims>(&self, dims: D) -> Result<Named<T, Y, R>, DimError> {
+        let total = self.try_sum(dims)?;
+        let weight = sum::<Named<T, X, R>, D, Y>(&self.weights.expr)?;
+        evaluated(Named::<T, Y, R, _>::from_expr(Binary { op: ops::Div, a: total.expr, b: weight.expr }))
+    }
+}
+
+/// See [`Losses::try_cross_entropy_with`](super::loss::Losses::try_cross_entropy_with).
+#[track_caller]
+pub(super) fn weighted_losses<A, C, X, I, W>(
+    predictions: &A,
+    classes: C,
+    target: I,
+    options: CrossEntropy<I::Elem, W>,
+) -> Result<WeightedLosses<A::Elem, X, LossRank<A, I>>, DimError>
+where
+    A: Computable<Elem: Real>,
+    C: DimRef + DimsOf<A::Dims, X>,
+    X: Dims,
+    I: ClassTargets<X>,
+    W: ClassWeights<A::Elem, C::Brand>,
+{
+    let CrossEntropy { ignore_index, label_smoothing, weights } = options;
+    if !(0.0..=1.0).contains(&label_smoothing) {
+        return Err(unfit("cross_entropy", "label smoothing", label_smoothing, "it must be between 0 and 1"));
+    }
+    let logs: TensorOf<A> = log_softmax(reference::<A>(&predictions.borrowed()), classes)?;
+    let (weights, target) = (weights.evaluate()?, evaluated(target)?);
+    let counted = evaluated(counted(&target, ignore_index))?;
+    let index = evaluated(where_counted(&counted, &target.expr, I::Elem::default()))?;
+    let weight = match &weights {
+        Some(weights) => {
+            let own = Take::new(weights.clone(), classes, &index.expr)?;
+            evaluated(where_counted(&counted, own, A::Elem::ZERO))?
+        }
+        None => evaluated(where_counted(&counted, Scalar(A::Elem::ONE), A::Elem::ZERO))?,
+    };
+    let taken = Unary { op: ops::Neg, a: Take::new(logs.clone(), classes, &index.expr)? };
+    let own = evaluated(LossOf::<A, X, I, _>::from_expr(Binary { op: ops::Mul, a: taken, b: &weight.expr }))?;
+    let all = |losses: &LossOf<A, X, I>| {
+        // (Every loss has the dims that the weights may lack.)
+        let is_loss = Binary { op: ops::Eq, a: &losses.expr, b: &losses.expr };
+        evaluated(LossOf::<A, X, I, _>::from_expr(Select { cond: is_loss, a: &weight.expr, b: &weight.expr }))
+    };
+    let weights_of_all = all(&own)?;
+    let each = if label_smoothing == 0.0 {
+        own
+    } else {
+        let spread = spread::<A, C, X>(&logs, weights.as_ref().map(|weights| &weights.expr))?;
+        let at = A::Dims::KEYS.position(&classes.info().key()).expect("the predictions have the classes");
+        let size = logs.expr.named().as_slice()[at].size;
+        let share = |share: f64| Scalar(number::<A::Elem>(share));
+        evaluated(LossOf::<A, X, I, _>::from_expr(Binary {
+            op: ops::Sub,
+            a: Binary { op: ops::Mul, a: own.expr, b: share(1.0 - label_smoothing) },
+            b: Binary { op: ops::Mul, a: spread.expr, b: share(label_smoothing / size as f64) },
+        }))?
+    };
+    // (A product with the weight 0 can be NaN.)
+    let zero = Scalar(A::Elem::ZERO);
+    let each = LossOf::<A, X, I, _>::from_expr(Select { cond: &counted.expr, a: each.expr, b: zero });
+    Ok(WeightedLosses { each: evaluated(each)?, weights: weights_of_all })
+}
+
+/// A loss for each prediction, and what is computed like it.
+type LossOf<A, X, I, E = Evaluated<<A as AsTensor>::Elem, X, LossRank<A, I>>> =
+    Named<<A as AsTensor>::Elem, X, LossRank<A, I>, E>;
+
+/// Which targets count.
+fn counted<T: IndexInt, S: Dims, R: Rank>(
+    target: &Named<T, S, R>,
+    ignored: Option<T>,
+) -> impl Computable<Elem = bool, Dims = S, Rank = R> {
+    let is_any = ignored.is_none();
+    let other = Binary { op: ops::Ne, a: &target.expr, b: Scalar(ignored.unwrap_or_default()) };
+    Named::<bool, S, R, _>::from_expr(Binary { op: ops::Or, a: other, b: Scalar(is_any) })
+}
+
+/// An expression where targets count, elsewhere a number.
+fn where_counted<'e, T: Element, S: Dims, R: Rank, E: Expr<Elem = T> + 'e>(
+    counted: &'e Named<bool, S, R>,
+    value: E,
+    other: T,
+) -> impl Computable<Elem = T, Dims = S, Rank = R> + 'e {
+    Named::<T, S, R, _>::from_expr(Select { cond: &counted.expr, a: value, b: Scalar(other) })
+}
+
+/// The sum over the classes of the logarithms, times their weights.
+fn spread<A, C, X>(
+    logs: &TensorOf<A>,
+    weights: Option<&Evaluated<A::Elem, (C::Brand,), Rank0>>,
+) -> Result<Named<A::Elem, X, A::Rank>, DimError>
+where
+    A: Computable<Elem: Real>,
+    C: DimRef + DimsOf<A::Dims, X>,
+    X: Dims,
+{
+    match weights {
+        Some(weights) => {
+            let product = Binary { op: ops::Mul, a: &logs.expr, b: weights };
+            let product = evaluated(Named::<A::Elem, A::Dims, A::Rank, _>::from_expr(product))?;
+            sum::<TensorOf<A>, C, X>(&product.expr)
+        }
+        None => sum::<TensorOf<A>, C, X>(&logs.expr),
+    }
+}
+
+/// A number as an element.
+fn number<T: Real>(value: f64) -> T {
+    T::from(value).expect("a float can be any float, rounded")
+}

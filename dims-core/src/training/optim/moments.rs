@@ -1,0 +1,56 @@
+//! Means of gradients and of their squares, which several optimizers keep.
+
+use super::settings::{at_least_0, below_1};
+use crate::error::DimError;
+use kernels::map::formula::Quantity;
+
+/// Checks the settings of an optimizer with both means.
+pub(super) fn check_moments(
+    name: &str,
+    betas: (f64, f64),
+    epsilon: f64,
+    weight_decay: f64,
+) -> Result<(), DimError> {
+    below_1(name, "first beta", betas.0)?;
+    below_1(name, "second beta", betas.1)?;
+    at_least_0(name, "epsilon", epsilon)?;
+    at_least_0(name, "weight decay", weight_decay)
+}
+
+/// The gradient of what becomes smaller, with a share of the parameter.
+#[cfg_attr(not(unoptimized), inline(always))]
+pub(super) fn decayed<Q: Quantity>(g: Q, p: Q, weight_decay: f64, maximize: bool) -> Q {
+    let g = if maximize { -g } else { g };
+    g + p.constant(weight_decay) * p
+}
+
+/// The new mean of the gradient and that of its square.
+#[cfg_attr(not(unoptimized), inline(always))]
+pub(super) fn next_moments<Q: Quantity>(betas: (f64, f64), [mean, square]: [Q; 2], g: Q) -> [Q; 2] {
+    let number = |value: f64| g.constant(value);
+    let mean = mean + number(1.0 - betas.0) * (g - mean);
+    [mean, number(betas.1) * square + number(1.0 - betas.1) * g * g]
+}
+
+/// The share of a parameter that a weight decay apart from the moments leaves.
+pub(super) fn kept<Q: Quantity>(rate: Q, weight_decay: f64) -> Q {
+    rate.constant(1.0) - rate * rate.constant(weight_decay)
+}
+
+/// The method that sets which shares of the means stay.
+macro_rules! betas {
+    ($name:ident $default:literal) => {
+        impl<P> $name<P> {
+            #[doc = concat!(
+                                "Which shares of the means of `g` and of `g^2` stay at each step; ", $default,
+                                " unless they are set. Each is 0 or more, and less than 1."
+                            )]
+            #[must_use]
+            pub fn betas(mut self, beta1: f64, beta2: f64) -> Self {
+                self.settings.betas = (beta1, beta2);
+                self
+            }
+        }
+    };
+}
+pub(super) use betas;

@@ -1,0 +1,227 @@
+//! Steps whose length depends on the norm of the parameter, and on that of its direction.
+
+use super::State;
+use super::by_path::{ParameterState, StateWalk};
+#[cfg(feature = "std")]
+use super::scalars::formula_by_tensors;
+#[cfg(feature = "std")]
+use super::scalars::one;
+use super::scalars::{StepScalars, formula_of_two_by_tensors};
+use super::settings::Decaying;
+use super::state_tensor::{StateElem, StateTensor};
+use super::update::{
+    Compiled, ElementStep, OfStep, StepAfter, Unchanged, apply, check_parameters, copies_along,
+    is_any_recorded, lie_densely, prepare,
+};
+use crate::error::DimError;
+use crate::grad::Parameters;
+use crate::grad::parameters::{Path, Visitor, is_learned};
+use crate::tensors::named::Named;
+use crate::types::rank::Rank;
+use crate::types::set::Dims;
+use alloc::vec::Vec;
+use core::array::from_fn;
+use kernels::map::formula::Quantity;
+use kernels::map::in_place::{slice_as, squares};
+use kernels::map::norms::DirectionSquares;
+#[cfg(feature = "std")]
+use kernels::memory::buffer::Buffer;
+#[cfg(feature = "std")]
+use kernels::program::code::DType;
+use kernels::scalar::Element;
+#[cfg(feature = "half")]
+use kernels::scalar::Real;
+#[cfg(feature = "std")]
+use kernels::trace::{sum_of_squares, updated};
+use smallvec::SmallVec;
+
+/// A step in two formulas: the first, of `K` numbers, changes the `M - 1` moments, and the second,
+/// of `L` numbers, the parameter.
+pub(super) trait Normed<const K: usize, const L: usize, const M: usize>: OfStep<K> + Decaying {
+    /// The numbers of the second formula, made of those of the first and the norms of the parameter
+    /// and of its direction.
+    fn with_norms<Q: Quantity>(&self, numbers: [Q; K], norms: [Q; 2]) -> [Q; L];
+
+    /// The squared norm of the direction, compiled here.
+    fn direction(&self) -> &dyn DirectionSquares<K, M, 0>;
+}
+
+impl<P: Parameters> State<P> {
+    /// Takes such a step, and counts it.
+    pub(super) fn normed_step<C, const K: usize, const L: usize, const M: usize>(
+        &mut self,
+        optimizer: &str,
+        formula: C,
+        parameters: &mut P,
+        gradient: &P,
+    ) -> Result<(), DimError>
+    where
+        C: Compiled<K, M, 1> + Compiled<L, M, 0> + Normed<K, L, M>,
+    {
+        let unchanged = Unchanged { frozen: self.frozen.clone() };
+        let mut step = StepAfter::<C, K>::new(optimizer, formula, self)?;
+        check_parameters(&*parameters, [gradient], &unchanged)?;
+        prepare(&mut self.by_path, Some(&self.steps), &*parameters, M - 1, &unchanged)?;
+        let along = StateWalk::new(&mut self.by_path, Some(&self.steps));
+        let mut pass = NormedPass::<C, K, L, M> { step: &mut step, along, unchanged: &unchanged };
+        P::visit([parameters], [gradient], &mut Path::new(), &mut pass)?;
+        self.count_step(&unchanged);
+        Ok(())
+    }
+}
+
+struct NormedPass<'u, C, const K: usize, const L: usize, const M: usize> {
+    step: &'u mut StepAfter<C, K>,
+    along: StateWalk<'u>,
+    unchanged: &'u Unchanged,
+}
+
+impl<C, const K: usize, const L: usize, const M: usize> Visitor<1, 1> for NormedPass<'_, C, K, L, M>
+where
+    C: Compiled<K, M, 1> + Compiled<L, M, 0> + Normed<K, L, M>,
+{
+    type Error = DimError;
+
+    fn tensor<T: Element, S: Dims, R: Rank>(
+        &mut self,
+        path: &Path,
+        [tensor]: [&mut Named<T, S, R>; 1],
+        read: [&Named<T, S, R>; 1],
+    ) -> Result<(), DimError> {
+        if !is_learned::<T>() {
+            return Ok(());
+        }
+        let kept = self.along.ready::<T>(path).expect("the state of all parameters is ready");
+        if self.unchanged.has(path) {
+            return Ok(());
+        }
+        let ParameterState { settings, missed, .. } = &*kept;
+        ElementStep::<K, M, 1>::begin(self.step, settings.as_ref().expect("they were found"));
+        let scalars = ElementStep::<K, M, 1>::scalars(self.step, missed.as_ref());
+        let (moments, mut master) = kept.tensors();
+        let order = lie_densely(tensor, moments, &mut master)?;
+        let copies = copies_along(read, &order)?;
+        let read = from_fn(|at| copies[at].as_ref().unwrap_or(read[at]));
+        let formula = self.step.formula();
+        let first = Compiled::<K, M, 1>::passes(formula);
+        apply(first, scalars.clone(), tensor, read, (&mut *moments, master.as_deref_mut()))?;
+        let norms = norms(formula.direction(), &scalars, tensor, moments, master.as_deref())?;
+        let scalars = with_norms(formula, scalars, norms);
+        apply(Compiled::<L, M, 0>::passes(formula), scalars, tensor, [], (moments, master))
+    }
+}
+
+fn with_norms<C: Normed<K, L, M>, const K: usize, const L: usize, const M: usize>(
+    formula: &C,
+    scalars: StepScalars<K>,
+    norms: StepScalars<2>,
+) -> StepScalars<L> {
+    match (scalars, norms) {
+        (StepScalars::Numbers(numbers), StepScalars::Numbers(norms)) => {
+            StepScalars::Numbers(formula.with_norms(numbers, norms))
+        }
+        (numbers, norms) => {
+            let (numbers, norms) = (numbers.tensors(), norms.tensors());
+            StepScalars::Tensors(formula_of_two_by_tensors(&numbers, &norms, |numbers, norms| {
+                formula.with_norms(numbers, norms)
+            }))
+        }
+    }
+}
+
+/// The norms of a parameter and of its direction.
+fn norms<T: Element, S: Dims, R: Rank, const K: usize, const M: usize>(
+    direction: &dyn DirectionSquares<K, M, 0>,
+    scalars: &StepScalars<K>,
+    tensor: &Named<T, S, R>,
+    moments: &[StateTensor],
+    master: Option<&StateTensor>,
+) -> Result<StepScalars<2>, DimError> {
+    let numbers = match scalars {
+        StepScalars::Numbers(numbers) if !is_any_recorded(tensor, [], moments, master) => *numbers,
+        scalars => return recorded_norms(direction, scalars, tensor, moments, master),
+    };
+    let elements = tensor.expr.all();
+    let squares = if let Some(own) = slice_as::<T, f32>(elements) {
+        [squares(own), direction.f32(numbers, state_of(own, moments)?, [])]
+    } else if let Some(own) = slice_as::<T, f64>(elements) {
+        [squares(own), direction.f64(numbers, state_of(own, moments)?, [])]
+    } else {
+        let widened;
+        let own = match master {
+            Some(master) => elements_of::<f32>(master)?,
+            None => {
+                widened = widened_elements_of(elements);
+                &widened
+            }
+        };
+        [squares(own), direction.f32(numbers, state_of(own, moments)?, [])]
+    };
+    Ok(StepScalars::Numbers(squares.map(Quantity::sqrt)))
+}
+
+/// The elements of a parameter, and those of its moments.
+fn state_of<'s, W: StateElem, const M: usize>(
+    own: &'s [W],
+    moments: &'s [StateTensor],
+) -> Result<[&'s [W]; M], DimError> {
+    let moments = moments.iter().map(elements_of::<W>);
+    let all: SmallVec<[&[W]; 4]> = core::iter::once(Ok(own)).chain(moments).collect::<Result<_, _>>()?;
+    Ok(from_fn(|at| all[at]))
+}
+
+fn elements_of<W: StateElem>(tensor: &StateTensor) -> Result<&[W], DimError> {
+    tensor.elements().ok_or_else(StateTensor::of_other_elements)
+}
+
+/// Elements of half precision in `f32`.
+#[cfg(feature = "half")]
+fn widened_elements_of<T: Element>(elements: &[T]) -> Vec<f32> {
+    fn of<H: Real<Wide = f32>>(elements: &[H]) -> Vec<f32> {
+        elements.iter().map(|&a| a.widen()).collect()
+    }
+    let single = slice_as::<T, half::f16>(elements).map(of);
+    single.or_else(|| slice_as::<T, half::bf16>(elements).map(of)).expect("floats are of one of these types")
+}
+
+#[cfg(not(feature = "half"))]
+fn widened_elements_of<T: Element>(_: &[T]) -> Vec<f32> {
+    unreachable!("floats are `f32` or `f64`")
+}
+
+#[cfg(not(feature = "std"))]
+fn recorded_norms<T: Element, S: Dims, R: Rank, const K: usize, const M: usize>(
+    _: &dyn DirectionSquares<K, M, 0>,
+    _: &StepScalars<K>,
+    _: &Named<T, S, R>,
+    _: &[StateTensor],
+    _: Option<&StateTensor>,
+) -> Result<StepScalars<2>, DimError> {
+    unreachable!("nobody records")
+}
+
+/// The norms as results of steps.
+#[cfg(feature = "std")]
+#[cold]
+fn recorded_norms<T: Element, S: Dims, R: Rank, const K: usize, const M: usize>(
+    direction: &dyn DirectionSquares<K, M, 0>,
+    scalars: &StepScalars<K>,
+    tensor: &Named<T, S, R>,
+    moments: &[StateTensor],
+    master: Option<&StateTensor>,
+) -> Result<StepScalars<2>, DimError> {
+    let program = direction.program(DType::of::<T>().expect("floats are known"));
+    let own = master.map_or_else(|| tensor.expr.buffer().held(), StateTensor::held);
+    let mut operands: SmallVec<[_; 8]> = scalars.held().into_iter().collect();
+    operands.push(own.clone());
+    operands.extend(moments.iter().map(StateTensor::held));
+    let along = updated(&program, &operands, tensor.expr.all().len(), None)?.changed;
+    let norm = |of| -> Result<Named<f64, ()>, DimError> {
+        let squares: Buffer<f64> = sum_of_squares(&[of], None)?;
+        let squares = Named::<f64, ()>::from_expr(one(0.0).expr.with_buffer(squares));
+        let [norm] = formula_by_tensors([&squares], |[squares]| [squares.sqrt()]);
+        Ok(norm)
+    };
+    let along = along.into_iter().next().expect("a direction is one result");
+    Ok(StepScalars::Tensors([norm(own)?, norm(along)?]))
+}

@@ -1,0 +1,185 @@
+//! A rate that falls where a value no longer improves.
+
+use super::scalars::{StepsTaken, one};
+use super::settings::{at_least_0, below_1};
+use crate::error::{DimError, unwrap};
+use crate::tensors::named::Named;
+
+/// A learning rate that falls each time a value, such as the loss of validation, has not improved
+/// for some time. This is `torch.optim.lr_scheduler.ReduceLROnPlateau`.
+///
+/// It is asked with a number after each epoch, and answers with the rate of the next one. Its state
+/// consists of tensors: [`Parameters`](crate::grad::Parameters) saves them in a checkpoint.
+///
+/// ```
+/// use typed_dims::optim::{Optimizer, Plateau, Sgd};
+/// use typed_dims::prelude::*;
+///
+/// dims! { struct Feature; }
+/// let mut optimizer = Sgd::<Tensor<f32, (Feature,)>>::new(0.1);
+/// let mut plateau = Plateau::new(0.1).patience(1).factor(0.5);
+/// for loss in [1.0, 0.5, 0.5, 0.5, 0.4] {
+///     optimizer.set_rate(plateau.observe(loss));
+/// }
+/// assert_eq!(optimizer.rate(), 0.05); // after the second loss that was not better than 0.5
+/// ```
+#[derive(Clone, Debug)]
+pub struct Plateau {
+    pub(super) settings: PlateauSettings,
+    pub(super) rate: Named<f64, ()>,
+    /// The best value so far; NaN before the first.
+    pub(super) best: Named<f64, ()>,
+    /// How many values in a row were not better.
+    pub(super) worse: StepsTaken,
+    /// How many values are left that do not count.
+    pub(super) pause: StepsTaken,
+}
+
+/// The settings of a [`Plateau`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct PlateauSettings {
+    factor: f64,
+    patience: u64,
+    threshold: f64,
+    absolute: bool,
+    cooldown: u64,
+    least: f64,
+    maximize: bool,
+}
+
+impl Plateau {
+    /// Begins with this rate.
+    pub fn new(rate: f64) -> Self {
+        let settings = PlateauSettings {
+            factor: 0.1,
+            patience: 10,
+            threshold: 1e-4,
+            absolute: false,
+            cooldown: 0,
+            least: 0.0,
+            maximize: false,
+        };
+        Plateau {
+            settings,
+            rate: one(rate),
+            best: one(f64::NAN),
+            worse: StepsTaken::default(),
+            pause: StepsTaken::default(),
+        }
+    }
+
+    /// What the rate is multiplied by: 0 or more and less than 1, and 0.1 unless it is set.
+    #[must_use]
+    pub fn factor(mut self, factor: f64) -> Self {
+        self.settings.factor = factor;
+        self
+    }
+
+    /// How many values in a row may be no better than the best one: the rate falls with the next.
+    /// 10 unless it is set.
+    #[must_use]
+    pub fn patience(mut self, values: u64) -> Self {
+        self.settings.patience = values;
+        self
+    }
+
+    /// A value is better if it is less than `best * (1 - threshold)`, or with
+    /// [`maximize`](Plateau::maximize) greater than `best * (1 + threshold)`. 0 or more, and 1e-4
+    /// unless it is set.
+    #[must_use]
+    pub fn threshold(mut self, threshold: f64) -> Self {
+        (self.settings.threshold, self.settings.absolute) = (threshold, false);
+        self
+    }
+
+    /// A value is better if it is less than `best - threshold`, or with
+    /// [`maximize`](Plateau::maximize) greater than `best + threshold`.
+    #[must_use]
+    pub fn absolute_threshold(mut self, threshold: f64) -> Self {
+        (self.settings.threshold, self.settings.absolute) = (threshold, true);
+        self
+    }
+
+    /// For how many values after a fall the next fall waits; 0 unless it is set.
+    #[must_use]
+    pub fn cooldown(mut self, values: u64) -> Self {
+        self.settings.cooldown = values;
+        self
+    }
+
+    /// The least rate, 0 or more; 0 unless it is set.
+    #[must_use]
+    pub fn least_rate(mut self, least: f64) -> Self {
+        self.settings.least = least;
+        self
+    }
+
+    /// Greater values are better, as those of an accuracy.
+    #[must_use]
+    pub fn maximize(mut self) -> Self {
+        self.settings.maximize = true;
+        self
+    }
+
+    /// The rate now.
+    #[track_caller]
+    pub fn rate(&self) -> f64 {
+        self.rate.expr.all()[0]
+    }
+
+    /// Takes a value, and returns the rate from here on. NaN is never better.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_observe`](Plateau::try_observe) returns an error.
+    #[track_caller]
+    pub fn observe(&mut self, value: f64) -> f64 {
+        unwrap(self.try_observe(value))
+    }
+
+    /// As [`observe`](Plateau::observe), but what settings decide is an error.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of its range. Nothing is changed then.
+    #[track_caller]
+    pub fn try_observe(&mut self, value: f64) -> Result<f64, DimError> {
+        /// A rate that falls by less stays.
+        const LEAST_FALL: f64 = 1e-8;
+        let PlateauSettings { factor, patience, cooldown, least, .. } = self.settings;
+        below_1("Plateau", "factor", factor)?;
+        at_least_0("Plateau", "threshold", self.settings.threshold)?;
+        at_least_0("Plateau", "least rate", least)?;
+        let (mut worse, mut pause) = (self.worse.get(), self.pause.get());
+        if self.settings.is_better(value, self.best.expr.all()[0]) {
+            self.best = one(value);
+            worse = 0;
+        } else {
+            worse = worse.saturating_add(1);
+        }
+        if pause > 0 {
+            (pause, worse) = (pause - 1, 0);
+        }
+        if worse > patience {
+            (pause, worse) = (cooldown, 0);
+            let (rate, next) = (self.rate(), (self.rate() * factor).max(least));
+            if rate - next > LEAST_FALL {
+                self.rate = one(next);
+            }
+        }
+        (self.worse, self.pause) = (StepsTaken::new(worse), StepsTaken::new(pause));
+        Ok(self.rate())
+    }
+}
+
+impl PlateauSettings {
+    fn is_better(&self, value: f64, best: f64) -> bool {
+        if best.is_nan() {
+            return !value.is_nan();
+        }
+        let PlateauSettings { threshold, absolute, maximize, .. } = *self;
+        let sign = if maximize { 1.0 } else { -1.0 };
+        let bound = if absolute { best + sign * threshold } else { best * (1.0 + sign * threshold) };
+        if maximize { value > bound } else { value < bound }
+    }
+}

@@ -1,0 +1,361 @@
+//! The tensors that an optimizer keeps, in an element type of their own.
+
+use super::update::{lying_otherwise, sizes_of};
+use crate::error::DimError;
+use crate::expr::evaluate::laid_out;
+use crate::expr::step::is_recorded;
+use crate::grad::parameters::{Path, sizes_differ};
+#[cfg(feature = "std")]
+use crate::plan::explain::node_axis;
+use crate::plan::shape::volume;
+use crate::storage::Evaluated;
+use crate::tensors::named::Named;
+use crate::types::rank::{Rank, Rank1};
+use crate::types::set::{Dims, Keys};
+use alloc::borrow::Cow;
+#[cfg(feature = "std")]
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::Any;
+use core::fmt;
+use kernels::loops::nest::Odometer;
+use kernels::memory::allocate::reserve;
+use kernels::memory::buffer::Buffer;
+use kernels::scalar::{Element, Real};
+#[cfg(feature = "std")]
+use kernels::trace::{Held, reordered};
+use smallvec::SmallVec;
+
+/// A tensor that an optimizer keeps for a parameter. It has the dims and sizes of the parameter, and elements of an own type: `f64` for a parameter of `f64`, and `f32` for
+/// all others.
+#[derive(Clone, Debug)]
+pub struct StateTensor {
+    axes: StateAxes,
+    /// All axes, from the outermost one in memory to the innermost.
+    order: AxisNumbers,
+    elements: StateElements,
+}
+
+/// The axes of a parameter.
+#[derive(Clone)]
+pub(super) struct StateAxes {
+    pub(super) keys: &'static Keys,
+    /// Of the dims, then of the positional axes.
+    pub(super) sizes: AxisNumbers,
+}
+
+pub(super) type AxisNumbers = SmallVec<[usize; 4]>;
+
+/// Elements of state, which lie contiguously.
+#[derive(Clone)]
+pub(crate) enum StateElements {
+    F32(Buffer<f32>),
+    F64(Buffer<f64>),
+}
+
+/// The elements of a [`StateTensor`] as a tensor with one positional axis.
+pub(super) enum StateLine {
+    F32(Named<f32, (), Rank1>),
+    F64(Named<f64, (), Rank1>),
+}
+
+macro_rules! line_parts {
+    ($($name:ident $name_mut:ident $variant:ident $t:ty;)*) => {
+        impl StateLine {$(
+            pub(super) fn $name(&self) -> Option<&Named<$t, (), Rank1>> {
+                match self {
+                    StateLine::$variant(line) => Some(line),
+                    _ => None,
+                }
+            }
+
+            pub(super) fn $name_mut(&mut self) -> Option<&mut Named<$t, (), Rank1>> {
+                match self {
+                    StateLine::$variant(line) => Some(line),
+                    _ => None,
+                }
+            }
+        )*}
+    };
+}
+
+line_parts! { single single_mut F32 f32; double double_mut F64 f64; }
+
+fn flat<W: StateElem>(data: Buffer<W>) -> Named<W, (), Rank1> {
+    let len = data.len();
+    Named::from_expr(Evaluated::in_order(data, &[0], &[len]).with_origin(None))
+}
+
+/// The elements of a line, contiguous in memory.
+fn elements_of<W: StateElem>(line: Named<W, (), Rank1>) -> Result<Buffer<W>, DimError> {
+    if line.expr.is_contiguous(&[0]) {
+        return Ok(line.expr.into_buffer());
+    }
+    let shape = line.unified_shape()?;
+    Ok(laid_out::<(), Rank1, _>(&line.expr, &shape)?.into_buffer())
+}
+
+/// Types of such elements.
+pub(crate) trait StateElem: Real {
+    fn elements(data: Buffer<Self>) -> StateElements;
+    fn of(elements: &StateElements) -> Option<&Buffer<Self>>;
+    fn of_mut(elements: &mut StateElements) -> Option<&mut Buffer<Self>>;
+}
+
+macro_rules! state_elems {
+    ($($t:ty, $variant:ident;)*) => {$(
+        impl StateElem for $t {
+            fn elements(data: Buffer<Self>) -> StateElements {
+                StateElements::$variant(data)
+            }
+
+            fn of(elements: &StateElements) -> Option<&Buffer<Self>> {
+                match elements {
+                    StateElements::$variant(data) => Some(data),
+                    _ => None,
+                }
+            }
+
+            fn of_mut(elements: &mut StateElements) -> Option<&mut Buffer<Self>> {
+                match elements {
+                    StateElements::$variant(data) => Some(data),
+                    _ => None,
+                }
+            }
+        }
+    )*};
+}
+
+state_elems! { f32, F32; f64, F64; }
+
+impl fmt::Debug for StateElements {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StateElements::F32(data) => data.fmt(f),
+            StateElements::F64(data) => data.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for StateAxes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.keys.as_slice().iter().map(|key| Some(key.name)).chain(core::iter::repeat(None));
+        f.debug_list().entries(names.zip(&self.sizes)).finish()
+    }
+}
+
+impl StateAxes {
+    pub(super) fn of<T: Element, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> Self {
+        StateAxes { keys: S::KEYS, sizes: sizes_of(tensor).collect() }
+    }
+
+    /// Whether a set has these dims.
+    fn has_dims<S: Dims>(&self) -> bool {
+        let (own, others) = (self.keys.as_slice(), S::KEYS.as_slice());
+        core::ptr::eq(own, others)
+            || own.len() == others.len() && own.iter().zip(others).all(|(own, other)| own.same(other))
+    }
+
+    /// An error if a tensor has other sizes.
+    pub(super) fn check<T: Element, S: Dims, R: Rank>(
+        &self,
+        path: &Path,
+        tensor: &Named<T, S, R>,
+    ) -> Result<(), DimError> {
+        if !self.has_dims::<S>() || self.sizes.len() != self.keys.as_slice().len() + R::N {
+            let what = format!("the state of `{path}` is that of a tensor with other dims");
+            return Err(DimError::Shape { what });
+        }
+        let mut sizes = sizes_of(tensor).zip(&self.sizes).enumerate();
+        match sizes.find(|(_, (size, own))| size != *own) {
+            Some((at, (size, &own))) => Err(sizes_differ(path, self.keys, at, size, own)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl StateTensor {
+    /// Makes a state of the elements of a tensor, for master weights and for states read from checkpoints.
+    #[cfg_attr(not(any(feature = "safetensors", feature = "half")), allow(dead_code))]
+    pub(crate) fn new<W: StateElem, S: Dims, R: Rank>(tensor: Named<W, S, R>) -> Result<Self, DimError> {
+        let axes = StateAxes::of(&tensor);
+        let order = tensor.expr.order_in_memory();
+        let tensor = lying_otherwise(&tensor, &order)?.unwrap_or(tensor);
+        Ok(StateTensor { axes, order: order[..].into(), elements: W::elements(tensor.expr.into_buffer()) })
+    }
+
+    /// Zeros, with the axes in this order in memory; nothing if they do not fit into memory.
+    pub(super) fn zeros<W: StateElem>(axes: &StateAxes, order: AxisNumbers) -> Option<Self> {
+        let len = volume(axes.sizes.iter().copied(), size_of::<W>())?;
+        let mut data = reserve::<W>(len).ok()?;
+        data.resize(len, W::ZERO);
+        Some(StateTensor { axes: axes.clone(), order, elements: W::elements(data.into()) })
+    }
+
+    /// The keys of the dims.
+    pub(crate) fn keys(&self) -> &'static Keys {
+        self.axes.keys
+    }
+
+    /// The size of each dim, then those of the positional axes.
+    pub fn sizes(&self) -> &[usize] {
+        &self.axes.sizes
+    }
+
+    /// The tensor, if it has this element type and these dims, and no positional axes. It shares its memory with the state until one of both changes.
+    pub fn tensor<T: Element, S: Dims>(&self) -> Option<Named<T, S>> {
+        self.typed()
+    }
+
+    /// The same, with positional axes.
+    fn typed<T: Element, S: Dims, R: Rank>(&self) -> Option<Named<T, S, R>> {
+        let data: &dyn Any = match &self.elements {
+            StateElements::F32(data) => data,
+            StateElements::F64(data) => data,
+        };
+        let data = data.downcast_ref::<Buffer<T>>()?;
+        if !self.axes.has_dims::<S>() || self.order.len() != self.axes.keys.as_slice().len() + R::N {
+            return None;
+        }
+        let sizes: AxisNumbers = self.order.iter().map(|&at| self.axes.sizes[at]).collect();
+        let tensor = Evaluated::in_order(data.clone(), &self.order, &sizes);
+        Some(Named::from_expr(tensor.with_origin(None)))
+    }
+
+    /// Reorders the axes in memory.
+    pub(super) fn lie_along<S: Dims, R: Rank>(&mut self, order: &[usize]) -> Result<(), DimError> {
+        if self.order[..] == *order {
+            return Ok(());
+        }
+        self.elements = match &self.elements {
+            StateElements::F32(_) => self.lying_along::<f32, S, R>(order)?,
+            StateElements::F64(_) => self.lying_along::<f64, S, R>(order)?,
+        };
+        self.order = order.into();
+        Ok(())
+    }
+
+    fn lying_along<W: StateElem, S: Dims, R: Rank>(
+        &self,
+        order: &[usize],
+    ) -> Result<StateElements, DimError> {
+        let Some(tensor) = self.typed::<W, S, R>() else { return Ok(self.elements.clone()) };
+        Ok(match lying_otherwise(&tensor, order)? {
+            Some(copy) => W::elements(copy.expr.into_buffer()),
+            None => self.elements.clone(),
+        })
+    }
+
+    /// The elements in memory order, or `None` if they have another type.
+    pub(super) fn elements_mut<W: StateElem>(&mut self) -> Option<&mut [W]> {
+        W::of_mut(&mut self.elements).map(|data| &mut data[..])
+    }
+
+    /// As [`elements_mut`](StateTensor::elements_mut), to read them.
+    pub(super) fn elements<W: StateElem>(&self) -> Option<&[W]> {
+        W::of(&self.elements).map(|data| &data[..])
+    }
+
+    /// The error of a state with elements of another type.
+    #[cold]
+    pub(super) fn of_other_elements() -> DimError {
+        DimError::Shape { what: "the state of a parameter is that of one with other elements".into() }
+    }
+
+    /// Whether the elements depend on inputs of a recorded function.
+    pub(super) fn is_recorded(&self) -> bool {
+        match &self.elements {
+            StateElements::F32(data) => is_recorded(data),
+            StateElements::F64(data) => is_recorded(data),
+        }
+    }
+
+    /// The memory of the elements.
+    #[cfg(feature = "std")]
+    pub(super) fn held(&self) -> Arc<dyn Held> {
+        match &self.elements {
+            StateElements::F32(data) => data.held(),
+            StateElements::F64(data) => data.held(),
+        }
+    }
+
+    /// The same axes with other elements in memory order.
+    #[cfg(feature = "std")]
+    pub(super) fn replace(&mut self, held: &Arc<dyn Held>) {
+        if let Some(node) = held.node() {
+            let axis = |&at: &usize| node_axis(self.axes.keys, at, self.axes.sizes[at]);
+            node.lies_along(|| self.order.iter().map(axis).collect());
+        }
+        let same = "a state keeps its type";
+        self.elements = match &self.elements {
+            StateElements::F32(_) => StateElements::F32(Buffer::of_held(held).expect(same)),
+            StateElements::F64(_) => StateElements::F64(Buffer::of_held(held).expect(same)),
+        };
+    }
+
+    /// The elements as one line, in the order of the axes, the last one fastest.
+    pub(super) fn line(&self) -> Result<StateLine, DimError> {
+        Ok(match &self.elements {
+            StateElements::F32(data) => StateLine::F32(flat(self.in_line(data)?)),
+            StateElements::F64(data) => StateLine::F64(flat(self.in_line(data)?)),
+        })
+    }
+
+    fn in_line<W: StateElem>(&self, data: &Buffer<W>) -> Result<Buffer<W>, DimError> {
+        if self.order.iter().copied().eq(0..self.order.len()) {
+            return Ok(data.clone());
+        }
+        #[cfg(feature = "std")]
+        if is_recorded(data) {
+            let held = reordered(&data.held(), &self.axes.sizes, &self.order)?;
+            return Ok(Buffer::of_held(&held).expect("the step has the type of its operand"));
+        }
+        Ok(self.in_order_of_axes::<W>().expect("the elements are of this type").into_owned().into())
+    }
+
+    /// The same axes with the elements of a line, in the order of the axes.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the line has another length.
+    pub(super) fn with_line(&self, line: StateLine) -> Result<Self, DimError> {
+        let elements = match line {
+            StateLine::F32(line) => StateElements::F32(elements_of(line)?),
+            StateLine::F64(line) => StateElements::F64(elements_of(line)?),
+        };
+        let len = |elements: &StateElements| match elements {
+            StateElements::F32(data) => data.len(),
+            StateElements::F64(data) => data.len(),
+        };
+        assert_eq!(len(&elements), len(&self.elements), "an element for each position");
+        Ok(StateTensor { axes: self.axes.clone(), order: (0..self.order.len()).collect(), elements })
+    }
+
+    /// The elements in the order of the axes, the last one fastest.
+    pub(crate) fn in_order_of_axes<W: StateElem>(&self) -> Option<Cow<'_, [W]>> {
+        let data = W::of(&self.elements)?;
+        if self.order.iter().copied().eq(0..self.order.len()) {
+            return Some(Cow::Borrowed(data));
+        }
+        let sizes = &self.axes.sizes;
+        let mut strides: AxisNumbers = SmallVec::from_elem(0, sizes.len());
+        let mut step = 1;
+        for &at in self.order.iter().rev() {
+            strides[at] = step;
+            step *= sizes[at];
+        }
+        let (Some((&last, sizes)), Some((&along, strides))) = (sizes.split_last(), strides.split_last())
+        else {
+            return Some(Cow::Borrowed(data));
+        };
+        let mut out = Vec::with_capacity(data.len());
+        let mut at: AxisNumbers = SmallVec::from_elem(0, sizes.len());
+        let mut odometer = Odometer::new(sizes);
+        while !odometer.is_done() {
+            let first: usize = at.iter().zip(strides).map(|(&at, &stride)| at * stride).sum();
+            out.extend((0..last).map(|x| data[first + x * along]));
+            odometer.advance(&mut at);
+        }
+        Some(Cow::Owned(out))
+    }
+}

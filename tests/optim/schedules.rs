@@ -1,0 +1,109 @@
+//! Schedules, and rates that fall on a plateau.
+
+use super::{numbers, reference};
+use typed_dims::optim::{Plateau, Schedule};
+
+#[test]
+fn schedules_agree_with_pytorch_and_optax() {
+    let schedules = [
+        ("cosine", Schedule::cosine_to(0.5, 0.01, 100)),
+        ("step", Schedule::step(0.5, 30, 0.1)),
+        ("one_cycle", Schedule::one_cycle(0.5, 101)),
+        ("linear", Schedule::linear(0.5, 0.05, 60)),
+        ("polynomial", Schedule::polynomial(0.5, 0.0, 80, 1.7)),
+        ("multi_step", Schedule::multi_step(0.5, &[5, 30, 31, 80], 0.3)),
+        ("exponential", Schedule::step(0.5, 1, 0.97)),
+        ("restarts", Schedule::cosine_restarts(0.5, 0.01, 7, 1)),
+        ("longer_restarts", Schedule::cosine_restarts(0.5, 0.0, 4, 3)),
+        ("optax_linear", Schedule::linear(0.5, 0.05, 60)),
+        ("optax_polynomial", Schedule::polynomial(0.5, 0.05, 80, 1.7)),
+    ];
+    let reference = reference();
+    for (name, schedule) in schedules {
+        let expected = numbers(&reference["schedules"][name]);
+        assert_eq!(expected.len(), 100);
+        for (step, expected) in expected.into_iter().enumerate() {
+            let found = schedule.at(step as u64);
+            assert!((found - expected).abs() < 1e-12, "{name}, step {step}: {found} instead of {expected}");
+        }
+    }
+}
+
+/// Each period begins at its own step, however the logarithm is rounded.
+#[test]
+fn periods_begin_with_the_first_rate() {
+    for (first, longer) in [(1, 2), (7, 3), (10, 4), (3, 10), (1000, 5)] {
+        let schedule = Schedule::cosine_restarts(1.0, 0.0, first, longer);
+        let (mut start, mut period) = (0_u64, first);
+        while start < 1 << 40 {
+            assert_eq!(schedule.at(start), 1.0, "step {start} of {first}, {longer}");
+            if start > 1 {
+                assert!(schedule.at(start - 1) < 0.51, "step {start} of {first}, {longer}");
+            }
+            (start, period) = (start + period, period * longer);
+        }
+    }
+}
+
+/// The losses of `reference.py`.
+fn losses() -> impl Iterator<Item = f64> {
+    (0..60).map(|epoch| 1.0 / f64::from(1 + epoch / 6) + 0.01 * (3.0 * f64::from(epoch)).sin())
+}
+
+#[test]
+fn plateaus_agree_with_pytorch() {
+    let reference = &reference()["plateaus"];
+    let of = |name: &str, mut plateau: Plateau, sign: f64| {
+        let expected = numbers(&reference[name]);
+        assert_eq!(expected.len(), 60);
+        for (epoch, (loss, expected)) in losses().zip(expected).enumerate() {
+            let found = plateau.observe(sign * loss);
+            assert!((found - expected).abs() < 1e-12, "{name}, epoch {epoch}: {found} instead of {expected}");
+            assert_eq!(plateau.rate(), found);
+        }
+    };
+    of("default", Plateau::new(0.5).patience(2), 1.0);
+    let cooldown = Plateau::new(0.5).patience(1).cooldown(4).factor(0.5).least_rate(0.01).threshold(0.05);
+    of("cooldown", cooldown, 1.0);
+    of("absolute", Plateau::new(0.5).patience(1).factor(0.7).absolute_threshold(0.1), 1.0);
+    of("maximize", Plateau::new(0.5).patience(1).factor(0.7).threshold(0.01).maximize(), -1.0);
+}
+
+#[test]
+fn a_plateau_refuses_settings_out_of_their_range() {
+    let refused = |mut plateau: Plateau| plateau.try_observe(1.0).unwrap_err().to_string();
+    assert_eq!(
+        refused(Plateau::new(0.1).factor(1.0)),
+        "`Plateau` with the factor 1: it must be 0 or more, and less than 1"
+    );
+    assert_eq!(
+        refused(Plateau::new(0.1).threshold(-0.5)),
+        "`Plateau` with the threshold -0.5: it must be finite and 0 or more"
+    );
+}
+
+/// Losses that are NaN count as no better.
+#[test]
+fn nan_is_never_better() {
+    let mut plateau = Plateau::new(1.0).patience(1).factor(0.5);
+    let rates: Vec<f64> = [f64::NAN, 1.0, f64::NAN, f64::NAN].map(|loss| plateau.observe(loss)).to_vec();
+    assert_eq!(rates, [1.0, 1.0, 1.0, 0.5]);
+}
+
+/// Its state is made of tensors, which a checkpoint saves.
+#[test]
+fn a_plateau_goes_on_from_its_state() {
+    let new = || Plateau::new(0.5).patience(2);
+    let mut whole = new();
+    for loss in losses().take(20) {
+        whole.observe(loss);
+    }
+    let mut checkpoint = typed_dims::optim::checkpoint::Checkpoint::new();
+    checkpoint.put("plateau", &whole).unwrap();
+    let mut resumed = new();
+    let saved = typed_dims::optim::checkpoint::Saved::new(checkpoint.to_bytes().unwrap()).unwrap();
+    saved.load("plateau", &mut resumed).unwrap();
+    for loss in losses().skip(20) {
+        assert_eq!(resumed.observe(loss), whole.observe(loss));
+    }
+}
