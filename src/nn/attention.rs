@@ -11,7 +11,7 @@ use crate::rank::Rank0;
 use crate::restructure::Remapped;
 use crate::role::KeepsRole;
 use crate::set::{DimsOfBoth, NameFor};
-use crate::size::{Resizable, Sliceable};
+use crate::size::Resizable;
 use crate::tensor::Computable;
 use core::marker::PhantomData;
 use num_traits::Float;
@@ -231,7 +231,7 @@ pub struct KeyValues<S: Dims, N, T = f32> {
     over: N,
 }
 
-impl<S: Dims, N: AnyDim + Sliceable + Resizable, T: Real> KeyValues<S, N, T> {
+impl<S: Dims, N: AnyDim + Resizable, T: Real> KeyValues<S, N, T> {
     /// No tokens yet, and room for as many as `dims` says. The elements lie in the order of `dims`; with the features last, and the tokens before them,
     /// those of one head are contiguous.
     ///

@@ -11,11 +11,11 @@ use crate::reduce::TensorOf;
 use crate::set::distinct::{OneAxisEach, SortOnce, SortedOnce};
 use crate::set::list::List;
 use crate::set::{DimKey, Dims, MaybeDim, NoDim, Nothing, Union};
+use crate::size::HasSize;
 use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
 use crate::storage::evaluated::IntoElements;
 use crate::tensor::Computable;
-use crate::types::condition::condition;
 use crate::types::open::Open;
 use crate::types::tuples::{each_tuple, nested};
 use alloc::string::String;
@@ -65,15 +65,6 @@ where
     NoDim<L::Unsized>: HasSize<L::Unsized>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-}
-
-condition! {
-    /// Every dim of a list has a size; `D` is the first one without a size, or [`Nothing`].
-    #[diagnostic::on_unimplemented(
-        message = "dimension `{D}` has no size",
-        label = "give it a size, `{D}.of(2)`; local dims and dims with a static size need none"
-    )]
-    pub trait HasSize<D> for True;
 }
 
 /// The dim if the value comes without a size, or [`Nothing`].

@@ -5,7 +5,9 @@ use super::{Iota, Scalar};
 use crate::brand::{Brand, Declared};
 use crate::dim::{Dim, Of};
 use crate::rank::{Rank, Rank0};
-use crate::set::Dims;
+use crate::set::remove::{Surplus, Within};
+use crate::set::shared::Covered;
+use crate::set::{Dims, Fails, FirstWith, NoDim};
 use kernels::scalar::Element;
 
 /// A value that takes part in operations on tensors of `T`.
@@ -81,4 +83,19 @@ impl<D: Declared> Operand<isize> for Of<D> {
     fn into_expr(self) -> Iota<'static, D> {
         Iota::new(self)
     }
+}
+
+/// An operand for tensors of `T` with the dims `S`, which has no other dims: targets of predictions, a gain, a bias. A number has none.
+pub trait Inside<T, S: Dims>: Operand<T> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+
+impl<T, S, Y> Inside<T, S> for Y
+where
+    S: Dims,
+    Y: Operand<T, Dims: Dims<List: FirstWith<Fails<Within<S::List>>>>>,
+    NoDim<Surplus<Y::Dims, S>>: Covered<Surplus<Y::Dims, S>, S>,
+{
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }

@@ -3,6 +3,7 @@
 //! Operators and elementwise methods take tensors by value, so that a result can reuse the memory of its operand. A [view](Named::view) borrows the tensor
 //! once, and is then copied as often as it is used.
 
+use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::expr::index::ComputedIndex;
 use crate::expr::keyed::Keyed;
@@ -12,7 +13,7 @@ use crate::rank::Rank;
 use crate::restructure::range::{DimRange, within};
 use crate::select::Take;
 use crate::set::{Dims, DimsOf};
-use crate::size::Sliceable;
+use crate::size::Resizable;
 use crate::storage::{Evaluated, Place, View};
 use crate::tensor::Computable;
 use kernels::scalar::Element;
@@ -68,7 +69,7 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
     ///
     /// If the range is not within the dim, or the tensor is one that a gradient is taken through.
     #[track_caller]
-    pub fn slice_mut<D: Sliceable + DimsOf<S, X>, X: Dims, P: DimRange>(
+    pub fn slice_mut<D: DimRef + Resizable + DimsOf<S, X>, X: Dims, P: DimRange>(
         &mut self,
         dim: D,
         range: P,
@@ -78,7 +79,7 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
 
     /// As [`slice_mut`](Named::slice_mut), but a range that is not within the dim is an error.
     #[track_caller]
-    pub fn try_slice_mut<D: Sliceable + DimsOf<S, X>, X: Dims, P: DimRange>(
+    pub fn try_slice_mut<D: DimRef + Resizable + DimsOf<S, X>, X: Dims, P: DimRange>(
         &mut self,
         dim: D,
         range: P,

@@ -13,13 +13,11 @@ use crate::rank::Rank;
 use crate::restructure::names::AddsUpTo;
 use crate::restructure::{Remapped, whole};
 use crate::role::KeepsRole;
-use crate::set::remove::{Found, RemovalStep, Remove};
-use crate::set::rename::PartOf;
-use crate::set::{Bool, Dims, DimsOf, Keys, NoDim, Union};
+use crate::set::rename::{NotIn, PartOf};
+use crate::set::{Bool, Dims, DimsOf, Keys, Union};
 use crate::size::{MaySame, Resizable, TotalOf};
 use crate::storage::Evaluated;
 use crate::tensor::{AsTensor, Computable, NamedOf};
-use crate::types::condition::condition;
 use crate::types::tuples::nested;
 use core::marker::PhantomData;
 use kernels::loops::axes::Sizes;
@@ -418,29 +416,8 @@ pub type Stacked<A, D> =
 /// The set `S` with the dim `D`.
 type Gaining<S, D> = <S as Union<(<D as DimRef>::Brand,)>>::Out;
 
-condition! {
-    /// The dim to stack along is not in the set `S`; `D` is that dim if it is, or [`Nothing`](crate::set::Nothing).
-    #[diagnostic::on_unimplemented(
-        message = "dimension `{D}` is already bound in tensors with dims `{S}`",
-        label = "`stack` takes a new dim; to join along a dim of the parts, use `concat`"
-    )]
-    pub trait Stackable<D, S> for True;
-}
-
-/// A dim that the set `S` does not have.
-pub trait NewDim<S: Dims>: DimRef {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-}
-impl<S: Dims, D: DimRef> NewDim<S> for D
-where
-    S::List: Remove<D::Brand, Out: RemovalStep>,
-    NoDim<Found<D::Brand, S>>: Stackable<Found<D::Brand, S>, S>,
-{
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-}
-
-/// The parts along the new dim `dim`, which gets as many elements as there are parts; all sizes must agree. Parts are as for [`concat()`].
+/// The parts along the new dim `dim`, which gets as many elements as there are parts; all sizes must agree. Parts are as for [`concat()`], which joins
+/// along a dim that they have.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -457,7 +434,7 @@ where
 ///
 /// Where [`try_stack`] returns an error.
 #[track_caller]
-pub fn stack<P: Joinable<M>, D: NewDim<P::Dims>, M>(
+pub fn stack<P: Joinable<M>, D: NotIn<P::Dims>, M>(
     dim: D,
     parts: P,
 ) -> Named<P::Elem, Gaining<P::Dims, D>, P::Rank>
@@ -469,7 +446,7 @@ where
 
 /// As [`stack`], but what sizes decide is an error; so is having no parts.
 #[track_caller]
-pub fn try_stack<P: Joinable<M>, D: NewDim<P::Dims>, M>(
+pub fn try_stack<P: Joinable<M>, D: NotIn<P::Dims>, M>(
     dim: D,
     parts: P,
 ) -> Result<Named<P::Elem, Gaining<P::Dims, D>, P::Rank>, DimError>

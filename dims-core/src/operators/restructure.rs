@@ -18,7 +18,7 @@ use crate::rank::Rank0;
 use crate::role::KeepsRole;
 use crate::set::rename::{NotIn, PartOf};
 use crate::set::{Dims, DimsOf, NameFor, Union};
-use crate::size::{Resizable, Sliceable};
+use crate::size::Resizable;
 use crate::storage::Evaluated;
 use crate::tensor::{AsTensor, Computable, checked};
 use alloc::vec::Vec;
@@ -246,7 +246,7 @@ pub trait Restructure: Computable {
     ///
     /// If the range is not within the dim.
     #[track_caller]
-    fn slice<D: Sliceable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
+    fn slice<D: DimRef + Resizable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
         self,
         dim: D,
         range: P,
@@ -256,7 +256,7 @@ pub trait Restructure: Computable {
 
     /// As [`slice`](Restructure::slice), but what sizes decide is an error.
     #[track_caller]
-    fn try_slice<D: Sliceable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
+    fn try_slice<D: DimRef + Resizable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
         self,
         dim: D,
         range: P,
@@ -280,7 +280,7 @@ pub trait Restructure: Computable {
     ///
     /// If the range is not within the dim, or the step is 0.
     #[track_caller]
-    fn slice_step<D: Sliceable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
+    fn slice_step<D: DimRef + Resizable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
         self,
         dim: D,
         range: P,
@@ -291,7 +291,7 @@ pub trait Restructure: Computable {
 
     /// As [`slice_step`](Restructure::slice_step), but what sizes decide is an error; so is a step of 0.
     #[track_caller]
-    fn try_slice_step<D: Sliceable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
+    fn try_slice_step<D: DimRef + Resizable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
         self,
         dim: D,
         range: P,

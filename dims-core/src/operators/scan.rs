@@ -5,10 +5,11 @@
 
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
-use crate::join::{NewDim, Stacked, try_stack};
+use crate::join::{Stacked, try_stack};
 use crate::named::position;
 use crate::restructure::{Remapped, Restructure};
 use crate::role::{DataTime, Plays};
+use crate::set::rename::NotIn;
 use crate::set::{Dims, DimsOf, Union};
 use crate::tensor::{AsTensor, Computable};
 use alloc::vec::Vec;
@@ -52,7 +53,7 @@ pub fn scan<A, D: Plays<DataTime>, X, S, Y>(
 ) -> (S, Stacked<Y, D>)
 where
     A: Computable + Copy,
-    D: DimRef + DimsOf<A::Dims, X> + NewDim<<Y as AsTensor>::Dims>,
+    D: DimRef + DimsOf<A::Dims, X> + NotIn<<Y as AsTensor>::Dims>,
     X: Dims,
     Y: Computable<Dims: Union<(D::Brand,)>>,
 {
@@ -70,7 +71,7 @@ pub fn try_scan<A, D: Plays<DataTime>, X, S, Y>(
 ) -> Result<(S, Stacked<Y, D>), DimError>
 where
     A: Computable + Copy,
-    D: DimRef + DimsOf<A::Dims, X> + NewDim<<Y as AsTensor>::Dims>,
+    D: DimRef + DimsOf<A::Dims, X> + NotIn<<Y as AsTensor>::Dims>,
     X: Dims,
     Y: Computable<Dims: Union<(D::Brand,)>>,
 {

@@ -15,7 +15,7 @@ use crate::reduce;
 use crate::set::Bool;
 use crate::set::list::{List, NestedPairs};
 use crate::set::ordered::{DividesInto, Minus, SameBrand};
-use crate::set::{Dims, False, SetOf, True};
+use crate::set::{Bound, Dims, False, SetOf, True};
 use crate::storage::View;
 use crate::tensor::AsTensor;
 use crate::types::condition::condition;
@@ -288,7 +288,7 @@ impl<J, L, D, W, A> ContractedBy<L, D, ConstantOf<W, A>> for J
 where
     J: DimRef<Brand: SameBrand<D>>,
     D: Brand,
-    W: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Holds: InConstant<J::Brand, W>>>,
+    W: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Holds: Bound<J::Brand, W>>>,
     L: Dims<
         List: DividesInto<J::Brand, (), Holds: IsAxis<J::Brand, L>> + DividesInto<J::Brand, OwnDims<W, L>>,
     >,
@@ -329,15 +329,6 @@ where
 type InBoth<L, W, J> = <<<L as Dims>::List as DividesInto<<J as DimRef>::Brand, ()>>::Holds as Bool>::And<
     <<W as Dims>::List as DividesInto<<J as DimRef>::Brand, ()>>::Holds,
 >;
-
-condition! {
-    /// The condition that a constant of `W` has the dim `J`.
-    #[diagnostic::on_unimplemented(
-        message = "a constant of `{W}` does not have the dim `{J}`",
-        label = "the contracted dim must be in both"
-    )]
-    pub trait InConstant<J, W> for True;
-}
 
 condition! {
     /// The condition that the dim `J` is the data dimension `D` of a stream of `L`.

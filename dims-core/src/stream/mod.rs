@@ -399,17 +399,8 @@ impl<A, O> DataOf<O> for A
 where
     A: DimRef,
     O: DimList<Brands: List>,
-    O::Brands: DividesInto<A::Brand, (), Holds: OneOfAxes<A::Brand, O>>,
+    O::Brands: DividesInto<A::Brand, (), Holds: IsAxis<A::Brand, O>>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Axes = <O::Brands as List>::Tuple;
-}
-
-condition! {
-    /// The condition that `D` is one of the axes `O`.
-    #[diagnostic::on_unimplemented(
-        message = "the data dimension `{D}` is not one of the axes `{O}`",
-        label = "a stream flows along one of its axes"
-    )]
-    pub trait OneOfAxes<D, O> for True;
 }

@@ -3,16 +3,14 @@
 use crate::dim::{DimRef, JoinedKeys};
 use crate::error::{DimError, unwrap};
 use crate::execute::lines::{Lines, along_lines, standardized_affine};
+use crate::expr::operand::Inside;
 use crate::expr::{Binary, Expr, Operand, Scalar, Unary};
 use crate::named::Named;
 use crate::rank::{Rank, Rank0};
 use crate::reduce::TensorOf;
 use crate::role::{AllPlay, DataChannel};
-use crate::set::remove::{Surplus, Within};
-use crate::set::{Dims, DimsOf, NoDim, Union};
-use crate::set::{Fails, FirstWith};
+use crate::set::{Dims, DimsOf, Union};
 use crate::tensor::{AsTensor, Evaluable, NamedOf, checked};
-use crate::types::condition::condition;
 use alloc::vec::Vec;
 use kernels::ops;
 use kernels::scalar::Real;
@@ -56,30 +54,6 @@ pub type ScaledAndShifted<A, G, B> = Named<
         <B as Operand<<A as AsTensor>::Elem>>::Dims,
     >>::Out,
 >;
-
-/// A gain or a bias for a tensor of `T` with the dims `S`: a tensor whose dims are among these, or a number.
-pub trait Learned<T, S: Dims>: Operand<T> {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-}
-
-impl<T, S, G> Learned<T, S> for G
-where
-    S: Dims,
-    G: Operand<T, Dims: Dims<List: FirstWith<Fails<Within<S::List>>>>>,
-    NoDim<Surplus<G::Dims, S>>: Covered<Surplus<G::Dims, S>, S>,
-{
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-}
-
-condition! {
-    /// The condition that a gain or a bias has no dim besides those of the tensor.
-    #[diagnostic::on_unimplemented(
-        message = "dimension `{D}` of the gain or the bias is not bound in a tensor with dims `{S}`",
-        label = "the tensor lacks `{D}`; to give it to the result: `x.layer_norm(..) * gain + bias`"
-    )]
-    pub trait Covered<D, S> for True;
-}
 
 /// Normalisations. They run at once, but for [`batch_norm_with`](Normalization::batch_norm_with). A learnt scale and bias are factors and summands as
 /// any other: `x.layer_norm(Feat, 1e-5) * &weight + &bias` fuses with what follows.
@@ -126,7 +100,7 @@ pub trait Normalization: AsTensor {
     /// `(x - mean) / sqrt(var + eps) * gain + bias`: [`layer_norm`](Normalization::layer_norm) over dims, then a learnt scale and offset.
     ///
     /// Each line is read once and written once, if `gain` and `bias` have no dims besides `dims`. They can have any dims of `x`, but no others;
-    /// either can be a single number.
+    /// for others, write `x.layer_norm(..) * gain + bias`. Either can be a single number.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -143,7 +117,7 @@ pub trait Normalization: AsTensor {
     /// Where [`try_layer_norm_affine`](Normalization::try_layer_norm_affine) returns an error.
     #[track_caller]
     #[allow(clippy::multiple_bound_locations)] // rustc quotes the line of the first ones
-    fn layer_norm_affine<D, X, G: Learned<Self::Elem, Self::Dims>, B: Learned<Self::Elem, Self::Dims>>(
+    fn layer_norm_affine<D, X, G: Inside<Self::Elem, Self::Dims>, B: Inside<Self::Elem, Self::Dims>>(
         self,
         dims: D,
         eps: Self::Elem,
@@ -164,7 +138,7 @@ pub trait Normalization: AsTensor {
     /// As [`layer_norm_affine`](Normalization::layer_norm_affine), but what sizes decide is an error; so is a negative `eps`.
     #[allow(clippy::multiple_bound_locations)] // rustc quotes the line of the first ones
     #[track_caller]
-    fn try_layer_norm_affine<D, X, G: Learned<Self::Elem, Self::Dims>, B: Learned<Self::Elem, Self::Dims>>(
+    fn try_layer_norm_affine<D, X, G: Inside<Self::Elem, Self::Dims>, B: Inside<Self::Elem, Self::Dims>>(
         self,
         dims: D,
         eps: Self::Elem,
