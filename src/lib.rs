@@ -212,7 +212,7 @@ pub mod prelude {
     pub use crate::brand::{After, AnyDim, Before, Brand, Rest};
     pub use crate::convert::IntoTensor as _;
     pub use crate::create::{arange, eye, from_fn, from_vec, full, linspace, ones, zeros};
-    pub use crate::custom::{ApplyOp as _, ArrayOp, ArraysOp, ScalarOp};
+    pub use crate::custom::{ApplyOp as _, ArrayOp, ScalarOp};
     pub use crate::dim::{DimOf, DimRef, Each};
     pub use crate::draw::Draw as _;
     pub use crate::dynamic::Dynamic as _;

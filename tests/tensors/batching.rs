@@ -725,7 +725,7 @@ mod arrays {
         rule: bool,
     }
 
-    impl ArraysOp<(f32, f32)> for MatVec {
+    impl ArrayOp<(f32, f32)> for MatVec {
         type In = (U2, U1);
         type Out = U1;
         type Elem = f32;
@@ -805,7 +805,7 @@ mod arrays {
     /// `values[first..first + count]`: three tensors of different elements and ranks.
     struct Pick;
 
-    impl ArraysOp<(f32, usize, u8)> for Pick {
+    impl ArrayOp<(f32, usize, u8)> for Pick {
         type In = (U1, U0, U0);
         type Out = U1;
         type Elem = f32;
