@@ -207,7 +207,7 @@ pub mod prelude {
 
     pub use crate::assign::OrderInto as _;
     pub use crate::attention::attention;
-    pub use crate::batch::{batched, vmap, whole};
+    pub use crate::batch::{batched, vmap};
     pub use crate::bind::{At as _, AtMut as _, Ellipsis, UnitAxis};
     pub use crate::brand::{After, AnyDim, Before, Brand, Rest};
     pub use crate::convert::IntoTensor as _;

@@ -8,7 +8,7 @@ use crate::expr::{Expr, Raw};
 use crate::named::Named;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
-use crate::reduce::evaluated;
+use crate::reduce::eval;
 use crate::set::list::List;
 use crate::set::remove::{Left, Missing, Removal, RemoveAll};
 use crate::set::{Bound, Dims, Keys, MAX_DIMS, NoDim, Union};
@@ -156,7 +156,7 @@ impl<A: Computable> HeldArgument<A> {
         if tensor.expr.in_memory::<A::Dims>().is_some() {
             return Ok(HeldArgument(Holding::AsItCame(tensor.expr)));
         }
-        Ok(HeldArgument(Holding::Computed(evaluated(tensor)?.expr)))
+        Ok(HeldArgument(Holding::Computed(eval(tensor)?.expr)))
     }
 
     #[inline]

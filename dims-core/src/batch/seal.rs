@@ -8,9 +8,10 @@ use crate::dim::DimList;
 use crate::error::{Origin, unwrap};
 use crate::named::Named;
 use crate::rank::Rank;
+use crate::set::distinct::SortOnce;
 use crate::set::list::List;
 use crate::set::remove::Within;
-use crate::set::union::{SetNamed, Sort};
+use crate::set::union::SetNamed;
 use crate::set::{Bool, Dims, DimsOf, False, FirstWith, MAX_DIMS, MaybeDim, True, Union};
 use crate::storage::axes::AxisBlock;
 use crate::storage::{Evaluated, View};
@@ -113,7 +114,7 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     #[track_caller]
     pub fn seal<D, B, Y>(self, visible: D) -> Named<T, <Visible<D> as Dims>::Sealed<B>, R, Y>
     where
-        D: DimsOf<S, B> + DimList<Brands: Sort>,
+        D: DimsOf<S, B> + DimList<Brands: SortOnce>,
         B: Dims,
         // (The result is a parameter: with a projection in the result, rustc would say that there is no such method.)
         E: Sealable<S, <Visible<D> as Dims>::Sealed<B>, Out = Y>,

@@ -7,7 +7,7 @@ mod sum;
 
 use crate::error::{DimError, unwrap};
 use crate::expr::Expr;
-use crate::expr::evaluate::{at_once, computed, laid_out, laid_out_in};
+use crate::expr::evaluate::{eval_unplanned, evaluate_tensor, evaluate_tensor_in, evaluate_unrecorded};
 use crate::expr::step::ExprStep;
 use crate::named::Named;
 use crate::plan::axes::AxisList;
@@ -23,7 +23,7 @@ use kernels::scalar::*;
 use kernels::scan;
 
 pub(crate) use along::{along, along_axes, log_softmax};
-pub(crate) use combine::{Empty, combined, fused, reduced_in, run};
+pub(crate) use combine::{Empty, combined, fused, reduce, reduced_in};
 pub(crate) use cosine::cosine;
 pub(crate) use sum::{contracted_but, is_product, product_dims, sum};
 
@@ -36,10 +36,10 @@ pub type TensorOf<A> = Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A as
 /// [`Reductions::try_eval`], where the types need not say that each dim has a size.
 #[inline]
 #[track_caller]
-pub(crate) fn evaluated<A: Computable>(tensor: A) -> Result<TensorOf<A>, DimError> {
-    match at_once(tensor.into_named().expr) {
+pub(crate) fn eval<A: Computable>(tensor: A) -> Result<TensorOf<A>, DimError> {
+    match eval_unplanned(tensor.into_named().expr) {
         Ok(data) => Ok(Named::from_expr(data)),
-        Err(expr) => planned_eval(NamedOf::<A>::from_expr(expr)),
+        Err(expr) => eval_planned(NamedOf::<A>::from_expr(expr)),
     }
 }
 
@@ -51,7 +51,7 @@ fn detached<A: Computable>(tensor: A) -> Result<TensorOf<A>, DimError> {
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let step = ExprStep::of_recorded::<A::Elem, A::Dims, A::Rank, A::Expr>(&tensor.expr, &shape)?;
     let scope = step.scope();
-    let data = computed::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
+    let data = evaluate_unrecorded::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
     drop(scope);
     let data = step.detach(data, order);
     Ok(Named::from_expr(Evaluated::laid_out(data, &shape.sizes_in(order))))
@@ -59,13 +59,13 @@ fn detached<A: Computable>(tensor: A) -> Result<TensorOf<A>, DimError> {
 
 /// [`Reductions::try_eval`], planned in full.
 #[track_caller]
-fn planned_eval<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>>(
+fn eval_planned<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>>(
     tensor: Named<T, S, R, E>,
 ) -> Result<Named<T, S, R>, DimError> {
     // (Not by way of `unified_shape`: the shape would be moved through its `Result`.)
     let mut shape = Shape::new::<S, R>();
     tensor.unify(&mut shape)?;
-    Ok(Named::from_expr(laid_out::<S, R, _>(tensor.expr, &shape)?))
+    Ok(Named::from_expr(evaluate_tensor::<S, R, _>(tensor.expr, &shape)?))
 }
 
 // The bound of the dims is written in each line, not in the macro, because rustc quotes it from there.
@@ -92,7 +92,7 @@ macro_rules! reductions {
         where
             Self: Evaluable<Elem: $($bound)*>,
         {
-            run::<Self, D, X, _>(&*read_checked(self, &dims)?, $reducer, $empty)
+            reduce::<Self, D, X, _>(&*read_checked(self, &dims)?, $reducer, $empty)
         }
     )*};
 }
@@ -196,7 +196,7 @@ pub trait Reductions: AsTensor {
     where
         Self: Evaluable<Elem = bool>,
     {
-        run::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::Any, Empty::Allowed)
+        reduce::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::Any, Empty::Allowed)
     }
 
     /// Whether all elements are true; true where there is none.
@@ -218,7 +218,7 @@ pub trait Reductions: AsTensor {
     where
         Self: Evaluable<Elem = bool>,
     {
-        run::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::All, Empty::Allowed)
+        reduce::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::All, Empty::Allowed)
     }
 
     /// How many elements are true.
@@ -243,7 +243,7 @@ pub trait Reductions: AsTensor {
     where
         Self: Evaluable<Elem = bool>,
     {
-        run::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::Count, Empty::Allowed)
+        reduce::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::Count, Empty::Allowed)
     }
 
     /// The variance with `ddof` taken off the count: `sum of (x - mean)^2 / (count - ddof)`; 1 gives the unbiased estimate
@@ -274,7 +274,7 @@ pub trait Reductions: AsTensor {
     where
         Self: Evaluable<Elem: Real>,
     {
-        run::<Self, D, X, _>(
+        reduce::<Self, D, X, _>(
             &*read_checked(self, &dims)?,
             reducers::Variance::<_, false> { ddof },
             Empty::Allowed,
@@ -392,7 +392,7 @@ pub trait Reductions: AsTensor {
     where
         Self: Evaluable,
     {
-        evaluated(self)
+        eval(self)
     }
 
     /// As [`eval`](Reductions::eval), but the elements lie in the order in which the dims are named here, the last one fastest.
@@ -429,7 +429,7 @@ pub trait Reductions: AsTensor {
         let named = D::KEYS.as_slice().len();
         let mut order = Order::from_slice(const { &AxisList::of(D::KEYS, Self::Dims::KEYS) }.as_slice());
         order.extend(named..named + Self::Rank::N);
-        Ok(Named::from_expr(laid_out_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, &order)?))
+        Ok(Named::from_expr(evaluate_tensor_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, &order)?))
     }
 }
 

@@ -16,7 +16,7 @@ pub use tensors::TensorSets;
 use tensors::totals;
 
 use crate::error::{DimError, unwrap};
-use crate::expr::evaluate::laid_out_in;
+use crate::expr::evaluate::evaluate_tensor_in;
 use crate::expr::{Binary, Expr, Unary};
 use crate::named::Named;
 use crate::rank::Rank;
@@ -557,7 +557,7 @@ fn like<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>>(
     expr: E,
 ) -> Result<Named<T, S, R>, DimError> {
     let shape = tensor.unified_shape()?;
-    let result = laid_out_in::<S, R, _>(expr, &shape, &tensor.expr.order_in_memory())?;
+    let result = evaluate_tensor_in::<S, R, _>(expr, &shape, &tensor.expr.order_in_memory())?;
     Ok(Named::from_expr(result.with_origin(tensor.expr.origin())))
 }
 

@@ -13,9 +13,9 @@ use crate::role::{RolesFlatten, RolesUnflatten};
 use crate::set::Bool;
 use crate::set::distinct::{Once, SortOnce};
 use crate::set::list::NestedPairs;
-use crate::set::ordered::{DividesInto, MergesIn, Minus, NamedTwice, NamesSome, Shares};
+use crate::set::ordered::{AxisOf, DividesInto, MergesIn, Minus, NamedTwice, NamesSome, Shares};
 use crate::set::rename::NotYetBound;
-use crate::set::{Bound, Dims, NamedOnce, NoDim, SetOf};
+use crate::set::{Dims, NamedOnce, NoDim, SetOf};
 use crate::types::condition::condition;
 use kernels::scalar::Element;
 
@@ -61,7 +61,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// If the sizes do not multiply to that of `whole`.
     #[track_caller]
-    pub fn unflatten<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesUnflatten<W>>(
+    pub fn unflatten<W: AxisOf<L>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesUnflatten<W>>(
         self,
         whole: W,
         parts: P,
@@ -75,7 +75,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
 
     /// As [`unflatten`](Laid::unflatten), but what sizes decide is an error.
     #[track_caller]
-    pub fn try_unflatten<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesUnflatten<W>>(
+    pub fn try_unflatten<W: AxisOf<L>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesUnflatten<W>>(
         self,
         whole: W,
         parts: P,
@@ -173,17 +173,3 @@ where
 
 /// The axes of [`Divided`], as nested pairs.
 type DividedList<L, W, P> = <ListOf<L> as DividesInto<<W as DimRef>::Brand, <P as DimList>::Brands>>::Out;
-
-/// A dim of the layout `L`.
-pub trait AxisOf<L, P>: DimRef {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-}
-impl<W, L, P> AxisOf<L, P> for W
-where
-    W: DimRef,
-    P: DimList,
-    L: Dims<List: DividesInto<W::Brand, P::Brands, Holds: Bound<W::Brand, L>>>,
-{
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-}

@@ -8,6 +8,7 @@
 //! says which are left over. What goes on for each example is a closure of [`map_each`](crate::batch::map_each), in which the new dim is minted anew,
 //! and from which something of one size comes: a sum, a count, the first few.
 
+use crate::assign::NoneLeft;
 use crate::brand::Brand;
 use crate::dim::Dim;
 use crate::error::{DimError, unwrap};
@@ -21,20 +22,6 @@ use alloc::vec::Vec;
 use kernels::scalar::Ordered;
 use kernels::step::moves::MoveRows;
 use kernels::step::sorting::ascending;
-
-/// All dims of the tensor are named here; `Self` are those that are left.
-#[diagnostic::on_unimplemented(
-    message = "dims `{Self}` are left over: the size of the result may differ along them",
-    label = "name all dims of the tensor: the data decides the result's size"
-)]
-pub trait AllNamed: Dims {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-}
-#[diagnostic::do_not_recommend]
-impl AllNamed for () {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-}
 
 /// The dim gets its size here, so it must not have one yet.
 #[track_caller]
@@ -77,7 +64,7 @@ pub trait Dynamic: AsTensor {
     where
         Self: Evaluable<Elem = bool, Rank = Rank0>,
         D: DimsOf<Self::Dims, X>,
-        X: AllNamed,
+        X: NoneLeft,
         B: Brand,
     {
         unwrap(self.try_nonzero(dims, n))
@@ -89,7 +76,7 @@ pub trait Dynamic: AsTensor {
     where
         Self: Evaluable<Elem = bool, Rank = Rank0>,
         D: DimsOf<Self::Dims, X>,
-        X: AllNamed,
+        X: NoneLeft,
         B: Brand,
     {
         let lines = Lines::of::<Self, D>(self, "nonzero")?;
@@ -113,7 +100,7 @@ pub trait Dynamic: AsTensor {
         Self: Evaluable,
         M: Computable<Elem = bool, Rank = Rank0>,
         D: DimsOf<M::Dims, X> + DimsOf<Self::Dims, Y>,
-        X: AllNamed,
+        X: NoneLeft,
         Y: Union<(B,), Out = Z> + CanGain<B>,
         Z: Dims,
         B: Brand,
@@ -133,7 +120,7 @@ pub trait Dynamic: AsTensor {
         Self: Evaluable,
         M: Computable<Elem = bool, Rank = Rank0>,
         D: DimsOf<M::Dims, X> + DimsOf<Self::Dims, Y>,
-        X: AllNamed,
+        X: NoneLeft,
         Y: Union<(B,), Out = Z> + CanGain<B>,
         Z: Dims,
         B: Brand,
@@ -179,7 +166,7 @@ pub trait Dynamic: AsTensor {
     where
         Self: Evaluable<Elem: Ordered, Rank = Rank0>,
         D: DimsOf<Self::Dims, X>,
-        X: AllNamed,
+        X: NoneLeft,
         B: Brand,
     {
         unwrap(self.try_unique(dims, n))
@@ -191,7 +178,7 @@ pub trait Dynamic: AsTensor {
     where
         Self: Evaluable<Elem: Ordered, Rank = Rank0>,
         D: DimsOf<Self::Dims, X>,
-        X: AllNamed,
+        X: NoneLeft,
         B: Brand,
     {
         let mut lines = Lines::recorded::<Self, ()>(self)?;

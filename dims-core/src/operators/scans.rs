@@ -2,7 +2,7 @@
 
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
-use crate::expr::evaluate::laid_out;
+use crate::expr::evaluate::evaluate_tensor;
 use crate::expr::remap::{Along, term};
 use crate::expr::{Binary, Expr, Remap};
 use crate::named::{Named, position};
@@ -107,7 +107,7 @@ pub trait Scans: AsTensor {
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
         differences.unify::<Self::Dims, Self::Rank>(&mut shape)?;
         shape.finish()?;
-        Ok(Named::from_expr(laid_out::<Self::Dims, Self::Rank, _>(differences, &shape)?))
+        Ok(Named::from_expr(evaluate_tensor::<Self::Dims, Self::Rank, _>(differences, &shape)?))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::execute::step::RowBlocks;
 use crate::expr::Remap;
 use crate::expr::remap::{Along, Changes, term};
 use crate::named::{Named, position};
-use crate::reduce::{TensorOf, evaluated};
+use crate::reduce::{TensorOf, eval};
 use crate::restructure::Remapped;
 use crate::set::rename::NotIn;
 use crate::set::{Dims, DimsOf, Union};
@@ -235,7 +235,7 @@ pub trait Rearranging: AsTensor {
                 None => placed::<Self::Dims, Self::Rank, _>(&tensor.expr, &shape, &placings, fill),
             };
         }
-        let mut padded_dims = evaluated(tensor)?;
+        let mut padded_dims = eval(tensor)?;
         let mut failed = None;
         dims.each(|dim| {
             if failed.is_some() {
@@ -363,7 +363,7 @@ pub trait Rearranging: AsTensor {
     {
         let sizes = sizes.into();
         sizes.check("size", D::KEYS.as_slice().len())?;
-        let mut tensor = evaluated(self)?;
+        let mut tensor = eval(self)?;
         let (mut at, mut failed) = (0, None);
         dims.each(|dim| {
             let wanted = sizes.at(at);

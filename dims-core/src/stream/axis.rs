@@ -1,13 +1,14 @@
 //! New axes, other names of axes, and broadcasting.
 
 use super::Stream;
-use super::axes::{Beside, NoAxisYet, StreamAxis, TakesPlaceOf, UnitDim};
+use super::axes::{Beside, NoAxisYet, TakesPlaceOf, UnitDim};
 use super::ledger::CostClass;
 use crate::brand::{Brand, DimInfo};
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::role::KeepsRole;
 use crate::set::Dims;
+use crate::set::ordered::AxisOf;
 use crate::size::SameSize;
 use crate::storage::source::Axes;
 use kernels::memory::axes::Axis;
@@ -34,7 +35,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If `new` already has another size than 1.
     #[track_caller]
-    pub fn new_axis_before<A: StreamAxis<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
+    pub fn new_axis_before<A: AxisOf<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
         &self,
         axis: A,
         new: N,
@@ -43,7 +44,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// As [`new_axis_before`](Stream::new_axis_before), but what sizes decide is an error.
-    pub fn try_new_axis_before<A: StreamAxis<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
+    pub fn try_new_axis_before<A: AxisOf<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
         &self,
         axis: A,
         new: N,
@@ -66,7 +67,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If `new` already has another size than 1.
     #[track_caller]
-    pub fn new_axis_after<A: StreamAxis<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
+    pub fn new_axis_after<A: AxisOf<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
         &self,
         axis: A,
         new: N,
@@ -75,7 +76,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// As [`new_axis_after`](Stream::new_axis_after), but what sizes decide is an error.
-    pub fn try_new_axis_after<A: StreamAxis<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
+    pub fn try_new_axis_after<A: AxisOf<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
         &self,
         axis: A,
         new: N,

@@ -1,7 +1,7 @@
 //! Contractions: sums of products along a dim that two tensors have in common.
 
 use super::Stream;
-use super::axes::{IsAxis, IsData, Replaced};
+use super::axes::{IsData, Replaced};
 use super::ledger::{CostClass, LedgerEntry, StreamShape, note};
 use crate::brand::Brand;
 use crate::dim::DimRef;
@@ -102,7 +102,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let shape = other.multiplier_shape()?;
         let product = Binary { op: ops::Mul, a: self.in_memory().expr, b: other.into_multiplier() };
         let out = reduce::sum::<Named<T, J::Loops, Rank0, _>, J, J::Axes>(&product)?;
-        let out = Stream::compute(out)?;
+        let out = Stream::evaluate(out)?;
         let dynamic_weights = J::DYNAMIC;
         note(|| LedgerEntry {
             operation: format!("contract({})", axis.info().name),
@@ -290,7 +290,7 @@ where
     D: Brand,
     W: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Holds: Bound<J::Brand, W>>>,
     L: Dims<
-        List: DividesInto<J::Brand, (), Holds: IsAxis<J::Brand, L>> + DividesInto<J::Brand, OwnDims<W, L>>,
+        List: DividesInto<J::Brand, (), Holds: Bound<J::Brand, L>> + DividesInto<J::Brand, OwnDims<W, L>>,
     >,
     <OwnDims<W, L> as NestedPairs>::OnlyOr<D>: Brand,
     A: Bool,
@@ -310,9 +310,9 @@ where
     J: DimRef<Brand: SameBrand<D> + SameBrand<E>>,
     D: Brand,
     E: Brand,
-    M: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Holds: IsAxis<J::Brand, M>>>,
+    M: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Holds: Bound<J::Brand, M>>>,
     L: Dims<
-        List: DividesInto<J::Brand, (), Holds: IsAxis<J::Brand, L>> + DividesInto<J::Brand, OwnDims<M, L>>,
+        List: DividesInto<J::Brand, (), Holds: Bound<J::Brand, L>> + DividesInto<J::Brand, OwnDims<M, L>>,
     >,
     <InBoth<L, M, J> as Bool>::Implies<<IsData<J, D> as Bool>::Differs<IsData<J, E>>>:
         DataOfOneSide<J::Brand, D, E>,

@@ -1,13 +1,14 @@
 //! Concatenation, stacking and repetition.
 
 use super::Stream;
-use super::axes::{Beside, NoAxisYet, StreamAxis};
+use super::axes::{Beside, NoAxisYet};
 use super::ledger::{CostClass, StreamShape};
 use crate::brand::Brand;
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::plan::shape::volume;
 use crate::set::Dims;
+use crate::set::ordered::AxisOf;
 use crate::storage::shared::SharedElements;
 use crate::storage::source::Axes;
 use alloc::string::ToString;
@@ -35,7 +36,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If the other sizes differ, there are no parts, or the dim has a static size that is not that of all parts together.
     #[track_caller]
-    pub fn concat<'a, A: StreamAxis<L>>(axis: A, parts: impl IntoIterator<Item = &'a Self>) -> Self
+    pub fn concat<'a, A: AxisOf<L>>(axis: A, parts: impl IntoIterator<Item = &'a Self>) -> Self
     where
         Self: 'a,
     {
@@ -43,7 +44,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// As [`concat`](Stream::concat), but what sizes decide is an error.
-    pub fn try_concat<'a, A: StreamAxis<L>>(
+    pub fn try_concat<'a, A: AxisOf<L>>(
         axis: A,
         parts: impl IntoIterator<Item = &'a Self>,
     ) -> Result<Self, DimError>
@@ -77,7 +78,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If sizes differ, there are no parts, or `new` already has another size than their number.
     #[track_caller]
-    pub fn stack_before<'a, A: StreamAxis<L>, N: NoAxisYet<L> + Beside<A, L>>(
+    pub fn stack_before<'a, A: AxisOf<L>, N: NoAxisYet<L> + Beside<A, L>>(
         axis: A,
         new: N,
         parts: impl IntoIterator<Item = &'a Self>,
@@ -89,7 +90,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// As [`stack_before`](Stream::stack_before), but what sizes decide is an error.
-    pub fn try_stack_before<'a, A: StreamAxis<L>, N: NoAxisYet<L> + Beside<A, L>>(
+    pub fn try_stack_before<'a, A: AxisOf<L>, N: NoAxisYet<L> + Beside<A, L>>(
         axis: A,
         new: N,
         parts: impl IntoIterator<Item = &'a Self>,
@@ -115,7 +116,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// As [`stack_before`](Stream::stack_before).
     #[track_caller]
-    pub fn stack_after<'a, A: StreamAxis<L>, N: NoAxisYet<L> + Beside<A, L>>(
+    pub fn stack_after<'a, A: AxisOf<L>, N: NoAxisYet<L> + Beside<A, L>>(
         axis: A,
         new: N,
         parts: impl IntoIterator<Item = &'a Self>,
@@ -127,7 +128,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// As [`stack_after`](Stream::stack_after), but what sizes decide is an error.
-    pub fn try_stack_after<'a, A: StreamAxis<L>, N: NoAxisYet<L> + Beside<A, L>>(
+    pub fn try_stack_after<'a, A: AxisOf<L>, N: NoAxisYet<L> + Beside<A, L>>(
         axis: A,
         new: N,
         parts: impl IntoIterator<Item = &'a Self>,
@@ -157,12 +158,12 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If the result does not fit into memory, or the dim has a static size, which it would not have any longer.
     #[track_caller]
-    pub fn repeat<A: StreamAxis<L>>(&self, axis: A, times: usize) -> Self {
+    pub fn repeat<A: AxisOf<L>>(&self, axis: A, times: usize) -> Self {
         unwrap(self.try_repeat(axis, times))
     }
 
     /// As [`repeat`](Stream::repeat), but what sizes decide is an error.
-    pub fn try_repeat<A: StreamAxis<L>>(&self, axis: A, times: usize) -> Result<Self, DimError> {
+    pub fn try_repeat<A: AxisOf<L>>(&self, axis: A, times: usize) -> Result<Self, DimError> {
         let out = Self::joined(axis, core::iter::once(self), times)?;
         out.note(
             Self::cost_of_joining(axis),

@@ -90,7 +90,7 @@ pub use stride::*;
 use crate::brand::{Brand, KeyOf};
 use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
-use crate::expr::evaluate::evaluate_in;
+use crate::expr::evaluate::evaluate_for;
 use crate::named::Named;
 use crate::order::ArrayRank;
 use crate::plan::axes::AxisList;
@@ -98,8 +98,8 @@ use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::set::Bool;
 use crate::set::list::{List, NestedPairs};
-use crate::set::ordered::{DividesInto, NamedTwice, Shares};
-use crate::set::{Dims, DimsOf, NoDim, SetOf};
+use crate::set::ordered::{AxisOf, DividesInto, NamedTwice, Shares};
+use crate::set::{Bound, Dims, DimsOf, NoDim, SetOf};
 use crate::show::debugged;
 use crate::storage::View;
 use crate::storage::shared::SharedElements;
@@ -149,12 +149,12 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// What a tensor with the axes as its dims computes.
-    fn compute<A: Computable<Elem = T, Dims = L, Rank = Rank0>>(tensor: A) -> Result<Self, DimError> {
+    fn evaluate<A: Computable<Elem = T, Dims = L, Rank = Rank0>>(tensor: A) -> Result<Self, DimError> {
         let tensor = tensor.into_named();
         let mut shape = Shape::new::<L, Rank0>();
         tensor.unify(&mut shape)?;
         let order: Order = (0..shape.sizes().len()).collect();
-        let data = evaluate_in::<L, Rank0, _>(tensor.expr, &shape, &order, "a stream")?;
+        let data = evaluate_for::<L, Rank0, _>(tensor.expr, &shape, &order, "a stream")?;
         Ok(Stream::from_vec(data, shape.sizes()))
     }
 
@@ -209,7 +209,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If the dim comes with another size.
     #[track_caller]
-    pub fn size<A: StreamAxis<L>>(&self, axis: A) -> usize {
+    pub fn size<A: AxisOf<L>>(&self, axis: A) -> usize {
         unwrap(self.check_given(&axis));
         self.data.axes()[Self::position(axis)].size
     }
@@ -240,7 +240,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// The elements in memory of their own, in an order of the axes.
     fn in_order(&self, order: &[usize]) -> Result<Vec<T>, DimError> {
         let tensor = self.in_memory();
-        evaluate_in::<L, Rank0, _>(tensor.expr, &tensor.unified_shape()?, order, "a stream")
+        evaluate_for::<L, Rank0, _>(tensor.expr, &tensor.unified_shape()?, order, "a stream")
     }
 
     /// The elements in memory of their own, in the order of the axes.
@@ -355,7 +355,7 @@ pub trait Streamed: Computable<Rank = Rank0> {
         let shape = tensor.unified_shape()?;
         shape.check_all_given(&axes)?;
         shape.check_given(&data.info())?;
-        let data = evaluate_in::<Self::Dims, Rank0, _>(tensor.expr, &shape, order, "a stream")?;
+        let data = evaluate_for::<Self::Dims, Rank0, _>(tensor.expr, &shape, order, "a stream")?;
         let sizes = shape.sizes_in(order);
         Ok(Stream::from_vec(data, &sizes))
     }
@@ -399,7 +399,7 @@ impl<A, O> DataOf<O> for A
 where
     A: DimRef,
     O: DimList<Brands: List>,
-    O::Brands: DividesInto<A::Brand, (), Holds: IsAxis<A::Brand, O>>,
+    O::Brands: DividesInto<A::Brand, (), Holds: Bound<A::Brand, O>>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Axes = <O::Brands as List>::Tuple;

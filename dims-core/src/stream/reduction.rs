@@ -1,7 +1,7 @@
 //! Reductions: along the data dimension they keep it, along another dim they are generally slower.
 
 use super::Stream;
-use super::axes::{IsAxis, KeptAs, Replaced};
+use super::axes::{KeptAs, Replaced};
 use super::ledger::CostClass;
 use crate::brand::Brand;
 use crate::dim::DimRef;
@@ -9,9 +9,9 @@ use crate::error::{DimError, unwrap};
 use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::reduce::{Empty, combined};
-use crate::set::Dims;
 use crate::set::list::List;
 use crate::set::ordered::{DividesInto, SameBrand};
+use crate::set::{Bound, Dims};
 use crate::types::condition::condition;
 use core::marker::PhantomData;
 use kernels::loops::axes::Sizes;
@@ -29,7 +29,7 @@ pub trait ReducedAway<L, D>: DimRef {
 impl<A, L, D> ReducedAway<L, D> for A
 where
     A: DimRef<Brand: SameBrand<D, Out: NotTheDataDim<D, L>>>,
-    L: Dims<List: DividesInto<A::Brand, (), Holds: IsAxis<A::Brand, L>>>,
+    L: Dims<List: DividesInto<A::Brand, (), Holds: Bound<A::Brand, L>>>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Left = <Replaced<L, A, ()> as List>::Tuple;

@@ -1,13 +1,13 @@
 //! Slicing: on the data dimension it is computed, on any other dim it is free.
 
 use super::Stream;
-use super::axes::StreamAxis;
 use super::ledger::CostClass;
 use crate::bind::binder::cut;
 use crate::brand::Brand;
 use crate::error::{DimError, unwrap};
 use crate::restructure::range::DimRange;
 use crate::set::Dims;
+use crate::set::ordered::AxisOf;
 use crate::storage::source::Axes;
 use kernels::scalar::Element;
 
@@ -32,12 +32,12 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If the range is not within the axis, or the dim has a static size, which a part of it cannot have.
     #[track_caller]
-    pub fn slice<A: StreamAxis<L>, P: DimRange>(&self, axis: A, range: P) -> Self {
+    pub fn slice<A: AxisOf<L>, P: DimRange>(&self, axis: A, range: P) -> Self {
         unwrap(self.try_slice(axis, range))
     }
 
     /// As [`slice`](Stream::slice), but what sizes decide is an error.
-    pub fn try_slice<A: StreamAxis<L>, P: DimRange>(&self, axis: A, range: P) -> Result<Self, DimError> {
+    pub fn try_slice<A: AxisOf<L>, P: DimRange>(&self, axis: A, range: P) -> Result<Self, DimError> {
         let (info, at) = (axis.info(), Self::position(axis));
         let mut axes: Axes = self.data.axes().into();
         let (start, end) = range.bounds(axes[at].size);

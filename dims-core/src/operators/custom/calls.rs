@@ -31,7 +31,7 @@ use ndarray::{Array, Dimension};
 
 /// Runs the operation for each position of the dims `D` of all tensors. `hold` unifies the sizes of these, and computes them with their dims in an order.
 #[track_caller]
-pub(super) fn run<D: Dims, Args: 'static, O: ArrayOp<Args>>(
+pub(super) fn execute_calls<D: Dims, Args: 'static, O: ArrayOp<Args>>(
     op: &O,
     hold: impl FnOnce(&mut Shape, &[usize]) -> Result<Held, DimError>,
 ) -> Result<Named<O::Elem, D, <O::Out as RankOf>::Rank>, DimError> {

@@ -228,7 +228,7 @@ pub trait ApplyOp: AsTensor {
     where
         Self: Computable,
     {
-        calls::run(&op, |shape, order| self.hold(shape, order))
+        calls::execute_calls(&op, |shape, order| self.hold(shape, order))
     }
 }
 
@@ -262,5 +262,5 @@ pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArrayOp<X::Elems>>(
     tensors: X,
     op: O,
 ) -> Result<ArrayOut<O, X>, DimError> {
-    calls::run(&op, |shape, order| tensors.hold(shape, order))
+    calls::execute_calls(&op, |shape, order| tensors.hold(shape, order))
 }

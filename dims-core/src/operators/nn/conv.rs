@@ -10,9 +10,9 @@ use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::reduce::sum;
 use crate::role::{AnyChannel, DataFeature, FilterSpatial, Plays};
+use crate::set::distinct::{SortOnce, SortedList};
 use crate::set::remove::Within;
 use crate::set::rename::NotYetBound;
-use crate::set::union::Sort;
 use crate::set::{Dims, DimsOf, DimsOfBoth, FirstWith, NoDim, Union};
 use crate::tensor::Computable;
 use crate::window::{Placing, Window, placed_windows, slid};
@@ -32,11 +32,11 @@ pub trait WindowOver<P, S>: DimList {
 }
 impl<K, P, S> WindowOver<P, S> for K
 where
-    K: DimList<Brands: Sort>,
+    K: DimList<Brands: SortOnce>,
     P: DimList,
     CountOf<P>: AsMany<CountOf<K>>,
     S: Dims,
-    <K::Brands as Sort>::Out: FirstWith<Within<S::List>>,
+    SortedList<K::Brands>: FirstWith<Within<S::List>>,
     NoDim<FirstShared<K, S>>: NotYetBound<FirstShared<K, S>, S>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
@@ -57,8 +57,7 @@ impl<N> AsMany<N> for N {
 }
 
 /// The first of the dims `K` that the set `S` has, or [`Nothing`](crate::set::Nothing).
-type FirstShared<K, S> =
-    <<<K as DimList>::Brands as Sort>::Out as FirstWith<Within<<S as Dims>::List>>>::Found;
+type FirstShared<K, S> = <SortedList<<K as DimList>::Brands> as FirstWith<Within<<S as Dims>::List>>>::Found;
 
 /// The dims of a list, and the dims of windows along them, with their sizes.
 struct Slide<'a> {

@@ -4,10 +4,11 @@ use crate::brand::Brand;
 use crate::dim::{DimList, DimRef};
 use crate::role::{KeepsRole, RolesFlatten, RolesUnflatten};
 use crate::set::Bool;
+use crate::set::distinct::SortOnce;
 use crate::set::list::NestedPairs;
 use crate::set::ordered::{NamedTwice, Shares};
 use crate::set::rename::{CanGain, NotYetBound};
-use crate::set::union::{SetNamed, Sort};
+use crate::set::union::SetNamed;
 use crate::set::{Dims, NamedOnce, NoDim, Union};
 use crate::size::{MaySame, ProductOf, SameSize, VolumeOf};
 use crate::types::condition::condition;
@@ -45,7 +46,7 @@ pub trait PartsOf<Whole: DimRef>: DimList {
 impl<L, Whole> PartsOf<Whole> for L
 where
     Whole: DimRef,
-    L: DimList<Brands: Sort + VolumeOf<Others: NestedPairs>>,
+    L: DimList<Brands: SortOnce + VolumeOf<Others: NestedPairs>>,
     ProductOf<L::Brands>: MaySame<<Whole::Brand as Brand>::Num>,
     ProductAgrees<L, Whole>: FitsInto<Whole::Brand, <Whole::Brand as Brand>::Size, L::Sizes>,
 {
@@ -63,7 +64,7 @@ pub trait NewDims<X, S = X>: DimList {
 
 impl<L, X, S> NewDims<X, S> for L
 where
-    L: DimList<Brands: Sort>,
+    L: DimList<Brands: SortOnce>,
     (): Shares<L::Brands>,
     NoDim<NamedTwice<L>>: NamedOnce<NamedTwice<L>, L>,
     X: Union<SetNamed<L>> + Dims<List: Shares<L::Brands>>,

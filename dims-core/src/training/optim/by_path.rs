@@ -5,9 +5,9 @@ use super::update::{Unchanged, lying_otherwise, sizes_of};
 use crate::error::DimError;
 #[cfg(feature = "half")]
 use crate::expr::Unary;
-use crate::expr::evaluate::laid_out;
+use crate::expr::evaluate::evaluate_tensor;
 #[cfg(feature = "half")]
-use crate::expr::evaluate::laid_out_in;
+use crate::expr::evaluate::evaluate_tensor_in;
 use crate::expr::step::is_recorded;
 use crate::grad::parameters::{Path, sizes_differ};
 use crate::named::Named;
@@ -130,7 +130,7 @@ fn elements_of<W: StateElem>(line: Named<W, (), Rank1>) -> Result<Buffer<W>, Dim
         return Ok(line.expr.into_buffer());
     }
     let shape = line.unified_shape()?;
-    Ok(laid_out::<(), Rank1, _>(&line.expr, &shape)?.into_buffer())
+    Ok(evaluate_tensor::<(), Rank1, _>(&line.expr, &shape)?.into_buffer())
 }
 
 /// Types of such elements.
@@ -517,7 +517,7 @@ fn widened<T: Element, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> Result<Name
     };
     let shape = tensor.unified_shape()?;
     let wide = Unary { op: Map(widen), a: &tensor.expr };
-    Ok(Named::from_expr(laid_out_in::<S, R, _>(wide, &shape, &tensor.expr.order_in_memory())?))
+    Ok(Named::from_expr(evaluate_tensor_in::<S, R, _>(wide, &shape, &tensor.expr.order_in_memory())?))
 }
 
 /// A number of missed steps.
