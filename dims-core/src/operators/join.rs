@@ -14,7 +14,7 @@ use crate::restructure::names::AddsUpTo;
 use crate::restructure::{Remapped, whole};
 use crate::role::KeepsRole;
 use crate::set::rename::{NotIn, PartOf};
-use crate::set::{Dims, DimsOf, Keys, Union};
+use crate::set::{Bool, Dims, DimsOf, Keys, Union};
 use crate::size::{MaySame, Resizable, TotalOf};
 use crate::storage::Evaluated;
 use crate::tensor::{AsTensor, Computable, NamedOf};
@@ -189,7 +189,7 @@ macro_rules! tuples {
         }
 
         #[diagnostic::do_not_recommend]
-        impl<Elem: Element, New, $first, $first_dim $(, $a, $d)*> PartsAlong<($first_dim, $($d,)*), New> for ($first, $($a,)*)
+        impl<Elem: Element, New, $first, $first_dim $(, $a, $d)*> PartsBeside<($first_dim, $($d,)*), New> for ($first, $($a,)*)
         where
             $first: Computable + AsTensor<Elem = Elem>,
             $first_dim: DimRef,
@@ -199,12 +199,12 @@ macro_rules! tuples {
                 $d: DimRef,
                 New: PartOf<$d, $a::Dims, Out = <New as PartOf<$first_dim, $first::Dims>>::Out> + KeepsRole<$d, $a::Dims>,
             )*
-            nested![$first_dim::Brand $(, $d::Brand)*]: TotalOf<Total: MaySame<
-                <New::Brand as Brand>::Num,
-                Out: AddsUpTo<New::Brand, <New::Brand as Brand>::Size, (<$first_dim::Brand as Brand>::Size, $(<$d::Brand as Brand>::Size,)*)>,
-            >>,
+            nested![$first_dim::Brand $(, $d::Brand)*]: TotalOf<Total: MaySame<<New::Brand as Brand>::Num>>,
         {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
+            type Whole = New::Brand;
+            type Sizes = (<$first_dim::Brand as Brand>::Size, $(<$d::Brand as Brand>::Size,)*);
+            type AddsUp = <<nested![$first_dim::Brand $(, $d::Brand)*] as TotalOf>::Total as MaySame<<New::Brand as Brand>::Num>>::Out;
             type Out = Named<Elem, <New as PartOf<$first_dim, $first::Dims>>::Out, $first::Rank>;
 
             #[allow(non_snake_case, reason = "each part is named as its type")]
@@ -235,21 +235,42 @@ tuples!(A D0, B D1, C D2, D D3, E D4, F D5);
 tuples!(A D0, B D1, C D2, D D3, E D4, F D5, G D6);
 tuples!(A D0, B D1, C D2, D D3, E D4, F D5, G D6, H D7);
 
-/// A tuple of 2 to 8 tensors, each of which has the dim of the tuple `L` that stands in its place, and is joined along `N` there. Static
-/// sizes add up to that of `N`.
+/// A tuple of 2 to 8 tensors, each of which has the dim of the tuple `L` that stands in its place, and is joined along `N` there.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be joined along the dims `{L}`",
     label = "expected 2 to 8 tensors, one for each dim: each has its dim, but not the new one; the element type and all other dims are the same"
 )]
-pub trait PartsAlong<L, N>: Sized {
+pub trait PartsBeside<L, N>: Sized {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
+    /// The brand of `N`.
+    type Whole: Brand;
+    /// The sizes of the dims `L`, for messages.
+    type Sizes;
+    /// [`False`](crate::set::False) if all sizes are static, and do not add up.
+    type AddsUp: Bool;
     /// The joined tensor.
     type Out;
 
     /// The parts side by side.
     #[doc(hidden)]
     fn joined_along(self, dims: L, whole: N) -> Result<Self::Out, DimError>;
+}
+
+/// [`PartsBeside`] whose static sizes add up to that of `N`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be joined along the dims `{L}`",
+    label = "expected 2 to 8 tensors, one for each dim: each has its dim, but not the new one; the element type and all other dims are the same"
+)]
+pub trait PartsAlong<L, N>: PartsBeside<L, N> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+impl<L, N, P: PartsBeside<L, N>> PartsAlong<L, N> for P
+where
+    P::AddsUp: AddsUpTo<P::Whole, <P::Whole as Brand>::Size, P::Sizes>,
+{
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 /// The tensor with the dim `old` under the name `new`, whose size is another one.

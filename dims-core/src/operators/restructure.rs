@@ -24,7 +24,7 @@ use crate::tensor::{AsTensor, Computable, checked};
 use alloc::vec::Vec;
 use kernels::memory::axes::Axis;
 use names::{NamesFor, PartsIn, WholeIn};
-use pieces::{Pieces, Shareable};
+use pieces::{PiecesOf, Shareable};
 use range::{DimRange, sliced, within};
 use smallvec::SmallVec;
 
@@ -414,7 +414,7 @@ pub trait Restructure: Computable {
     ///
     /// If the sizes do not add up, or more than one is not known.
     #[track_caller]
-    fn split_to<W: DimRef, P: Pieces<W, Self>>(self, whole: W, parts: P) -> P::Out
+    fn split_to<W: DimRef, P: PiecesOf<W, Self>>(self, whole: W, parts: P) -> P::Out
     where
         Self: Shareable,
     {
@@ -423,7 +423,7 @@ pub trait Restructure: Computable {
 
     /// As [`split_to`](Restructure::split_to), but what sizes decide is an error.
     #[track_caller]
-    fn try_split_to<W: DimRef, P: Pieces<W, Self>>(self, whole: W, parts: P) -> Result<P::Out, DimError>
+    fn try_split_to<W: DimRef, P: PiecesOf<W, Self>>(self, whole: W, parts: P) -> Result<P::Out, DimError>
     where
         Self: Shareable,
     {

@@ -1,4 +1,4 @@
-//~ words: `C` is not an axis | (A, B)
+//~ words: `C` is not bound | (A, B)
 //! A stream flows along one of its axes.
 
 use typed_dims::prelude::*;

@@ -7,6 +7,7 @@ use crate::dim::DimRef;
 use crate::error::DimError;
 use crate::named::position;
 use crate::role::KeepsRole;
+use crate::set::Bool;
 use crate::set::rename::PartOf;
 use crate::size::{MaySame, TotalOf};
 use crate::tensor::Computable;
@@ -29,7 +30,7 @@ impl<A: Copy> Shareable for A {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// A tuple of 2 to 6 dims that the dim `W` of the tensor `A` can be cut into. Static sizes add up to that of `W`.
+/// A tuple of 2 to 6 dims that the dim `W` of the tensor `A` can be cut into.
 #[diagnostic::on_unimplemented(
     message = "`{W}` cannot be split into `{Self}`",
     label = "expected a tuple of 2 to 6 new dims to replace `{W}`, which must be a dim of the tensor"
@@ -37,12 +38,34 @@ impl<A: Copy> Shareable for A {
 pub trait Pieces<W, A>: Sized {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
+    /// The brand of `W`.
+    type Whole: Brand;
+    /// The sizes of the pieces, for messages.
+    type Sizes;
+    /// [`False`](crate::set::False) if all sizes are static, and do not add up.
+    type AddsUp: Bool;
     /// The pieces.
     type Out;
 
     /// The pieces of the tensor.
     #[doc(hidden)]
     fn cut(self, tensor: A, whole: W) -> Result<Self::Out, DimError>;
+}
+
+/// [`Pieces`] whose static sizes add up to that of `W`.
+#[diagnostic::on_unimplemented(
+    message = "`{W}` cannot be split into `{Self}`",
+    label = "expected a tuple of 2 to 6 new dims to replace `{W}`, which must be a dim of the tensor"
+)]
+pub trait PiecesOf<W, A>: Pieces<W, A> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+impl<W, A, P: Pieces<W, A>> PiecesOf<W, A> for P
+where
+    P::AddsUp: AddsUpTo<P::Whole, <P::Whole as Brand>::Size, P::Sizes>,
+{
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 macro_rules! pieces {
@@ -53,12 +76,13 @@ macro_rules! pieces {
             W: DimRef,
             A: Computable + Shareable,
             $($d: PartOf<W, A::Dims> + KeepsRole<W, A::Dims>,)*
-            nested![$($d::Brand),*]: TotalOf<Total: MaySame<
-                <W::Brand as Brand>::Num,
-                Out: AddsUpTo<W::Brand, <W::Brand as Brand>::Size, ($(<$d::Brand as Brand>::Size,)*)>,
-            >>,
+            nested![$($d::Brand),*]: TotalOf<Total: MaySame<<W::Brand as Brand>::Num>>,
         {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
+            type Whole = W::Brand;
+            type Sizes = ($(<$d::Brand as Brand>::Size,)*);
+            type AddsUp =
+                <<nested![$($d::Brand),*] as TotalOf>::Total as MaySame<<W::Brand as Brand>::Num>>::Out;
             type Out = ($(Remapped<A, <$d as PartOf<W, A::Dims>>::Out>,)*);
 
             fn cut(self, tensor: A, whole: W) -> Result<Self::Out, DimError> {
