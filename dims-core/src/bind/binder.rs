@@ -9,7 +9,7 @@ use crate::named::Named;
 use crate::plan::explain::names;
 use crate::plan::shape::Shape;
 use crate::rank::{Rank, Rank0};
-use crate::set::distinct::{SortOnce, SortedList};
+use crate::set::distinct::{Canonical, SortOnce};
 use crate::set::{DimKey, Dims};
 use crate::types::tuples::{each_tuple, nested};
 use alloc::string::String;
@@ -568,7 +568,7 @@ macro_rules! groups {
             nested![$($d::Brand),*]: SortOnce,
         {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
-            type Dims = SortedList<nested![$($d::Brand),*]>;
+            type Dims = Canonical<nested![$($d::Brand),*]>;
             type Reads<S: Reading> = S::Goes;
 
             #[cfg_attr(not(unoptimized), inline(always))]
@@ -590,7 +590,7 @@ macro_rules! lists {
             nested![$($d::Brand),*]: SortOnce,
         {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
-            type Dims = SortedList<nested![$($d::Brand),*]>;
+            type Dims = Canonical<nested![$($d::Brand),*]>;
             type Reads<S: Reading> = goes![S; $($d)*];
 
             #[cfg_attr(not(unoptimized), inline(always))]

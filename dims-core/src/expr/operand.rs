@@ -86,12 +86,12 @@ impl<D: Declared> Operand<isize> for Of<D> {
 }
 
 /// An operand for tensors of `T` with the dims `S`, which has no other dims: targets of predictions, a gain, a bias. A number has none.
-pub trait Inside<T, S: Dims>: Operand<T> {
+pub trait Subset<T, S: Dims>: Operand<T> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
 }
 
-impl<T, S, Y> Inside<T, S> for Y
+impl<T, S, Y> Subset<T, S> for Y
 where
     S: Dims,
     Y: Operand<T, Dims: Dims<List: FirstWith<Fails<Within<S::List>>>>>,

@@ -1,7 +1,7 @@
 //! The calls of a user's operation on arrays, as a step: one call for each example, or one for all of them.
 
 use super::ArrayOp;
-use super::tensors::{ArrayLayout, Held, Takes, each};
+use super::tensors::{ArrayLayout, HeldTensors, Takes, each};
 use crate::error::DimError;
 use crate::execute::lines::arranged;
 use crate::execute::step::execute;
@@ -33,7 +33,7 @@ use ndarray::{Array, Dimension};
 #[track_caller]
 pub(super) fn execute_calls<D: Dims, Args: 'static, O: ArrayOp<Args>>(
     op: &O,
-    hold: impl FnOnce(&mut Shape, &[usize]) -> Result<Held, DimError>,
+    hold: impl FnOnce(&mut Shape, &[usize]) -> Result<HeldTensors, DimError>,
 ) -> Result<Named<O::Elem, D, <O::Out as RankOf>::Rank>, DimError> {
     let named = D::KEYS.as_slice().len();
     let order = AxisList::in_memory_of::<D, <O::Out as RankOf>::Rank>().as_slice();

@@ -139,7 +139,7 @@ impl ArrayLayout {
 }
 
 /// Tensors in memory, as the operands of a step, and how each of them lies.
-pub(super) type Held = (Vec<Box<dyn AnyBuffer>>, Layouts);
+pub(super) type HeldTensors = (Vec<Box<dyn AnyBuffer>>, Layouts);
 
 /// Numbers of positional axes, for tensors with elements of the types `Args`: `U1` for one tensor of `T`, `(U2, U1)` for a tuple of types.
 #[diagnostic::on_unimplemented(
@@ -204,7 +204,7 @@ pub trait Tensors {
     /// The dims of all.
     type Dims: Dims;
     #[doc(hidden)]
-    fn hold(self, shape: &mut Shape, order: &[usize]) -> Result<Held, DimError>;
+    fn hold(self, shape: &mut Shape, order: &[usize]) -> Result<HeldTensors, DimError>;
 }
 
 /// Tensors with as many positional axes as an operation takes, which `N` says.
@@ -223,7 +223,7 @@ impl<A: Computable> Tensors for A {
     type Elems = A::Elem;
     type Dims = A::Dims;
 
-    fn hold(self, shape: &mut Shape, order: &[usize]) -> Result<Held, DimError> {
+    fn hold(self, shape: &mut Shape, order: &[usize]) -> Result<HeldTensors, DimError> {
         let tensor = self.into_named();
         unify::<A::Dims, A>(&tensor.unified_shape()?, shape)?;
         let (data, layout) = in_memory::<A>(tensor, A::Dims::KEYS, order)?;
@@ -242,7 +242,7 @@ macro_rules! several {
             type Elems = ($($a::Elem),*);
             type Dims = <<nested![$(<$a::Dims as Dims>::List),*] as MergeAll>::Out as List>::Tuple;
 
-            fn hold(self, shape: &mut Shape, order: &[usize]) -> Result<Held, DimError> {
+            fn hold(self, shape: &mut Shape, order: &[usize]) -> Result<HeldTensors, DimError> {
                 let tensors = ($(self.$at.into_named()),*);
                 $(unify::<Self::Dims, $a>(&tensors.$at.unified_shape()?, shape)?;)*
                 let (mut buffers, mut layouts) = (Vec::<Box<dyn AnyBuffer>>::new(), Layouts::new());

@@ -10,7 +10,7 @@ use crate::plan::shape::Shape;
 use crate::rank::Rank0;
 use crate::reduce::sum;
 use crate::role::{AnyChannel, DataFeature, FilterSpatial, Plays};
-use crate::set::distinct::{SortOnce, SortedList};
+use crate::set::distinct::{Canonical, SortOnce};
 use crate::set::remove::Within;
 use crate::set::rename::NotYetBound;
 use crate::set::{Dims, DimsOf, DimsOfBoth, FirstWith, NoDim, Union};
@@ -36,7 +36,7 @@ where
     P: DimList,
     CountOf<P>: AsMany<CountOf<K>>,
     S: Dims,
-    SortedList<K::Brands>: FirstWith<Within<S::List>>,
+    Canonical<K::Brands>: FirstWith<Within<S::List>>,
     NoDim<FirstShared<K, S>>: NotYetBound<FirstShared<K, S>, S>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
@@ -57,7 +57,7 @@ impl<N> AsMany<N> for N {
 }
 
 /// The first of the dims `K` that the set `S` has, or [`Nothing`](crate::set::Nothing).
-type FirstShared<K, S> = <SortedList<<K as DimList>::Brands> as FirstWith<Within<<S as Dims>::List>>>::Found;
+type FirstShared<K, S> = <Canonical<<K as DimList>::Brands> as FirstWith<Within<<S as Dims>::List>>>::Found;
 
 /// The dims of a list, and the dims of windows along them, with their sizes.
 struct Slide<'a> {

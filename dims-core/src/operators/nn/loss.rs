@@ -2,7 +2,7 @@
 
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
-use crate::expr::operand::Inside;
+use crate::expr::operand::Subset;
 use crate::expr::{Binary, Operand, Unary};
 use crate::named::Named;
 use crate::rank::Rank;
@@ -98,17 +98,17 @@ fn elementwise<O, A: AsTensor, Y: Operand<A::Elem>>(op: O, predictions: A, targe
 pub trait Losses: Computable {
     losses! {
         /// The squared error, `(x - y)^2`.
-        mse_loss(self, target) SquaredError [Y: Inside<Self::Elem, Self::Dims>] [Num];
+        mse_loss(self, target) SquaredError [Y: Subset<Self::Elem, Self::Dims>] [Num];
         /// The absolute error, `|x - y|`.
-        l1_loss(self, target) AbsoluteError [Y: Inside<Self::Elem, Self::Dims>] [Real];
+        l1_loss(self, target) AbsoluteError [Y: Subset<Self::Elem, Self::Dims>] [Real];
         /// The binary cross entropy of probabilities `x` and targets `y` from 0 to 1, `-(y * ln(x) + (1 - y) * ln(1 - x))`. Each logarithm is at
         /// least -100, as in PyTorch. From logits, [`bce_with_logits_loss`](Losses::bce_with_logits_loss) is exact.
-        bce_loss(self, target) Bce [Y: Inside<Self::Elem, Self::Dims>] [Real];
+        bce_loss(self, target) Bce [Y: Subset<Self::Elem, Self::Dims>] [Real];
         /// [`bce_loss`](Losses::bce_loss) of `sigmoid(x)`, `ln(1 + e^x) - x * y`, computed so that no digits are lost where the sigmoid is near 0 or 1.
-        bce_with_logits_loss(self, target) BceWithLogits [Y: Inside<Self::Elem, Self::Dims>] [Real];
+        bce_with_logits_loss(self, target) BceWithLogits [Y: Subset<Self::Elem, Self::Dims>] [Real];
         /// `y * (ln(y) - x)`, and 0 where `y` is 0, for logarithms of probabilities `x` and probabilities `y`. `.sum(Class)` is the Kullback-Leibler
         /// divergence of the distributions over `Class`: S. Kullback, R. A. Leibler, 1951, "On information and sufficiency".
-        kl_div_loss(self, target) KlDiv [Y: Inside<Self::Elem, Self::Dims>] [Real];
+        kl_div_loss(self, target) KlDiv [Y: Subset<Self::Elem, Self::Dims>] [Real];
     }
 
     /// `(x - y)^2 / 2` where `|x - y| <= delta`, else `delta * (|x - y| - delta / 2)`: P. J. Huber, 1964, "Robust estimation of a location
@@ -119,7 +119,7 @@ pub trait Losses: Computable {
     /// If `delta` is not greater than 0.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
-    fn huber_loss<Y: Inside<Self::Elem, Self::Dims>>(
+    fn huber_loss<Y: Subset<Self::Elem, Self::Dims>>(
         self,
         target: Y,
         delta: Self::Elem,
@@ -132,7 +132,7 @@ pub trait Losses: Computable {
 
     /// As [`huber_loss`](Losses::huber_loss), but a `delta` that is not greater than 0 is an error.
     #[cfg_attr(not(unoptimized), inline(always))]
-    fn try_huber_loss<Y: Inside<Self::Elem, Self::Dims>>(
+    fn try_huber_loss<Y: Subset<Self::Elem, Self::Dims>>(
         self,
         target: Y,
         delta: Self::Elem,
@@ -154,7 +154,7 @@ pub trait Losses: Computable {
     /// If `beta` is negative or NaN.
     #[cfg_attr(not(unoptimized), inline(always))]
     #[track_caller]
-    fn smooth_l1_loss<Y: Inside<Self::Elem, Self::Dims>>(
+    fn smooth_l1_loss<Y: Subset<Self::Elem, Self::Dims>>(
         self,
         target: Y,
         beta: Self::Elem,
@@ -167,7 +167,7 @@ pub trait Losses: Computable {
 
     /// As [`smooth_l1_loss`](Losses::smooth_l1_loss), but a `beta` that is negative or NaN is an error.
     #[cfg_attr(not(unoptimized), inline(always))]
-    fn try_smooth_l1_loss<Y: Inside<Self::Elem, Self::Dims>>(
+    fn try_smooth_l1_loss<Y: Subset<Self::Elem, Self::Dims>>(
         self,
         target: Y,
         beta: Self::Elem,

@@ -3,7 +3,7 @@
 use crate::dim::{DimRef, JoinedKeys};
 use crate::error::{DimError, unwrap};
 use crate::execute::lines::{Lines, along_lines, standardized_affine};
-use crate::expr::operand::Inside;
+use crate::expr::operand::Subset;
 use crate::expr::{Binary, Expr, Operand, Scalar, Unary};
 use crate::named::Named;
 use crate::rank::{Rank, Rank0};
@@ -117,7 +117,7 @@ pub trait Normalization: AsTensor {
     /// Where [`try_layer_norm_affine`](Normalization::try_layer_norm_affine) returns an error.
     #[track_caller]
     #[allow(clippy::multiple_bound_locations)] // rustc quotes the line of the first ones
-    fn layer_norm_affine<D, X, G: Inside<Self::Elem, Self::Dims>, B: Inside<Self::Elem, Self::Dims>>(
+    fn layer_norm_affine<D, X, G: Subset<Self::Elem, Self::Dims>, B: Subset<Self::Elem, Self::Dims>>(
         self,
         dims: D,
         eps: Self::Elem,
@@ -138,7 +138,7 @@ pub trait Normalization: AsTensor {
     /// As [`layer_norm_affine`](Normalization::layer_norm_affine), but what sizes decide is an error; so is a negative `eps`.
     #[allow(clippy::multiple_bound_locations)] // rustc quotes the line of the first ones
     #[track_caller]
-    fn try_layer_norm_affine<D, X, G: Inside<Self::Elem, Self::Dims>, B: Inside<Self::Elem, Self::Dims>>(
+    fn try_layer_norm_affine<D, X, G: Subset<Self::Elem, Self::Dims>, B: Subset<Self::Elem, Self::Dims>>(
         self,
         dims: D,
         eps: Self::Elem,

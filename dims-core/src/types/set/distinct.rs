@@ -64,7 +64,7 @@ where
 pub struct Repeated<D, L>(PhantomData<(D, L)>);
 
 /// The elements of the list `L` in canonical order. One that is there twice is there once.
-pub type SortedList<L> = <<L as SortOnce>::Out as SortedOnce>::List;
+pub type Canonical<L> = <<L as SortOnce>::Out as SortedOnce>::List;
 
 /// The list `L` as a tuple; `()` if an element is there twice, which another bound reports.
 pub type Once<L> = <<<L as SortOnce>::Out as SortedOnce>::Given<L> as List>::Tuple;

@@ -1,7 +1,7 @@
 //! Union of two sets, a merge of two sorted lists.
 
 use super::Dims;
-use super::distinct::SortedList;
+use super::distinct::Canonical;
 use super::list::List;
 use crate::brand::{Compare, CompareKeys, Equal, Greater, Less, SetElement};
 use crate::dim::DimList;
@@ -124,4 +124,4 @@ where
 }
 
 /// The dims `D`, one or a tuple of them, as a set.
-pub type SetNamed<D> = <SortedList<<D as DimList>::Brands> as List>::Tuple;
+pub type SetNamed<D> = <Canonical<<D as DimList>::Brands> as List>::Tuple;
