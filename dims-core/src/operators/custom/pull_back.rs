@@ -4,7 +4,9 @@ use super::tensors::{ArrayLayout, Takes};
 use super::{ArrayOp, NdOf};
 use crate::rank::RankOf;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::marker::PhantomData;
+#[cfg(feature = "std")]
 use kernels::loops::axes::Sizes;
 use kernels::scalar::Element;
 use kernels::step::StepOperands;
@@ -47,9 +49,9 @@ type Pull<Flat, E> = Arc<
 /// A gradient has another shape than its array.
 pub struct WrongShape {
     #[cfg_attr(not(feature = "std"), allow(dead_code))]
-    pub(super) found: Sizes,
+    pub(super) found: Vec<usize>,
     #[cfg_attr(not(feature = "std"), allow(dead_code))]
-    pub(super) expected: Sizes,
+    pub(super) expected: Vec<usize>,
 }
 
 impl<Args, In: Takes<Args>, E: Element, Out: RankOf> PullBack<Args, In, E, Out> {
@@ -80,7 +82,6 @@ mod derivative {
     use super::*;
     use alloc::boxed::Box;
     use alloc::string::String;
-    use alloc::vec::Vec;
     use kernels::error::Error;
     use kernels::loops::axes::Order;
     use kernels::memory::buffer::Buffer;

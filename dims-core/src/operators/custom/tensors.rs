@@ -345,7 +345,7 @@ fn append<T: Element, D: ndarray::Dimension>(
     flat: &mut Vec<T>,
 ) -> Result<(), WrongShape> {
     if *array.shape() != layout.axes[..] {
-        return Err(WrongShape { found: array.shape().into(), expected: layout.axes.clone() });
+        return Err(WrongShape { found: array.shape().to_vec(), expected: layout.axes.to_vec() });
     }
     flat.extend(array.iter().copied());
     Ok(())
