@@ -2,12 +2,12 @@
 
 use super::sized::NoSize;
 use super::{Iota, Scalar};
-use crate::brand::{Brand, Declared};
-use crate::dim::{Dim, Of};
-use crate::rank::{Rank, Rank0};
-use crate::set::remove::{Surplus, Within};
-use crate::set::shared::Covered;
-use crate::set::{Dims, Fails, FirstWith, NoDim};
+use crate::types::brand::{Brand, Declared};
+use crate::types::dim::{Dim, Of};
+use crate::types::rank::{Rank, Rank0};
+use crate::types::set::remove::{Surplus, Within};
+use crate::types::set::shared::Covered;
+use crate::types::set::{Dims, Fails, FirstWith, NoDim};
 use kernels::scalar::Element;
 
 /// A value that takes part in operations on tensors of `T`.

@@ -3,14 +3,14 @@
 use super::Stream;
 use super::axes::{Beside, NoAxisYet, TakesPlaceOf, UnitDim};
 use super::ledger::CostClass;
-use crate::brand::{Brand, DimInfo};
-use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
-use crate::role::KeepsRole;
-use crate::set::Dims;
-use crate::set::ordered::AxisOf;
-use crate::size::SameSize;
 use crate::storage::source::Axes;
+use crate::types::brand::{Brand, DimInfo};
+use crate::types::dim::DimRef;
+use crate::types::role::KeepsRole;
+use crate::types::set::Dims;
+use crate::types::set::ordered::AxisOf;
+use crate::types::size::SameSize;
 use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
 

@@ -5,11 +5,11 @@
 
 use super::Stream;
 use super::ledger::CostClass;
-use crate::brand::Brand;
 use crate::error::{DimError, unwrap};
-use crate::reduce::along_axes;
-use crate::set::Dims;
-use crate::set::ordered::AxisOf;
+use crate::execute::reduce::along_axes;
+use crate::types::brand::Brand;
+use crate::types::set::Dims;
+use crate::types::set::ordered::AxisOf;
 use kernels::loops::axes::Order;
 use kernels::scalar::{Element, Num, Real};
 use kernels::scan::{self, LineOp};

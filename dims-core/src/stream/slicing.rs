@@ -3,12 +3,12 @@
 use super::Stream;
 use super::ledger::CostClass;
 use crate::bind::binder::cut;
-use crate::brand::Brand;
 use crate::error::{DimError, unwrap};
-use crate::restructure::range::DimRange;
-use crate::set::Dims;
-use crate::set::ordered::AxisOf;
+use crate::operators::restructure::range::DimRange;
 use crate::storage::source::Axes;
+use crate::types::brand::Brand;
+use crate::types::set::Dims;
+use crate::types::set::ordered::AxisOf;
 use kernels::scalar::Element;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {

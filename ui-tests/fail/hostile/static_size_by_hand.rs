@@ -1,7 +1,7 @@
 //~ words: missing: `SEAL` | ChangesSize
 use typed_dims::prelude::*;
-use typed_dims::set::False;
-use typed_dims::size::ChangesSize;
+use typed_dims::types::set::False;
+use typed_dims::types::size::ChangesSize;
 
 dims! { struct I = 4; }
 

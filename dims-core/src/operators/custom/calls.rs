@@ -5,11 +5,11 @@ use super::tensors::{ArrayLayout, HeldTensors, Takes, each};
 use crate::error::DimError;
 use crate::execute::lines::arranged;
 use crate::execute::step::execute;
-use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::{Shape, volume};
-use crate::rank::{Rank, Rank0, RankOf};
-use crate::set::Dims;
+use crate::tensors::named::Named;
+use crate::types::rank::{Rank, Rank0, RankOf};
+use crate::types::set::Dims;
 use alloc::string::String;
 #[cfg(feature = "std")]
 use alloc::sync::Arc;

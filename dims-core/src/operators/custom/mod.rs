@@ -11,10 +11,10 @@ pub use tensors::{Examples, Takes, Tensors, WithAxes};
 
 use crate::error::{DimError, unwrap};
 use crate::expr::{Binary, Operand, Unary};
-use crate::named::Named;
-use crate::rank::{Rank, RankOf};
-use crate::set::Union;
-use crate::tensor::{AsTensor, Computable};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Computable};
+use crate::types::rank::{Rank, RankOf};
+use crate::types::set::Union;
 use kernels::ops::custom::Custom;
 pub use kernels::ops::custom::{Derivative, ScalarOp};
 use kernels::scalar::Element;
@@ -49,7 +49,7 @@ impl<Args, O: ScalarOp<Args>> OperatesOn<Args> for O {
 ///
 /// ```
 /// use typed_dims::ndarray::{Array1, ArrayView1, ArrayView2, array};
-/// use typed_dims::custom::apply_arrays;
+/// use typed_dims::operators::custom::apply_arrays;
 /// use typed_dims::prelude::*;
 ///
 /// /// Solves `a x = b` for a triangular `a`, whose elements above the diagonal are not read.
@@ -108,7 +108,7 @@ pub trait ArrayOp<Args: 'static> {
     /// higher order is a function of tensors: see [`custom_vjp`](crate::grad::custom_vjp).
     ///
     /// ```
-    /// use typed_dims::custom::PullBackOf;
+    /// use typed_dims::operators::custom::PullBackOf;
     /// use typed_dims::grad::grad;
     /// use typed_dims::ndarray::{Array1, ArrayView1};
     /// use typed_dims::prelude::*;

@@ -2,7 +2,7 @@
 
 use super::tensors::{ArrayLayout, Takes};
 use super::{ArrayOp, NdOf};
-use crate::rank::RankOf;
+use crate::types::rank::RankOf;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::marker::PhantomData;

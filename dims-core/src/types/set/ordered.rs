@@ -4,9 +4,9 @@
 
 use super::list::{List, NestedPairs};
 use super::{Bool, Bound, Dims, False, MaybeDim, Nothing, True};
-use crate::brand::{Brand, CompareKeys, Equal, Greater, Less, SetElement};
-use crate::dim::{DimList, DimRef};
+use crate::types::brand::{Brand, CompareKeys, Equal, Greater, Less, SetElement};
 use crate::types::condition::condition;
+use crate::types::dim::{DimList, DimRef};
 
 /// One of the axes `L` of a layout or a stream.
 pub trait AxisOf<L>: DimRef {
