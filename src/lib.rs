@@ -243,7 +243,7 @@ pub mod prelude {
     //! [`fallible`](crate::fallible).
 
     pub use crate::DimError;
-    pub use crate::batch::{batched, vmap, whole};
+    pub use crate::batch::{batched, vmap};
     pub use crate::creation::convert::IntoTensor as _;
     pub use crate::creation::create::{arange, eye, from_fn, from_vec, full, linspace, ones, zeros};
     #[cfg(feature = "candle")]
@@ -266,7 +266,7 @@ pub mod prelude {
     pub use crate::nn::norm::Normalization as _;
     pub use crate::nn::pool::Pooling as _;
     pub use crate::operators::attention::attention;
-    pub use crate::operators::custom::{ApplyOp as _, ArrayOp, ArraysOp, ScalarOp};
+    pub use crate::operators::custom::{ApplyOp as _, ArrayOp, ScalarOp};
     pub use crate::operators::dynamic::Dynamic as _;
     pub use crate::operators::elementwise::{Elementwise as _, select};
     pub use crate::operators::fold::Folding as _;

@@ -95,7 +95,6 @@ const OPEN_TRAITS: [&[&str]; 3] = [
     &[
         "PartFamily",
         "ArrayOp",
-        "ArraysOp",
         "AsPackedShape",
         "Brand",
         "Channels",

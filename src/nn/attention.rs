@@ -12,7 +12,7 @@ use crate::tensors::tensor::Computable;
 use crate::types::rank::Rank0;
 use crate::types::role::KeepsRole;
 use crate::types::set::{DimsOfBoth, NameFor};
-use crate::types::size::{Resizable, Sliceable};
+use crate::types::size::Resizable;
 use core::marker::PhantomData;
 use num_traits::Float;
 
@@ -231,7 +231,7 @@ pub struct KeyValues<S: Dims, N, T = f32> {
     over: N,
 }
 
-impl<S: Dims, N: AnyDim + Sliceable + Resizable, T: Real> KeyValues<S, N, T> {
+impl<S: Dims, N: AnyDim + Resizable, T: Real> KeyValues<S, N, T> {
     /// No tokens yet, and room for as many as `dims` says. The elements lie in the order of `dims`; with the features last, and the tokens before them,
     /// those of one head are contiguous.
     ///

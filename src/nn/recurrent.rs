@@ -3,11 +3,11 @@
 use crate::creation::create::Chained;
 use crate::creation::random::split;
 use crate::nn::linear::{MappedBy, Projection, project};
-use crate::operators::join::NewDim;
 use crate::prelude::*;
 use crate::types::dim::Of;
 use crate::types::role::KeepsRole;
 use crate::types::set::NameFor;
+use crate::types::set::rename::NotIn;
 use alloc::vec::Vec;
 
 dims! {
@@ -139,7 +139,7 @@ where
         state: Option<LstmState<S, T>>,
     ) -> (Named<T, <S as Union<(D,)>>::Out>, LstmState<S, T>)
     where
-        D: DimRef<Brand = D> + NewDim<S>,
+        D: DimRef<Brand = D> + NotIn<S>,
         S: MappedBy<(H,), GatesOf<LstmGate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
         Y: Union<Y, Out = Y> + Union<GatesOf<LstmGate, N>, Out = Y>,
         Z: Dims,
@@ -278,7 +278,7 @@ where
         hidden: Option<Named<T, S>>,
     ) -> (Named<T, <S as Union<(D,)>>::Out>, Named<T, S>)
     where
-        D: DimRef<Brand = D> + NewDim<S>,
+        D: DimRef<Brand = D> + NotIn<S>,
         S: MappedBy<(H,), GatesOf<GruGate, N>, Y> + Union<S, Out = S> + Union<(D,)>,
         Y: Union<GatesOf<GruGate, N>, Out = Y>,
         Z: Union<GatesOf<GruGate, N>, Out = Z>,

@@ -4,7 +4,7 @@ use crate::creation::create::Chained;
 use crate::nn::element;
 use crate::prelude::*;
 use crate::types::dim::Of;
-use crate::types::size::Sliceable;
+use crate::types::size::Resizable;
 use num_traits::Float;
 
 /// Rotary position embedding of queries and keys: the features `p` and `p + n / 2` of the `n` along `F` are the coordinates of a plane, which is turned by
@@ -78,7 +78,7 @@ where
     #[track_caller]
     #[rustfmt::skip] // rustc quotes the line
     pub fn apply<X, Y: Dims, Z: Dims>(&self, x: &Named<T, X>, start: usize) -> Named<T, X> where P: DimsOf<X, Y>, F: DimsOf<X, Z>,
-        P: DimsOf<<(F,) as Union<(P,)>>::Out, (F,)> + Sliceable,
+        P: DimsOf<<(F,) as Union<(P,)>>::Out, (F,)> + Resizable,
         F: DimsOf<<(F,) as Union<(P,)>>::Out, (P,)>,
         X: Union<<(F,) as Union<(P,)>>::Out, Out: Union<<X as Union<<(F,) as Union<(P,)>>::Out>>::Out>>,
     {

@@ -592,22 +592,9 @@ mod in_place {
         close(vmap(twice, n)((&owned, g.at(Seq))).order(n), expected * 2.0);
     }
 
-    /// A function that is generic over all dims of its argument, the rest among them.
+    /// Functions that are generic over all dims of an argument, the rest among them: by reference and by value, with several sets, and also with a rest.
     #[test]
-    fn a_function_of_any_set_is_batched_in_a_closure() {
-        fn logistic<S: Dims>(x: &Named<f32, S>) -> Named<f32, S> {
-            x.sigmoid().eval()
-        }
-        let x = numbers((N, 4), 1).into_tensor((Batch, Feat));
-        let expected = (&x).sigmoid().order((Batch, Feat));
-        let (out, plan) = explain(|| batched(Batch, x, |x| logistic(&x)));
-        assert!(!is_loop(&plan), "{plan}");
-        close(out.order((Batch, Feat)), expected);
-    }
-
-    /// The same functions as they are: by reference and by value, with several sets, and also with a rest.
-    #[test]
-    fn vmap_of_functions_of_any_set() {
+    fn functions_of_any_set_are_batched_in_closures() {
         fn logistic<S: Dims>(x: &Named<f32, S>) -> Named<f32, S> {
             x.sigmoid().eval()
         }
@@ -626,18 +613,19 @@ mod in_place {
         let (x, g) = (numbers((4, N), 1), numbers(4, 2));
         let sigmoid = |x: f32| 1.0 / (1.0 + (-x).exp());
         dims!(n);
-        let (out, plan) = explain(|| vmap(whole(logistic), n)(x.at((Seq, n))));
+        let (out, plan) = explain(|| batched(n, x.at((Seq, n)).eval(), |x| logistic(&x)));
         assert!(!is_loop(&plan), "{plan}");
         close(out.order((Seq, n)), x.mapv(sigmoid));
-        let (mapped, plain) = vmap(whole(both), n)((x.at((Seq, n)) * 2.0, g.at(Feat)));
+        let (mapped, plain) =
+            batched(n, (x.at((Seq, n)), g.at(Feat)), |(x, g)| both(&(x * 2.0).eval(), g.eval()));
         close(mapped.order((Seq, n)), x.mapv(|x| sigmoid(x * 2.0)));
         close(plain.order(Feat), g.mapv(sigmoid));
         let owned = x.clone().into_tensor((Seq, n));
-        let (plain, mapped) = vmap(whole(both), n)((g.at(Feat), &owned));
+        let (plain, mapped) = batched(n, (g.at(Feat), &owned), |(g, x)| both(&g.eval(), x.eval()));
         close(plain.order(Feat), g.mapv(sigmoid));
         close(mapped.order((n, Seq)), x.t().mapv(sigmoid));
-        assert_eq!(vmap(whole(clones), n)(x.at((.., n))).order(n), x.t());
-        let (sums, plain) = vmap(whole(dot), n)((x.at((Seq, n)), g.at(Seq)));
+        assert_eq!(batched(n, x.at((.., n)), |x| clones(&x.eval())).order(n), x.t());
+        let (sums, plain) = batched(n, (x.at((Seq, n)), g.at(Seq)), |(x, g)| dot(&x.eval(), &g.eval()));
         close(sums.order(n), x.sum_axis(ndarray::Axis(0)));
         close(plain.order(Seq), g.mapv(sigmoid));
     }
@@ -725,7 +713,7 @@ mod arrays {
         rule: bool,
     }
 
-    impl ArraysOp<(f32, f32)> for MatVec {
+    impl ArrayOp<(f32, f32)> for MatVec {
         type In = (U2, U1);
         type Out = U1;
         type Elem = f32;
@@ -805,7 +793,7 @@ mod arrays {
     /// `values[first..first + count]`: three tensors of different elements and ranks.
     struct Pick;
 
-    impl ArraysOp<(f32, usize, u8)> for Pick {
+    impl ArrayOp<(f32, usize, u8)> for Pick {
         type In = (U1, U0, U0);
         type Out = U1;
         type Elem = f32;

@@ -11,7 +11,7 @@
 //! has none             any              Alike: as it is, in each call
 //! ```
 //!
-//! Where a parameter is generic over its whole set, both ways would be right: `whole(f)` is called Together.
+//! Where a parameter is generic over its whole set, both ways would be right, and rustc cannot choose. `batched` is always Together.
 
 use super::argument::Further;
 use super::closed::Apart;
@@ -19,17 +19,17 @@ use super::each::{Apiece, Collect, looped};
 use super::seal::{EndsInRest, Visible};
 use super::vmap::{HasAny, MappedOne, RestOf, United, Unmapped, unify_all};
 use crate::error::DimError;
-use crate::execute::reduce::{TensorOf, evaluated};
-use crate::expr::evaluate::laid_out_in;
+use crate::execute::reduce::{TensorOf, eval};
+use crate::expr::evaluate::evaluate_tensor_in;
 use crate::plan::axes::AxisList;
 use crate::storage::axes::AxisBlock;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::Computable;
 use crate::types::dim::DimList;
 use crate::types::rank::Rank;
+use crate::types::set::distinct::SortOnce;
 use crate::types::set::list::List;
 use crate::types::set::remove::Within;
-use crate::types::set::union::Sort;
 use crate::types::set::{Bool, Dims, False, FirstWith, Keys, MaybeDim, NoDim, True, Union};
 use crate::types::tuples::nested;
 use alloc::rc::Rc;
@@ -158,7 +158,7 @@ where
     type Sealed = <TensorOf<A> as MappedOne<D, M>>::Sealed;
 
     fn hold(argument: Self) -> Result<Self::Held, DimError> {
-        if V::Way::ONE_BY_ONE { one_after_the_other::<A, K>(argument) } else { evaluated(argument) }
+        if V::Way::ONE_BY_ONE { one_after_the_other::<A, K>(argument) } else { eval(argument) }
     }
 
     fn unify(held: &Self::Held, further: &mut Further<M>) -> Result<(), DimError> {
@@ -189,7 +189,7 @@ fn one_after_the_other<A: Computable, K: Dims>(argument: A) -> Result<TensorOf<A
     let tensor = argument.into_named();
     let shape = tensor.unified_shape()?;
     let order = examples_outermost(A::Dims::KEYS, K::KEYS, AxisList::in_memory_of::<K, A::Rank>().as_slice());
-    Ok(Named::from_expr(laid_out_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?))
+    Ok(Named::from_expr(evaluate_tensor_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, &order)?))
 }
 
 /// The order of axes in which those of the dims `own` and the positional ones, which are in the order `inner`, come last.
@@ -430,7 +430,7 @@ impl<A, S, D, M, W, P, Y, O> Maps<D, (P,), Y, O> for A
 where
     A: United<All = S>,
     S: Dims<List: EndsInRest>,
-    D: DimList<Brands: Sort>,
+    D: DimList<Brands: SortOnce>,
     Visible<D>: Union<RestOf<S>, Out = M>,
     M: Dims,
     A: Given<P, D, M, Way = W>,
@@ -564,7 +564,7 @@ macro_rules! several {
         impl<Along, All, Further_, Result_, Way_, Output, $($a, $p),*> Maps<Along, ($($p,)*), Result_, Output> for ($($a,)*)
         where
             nested![$($a),*]: United<All = All>,
-            Along: DimList<Brands: Sort>,
+            Along: DimList<Brands: SortOnce>,
             All: Dims<List: EndsInRest>,
             Visible<Along>: Union<RestOf<All>, Out = Further_>,
             Further_: Dims,

@@ -2,7 +2,7 @@
 
 use super::example::{Alone, Example, Param};
 use crate::error::{DimError, Origin};
-use crate::execute::reduce::evaluated;
+use crate::execute::reduce::eval;
 use crate::expr::{Expr, Raw};
 use crate::plan::shape::Shape;
 use crate::storage::axes::ABSENT;
@@ -156,7 +156,7 @@ impl<A: Computable> HeldArgument<A> {
         if tensor.expr.in_memory::<A::Dims>().is_some() {
             return Ok(HeldArgument(Holding::AsItCame(tensor.expr)));
         }
-        Ok(HeldArgument(Holding::Computed(evaluated(tensor)?.expr)))
+        Ok(HeldArgument(Holding::Computed(eval(tensor)?.expr)))
     }
 
     #[inline]

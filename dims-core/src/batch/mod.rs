@@ -21,7 +21,6 @@
 //! | `each` | `map_each`, a loop of calls for what cannot be planned as a whole |
 //! | `applies` | what `vmap` makes of a function: one call, or a loop of calls |
 //! | `vmap` | `batched` and `vmap`, for closures and for functions that were not made for batches |
-//! | `whole` | `whole`, which says that `vmap` calls a function once |
 
 pub mod applies;
 pub mod argument;
@@ -31,7 +30,6 @@ pub mod example;
 pub mod result;
 pub mod seal;
 pub mod vmap;
-pub mod whole;
 
 pub use argument::{Argument, Further, HeldArgument, NoFurther};
 pub use closed::Closes;
@@ -40,4 +38,3 @@ pub use example::{Alone, Example, In, NoTensor, Output, Param, Plain, Spelling};
 pub use result::{Finish, Opens};
 pub use seal::Sealable;
 pub use vmap::{batched, vmap};
-pub use whole::whole;

@@ -5,7 +5,7 @@ use super::closed::Apart;
 use super::example::{In, Output, Plain};
 use crate::error::DimError;
 use crate::expr::Expr;
-use crate::expr::evaluate::laid_out;
+use crate::expr::evaluate::evaluate_tensor;
 use crate::plan::shape::Shape;
 use crate::storage::Evaluated;
 use crate::tensors::named::Named;
@@ -54,9 +54,9 @@ where
         // Memory that is in place is taken as it is, but not where the result lacks the rest and has to be repeated.
         let complete = S::KEYS.as_slice().len() == K::Sealed::<B>::KEYS.as_slice().len();
         let owned = if complete {
-            laid_out::<K::Sealed<B>, Q, _>(self.expr, &shape)?
+            evaluate_tensor::<K::Sealed<B>, Q, _>(self.expr, &shape)?
         } else {
-            laid_out::<K::Sealed<B>, Q, _>(&self.expr, &shape)?
+            evaluate_tensor::<K::Sealed<B>, Q, _>(&self.expr, &shape)?
         };
         Ok(Named::from_expr(U::elements(owned)))
     }

@@ -10,9 +10,10 @@ use crate::tensors::named::Named;
 use crate::types::brand::{Brand, Rest};
 use crate::types::dim::DimList;
 use crate::types::rank::Rank;
+use crate::types::set::distinct::SortOnce;
 use crate::types::set::list::List;
 use crate::types::set::remove::Within;
-use crate::types::set::union::{SetNamed, Sort};
+use crate::types::set::union::SetNamed;
 use crate::types::set::{Bool, Dims, DimsOf, False, FirstWith, MAX_DIMS, MaybeDim, True, Union};
 use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
@@ -113,7 +114,7 @@ impl<T: Element, S: Dims, R: Rank, E> Named<T, S, R, E> {
     #[track_caller]
     pub fn seal<D, B, Y>(self, visible: D) -> Named<T, <Visible<D> as Dims>::Sealed<B>, R, Y>
     where
-        D: DimsOf<S, B> + DimList<Brands: Sort>,
+        D: DimsOf<S, B> + DimList<Brands: SortOnce>,
         B: Dims,
         // (The result is a parameter: with a projection in the result, rustc would say that there is no such method.)
         E: Sealable<S, <Visible<D> as Dims>::Sealed<B>, Out = Y>,

@@ -6,15 +6,15 @@ use super::closed::Apart;
 use super::seal::{EndsInRest, Opened, Sealable, Visible};
 use crate::error::{DimError, unwrap};
 use crate::expr::Expr;
-use crate::expr::evaluate::laid_out;
+use crate::expr::evaluate::evaluate_tensor;
 use crate::plan::shape::Shape;
 use crate::tensors::named::Named;
 use crate::types::dim::DimList;
 use crate::types::rank::Rank;
+use crate::types::set::distinct::SortOnce;
 use crate::types::set::list::List;
 use crate::types::set::ordered::Minus;
 use crate::types::set::remove::Within;
-use crate::types::set::union::Sort;
 use crate::types::set::{Bool, Dims, DimsOf, False, FirstWith, MaybeDim, NoDim, True, Union};
 use crate::types::tuples::nested;
 use alloc::boxed::Box;
@@ -65,7 +65,7 @@ where
 /// |---|---|
 /// | `Tensor<f32, (Seq, Rest<B>)>`, in a closure `Tensor<f32, (Seq, Rest<_>)>` | one call: what `f` does is planned for all examples together |
 /// | `Tensor<f32, (Seq,)>` | a loop of calls, one for each example, and [`explain`](crate::plan::explain::explain) says so: such a function can only be called on one |
-/// | `Named<f32, S>`, generic over its set `S: Dims` | one call, with [`whole`](super::whole()): `vmap(whole(f), n)` |
+/// | `Named<f32, S>`, generic over its set `S: Dims` | one call, in a closure: `batched(n, x, \|x\| f(&x))` |
 ///
 /// Parameters are tensors or references to tensors, `&Tensor<f32, (Seq,)>`. Each argument is computed or copied once for either. In a loop, each
 /// example is a part of that memory, and shares it with all others, until the function changes it; so it does with a tensor that is not mapped. A loop cannot become
@@ -73,7 +73,8 @@ where
 /// generic over further dims, `fn dot<B: Dims>(x: &Tensor<f32, (Seq, Rest<B>)>, ..)`, or put `#[batched]` before it. A function of arrays,
 /// `fn(&Array2<f32>, ..)`, cannot be called with bound arrays, nor be mapped: it binds their axes itself, and has no place for one more.
 ///
-/// A function that is generic over the set of a parameter could be called either way, so without `whole` rustc says "type annotations needed".
+/// A function that is generic over the set of a parameter could be called either way, so rustc says "type annotations needed". Call it in a closure of
+/// [`batched`], which is called once.
 ///
 /// Operations that draw for the elements of a tensor, `dropout` and `rand_like` among them, draw the same numbers in a loop as in one call: for each example, those of its
 /// indices along the mapped dims. A loop cannot tell what depends on the example, so all tensors count as if they had the mapped dims. To draw
@@ -204,7 +205,7 @@ macro_rules! tensors {
             T: Element,
             S: Dims<List: EndsInRest>,
             R: Rank,
-            D: DimList<Brands: Sort> + DimsOf<S, O>,
+            D: DimList<Brands: SortOnce> + DimsOf<S, O>,
             O: Dims,
             Visible<D>: Union<RestOf<S>, Out = M>,
             M: Dims,
@@ -339,7 +340,7 @@ macro_rules! tuples {
         where
             nested![$($a),*]: United<All = All>,
             All: Dims<List: EndsInRest + Minus<Along::Brands, Out: List<Tuple = Others>>>,
-            Along: DimList<Brands: Sort> + DimsOf<All, Others>,
+            Along: DimList<Brands: SortOnce> + DimsOf<All, Others>,
             Others: Dims,
             Visible<Along>: Union<RestOf<All>, Out = Further_>,
             Further_: Dims,
@@ -401,7 +402,7 @@ impl<T: Element, S: Dims + Opened<All = X>, R: Rank, E: Expr<Elem = T>, X: Dims>
     fn try_open(self) -> Result<Self::Out, DimError> {
         let mut shape = Shape::new::<S, R>();
         self.unify(&mut shape)?;
-        let owned = laid_out::<S, R, E>(self.expr, &shape)?;
+        let owned = evaluate_tensor::<S, R, E>(self.expr, &shape)?;
         Ok(Named::from_expr(owned.with_dims(S::FROM, |_| 0)))
     }
 }

@@ -9,7 +9,7 @@ use crate::plan::shape::Shape;
 use crate::tensors::named::Named;
 use crate::types::dim::{DimRef, Each, UNSIZED};
 use crate::types::rank::{Rank, Rank0};
-use crate::types::set::union::Sort;
+use crate::types::set::distinct::{Canonical, SortOnce};
 use crate::types::set::{DimKey, Dims};
 use crate::types::tuples::{each_tuple, nested};
 use alloc::string::String;
@@ -380,7 +380,7 @@ impl<T: IndexInt, S: Dims, E: Expr<Elem = T>> Binder for Named<T, S, Rank0, E> {
         binding: &mut Binding<'_>,
         indices: Q::Indices,
     ) -> Result<ComputedIndex<E, Q::Indices>, DimError> {
-        computed::<S, E, Q::Indices>(self.expr, binding, indices)
+        bind_computed::<S, E, Q::Indices>(self.expr, binding, indices)
     }
 }
 
@@ -400,7 +400,7 @@ impl<'a, T: IndexInt, S: Dims, E: Expr<Elem = T>> Binder for &'a Named<T, S, Ran
         binding: &mut Binding<'_>,
         indices: Q::Indices,
     ) -> Result<ComputedIndex<&'a E, Q::Indices>, DimError> {
-        computed::<S, &'a E, Q::Indices>(&self.expr, binding, indices)
+        bind_computed::<S, &'a E, Q::Indices>(&self.expr, binding, indices)
     }
 }
 
@@ -410,7 +410,7 @@ impl<T: IndexInt, S: Dims, E: Expr<Elem = T>> Single for &Named<T, S, Rank0, E> 
 
 /// Binds an axis to an index expression: by strides if it is affine and stays within the axis, else element by element.
 #[inline]
-fn computed<S: Dims, E: Expr, X: IndexExprs>(
+fn bind_computed<S: Dims, E: Expr, X: IndexExprs>(
     index: E,
     binding: &mut Binding<'_>,
     rest: X,
@@ -565,10 +565,10 @@ macro_rules! groups {
         #[diagnostic::do_not_recommend]
         impl<$($d: DimRef),*> Binder for ($($d,)*)
         where
-            nested![$($d::Brand),*]: Sort,
+            nested![$($d::Brand),*]: SortOnce,
         {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
-            type Dims = <nested![$($d::Brand),*] as Sort>::Out;
+            type Dims = Canonical<nested![$($d::Brand),*]>;
             type Reads<S: Reading> = S::Goes;
 
             #[cfg_attr(not(unoptimized), inline(always))]
@@ -587,10 +587,10 @@ macro_rules! lists {
         #[diagnostic::do_not_recommend]
         impl<$($d: DimRef),*> Binder for Each<($($d,)*)>
         where
-            nested![$($d::Brand),*]: Sort,
+            nested![$($d::Brand),*]: SortOnce,
         {
             const SEAL: crate::seal::Seal = crate::seal::SEAL;
-            type Dims = <nested![$($d::Brand),*] as Sort>::Out;
+            type Dims = Canonical<nested![$($d::Brand),*]>;
             type Reads<S: Reading> = goes![S; $($d)*];
 
             #[cfg_attr(not(unoptimized), inline(always))]

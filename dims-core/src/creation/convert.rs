@@ -168,6 +168,6 @@ where
         order.reverse();
     }
     let data =
-        crate::expr::evaluate::evaluate_in::<A::Dims, Rank0, _>(tensor.expr, &shape, &order, operation)?;
+        crate::expr::evaluate::evaluate_for::<A::Dims, Rank0, _>(tensor.expr, &shape, &order, operation)?;
     Ok((data, sizes))
 }

@@ -10,13 +10,13 @@ use crate::storage::axes::AxisBlock;
 use crate::storage::evaluated::IntoElements;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::Computable;
-use crate::types::condition::condition;
 use crate::types::dim::DimRef;
 use crate::types::open::Open;
 use crate::types::rank::Rank0;
 use crate::types::set::distinct::{OneAxisEach, SortOnce, SortedOnce};
 use crate::types::set::list::List;
 use crate::types::set::{DimKey, Dims, MaybeDim, NoDim, Nothing, Union};
+use crate::types::size::HasSize;
 use crate::types::tuples::{each_tuple, nested};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -66,15 +66,6 @@ where
     NoDim<L::Unsized>: HasSize<L::Unsized>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-}
-
-condition! {
-    /// Every dim of a list has a size; `D` is the first one without a size, or [`Nothing`].
-    #[diagnostic::on_unimplemented(
-        message = "dimension `{D}` has no size",
-        label = "give it a size, `{D}.of(2)`; local dims and dims with a static size need none"
-    )]
-    pub trait HasSize<D> for True;
 }
 
 /// The dim if the value comes without a size, or [`Nothing`].

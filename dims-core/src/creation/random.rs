@@ -17,10 +17,10 @@ use crate::creation::create::{SizedDims, Written, build, each_position, sizes, t
 use crate::creation::positions::draw_numbers;
 use crate::creation::seed::DrawnSeed;
 use crate::error::DimError;
-use crate::execute::reduce::{Empty, TensorOf, run};
+use crate::execute::reduce::{Empty, TensorOf, reduce};
 use crate::execute::step::execute;
 use crate::expr::Binary;
-use crate::expr::evaluate::{computed, evaluate};
+use crate::expr::evaluate::{evaluate, evaluate_unrecorded};
 use crate::expr::step::reads_recorded;
 use crate::plan::axes::AxisList;
 use crate::storage::Evaluated;
@@ -225,7 +225,7 @@ where
     let scores = Binary { op: ops::Add, a: &tensor.expr, b: &noise.expr };
     let (reducer, empty) = (reducers::ArgExtremum::<true>, Empty::Refused("argmax"));
     if !reads_recorded(&scores) {
-        return run::<Noisy<'_, A>, D, X, _>(&scores, reducer, empty);
+        return reduce::<Noisy<'_, A>, D, X, _>(&scores, reducer, empty);
     }
     // (The scores as elements, which are rounded to their type: programs compute with more digits in between.)
     let scores = Noisy::<'_, A>::from_expr(scores);
@@ -233,7 +233,7 @@ where
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let data = evaluate::<A::Dims, A::Rank, _>(scores.expr, &shape, order)?;
     let scores: TensorOf<A> = Named::from_expr(Evaluated::laid_out(data, &shape.sizes_in(order)));
-    run::<TensorOf<A>, D, X, _>(&scores.expr, reducer, empty)
+    reduce::<TensorOf<A>, D, X, _>(&scores.expr, reducer, empty)
 }
 
 /// Scores with noise: both are borrowed.
@@ -270,7 +270,7 @@ pub fn try_bernoulli<A: Computable<Elem: Real>>(
     let data: Result<Buffer<bool>, DimError> = match seed.into().drawn()? {
         DrawnSeed::Number(seed) if !reads_recorded(&tensor.expr) => {
             // (Without a trace: a `bool` has no derivative.)
-            let p = computed::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
+            let p = evaluate_unrecorded::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
             kind.draw(&p, seed).map(Buffer::from).map_err(DimError::from)
         }
         seed => {

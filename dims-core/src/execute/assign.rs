@@ -4,7 +4,7 @@ use crate::bind::source::{SourceMut, check_rank};
 use crate::error::{DimError, unwrap};
 use crate::execute::order::{OrderOf, OrderRoute, Ordering};
 use crate::execute::sum_into::sum_into;
-use crate::expr::evaluate::{few, laid_out, line_into};
+use crate::expr::evaluate::{evaluate_tensor, few, line_into};
 use crate::expr::index::IndexExprs;
 use crate::expr::leaf::{axes_row, unify_axes};
 use crate::expr::lowered::{LOWERS, lowered_update};
@@ -321,7 +321,7 @@ pub(crate) fn added_in_place<T: Num, S: Dims, X: Dims>(
     let mut shape = Shape::new::<S, Rank0>();
     sum.unify::<S, Rank0>(&mut shape)?;
     shape.finish()?;
-    Ok(Named::from_expr(laid_out::<S, Rank0, _>(sum, &shape)?))
+    Ok(Named::from_expr(evaluate_tensor::<S, Rank0, _>(sum, &shape)?))
 }
 
 macro_rules! assign_operators {

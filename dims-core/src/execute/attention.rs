@@ -4,7 +4,7 @@ use crate::error::DimError;
 use crate::expr::lowered::{LOWERS, lowered};
 #[cfg(feature = "std")]
 use crate::expr::step::{field, is_heard, ruled};
-use crate::expr::{Expr, Factors, computed_factor};
+use crate::expr::{Expr, Factors, evaluate_factor};
 use crate::plan::shape::Shape;
 use crate::storage::unchecked::{attend, lowered_scores};
 use crate::tensors::tensor::Computable;
@@ -161,7 +161,7 @@ fn in_memory<'e, U: Dims, S: Dims, E: Expr<Elem: Real>>(
         // Renamed and sliced tensors are in memory as well: self-attention copies nothing.
         expr.factors::<U, Rank0>(shape, &mut factors)?;
     } else {
-        computed_factor::<U, Rank0, _>(expr, shape, &mut factors)?;
+        evaluate_factor::<U, Rank0, _>(expr, shape, &mut factors)?;
     }
     let operand = factors.operands.pop().expect("a factor is one operand");
     Ok(widened(operand, shape.sizes())?)

@@ -6,7 +6,7 @@
 use crate::error::DimError;
 use crate::execute::reduce::{TensorOf, along_axes};
 use crate::execute::step::execute;
-use crate::expr::evaluate::{evaluate, laid_out};
+use crate::expr::evaluate::{evaluate, evaluate_tensor};
 use crate::expr::step::{ExprStep, check_buffer_unrecorded, taken};
 use crate::expr::{Binary, Expr, Operand};
 use crate::plan::axes::AxisList;
@@ -239,7 +239,7 @@ where
     let normal = along_lines::<_, D, _>(tensor, Standardize(eps))?.expr;
     let scaled = Binary { op: ops::Mul, a: normal, b: gain };
     let expr = Binary { op: ops::Add, a: scaled, b: bias };
-    Ok(Named::from_expr(laid_out::<U, Rank0, _>(expr, &shape)?))
+    Ok(Named::from_expr(evaluate_tensor::<U, Rank0, _>(expr, &shape)?))
 }
 
 /// The same in one pass, with a gain and a bias for each element of a line.
@@ -276,7 +276,7 @@ pub(crate) fn arranged<T: Element, S: Dims, R: Rank>(
     }
     let tensor = Named::<T, S, R>::from_expr(owned);
     let shape = tensor.unified_shape()?;
-    Ok(Named::from_expr(laid_out::<S, R, _>(tensor.expr, &shape)?))
+    Ok(Named::from_expr(evaluate_tensor::<S, R, _>(tensor.expr, &shape)?))
 }
 
 /// The axes of some dims and positional axes among those of a tensor with the dims `Y`: the dims by their keys.

@@ -95,7 +95,7 @@ pub(crate) fn mapped<A: LoopOperand>(
 /// The same on a [short way](short_way): from elements in memory, one by one if they are `few`.
 #[inline]
 #[track_caller]
-pub(crate) fn mapped_at_once<A: LoopOperand>(
+pub(crate) fn mapped_short<A: LoopOperand>(
     operand: &A,
     few_of: Option<(ElementsAlong<'_, A::Elem>, [Axis; FEW])>,
     loops: RunLoops<'_>,
@@ -118,14 +118,14 @@ pub(crate) fn reduced<A: LoopKernel, Q: Reducer<A::Elem, Out: Element>>(
 ) -> Result<Buffer<Q::Out>, DimError> {
     let step = ExprStep::of_loops::<Q::Out>(operand, loops.sizes, loops.rows)?;
     let scope = step.scope();
-    let data = reduced_at_once(operand, loops, result, reducer)?;
+    let data = reduced_short(operand, loops, result, reducer)?;
     drop(scope);
     step.reduce(data, result.kept, result.reduced, reducer.derivative(), Q::NAME)
 }
 
 /// The same on a [short way](short_way).
 #[track_caller]
-pub(crate) fn reduced_at_once<A: LoopKernel, Q: Reducer<A::Elem, Out: Element>>(
+pub(crate) fn reduced_short<A: LoopKernel, Q: Reducer<A::Elem, Out: Element>>(
     operand: &A,
     loops: RunLoops<'_>,
     result: KeptLoops<'_>,
@@ -220,7 +220,7 @@ fn fused<A: LoopKernel<Elem: Num>>(
     // (Too many positions to be counted are an error also where few of them differ.)
     result.count()?;
     let Some(still) = Still::of_rows(rows, sizes, kept) else {
-        return reduced_at_once(product, loops, result, Sum);
+        return reduced_short(product, loops, result, Sum);
     };
     let nest = Nest::reduce(&still.sizes, kept, reduced, rows);
     let data = combined(product, &nest, still.volume(kept), still.volume(reduced), Sum)?;
@@ -229,7 +229,7 @@ fn fused<A: LoopKernel<Elem: Num>>(
 
 /// Sums of products on a [short way](short_way): of operands in memory, each with a row. Nothing if the general way has more to say.
 #[track_caller]
-pub(crate) fn summed_at_once<A: LoopKernel<Elem: Num>>(
+pub(crate) fn summed_short<A: LoopKernel<Elem: Num>>(
     product: &A,
     memories: &[ElementsAlong<'_, A::Elem>],
     loops: RunLoops<'_>,
@@ -258,7 +258,7 @@ pub(crate) fn summed_at_once<A: LoopKernel<Elem: Num>>(
         let (axes, target) = (LoopAxes { sizes, name }, Target::new(result.kept, sizes));
         return contract::contract(operands, A::Elem::ONE, axes, target).ok();
     }
-    reduced_at_once(product, loops, result, Sum).ok()
+    reduced_short(product, loops, result, Sum).ok()
 }
 
 /// Products of few elements in memory, one by one, on a [short way](short_way). `axes` are those of the factor with a number, in the order of the result.

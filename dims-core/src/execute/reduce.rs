@@ -7,7 +7,7 @@ mod sum;
 
 use crate::error::DimError;
 use crate::expr::Expr;
-use crate::expr::evaluate::{at_once, computed, laid_out, laid_out_in};
+use crate::expr::evaluate::{eval_unplanned, evaluate_tensor, evaluate_tensor_in, evaluate_unrecorded};
 use crate::expr::step::ExprStep;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
@@ -24,7 +24,7 @@ use kernels::scan;
 use twins::panicking_twin;
 
 pub(crate) use along::{along, along_axes, log_softmax};
-pub(crate) use combine::{Empty, combined, fused, reduced_in, run};
+pub(crate) use combine::{Empty, combined, fused, reduce, reduced_in};
 pub(crate) use cosine::cosine;
 pub(crate) use sum::{contracted_but, is_product, product_dims, sum};
 
@@ -37,10 +37,10 @@ pub type TensorOf<A> = Named<<A as AsTensor>::Elem, <A as AsTensor>::Dims, <A as
 /// [`Reductions::try_eval`], where the types need not say that each dim has a size.
 #[inline]
 #[track_caller]
-pub(crate) fn evaluated<A: Computable>(tensor: A) -> Result<TensorOf<A>, DimError> {
-    match at_once(tensor.into_named().expr) {
+pub(crate) fn eval<A: Computable>(tensor: A) -> Result<TensorOf<A>, DimError> {
+    match eval_unplanned(tensor.into_named().expr) {
         Ok(data) => Ok(Named::from_expr(data)),
-        Err(expr) => planned_eval(NamedOf::<A>::from_expr(expr)),
+        Err(expr) => eval_planned(NamedOf::<A>::from_expr(expr)),
     }
 }
 
@@ -52,7 +52,7 @@ fn detached<A: Computable>(tensor: A) -> Result<TensorOf<A>, DimError> {
     let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
     let step = ExprStep::of_recorded::<A::Elem, A::Dims, A::Rank, A::Expr>(&tensor.expr, &shape)?;
     let scope = step.scope();
-    let data = computed::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
+    let data = evaluate_unrecorded::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
     drop(scope);
     let data = step.detach(data, order);
     Ok(Named::from_expr(Evaluated::laid_out(data, &shape.sizes_in(order))))
@@ -60,13 +60,13 @@ fn detached<A: Computable>(tensor: A) -> Result<TensorOf<A>, DimError> {
 
 /// [`Reductions::try_eval`], planned in full.
 #[track_caller]
-fn planned_eval<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>>(
+fn eval_planned<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>>(
     tensor: Named<T, S, R, E>,
 ) -> Result<Named<T, S, R>, DimError> {
     // (Not by way of `unified_shape`: the shape would be moved through its `Result`.)
     let mut shape = Shape::new::<S, R>();
     tensor.unify(&mut shape)?;
-    Ok(Named::from_expr(laid_out::<S, R, _>(tensor.expr, &shape)?))
+    Ok(Named::from_expr(evaluate_tensor::<S, R, _>(tensor.expr, &shape)?))
 }
 
 // The bound of the dims is written in each line, not in the macro, because rustc quotes it from there.
@@ -79,7 +79,7 @@ macro_rules! reductions {
         where
             Self: Evaluable<Elem: $($bound)*>,
         {
-            run::<Self, D, X, _>(&*read_checked(self, &dims)?, $reducer, $empty)
+            reduce::<Self, D, X, _>(&*read_checked(self, &dims)?, $reducer, $empty)
         }
     )*};
 }
@@ -153,7 +153,7 @@ pub trait Reductions: AsTensor {
     where
         Self: Evaluable<Elem = bool>,
     {
-        run::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::Any, Empty::Allowed)
+        reduce::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::Any, Empty::Allowed)
     }
 
     /// Whether all elements are true; true where there is none.
@@ -162,7 +162,7 @@ pub trait Reductions: AsTensor {
     where
         Self: Evaluable<Elem = bool>,
     {
-        run::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::All, Empty::Allowed)
+        reduce::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::All, Empty::Allowed)
     }
 
     /// How many elements are true.
@@ -174,7 +174,7 @@ pub trait Reductions: AsTensor {
     where
         Self: Evaluable<Elem = bool>,
     {
-        run::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::Count, Empty::Allowed)
+        reduce::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::Count, Empty::Allowed)
     }
 
     /// The variance with `ddof` taken off the count: `sum of (x - mean)^2 / (count - ddof)`; 1 gives the unbiased estimate
@@ -188,7 +188,7 @@ pub trait Reductions: AsTensor {
     where
         Self: Evaluable<Elem: Real>,
     {
-        run::<Self, D, X, _>(
+        reduce::<Self, D, X, _>(
             &*read_checked(self, &dims)?,
             reducers::Variance::<_, false> { ddof },
             Empty::Allowed,
@@ -240,7 +240,7 @@ pub trait Reductions: AsTensor {
     #[cfg_attr(not(unoptimized), inline(always))]
     #[rustfmt::skip] // rustc quotes the line
     fn try_eval(self) -> Result<TensorOf<Self>, DimError> where Self: Evaluable {
-        evaluated(self)
+        eval(self)
     }
 
     /// The values of the tensor, in a tensor of their own that is a constant to gradients: none is taken through it.
@@ -289,7 +289,7 @@ pub trait Reductions: AsTensor {
         let named = D::KEYS.as_slice().len();
         let mut order = Order::from_slice(const { &AxisList::of(D::KEYS, Self::Dims::KEYS) }.as_slice());
         order.extend(named..named + Self::Rank::N);
-        Ok(Named::from_expr(laid_out_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, &order)?))
+        Ok(Named::from_expr(evaluate_tensor_in::<Self::Dims, Self::Rank, _>(tensor.expr, &shape, &order)?))
     }
 }
 

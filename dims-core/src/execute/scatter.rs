@@ -3,7 +3,7 @@
 use crate::error::DimError;
 use crate::execute::place::filled;
 use crate::expr::Expr;
-use crate::expr::evaluate::computed;
+use crate::expr::evaluate::evaluate_unrecorded;
 use crate::expr::index::ComputedIndex;
 use crate::expr::step::{ExprStep, StepOfSum, check_unrecorded};
 use crate::plan::axes::AxisList;
@@ -108,7 +108,7 @@ where
             check_unrecorded(&value.expr, name)?;
         }
         let along = const { &AxisList::of(Q::KEYS, V::KEYS) };
-        let indices = computed::<V, Rank0, _>(&index.expr, shape, along.as_slice())?;
+        let indices = evaluate_unrecorded::<V, Rank0, _>(&index.expr, shape, along.as_slice())?;
         let offsets = indices.into_iter().map(|index| index.to_isize().wrapping_mul(target.stride)).collect();
         let strides: SmallVec<[isize; 8]> = axes.as_slice().iter().map(|axis| axis.stride).collect();
         step_of_sum = step.scattered(&strides, (offsets, along.as_slice()), last_stays.then_some(order));

@@ -30,7 +30,7 @@ use kernels::scalar::Element;
 /// The elements of an expression, contiguous in an order of all its loop axes. It is an error if they are those of a step: `operation` has no derivative.
 #[inline]
 #[track_caller]
-pub(crate) fn evaluate_in<S: Dims, R: Rank, E: Expr>(
+pub(crate) fn evaluate_for<S: Dims, R: Rank, E: Expr>(
     expr: E,
     shape: &Shape,
     order: &[usize],
@@ -49,7 +49,7 @@ pub(crate) fn evaluate<S: Dims, R: Rank, E: Expr>(
 ) -> Result<Buffer<E::Elem>, DimError> {
     let step = ExprStep::of::<E::Elem, S, R, E>(&expr, shape)?;
     let scope = step.scope();
-    let data = computed::<S, R, E>(expr, shape, order)?;
+    let data = evaluate_unrecorded::<S, R, E>(expr, shape, order)?;
     drop(scope);
     Ok(step.map(data, order))
 }
@@ -57,7 +57,7 @@ pub(crate) fn evaluate<S: Dims, R: Rank, E: Expr>(
 /// The same, which is no step.
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
-pub(crate) fn computed<S: Dims, R: Rank, E: Expr>(
+pub(crate) fn evaluate_unrecorded<S: Dims, R: Rank, E: Expr>(
     expr: E,
     shape: &Shape,
     order: &[usize],
@@ -272,11 +272,11 @@ pub(crate) fn sizes_of(axes: &[Axis], order: &[usize]) -> [usize; MAX_DIMS] {
     sizes
 }
 
-/// [`laid_out`] without a plan, where there is nothing to plan: operands that all lie as the result will, or a tensor that owns its elements in that order. Else
+/// [`evaluate_tensor`] without a plan, where there is nothing to plan: operands that all lie as the result will, or a tensor that owns its elements in that order. Else
 /// the expression. (What owns many elements is computed in their place, which is planned.)
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
-pub(crate) fn at_once<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Evaluated<E::Elem, S, R>, E> {
+pub(crate) fn eval_unplanned<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Evaluated<E::Elem, S, R>, E> {
     if R::N > 0 || is_heard() || const { typed_operands::<S, E>(&AxisList::in_memory(S::KEYS, 0)).is_some() }
     {
         return Err(expr);
@@ -306,7 +306,7 @@ pub(crate) fn at_once<S: Dims, R: Rank, E: Expr>(expr: E) -> Result<Evaluated<E:
 /// The elements of an expression over the dims `S`, as results lie in memory.
 #[inline]
 #[track_caller]
-pub(crate) fn laid_out<S: Dims, R: Rank, E: Expr>(
+pub(crate) fn evaluate_tensor<S: Dims, R: Rank, E: Expr>(
     expr: E,
     shape: &Shape,
 ) -> Result<Evaluated<E::Elem, S, R>, DimError> {
@@ -323,7 +323,7 @@ pub(crate) fn laid_out<S: Dims, R: Rank, E: Expr>(
 
 /// The same in an order of all axes, dims first.
 #[track_caller]
-pub(crate) fn laid_out_in<S: Dims, R: Rank, E: Expr>(
+pub(crate) fn evaluate_tensor_in<S: Dims, R: Rank, E: Expr>(
     expr: E,
     shape: &Shape,
     order: &[usize],

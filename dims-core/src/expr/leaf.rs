@@ -337,7 +337,7 @@ impl<T: Element, S: Dims, R: Rank, X: IndexExprs> Expr for View<'_, T, S, R, X> 
         T: Num,
     {
         if X::ANY && self.indices().any_active() {
-            return super::computed_factor::<U, V, _>(self, shape, factors);
+            return super::evaluate_factor::<U, V, _>(self, shape, factors);
         }
         axes_factor::<S, U, T>(self.elements(), self.named(), self.positional().as_slice(), shape, factors);
         Ok(())

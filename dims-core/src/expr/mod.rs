@@ -173,7 +173,7 @@ pub trait Expr {
     where
         Self::Elem: Num,
     {
-        computed_factor::<U, R, _>(self, shape, factors)
+        evaluate_factor::<U, R, _>(self, shape, factors)
     }
 
     /// For each factor of a product the set of loop axes along which it varies.
@@ -304,7 +304,7 @@ pub(crate) fn outer(shape: &Shape, key: &DimKey) -> usize {
 
 /// The whole expression as one factor, computed over the axes along which it varies.
 #[track_caller]
-pub(crate) fn computed_factor<U: Dims, R: Rank, E: Expr + ?Sized>(
+pub(crate) fn evaluate_factor<U: Dims, R: Rank, E: Expr + ?Sized>(
     expr: &E,
     shape: &Shape,
     factors: &mut Factors<'_, E::Elem>,

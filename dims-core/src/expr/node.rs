@@ -222,7 +222,7 @@ impl<O: BinaryOp<A::Elem, B::Elem>, A: Expr, B: Expr> Expr for Binary<O, A, B> {
             let (a, b) = (FactorOf::<U, R, A>::new(&self.a, shape), FactorOf::<U, R, B>::new(&self.b, shape));
             return O::factors::<FactorLists<'s>, _, _>(a, b, factors);
         }
-        super::computed_factor::<U, R, _>(self, shape, factors)
+        super::evaluate_factor::<U, R, _>(self, shape, factors)
     }
 
     #[cfg_attr(not(unoptimized), inline(always))]

@@ -5,7 +5,9 @@ use super::{Iota, Scalar};
 use crate::types::brand::{Brand, Declared};
 use crate::types::dim::{Dim, Of};
 use crate::types::rank::{Rank, Rank0};
-use crate::types::set::Dims;
+use crate::types::set::remove::{Surplus, Within};
+use crate::types::set::shared::Covered;
+use crate::types::set::{Dims, Fails, FirstWith, NoDim};
 use kernels::scalar::Element;
 
 /// A value that takes part in operations on tensors of `T`.
@@ -81,4 +83,19 @@ impl<D: Declared> Operand<isize> for Of<D> {
     fn into_expr(self) -> Iota<'static, D> {
         Iota::new(self)
     }
+}
+
+/// An operand for tensors of `T` with the dims `S`, which has no other dims: targets of predictions, a gain, a bias. A number has none.
+pub trait Subset<T, S: Dims>: Operand<T> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+
+impl<T, S, Y> Subset<T, S> for Y
+where
+    S: Dims,
+    Y: Operand<T, Dims: Dims<List: FirstWith<Fails<Within<S::List>>>>>,
+    NoDim<Surplus<Y::Dims, S>>: Covered<Surplus<Y::Dims, S>, S>,
+{
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }

@@ -252,7 +252,7 @@ impl<E: Expr, S: Dims, R: Rank> Expr for Remap<E, S, R> {
     {
         // Windows and slices of what lies in memory go into a contraction as they are.
         let Some(raw) = self.inner.in_memory::<S>() else {
-            return super::computed_factor::<U, V, _>(self, shape, factors);
+            return super::evaluate_factor::<U, V, _>(self, shape, factors);
         };
         let mut row = SmallVec::from_elem(0, shape.sizes().len());
         let strides = raw.named.iter().map(|axis| axis.stride);

@@ -42,7 +42,7 @@ impl<T: Stored> Contents<T> {
     pub fn tensor<A: Storable<Elem = T>>(tensor: A, operation: &'static str) -> Result<Self, FileError> {
         let keys = A::Dims::KEYS.as_slice();
         let order: Vec<usize> = (0..keys.len()).collect();
-        Self::computed(tensor, keys, &order, |_| Ok(()), operation)
+        Self::evaluate(tensor, keys, &order, |_| Ok(()), operation)
     }
 
     /// A tensor, its axes in the order of these dims.
@@ -56,11 +56,11 @@ impl<T: Stored> Contents<T> {
         let keys = L::KEYS.as_slice();
         let order: [usize; MAX_DIMS] = L::KEYS.positions_in(A::Dims::KEYS);
         let check = |shape: &Shape| Ok(shape.check_all_given(dims)?);
-        Self::computed(tensor, keys, &order[..keys.len()], check, operation)
+        Self::evaluate(tensor, keys, &order[..keys.len()], check, operation)
     }
 
     #[track_caller]
-    fn computed<A: Storable<Elem = T>>(
+    fn evaluate<A: Storable<Elem = T>>(
         tensor: A,
         keys: &[DimKey],
         order: &[usize],
@@ -70,8 +70,12 @@ impl<T: Stored> Contents<T> {
         let tensor = tensor.into_named();
         let shape = tensor.unified_shape()?;
         check(&shape)?;
-        let elements =
-            crate::expr::evaluate::evaluate_in::<A::Dims, A::Rank, _>(tensor.expr, &shape, order, operation)?;
+        let elements = crate::expr::evaluate::evaluate_for::<A::Dims, A::Rank, _>(
+            tensor.expr,
+            &shape,
+            order,
+            operation,
+        )?;
         Ok(Contents { keys: Some(keys.to_vec()), sizes: shape.sizes_in(order).to_vec(), elements })
     }
 

@@ -1,7 +1,7 @@
 //! Functions with a pull-back of their own, and functions that run again in the backward pass.
 
 use crate::error::{DimError, list_names};
-use crate::expr::evaluate::computed;
+use crate::expr::evaluate::evaluate_unrecorded;
 use crate::expr::step::unrecorded;
 use crate::grad::inputs::Inputs;
 use crate::grad::parameters::{Parameters, Path, Walk, is_learned, same_sizes};
@@ -300,7 +300,7 @@ impl Walk<1> for FlatFloats {
         }
         let shape = tensor.unified_shape()?;
         let order = AxisList::in_memory_of::<S, R>().as_slice();
-        let data = computed::<S, R, _>(&tensor.expr, &shape, order)?;
+        let data = evaluate_unrecorded::<S, R, _>(&tensor.expr, &shape, order)?;
         let dtype = DType::of::<T>().expect("floats are known");
         self.tensors.push((Buffer::from(data).held(), dtype));
         let still =

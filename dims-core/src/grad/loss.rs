@@ -1,7 +1,7 @@
 //! What a gradient is taken of.
 
 use crate::error::DimError;
-use crate::execute::reduce::evaluated;
+use crate::execute::reduce::eval;
 use crate::expr::Expr;
 use crate::grad::inputs::OfEach;
 use crate::grad::variables::Elements;
@@ -34,7 +34,7 @@ impl<P, L: LossTensor<Elem: LossElem, Dims: NoneReduced<P>>> ScalarLoss<P> for L
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     #[track_caller]
     fn into_loss(self) -> Result<LossInMemory<L::Elem, L::Dims>, DimError> {
-        let loss = evaluated(self.tensor())?;
+        let loss = eval(self.tensor())?;
         let elements = Elements::of(&loss.expr);
         let mut one = alloc::vec![L::Elem::ZERO; elements.held.len()];
         for number in 0..elements.sizes().iter().product() {

@@ -17,7 +17,7 @@ use tensors::totals;
 use twins::panicking_twin;
 
 use crate::error::{DimError, unwrap};
-use crate::expr::evaluate::laid_out_in;
+use crate::expr::evaluate::evaluate_tensor_in;
 use crate::expr::{Binary, Expr, Unary};
 use crate::storage::Evaluated;
 use crate::tensors::named::Named;
@@ -540,7 +540,7 @@ fn like<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>>(
     expr: E,
 ) -> Result<Named<T, S, R>, DimError> {
     let shape = tensor.unified_shape()?;
-    let result = laid_out_in::<S, R, _>(expr, &shape, &tensor.expr.order_in_memory())?;
+    let result = evaluate_tensor_in::<S, R, _>(expr, &shape, &tensor.expr.order_in_memory())?;
     Ok(Named::from_expr(result.with_origin(tensor.expr.origin())))
 }
 

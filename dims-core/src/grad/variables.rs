@@ -1,7 +1,7 @@
 //! Tensors as variables of a recorded program, and the gradients by them.
 
 use crate::error::{DimError, Origin};
-use crate::expr::evaluate::laid_out;
+use crate::expr::evaluate::evaluate_tensor;
 use crate::grad::parameters::{Parameters, Path, Visitor, Walk, is_learned};
 use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
@@ -227,7 +227,7 @@ fn variable<T: Element, S: Dims, R: Rank>(
 ) -> Result<(Evaluated<T, S, R>, Arc<Node>), DimError> {
     if repeats(tensor) {
         let shape = Named::<T, S, R, _>::from_expr(tensor).unified_shape()?;
-        let dense = laid_out::<S, R, _>(tensor, &shape)?;
+        let dense = evaluate_tensor::<S, R, _>(tensor, &shape)?;
         return variable(&dense, path, call);
     }
     let (data, held) = (copied(tensor)?, tensor.buffer().held());

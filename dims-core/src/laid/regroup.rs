@@ -14,9 +14,9 @@ use crate::types::role::{RolesFlatten, RolesUnflatten};
 use crate::types::set::Bool;
 use crate::types::set::distinct::{Once, SortOnce};
 use crate::types::set::list::NestedPairs;
-use crate::types::set::ordered::{DividesInto, MergesIn, Minus, NamedTwice, NamesSome, Shares};
+use crate::types::set::ordered::{AxisOf, DividesInto, MergesIn, Minus, NamedTwice, NamesSome, Shares};
 use crate::types::set::rename::NotYetBound;
-use crate::types::set::{Bound, Dims, NamedOnce, NoDim, SetOf};
+use crate::types::set::{Dims, NamedOnce, NoDim, SetOf};
 use kernels::scalar::Element;
 use twins::panicking_twin;
 
@@ -56,7 +56,7 @@ impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
     ///
     /// If the sizes do not multiply to that of `whole`.
     #[panicking_twin]
-    pub fn try_unflatten<W: DimRef + AxisOf<L, P>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesUnflatten<W>>(
+    pub fn try_unflatten<W: AxisOf<L>, P: PartsOf<W> + NewInPlaceOf<W, L> + RolesUnflatten<W>>(
         self,
         whole: W,
         parts: P,
@@ -154,17 +154,3 @@ where
 
 /// The axes of [`Divided`], as nested pairs.
 type DividedList<L, W, P> = <ListOf<L> as DividesInto<<W as DimRef>::Brand, <P as DimList>::Brands>>::Out;
-
-/// A dim of the layout `L`.
-pub trait AxisOf<L, P>: DimRef {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-}
-impl<W, L, P> AxisOf<L, P> for W
-where
-    W: DimRef,
-    P: DimList,
-    L: Dims<List: DividesInto<W::Brand, P::Brands, Holds: Bound<W::Brand, L>>>,
-{
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-}

@@ -15,7 +15,7 @@ use crate::types::set::Bool;
 use crate::types::set::list::List;
 use crate::types::set::ordered::Shares;
 use crate::types::set::remove::{Left, Missing, Removal, RemoveAll, Twice};
-use crate::types::set::{Dims, DimsOfBoth, NamedOnce, NoDim, Union};
+use crate::types::set::{Bound, Dims, DimsOfBoth, NamedOnce, NoDim, Union};
 use core::marker::PhantomData;
 use kernels::scalar::{Adds, Element, Masks, Real, ScoreChange};
 use twins::panicking_twin;
@@ -60,8 +60,8 @@ where
     Q::List: Shares<D::Brands>,
     NoDim<Twice<U, D::Brands>>: NamedOnce<Twice<U, D::Brands>, D>,
     // Of several mistakes the first one is told.
-    NoDim<Missing<K, D::Brands>>: HeldBy<Missing<K, D::Brands>, K, Then<Left<U, D::Brands>> = Others>,
-    NoDim<NotInValues<K, V, D>>: HeldBy<NotInValues<K, V, D>, V>,
+    NoDim<Missing<K, D::Brands>>: Bound<Missing<K, D::Brands>, K, Then<Left<U, D::Brands>> = Others>,
+    NoDim<NotInValues<K, V, D>>: Bound<NotInValues<K, V, D>, V>,
     NoDim<InQueries<Q, K, V, U, D>>: NotQueried<InQueries<Q, K, V, U, D>, Q>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
@@ -76,18 +76,6 @@ type InQueries<Q, K, V, U, D> =
     <<<NoDim<Missing<K, <D as DimList>::Brands>> as Bool>::And<NoDim<NotInValues<K, V, D>>> as Bool>::And<
         NoDim<Twice<U, <D as DimList>::Brands>>,
     > as Bool>::OrNothing<<<Q as Dims>::List as Shares<<D as DimList>::Brands>>::Found>;
-
-condition! {
-    /// `D` is one of the dims `S` of the keys or of the values.
-    #[diagnostic::on_unimplemented(
-        message = "dimension `{D}` is not bound in the tensor with dims `{S}`",
-        label = "the keys and the values must have `{D}`, over which attention runs"
-    )]
-    pub trait HeldBy<D, S> for True {
-        /// `X`, if the condition holds.
-        type Then<X>;
-    }
-}
 
 condition! {
     /// `D` is not a dim of the queries, whose dims are `S`.

@@ -12,9 +12,10 @@ use crate::operators::select::Take;
 use crate::storage::{Evaluated, Place, View};
 use crate::tensors::named::{Named, position};
 use crate::tensors::tensor::Computable;
+use crate::types::dim::DimRef;
 use crate::types::rank::Rank;
 use crate::types::set::{Dims, DimsOf};
-use crate::types::size::Sliceable;
+use crate::types::size::Resizable;
 use kernels::scalar::Element;
 use twins::panicking_twin;
 
@@ -69,7 +70,7 @@ impl<T: Element, S: Dims, R: Rank> Named<T, S, R> {
     ///
     /// If the range is not within the dim, or the tensor is one that a gradient is taken through.
     #[panicking_twin(but = "a range that is not within the dim is an error")]
-    pub fn try_slice_mut<D: Sliceable + DimsOf<S, X>, X: Dims, P: DimRange>(
+    pub fn try_slice_mut<D: DimRef + Resizable + DimsOf<S, X>, X: Dims, P: DimRange>(
         &mut self,
         dim: D,
         range: P,

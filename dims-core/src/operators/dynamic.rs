@@ -9,6 +9,7 @@
 //! and from which something of one size comes: a sum, a count, the first few.
 
 use crate::error::DimError;
+use crate::execute::assign::NoneLeft;
 use crate::execute::lines::{Lines, arranged, axes_in};
 use crate::tensors::named::Named;
 use crate::tensors::tensor::{AsTensor, Computable, Evaluable};
@@ -22,20 +23,6 @@ use kernels::scalar::Ordered;
 use kernels::step::moves::MoveRows;
 use kernels::step::sorting::ascending;
 use twins::panicking_twin;
-
-/// All dims of the tensor are named here; `Self` are those that are left.
-#[diagnostic::on_unimplemented(
-    message = "dims `{Self}` are left over: the size of the result may differ along them",
-    label = "name all dims of the tensor: the data decides the result's size"
-)]
-pub trait AllNamed: Dims {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-}
-#[diagnostic::do_not_recommend]
-impl AllNamed for () {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-}
 
 /// The dim gets its size here, so it must not have one yet.
 #[track_caller]
@@ -74,7 +61,7 @@ pub trait Dynamic: AsTensor {
     where
         Self: Evaluable<Elem = bool, Rank = Rank0>,
         D: DimsOf<Self::Dims, X>,
-        X: AllNamed,
+        X: NoneLeft,
         B: Brand,
     {
         let lines = Lines::of::<Self, D>(self, "nonzero")?;
@@ -99,7 +86,7 @@ pub trait Dynamic: AsTensor {
         Self: Evaluable,
         M: Computable<Elem = bool, Rank = Rank0>,
         D: DimsOf<M::Dims, X> + DimsOf<Self::Dims, Y>,
-        X: AllNamed,
+        X: NoneLeft,
         Y: Union<(B,), Out = Z> + CanGain<B>,
         Z: Dims,
         B: Brand,
@@ -141,7 +128,7 @@ pub trait Dynamic: AsTensor {
     where
         Self: Evaluable<Elem: Ordered, Rank = Rank0>,
         D: DimsOf<Self::Dims, X>,
-        X: AllNamed,
+        X: NoneLeft,
         B: Brand,
     {
         let mut lines = Lines::recorded::<Self, ()>(self)?;

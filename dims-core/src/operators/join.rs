@@ -12,13 +12,11 @@ use crate::storage::Evaluated;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::{AsTensor, Computable, NamedOf};
 use crate::types::brand::{Brand, DimInfo, KeyOf};
-use crate::types::condition::condition;
 use crate::types::dim::DimRef;
 use crate::types::rank::Rank;
 use crate::types::role::KeepsRole;
-use crate::types::set::remove::{Found, RemovalStep, Remove};
-use crate::types::set::rename::PartOf;
-use crate::types::set::{Bool, Dims, DimsOf, Keys, NoDim, Union};
+use crate::types::set::rename::{NotIn, PartOf};
+use crate::types::set::{Bool, Dims, DimsOf, Keys, Union};
 use crate::types::size::{MaySame, Resizable, TotalOf};
 use crate::types::tuples::nested;
 use core::marker::PhantomData;
@@ -396,29 +394,8 @@ pub type Stacked<A, D> =
 /// The set `S` with the dim `D`.
 type Gaining<S, D> = <S as Union<(<D as DimRef>::Brand,)>>::Out;
 
-condition! {
-    /// The dim to stack along is not in the set `S`; `D` is that dim if it is, or [`Nothing`](crate::types::set::Nothing).
-    #[diagnostic::on_unimplemented(
-        message = "dimension `{D}` is already bound in tensors with dims `{S}`",
-        label = "`stack` takes a new dim; to join along a dim of the parts, use `concat`"
-    )]
-    pub trait Stackable<D, S> for True;
-}
-
-/// A dim that the set `S` does not have.
-pub trait NewDim<S: Dims>: DimRef {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-}
-impl<S: Dims, D: DimRef> NewDim<S> for D
-where
-    S::List: Remove<D::Brand, Out: RemovalStep>,
-    NoDim<Found<D::Brand, S>>: Stackable<Found<D::Brand, S>, S>,
-{
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-}
-
-/// The parts along the new dim `dim`, which gets as many elements as there are parts; all sizes must agree. Parts are as for [`concat()`].
+/// The parts along the new dim `dim`, which gets as many elements as there are parts; all sizes must agree. Parts are as for [`concat()`], which joins
+/// along a dim that they have.
 ///
 /// ```
 /// use typed_dims::prelude::*;
@@ -431,7 +408,7 @@ where
 /// assert_eq!(both.order((Part, Feat)), ndarray::array![[1, 2], [30, 40]]);
 /// ```
 #[panicking_twin("so is having no parts")]
-pub fn try_stack<P: Joinable<M>, D: NewDim<P::Dims>, M>(
+pub fn try_stack<P: Joinable<M>, D: NotIn<P::Dims>, M>(
     dim: D,
     parts: P,
 ) -> Result<Named<P::Elem, Gaining<P::Dims, D>, P::Rank>, DimError>

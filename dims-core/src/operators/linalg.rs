@@ -3,7 +3,7 @@
 use crate::error::DimError;
 use crate::execute::lines::along_lines;
 use crate::execute::place::{PlacedResult, Strides};
-use crate::execute::reduce::{Empty, Reduced, TensorOf, cosine, run, sum};
+use crate::execute::reduce::{Empty, Reduced, TensorOf, cosine, reduce, sum};
 use crate::expr::remap::{Along, Changes, term};
 use crate::expr::{Binary, Iota, Remap, Scalar, Select, Unary};
 use crate::operators::nn::norm::check_eps;
@@ -244,7 +244,7 @@ pub trait LinearAlgebra: Computable {
     where
         Self: Evaluable<Elem: Magnitude<Abs: Real>>,
     {
-        run::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::Norm, Empty::Allowed)
+        reduce::<Self, D, X, _>(&*read_checked(self, &dims)?, reducers::Norm, Empty::Allowed)
     }
 
     /// The `p`-norm over dims: `(sum of |x|^p)^(1/p)`; the greatest `|x|` for infinity, the least for minus infinity, and for 0 how
@@ -346,23 +346,23 @@ where
     let (one, expr) = (A::Elem::one(), tensor.into_named().expr);
     let refused = Empty::Refused("norm");
     if p == one + one {
-        return run::<With<A, A::Elem, _>, D, X, _>(&expr, reducers::Norm, Empty::Allowed);
+        return reduce::<With<A, A::Elem, _>, D, X, _>(&expr, reducers::Norm, Empty::Allowed);
     }
     if p.is_zero() {
         let other = Binary { op: ops::Ne, a: expr, b: Scalar(A::Elem::zero()) };
         let ones = Select { cond: other, a: Scalar(one), b: Scalar(A::Elem::zero()) };
-        return run::<With<A, A::Elem, _>, D, X, _>(&ones, reducers::Sum, Empty::Allowed);
+        return reduce::<With<A, A::Elem, _>, D, X, _>(&ones, reducers::Sum, Empty::Allowed);
     }
     let sizes = Unary { op: ops::Abs, a: expr };
     if p.is_infinite() && p > A::Elem::zero() {
-        return run::<With<A, A::Elem, _>, D, X, _>(&sizes, reducers::Max, refused);
+        return reduce::<With<A, A::Elem, _>, D, X, _>(&sizes, reducers::Max, refused);
     }
     if p.is_infinite() {
-        return run::<With<A, A::Elem, _>, D, X, _>(&sizes, reducers::Min, refused);
+        return reduce::<With<A, A::Elem, _>, D, X, _>(&sizes, reducers::Min, refused);
     }
     if p == one {
-        return run::<With<A, A::Elem, _>, D, X, _>(&sizes, reducers::Sum, Empty::Allowed);
+        return reduce::<With<A, A::Elem, _>, D, X, _>(&sizes, reducers::Sum, Empty::Allowed);
     }
     let power = reducers::NormP(p);
-    run::<With<A, A::Elem, _>, D, X, _>(&sizes.a, power, Empty::Allowed)
+    reduce::<With<A, A::Elem, _>, D, X, _>(&sizes.a, power, Empty::Allowed)
 }

@@ -20,7 +20,7 @@ use crate::types::rank::Rank0;
 use crate::types::role::KeepsRole;
 use crate::types::set::rename::{NotIn, PartOf};
 use crate::types::set::{Dims, DimsOf, NameFor, Union};
-use crate::types::size::{Resizable, Sliceable};
+use crate::types::size::Resizable;
 use alloc::vec::Vec;
 use kernels::memory::axes::Axis;
 use names::{NamesFor, PartsIn, WholeIn};
@@ -207,7 +207,7 @@ pub trait Restructure: Computable {
     ///
     /// If the range is not within the dim.
     #[panicking_twin]
-    fn try_slice<D: Sliceable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
+    fn try_slice<D: DimRef + Resizable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
         self,
         dim: D,
         range: P,
@@ -231,7 +231,7 @@ pub trait Restructure: Computable {
     ///
     /// If the range is not within the dim, or the step is 0.
     #[panicking_twin("so is a step of 0")]
-    fn try_slice_step<D: Sliceable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
+    fn try_slice_step<D: DimRef + Resizable + DimsOf<Self::Dims, X>, X: Dims, P: DimRange>(
         self,
         dim: D,
         range: P,

@@ -4,12 +4,13 @@
 #![allow(clippy::multiple_bound_locations)]
 
 use crate::error::{DimError, unwrap};
-use crate::operators::join::{NewDim, Stacked, try_stack};
+use crate::operators::join::{Stacked, try_stack};
 use crate::operators::restructure::{Remapped, Restructure};
 use crate::tensors::named::position;
 use crate::tensors::tensor::{AsTensor, Computable};
 use crate::types::dim::DimRef;
 use crate::types::role::{DataTime, Plays};
+use crate::types::set::rename::NotIn;
 use crate::types::set::{Dims, DimsOf, Union};
 use alloc::vec::Vec;
 
@@ -52,7 +53,7 @@ pub fn scan<A, D: Plays<DataTime>, X, S, Y>(
 ) -> (S, Stacked<Y, D>)
 where
     A: Computable + Copy,
-    D: DimRef + DimsOf<A::Dims, X> + NewDim<<Y as AsTensor>::Dims>,
+    D: DimRef + DimsOf<A::Dims, X> + NotIn<<Y as AsTensor>::Dims>,
     X: Dims,
     Y: Computable<Dims: Union<(D::Brand,)>>,
 {
@@ -70,7 +71,7 @@ pub fn try_scan<A, D: Plays<DataTime>, X, S, Y>(
 ) -> Result<(S, Stacked<Y, D>), DimError>
 where
     A: Computable + Copy,
-    D: DimRef + DimsOf<A::Dims, X> + NewDim<<Y as AsTensor>::Dims>,
+    D: DimRef + DimsOf<A::Dims, X> + NotIn<<Y as AsTensor>::Dims>,
     X: Dims,
     Y: Computable<Dims: Union<(D::Brand,)>>,
 {

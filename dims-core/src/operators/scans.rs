@@ -2,7 +2,7 @@
 
 use crate::error::DimError;
 use crate::execute::reduce::{TensorOf, along};
-use crate::expr::evaluate::laid_out;
+use crate::expr::evaluate::evaluate_tensor;
 use crate::expr::remap::{Along, term};
 use crate::expr::{Binary, Expr, Remap};
 use crate::plan::shape::Shape;
@@ -82,7 +82,7 @@ pub trait Scans: AsTensor {
         let mut shape = Shape::new::<Self::Dims, Self::Rank>();
         differences.unify::<Self::Dims, Self::Rank>(&mut shape)?;
         shape.finish()?;
-        Ok(Named::from_expr(laid_out::<Self::Dims, Self::Rank, _>(differences, &shape)?))
+        Ok(Named::from_expr(evaluate_tensor::<Self::Dims, Self::Rank, _>(differences, &shape)?))
     }
 }
 

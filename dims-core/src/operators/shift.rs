@@ -1,7 +1,7 @@
 //! Elements moved and repeated along a dim: `flip`, `roll`, `shift`, `pad`, `repeat`, `unfold`.
 
 use crate::error::DimError;
-use crate::execute::reduce::{TensorOf, evaluated};
+use crate::execute::reduce::{TensorOf, eval};
 use crate::execute::step::RowBlocks;
 use crate::expr::Remap;
 use crate::expr::remap::{Along, Changes, term};
@@ -177,7 +177,7 @@ pub trait Rearranging: AsTensor {
                 None => placed::<Self::Dims, Self::Rank, _>(&tensor.expr, &shape, &placings, fill),
             };
         }
-        let mut padded_dims = evaluated(tensor)?;
+        let mut padded_dims = eval(tensor)?;
         let mut failed = None;
         dims.each(|dim| {
             if failed.is_some() {
@@ -254,7 +254,7 @@ pub trait Rearranging: AsTensor {
     {
         let sizes = sizes.into();
         sizes.check("size", D::KEYS.as_slice().len())?;
-        let mut tensor = evaluated(self)?;
+        let mut tensor = eval(self)?;
         let (mut at, mut failed) = (0, None);
         dims.each(|dim| {
             let wanted = sizes.at(at);

@@ -1,7 +1,7 @@
 //! The signature of a program's inputs: types, sizes, axis orders and settings.
 
 use crate::error::DimError;
-use crate::expr::evaluate::laid_out_in;
+use crate::expr::evaluate::evaluate_tensor_in;
 use crate::grad::parameters::{Path, Segment, Walk};
 use crate::tensors::named::Named;
 use crate::types::rank::Rank;
@@ -226,7 +226,7 @@ pub(super) fn dense<T: Element, S: Dims, R: Rank>(
         return Ok(tensor.clone());
     }
     let shape = tensor.unified_shape()?;
-    Ok(Named::from_expr(laid_out_in::<S, R, _>(&tensor.expr, &shape, order)?))
+    Ok(Named::from_expr(evaluate_tensor_in::<S, R, _>(&tensor.expr, &shape, order)?))
 }
 
 /// Collects the signature of the inputs it walks over.

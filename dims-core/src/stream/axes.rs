@@ -9,7 +9,8 @@ use crate::types::role::KeepsRole;
 use crate::types::set::Bool;
 use crate::types::set::list::List;
 use crate::types::set::ordered::{DividesInto, NamedTwice, SameBrand, Shares};
-use crate::types::set::{Dims, NamedOnce, NoDim};
+use crate::types::set::rename::NotYetBound;
+use crate::types::set::{Bound, Dims, NamedOnce, NoDim};
 use crate::types::size::MaySame;
 
 /// Whether the dim `A` is `D`.
@@ -17,36 +18,6 @@ pub(super) type IsData<A, D> = <<A as DimRef>::Brand as SameBrand<D>>::Out;
 
 /// The list `L` with the dims `B` (as nested pairs) in the place of the dim `A`.
 pub(super) type Replaced<L, A, B> = <<L as Dims>::List as DividesInto<<A as DimRef>::Brand, B>>::Out;
-
-/// One of the axes `L` of a stream.
-pub trait StreamAxis<L>: DimRef {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-}
-impl<A: DimRef, L: Dims> StreamAxis<L> for A
-where
-    L::List: DividesInto<A::Brand, (), Holds: IsAxis<A::Brand, L>>,
-{
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-}
-
-condition! {
-    /// The condition that `D` is one of the axes `L` of a stream.
-    #[diagnostic::on_unimplemented(
-        message = "dimension `{D}` is not an axis of a stream of `{L}`",
-        label = "`{D}` is not an axis of this stream"
-    )]
-    pub trait IsAxis<D, L> for True;
-}
-
-condition! {
-    /// No brand among the new ones is one of the axes `L`; `D` is the first that is, or [`Nothing`](crate::types::set::Nothing).
-    #[diagnostic::on_unimplemented(
-        message = "dimension `{D}` is already an axis of a stream of `{L}`",
-        label = "expected a dim that is not an axis yet"
-    )]
-    pub trait NotYetAxis<D, L> for True;
-}
 
 /// Dims that can stand in the place of the dim `A` among the axes `L`: none of them is one of the others.
 pub trait InPlaceOf<A, L>: DimList {
@@ -59,13 +30,13 @@ impl<P, A, L> InPlaceOf<A, L> for P
 where
     P: DimList,
     A: DimRef,
-    L: Dims<List: DividesInto<A::Brand, P::Brands> + DividesInto<A::Brand, (), Holds: IsAxis<A::Brand, L>>>,
+    L: Dims<List: DividesInto<A::Brand, P::Brands> + DividesInto<A::Brand, (), Holds: Bound<A::Brand, L>>>,
     (): Shares<P::Brands>,
     Replaced<L, A, ()>: Shares<P::Brands>,
     // Where `A` is no axis, that alone is to be said, and then that a dim is named twice.
     AxisImplies<L, A, NoDim<NamedTwice<P>>>: NamedOnce<NamedTwice<P>, P>,
     AxisImplies<L, A, <NoDim<NamedTwice<P>> as Bool>::Implies<NoDim<AxisBeside<L, A, P>>>>:
-        NotYetAxis<AxisBeside<L, A, P>, L>,
+        NotYetBound<AxisBeside<L, A, P>, L>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Axes = <Replaced<L, A, P::Brands> as List>::Tuple;
@@ -108,7 +79,7 @@ where
     N: DimRef,
     L: Dims<List: Shares<(N::Brand, ())>>,
     NoDim<<L::List as Shares<(N::Brand, ())>>::Found>:
-        NotYetAxis<<L::List as Shares<(N::Brand, ())>>::Found, L>,
+        NotYetBound<<L::List as Shares<(N::Brand, ())>>::Found, L>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }

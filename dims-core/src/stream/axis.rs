@@ -1,7 +1,7 @@
 //! New axes, other names of axes, and broadcasting.
 
 use super::Stream;
-use super::axes::{Beside, NoAxisYet, StreamAxis, TakesPlaceOf, UnitDim};
+use super::axes::{Beside, NoAxisYet, TakesPlaceOf, UnitDim};
 use super::ledger::CostClass;
 use crate::error::DimError;
 use crate::storage::source::Axes;
@@ -9,6 +9,7 @@ use crate::types::brand::{Brand, DimInfo};
 use crate::types::dim::DimRef;
 use crate::types::role::KeepsRole;
 use crate::types::set::Dims;
+use crate::types::set::ordered::AxisOf;
 use crate::types::size::SameSize;
 use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
@@ -35,7 +36,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If `new` already has another size than 1.
     #[panicking_twin]
-    pub fn try_new_axis_before<A: StreamAxis<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
+    pub fn try_new_axis_before<A: AxisOf<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
         &self,
         axis: A,
         new: N,
@@ -58,7 +59,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If `new` already has another size than 1.
     #[panicking_twin]
-    pub fn try_new_axis_after<A: StreamAxis<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
+    pub fn try_new_axis_after<A: AxisOf<L>, N: UnitDim + NoAxisYet<L> + Beside<A, L>>(
         &self,
         axis: A,
         new: N,

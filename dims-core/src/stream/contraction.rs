@@ -1,7 +1,7 @@
 //! Contractions: sums of products along a dim that two tensors have in common.
 
 use super::Stream;
-use super::axes::{IsAxis, IsData, Replaced};
+use super::axes::{IsData, Replaced};
 use super::ledger::{CostClass, LedgerEntry, StreamShape, note};
 use crate::error::DimError;
 use crate::execute::reduce;
@@ -18,7 +18,7 @@ use crate::types::rank::Rank0;
 use crate::types::set::Bool;
 use crate::types::set::list::{List, NestedPairs};
 use crate::types::set::ordered::{DividesInto, Minus, SameBrand};
-use crate::types::set::{Dims, False, SetOf, True};
+use crate::types::set::{Bound, Dims, False, SetOf, True};
 use core::marker::PhantomData;
 use kernels::ops;
 use kernels::scalar::{Element, Num};
@@ -91,7 +91,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         let shape = other.multiplier_shape()?;
         let product = Binary { op: ops::Mul, a: self.in_memory().expr, b: other.into_multiplier() };
         let out = reduce::sum::<Named<T, J::Loops, Rank0, _>, J, J::Axes>(&product)?;
-        let out = Stream::compute(out)?;
+        let out = Stream::evaluate(out)?;
         let dynamic_weights = J::DYNAMIC;
         note(|| LedgerEntry {
             operation: format!("contract({})", axis.info().name),
@@ -265,9 +265,9 @@ impl<J, L, D, W, A> ContractedBy<L, D, ConstantOf<W, A>> for J
 where
     J: DimRef<Brand: SameBrand<D>>,
     D: Brand,
-    W: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Holds: InConstant<J::Brand, W>>>,
+    W: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Holds: Bound<J::Brand, W>>>,
     L: Dims<
-        List: DividesInto<J::Brand, (), Holds: IsAxis<J::Brand, L>> + DividesInto<J::Brand, OwnDims<W, L>>,
+        List: DividesInto<J::Brand, (), Holds: Bound<J::Brand, L>> + DividesInto<J::Brand, OwnDims<W, L>>,
     >,
     <OwnDims<W, L> as NestedPairs>::OnlyOr<D>: Brand,
     A: Bool,
@@ -287,9 +287,9 @@ where
     J: DimRef<Brand: SameBrand<D> + SameBrand<E>>,
     D: Brand,
     E: Brand,
-    M: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Holds: IsAxis<J::Brand, M>>>,
+    M: Dims<List: Minus<L::List> + DividesInto<J::Brand, (), Holds: Bound<J::Brand, M>>>,
     L: Dims<
-        List: DividesInto<J::Brand, (), Holds: IsAxis<J::Brand, L>> + DividesInto<J::Brand, OwnDims<M, L>>,
+        List: DividesInto<J::Brand, (), Holds: Bound<J::Brand, L>> + DividesInto<J::Brand, OwnDims<M, L>>,
     >,
     <InBoth<L, M, J> as Bool>::Implies<<IsData<J, D> as Bool>::Differs<IsData<J, E>>>:
         DataOfOneSide<J::Brand, D, E>,
@@ -306,15 +306,6 @@ where
 type InBoth<L, W, J> = <<<L as Dims>::List as DividesInto<<J as DimRef>::Brand, ()>>::Holds as Bool>::And<
     <<W as Dims>::List as DividesInto<<J as DimRef>::Brand, ()>>::Holds,
 >;
-
-condition! {
-    /// The condition that a constant of `W` has the dim `J`.
-    #[diagnostic::on_unimplemented(
-        message = "a constant of `{W}` does not have the dim `{J}`",
-        label = "the contracted dim must be in both"
-    )]
-    pub trait InConstant<J, W> for True;
-}
 
 condition! {
     /// The condition that the dim `J` is the data dimension `D` of a stream of `L`.

@@ -1,7 +1,7 @@
 //! Concatenation, stacking and repetition.
 
 use super::Stream;
-use super::axes::{Beside, NoAxisYet, StreamAxis};
+use super::axes::{Beside, NoAxisYet};
 use super::ledger::{CostClass, StreamShape};
 use crate::error::DimError;
 use crate::plan::shape::volume;
@@ -10,6 +10,7 @@ use crate::storage::source::Axes;
 use crate::types::brand::Brand;
 use crate::types::dim::DimRef;
 use crate::types::set::Dims;
+use crate::types::set::ordered::AxisOf;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use kernels::loops::axes::Order;
@@ -36,7 +37,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If the other sizes differ, there are no parts, or the dim has a static size that is not that of all parts together.
     #[panicking_twin]
-    pub fn try_concat<'a, A: StreamAxis<L>>(
+    pub fn try_concat<'a, A: AxisOf<L>>(
         axis: A,
         parts: impl IntoIterator<Item = &'a Self>,
     ) -> Result<Self, DimError>
@@ -70,7 +71,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If sizes differ, there are no parts, or `new` already has another size than their number.
     #[panicking_twin]
-    pub fn try_stack_before<'a, A: StreamAxis<L>, N: NoAxisYet<L> + Beside<A, L>>(
+    pub fn try_stack_before<'a, A: AxisOf<L>, N: NoAxisYet<L> + Beside<A, L>>(
         axis: A,
         new: N,
         parts: impl IntoIterator<Item = &'a Self>,
@@ -96,7 +97,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// As [`stack_before`](Stream::stack_before).
     #[panicking_twin]
-    pub fn try_stack_after<'a, A: StreamAxis<L>, N: NoAxisYet<L> + Beside<A, L>>(
+    pub fn try_stack_after<'a, A: AxisOf<L>, N: NoAxisYet<L> + Beside<A, L>>(
         axis: A,
         new: N,
         parts: impl IntoIterator<Item = &'a Self>,
@@ -126,7 +127,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If the result does not fit into memory, or the dim has a static size, which it would not have any longer.
     #[panicking_twin]
-    pub fn try_repeat<A: StreamAxis<L>>(&self, axis: A, times: usize) -> Result<Self, DimError> {
+    pub fn try_repeat<A: AxisOf<L>>(&self, axis: A, times: usize) -> Result<Self, DimError> {
         let out = Self::joined(axis, core::iter::once(self), times)?;
         out.note(
             Self::cost_of_joining(axis),

@@ -4,12 +4,12 @@
 //! the data dimension stays, and the cost is that of the reduction.
 
 use super::Stream;
-use super::axes::StreamAxis;
 use super::ledger::CostClass;
 use crate::error::DimError;
 use crate::execute::reduce::along_axes;
 use crate::types::brand::Brand;
 use crate::types::set::Dims;
+use crate::types::set::ordered::AxisOf;
 use kernels::loops::axes::Order;
 use kernels::scalar::{Element, Num, Real};
 use kernels::scan::{self, LineOp};
@@ -48,15 +48,15 @@ along! {
     /// let y: Stream<f64, (Time, Class), Class> = x.softmax(Class);
     /// assert_eq!(y.to_array(), ndarray::array![[0.5, 0.5], [1.0, 0.0]]);
     /// ```
-    softmax try_softmax [A: StreamAxis<L>] [Real] scan::Softmax::<false>;
+    softmax try_softmax [A: AxisOf<L>] [Real] scan::Softmax::<false>;
     /// `x - ln(sum along the axis of e^x)`: the logarithm of the softmax, without loss where that is small.
-    log_softmax try_log_softmax [A: StreamAxis<L>] [Real] scan::Softmax::<true>;
+    log_softmax try_log_softmax [A: AxisOf<L>] [Real] scan::Softmax::<true>;
     /// The running sum along the axis: `out[i] = x[0] + .. + x[i]`.
-    cumsum try_cumsum [A: StreamAxis<L>] [Num] scan::Cumulate;
+    cumsum try_cumsum [A: AxisOf<L>] [Num] scan::Cumulate;
 }
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
-    fn along<A: StreamAxis<L>, W: LineOp<T>>(
+    fn along<A: AxisOf<L>, W: LineOp<T>>(
         &self,
         name: &'static str,
         axis: A,
@@ -66,7 +66,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
         // The dims of the tensor lie as the axes do.
         let order: Order = (0..self.data.axes().len()).collect();
         let out = along_axes(self.in_memory(), &order, &[Self::position(axis)], work)?;
-        let out = Stream::compute(out)?;
+        let out = Stream::evaluate(out)?;
         let cost = if Self::is_data(axis) { CostClass::Compute } else { CostClass::Slower };
         out.note(cost, || format!("{name}({})", axis.info().name), || vec![self.shape()]);
         Ok(out)

@@ -90,7 +90,7 @@ pub use stride::*;
 
 use crate::error::{DimError, unwrap};
 use crate::execute::order::ArrayRank;
-use crate::expr::evaluate::evaluate_in;
+use crate::expr::evaluate::evaluate_for;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::storage::View;
@@ -103,8 +103,8 @@ use crate::types::dim::{DimList, DimRef};
 use crate::types::rank::Rank0;
 use crate::types::set::Bool;
 use crate::types::set::list::{List, NestedPairs};
-use crate::types::set::ordered::{DividesInto, NamedTwice, Shares};
-use crate::types::set::{Dims, DimsOf, NoDim, SetOf};
+use crate::types::set::ordered::{AxisOf, DividesInto, NamedTwice, Shares};
+use crate::types::set::{Bound, Dims, DimsOf, NoDim, SetOf};
 use core::fmt;
 use core::marker::PhantomData;
 use kernels::scalar::Element;
@@ -150,12 +150,12 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     }
 
     /// What a tensor with the axes as its dims computes.
-    fn compute<A: Computable<Elem = T, Dims = L, Rank = Rank0>>(tensor: A) -> Result<Self, DimError> {
+    fn evaluate<A: Computable<Elem = T, Dims = L, Rank = Rank0>>(tensor: A) -> Result<Self, DimError> {
         let tensor = tensor.into_named();
         let mut shape = Shape::new::<L, Rank0>();
         tensor.unify(&mut shape)?;
         let order: Order = (0..shape.sizes().len()).collect();
-        let data = evaluate_in::<L, Rank0, _>(tensor.expr, &shape, &order, "a stream")?;
+        let data = evaluate_for::<L, Rank0, _>(tensor.expr, &shape, &order, "a stream")?;
         Ok(Stream::from_vec(data, shape.sizes()))
     }
 
@@ -210,7 +210,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If the dim comes with another size.
     #[track_caller]
-    pub fn size<A: StreamAxis<L>>(&self, axis: A) -> usize {
+    pub fn size<A: AxisOf<L>>(&self, axis: A) -> usize {
         unwrap(self.check_given(&axis));
         self.data.axes()[Self::position(axis)].size
     }
@@ -241,7 +241,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     /// The elements in memory of their own, in an order of the axes.
     fn in_order(&self, order: &[usize]) -> Result<Vec<T>, DimError> {
         let tensor = self.in_memory();
-        evaluate_in::<L, Rank0, _>(tensor.expr, &tensor.unified_shape()?, order, "a stream")
+        evaluate_for::<L, Rank0, _>(tensor.expr, &tensor.unified_shape()?, order, "a stream")
     }
 
     /// The elements in memory of their own, in the order of the axes.
@@ -347,7 +347,7 @@ pub trait Streamed: Computable<Rank = Rank0> {
         let shape = tensor.unified_shape()?;
         shape.check_all_given(&axes)?;
         shape.check_given(&data.info())?;
-        let data = evaluate_in::<Self::Dims, Rank0, _>(tensor.expr, &shape, order, "a stream")?;
+        let data = evaluate_for::<Self::Dims, Rank0, _>(tensor.expr, &shape, order, "a stream")?;
         let sizes = shape.sizes_in(order);
         Ok(Stream::from_vec(data, &sizes))
     }
@@ -391,17 +391,8 @@ impl<A, O> DataOf<O> for A
 where
     A: DimRef,
     O: DimList<Brands: List>,
-    O::Brands: DividesInto<A::Brand, (), Holds: OneOfAxes<A::Brand, O>>,
+    O::Brands: DividesInto<A::Brand, (), Holds: Bound<A::Brand, O>>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Axes = <O::Brands as List>::Tuple;
-}
-
-condition! {
-    /// The condition that `D` is one of the axes `O`.
-    #[diagnostic::on_unimplemented(
-        message = "the data dimension `{D}` is not one of the axes `{O}`",
-        label = "a stream flows along one of its axes"
-    )]
-    pub trait OneOfAxes<D, O> for True;
 }

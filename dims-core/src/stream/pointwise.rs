@@ -7,7 +7,7 @@ use super::Stream;
 use super::contraction::Multiplier;
 use super::ledger::{CostClass, StreamShape};
 use crate::error::{DimError, unwrap};
-use crate::expr::evaluate::evaluate_in;
+use crate::expr::evaluate::evaluate_for;
 use crate::expr::{Binary, Expr, Scalar, Unary};
 use crate::laid::{Laid, Memory};
 use crate::operators::elementwise::LeftOf;
@@ -70,7 +70,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
             );
             return Err(DimError::Shape { what });
         }
-        let data = evaluate_in::<Y::Dims, Rank0, _>(result.expr, &shape, &order, "a stream")?;
+        let data = evaluate_for::<Y::Dims, Rank0, _>(result.expr, &shape, &order, "a stream")?;
         let out: Stream<Y::Elem, L, D> = Stream::from_vec(data, &self.sizes());
         out.note(CostClass::Compute, || "pointwise".into(), || vec![self.shape()]);
         Ok(out)
@@ -195,7 +195,7 @@ constants! {
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     fn unary<O: UnaryOp<T>>(&self, name: &'static str, op: O) -> Result<Stream<O::Out, L, D>, DimError> {
-        let out = Stream::compute(Named::from_expr(Unary { op, a: self.in_memory().expr }))?;
+        let out = Stream::evaluate(Named::from_expr(Unary { op, a: self.in_memory().expr }))?;
         out.note(CostClass::Compute, || name.into(), || vec![self.shape()]);
         Ok(out)
     }
@@ -208,7 +208,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ) -> Result<Stream<O::Out, L, D>, DimError> {
         let shape = other.operand_shape()?;
         let both = Binary { op, a: self.in_memory().expr, b: other.operand() };
-        let out = Stream::compute(Named::from_expr(both))?;
+        let out = Stream::evaluate(Named::from_expr(both))?;
         out.note(
             CostClass::Compute,
             || name.into(),
@@ -423,7 +423,7 @@ fn from_left<T: Num, L: Dims, D: Brand, O: BinaryOp<T, T, Out = T>, C: StreamOpe
 ) -> Stream<T, L, D> {
     let shape = unwrap(left.operand_shape());
     let both = Binary { op, a: left.operand(), b: stream.in_memory().expr };
-    let out = unwrap(Stream::compute(Named::from_expr(both)));
+    let out = unwrap(Stream::evaluate(Named::from_expr(both)));
     let name = || O::NAME.into();
     out.note(CostClass::Compute, name, || shape.into_iter().chain([stream.shape()]).collect());
     out

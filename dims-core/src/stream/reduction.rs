@@ -1,7 +1,7 @@
 //! Reductions: along the data dimension they keep it, along another dim they are generally slower.
 
 use super::Stream;
-use super::axes::{IsAxis, KeptAs, Replaced};
+use super::axes::{KeptAs, Replaced};
 use super::ledger::CostClass;
 use crate::error::DimError;
 use crate::execute::reduce::{Empty, combined};
@@ -10,9 +10,9 @@ use crate::types::brand::Brand;
 use crate::types::condition::condition;
 use crate::types::dim::DimRef;
 use crate::types::rank::Rank0;
-use crate::types::set::Dims;
 use crate::types::set::list::List;
 use crate::types::set::ordered::{DividesInto, SameBrand};
+use crate::types::set::{Bound, Dims};
 use core::marker::PhantomData;
 use kernels::loops::axes::Sizes;
 use kernels::reduce::Reducer;
@@ -30,7 +30,7 @@ pub trait ReducedAway<L, D>: DimRef {
 impl<A, L, D> ReducedAway<L, D> for A
 where
     A: DimRef<Brand: SameBrand<D, Out: NotTheDataDim<D, L>>>,
-    L: Dims<List: DividesInto<A::Brand, (), Holds: IsAxis<A::Brand, L>>>,
+    L: Dims<List: DividesInto<A::Brand, (), Holds: Bound<A::Brand, L>>>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Left = <Replaced<L, A, ()> as List>::Tuple;

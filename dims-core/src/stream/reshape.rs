@@ -4,7 +4,7 @@
 //! elements lie in this computer's memory.)
 
 use super::Stream;
-use super::axes::{InPlaceOf, IsData, NotYetAxis};
+use super::axes::{InPlaceOf, IsData};
 use super::ledger::{CostClass, StreamShape};
 use super::stride::WithStride;
 use crate::bind::split::sizes_within;
@@ -20,6 +20,7 @@ use crate::types::role::{RolesFlatten, RolesKept, RolesUnflatten};
 use crate::types::set::Bool;
 use crate::types::set::list::{List, NestedPairs};
 use crate::types::set::ordered::{DividesInto, MergesIn, Minus, NamedTwice, NamesSome, SameBrand, Shares};
+use crate::types::set::rename::NotYetBound;
 use crate::types::set::{Dims, NamedOnce, NoDim};
 use crate::types::size::{MaySame, ProductOf, VolumeOf};
 use alloc::borrow::ToOwned;
@@ -274,7 +275,7 @@ where
     P: PartsOf<W> + RolesFlatten<W> + DimList<Brands: DividesInto<D, ()>>,
     L: Dims<List: MergesIn<P::Brands, W::Brand> + Minus<P::Brands>>,
     <L::List as Minus<P::Brands>>::Out: Shares<(W::Brand, ())>,
-    NoDim<TakenName<L, P, W>>: NotYetAxis<TakenName<L, P, W>, L>,
+    NoDim<TakenName<L, P, W>>: NotYetBound<TakenName<L, P, W>, L>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Axes = <<L::List as MergesIn<P::Brands, W::Brand>>::Out as List>::Tuple;

@@ -1,7 +1,6 @@
 //! Slicing: on the data dimension it is computed, on any other dim it is free.
 
 use super::Stream;
-use super::axes::StreamAxis;
 use super::ledger::CostClass;
 use crate::bind::binder::cut;
 use crate::error::DimError;
@@ -9,6 +8,7 @@ use crate::operators::restructure::range::DimRange;
 use crate::storage::source::Axes;
 use crate::types::brand::Brand;
 use crate::types::set::Dims;
+use crate::types::set::ordered::AxisOf;
 use kernels::scalar::Element;
 use twins::panicking_twin;
 
@@ -33,7 +33,7 @@ impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {
     ///
     /// If the range is not within the axis, or the dim has a static size, which a part of it cannot have.
     #[panicking_twin]
-    pub fn try_slice<A: StreamAxis<L>, P: DimRange>(&self, axis: A, range: P) -> Result<Self, DimError> {
+    pub fn try_slice<A: AxisOf<L>, P: DimRange>(&self, axis: A, range: P) -> Result<Self, DimError> {
         let (info, at) = (axis.info(), Self::position(axis));
         let mut axes: Axes = self.data.axes().into();
         let (start, end) = range.bounds(axes[at].size);

@@ -2,7 +2,7 @@
 
 use crate::error::unwrap;
 use crate::expr::Expr;
-use crate::expr::evaluate::computed;
+use crate::expr::evaluate::evaluate_unrecorded;
 use crate::expr::step::check_unrecorded;
 use crate::plan::shape::Shape;
 use crate::tensors::named::Named;
@@ -20,7 +20,7 @@ impl<T: Element, S: Dims, R: Rank, E: Expr<Elem = T>> Named<T, S, R, E> {
     pub(crate) fn elements(&self) -> Result<(Vec<T>, Shape), crate::error::DimError> {
         let shape = self.unified_shape()?;
         let order: SmallVec<[usize; 8]> = (0..shape.sizes().len()).collect();
-        let data = computed::<S, R, _>(&self.expr, &shape, &order)?;
+        let data = evaluate_unrecorded::<S, R, _>(&self.expr, &shape, &order)?;
         Ok((data, shape))
     }
 

@@ -5,10 +5,10 @@ use crate::expr::sized::{NoSize, Without};
 use crate::expr::{Expr, Iota};
 use crate::tensors::named::Named;
 use crate::types::brand::{Brand, Declared};
-use crate::types::condition::condition;
 use crate::types::dim::{Dim, DimList, Of};
 use crate::types::rank::{Rank, Rank0};
 use crate::types::set::{Dims, NoDim};
+use crate::types::size::HasSize;
 use core::ops::Deref;
 use kernels::scalar::Element;
 
@@ -97,7 +97,7 @@ pub trait Evaluable: Computable {
 impl<A: Computable> Evaluable for A
 where
     OpenOf<A>: Without<A::Expr>,
-    NoDim<Unsized<A>>: SizeKnown<Unsized<A>>,
+    NoDim<Unsized<A>>: HasSize<Unsized<A>>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
@@ -106,15 +106,6 @@ where
 type OpenOf<A> = <<A as AsTensor>::Expr as Expr>::Open;
 /// The first dim for which there is no size, or [`Nothing`](crate::types::set::Nothing).
 type Unsized<A> = <OpenOf<A> as Without<<A as AsTensor>::Expr>>::First;
-
-condition! {
-    /// The condition that a dim has a size.
-    #[diagnostic::on_unimplemented(
-        message = "the dim `{D}` has no size here",
-        label = "write `{D}.of(n)`, or combine it with a tensor that has the dim `{D}`"
-    )]
-    pub trait SizeKnown<D> for True;
-}
 
 /// The tensor, once the sizes that come with `dims` are found to be its own: see [`Of`](crate::types::dim::Of).
 #[cfg_attr(not(unoptimized), inline(always))]

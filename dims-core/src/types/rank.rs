@@ -47,7 +47,7 @@ pub trait Rank: Copy + Default + core::fmt::Debug + Send + Sync + 'static {
     message = "`{Self}` is not a number of positional axes",
     note = "write `U0` to `U26`"
 )]
-pub trait RankOf {
+pub trait RankOf: 'static {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
     /// The rank.

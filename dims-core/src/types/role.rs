@@ -456,22 +456,20 @@ impl<P, W> RolesFlatten<W> for P
 where
     W: DimRef,
     P: DimList<
-        Brands: Meanings<
-            W::Brand,
-            AnyMeans: FlattenedMeaning<NamesOf<P>, W::Brand, <W::Brand as Brand>::Role>,
-        > + List,
+        Brands: Meanings<W::Brand, AnyMeans: MeaningKept<NamesOf<P>, W::Brand, <W::Brand as Brand>::Role>>
+                    + List,
     >,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
 condition! {
-    /// The condition that one of the dims `P` means what the dim `W` of the role `R` does.
+    /// The condition that a dim of `P` and the dim `W` of the role `R` mean the same, where one becomes the other.
     #[diagnostic::on_unimplemented(
         message = "`{W}` has the role `{R}`, which none of `{P}` has",
-        label = "one of them must have the role `{R}`, or `{W}` no role; to change the meaning: `.redefine(old, new)`"
+        label = "one of them must have the role `{R}`; to change the meaning: `.redefine(old, new)`"
     )]
-    pub trait FlattenedMeaning<P, W, R> for True;
+    pub trait MeaningKept<P, W, R> for True;
 }
 
 /// Dims that the dim `W` is unflattened into, one of which keeps what it means: see the [table](self).
@@ -486,20 +484,11 @@ where
     P: DimList<
         Brands: Meanings<
             W::Brand,
-            MeantByAny: UnflattenedMeaning<NamesOf<P>, W::Brand, <W::Brand as Brand>::Role>,
+            MeantByAny: MeaningKept<NamesOf<P>, W::Brand, <W::Brand as Brand>::Role>,
         > + List,
     >,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-}
-
-condition! {
-    /// The condition that one of the dims `P` means what the dim `W` of the role `R` does.
-    #[diagnostic::on_unimplemented(
-        message = "`{W}` has the role `{R}`, which none of `{P}` would keep",
-        label = "one of the dims must have the role `{R}` or no role; to change the meaning: `.redefine(old, new)`"
-    )]
-    pub trait UnflattenedMeaning<P, W, R> for True;
 }
 
 /// The condition on a brand that it means what one of the list `L` does.
@@ -521,7 +510,7 @@ impl<P, L> RolesKept<L> for P
 where
     L: Dims,
     P: DimList<Brands: FirstWith<Fails<MeansOneOf<L::List>>>>,
-    NoDim<Unmeant<P, L>>: FlattenedMeaning<L, Unmeant<P, L>, <Unmeant<P, L> as MaybeDim>::Role>,
+    NoDim<Unmeant<P, L>>: MeaningKept<L, Unmeant<P, L>, <Unmeant<P, L> as MaybeDim>::Role>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }

@@ -5,7 +5,7 @@
 
 use crate::types::brand::Brand;
 use crate::types::condition::condition;
-use crate::types::dim::{DimList, DimRef};
+use crate::types::dim::DimList;
 use crate::types::set::list::NestedPairs;
 use crate::types::set::{Bool, False, FirstWith, NoDim, Satisfies, True};
 use core::ops::{Add, Mul};
@@ -79,18 +79,6 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// A dim of which a part can be kept under its own name: one without a static size.
-pub trait Sliceable: DimRef {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-}
-impl<D: DimRef + DimList<Brands: FirstWith<StaticSize>>> Sliceable for D
-where
-    NoDim<StaticOf<D>>: Shrinks<StaticOf<D>>,
-{
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-}
-
 /// The first of several dims that has a static size, or [`Nothing`](crate::types::set::Nothing).
 type StaticOf<D> = <<D as DimList>::Brands as FirstWith<StaticSize>>::Found;
 
@@ -104,21 +92,21 @@ impl<D: Brand> Satisfies<StaticSize> for D {
 }
 
 condition! {
-    /// The condition that no dim whose size changes has a static one.
+    /// Every dim of a list has a size; `D` is the first one without a size, or [`Nothing`](crate::types::set::Nothing).
     #[diagnostic::on_unimplemented(
-        message = "`{D}` has a static size, which this would change",
-        label = "rename it to a dim without a static size first: `x.rename({D}, ..)`"
+        message = "dimension `{D}` has no size",
+        label = "give it a size, `{D}.of(2)`; it needs none if it is local, has a static size, or a tensor of the expression has it"
     )]
-    pub trait ChangesSize<D> for True;
+    pub trait HasSize<D> for True;
 }
 
 condition! {
-    /// The condition that a dim that is cut has no static size.
+    /// The condition that no dim whose size changes has a static one.
     #[diagnostic::on_unimplemented(
         message = "`{D}` has a static size, which this would change",
-        label = "give the part its own dim: `x.slice_to({D}, .., Part)`"
+        label = "rename it to a dim without a static size first: `x.rename({D}, ..)`; a part can have its own dim: `x.slice_to({D}, .., Part)`"
     )]
-    pub trait Shrinks<D> for True;
+    pub trait ChangesSize<D> for True;
 }
 
 /// The product of two sizes as typenums; [`Dyn`] if one of them is.

@@ -1,12 +1,12 @@
-//~ words: missing: `SEAL` | Shrinks
+//~ words: missing: `SEAL` | ChangesSize
 use typed_dims::prelude::*;
 use typed_dims::types::set::False;
-use typed_dims::types::size::Shrinks;
+use typed_dims::types::size::ChangesSize;
 
 dims! { struct I = 4; }
 
 /// A dim with a static size, and a part of it of another size.
-impl Shrinks<I> for False {}
+impl ChangesSize<I> for False {}
 
 fn main() {
     let _ = ones::<f32, _>(I).slice(I, 1..);

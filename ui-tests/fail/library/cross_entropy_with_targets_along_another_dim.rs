@@ -1,4 +1,4 @@
-//~ words: `Seq` | targets | (Batch,)
+//~ words: `Seq` | operand | (Batch,)
 use typed_dims::prelude::*;
 
 dims! {

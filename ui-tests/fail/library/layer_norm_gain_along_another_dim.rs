@@ -1,4 +1,4 @@
-//~ words: `Out` | gain | (Batch, In)
+//~ words: `Out` | operand | (Batch, In)
 use typed_dims::prelude::*;
 
 dims! {

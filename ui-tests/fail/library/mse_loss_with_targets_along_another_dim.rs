@@ -1,4 +1,4 @@
-//~ words: `Out` | targets | (Batch, Feat)
+//~ words: `Out` | operand | (Batch, Feat)
 //! Where the targets' dim has another name, each prediction would be compared with all targets.
 use typed_dims::prelude::*;
 

@@ -1,4 +1,4 @@
-//~ words: `Class` | targets | (Batch,)
+//~ words: `Class` | operand | (Batch,)
 use typed_dims::prelude::*;
 
 dims! {

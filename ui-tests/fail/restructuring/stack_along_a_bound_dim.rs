@@ -1,4 +1,4 @@
-//~ words: `Seq` | already bound | concat
+//~ words: `Seq` | already bound | another name
 use typed_dims::prelude::*;
 
 dims! {

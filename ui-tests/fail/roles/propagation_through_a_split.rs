@@ -1,4 +1,4 @@
-//~ words: `Channel` has the role | DataChannel` | which none of `(Row, Column)` would keep
+//~ words: `Channel` has the role | DataChannel` | which none of `(Row, Column)` has
 //! One of the parts of a dim means what it did.
 
 use typed_dims::prelude::*;

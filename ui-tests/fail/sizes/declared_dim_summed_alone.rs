@@ -1,4 +1,4 @@
-//~ words: Tok | no size | Tok.of(n)
+//~ words: Tok | no size | Tok.of(2)
 use typed_dims::prelude::*;
 
 dims! { struct Tok; }

@@ -1,4 +1,4 @@
-//~ words: Batch | no size | Batch.of(n)
+//~ words: Batch | no size | Batch.of(2)
 use typed_dims::prelude::*;
 
 dims! { struct Batch; struct Feat; }

@@ -1,4 +1,4 @@
-//~ words: the data dimension `C` is not one of the axes `(A, B)`
+//~ words: `C` is not bound | (A, B)
 //! A stream flows along one of its axes.
 
 use typed_dims::prelude::*;

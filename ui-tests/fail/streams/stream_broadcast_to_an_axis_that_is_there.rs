@@ -1,4 +1,4 @@
-//~ words: dimension `A` is already an axis | (A, One)
+//~ words: dimension `A` is already bound | (A, One)
 //! A broadcast to a dim that is another axis.
 
 use typed_dims::prelude::*;

@@ -1,4 +1,4 @@
-//~ words: dimension `C` is not an axis | (A, B)
+//~ words: dimension `C` is not bound | (A, B)
 //! `concat` along a dim that the parts do not have.
 
 use typed_dims::prelude::*;

@@ -1,4 +1,4 @@
-//~ words: dimension `B` is already an axis | (A, B)
+//~ words: dimension `B` is already bound | (A, B)
 //! `stack` takes a new dim.
 
 use typed_dims::prelude::*;

@@ -1,4 +1,4 @@
-//~ words: a constant of `(I, K)` does not have the dim `J`
+//~ words: `J` | not bound | (I, K)
 //! The weights have another dim than what is contracted.
 
 use typed_dims::prelude::*;

@@ -1,4 +1,4 @@
-//~ words: dimension `I` is not an axis | (J, K)
+//~ words: dimension `I` is not bound | (J, K)
 //! What is contracted is a dim of the weights alone.
 
 use typed_dims::prelude::*;

@@ -1,4 +1,4 @@
-//~ words: dimension `C` is not an axis | (A, B)
+//~ words: dimension `C` is not bound | (A, B)
 //! What is kept is a dim of the stream.
 
 use typed_dims::prelude::*;

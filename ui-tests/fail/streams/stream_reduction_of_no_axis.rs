@@ -1,4 +1,4 @@
-//~ words: dimension `C` is not an axis | (A, B)
+//~ words: dimension `C` is not bound | (A, B)
 //! A reduction over a dim that is no axis.
 
 use typed_dims::prelude::*;

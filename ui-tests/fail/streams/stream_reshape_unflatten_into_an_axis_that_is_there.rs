@@ -1,4 +1,4 @@
-//~ words: dimension `C` is already an axis | (AB, C)
+//~ words: dimension `C` is already bound | (AB, C)
 //! A part with the name of another axis.
 
 use typed_dims::prelude::*;

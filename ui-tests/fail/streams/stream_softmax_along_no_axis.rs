@@ -1,4 +1,4 @@
-//~ words: dimension `C` is not an axis | (A, B)
+//~ words: dimension `C` is not bound | (A, B)
 //! Softmax goes along an axis.
 
 use typed_dims::prelude::*;

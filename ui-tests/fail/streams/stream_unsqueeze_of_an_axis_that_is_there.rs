@@ -1,4 +1,4 @@
-//~ words: dimension `B` is already an axis | (A, B)
+//~ words: dimension `B` is already bound | (A, B)
 //! A new axis that is an old one.
 
 use typed_dims::prelude::*;

@@ -98,7 +98,7 @@ where
     let scope = step.scope();
     let data = match expr.into_contiguous::<A::Dims>(order) {
         Ok(data) => blocks.in_place(data, work),
-        Err(expr) => computed::<A, W>(expr, &blocks, work, order)
+        Err(expr) => evaluate_along::<A, W>(expr, &blocks, work, order)
             .map_err(|error| shape.name_dims(error.into(), order))?,
     };
     drop(scope);
@@ -156,7 +156,7 @@ impl Blocks {
 
 /// The elements of an expression after the work: in the place of elements that it owns, if it owns any, else in new memory.
 #[track_caller]
-fn computed<A: Computable, W: LineOp<A::Elem>>(
+fn evaluate_along<A: Computable, W: LineOp<A::Elem>>(
     mut expr: A::Expr,
     blocks: &Blocks,
     work: W,

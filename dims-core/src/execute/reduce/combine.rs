@@ -88,7 +88,7 @@ pub(crate) enum Empty {
 /// Runs a reduction over the dims `D` of a tensor in one pass over the expression, without a temporary; `X` are the dims that are left.
 #[inline]
 #[track_caller]
-pub(crate) fn run<A, D, X, Q>(
+pub(crate) fn reduce<A, D, X, Q>(
     expr: &A::Expr,
     reducer: Q,
     empty: Empty,
@@ -104,7 +104,7 @@ where
     fused::<A::Dims, A::Rank, _, D, X, _>(expr, &shape, reducer, empty)
 }
 
-/// As [`run`], for an expression whose operands are unified; `X` are the dims of `S` without those of `D`.
+/// As [`reduce`], for an expression whose operands are unified; `X` are the dims of `S` without those of `D`.
 #[inline]
 #[track_caller]
 pub(crate) fn fused<S, R, E, D, X, Q>(
@@ -128,7 +128,7 @@ where
     let (kept, reduced) =
         (ReductionAxes::<S, R, D>::KEPT.as_slice(), ReductionAxes::<S, R, D>::REDUCED.as_slice());
     let data = step.reduce(data, kept, reduced, reducer.derivative(), Q::NAME)?;
-    Ok(finished(data, kept, shape.sizes()))
+    Ok(result_of(data, kept, shape.sizes()))
 }
 
 /// The elements of what [`fused`] yields, as results lie in memory.
@@ -219,7 +219,7 @@ pub(crate) fn reduced_in<W: StrideKind, E: Expr, Q: Reducer<E::Elem, Out: Elemen
 
 #[inline]
 #[track_caller]
-pub(super) fn finished<T, S: Dims, R: Rank>(
+pub(super) fn result_of<T, S: Dims, R: Rank>(
     data: impl IntoElements<T>,
     kept: &[usize],
     sizes: &[usize],

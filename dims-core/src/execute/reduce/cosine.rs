@@ -1,8 +1,8 @@
 //! The cosine of the angle between vectors.
 
 use crate::error::DimError;
-use crate::execute::reduce::{Empty, run, sum};
-use crate::expr::evaluate::laid_out;
+use crate::execute::reduce::{Empty, reduce, sum};
+use crate::expr::evaluate::evaluate_tensor;
 use crate::expr::step::{ExprStep, is_heard};
 use crate::expr::{Binary, Expr, Scalar};
 use crate::plan::shape::Shape;
@@ -50,7 +50,7 @@ where
     }
     let pairs: Both<'_, ops::Pair, (A::Elem, A::Elem), A, B, U> =
         Named::from_expr(Binary { op: ops::Pair, a, b });
-    run::<Both<'_, ops::Pair, _, A, B, U>, D, X, _>(
+    reduce::<Both<'_, ops::Pair, _, A, B, U>, D, X, _>(
         &*read_checked(&pairs, dims)?,
         reducers::Cosine(eps),
         Empty::Allowed,
@@ -73,14 +73,14 @@ where
 {
     let dot = sum::<Both<'_, ops::Mul, A::Elem, A, B, U>, D, X>(&Binary { op: ops::Mul, a, b })?;
     let left = Binary { op: ops::LeftOperand, a, b };
-    let left = run::<Both<'_, _, A::Elem, A, B, U>, D, X, _>(&left, reducers::Norm, Empty::Allowed)?;
+    let left = reduce::<Both<'_, _, A::Elem, A, B, U>, D, X, _>(&left, reducers::Norm, Empty::Allowed)?;
     let right = Binary { op: ops::Replace, a, b };
-    let right = run::<Both<'_, _, A::Elem, A, B, U>, D, X, _>(&right, reducers::Norm, Empty::Allowed)?;
+    let right = reduce::<Both<'_, _, A::Elem, A, B, U>, D, X, _>(&right, reducers::Norm, Empty::Allowed)?;
     let left = Binary { op: ops::Maximum, a: left.expr, b: Scalar(eps) };
     let right = Binary { op: ops::Maximum, a: right.expr, b: Scalar(eps) };
     let cosine = Binary { op: ops::Div, a: dot.expr, b: Binary { op: ops::Mul, a: left, b: right } };
     let mut shape = Shape::new::<X, JointRank<A, B>>();
     cosine.unify::<X, JointRank<A, B>>(&mut shape)?;
     shape.finish()?;
-    Ok(Named::from_expr(laid_out::<X, JointRank<A, B>, _>(cosine, &shape)?))
+    Ok(Named::from_expr(evaluate_tensor::<X, JointRank<A, B>, _>(cosine, &shape)?))
 }

@@ -2,7 +2,7 @@
 
 use crate::error::DimError;
 use crate::execute::reduce::Reduced;
-use crate::execute::reduce::combine::{Empty, ReductionAxes, combined, finished};
+use crate::execute::reduce::combine::{Empty, ReductionAxes, combined, result_of};
 use crate::expr::leaf::row_at;
 use crate::expr::step::{ExprStep, is_heard};
 use crate::expr::{Expr, Factors};
@@ -86,7 +86,7 @@ where
         let axes = [kept, ReductionAxes::<S, R, D>::REDUCED.as_slice()];
         let (data, order) = sum_of_memory(expr.pair(), positions, &shape, axes, &|| expr.describe())?;
         drop(scope);
-        return Ok(finished_in(step.map(data, &order), &order, sizes));
+        return Ok(result_in(step.map(data, &order), &order, sizes));
     }
     if const { E::FACTS.factors >= 2 }
         && let Some((supports, still)) = is_product::<S, R, _>(expr, &shape, kept)
@@ -97,22 +97,22 @@ where
         if let Some(still) = still {
             let data = contracted_but(&still, factors, &shape, kept, &name)?;
             drop(scope);
-            return Ok(finished(step.map(data, kept), kept, sizes));
+            return Ok(result_of(step.map(data, kept), kept, sizes));
         }
         if const { R::N == 0 } {
             let (data, order) = contracted(factors, &supports, &shape, kept, &name)?;
             drop(scope);
-            return Ok(finished_in(step.map(data, &order), &order, sizes));
+            return Ok(result_in(step.map(data, &order), &order, sizes));
         }
         let (axes, target) = (LoopAxes { sizes, name: &name }, Target::new(kept, sizes));
         let data = contract::contract(factors.operands, factors.scale, axes, target)
             .map_err(|error| shape.name_dims(error.into(), kept))?;
         drop(scope);
-        return Ok(finished(step.map(data, kept), kept, sizes));
+        return Ok(result_of(step.map(data, kept), kept, sizes));
     }
     let data = combined::<S, R, E, D, _>(expr, &shape, reducers::Sum, Empty::Allowed)?;
     drop(scope);
-    Ok(finished(step.map(data, kept), kept, sizes))
+    Ok(result_of(step.map(data, kept), kept, sizes))
 }
 
 /// Where the dims of both factors of such a product stand among all dims.
@@ -169,9 +169,9 @@ fn row(axes: &[Axis], positions: &[usize; MAX_DIMS], loops: usize) -> SmallVec<[
     row
 }
 
-/// As [`finished`], for elements that lie in another order of the axes that are left. All axes are dims.
+/// As [`result_of`], for elements that lie in another order of the axes that are left. All axes are dims.
 #[track_caller]
-fn finished_in<T, S: Dims, R: Rank>(
+fn result_in<T, S: Dims, R: Rank>(
     data: impl IntoElements<T>,
     order: &[usize],
     sizes: &[usize],

@@ -19,7 +19,7 @@ use super::names::{AxisName, one};
 use super::safetensors::SafetensorsReader;
 use crate::creation::create::Chained;
 use crate::error::DimError;
-use crate::expr::evaluate::laid_out_in;
+use crate::expr::evaluate::evaluate_tensor_in;
 use crate::storage::{Evaluated, View};
 use crate::tensors::named::Named;
 use crate::types::dim::DimList;
@@ -520,6 +520,6 @@ impl<'a, T: Stored, S: Dims> LayOut<'a> for Named<T, S> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     fn laid_out(self, order: &[usize]) -> Result<Self, DimError> {
         let shape = self.unified_shape()?;
-        Ok(Named::from_expr(laid_out_in::<S, Rank0, _>(self.expr, &shape, order)?))
+        Ok(Named::from_expr(evaluate_tensor_in::<S, Rank0, _>(self.expr, &shape, order)?))
     }
 }

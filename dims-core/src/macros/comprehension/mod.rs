@@ -5,6 +5,7 @@ use crate::bind::binding::Binding;
 use crate::bind::source::{Axes, Source, check_rank};
 use crate::error::DimError;
 use crate::expr::{Binary, Expr, Operand, Scalar, Select, Unary};
+use crate::macros::pattern::reductions::Truth;
 use crate::operators::elementwise::{BinaryOut, Selected, UnaryOut};
 use crate::storage::axes::AxisBlock;
 use crate::storage::view::Leaf;
@@ -108,23 +109,9 @@ where
     Named::from_expr(Select { cond: cond.into_named().expr, a: a.into_named().expr, b: other })
 }
 
-/// The elements of a condition.
-#[diagnostic::on_unimplemented(
-    message = "the condition of an `if` must be a `bool`, not `{Self}`",
-    label = "expected `bool`"
-)]
-pub trait TruthValue: Element {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-}
-#[diagnostic::do_not_recommend]
-impl TruthValue for bool {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-}
-
 /// A condition. Other types are refused here, and nowhere else.
 #[cfg_attr(not(unoptimized), inline(always))]
-pub fn condition<A: AsTensor<Elem: TruthValue>>(a: A) -> UnaryOut<Holds, A> {
+pub fn condition<A: AsTensor<Elem: Truth>>(a: A) -> UnaryOut<Holds, A> {
     Named::from_expr(Unary { op: Holds, a: a.into_named().expr })
 }
 

@@ -8,7 +8,7 @@ use super::rank::{OutRank, ResultOf};
 use super::transform::named;
 use crate::error::DimError;
 use crate::execute::loops::{
-    KeptLoops, LoopFactors, RunLoops, few_products, short_way, summed, summed_at_once,
+    KeptLoops, LoopFactors, RunLoops, few_products, short_way, summed, summed_short,
 };
 use crate::execute::order::told_as;
 use crate::expr::Factors;
@@ -127,7 +127,7 @@ fn direct<T: Num>(
     }
     let result = bound.result(len, bound.volume(bound.loops.reduced, 1));
     let name = |axis| axis_name(pattern, axis);
-    let data = summed_at_once(&product, memories, bound.run(), result, &name)?;
+    let data = summed_short(&product, memories, bound.run(), result, &name)?;
     Some((data, bound.shape(pattern.output)))
 }
 

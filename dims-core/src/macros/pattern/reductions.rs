@@ -71,6 +71,10 @@ reductions! {
 }
 
 /// What is true or false.
+#[diagnostic::on_unimplemented(
+    message = "a condition must be a `bool`, not `{Self}`",
+    label = "expected `bool`"
+)]
 pub trait Truth: Element {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -78,6 +82,7 @@ pub trait Truth: Element {
     fn is_true(self) -> bool;
 }
 
+#[diagnostic::do_not_recommend]
 impl Truth for bool {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     #[cfg_attr(not(unoptimized), inline(always))]

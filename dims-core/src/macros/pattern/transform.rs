@@ -11,7 +11,7 @@ use super::rank::{OutRank, ResultOf};
 use super::reductions::Reduction;
 use crate::error::DimError;
 use crate::execute::loops::{
-    self, KeptLoops, RunLoops, check_operand_taken, mapped, mapped_at_once, reduced_at_once, short_way,
+    self, KeptLoops, RunLoops, check_operand_taken, mapped, mapped_short, reduced_short, short_way,
 };
 use crate::execute::order::told_as;
 use crate::plan::shape::volume;
@@ -64,7 +64,7 @@ where
     {
         let sizes = bound.shape(pattern.output);
         let few = bound.few(0, len).map(|axes| (memory, axes));
-        let data = mapped_at_once(&AllOperands::of(values), few, bound.run(), bound.loops.kept, len)
+        let data = mapped_short(&AllOperands::of(values), few, bound.run(), bound.loops.kept, len)
             .map_err(|error| named(error, pattern, &sizes))?;
         told_as::<L::Dims, _>(&data);
         return Ok(<O::Rank as ResultOf<T, L::Dims>>::build(data, &sizes));
@@ -158,7 +158,7 @@ where
     {
         let sizes = bound.shape(pattern.output);
         let result = bound.result(len, Some(count));
-        let data = reduced_at_once(&OneOperand(&values.0), bound.run(), result, reduction.reducer())
+        let data = reduced_short(&OneOperand(&values.0), bound.run(), result, reduction.reducer())
             .map_err(|error| named(error, pattern, &sizes))?;
         told_as::<L::Dims, _>(&data);
         return Ok(<O::Rank as ResultOf<Q::Out, L::Dims>>::build(data, &sizes));

@@ -1,15 +1,25 @@
 //! The calls of a user's operation on arrays, as a step: one call for each example, or one for all of them.
 
+use super::ArrayOp;
+use super::tensors::{ArrayLayout, HeldTensors, Takes, each};
 use crate::error::DimError;
+use crate::execute::lines::arranged;
 use crate::execute::step::execute;
+use crate::plan::axes::AxisList;
+use crate::plan::shape::{Shape, volume};
+use crate::tensors::named::Named;
+use crate::types::rank::{Rank, Rank0, RankOf};
+use crate::types::set::Dims;
 use alloc::string::String;
 #[cfg(feature = "std")]
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::RefCell;
+use core::marker::PhantomData;
 use kernels::error::Error;
-use kernels::loops::axes::Sizes;
+use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::steps::PlanStep;
+#[cfg(feature = "std")]
 use kernels::memory::buffer::Buffer;
 #[cfg(feature = "std")]
 use kernels::program::code::DType;
@@ -17,51 +27,35 @@ use kernels::scalar::Element;
 use kernels::step::{AnyBuffer, Step, StepOperands, StepResults};
 #[cfg(feature = "std")]
 use kernels::step::{PullFunction, Pulled, StepDerivative};
-use ndarray::{Array, ArrayD, Dimension};
+use ndarray::{Array, Dimension};
 
-/// What is called, and how often. The operands of the step are the tensors.
-pub(super) trait ArrayCalls {
-    /// The operation.
-    const NAME: &'static str;
-    /// How many axes its results have.
-    const RANK: usize;
-    /// How the user gives it a derivative.
-    #[cfg(feature = "std")]
-    const REMEDY: &'static str;
-    /// The type of the elements that it yields.
-    type Elem: Element;
-
-    /// How many examples there are.
-    fn count(&self) -> usize;
-
-    /// The operation on all examples at once, if there is a rule for that.
-    fn batch(&self, operands: &StepOperands<'_, '_>) -> Option<ArrayD<Self::Elem>>;
-
-    /// The operation on each example.
-    fn each(
-        &self,
-        operands: &StepOperands<'_, '_>,
-        results: &mut ArrayResults<Self::Elem>,
-    ) -> Result<(), Error>;
-
-    /// The derivative, if the operation has one. It is kept, and the operation is not. (It finds the sizes of a result in what the step keeps.)
-    #[cfg(feature = "std")]
-    fn pull_back(&self) -> Option<Arc<dyn StepDerivative>>;
-}
-
-/// Runs the calls. The results are those of one example behind the other, each of the sizes that are told.
+/// Runs the operation for each position of the dims `D` of all tensors. `hold` unifies the sizes of these, and computes them with their dims in an order.
 #[track_caller]
-pub(super) fn run<C: ArrayCalls>(
-    calls: C,
-    operands: &mut [&mut dyn AnyBuffer],
-) -> Result<(Buffer<C::Elem>, Sizes), DimError> {
-    let step = ArrayStep { calls, found: RefCell::default() };
-    let results = execute(&step, operands)?.next();
-    Ok((results, step.found.into_inner().sizes))
+pub(super) fn execute_calls<D: Dims, Args: 'static, O: ArrayOp<Args>>(
+    op: &O,
+    hold: impl FnOnce(&mut Shape, &[usize]) -> Result<HeldTensors, DimError>,
+) -> Result<Named<O::Elem, D, <O::Out as RankOf>::Rank>, DimError> {
+    let named = D::KEYS.as_slice().len();
+    let order = AxisList::in_memory_of::<D, <O::Out as RankOf>::Rank>().as_slice();
+    let dims: Order = order.iter().copied().filter(|&axis| axis < named).collect();
+    let mut shape = Shape::new::<D, Rank0>();
+    let (mut tensors, layouts) = hold(&mut shape, &dims)?;
+    shape.finish()?;
+    let counts = shape.sizes_in(&dims);
+    let too_large = || DimError::TooLarge { dims: shape.describe(&shape.all_axes()[..named]) };
+    let count = volume(counts.iter().copied(), 1).ok_or_else(too_large)?;
+    let found = RefCell::default();
+    let step = ArrayStep { op, count, counts: &counts, layouts: &layouts, found, args: PhantomData::<Args> };
+    let mut operands: Vec<&mut dyn AnyBuffer> = tensors.iter_mut().map(|tensor| &mut **tensor).collect();
+    let out = execute(&step, &mut operands)?.next();
+    let found = step.found.into_inner().sizes;
+    let sizes: Sizes = counts.iter().chain(&found).copied().collect();
+    let order: Order = dims.iter().copied().chain(named..named + found.len()).collect();
+    arranged(out, &order, &sizes)
 }
 
 /// The results of an operation, for one example behind the other.
-pub(super) struct ArrayResults<E> {
+struct ArrayResults<E> {
     operation: &'static str,
     data: Vec<E>,
     /// The sizes of one of them.
@@ -70,7 +64,7 @@ pub(super) struct ArrayResults<E> {
 
 impl<E: Element> ArrayResults<E> {
     /// The result for the next example.
-    pub(super) fn push<D: Dimension>(&mut self, result: &Array<E, D>) -> Result<(), Error> {
+    fn push<D: Dimension>(&mut self, result: &Array<E, D>) -> Result<(), Error> {
         let first = self.sizes.get_or_insert_with(|| Sizes::from_slice(result.shape()));
         if first[..] != *result.shape() {
             let what = format!("its results have the shapes {first:?} and {:?}", result.shape());
@@ -81,10 +75,16 @@ impl<E: Element> ArrayResults<E> {
     }
 }
 
-/// Calls as a step.
-struct ArrayStep<C> {
-    calls: C,
+/// An operation for each position of all dims, as a step. Its operands are the tensors.
+struct ArrayStep<'a, O, Args> {
+    op: &'a O,
+    /// How many examples there are.
+    count: usize,
+    /// The sizes of all dims.
+    counts: &'a [usize],
+    layouts: &'a [ArrayLayout],
     found: RefCell<FoundByCalls>,
+    args: PhantomData<Args>,
 }
 
 /// What the last run found.
@@ -96,22 +96,31 @@ struct FoundByCalls {
     one_by_one: bool,
 }
 
-impl<C: ArrayCalls> Step for ArrayStep<C> {
+impl<Args: 'static, O: ArrayOp<Args>> ArrayStep<'_, O, Args> {
+    /// The results of one call for each example.
+    fn each(&self, operands: &StepOperands<'_, '_>) -> Result<(Vec<O::Elem>, Sizes), Error> {
+        let mut results = ArrayResults { operation: O::NAME, data: Vec::new(), sizes: None };
+        each(self.counts, |at| results.push(&self.op.one(O::In::views(operands, self.layouts, at))))?;
+        Ok((results.data, results.sizes.unwrap_or_default()))
+    }
+}
+
+impl<Args: 'static, O: ArrayOp<Args>> Step for ArrayStep<'_, O, Args> {
     fn name(&self) -> &'static str {
-        C::NAME
+        O::NAME
     }
 
     fn plan(&self, bytes: usize, _: usize) -> Option<PlanStep> {
-        let calls = self.calls.count();
-        let step = || PlanStep::Calls { function: C::NAME, calls, steps: Vec::new(), bytes };
+        let calls = self.count;
+        let step = || PlanStep::Calls { function: O::NAME, calls, steps: Vec::new(), bytes };
         self.found.borrow().one_by_one.then(step)
     }
 
     fn run(&self, operands: &mut StepOperands<'_, '_>, _: usize) -> Result<StepResults, Error> {
-        let count = self.calls.count();
-        let fail = |what: String| Err(Error::Operation { name: C::NAME, what });
-        let (data, found) = match self.calls.batch(operands) {
-            Some(all) if all.ndim() != C::RANK + 1 || all.shape()[0] != count => {
+        let (count, rank) = (self.count, <<O::Out as RankOf>::Rank as Rank>::N);
+        let fail = |what: String| Err(Error::Operation { name: O::NAME, what });
+        let (data, found) = match self.op.batch(O::In::examples(operands, self.layouts, self.counts)) {
+            Some(all) if all.ndim() != rank + 1 || all.shape()[0] != count => {
                 let shape = all.shape();
                 return fail(format!("it yields an array of shape {shape:?} for {count} examples"));
             }
@@ -123,25 +132,27 @@ impl<C: ArrayCalls> Step for ArrayStep<C> {
                 return fail("without examples, the sizes of its results are unknown".into());
             }
             None => {
-                let mut results = ArrayResults { operation: C::NAME, data: Vec::new(), sizes: None };
-                self.calls.each(operands, &mut results)?;
-                let sizes = results.sizes.unwrap_or_default();
-                (results.data, FoundByCalls { sizes, one_by_one: true })
+                let (data, sizes) = self.each(operands)?;
+                (data, FoundByCalls { sizes, one_by_one: true })
             }
         };
-        let results = StepResults::one::<C::Elem>(data);
+        let results = StepResults::one::<O::Elem>(data);
         #[cfg(feature = "std")]
         let results = if operands.keeps() { results.keeping(found.sizes.to_vec()) } else { results };
         self.found.replace(found);
         Ok(results)
     }
 
+    // (The derivative is kept, and the operation is not. It finds the sizes of a result in what the step keeps.)
     #[cfg(feature = "std")]
     fn derivative(&self) -> Option<Arc<dyn StepDerivative>> {
-        match DType::of::<C::Elem>() {
-            Some(dtype) if dtype.is_float() => self.calls.pull_back(),
+        match DType::of::<O::Elem>() {
+            Some(dtype) if dtype.is_float() => {
+                let pull_back = self.op.pull_back()?;
+                Some(Arc::new(pull_back.of_calls(O::NAME, self.counts.into(), self.layouts.into())))
+            }
             // Integers and truth values are constants.
-            Some(_) => Some(Arc::new(PullFunction { name: C::NAME, pull: |_: &Pulled<'_>| Ok(Vec::new()) })),
+            Some(_) => Some(Arc::new(PullFunction { name: O::NAME, pull: |_: &Pulled<'_>| Ok(Vec::new()) })),
             // (Programs know no other floats: the results may depend on the operands.)
             None => None,
         }
@@ -149,7 +160,7 @@ impl<C: ArrayCalls> Step for ArrayStep<C> {
 
     #[cfg(feature = "std")]
     fn remedy(&self) -> Option<&'static str> {
-        Some(C::REMEDY)
+        Some("give the operation a pull-back, as `fn pull_back` of its `ArrayOp`")
     }
 }
 

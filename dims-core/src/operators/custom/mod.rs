@@ -4,38 +4,22 @@
 
 mod calls;
 mod pull_back;
-mod several;
+mod tensors;
 
 pub use pull_back::{PullBack, PullBackOf};
-use twins::panicking_twin;
-
-pub use several::{
-    Arguments, ArraysOp, ArraysOut, Examples, PullBacks, PullBacksOf, Takes, Tensors, WithAxes, apply_arrays,
-    try_apply_arrays,
-};
+pub use tensors::{Examples, Takes, Tensors, WithAxes};
 
 use crate::error::DimError;
-use crate::execute::lines::arranged;
-use crate::expr::evaluate::evaluate;
 use crate::expr::{Binary, Operand, Unary};
-use crate::plan::axes::AxisList;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::{AsTensor, Computable};
 use crate::types::rank::{Rank, RankOf};
 use crate::types::set::Union;
-#[cfg(feature = "std")]
-use alloc::sync::Arc;
-use calls::{ArrayCalls, ArrayResults};
-use core::marker::PhantomData;
-use kernels::error::Error;
-use kernels::loops::axes::{Order, Sizes};
 use kernels::ops::custom::Custom;
 pub use kernels::ops::custom::{Derivative, ScalarOp};
 use kernels::scalar::Element;
-#[cfg(feature = "std")]
-use kernels::step::StepDerivative;
-use kernels::step::StepOperands;
-use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, IxDyn};
+use ndarray::{Array, ArrayD};
+use twins::panicking_twin;
 
 /// A [`ScalarOp`] on elements of a tensor.
 #[diagnostic::on_unimplemented(
@@ -56,19 +40,51 @@ impl<Args, O: ScalarOp<Args>> OperatesOn<Args> for O {
     type Out = O::Out;
 }
 
-/// An operation on whole arrays of rank `In`, the positional axes of a tensor, which yields arrays of rank `Out`.
+/// An operation on whole arrays, the positional axes of a tensor or of several: a function of ndarray arrays.
 ///
-/// One impl makes an operator of it, `x.apply_array(Op)`, for tensors with any dims besides those axes. Without a rule of its own for
-/// batches, `one` is called for each example, one after the other, and [`explain`](crate::plan::explain::explain) says so. With `batch`
-/// there is one call for all of them.
+/// One impl makes an operator of it, for tensors with any dims besides those axes. `Args` is the type of the elements, and `In` the number of axes.
+/// `x.apply_array(Op)` applies it. An operation on 2 to 6 arrays has tuples in their places, as here; [`apply_arrays`] applies it.
+///
+/// Without a rule of its own for batches, `one` is called for each example, one after the other, and
+/// [`explain`](crate::plan::explain::explain) says so. With `batch` there is one call for all of them.
+///
+/// ```
+/// use typed_dims::ndarray::{Array1, ArrayView1, ArrayView2, array};
+/// use typed_dims::operators::custom::apply_arrays;
+/// use typed_dims::prelude::*;
+///
+/// /// Solves `a x = b` for a triangular `a`, whose elements above the diagonal are not read.
+/// struct SolveLower;
+///
+/// impl ArrayOp<(f64, f64)> for SolveLower {
+///     type In = (U2, U1);
+///     type Out = U1;
+///     type Elem = f64;
+///     const NAME: &'static str = "solve_lower";
+///
+///     fn one(&self, (a, b): (ArrayView2<'_, f64>, ArrayView1<'_, f64>)) -> Array1<f64> {
+///         let mut x = b.to_owned();
+///         for i in 0..x.len() {
+///             let known: f64 = (0..i).map(|j| a[[i, j]] * x[j]).sum();
+///             x[i] = (x[i] - known) / a[[i, i]];
+///         }
+///         x
+///     }
+/// }
+///
+/// let (a, b) = (array![[2.0, 0.0], [1.0, 4.0]], array![[2.0, 9.0], [4.0, 2.0], [0.0, 4.0]]);
+/// dims!(n);
+/// let x = apply_arrays((a.at((.., ..)), b.at((n, ..))), SolveLower); // one matrix, several right sides
+/// assert_eq!(x.order(n), array![[1.0, 2.0], [2.0, 0.0], [0.0, 1.0]]);
+/// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not an operation on arrays of `{T}`",
+    message = "`{Self}` is not an operation on arrays of `{Args}`",
     label = "no such operation for elements of this type",
-    note = "write `impl ArrayOp<{T}> for {Self}`"
+    note = "write `impl ArrayOp<{Args}> for {Self}`"
 )]
-pub trait ArrayOp<T: Element> {
-    /// How many positional axes it takes: `U1` for vectors.
-    type In: RankOf;
+pub trait ArrayOp<Args: 'static> {
+    /// How many positional axes it takes: `U1` for vectors, `(U2, U1)` for a matrix and a vector.
+    type In: Takes<Args>;
     /// How many it yields.
     type Out: RankOf;
     /// The type of the elements that it yields.
@@ -76,16 +92,18 @@ pub trait ArrayOp<T: Element> {
     /// The name in plans.
     const NAME: &'static str;
 
-    /// The operation on one example. All results of one call must have the same shape.
-    fn one(&self, x: ArrayView<'_, T, NdOf<Self::In>>) -> Array<Self::Elem, NdOf<Self::Out>>;
+    /// The operation on one example: an `ArrayView`, or a tuple of them. All results of one call must have the same shape.
+    fn one(&self, arrays: <Self::In as Takes<Args>>::Views<'_>) -> Array<Self::Elem, NdOf<Self::Out>>;
 
-    /// The operation on many examples at once, one behind the other along axis 0 of `x` and of the result; `None` where there is no
-    /// rule for that.
-    fn batch(&self, _x: ArrayViewD<'_, T>) -> Option<ArrayD<Self::Elem>> {
+    /// The operation on many examples at once, one behind the other along axis 0 of the result; `None` where there is no rule for that.
+    ///
+    /// Of one tensor it gets an `ArrayViewD`, with the examples along axis 0 too; of several, a tuple of [`Examples`].
+    fn batch(&self, _arrays: <Self::In as Takes<Args>>::Examples<'_>) -> Option<ArrayD<Self::Elem>> {
         None
     }
 
-    /// How gradients go through the operation. Without it, a gradient through it is an error.
+    /// How gradients go through the operation. Without it, a gradient through it is an error. The gradient of an array of integers or truth values is not
+    /// looked at.
     ///
     /// It is for first derivatives, and for directional ones (`jvp`), which call it once for each element of the result. A function with derivatives of
     /// higher order is a function of tensors: see [`custom_vjp`](crate::grad::custom_vjp).
@@ -120,7 +138,7 @@ pub trait ArrayOp<T: Element> {
     /// let dx = grad(|x| x.order(In).apply_array(TimesSum).at(In).sum((Batch, In)), &x);
     /// assert_eq!(dx.order((Batch, In)), ndarray::array![[6.0, 6.0], [14.0, 14.0]]);
     /// ```
-    fn pull_back(&self) -> Option<PullBackOf<Self, T>>
+    fn pull_back(&self) -> Option<PullBackOf<Self, Args>>
     where
         Self: Sized,
     {
@@ -147,11 +165,11 @@ pub type AppliedWith<O, A, B, V> = Named<
 /// The ndarray dimension of a number of axes.
 pub type NdOf<N> = <<N as RankOf>::Rank as Rank>::Nd;
 
-/// The result of [`apply_array`](ApplyOp::apply_array).
-pub type ArrayOut<O, A> = Named<
-    <O as ArrayOp<<A as AsTensor>::Elem>>::Elem,
-    <A as AsTensor>::Dims,
-    <<O as ArrayOp<<A as AsTensor>::Elem>>::Out as RankOf>::Rank,
+/// The result of [`apply_array`](ApplyOp::apply_array) and of [`apply_arrays`].
+pub type ArrayOut<O, X> = Named<
+    <O as ArrayOp<<X as Tensors>::Elems>>::Elem,
+    <X as Tensors>::Dims,
+    <<O as ArrayOp<<X as Tensors>::Elems>>::Out as RankOf>::Rank,
 >;
 
 /// An operation takes as many axes as a tensor has positional ones.
@@ -199,73 +217,33 @@ pub trait ApplyOp: AsTensor {
     where
         Self: Computable,
     {
-        apply_array(self, op)
+        calls::execute_calls(&op, |shape, order| self.hold(shape, order))
     }
 }
 
 impl<A: AsTensor + ?Sized> ApplyOp for A {}
 
-#[track_caller]
-fn apply_array<A: Computable, O: ArrayOp<A::Elem>>(tensor: A, op: O) -> Result<ArrayOut<O, A>, DimError> {
-    let tensor = tensor.into_named();
-    let shape = tensor.unified_shape()?;
-    let order = AxisList::in_memory_of::<A::Dims, A::Rank>().as_slice();
-    let named = order.len() - <A::Rank as Rank>::N;
-    let mut data = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, order)?;
-    let sizes = shape.sizes_in(order);
-    let (dims, axes) = sizes.split_at(named);
-    let calls = CallsOfOne { op: &op, count: dims.iter().product(), axes, element: PhantomData };
-    let (out, found) = calls::run(calls, &mut [&mut data])?;
-    let sizes: Sizes = dims.iter().chain(&found).copied().collect();
-    let order: Order = order[..named].iter().copied().chain(named..named + found.len()).collect();
-    arranged(out, &order, &sizes)
-}
-
-/// An operation on one array, for each of some examples.
-struct CallsOfOne<'a, O, T> {
-    op: &'a O,
-    count: usize,
-    /// The sizes of an example.
-    axes: &'a [usize],
-    element: PhantomData<T>,
-}
-
-const SAME_SIZES: &str = "the sizes are the shape of the data";
-
-impl<T: Element, O: ArrayOp<T>> ArrayCalls for CallsOfOne<'_, O, T> {
-    const NAME: &'static str = O::NAME;
-    const RANK: usize = <<O::Out as RankOf>::Rank as Rank>::N;
-    #[cfg(feature = "std")]
-    const REMEDY: &'static str = "give the operation a pull-back, as `fn pull_back` of its `ArrayOp`";
-    type Elem = O::Elem;
-
-    fn count(&self) -> usize {
-        self.count
-    }
-
-    fn batch(&self, operands: &StepOperands<'_, '_>) -> Option<ArrayD<O::Elem>> {
-        let all: Sizes = [self.count].into_iter().chain(self.axes.iter().copied()).collect();
-        self.op.batch(ArrayViewD::from_shape(IxDyn(&all), operands.of(0)).expect(SAME_SIZES))
-    }
-
-    fn each(
-        &self,
-        operands: &StepOperands<'_, '_>,
-        results: &mut ArrayResults<O::Elem>,
-    ) -> Result<(), Error> {
-        let (data, one) = (operands.of::<T>(0), self.axes.iter().product::<usize>());
-        for call in 0..self.count {
-            let x = ArrayViewD::from_shape(IxDyn(self.axes), &data[call * one..][..one]).expect(SAME_SIZES);
-            let x = x.into_dimensionality().expect("the ranks are the same");
-            results.push(&self.op.one(x))?;
-        }
-        Ok(())
-    }
-
-    #[cfg(feature = "std")]
-    fn pull_back(&self) -> Option<Arc<dyn StepDerivative>> {
-        let function = self.op.pull_back()?.function;
-        let x_shape = self.axes.into();
-        Some(Arc::new(pull_back::PullOfOne { name: O::NAME, count: self.count, x_shape, function }))
-    }
+/// The operation of the arrays that the tensors' positional axes are, for each position of all their dims. It runs at once.
+///
+/// ```text
+/// out at (n, m, ..) = op(a at (n, m, ..), b at (n, m, ..), ..)
+/// ```
+///
+/// Each tensor can have dims of its own. One that lacks a dim of another one is the same all along it, and is not copied for that.
+/// [`ArrayOp`] has an example.
+///
+/// # Panics
+///
+/// Where [`try_apply_arrays`] returns an error, and if the operation panics.
+///
+/// # Errors
+///
+/// If the tensors have different sizes for a dim, if the results of single examples have different shapes, or if there is no example and
+/// no rule for batches, so that nothing says how large results are.
+#[panicking_twin]
+pub fn try_apply_arrays<X: Tensors + WithAxes<O::In>, O: ArrayOp<X::Elems>>(
+    tensors: X,
+    op: O,
+) -> Result<ArrayOut<O, X>, DimError> {
+    calls::execute_calls(&op, |shape, order| tensors.hold(shape, order))
 }

@@ -1,193 +1,295 @@
 //! Pull-backs of users' operations on arrays.
 
+use super::tensors::{ArrayLayout, Takes};
 use super::{ArrayOp, NdOf};
 use crate::types::rank::RankOf;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::marker::PhantomData;
+#[cfg(feature = "std")]
+use kernels::loops::axes::Sizes;
 use kernels::scalar::Element;
-use ndarray::{Array, ArrayD, ArrayView, ArrayViewD};
+use kernels::step::StepOperands;
+use ndarray::{ArrayView, ArrayViewD};
 
-/// The pull-back of an operation on one array, for one example: of the array `x`, the result `y`, and the cotangent `dy` of the result it makes that
+/// The pull-back of an operation on arrays, for one example: of the array `x`, the result `y`, and the cotangent `dy` of the result it makes that
 /// of `x`,
 ///
 /// ```text
 /// dx[i] = sum over o of dy[o] * d y[o] / d x[i]
 /// ```
 ///
-/// which has the shape of `x`. [`ArrayOp::pull_back`] returns it.
-pub struct PullBack<T: Element, In: RankOf, E: Element, Out: RankOf> {
+/// which has the shape of `x`. For an operation on several arrays, `x` and the result are tuples of them. [`ArrayOp::pull_back`] returns it.
+pub struct PullBack<Args: 'static, In: Takes<Args>, E: Element, Out: RankOf> {
     // (Nothing is recorded without the standard library.)
     #[cfg_attr(not(feature = "std"), allow(dead_code))]
-    pub(super) function: Pull<T, E>,
-    marker: PhantomData<fn() -> (In, Out)>,
+    function: Pull<In::Flat, E>,
+    marker: PhantomData<fn() -> Out>,
 }
 
-/// The pull-back of the operation `O` on arrays of `T`.
-pub type PullBackOf<O, T> =
-    PullBack<T, <O as ArrayOp<T>>::In, <O as ArrayOp<T>>::Elem, <O as ArrayOp<T>>::Out>;
+/// The pull-back of the operation `O` on arrays of `Args`.
+pub type PullBackOf<O, Args> =
+    PullBack<Args, <O as ArrayOp<Args>>::In, <O as ArrayOp<Args>>::Elem, <O as ArrayOp<Args>>::Out>;
 
-/// The same, of arrays whose ranks are not in the type.
-pub(super) type Pull<T, E> =
-    Arc<dyn Fn(ArrayViewD<'_, T>, ArrayViewD<'_, E>, ArrayViewD<'_, E>) -> ArrayD<T> + Send + Sync>;
+/// The same, of arrays whose ranks are not in the type: of all tensors and how they lie, the position of an example, its result, and the cotangent. The gradients
+/// go to the end of those of other examples; their shapes must be those of the arrays.
+type Pull<Flat, E> = Arc<
+    dyn Fn(
+            &StepOperands<'_, '_>,
+            &[ArrayLayout],
+            &[usize],
+            ArrayViewD<'_, E>,
+            ArrayViewD<'_, E>,
+            &mut Flat,
+        ) -> Result<(), WrongShape>
+        + Send
+        + Sync,
+>;
 
-impl<T: Element, In: RankOf + 'static, E: Element, Out: RankOf + 'static> PullBack<T, In, E, Out> {
+/// A gradient has another shape than its array.
+pub struct WrongShape {
+    #[cfg_attr(not(feature = "std"), allow(dead_code))]
+    pub(super) found: Vec<usize>,
+    #[cfg_attr(not(feature = "std"), allow(dead_code))]
+    pub(super) expected: Vec<usize>,
+}
+
+impl<Args, In: Takes<Args>, E: Element, Out: RankOf> PullBack<Args, In, E, Out> {
     /// The pull-back that this function computes.
     pub fn new<F>(f: F) -> Self
     where
-        F: Fn(
-                ArrayView<'_, T, NdOf<In>>,
-                ArrayView<'_, E, NdOf<Out>>,
-                ArrayView<'_, E, NdOf<Out>>,
-            ) -> Array<T, NdOf<In>>
+        F: Fn(In::Views<'_>, ArrayView<'_, E, NdOf<Out>>, ArrayView<'_, E, NdOf<Out>>) -> In::Arrays
             + Send
             + Sync
             + 'static,
     {
         let same = "the ranks are the same";
-        let function: Pull<T, E> = Arc::new(move |x, y, dy| {
-            let y = y.into_dimensionality().expect(same);
-            f(x.into_dimensionality().expect(same), y, dy.into_dimensionality().expect(same)).into_dyn()
+        let function: Pull<In::Flat, E> = Arc::new(move |tensors, layouts, at, y, dy, flat| {
+            let (y, dy) = (y.into_dimensionality().expect(same), dy.into_dimensionality().expect(same));
+            In::flatten(f(In::views(tensors, layouts, at), y, dy), layouts, flat)
         });
         PullBack { function, marker: PhantomData }
     }
 }
 
 #[cfg(feature = "std")]
-pub(super) use derivative::*;
+pub use derivative::PulledExamples;
 
 #[cfg(feature = "std")]
 mod derivative {
     use super::super::calls::sizes_of_result;
+    use super::super::tensors::{Layouts, each, view};
     use super::*;
+    use alloc::boxed::Box;
     use alloc::string::String;
-    use alloc::vec::Vec;
     use kernels::error::Error;
-    use kernels::loops::axes::Sizes;
+    use kernels::loops::axes::Order;
     use kernels::memory::buffer::Buffer;
     use kernels::ops::function::element;
     use kernels::program::code::Number;
-    use kernels::step::{PullFunction, Pulled, StepDerivative};
+    use kernels::step::{AnyBuffer, PullFunction, Pulled, StepDerivative};
     use kernels::trace::{Field, Held, Node, Part, StridedPlace};
-    use ndarray::IxDyn;
 
-    /// The derivative of an operation on one array, for examples that lie one behind the other.
-    #[derive(Clone)]
-    pub struct PullOfOne<T, E> {
-        pub name: &'static str,
-        /// How many examples there are.
-        pub count: usize,
-        /// The sizes of one.
-        pub x_shape: Sizes,
-        pub function: Pull<T, E>,
+    impl<Args, In: Takes<Args>, E: Element, Out: RankOf> PullBack<Args, In, E, Out> {
+        /// The derivative of the calls for all positions of dims with the sizes `counts`.
+        pub(in super::super) fn of_calls(
+            self,
+            name: &'static str,
+            counts: Sizes,
+            layouts: Layouts,
+        ) -> PullOfCalls<Args, In, E> {
+            PullOfCalls { name, counts, layouts, function: self.function, args: PhantomData }
+        }
     }
 
-    impl<T: Element, E: Element> StepDerivative for PullOfOne<T, E> {
+    /// The derivative of an operation on arrays.
+    pub(in super::super) struct PullOfCalls<Args: 'static, In: Takes<Args>, E: Element> {
+        name: &'static str,
+        /// The sizes of all dims.
+        counts: Sizes,
+        layouts: Layouts,
+        function: Pull<In::Flat, E>,
+        args: PhantomData<fn() -> Args>,
+    }
+
+    impl<Args, In: Takes<Args>, E: Element> StepDerivative for PullOfCalls<Args, In, E> {
         fn name(&self) -> &'static str {
             self.name
         }
 
         fn pull(&self, step: &Pulled<'_>) -> Result<Vec<(Arc<Node>, Part)>, Error> {
-            let Some(node) = step.asked_operand(0) else { return Ok(Vec::new()) };
-            let (x, dy) = (operand::<T>(step, 0), in_type::<E>(step.cotangent));
-            let (y, y_shape) = (in_type::<E>(step.value), sizes_of_result(step).clone());
-            let results = ResultsOfOne { of: self.clone(), y, y_shape };
-            let dx = results.pulled(&x, &dy)?;
-            let dx = if step.recorded { results.recorded(step, dx, &x, &dy) } else { dx.into() };
-            Ok(vec![(Arc::clone(node), Part { field: whole(&dx), place: StridedPlace::strided(0, [1]) })])
+            let results = ResultsOfCalls {
+                name: self.name,
+                counts: self.counts.clone(),
+                layouts: self.layouts.clone(),
+                function: Arc::clone(&self.function),
+                y: in_type(step.value),
+                y_shape: sizes_of_result(step),
+                of_fields: In::of_fields,
+            };
+            let flat = results.pulled(step.operands, &in_type(step.cotangent))?;
+            Ok(In::parts(flat, &PulledExamples { step, results: &Arc::new(results) }))
         }
     }
 
-    /// The results of the examples, by which the derivative is computed.
-    struct ResultsOfOne<T, E> {
-        of: PullOfOne<T, E>,
+    /// What the derivative is computed by: the results of all examples. (Without the types of the operands, so that it is compiled once for a kind of them.)
+    struct ResultsOfCalls<Flat, E> {
+        name: &'static str,
+        counts: Sizes,
+        layouts: Layouts,
+        function: Pull<Flat, E>,
         y: Buffer<E>,
         y_shape: Sizes,
+        of_fields: fn(&[Field]) -> Vec<Box<dyn AnyBuffer>>,
     }
 
-    impl<T: Element, E: Element> ResultsOfOne<T, E> {
-        /// The gradients of all examples.
-        fn pulled(&self, x: &[T], dy: &[E]) -> Result<Vec<T>, Error> {
-            let mut dx = Vec::with_capacity(x.len());
-            for call in 0..self.of.count {
-                dx.extend(self.one(call, x, &dy[call * self.y_len()..][..self.y_len()])?);
-            }
-            Ok(dx)
+    impl<Flat: Default + 'static, E: Element> ResultsOfCalls<Flat, E> {
+        /// The gradients of all examples, whose cotangents are `dy`.
+        fn pulled(&self, operands: &[Field], dy: &[E]) -> Result<Flat, Error> {
+            let (mut flat, mut call, len) = (Flat::default(), 0, self.len());
+            self.each(operands, |example| {
+                example.pull(&dy[call * len..][..len], &mut flat)?;
+                call += 1;
+                Ok(())
+            })?;
+            Ok(flat)
         }
 
-        fn y_len(&self) -> usize {
+        /// The directional derivatives in the direction `v` of an operand: the pull-back of each unit cotangent is a row of the Jacobian.
+        fn pushed<T: Element>(
+            &self,
+            operands: &[Field],
+            v: &[T],
+            number: usize,
+            of: fn(&Flat) -> &[T],
+        ) -> Result<Vec<f64>, Error> {
+            let layout = &self.layouts[number];
+            let mut slopes = Vec::with_capacity(self.y.len());
+            let mut from = 0;
+            let x_len: usize = layout.axes().iter().product();
+            self.each(operands, |example| {
+                let v = &v[from..][..x_len];
+                from += x_len;
+                for at in 0..self.len() {
+                    let mut unit = vec![element::<E>(0.0); self.len()];
+                    unit[at] = element(1.0);
+                    let mut row = Flat::default();
+                    example.pull(&unit, &mut row)?;
+                    let products = of(&row).iter().zip(v).map(|(&a, &b)| Number::float(a) * Number::float(b));
+                    slopes.push(products.sum());
+                }
+                Ok(())
+            })?;
+            Ok(slopes)
+        }
+
+        /// How many elements one result has.
+        fn len(&self) -> usize {
             self.y_shape.iter().product()
         }
 
-        fn x_len(&self) -> usize {
-            self.of.x_shape.iter().product()
+        fn each(
+            &self,
+            operands: &[Field],
+            mut f: impl FnMut(&PulledExample<'_, '_, Flat, E>) -> Result<(), Error>,
+        ) -> Result<(), Error> {
+            let mut buffers = (self.of_fields)(operands);
+            let mut buffers: Vec<&mut dyn AnyBuffer> =
+                buffers.iter_mut().map(|buffer| &mut **buffer).collect();
+            let operands = StepOperands::new(&mut buffers, false);
+            let (mut call, len) = (0, self.len());
+            each(&self.counts, |at| {
+                let y = &self.y[call * len..][..len];
+                call += 1;
+                f(&PulledExample { results: self, operands: &operands, at, y })
+            })
+        }
+    }
+
+    /// One example.
+    struct PulledExample<'a, 'b, Flat, E> {
+        results: &'a ResultsOfCalls<Flat, E>,
+        operands: &'a StepOperands<'a, 'b>,
+        at: &'a [usize],
+        y: &'a [E],
+    }
+
+    impl<Flat, E: Element> PulledExample<'_, '_, Flat, E> {
+        /// Its gradients, for the cotangent `dy`, at the end of those in `flat`.
+        fn pull(&self, dy: &[E], flat: &mut Flat) -> Result<(), Error> {
+            let ResultsOfCalls { name, layouts, function, y_shape, .. } = self.results;
+            let (y, dy) = (view(y_shape, self.y), view(y_shape, dy));
+            function(self.operands, layouts, self.at, y, dy, flat).map_err(|WrongShape { found, expected }| {
+                failed(format!(
+                    "the pull-back of `{name}` yields an array of shape {found:?}, but its argument has {expected:?}"
+                ))
+            })
+        }
+    }
+
+    /// The gradients of all examples, on their way into a program.
+    pub struct PulledExamples<'a, Flat, E> {
+        step: &'a Pulled<'a>,
+        results: &'a Arc<ResultsOfCalls<Flat, E>>,
+    }
+
+    impl<Flat: Default + 'static, E: Element> PulledExamples<'_, Flat, E> {
+        /// The gradients by an operand, if they are asked for. `of` finds them among those of all.
+        pub(in super::super) fn by<T: Element>(
+            &self,
+            number: usize,
+            gradients: Vec<T>,
+            of: fn(&Flat) -> &[T],
+        ) -> Option<(Arc<Node>, Part)> {
+            let node = self.step.asked_operand(number)?;
+            let gradients =
+                if self.step.recorded { self.recorded(number, gradients, of) } else { gradients.into() };
+            Some((Arc::clone(node), self.part(&gradients.held(), &self.results.layouts[number])))
         }
 
-        /// The gradient of one example, whose cotangent is `dy`.
-        fn one(&self, call: usize, x: &[T], dy: &[E]) -> Result<ArrayD<T>, Error> {
-            let (x_shape, y_shape) = (&self.of.x_shape, &self.y_shape);
-            let fits = "the sizes are the shape of the data";
-            let x = ArrayViewD::from_shape(IxDyn(x_shape), &x[call * self.x_len()..][..self.x_len()]);
-            let y = ArrayViewD::from_shape(IxDyn(y_shape), &self.y[call * self.y_len()..][..self.y_len()]);
-            let dy = ArrayViewD::from_shape(IxDyn(y_shape), dy).expect(fits);
-            let dx = (self.of.function)(x.expect(fits), y.expect(fits), dy);
-            if *dx.shape() != x_shape[..] {
-                let (found, name) = (dx.shape(), self.of.name);
-                return Err(failed(format!(
-                    "the pull-back of `{name}` yields an array of shape {found:?}, but `x` has {x_shape:?}"
-                )));
-            }
-            Ok(dx)
+        /// The gradients of all examples by a tensor: where it lacks a dim, those along the dim are added.
+        fn part(&self, gradients: &Arc<dyn Held>, layout: &ArrayLayout) -> Part {
+            let len: usize = layout.axes().iter().product();
+            let sizes: Sizes = self.results.counts.iter().copied().chain([len]).collect();
+            let order: Order = (0..sizes.len()).collect();
+            let strides = layout.strides().iter().map(|&stride| (stride * len) as isize).chain([1]);
+            let strides = sizes.iter().zip(strides).map(|(&size, stride)| if size == 1 { 0 } else { stride });
+            let field = Field::held(&sizes, gradients, StridedPlace::contiguous(&sizes, &order));
+            Part { field, place: StridedPlace::strided(0, strides) }
         }
 
-        /// The gradients as a step of the program: they are linear in the cotangent. By `x` they have no derivative.
-        fn recorded(self, step: &Pulled<'_>, dx: Vec<T>, x: &Buffer<T>, dy: &Buffer<E>) -> Buffer<T> {
+        /// The gradients as a step of the program: they are linear in the cotangent. By the operands they have no derivative.
+        fn recorded<T: Element>(&self, number: usize, gradients: Vec<T>, of: fn(&Flat) -> &[T]) -> Buffer<T> {
+            let memory = |field: &Field| Arc::clone(field.memory().expect("operands are in memory"));
+            let mut operands: Vec<Arc<dyn Held>> = self.step.operands.iter().map(memory).collect();
+            let count = operands.len();
+            operands.push(Arc::clone(self.step.cotangent));
+            let results = Arc::clone(self.results);
             let pull = move |step: &Pulled<'_>| {
-                if step.asked_operand(0).is_some() || step.recorded {
-                    let name = self.of.name;
+                if step.recorded || (0..count).any(|operand| step.asked_operand(operand).is_some()) {
+                    let name = results.name;
                     return Err(failed(format!(
                         "no gradient of a gradient can be taken through `{name}`: its pull-back is not made of tensor operations; use `custom_vjp`"
                     )));
                 }
-                let Some(node) = step.asked_operand(1) else { return Ok(Vec::new()) };
-                let slopes = self.pushed(&operand::<T>(step, 0), &in_type::<T>(step.cotangent))?;
-                let part = Part { field: whole(&slopes.into()), place: StridedPlace::strided(0, [1]) };
-                Ok(vec![(Arc::clone(node), part)])
+                let Some(node) = step.asked_operand(count) else { return Ok(Vec::new()) };
+                let slopes =
+                    results.pushed(&step.operands[..count], &in_type::<T>(step.cotangent), number, of)?;
+                let slopes = Buffer::from(slopes);
+                let place = || StridedPlace::strided(0, [1]);
+                let field = Field::held(&[slopes.len()], &slopes.held(), place());
+                Ok(vec![(Arc::clone(node), Part { field, place: place() })])
             };
-            step.computed(dx, &[x.held(), dy.held()], PullFunction { name: "a pull-back", pull })
+            self.step.computed(gradients, &operands, PullFunction { name: "a pull-back", pull })
         }
-
-        /// The directional derivatives in the direction `v`: the pull-back of each unit cotangent is a row of the Jacobian.
-        fn pushed(&self, x: &[T], v: &[T]) -> Result<Vec<f64>, Error> {
-            let mut slopes = Vec::with_capacity(self.y.len());
-            for call in 0..self.of.count {
-                for at in 0..self.y_len() {
-                    let mut unit = vec![element::<E>(0.0); self.y_len()];
-                    unit[at] = element(1.0);
-                    let row = self.one(call, x, &unit)?;
-                    let products = row.iter().zip(&v[call * self.x_len()..][..self.x_len()]);
-                    slopes.push(products.map(|(&a, &b)| Number::float(a) * Number::float(b)).sum());
-                }
-            }
-            Ok(slopes)
-        }
-    }
-
-    /// An operand of a step in its type.
-    fn operand<T: Element>(step: &Pulled<'_>, number: usize) -> Buffer<T> {
-        in_type(step.operands[number].memory().expect("operands are in memory"))
     }
 
     /// Elements in their type.
-    pub fn in_type<T: Element>(held: &Arc<dyn Held>) -> Buffer<T> {
+    fn in_type<T: Element>(held: &Arc<dyn Held>) -> Buffer<T> {
         Buffer::of_held(held).expect("the elements are of this type")
     }
 
-    /// All elements of a buffer.
-    fn whole<T: Element>(buffer: &Buffer<T>) -> Field {
-        Field::held(&[buffer.len()], &buffer.held(), StridedPlace::strided(0, [1]))
-    }
-
-    pub fn failed(what: String) -> Error {
+    fn failed(what: String) -> Error {
         Error::PullBack { what }
     }
 }

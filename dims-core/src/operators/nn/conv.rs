@@ -12,9 +12,9 @@ use crate::tensors::tensor::Computable;
 use crate::types::dim::{DimList, JoinedKeys};
 use crate::types::rank::Rank0;
 use crate::types::role::{AnyChannel, DataFeature, FilterSpatial, Plays};
+use crate::types::set::distinct::{Canonical, SortOnce};
 use crate::types::set::remove::Within;
 use crate::types::set::rename::NotYetBound;
-use crate::types::set::union::Sort;
 use crate::types::set::{Dims, DimsOf, DimsOfBoth, FirstWith, NoDim, Union};
 use kernels::ops;
 use kernels::scalar::Num;
@@ -33,11 +33,11 @@ pub trait WindowOver<P, S>: DimList {
 }
 impl<K, P, S> WindowOver<P, S> for K
 where
-    K: DimList<Brands: Sort>,
+    K: DimList<Brands: SortOnce>,
     P: DimList,
     CountOf<P>: AsMany<CountOf<K>>,
     S: Dims,
-    <K::Brands as Sort>::Out: FirstWith<Within<S::List>>,
+    Canonical<K::Brands>: FirstWith<Within<S::List>>,
     NoDim<FirstShared<K, S>>: NotYetBound<FirstShared<K, S>, S>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
@@ -58,8 +58,7 @@ impl<N> AsMany<N> for N {
 }
 
 /// The first of the dims `K` that the set `S` has, or [`Nothing`](crate::types::set::Nothing).
-type FirstShared<K, S> =
-    <<<K as DimList>::Brands as Sort>::Out as FirstWith<Within<<S as Dims>::List>>>::Found;
+type FirstShared<K, S> = <Canonical<<K as DimList>::Brands> as FirstWith<Within<<S as Dims>::List>>>::Found;
 
 /// The dims of a list, and the dims of windows along them, with their sizes.
 struct Slide<'a> {

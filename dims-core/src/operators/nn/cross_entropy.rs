@@ -1,7 +1,7 @@
 //! The cross entropy with options: targets that do not count, weights of classes, smoothed labels.
 
 use crate::error::{DimError, unwrap};
-use crate::execute::reduce::{Reductions, TensorOf, evaluated, log_softmax, sum};
+use crate::execute::reduce::{Reductions, TensorOf, eval, log_softmax, sum};
 use crate::expr::{Binary, Expr, Scalar, Select, Unary};
 use crate::operators::nn::loss::{ClassTargets, unfit};
 use crate::operators::select::Take;
@@ -111,7 +111,7 @@ impl<T, C: Brand, A: Computable<Elem = T, Dims = (C,), Rank = Rank0>> ClassWeigh
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 
     fn evaluate(self) -> Result<Option<Named<T, (C,)>>, DimError> {
-        evaluated(self).map(Some)
+        eval(self).map(Some)
     }
 }
 
@@ -168,7 +168,7 @@ impl<T: Real, X: Dims, R: Rank> WeightedLosses<T, X, R> {
     pub fn try_mean<D: DimsOf<X, Y>, Y: Dims>(&self, dims: D) -> Result<Named<T, Y, R>, DimError> {
         let total = self.try_sum(dims)?;
         let weight = sum::<Named<T, X, R>, D, Y>(&self.weights.expr)?;
-        evaluated(Named::<T, Y, R, _>::from_expr(Binary { op: ops::Div, a: total.expr, b: weight.expr }))
+        eval(Named::<T, Y, R, _>::from_expr(Binary { op: ops::Div, a: total.expr, b: weight.expr }))
     }
 }
 
@@ -192,22 +192,22 @@ where
         return Err(unfit("cross_entropy", "label smoothing", label_smoothing, "it must be between 0 and 1"));
     }
     let logs: TensorOf<A> = log_softmax(reference::<A>(&predictions.borrowed()), classes)?;
-    let (weights, target) = (weights.evaluate()?, evaluated(target)?);
-    let counted = evaluated(counted(&target, ignore_index))?;
-    let index = evaluated(where_counted(&counted, &target.expr, I::Elem::default()))?;
+    let (weights, target) = (weights.evaluate()?, eval(target)?);
+    let counted = eval(counted(&target, ignore_index))?;
+    let index = eval(where_counted(&counted, &target.expr, I::Elem::default()))?;
     let weight = match &weights {
         Some(weights) => {
             let own = Take::new(weights.clone(), classes, &index.expr)?;
-            evaluated(where_counted(&counted, own, A::Elem::ZERO))?
+            eval(where_counted(&counted, own, A::Elem::ZERO))?
         }
-        None => evaluated(where_counted(&counted, Scalar(A::Elem::ONE), A::Elem::ZERO))?,
+        None => eval(where_counted(&counted, Scalar(A::Elem::ONE), A::Elem::ZERO))?,
     };
     let taken = Unary { op: ops::Neg, a: Take::new(logs.clone(), classes, &index.expr)? };
-    let own = evaluated(LossOf::<A, X, I, _>::from_expr(Binary { op: ops::Mul, a: taken, b: &weight.expr }))?;
+    let own = eval(LossOf::<A, X, I, _>::from_expr(Binary { op: ops::Mul, a: taken, b: &weight.expr }))?;
     let all = |losses: &LossOf<A, X, I>| {
         // (Every loss has the dims that the weights may lack.)
         let is_loss = Binary { op: ops::Eq, a: &losses.expr, b: &losses.expr };
-        evaluated(LossOf::<A, X, I, _>::from_expr(Select { cond: is_loss, a: &weight.expr, b: &weight.expr }))
+        eval(LossOf::<A, X, I, _>::from_expr(Select { cond: is_loss, a: &weight.expr, b: &weight.expr }))
     };
     let weights_of_all = all(&own)?;
     let each = if label_smoothing == 0.0 {
@@ -217,7 +217,7 @@ where
         let at = A::Dims::KEYS.position(&classes.info().key()).expect("the predictions have the classes");
         let size = logs.expr.named().as_slice()[at].size;
         let share = |share: f64| Scalar(number::<A::Elem>(share));
-        evaluated(LossOf::<A, X, I, _>::from_expr(Binary {
+        eval(LossOf::<A, X, I, _>::from_expr(Binary {
             op: ops::Sub,
             a: Binary { op: ops::Mul, a: own.expr, b: share(1.0 - label_smoothing) },
             b: Binary { op: ops::Mul, a: spread.expr, b: share(label_smoothing / size as f64) },
@@ -226,7 +226,7 @@ where
     // (A product with the weight 0 can be NaN.)
     let zero = Scalar(A::Elem::ZERO);
     let each = LossOf::<A, X, I, _>::from_expr(Select { cond: &counted.expr, a: each.expr, b: zero });
-    Ok(WeightedLosses { each: evaluated(each)?, weights: weights_of_all })
+    Ok(WeightedLosses { each: eval(each)?, weights: weights_of_all })
 }
 
 /// A loss for each prediction, and what is computed like it.
@@ -265,7 +265,7 @@ where
     match weights {
         Some(weights) => {
             let product = Binary { op: ops::Mul, a: &logs.expr, b: weights };
-            let product = evaluated(Named::<A::Elem, A::Dims, A::Rank, _>::from_expr(product))?;
+            let product = eval(Named::<A::Elem, A::Dims, A::Rank, _>::from_expr(product))?;
             sum::<TensorOf<A>, C, X>(&product.expr)
         }
         None => sum::<TensorOf<A>, C, X>(&logs.expr),

@@ -6,12 +6,11 @@ use crate::execute::assign::added_in_place;
 use crate::execute::reduce::sum;
 use crate::expr::Binary;
 use crate::tensors::named::Named;
-use crate::types::condition::condition;
 use crate::types::dim::DimList;
 use crate::types::rank::Rank0;
 use crate::types::set::list::List;
 use crate::types::set::remove::{Left, Missing, Removal, RemoveAll};
-use crate::types::set::{Dims, NoDim, Union};
+use crate::types::set::{Bound, Dims, NoDim, Union};
 use kernels::ops;
 use kernels::scalar::{Num, Real};
 use twins::panicking_twin;
@@ -56,22 +55,10 @@ where
     O: Dims + Union<I>,
     Left<X, I::Brands>: Union<O>,
     NoDim<Missing<X, I::Brands>>:
-        MapsAlong<Missing<X, I::Brands>, X, Then<<Left<X, I::Brands> as Union<O>>::Out> = Z>,
+        Bound<Missing<X, I::Brands>, X, Then<<Left<X, I::Brands> as Union<O>>::Out> = Z>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type All = <X as Union<<O as Union<I>>::Out>>::Out;
-}
-
-condition! {
-    /// `D` is one of the dims `X` of a tensor that is mapped.
-    #[diagnostic::on_unimplemented(
-        message = "dimension `{D}` is not bound in a tensor with dims `{X}`",
-        label = "the linear map sums over `{D}`, which this tensor lacks"
-    )]
-    pub trait MapsAlong<D, X> for True {
-        /// `Y`, if the condition holds.
-        type Then<Y>;
-    }
 }
 
 impl<I, O, T> Linear<I, O, T>

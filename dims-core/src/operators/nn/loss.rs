@@ -2,6 +2,7 @@
 
 use crate::error::DimError;
 use crate::execute::reduce::{TensorOf, log_softmax};
+use crate::expr::operand::Subset;
 use crate::expr::{Binary, Operand, Unary};
 use crate::operators::nn::cross_entropy::weighted_losses;
 pub use crate::operators::nn::cross_entropy::{
@@ -11,10 +12,10 @@ use crate::operators::select::Indices;
 use crate::operators::select::Take;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::{AsTensor, Computable, reference};
-use crate::types::condition::condition;
 use crate::types::dim::DimRef;
 use crate::types::rank::Rank;
 use crate::types::set::remove::{Surplus, Within};
+use crate::types::set::shared::Covered;
 use crate::types::set::{Dims, DimsOf, NoDim};
 use crate::types::set::{Fails, FirstWith};
 use kernels::ops;
@@ -37,21 +38,6 @@ pub type ClassLoss<A, I, X> = Named<
     Unary<ops::Neg, Take<A, <I as AsTensor>::Expr>>,
 >;
 
-/// Targets for predictions of `T` with the dims `S`: a tensor of `T` without other dims, or a number.
-pub trait Targets<T, S: Dims>: Operand<T> {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-}
-
-impl<T, S, Y> Targets<T, S> for Y
-where
-    S: Dims,
-    Y: Operand<T, Dims: Dims<List: FirstWith<Fails<Within<S::List>>>>>,
-    NoDim<Surplus<Y::Dims, S>>: Targeted<Surplus<Y::Dims, S>, S>,
-{
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-}
-
 /// Targets as positions along the dim of the classes, for predictions whose other dims are `X`: a tensor of integers without other dims.
 #[diagnostic::on_unimplemented(
     message = "the elements of `{Self}` cannot be indices",
@@ -67,18 +53,9 @@ impl<I, X> ClassTargets<X> for I
 where
     I: Indices + AsTensor<Dims: Dims<List: FirstWith<Fails<Within<X::List>>>>>,
     X: Dims,
-    NoDim<Surplus<I::Dims, X>>: Targeted<Surplus<I::Dims, X>, X>,
+    NoDim<Surplus<I::Dims, X>>: Covered<Surplus<I::Dims, X>, X>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-}
-
-condition! {
-    /// The condition that the targets have no dim besides those of the losses.
-    #[diagnostic::on_unimplemented(
-        message = "dimension `{D}` of the targets is not bound in losses with dims `{X}`",
-        label = "each prediction has one target, so the targets cannot have `{D}`; if it is another name of one of `{X}`: `targets.rename({D}, ..)`"
-    )]
-    pub trait Targeted<D, X> for True;
 }
 
 // The bound of the targets and `self` are written in each line, not in the macro, because rustc quotes them from there.
@@ -126,17 +103,17 @@ fn elementwise<O, A: AsTensor, Y: Operand<A::Elem>>(op: O, predictions: A, targe
 pub trait Losses: Computable {
     losses! {
         /// The squared error, `(x - y)^2`.
-        mse_loss(self, target) SquaredError [Y: Targets<Self::Elem, Self::Dims>] [Num];
+        mse_loss(self, target) SquaredError [Y: Subset<Self::Elem, Self::Dims>] [Num];
         /// The absolute error, `|x - y|`.
-        l1_loss(self, target) AbsoluteError [Y: Targets<Self::Elem, Self::Dims>] [Real];
+        l1_loss(self, target) AbsoluteError [Y: Subset<Self::Elem, Self::Dims>] [Real];
         /// The binary cross entropy of probabilities `x` and targets `y` from 0 to 1, `-(y * ln(x) + (1 - y) * ln(1 - x))`. Each logarithm is at
         /// least -100, as in PyTorch. From logits, [`bce_with_logits_loss`](Losses::bce_with_logits_loss) is exact.
-        bce_loss(self, target) Bce [Y: Targets<Self::Elem, Self::Dims>] [Real];
+        bce_loss(self, target) Bce [Y: Subset<Self::Elem, Self::Dims>] [Real];
         /// [`bce_loss`](Losses::bce_loss) of `sigmoid(x)`, `ln(1 + e^x) - x * y`, computed so that no digits are lost where the sigmoid is near 0 or 1.
-        bce_with_logits_loss(self, target) BceWithLogits [Y: Targets<Self::Elem, Self::Dims>] [Real];
+        bce_with_logits_loss(self, target) BceWithLogits [Y: Subset<Self::Elem, Self::Dims>] [Real];
         /// `y * (ln(y) - x)`, and 0 where `y` is 0, for logarithms of probabilities `x` and probabilities `y`. `.sum(Class)` is the Kullback-Leibler
         /// divergence of the distributions over `Class`: S. Kullback, R. A. Leibler, 1951, "On information and sufficiency".
-        kl_div_loss(self, target) KlDiv [Y: Targets<Self::Elem, Self::Dims>] [Real];
+        kl_div_loss(self, target) KlDiv [Y: Subset<Self::Elem, Self::Dims>] [Real];
     }
 
     /// `(x - y)^2 / 2` where `|x - y| <= delta`, else `delta * (|x - y| - delta / 2)`: P. J. Huber, 1964, "Robust estimation of a location
@@ -147,7 +124,7 @@ pub trait Losses: Computable {
     /// If `delta` is not greater than 0.
     #[panicking_twin(but = "a `delta` that is not greater than 0 is an error")]
     #[cfg_attr(not(unoptimized), inline(always))]
-    fn try_huber_loss<Y: Targets<Self::Elem, Self::Dims>>(
+    fn try_huber_loss<Y: Subset<Self::Elem, Self::Dims>>(
         self,
         target: Y,
         delta: Self::Elem,
@@ -169,7 +146,7 @@ pub trait Losses: Computable {
     /// If `beta` is negative or NaN.
     #[panicking_twin(but = "a `beta` that is negative or NaN is an error")]
     #[cfg_attr(not(unoptimized), inline(always))]
-    fn try_smooth_l1_loss<Y: Targets<Self::Elem, Self::Dims>>(
+    fn try_smooth_l1_loss<Y: Subset<Self::Elem, Self::Dims>>(
         self,
         target: Y,
         beta: Self::Elem,

@@ -3,16 +3,14 @@
 use crate::error::DimError;
 use crate::execute::lines::{Lines, along_lines, standardized_affine};
 use crate::execute::reduce::TensorOf;
+use crate::expr::operand::Subset;
 use crate::expr::{Binary, Expr, Operand, Scalar, Unary};
 use crate::tensors::named::Named;
 use crate::tensors::tensor::{AsTensor, Evaluable, NamedOf, checked};
-use crate::types::condition::condition;
 use crate::types::dim::{DimRef, JoinedKeys};
 use crate::types::rank::{Rank, Rank0};
 use crate::types::role::{AllPlay, DataChannel};
-use crate::types::set::remove::{Surplus, Within};
-use crate::types::set::{Dims, DimsOf, NoDim, Union};
-use crate::types::set::{Fails, FirstWith};
+use crate::types::set::{Dims, DimsOf, Union};
 use alloc::vec::Vec;
 use kernels::ops;
 use kernels::scalar::Real;
@@ -58,30 +56,6 @@ pub type ScaledAndShifted<A, G, B> = Named<
     >>::Out,
 >;
 
-/// A gain or a bias for a tensor of `T` with the dims `S`: a tensor whose dims are among these, or a number.
-pub trait Learned<T, S: Dims>: Operand<T> {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-}
-
-impl<T, S, G> Learned<T, S> for G
-where
-    S: Dims,
-    G: Operand<T, Dims: Dims<List: FirstWith<Fails<Within<S::List>>>>>,
-    NoDim<Surplus<G::Dims, S>>: Covered<Surplus<G::Dims, S>, S>,
-{
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-}
-
-condition! {
-    /// The condition that a gain or a bias has no dim besides those of the tensor.
-    #[diagnostic::on_unimplemented(
-        message = "dimension `{D}` of the gain or the bias is not bound in a tensor with dims `{S}`",
-        label = "the tensor lacks `{D}`; to give it to the result: `x.layer_norm(..) * gain + bias`"
-    )]
-    pub trait Covered<D, S> for True;
-}
-
 /// Normalisations. They run at once, but for [`batch_norm_with`](Normalization::batch_norm_with). A learnt scale and bias are factors and summands as
 /// any other: `x.layer_norm(Feat, 1e-5) * &weight + &bias` fuses with what follows.
 /// [`layer_norm_affine`](Normalization::layer_norm_affine) has them in the same pass.
@@ -114,7 +88,7 @@ pub trait Normalization: AsTensor {
     /// `(x - mean) / sqrt(var + eps) * gain + bias`: [`layer_norm`](Normalization::layer_norm) over dims, then a learnt scale and offset.
     ///
     /// Each line is read once and written once, if `gain` and `bias` have no dims besides `dims`. They can have any dims of `x`, but no others;
-    /// either can be a single number.
+    /// for others, write `x.layer_norm(..) * gain + bias`. Either can be a single number.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -127,7 +101,7 @@ pub trait Normalization: AsTensor {
     /// ```
     #[panicking_twin("so is a negative `eps`")]
     #[allow(clippy::multiple_bound_locations)] // rustc quotes the line of the first ones
-    fn try_layer_norm_affine<D, X, G: Learned<Self::Elem, Self::Dims>, B: Learned<Self::Elem, Self::Dims>>(
+    fn try_layer_norm_affine<D, X, G: Subset<Self::Elem, Self::Dims>, B: Subset<Self::Elem, Self::Dims>>(
         self,
         dims: D,
         eps: Self::Elem,

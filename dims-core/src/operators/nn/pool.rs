@@ -1,9 +1,9 @@
 //! Pooling: reductions over windows.
 
 use crate::error::{DimError, list_sizes};
-use crate::execute::reduce::{Empty, TensorOf, evaluated, fused};
+use crate::execute::reduce::{Empty, TensorOf, eval, fused};
 use crate::execute::step::RowBlocks;
-use crate::expr::evaluate::laid_out;
+use crate::expr::evaluate::evaluate_tensor;
 use crate::expr::remap::Changes;
 use crate::expr::{Binary, Expr, Remap};
 use crate::operators::window::{PerDim, Placing, Window, WindowPositions, Windowed, placed_windows, slid};
@@ -185,7 +185,7 @@ fn without_padding<T: Analytic, S: Dims, R: Rank>(
         let scales =
             Evaluated::<T, S, R>::along((0..shape.size(axis)).map(scale).collect(), axis, shape.sizes());
         let scaled = Binary { op: ops::Mul, a: means.expr, b: scales };
-        means = Named::from_expr(laid_out::<S, R, _>(scaled, &shape)?);
+        means = Named::from_expr(evaluate_tensor::<S, R, _>(scaled, &shape)?);
     }
     Ok(means)
 }
@@ -267,7 +267,7 @@ fn pool<A: Computable, Q: Reducer<A::Elem, Out = A::Elem>>(
         }
     }
     let Some((_, first)) = changes.first_mut() else {
-        return evaluated(tensor);
+        return eval(tensor);
     };
     for at in all.len()..WindowPositions::COUNT {
         first.terms.push((WindowPositions::key(at), 0, Some(1)));
@@ -308,7 +308,7 @@ fn adaptive<A: Computable, K: StepKind + Clone>(
     let mut all: SmallVec<[DimInfo<'static>; 3]> = SmallVec::new();
     dims.each(|dim| all.push(dim.resized()));
     sizes.check("size", all.len())?;
-    let mut tensor = evaluated(tensor)?;
+    let mut tensor = eval(tensor)?;
     for (at, &dim) in all.iter().enumerate() {
         let len = sizes.at(at);
         dim.unify(len, Some(Location::caller()))?;

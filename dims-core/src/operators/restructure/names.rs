@@ -5,10 +5,11 @@ use crate::types::condition::condition;
 use crate::types::dim::{DimList, DimRef};
 use crate::types::role::{KeepsRole, RolesFlatten, RolesUnflatten};
 use crate::types::set::Bool;
+use crate::types::set::distinct::SortOnce;
 use crate::types::set::list::NestedPairs;
 use crate::types::set::ordered::{NamedTwice, Shares};
 use crate::types::set::rename::{CanGain, NotYetBound};
-use crate::types::set::union::{SetNamed, Sort};
+use crate::types::set::union::SetNamed;
 use crate::types::set::{Dims, NamedOnce, NoDim, Union};
 use crate::types::size::{MaySame, ProductOf, SameSize, VolumeOf};
 
@@ -45,7 +46,7 @@ pub trait PartsOf<Whole: DimRef>: DimList {
 impl<L, Whole> PartsOf<Whole> for L
 where
     Whole: DimRef,
-    L: DimList<Brands: Sort + VolumeOf<Others: NestedPairs>>,
+    L: DimList<Brands: SortOnce + VolumeOf<Others: NestedPairs>>,
     ProductOf<L::Brands>: MaySame<<Whole::Brand as Brand>::Num>,
     ProductAgrees<L, Whole>: FitsInto<Whole::Brand, <Whole::Brand as Brand>::Size, L::Sizes>,
 {
@@ -63,7 +64,7 @@ pub trait NewDims<X, S = X>: DimList {
 
 impl<L, X, S> NewDims<X, S> for L
 where
-    L: DimList<Brands: Sort>,
+    L: DimList<Brands: SortOnce>,
     (): Shares<L::Brands>,
     NoDim<NamedTwice<L>>: NamedOnce<NamedTwice<L>, L>,
     X: Union<SetNamed<L>> + Dims<List: Shares<L::Brands>>,

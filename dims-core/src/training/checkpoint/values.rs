@@ -1,7 +1,7 @@
 //! The tensors of a value, one by one: how they are written to a file and read from it.
 
 use crate::error::DimError;
-use crate::expr::evaluate::evaluate_in;
+use crate::expr::evaluate::evaluate_for;
 #[cfg(feature = "half")]
 use crate::file::Stored;
 use crate::file::load::Fault;
@@ -97,7 +97,7 @@ impl Visitor<0, 1> for Writing<'_> {
         }
         let shape = tensor.unified_shape()?;
         let order: Vec<usize> = (0..shape.sizes().len()).collect();
-        let data = evaluate_in::<S, R, _>(&tensor.expr, &shape, &order, "put")?;
+        let data = evaluate_for::<S, R, _>(&tensor.expr, &shape, &order, "put")?;
         let data: &dyn Any = &data;
         let keys = S::KEYS.as_slice();
         #[cfg(feature = "half")]

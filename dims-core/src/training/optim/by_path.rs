@@ -10,8 +10,7 @@ use crate::error::DimError;
 #[cfg(feature = "half")]
 use crate::expr::Unary;
 #[cfg(feature = "half")]
-use crate::expr::evaluate::laid_out_in;
-#[cfg(all(feature = "std", feature = "half"))]
+use crate::expr::evaluate::evaluate_tensor_in;
 use crate::expr::step::is_recorded;
 use crate::grad::parameters::Path;
 #[cfg(all(feature = "std", feature = "half"))]
@@ -201,7 +200,7 @@ fn widened<T: Element, S: Dims, R: Rank>(tensor: &Named<T, S, R>) -> Result<Name
     };
     let shape = tensor.unified_shape()?;
     let wide = Unary { op: Map(widen), a: &tensor.expr };
-    Ok(Named::from_expr(laid_out_in::<S, R, _>(wide, &shape, &tensor.expr.order_in_memory())?))
+    Ok(Named::from_expr(evaluate_tensor_in::<S, R, _>(wide, &shape, &tensor.expr.order_in_memory())?))
 }
 
 /// A number of missed steps.

@@ -2,7 +2,7 @@
 
 use super::update::{lying_otherwise, sizes_of};
 use crate::error::DimError;
-use crate::expr::evaluate::laid_out;
+use crate::expr::evaluate::evaluate_tensor;
 use crate::expr::step::is_recorded;
 use crate::grad::parameters::{Path, sizes_differ};
 #[cfg(feature = "std")]
@@ -92,7 +92,7 @@ fn elements_of<W: StateElem>(line: Named<W, (), Rank1>) -> Result<Buffer<W>, Dim
         return Ok(line.expr.into_buffer());
     }
     let shape = line.unified_shape()?;
-    Ok(laid_out::<(), Rank1, _>(&line.expr, &shape)?.into_buffer())
+    Ok(evaluate_tensor::<(), Rank1, _>(&line.expr, &shape)?.into_buffer())
 }
 
 /// Types of such elements.

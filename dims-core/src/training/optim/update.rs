@@ -8,7 +8,7 @@ use super::settings::{Decaying, at_least_0};
 use super::state_tensor::{StateElem, StateTensor};
 use crate::error::DimError;
 use crate::execute::reduce::Reductions;
-use crate::expr::evaluate::laid_out_in;
+use crate::expr::evaluate::evaluate_tensor_in;
 use crate::expr::step::is_recorded;
 use crate::grad::Parameters;
 use crate::grad::parameters::{Path, Visitor, Walk, is_learned, same_sizes};
@@ -526,7 +526,11 @@ pub(super) fn copied<T: Element, S: Dims, R: Rank>(
     elements: &Named<T, S, R>,
 ) -> Result<Named<T, S, R>, DimError> {
     let shape = tensor.unified_shape()?;
-    Ok(Named::from_expr(laid_out_in::<S, R, _>(&elements.expr, &shape, &tensor.expr.order_in_memory())?))
+    Ok(Named::from_expr(evaluate_tensor_in::<S, R, _>(
+        &elements.expr,
+        &shape,
+        &tensor.expr.order_in_memory(),
+    )?))
 }
 
 /// A copy of a value, with memory of its own.
@@ -553,7 +557,7 @@ pub(super) fn lying_otherwise<T: Element, S: Dims, R: Rank>(
         return Ok(None);
     }
     let shape = tensor.unified_shape()?;
-    Ok(Some(Named::from_expr(laid_out_in::<S, R, _>(&tensor.expr, &shape, order)?)))
+    Ok(Some(Named::from_expr(evaluate_tensor_in::<S, R, _>(&tensor.expr, &shape, order)?)))
 }
 
 /// Slices of the type `U`, which is `T`.

@@ -63,6 +63,9 @@ where
 /// The list `L`, or the end of one, whose element `D` was there twice.
 pub struct Repeated<D, L>(PhantomData<(D, L)>);
 
+/// The elements of the list `L` in canonical order. One that is there twice is there once.
+pub type Canonical<L> = <<L as SortOnce>::Out as SortedOnce>::List;
+
 /// The list `L` as a tuple; `()` if an element is there twice, which another bound reports.
 pub type Once<L> = <<<L as SortOnce>::Out as SortedOnce>::Given<L> as List>::Tuple;
 

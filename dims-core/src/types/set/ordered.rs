@@ -3,10 +3,22 @@
 //! As with sets of dims, nothing here fails: a mistake yields a type-level boolean, and one trait with a message is implemented for `True` alone.
 
 use super::list::{List, NestedPairs};
-use super::{Bool, False, MaybeDim, Nothing, True};
+use super::{Bool, Bound, Dims, False, MaybeDim, Nothing, True};
 use crate::types::brand::{Brand, CompareKeys, Equal, Greater, Less, SetElement};
 use crate::types::condition::condition;
-use crate::types::dim::DimList;
+use crate::types::dim::{DimList, DimRef};
+
+/// One of the axes `L` of a layout or a stream.
+pub trait AxisOf<L>: DimRef {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+impl<A: DimRef, L: Dims> AxisOf<L> for A
+where
+    L::List: DividesInto<A::Brand, (), Holds: Bound<A::Brand, L>>,
+{
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+}
 
 /// Whether an element is the brand `D`.
 pub trait SameBrand<D> {

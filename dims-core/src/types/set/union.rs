@@ -1,6 +1,7 @@
-//! Union of two sets, a merge of two sorted lists; and sorting, as repeated union with one element.
+//! Union of two sets, a merge of two sorted lists.
 
 use super::Dims;
+use super::distinct::Canonical;
 use super::list::List;
 use crate::types::brand::{Compare, CompareKeys, Equal, Greater, Less, SetElement};
 use crate::types::dim::DimList;
@@ -99,33 +100,6 @@ where
     type Out = (H, T1::Out);
 }
 
-/// The elements of a list in canonical order.
-#[diagnostic::on_unimplemented(
-    message = "these are not the dims of a set",
-    label = "expected a tuple of dims; a generic dim among others needs an order, `D: AnyDim + Before<Other>`, and `Rest<B>` needs `B: Dims`"
-)]
-pub trait Sort {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// The sorted list.
-    type Out: List;
-}
-
-#[diagnostic::do_not_recommend]
-impl Sort for () {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = ();
-}
-
-#[diagnostic::do_not_recommend]
-impl<H: SetElement, T: Sort> Sort for (H, T)
-where
-    (H, ()): Merge<T::Out, Out: List>,
-{
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = <(H, ()) as Merge<T::Out>>::Out;
-}
-
 /// The union of several sorted lists.
 pub trait MergeAll {
     #[doc(hidden)]
@@ -150,4 +124,4 @@ where
 }
 
 /// The dims `D`, one or a tuple of them, as a set.
-pub type SetNamed<D> = <<<D as DimList>::Brands as Sort>::Out as List>::Tuple;
+pub type SetNamed<D> = <Canonical<<D as DimList>::Brands> as List>::Tuple;

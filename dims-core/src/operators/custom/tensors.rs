@@ -1,0 +1,366 @@
+//! The arguments of a user's operation on arrays: one tensor, or several.
+
+#[cfg(feature = "std")]
+use super::pull_back::PulledExamples;
+use super::pull_back::WrongShape;
+use super::{AxesOf, NdOf};
+use crate::error::DimError;
+use crate::expr::evaluate::evaluate;
+use crate::plan::shape::Shape;
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Computable};
+use crate::types::rank::{Rank, RankOf};
+use crate::types::set::list::List;
+use crate::types::set::union::MergeAll;
+use crate::types::set::{Dims, Keys};
+use crate::types::tuples::nested;
+use alloc::boxed::Box;
+#[cfg(feature = "std")]
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::convert::Infallible;
+use kernels::loops::axes::{Order, Sizes};
+use kernels::loops::nest::Odometer;
+use kernels::memory::buffer::Buffer;
+use kernels::scalar::Element;
+use kernels::step::{AnyBuffer, StepOperands};
+#[cfg(feature = "std")]
+use kernels::trace::{Field, Node, Part};
+use ndarray::{Array, ArrayD, ArrayView, ArrayViewD, CowArray, IxDyn};
+use smallvec::{SmallVec, smallvec};
+
+/// One argument of [`ArrayOp::batch`] of an operation on several arrays: those of all examples.
+pub struct Examples<'a, T> {
+    data: &'a [T],
+    layout: &'a ArrayLayout,
+    counts: &'a [usize],
+}
+
+impl<'a, T: Element> Examples<'a, T> {
+    /// How many examples there are.
+    pub fn count(&self) -> usize {
+        self.counts.iter().product()
+    }
+
+    /// The array, if it is the same for all examples.
+    pub fn same(&self) -> Option<ArrayViewD<'a, T>> {
+        let varies = self.layout.strides.iter().any(|&stride| stride != ABSENT);
+        (!varies).then(|| view(&self.layout.axes, self.data))
+    }
+
+    /// The arrays of all examples, one behind the other along axis 0. They are copied if the tensor lacks a dim that another one has.
+    pub fn stacked(&self) -> CowArray<'a, T, IxDyn> {
+        let mut shape = vec![self.count()];
+        shape.extend(&self.layout.axes);
+        if self.layout.strides.iter().all(|&stride| stride != ABSENT) {
+            return view(&shape, self.data).into();
+        }
+        let mut data = Vec::new();
+        let Ok(()) = each(self.counts, |at| -> Result<(), Infallible> {
+            data.extend_from_slice(self.layout.one(self.data, at));
+            Ok(())
+        });
+        ArrayD::from_shape_vec(IxDyn(&shape), data).expect("one array for each example").into()
+    }
+}
+
+pub(super) fn view<'a, T>(shape: &[usize], data: &'a [T]) -> ArrayViewD<'a, T> {
+    ArrayViewD::from_shape(IxDyn(shape), data).expect("the sizes are the shape of the data")
+}
+
+/// Calls `f` with each position of axes of these sizes, until it fails.
+pub(super) fn each<F>(counts: &[usize], mut f: impl FnMut(&[usize]) -> Result<(), F>) -> Result<(), F> {
+    let mut at: Sizes = counts.iter().map(|_| 0).collect();
+    let mut odometer = Odometer::new(counts);
+    while !odometer.is_done() {
+        f(&at)?;
+        odometer.advance(&mut at);
+    }
+    Ok(())
+}
+
+/// The stride of a tensor along a dim that it lacks.
+const ABSENT: usize = 0;
+
+/// How a tensor lies in memory, its positional axes innermost: the arrays of all positions of its dims.
+#[derive(Clone)]
+pub struct ArrayLayout {
+    /// How far apart, in arrays, those of neighbours along each dim of all tensors are: at least 1, or [`ABSENT`].
+    strides: Sizes,
+    /// The sizes of the positional axes.
+    axes: Sizes,
+}
+
+#[cfg(feature = "std")]
+impl ArrayLayout {
+    pub(super) fn strides(&self) -> &[usize] {
+        &self.strides
+    }
+
+    pub(super) fn axes(&self) -> &[usize] {
+        &self.axes
+    }
+}
+
+/// Those of all tensors.
+pub(super) type Layouts = SmallVec<[ArrayLayout; 6]>;
+
+/// A tensor in memory. `order` are the axes of all dims of all tensors, with the keys `all`.
+fn in_memory<A: Computable>(
+    tensor: Named<A::Elem, A::Dims, A::Rank, A::Expr>,
+    all: &Keys,
+    order: &[usize],
+) -> Result<(Buffer<A::Elem>, ArrayLayout), DimError> {
+    let shape = tensor.unified_shape()?;
+    let keys = A::Dims::KEYS;
+    // Dims in the order of the calls, so that arrays of one tensor lie as they are used.
+    let own: Order = order.iter().filter_map(|&axis| keys.position(&all.as_slice()[axis])).collect();
+    let named = own.len();
+    let in_memory: Order = own.iter().copied().chain(named..named + <A::Rank as Rank>::N).collect();
+    let sizes = shape.sizes_in(&in_memory);
+    let data = evaluate::<A::Dims, A::Rank, _>(tensor.expr, &shape, &in_memory)?;
+    let mut strides: Sizes = order.iter().map(|_| ABSENT).collect();
+    let mut step: usize = 1;
+    for (&axis, &size) in own.iter().zip(&sizes).rev() {
+        let at = order.iter().position(|&at| all.as_slice()[at].same(&keys.as_slice()[axis]));
+        strides[at.expect("the dims of a tensor are among those of all")] = step;
+        step = step.saturating_mul(size.max(1));
+    }
+    Ok((data, ArrayLayout { strides, axes: sizes[named..].into() }))
+}
+
+impl ArrayLayout {
+    /// The elements of the array at one position of all dims.
+    fn one<'a, T>(&self, data: &'a [T], at: &[usize]) -> &'a [T] {
+        let len: usize = self.axes.iter().product();
+        let first: usize = at.iter().zip(&self.strides).map(|(at, stride)| at * stride).sum();
+        &data[first * len..(first + 1) * len]
+    }
+}
+
+/// Tensors in memory, as the operands of a step, and how each of them lies.
+pub(super) type HeldTensors = (Vec<Box<dyn AnyBuffer>>, Layouts);
+
+/// Numbers of positional axes, for tensors with elements of the types `Args`: `U1` for one tensor of `T`, `(U2, U1)` for a tuple of types.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say how many axes arrays of `{Args}` have",
+    label = "expected `U0` to `U26` for one tensor, and a tuple of these for several"
+)]
+pub trait Takes<Args: 'static>: 'static {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The arrays of one example: an `ArrayView`, or a tuple of them.
+    type Views<'a>;
+    /// The same, owned.
+    type Arrays;
+    /// The arrays of all examples, one behind the other along axis 0: an `ArrayViewD`, or a tuple of [`Examples`].
+    type Examples<'a>;
+    /// Elements for each tensor.
+    #[doc(hidden)]
+    type Flat: Default + 'static;
+    #[doc(hidden)]
+    fn views<'a>(
+        tensors: &'a StepOperands<'_, '_>,
+        layouts: &'a [ArrayLayout],
+        at: &[usize],
+    ) -> Self::Views<'a>;
+    #[doc(hidden)]
+    fn examples<'a>(
+        tensors: &'a StepOperands<'_, '_>,
+        layouts: &'a [ArrayLayout],
+        counts: &'a [usize],
+    ) -> Self::Examples<'a>;
+    /// Appends the elements of each array to those of its tensor.
+    #[doc(hidden)]
+    fn flatten(
+        arrays: Self::Arrays,
+        layouts: &[ArrayLayout],
+        flat: &mut Self::Flat,
+    ) -> Result<(), WrongShape>;
+    /// The operands of a step.
+    #[cfg(feature = "std")]
+    #[doc(hidden)]
+    fn of_fields(operands: &[Field]) -> Vec<Box<dyn AnyBuffer>>;
+    /// The gradients by the tensors that are asked for.
+    #[cfg(feature = "std")]
+    #[doc(hidden)]
+    fn parts<E: Element>(
+        flat: Self::Flat,
+        examples: &PulledExamples<'_, Self::Flat, E>,
+    ) -> Vec<(Arc<Node>, Part)>;
+}
+
+/// A tensor, or 2 to 6 tensors as a tuple.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no argument of an operation on arrays",
+    label = "a tensor, or a tuple of 2 to 6 tensors, is expected here",
+    note = "an array becomes a tensor when it is bound: `(a.at((n, .., ..)), b.at((n, ..)))`"
+)]
+pub trait Tensors {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The type of the elements, or a tuple of types.
+    type Elems: 'static;
+    /// The dims of all.
+    type Dims: Dims;
+    #[doc(hidden)]
+    fn hold(self, shape: &mut Shape, order: &[usize]) -> Result<HeldTensors, DimError>;
+}
+
+/// Tensors with as many positional axes as an operation takes, which `N` says.
+#[diagnostic::on_unimplemented(
+    message = "an operation on arrays of `{N}` cannot be applied to `{Self}`",
+    label = "the operation takes another number of tensors"
+)]
+pub trait WithAxes<N> {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+}
+
+#[diagnostic::do_not_recommend]
+impl<A: Computable> Tensors for A {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Elems = A::Elem;
+    type Dims = A::Dims;
+
+    fn hold(self, shape: &mut Shape, order: &[usize]) -> Result<HeldTensors, DimError> {
+        let tensor = self.into_named();
+        unify::<A::Dims, A>(&tensor.unified_shape()?, shape)?;
+        let (data, layout) = in_memory::<A>(tensor, A::Dims::KEYS, order)?;
+        Ok((vec![Box::new(data)], smallvec![layout]))
+    }
+}
+
+macro_rules! several {
+    ($($a:ident $at:tt)*) => {
+        #[diagnostic::do_not_recommend]
+        impl<$($a: Computable),*> Tensors for ($($a),*)
+        where
+            nested![$(<$a::Dims as Dims>::List),*]: MergeAll<Out: List>,
+        {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+            type Elems = ($($a::Elem),*);
+            type Dims = <<nested![$(<$a::Dims as Dims>::List),*] as MergeAll>::Out as List>::Tuple;
+
+            fn hold(self, shape: &mut Shape, order: &[usize]) -> Result<HeldTensors, DimError> {
+                let tensors = ($(self.$at.into_named()),*);
+                $(unify::<Self::Dims, $a>(&tensors.$at.unified_shape()?, shape)?;)*
+                let (mut buffers, mut layouts) = (Vec::<Box<dyn AnyBuffer>>::new(), Layouts::new());
+                $({
+                    let (data, layout) = in_memory::<$a>(tensors.$at, Self::Dims::KEYS, order)?;
+                    buffers.push(Box::new(data));
+                    layouts.push(layout);
+                })*
+                Ok((buffers, layouts))
+            }
+        }
+    };
+}
+
+several!(A 0 B 1);
+several!(A 0 B 1 C 2);
+several!(A 0 B 1 C 2 D 3);
+several!(A 0 B 1 C 2 D 3 E 4);
+several!(A 0 B 1 C 2 D 3 E 4 F 5);
+
+/// Unifies the dims of one tensor with those of all, `U`.
+fn unify<U: Dims, A: AsTensor>(own: &Shape, all: &mut Shape) -> Result<(), DimError> {
+    for (axis, key) in A::Dims::KEYS.as_slice().iter().enumerate() {
+        let at = U::KEYS.position(key).expect("the dims of a tensor are among those of all");
+        let (size, origin) = own.known(axis);
+        all.unify(at, size, origin)?;
+    }
+    Ok(())
+}
+
+// A type in parentheses is the type itself, and two are a tuple: so one array is no tuple. `$examples` are what `batch` gets of each tensor.
+macro_rules! takes {
+    ([$examples:ident $as_given:path] $($a:ident $n:ident $x:ident $at:tt)*) => {
+        #[allow(unused_parens)]
+        #[diagnostic::do_not_recommend]
+        impl<$($a: Element, $n: RankOf),*> Takes<($($a),*)> for ($($n),*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+            type Views<'a> = ($(ArrayView<'a, $a, NdOf<$n>>),*);
+            type Arrays = ($(Array<$a, NdOf<$n>>),*);
+            type Examples<'a> = ($($examples<'a, $a>),*);
+            type Flat = ($(Vec<$a>,)*);
+
+            fn views<'a>(
+                tensors: &'a StepOperands<'_, '_>,
+                layouts: &'a [ArrayLayout],
+                at: &[usize],
+            ) -> Self::Views<'a> {
+                ($({
+                    let layout = &layouts[$at];
+                    let array = view(&layout.axes, layout.one(tensors.of($at), at));
+                    array.into_dimensionality().expect("the ranks are the same")
+                }),*)
+            }
+
+            fn examples<'a>(
+                tensors: &'a StepOperands<'_, '_>,
+                layouts: &'a [ArrayLayout],
+                counts: &'a [usize],
+            ) -> Self::Examples<'a> {
+                ($($as_given(Examples { data: tensors.of($at), layout: &layouts[$at], counts })),*)
+            }
+
+            fn flatten(
+                arrays: Self::Arrays,
+                layouts: &[ArrayLayout],
+                flat: &mut Self::Flat,
+            ) -> Result<(), WrongShape> {
+                let ($($x),*) = arrays;
+                $(append(&$x, &layouts[$at], &mut flat.$at)?;)*
+                Ok(())
+            }
+
+            #[cfg(feature = "std")]
+            fn of_fields(operands: &[Field]) -> Vec<Box<dyn AnyBuffer>> {
+                let same = "the elements are of this type";
+                vec![$(Box::new(operands[$at].buffer::<$a>().expect(same))),*]
+            }
+
+            #[cfg(feature = "std")]
+            fn parts<Y: Element>(
+                flat: Self::Flat,
+                examples: &PulledExamples<'_, Self::Flat, Y>,
+            ) -> Vec<(Arc<Node>, Part)> {
+                [$(examples.by($at, flat.$at, |flat| &flat.$at[..])),*].into_iter().flatten().collect()
+            }
+        }
+
+        #[allow(unused_parens)]
+        #[diagnostic::do_not_recommend]
+        impl<$($a: AsTensor, $n: RankOf<Rank: AxesOf<$a::Rank>>),*> WithAxes<($($n),*)> for ($($a),*) {
+            const SEAL: crate::seal::Seal = crate::seal::SEAL;
+        }
+    };
+}
+
+/// Appends the elements of an array that has the sizes of its tensor's.
+fn append<T: Element, D: ndarray::Dimension>(
+    array: &Array<T, D>,
+    layout: &ArrayLayout,
+    flat: &mut Vec<T>,
+) -> Result<(), WrongShape> {
+    if *array.shape() != layout.axes[..] {
+        return Err(WrongShape { found: array.shape().to_vec(), expected: layout.axes.to_vec() });
+    }
+    flat.extend(array.iter().copied());
+    Ok(())
+}
+
+/// The arrays of all examples of the only tensor: no other tensor has dims that it lacks.
+fn stacked<'a, T>(examples: Examples<'a, T>) -> ArrayViewD<'a, T> {
+    let count = examples.counts.iter().product();
+    let shape: Sizes = [count].into_iter().chain(examples.layout.axes.iter().copied()).collect();
+    view(&shape, examples.data)
+}
+
+takes!([ArrayViewD stacked] A M a 0);
+takes!([Examples core::convert::identity] A M a 0 B N b 1);
+takes!([Examples core::convert::identity] A M a 0 B N b 1 C O c 2);
+takes!([Examples core::convert::identity] A M a 0 B N b 1 C O c 2 D P d 3);
+takes!([Examples core::convert::identity] A M a 0 B N b 1 C O c 2 D P d 3 E Q e 4);
+takes!([Examples core::convert::identity] A M a 0 B N b 1 C O c 2 D P d 3 E Q e 4 F R f 5);
