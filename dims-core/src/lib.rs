@@ -24,7 +24,7 @@ pub use types::brand::{Brand, Declared, Rest};
 #[cfg(feature = "onnx")]
 #[doc(hidden)]
 pub use types::signature;
-pub use types::{brand, dim, rank, role, set, size};
+pub use types::{brand, dim, prime, rank, role, set, size};
 
 #[cfg(feature = "std")]
 pub mod mode;
@@ -52,8 +52,8 @@ pub mod batch;
 
 mod operators;
 pub use operators::{
-    attention, custom, dynamic, elementwise, fold, join, linalg, nn, restructure, scan, scans, select, shift,
-    sort, window,
+    attention, custom, dynamic, elementwise, fold, join, linalg, nn, priming, restructure, scan, scans, select,
+    shift, sort, window,
 };
 
 pub mod laid;

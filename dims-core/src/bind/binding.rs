@@ -4,7 +4,7 @@ use super::source::Axes;
 use crate::brand::DimInfo;
 use crate::dim::UNSIZED;
 use crate::error::{DimError, Origin};
-use crate::set::{DimKey, Dims};
+use crate::set::{DimKey, Dims, Keys};
 use crate::storage::axes::AxisBlock;
 use kernels::memory::axes::Axis;
 
@@ -96,6 +96,12 @@ impl<'b> Binding<'b> {
             None => return Err(too_far(&key, own.stride, axis.stride)),
         };
         Ok(())
+    }
+
+    /// Dims and their primes among `keys`, those of the bound tensor, have one size.
+    #[cfg_attr(not(unoptimized), inline(always))]
+    pub fn check_primes(&self, keys: &Keys) -> Result<(), DimError> {
+        keys.check_primes(|at| (self.named[at].size, self.origin))
     }
 
     /// The axes that the source's dims have already.

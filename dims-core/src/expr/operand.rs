@@ -4,6 +4,7 @@ use super::sized::NoSize;
 use super::{Iota, Scalar};
 use crate::brand::{Brand, Declared};
 use crate::dim::{Dim, Of};
+use crate::prime::LocalPrime;
 use crate::rank::{Rank, Rank0};
 use crate::set::Dims;
 use kernels::scalar::Element;
@@ -46,6 +47,19 @@ impl<T: Element> Operand<T> for T {
 
 #[diagnostic::do_not_recommend]
 impl<'a, B: Brand> Operand<isize> for &'a Dim<B> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Dims = (B,);
+    type Rank = Rank0;
+    type Expr = Iota<'a, B>;
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn into_expr(self) -> Iota<'a, B> {
+        Iota::new(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, B: Brand> Operand<isize> for LocalPrime<'a, B> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dims = (B,);
     type Rank = Rank0;

@@ -1,10 +1,11 @@
 //! Dims as values: what users pass to `at`, `sum` and `order`.
 
 use crate::brand::{Brand, Declared, DimInfo, KeyOf};
-use crate::error::{DimError, Origin, unwrap};
+use crate::error::{DimError, Origin, SizeFrom, unwrap};
 use crate::set::list::NestedPairs;
 use crate::set::{DimKey, False, Keys};
 use crate::types::open::{NoSize, Open};
+use crate::types::prime::{LocalPrime, Prime};
 use crate::types::tuples::{each_tuple, nested};
 use core::cell::Cell;
 use core::fmt;
@@ -24,6 +25,8 @@ pub type DimCell = Cell<SizeOfLocalDim>;
 pub struct SizeOfLocalDim {
     size: usize,
     origin: Origin,
+    /// Which dim got the size: this one, or its prime.
+    of: &'static str,
 }
 
 /// The size, if the dim has one.
@@ -69,17 +72,12 @@ impl DimInfo<'_> {
                 return Err(DimError::StaticSize { dim: self.name, fixed, found: size, origin });
             }
         } else if let Some(cell) = self.cell {
-            let SizeOfLocalDim { size: first, origin: first_origin } = cell.get();
-            if first == UNSIZED {
-                cell.set(SizeOfLocalDim { size, origin });
-            } else if first != size {
-                return Err(DimError::SizeConflict {
-                    dim: self.name,
-                    first,
-                    first_origin,
-                    second: size,
-                    second_origin: origin,
-                });
+            let first = cell.get();
+            if first.size == UNSIZED {
+                cell.set(SizeOfLocalDim { size, origin, of: self.name });
+            } else if first.size != size {
+                let first = SizeFrom { dim: first.of, size: first.size, origin: first.origin };
+                return Err(DimError::two_sizes(first, SizeFrom { dim: self.name, size, origin }));
             }
         }
         Ok(())
@@ -123,7 +121,7 @@ impl<B: Brand> Dim<B> {
     /// A dim without a size. For `dims!` alone.
     #[doc(hidden)]
     pub fn minted(_: B::Anchor) -> Self {
-        Dim { cell: Cell::new(SizeOfLocalDim { size: UNSIZED, origin: None }), brand: PhantomData }
+        Dim { cell: Cell::new(SizeOfLocalDim { size: UNSIZED, origin: None, of: B::NAME }), brand: PhantomData }
     }
 
     /// A dim with a size. For `dims!` alone.
@@ -131,7 +129,7 @@ impl<B: Brand> Dim<B> {
     #[track_caller]
     pub fn minted_with(anchor: B::Anchor, size: usize) -> Self {
         let dim = Self::minted(anchor);
-        dim.cell.set(SizeOfLocalDim { size, origin: Some(Location::caller()) });
+        dim.cell.set(SizeOfLocalDim { size, origin: Some(Location::caller()), of: B::NAME });
         dim
     }
 
@@ -257,9 +255,16 @@ pub trait DimRef: Copy {
     #[doc(hidden)]
     type Open: Open;
 
+    /// The value that stands for the dim's [prime](crate::prime).
+    type Prime: DimRef<Brand = Prime<Self::Brand>>;
+
     /// Whether a size comes with each value, which is compared where a tensor has the dim.
     #[doc(hidden)]
     const GIVES_SIZE: bool = false;
+
+    /// See [`prime`](crate::prime::prime).
+    #[doc(hidden)]
+    fn primed(self) -> Self::Prime;
 
     /// What is known of the dim.
     #[doc(hidden)]
@@ -276,10 +281,15 @@ pub trait DimRef: Copy {
 }
 
 #[diagnostic::do_not_recommend]
-impl<B: Brand> DimRef for &Dim<B> {
+impl<'b, B: Brand> DimRef for &'b Dim<B> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brand = B;
     type Open = ();
+    type Prime = LocalPrime<'b, Prime<B>>;
+
+    fn primed(self) -> Self::Prime {
+        LocalPrime::of(&self.cell)
+    }
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn info<'a>(self) -> DimInfo<'a>
@@ -295,6 +305,11 @@ impl<D: Declared> DimRef for D {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brand = D;
     type Open = NoSize<D>;
+    type Prime = Prime<D>;
+
+    fn primed(self) -> Prime<D> {
+        Prime::VALUE
+    }
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn info<'a>(self) -> DimInfo<'a>
@@ -310,7 +325,12 @@ impl<D: Declared> DimRef for Of<D> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brand = D;
     type Open = ();
+    type Prime = Of<Prime<D>>;
     const GIVES_SIZE: bool = true;
+
+    fn primed(self) -> Of<Prime<D>> {
+        Of { dim: Prime::VALUE, size: self.size, origin: self.origin }
+    }
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn info<'a>(self) -> DimInfo<'a>
