@@ -56,6 +56,7 @@
 //! | contract, multiply, measure | [`LinearAlgebra`](linalg::LinearAlgebra), such as [`contract`](linalg::LinearAlgebra::contract) |
 //! | reduce, compute an expression now | [`Reductions`](reduce::Reductions), such as `sum` and `eval` |
 //! | get an array, or the number of a tensor without dims | [`order`](order::OrderExt::order), `order(())` |
+//! | have two axes over one set: a covariance, a Gram matrix, a Hessian | [`Prime`](mod@prime), as in `Tensor<f32, (Item, Prime<Item>)>` |
 //! | rename, slice, split, flatten, join | [`Restructure`](restructure::Restructure), [`concat`](join::concat), [`stack`](join::stack) |
 //! | select by index or value | [`Selecting`](select::Selecting), [`Dynamic`](dynamic::Dynamic) |
 //! | move, pad, add windows up, sort, scan | [`Rearranging`](shift::Rearranging), [`Folding`](fold::Folding), [`Sorting`](sort::Sorting), [`Scans`](scans::Scans) |
@@ -77,7 +78,7 @@
 //!
 //! [`contract`](linalg::LinearAlgebra::contract) demands the dim in both operands. `(x * w).sum(In)` also compiles if only one of them has `In`, and then sums that one alone.
 //!
-//! A result is contiguous. Its axes are in the order that you passed to `order`, or else in the order in which the dims were declared. In a batched product, shared
+//! A result is contiguous. Its axes are in the order that you passed to `order`, or else in the order in which the dims were declared, with [primes](mod@prime) behind all others. In a batched product, shared
 //! dims become outermost if the last dim is shared, so that each product is contiguous; softmax and scans keep that order. The memory order never changes the result.
 //!
 //! [`attention`](attention::attention) fuses the softmax with both products, and works tile by tile:
@@ -244,6 +245,8 @@ pub mod prelude {
     pub use crate::order::OrderExt as _;
     #[cfg(feature = "std")]
     pub use crate::plan::explain::explain;
+    pub use crate::prime::{Prime, prime};
+    pub use crate::priming::Priming as _;
     #[cfg(feature = "rand")]
     pub use crate::random::random;
     pub use crate::random::{rand, randn};

@@ -34,24 +34,24 @@ pub trait JacobianOf<S: Dims>: Dims {
 
 impl<O, S> JacobianOf<S> for O
 where
-    O: Dims<List: FirstWith<Within<ColumnList<O, S>>>> + Union<<ColumnList<O, S> as List>::Tuple>,
+    O: Dims<List: FirstWith<Within<InputDims<O, S>>>> + Union<<InputDims<O, S> as List>::Tuple>,
     S: Dims<List: PrimedWithin<O::List, Out: SortOnce>>,
-    NoDim<Repeated<O, S>>: OncePerDim<Repeated<O, S>>,
+    NoDim<DimTwice<O, S>>: OncePerDim<DimTwice<O, S>>,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Out = <O as Union<<ColumnList<O, S> as List>::Tuple>>::Out;
+    type Out = <O as Union<<InputDims<O, S> as List>::Tuple>>::Out;
 }
 
 /// The dims of the Jacobian of an output with the dims `O` by an input with the dims `S`.
 pub type JacobianDims<O, S> = <O as JacobianOf<S>>::Out;
 
 /// The dims of the input in the Jacobian, sorted.
-type Columns<O, S> = <<<S as Dims>::List as PrimedWithin<<O as Dims>::List>>::Out as SortOnce>::Out;
+type InputSorted<O, S> = <<<S as Dims>::List as PrimedWithin<<O as Dims>::List>>::Out as SortOnce>::Out;
 /// The same as a list.
-type ColumnList<O, S> = <Columns<O, S> as SortedOnce>::List;
+type InputDims<O, S> = <InputSorted<O, S> as SortedOnce>::List;
 /// The first dim that the Jacobian would have twice, or [`Nothing`](crate::set::Nothing).
-type Repeated<O, S> = <<<O as Dims>::List as FirstWith<Within<ColumnList<O, S>>>>::Found as MaybeDim>::Or<
-    <Columns<O, S> as SortedOnce>::Twice,
+type DimTwice<O, S> = <<<O as Dims>::List as FirstWith<Within<InputDims<O, S>>>>::Found as MaybeDim>::Or<
+    <InputSorted<O, S> as SortedOnce>::Twice,
 >;
 
 /// Elements of a set, of which those that the list `L` has become primes.

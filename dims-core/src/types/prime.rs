@@ -26,13 +26,13 @@
 //! | role | that of `Item`: it is another axis over the same things |
 //! | order | behind all dims without a prime, in the order of those that they are made of; a `Rest` comes last, as always. So the axes of primes are the innermost ones of a result in memory, if `order` does not say otherwise |
 //!
-//! [`Priming`](crate::priming::Priming) has the methods: `x.prime(Item)`, `x.unprime(Item)`, the matrix product `a.compose(&b, Item)`, and the transpose
-//! `x.swap(Item, prime(Item))`.
+//! [`Priming`](crate::priming::Priming) has the methods: `x.prime(Item)`, `x.unprime(Item)`, the transpose `x.transpose(Item)`, and the matrix product
+//! `a.compose(&b, Item)`. A part of both axes takes a name of its own: `x.slice_to(Item, 1.., Part).slice_to(prime(Item), 1.., prime(Part))`.
 //!
 //! A prime has a prime: `Prime<Prime<Item>>`, `Item''`, is a third dim of the same size.
 //!
-//! In a function over a generic dim `D: AnyDim`, `Prime<D>` can be used as it is. Where a tensor has other generic dims, rustc needs their order, as
-//! it does without primes: `O: AnyDim + Before<Prime<I>>` and `Prime<I>: After<O>`.
+//! In a function over a generic dim `D: AnyDim`, `Prime<D>` can be used as it is (`compose` aside). Where a tensor has other generic dims, rustc needs
+//! their order, as it does without primes: `O: AnyDim + Before<Prime<I>>` and `Prime<I>: After<O>`.
 
 use crate::brand::{
     Brand, CompareKeys, Declared, DimInfo, Digits, Greater, KeyOf, Last, Less, SetElement, Text, digits::*,

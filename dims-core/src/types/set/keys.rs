@@ -252,6 +252,7 @@ impl Keys {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
     use std::panic::catch_unwind;
 
     const fn key(id: u64) -> Keys {
@@ -283,6 +284,23 @@ mod tests {
         for keys in [b.join(&a), a.join(&a), a.behind_rest().join(&b)] {
             assert!(!keys.is_sorted());
         }
+    }
+
+    #[test]
+    fn dims_and_their_primes_have_one_size() {
+        let (a, b) = (key(1), key(2));
+        let primed = |keys: &Keys| Keys::one(keys.only().primed("'"));
+        let (a1, a2) = (primed(&a), primed(&primed(&a)));
+        assert!(!a.join(&b).has_primes() && a.join(&a1).has_primes());
+        assert!(a.join(&b).join(&a1).join(&primed(&b)).join(&a2).is_sorted());
+        let all = a.join(&b).join(&a1).join(&a2).join(&a1.behind_rest());
+        assert_eq!(all.kin_of(3).collect::<Vec<_>>(), [0, 2, 3]);
+        assert_eq!(all.kin_of(4).collect::<Vec<_>>(), [4]);
+        let check = |sizes: [usize; 5]| all.check_primes(|at| (sizes[at], None)).is_ok();
+        assert!(check([3, 4, 3, 3, 5]) && check([3, 4, UNSIZED, 3, 5]) && check([UNSIZED; 5]));
+        assert!(!check([3, 3, 4, 3, 3]) && !check([UNSIZED, 4, 3, 4, 3]));
+        let last = (0..255).fold(a, |keys, _| primed(&keys));
+        assert!(catch_unwind(|| primed(&last)).is_err());
     }
 
     #[test]
