@@ -52,8 +52,8 @@ pub mod batch;
 
 mod operators;
 pub use operators::{
-    attention, custom, dynamic, elementwise, fold, join, linalg, nn, priming, restructure, scan, scans, select,
-    shift, sort, window,
+    attention, custom, dynamic, elementwise, fold, join, linalg, nn, priming, restructure, scan, scans,
+    select, shift, sort, window,
 };
 
 pub mod laid;

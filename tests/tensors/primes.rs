@@ -75,7 +75,8 @@ fn a_gram_matrix() {
         assert_eq!(back.size(d), x.size(d));
         out.transpose(d).eval()
     }
-    let all: Tensor<f64, (Item, Prime<Item>, Feat)> = generic::<Item, _>(&x.view().eval().seal(Item)).unseal();
+    let all: Tensor<f64, (Item, Prime<Item>, Feat)> =
+        generic::<Item, _>(&x.view().eval().seal(Item)).unseal();
     close(all.sum(Feat).order((Item, prime(Item))), matrix.dot(&matrix.t()));
     let all: Tensor<f64, (Prime<Item>, Prime<Prime<Item>>, Feat)> =
         generic::<Prime<Item>, _>(&x.view().prime(Item).eval().seal(prime(Item))).unseal();
@@ -102,7 +103,7 @@ fn names_sizes_and_memory() {
     // It means what its dim does.
     let c = ones::<f32, _>((Channel.of(2), prime(Channel.of(2))));
     assert_eq!(c.sum(prime(Channel)).order(Channel), array![2.0, 2.0]);
-    fn of_channels<D: Plays<DataChannel> + DimRef>(dim: D) -> &'static str {
+    fn of_channels<D: Plays<DataChannel> + DimRef>(_: D) -> &'static str {
         <D::Brand as Brand>::NAME
     }
     assert_eq!(of_channels(prime(Channel)), "Channel'");
@@ -120,11 +121,14 @@ fn what_works_along_a_dim_works_along_a_prime() {
     close(x.view().sum(n).unprime(n).order(n), a.sum_axis(Axis(0)));
     close(x.view().diagonal(n, m, 0).order(n), a.diag().to_owned());
     assert!((x.trace(n, m).order(()) - a.diag().sum()).abs() < 1e-12);
-    close((&x).triu(n, m, 0).order((n, m)), Array2::from_shape_fn((3, 3), |(i, j)| if i <= j { a[[i, j]] } else { 0.0 }));
+    close(
+        (&x).triu(n, m, 0).order((n, m)),
+        Array2::from_shape_fn((3, 3), |(i, j)| if i <= j { a[[i, j]] } else { 0.0 }),
+    );
     close(select(n.le(m), &x, 0.0).order((n, m)), (&x).triu(n, m, 0).order((n, m)));
     let identity: Square = eye(n.of(3), prime(n.of(3)));
     close(x.compose(&identity, n).order((n, m)), a.clone());
-    close(x.softmax(m).sum(m).order(n), ndarray::Array1::ones(3));
+    close((&x).softmax(m).sum(m).order(n), ndarray::Array1::ones(3));
     assert_eq!(x.argmax(m).order(n).len(), 3);
     let v: Tensor<f64, (Item,)> = randn(n.of(3), 5);
     close(x.contract((&v).prime(n), m).order(n), a.dot(&v.view().order(n)));
@@ -172,7 +176,10 @@ fn a_dim_and_its_prime_have_one_size() {
     assert_eq!(error(a.try_at((Item, prime(prime(Item))))), both.replace("Item'", "Item''"));
     let other = "dim `Item` has size 4, but `Item'`, which has the same size, was given size 3";
     assert_eq!(error(a.try_at((prime(Item), Item))), other);
-    assert_eq!(error(a.try_at((prime(Item.of(3)), Item.of(3)))), "dim `Item` has size 3, but was also given size 4");
+    assert_eq!(
+        error(a.try_at((prime(Item.of(3)), Item.of(3)))),
+        "dim `Item` has size 3, but was also given size 4"
+    );
 
     // Wherever two tensors meet, small products in memory included.
     let (x, y) = (ones::<f64, _>((Item.of(3), Feat.of(2))), ones::<f64, _>((prime(Item.of(4)), Feat.of(2))));
@@ -181,7 +188,7 @@ fn a_dim_and_its_prime_have_one_size() {
     assert_eq!(error((&x + &y).try_order((Item, prime(Item), Feat))), both);
     assert_eq!(error((&x * &y).try_sum((Item, Feat))), both);
     assert_eq!(error(x.try_contract(&y, Feat)), both);
-    let mut out = Array3::zeros((3, 4, 2));
+    let mut out = Array3::<f64>::zeros((3, 4, 2));
     assert_eq!(error(out.try_at_mut((Item, prime(Item), Feat)).map(|_| ())), both);
     assert_eq!(error((&x + &y).try_max(Item)), both);
 
@@ -325,7 +332,8 @@ fn recorded() {
     {
         use typed_dims::program::Program;
         let text = serde_json::to_string(&program).expect("it is written");
-        let loaded: Program<&Tensor<f64, (Item, Feat)>, Square> = serde_json::from_str(&text).expect("it is read");
+        let loaded: Program<&Tensor<f64, (Item, Feat)>, Square> =
+            serde_json::from_str(&text).expect("it is read");
         assert!(loaded == program);
         assert_eq!(loaded.call(&rows(4, 2)), gram(&rows(4, 2)));
     }
@@ -353,7 +361,8 @@ fn in_files() {
 
     let mut file = safetensors::SafetensorsWriter::new();
     file.put("x", &x).unwrap();
-    let file = safetensors::SafetensorsReader::new(AlignedBytes::copied(&file.to_bytes().unwrap()).unwrap()).unwrap();
+    let file = safetensors::SafetensorsReader::new(AlignedBytes::copied(&file.to_bytes().unwrap()).unwrap())
+        .unwrap();
     assert_eq!(file.get("x").unwrap().load::<f64, (Item, Prime<Item>)>().unwrap(), x);
     assert_eq!(file.get("x").unwrap().load_as::<f64, _>((Item, prime(Item))).unwrap(), x);
 

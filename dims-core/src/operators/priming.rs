@@ -82,8 +82,7 @@ type BrandBetween<D> = Prime<Prime<<D as DimRef>::Brand>>;
 /// The set `X` with the prime of the prime.
 type Widened<X, D> = <X as Union<(BrandBetween<D>,)>>::Out;
 /// The first of a dim and its prime that `B` does not have, if `A` has both.
-type MissingSecond<A, B, D> =
-    <NoDim<Missing<A, WithPrime<D>>> as Bool>::OrNothing<Missing<B, WithPrime<D>>>;
+type MissingSecond<A, B, D> = <NoDim<Missing<A, WithPrime<D>>> as Bool>::OrNothing<Missing<B, WithPrime<D>>>;
 
 impl<A, B, X, D> Composes<A, B, X> for D
 where

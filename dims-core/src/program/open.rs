@@ -198,7 +198,9 @@ fn merged(
         .map(|(dim, key)| axis_of(key, signatures, sizes.each_ref().map(|own| own[dim])));
     let dims: Vec<OpenDim> = dims.collect::<Result<_, _>>()?;
     // (A prime has the size of its dim.)
-    let unprimed = |name: &str| name.trim_end_matches('\'').to_owned();
+    fn unprimed(name: &str) -> &str {
+        name.trim_end_matches('\'')
+    }
     let listing = listing.with_open(&|name, size| {
         open.iter().zip(&sizes[0]).any(|(key, &own)| own == size && unprimed(key.name) == unprimed(name))
     });

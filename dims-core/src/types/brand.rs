@@ -13,8 +13,8 @@ use crate::error::Origin;
 use crate::role::Undenoted;
 use crate::set::{DimKey, Dims, Keys};
 use crate::size::{Dyn, Size};
-use crate::types::prime::{Primed, UnderPrime};
 use crate::types::axes::{AxisBlock, OneAxis};
+use crate::types::prime::{Primed, UnderPrime};
 use core::marker::PhantomData;
 
 /// A dimension, as a type. Made by `dims!` alone.

@@ -121,7 +121,10 @@ impl<B: Brand> Dim<B> {
     /// A dim without a size. For `dims!` alone.
     #[doc(hidden)]
     pub fn minted(_: B::Anchor) -> Self {
-        Dim { cell: Cell::new(SizeOfLocalDim { size: UNSIZED, origin: None, of: B::NAME }), brand: PhantomData }
+        Dim {
+            cell: Cell::new(SizeOfLocalDim { size: UNSIZED, origin: None, of: B::NAME }),
+            brand: PhantomData,
+        }
     }
 
     /// A dim with a size. For `dims!` alone.

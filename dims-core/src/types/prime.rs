@@ -35,7 +35,7 @@
 //! their order, as it does without primes: `O: AnyDim + Before<Prime<I>>` and `Prime<I>: After<O>`.
 
 use crate::brand::{
-    Brand, CompareKeys, Declared, DimInfo, Digits, Greater, KeyOf, Last, Less, SetElement, Text, digits::*,
+    Brand, CompareKeys, Declared, Digits, DimInfo, Greater, KeyOf, Last, Less, SetElement, Text, digits::*,
 };
 use crate::dim::{DimCell, DimRef};
 use crate::error::{DimError, unwrap};

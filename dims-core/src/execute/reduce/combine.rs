@@ -62,11 +62,13 @@ impl<S: Dims, R: Rank, D: DimList> ReductionAxes<S, R, D> {
     pub(super) const fn roles<E: Expr>() -> Option<Roles> {
         match (E::FACTS.pair, R::N) {
             // (Of primes, sizes are to be compared that plans without a shape do not look at.)
-            (Some([a, b]), 0) if !S::KEYS.has_primes() => match Roles::of(a, b, S::KEYS, D::KEYS, &AxisList::in_memory(S::KEYS, 0)) {
-                // (In which order the result lies then is to be planned.)
-                Some(roles) if !roles.ends_in_batch() => Some(roles),
-                _ => None,
-            },
+            (Some([a, b]), 0) if !S::KEYS.has_primes() => {
+                match Roles::of(a, b, S::KEYS, D::KEYS, &AxisList::in_memory(S::KEYS, 0)) {
+                    // (In which order the result lies then is to be planned.)
+                    Some(roles) if !roles.ends_in_batch() => Some(roles),
+                    _ => None,
+                }
+            }
             _ => None,
         }
     }

@@ -3,9 +3,9 @@
 use super::{BinaryOut, ScalarOut, UnaryOut, binary, unary};
 use crate::brand::{Brand, Declared};
 use crate::dim::{Dim, Of};
-use crate::prime::{LocalPrime, Prime};
 use crate::expr::{Binary, Iota, Operand, Scalar};
 use crate::named::Named;
+use crate::prime::{LocalPrime, Prime};
 use crate::rank::Rank0;
 use crate::set::Union;
 use crate::tensor::AsTensor;

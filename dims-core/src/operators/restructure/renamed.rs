@@ -25,4 +25,3 @@ pub(crate) fn renamed<A: Computable, S: Dims, Old: DimRef, New: DimRef>(
     }
     Ok(Named::from_expr(Remap::new(tensor.expr, old, whole(new.info().key()))))
 }
-
