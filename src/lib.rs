@@ -78,8 +78,10 @@
 //!
 //! [`contract`](linalg::LinearAlgebra::contract) demands the dim in both operands. `(x * w).sum(In)` also compiles if only one of them has `In`, and then sums that one alone.
 //!
-//! A result is contiguous. Its axes are in the order that you passed to `order`, or else in the order in which the dims were declared, with [primes](mod@prime) behind all others. In a batched product, shared
-//! dims become outermost if the last dim is shared, so that each product is contiguous; softmax and scans keep that order. The memory order never changes the result.
+//! A result is contiguous. Its axes are in the order that you passed to `order`, or else in the
+//! order in which the dims were declared, with [primes](mod@prime) behind all others. In a batched
+//! product, shared dims become outermost if the last dim is shared, so that each product is
+//! contiguous; softmax and scans keep that order. The memory order never changes the result.
 //!
 //! [`attention`](attention::attention) fuses the softmax with both products, and works tile by tile:
 //!

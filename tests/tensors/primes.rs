@@ -192,7 +192,7 @@ fn a_dim_and_its_prime_have_one_size() {
     assert_eq!(error(out.try_at_mut((Item, prime(Item), Feat)).map(|_| ())), both);
     assert_eq!(error((&x + &y).try_max(Item)), both);
 
-    // A part of a square is none.
+    // A part along one of the axes is not square.
     let s = square(3, 1);
     let cut = "dim `Item` has size 2, but `Item'`, which has the same size, was given size 3";
     assert_eq!(error(s.view().slice(Item, 1..).try_eval()), cut);
@@ -300,7 +300,8 @@ fn jacobians_and_hessians() {
     let h: Tensor<f64, (Item, Feat)> = hessian(|x| x.logsumexp(Item), &x, (Item,), (Feat,));
     close(h.order((Item, Feat)), expected);
 
-    // Which side is which: the output has the dim itself, also where the input has others before it.
+    // Which side is which: the output has the dim itself, also where the input has others before
+    // it.
     let x: Tensor<f64, (Feat, Item)> = randn((Item.of(3), Feat.of(2)), 1);
     let weights: Tensor<f64, (Item, Feat)> = randn((Item.of(3), Feat.of(2)), 2);
     let f = |x: &Tensor<f64, (Item, Feat)>| (x * &weights).sum(Feat).cumsum(Item);

@@ -24,7 +24,8 @@ use kernels::scalar::Real;
 use kernels::trace::{Field, Part, StridedPlace, evaluate, gradients};
 use smallvec::SmallVec;
 
-/// The dims of a Jacobian: those of the output, and those of the input `S`. A dim of both is the [prime](crate::prime) of itself on the side of the input.
+/// The dims of a Jacobian: those of the output, and those of the input `S`. A dim `N` of both is
+/// `Prime<N>` for the input.
 pub trait JacobianOf<S: Dims>: Dims {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -104,8 +105,9 @@ condition! {
 
 /// All derivatives of a tensor by a tensor: `out[o, i] = d f(by)[o] / d by[i]`.
 ///
-/// A dim `N` that the output and the input both have is `N` on the side of the output, and its [prime](crate::prime) `Prime<N>` on that of the input:
-/// `out[n, n'] = d f(by)[n] / d by[n']`. It takes one backward pass for each element of the output.
+/// If the output and the input share a dim `N`, the Jacobian has `N` for the output and its
+/// [prime](crate::prime), `Prime<N>`, for the input: `out[n, n'] = d f(by)[n] / d by[n']`. This
+/// takes one backward pass for each element of the output.
 ///
 /// ```
 /// use typed_dims::grad::jacobian;
@@ -186,7 +188,8 @@ pub fn try_jacobian<T: Real, S: Dims, O: JacobianOf<S>>(
     Ok(Named::from_expr(Evaluated::in_order(data, &order, &sizes)))
 }
 
-/// All second derivatives of a loss: `out[i', i] = d^2 f / d by[i'] d by[i]`, along each dim of the input and along its [prime](crate::prime).
+/// All second derivatives of a loss: `out[i', i] = d^2 f / d by[i'] d by[i]`, along each dim of the
+/// input and along its [prime](crate::prime).
 ///
 /// ```
 /// use typed_dims::grad::hessian_primed;
@@ -198,7 +201,7 @@ pub fn try_jacobian<T: Real, S: Dims, O: JacobianOf<S>>(
 /// assert_eq!(h.order((In, prime(In))), ndarray::array![[6.0, 0.0], [0.0, 12.0]]);
 /// ```
 ///
-/// [`hessian`] gives the second axes names of their own.
+/// [`hessian`] takes other dims for the second axes.
 ///
 /// # Panics
 ///
@@ -224,8 +227,9 @@ pub fn try_hessian_primed<T: Real, S: JacobianOf<S>, L: ScalarLoss>(
     slopes_of_slopes(f, by, |gradient| gradient)
 }
 
-/// All second derivatives of a loss: `out[i, j] = d^2 f / d by[i] d by[j]`. The dims `old` of the input, a tuple, have the names `new` along the rows; of a
-/// dim that keeps its name there, the columns have the [prime](crate::prime).
+/// All second derivatives of a loss: `out[i, j] = d^2 f / d by[i] d by[j]`. Along the rows, the
+/// dims `old` of the input, a tuple, have the names `new`. For a dim that is not renamed, the
+/// columns have its [prime](crate::prime).
 ///
 /// ```
 /// use typed_dims::grad::hessian;

@@ -1,4 +1,5 @@
-//! Tensors with two axes over one set: [`prime`](Priming::prime), [`compose`](Priming::compose) and the like. See [`Prime`](crate::prime).
+//! Tensors with two axes over one set: [`prime`](Priming::prime), [`compose`](Priming::compose) and
+//! the like. See [`Prime`](crate::prime).
 
 use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
@@ -18,7 +19,8 @@ use crate::types::condition::condition;
 use kernels::ops;
 use kernels::scalar::Num;
 
-/// A dim of a tensor with the dims `S` that can become its [prime](crate::prime): the tensor has it, and does not have the prime.
+/// A dim of a tensor with the dims `S` that can become its [prime](crate::prime): the tensor has
+/// it, and does not have the prime.
 pub trait Primable<S: Dims>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -31,7 +33,8 @@ impl<S: Dims, D: DimRef<Prime: PartOf<D, S>>> Primable<S> for D {
     type Out = <D::Prime as PartOf<D, S>>::Out;
 }
 
-/// A dim whose [prime](crate::prime) is a dim of a tensor with the dims `S`, which does not have the dim itself.
+/// A dim whose [prime](crate::prime) is a dim of a tensor with the dims `S`, which does not have
+/// the dim itself.
 pub trait Unprimable<S: Dims>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -59,7 +62,8 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// A dim that a tensor with the dims `A` and one with the dims `B` both have, together with its [prime](crate::prime). `X` are the dims of both tensors.
+/// A dim that a tensor with the dims `A` and one with the dims `B` both have, together with its
+/// [prime](crate::prime). `X` are the dims of both tensors.
 pub trait Composes<A: Dims, B: Dims, X: Dims>: DimRef {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -115,7 +119,8 @@ condition! {
 /// Operations on tensors that have an axis twice, along a dim and along its [prime](crate::prime).
 pub trait Priming: Computable {
     operator! {
-        /// The tensor with its axis along `dim` along the [prime](crate::prime) of `dim` instead: `out[n'] = x[n]`. A view.
+        /// The tensor with the [prime](crate::prime) of `dim` in place of `dim`: `out[n'] = x[n]`.
+        /// A view.
         ///
         /// ```
         /// use typed_dims::prelude::*;
@@ -133,8 +138,8 @@ pub trait Priming: Computable {
     }
 
     operator! {
-        /// The tensor with its axis along the [prime](crate::prime) of `dim` along `dim` itself: `out[n] = x[n']`, the inverse of
-        /// [`prime`](Priming::prime). A view.
+        /// The tensor with `dim` in place of its [prime](crate::prime): `out[n] = x[n']`. A view,
+        /// and the inverse of [`prime`](Priming::prime).
         ///
         /// ```
         /// use typed_dims::prelude::*;
@@ -152,7 +157,8 @@ pub trait Priming: Computable {
     }
 
     operator! {
-        /// The transpose of the matrix along a dim and its [prime](crate::prime): `out[n, n'] = x[n', n]`. A view.
+        /// The transpose of the matrix along a dim and its [prime](crate::prime): `out[n, n'] =
+        /// x[n', n]`. A view.
         ///
         /// ```
         /// use typed_dims::prelude::*;
@@ -162,7 +168,7 @@ pub trait Priming: Computable {
         /// assert_eq!((&roads).transpose(City).order((City, prime(City))), ndarray::array![[0, 0], [1, 0]]);
         /// ```
         ///
-        /// Of two dims that are no primes, it is `x.rename_all((A, B), (B, A))`.
+        /// For any two dims, write `x.rename_all((A, B), (B, A))`.
         transpose try_transpose, "so is that the dim comes with another size",
         [D: WithPrimeIn<Self::Dims>]
         (self, dim: D) -> Remapped<Self, Self::Dims> {
@@ -176,8 +182,8 @@ pub trait Priming: Computable {
         }
     }
 
-    /// The matrix product of two tensors along a dim and its [prime](crate::prime): `out[n, n'] = sum over k of x[n, k] * other[k, n']`. All
-    /// other dims of either tensor are kept.
+    /// The matrix product of two tensors along a dim and its [prime](crate::prime): `out[n, n'] =
+    /// sum over k of x[n, k] * other[k, n']`. All other dims of either tensor are kept.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -188,8 +194,8 @@ pub trait Priming: Computable {
     /// assert_eq!(two_steps.order((City, prime(City))), ndarray::array![[0, 0, 1], [0, 0, 0], [0, 0, 0]]);
     /// ```
     ///
-    /// The sum runs over the prime of the prime, which neither tensor can have. A matrix times a vector is `x.contract(v.prime(City), prime(City))`, which
-    /// has the dim `City`.
+    /// The sum runs over the prime of the prime, which neither tensor can have. A matrix times a
+    /// vector is `x.contract(v.prime(City), prime(City))`, which has the dim `City`.
     ///
     /// # Panics
     ///

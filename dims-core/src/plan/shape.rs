@@ -138,7 +138,8 @@ impl Shape {
         &self.proposed
     }
 
-    /// Every dim must have a size by now; else it is that of its prime, the static one of the dim, or the least that is proposed.
+    /// Every dim must have a size by now; else it is that of its prime, the static one of the dim,
+    /// or the least that is proposed.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn finish(&mut self) -> Result<(), DimError> {
         if self.keys.has_primes() {

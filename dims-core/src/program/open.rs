@@ -17,7 +17,8 @@ use kernels::trace::{BakedIn, Listing, OpenFinder, OpenNumbers, OpenSizes, ROUND
 use std::sync::{Mutex, PoisonError};
 
 std::thread_local! {
-    /// All dims that have been dynamic on this thread, one for a dim and its primes. The position of a dim decides its recorded sizes.
+    /// All dims that have been dynamic on this thread, one for a dim and its primes. The position
+    /// of a dim decides its recorded sizes.
     static OPEN: RefCell<Vec<DimKey>> = const { RefCell::new(Vec::new()) };
     /// The dims that were asked for since the list was taken last.
     static ASKED: RefCell<Vec<DimKey>> = const { RefCell::new(Vec::new()) };

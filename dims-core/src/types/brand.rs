@@ -45,7 +45,8 @@ pub trait Brand: SetElement + Sized {
     const NAME: &'static str = Self::KEYS.only().name;
 }
 
-/// A brand that can be named anywhere: one made by `dims! { pub struct Batch; }`, or the [prime](crate::prime) of one.
+/// A brand that can be named anywhere: one made by `dims! { pub struct Batch; }`, or the
+/// [prime](crate::prime) of one.
 ///
 /// The unit struct that `dims!` makes is both the type and the value of the dim.
 pub trait Declared: Brand + Copy + Default + 'static {}
@@ -73,7 +74,8 @@ pub trait Declared: Brand + Copy + Default + 'static {}
 )]
 pub trait AnyDim:
     Declared
-    // (rustc needs to know of the key of a generic dim that it equals itself, and is less than that of its prime and that of `Rest`.)
+    // (rustc needs to know of the key of a generic dim that it equals itself, and is less than that
+    // of its prime and that of `Rest`.)
     + SetElement<
         Key: Digits
                  + CompareKeys<<Self as SetElement>::Key, Out = Equal>

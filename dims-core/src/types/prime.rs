@@ -1,7 +1,7 @@
 //! Two axes over one set: `Prime<N>` is a second dim that always has the size of `N`.
 //!
-//! A tensor has each dim once. What has an axis twice, such as a covariance, a Gram matrix, an adjacency or a Hessian, has the dims
-//! `(N, Prime<N>)`:
+//! A tensor has each dim once. What has an axis twice, such as a covariance, a Gram matrix, an
+//! adjacency or a Hessian, has the dims `(N, Prime<N>)`:
 //!
 //! ```
 //! use typed_dims::prelude::*;
@@ -22,17 +22,20 @@
 //! | type | `Prime<Item>`; of a local dim too: rustc shows `Prime<i<'_>>` |
 //! | value | [`prime(Item)`](prime), `prime(Item.of(2))`, and `prime(i)` after `dims!(i);`. It can stand wherever a dim can |
 //! | name | `Item'`, in errors, in files, and wherever tensors are shown |
-//! | size | that of `Item`: its static size, the one that the local dim `i` has or gets, or where a tensor or an expression has both dims, the one that either has. Two sizes are a [`DimError::PrimeConflict`](crate::error::DimError::PrimeConflict) |
+//! | size | that of `Item`: its static size, the size of the local dim `i`, or, where a tensor or an expression has both dims, the size of either. If the sizes differ, you get a [`DimError::PrimeConflict`](crate::error::DimError::PrimeConflict) |
 //! | role | that of `Item`: it is another axis over the same things |
-//! | order | behind all dims without a prime, in the order of those that they are made of; a `Rest` comes last, as always. So the axes of primes are the innermost ones of a result in memory, if `order` does not say otherwise |
+//! | order | behind all dims that are not primes; two primes in the order of their dims. A `Rest` still comes last. So primes are the innermost axes of a result in memory, unless `order` says otherwise |
 //!
-//! [`Priming`](crate::priming::Priming) has the methods: `x.prime(Item)`, `x.unprime(Item)`, the transpose `x.transpose(Item)`, and the matrix product
-//! `a.compose(&b, Item)`. A part of both axes takes a name of its own: `x.slice_to(Item, 1.., Part).slice_to(prime(Item), 1.., prime(Part))`.
+//! [`Priming`](crate::priming::Priming) has the methods: `x.prime(Item)`, `x.unprime(Item)`, the
+//! transpose `x.transpose(Item)`, and the matrix product `a.compose(&b, Item)`. To cut a part out
+//! of both axes, pass another dim: `x.slice_to(Item, 1.., Part).slice_to(prime(Item), 1..,
+//! prime(Part))`.
 //!
 //! A prime has a prime: `Prime<Prime<Item>>`, `Item''`, is a third dim of the same size.
 //!
-//! In a function over a generic dim `D: AnyDim`, `Prime<D>` can be used as it is (`compose` aside). Where a tensor has other generic dims, rustc needs
-//! their order, as it does without primes: `O: AnyDim + Before<Prime<I>>` and `Prime<I>: After<O>`.
+//! In a function over a generic dim `D: AnyDim`, `Prime<D>` can be used as it is (`compose` aside).
+//! Where a tensor has other generic dims, rustc needs their order, as it does without primes: `O:
+//! AnyDim + Before<Prime<I>>` and `Prime<I>: After<O>`.
 
 use crate::brand::{
     Brand, CompareKeys, Declared, Digits, DimInfo, Greater, KeyOf, Last, Less, SetElement, Text, digits::*,
@@ -95,8 +98,8 @@ impl<N: Brand> Brand for Prime<N> {
 
 impl<N: Declared> Declared for Prime<N> {}
 
-/// The key of a prime: it is greater than that of every dim without one, and less than that of `Rest`. Two primes compare as the dims that they are
-/// made of.
+/// The key of a prime: it is greater than that of every dim without one, and less than that of
+/// `Rest`. Two primes compare as the dims that they are made of.
 pub struct Primed<K>(PhantomData<K>);
 
 impl<K> Digits for Primed<K> {
@@ -108,8 +111,8 @@ impl<J, K: UnderPrime<J>> CompareKeys<K> for Primed<J> {
     type Out = K::Out;
 }
 
-/// A key with which that of a prime, [`Primed<J>`](Primed), is compared. (With it on this side, a generic dim can say that it sorts before its prime: see
-/// [`AnyDim`](crate::brand::AnyDim).)
+/// A key with which that of a prime, [`Primed<J>`](Primed), is compared. (With it on this side, a
+/// generic dim can say that it sorts before its prime: see [`AnyDim`](crate::brand::AnyDim).)
 pub trait UnderPrime<J> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -143,7 +146,8 @@ macro_rules! digits_before_primes {
 
 digits_before_primes!(H0 H1 H2 H3 H4 H5 H6 H7 H8 H9 H10 H11 H12 H13 H14 H15);
 
-/// The prime of a local dim, as a value: `B` is [`Prime<i<'_>>`](Prime). It has the size of `i`, or gives it one.
+/// The prime of a local dim, as a value: `B` is [`Prime<i<'_>>`](Prime). It has the size of `i`, or
+/// gives it one.
 pub struct LocalPrime<'a, B> {
     cell: &'a DimCell,
     brand: PhantomData<&'a B>,

@@ -26,7 +26,8 @@ pub struct DimKey {
 impl DimKey {
     const BLANK: DimKey = DimKey { depth: 0, id: 0, name: "", fixed: None, roles: &[] };
 
-    /// The place in [`id`](DimKey::id) that counts how many primes a dim has. (Numbers of `dims!` are smaller, and those of loops have greater bits.)
+    /// The place in [`id`](DimKey::id) that counts how many primes a dim has. (Numbers of `dims!`
+    /// are smaller, and those of loops have greater bits.)
     const PRIMES: u64 = 0xff << 48;
 
     /// The key of the dim's prime, which has this name.
@@ -158,13 +159,15 @@ impl Keys {
         self.has_primes
     }
 
-    /// Where the dims stand that must have the size of the `at`th one, that one among them: itself, what it is a prime of, and primes of it.
+    /// Where the dims stand that must have the size of the `at`th one, that one among them: itself,
+    /// what it is a prime of, and primes of it.
     pub(crate) fn kin_of(&self, at: usize) -> impl Iterator<Item = usize> {
         let keys = self.as_slice();
         (0..keys.len()).filter(move |&other| keys[other].is_kin(&keys[at]))
     }
 
-    /// Dims and their primes must have one size, as far as it is known: `known` says the size of the dim that stands there, and where it came from.
+    /// Dims and their primes must have one size, as far as it is known: `known` says the size of
+    /// the dim that stands there, and where it came from.
     pub(crate) fn check_primes(&self, known: impl Fn(usize) -> (usize, Origin)) -> Result<(), DimError> {
         if !self.has_primes {
             return Ok(());
