@@ -207,10 +207,10 @@ pub fn try_jacobian<T: Real, S: Dims, O: JacobianOf<S>>(
 ///
 /// Where [`try_hessian_primed`] returns an error.
 #[track_caller]
-pub fn hessian_primed<T: Real, S: JacobianOf<S>, L: ScalarLoss>(
+pub fn hessian_primed<T: Real, S: JacobianOf<S, Out = H>, H: Dims, L: ScalarLoss>(
     f: impl Fn(&Named<T, S>) -> L,
     by: &Named<T, S>,
-) -> Named<T, JacobianDims<S, S>> {
+) -> Named<T, H> {
     unwrap(try_hessian_primed(f, by))
 }
 
@@ -220,10 +220,10 @@ pub fn hessian_primed<T: Real, S: JacobianOf<S>, L: ScalarLoss>(
 ///
 /// If the loss does not depend on the input, or the result does not fit into memory.
 #[track_caller]
-pub fn try_hessian_primed<T: Real, S: JacobianOf<S>, L: ScalarLoss>(
+pub fn try_hessian_primed<T: Real, S: JacobianOf<S, Out = H>, H: Dims, L: ScalarLoss>(
     f: impl Fn(&Named<T, S>) -> L,
     by: &Named<T, S>,
-) -> Result<Named<T, JacobianDims<S, S>>, DimError> {
+) -> Result<Named<T, H>, DimError> {
     slopes_of_slopes(f, by, |gradient| gradient)
 }
 

@@ -1,4 +1,4 @@
-//~ words: the dim `Prime<In>` twice
+//~ words: Prime<In>` twice | rename
 use typed_dims::grad::hessian_primed;
 use typed_dims::prelude::*;
 

@@ -1,4 +1,4 @@
-//~ words: the dim `Prime<In>` twice | rename
+//~ words: Prime<In>` twice | rename
 use typed_dims::grad::jacobian;
 use typed_dims::prelude::*;
 

@@ -1,4 +1,4 @@
-//~ words: dimension `Prime<Item>` is not bound | (Item, Feat) | prime
+//~ words: Prime<Item>` is not bound | (Item, Feat) | `x.prime(Item)`
 use typed_dims::prelude::*;
 
 dims! {

@@ -1,4 +1,4 @@
-//~ words: dimension `Prime<Item>` is already bound
+//~ words: Prime<Item>` is already bound
 use typed_dims::prelude::*;
 
 dims! { struct Item; }

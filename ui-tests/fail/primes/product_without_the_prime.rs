@@ -1,4 +1,4 @@
-//~ words: mismatched types | (Item, Prime<Item>) | (Item,)
+//~ words: mismatched types | Prime<Item>)> | (Item,)
 use typed_dims::prelude::*;
 
 dims! {
