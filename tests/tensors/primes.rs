@@ -71,7 +71,7 @@ fn a_gram_matrix() {
     fn generic<D: AnyDim, B: Dims>(x: &Tensor<f64, (D, Rest<B>)>) -> Tensor<f64, (D, Prime<D>, Rest<B>)> {
         let d = D::default();
         let out = (x * x.prime(d)).eval();
-        let back: Tensor<f64, (D, Rest<B>)> = (&out).sum(d).unprime(d).eval();
+        let back: Tensor<f64, (D, Rest<B>)> = out.sum(d).unprime(d).eval();
         assert_eq!(back.size(d), x.size(d));
         out.transpose(d).eval()
     }
@@ -133,7 +133,7 @@ fn what_works_along_a_dim_works_along_a_prime() {
     let v: Tensor<f64, (Item,)> = randn(n.of(3), 5);
     close(x.contract((&v).prime(n), m).order(n), a.dot(&v.view().order(n)));
     let there = (10 * n.of(3) - prime(n.of(3))).order((n, m));
-    assert_eq!((there[[2, 1]], (m + &there.at((n, m))).order((n, m))[[2, 1]]), (19, 20));
+    assert_eq!((there[[2, 1]], (m + there.at((n, m))).order((n, m))[[2, 1]]), (19, 20));
 }
 
 #[test]
