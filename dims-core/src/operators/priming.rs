@@ -156,30 +156,41 @@ pub trait Priming: Computable {
         }
     }
 
-    operator! {
-        /// The transpose of the matrix along a dim and its [prime](crate::prime): `out[n, n'] =
-        /// x[n', n]`. A view.
-        ///
-        /// ```
-        /// use typed_dims::prelude::*;
-        ///
-        /// dims! { struct City; }
-        /// let roads = from_vec((City.of(2), prime(City.of(2))), vec![0, 1, 0, 0]);
-        /// assert_eq!((&roads).transpose(City).order((City, prime(City))), ndarray::array![[0, 0], [1, 0]]);
-        /// ```
-        ///
-        /// For any two dims, write `x.rename_all((A, B), (B, A))`.
-        transpose try_transpose, "so is that the dim comes with another size",
-        [D: WithPrimeIn<Self::Dims>]
-        (self, dim: D) -> Remapped<Self, Self::Dims> {
-            let tensor = self.into_named();
-            if D::GIVES_SIZE {
-                tensor.unified_shape()?.check_given(&dim.info())?;
-            }
-            let (row, column) = (dim.info().key(), dim.primed().info().key());
-            let changes = Changes::from_iter([(row, whole(column)), (column, whole(row))]);
-            Ok(Named::from_expr(Remap::of(tensor.expr, changes)))
+    /// The transpose of the matrix along a dim and its [prime](crate::prime): `out[n, n'] =
+    /// x[n', n]`. A view.
+    ///
+    /// ```
+    /// use typed_dims::prelude::*;
+    ///
+    /// dims! { struct City; }
+    /// let roads = from_vec((City.of(2), prime(City.of(2))), vec![0, 1, 0, 0]);
+    /// assert_eq!((&roads).transpose(City).order((City, prime(City))), ndarray::array![[0, 0], [1, 0]]);
+    /// ```
+    ///
+    /// For any two dims, write `x.rename_all((A, B), (B, A))`.
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_transpose`](Priming::try_transpose) returns an error.
+    #[track_caller]
+    fn transpose<D: WithPrimeIn<Self::Dims>>(self, dim: D) -> Remapped<Self, Self::Dims> {
+        unwrap(self.try_transpose(dim))
+    }
+
+    /// As [`transpose`](Priming::transpose), but what sizes decide is an error; so is that the dim
+    /// comes with another size.
+    #[track_caller]
+    fn try_transpose<D: WithPrimeIn<Self::Dims>>(
+        self,
+        dim: D,
+    ) -> Result<Remapped<Self, Self::Dims>, DimError> {
+        let tensor = self.into_named();
+        if D::GIVES_SIZE {
+            tensor.unified_shape()?.check_given(&dim.info())?;
         }
+        let (row, column) = (dim.info().key(), dim.primed().info().key());
+        let changes = Changes::from_iter([(row, whole(column)), (column, whole(row))]);
+        Ok(Named::from_expr(Remap::of(tensor.expr, changes)))
     }
 
     /// The matrix product of two tensors along a dim and its [prime](crate::prime): `out[n, n'] =
