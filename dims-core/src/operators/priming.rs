@@ -156,8 +156,8 @@ pub trait Priming: Computable {
         }
     }
 
-    /// The transpose of the matrix along a dim and its [prime](crate::prime): `out[n, n'] =
-    /// x[n', n]`. A view.
+    /// The transpose of the matrix along a dim and its [prime](crate::prime):
+    /// `out[n, n'] = x[n', n]`. A view.
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -193,8 +193,8 @@ pub trait Priming: Computable {
         Ok(Named::from_expr(Remap::of(tensor.expr, changes)))
     }
 
-    /// The matrix product of two tensors along a dim and its [prime](crate::prime): `out[n, n'] =
-    /// sum over k of x[n, k] * other[k, n']`. All other dims of either tensor are kept.
+    /// The matrix product of two tensors along a dim and its [prime](crate::prime):
+    /// `out[n, n'] = sum over k of x[n, k] * other[k, n']`. All other dims of either tensor are kept.
     ///
     /// ```
     /// use typed_dims::prelude::*;

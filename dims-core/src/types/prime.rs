@@ -27,15 +27,15 @@
 //! | order | behind all dims that are not primes; two primes in the order of their dims. A `Rest` still comes last. So primes are the innermost axes of a result in memory, unless `order` says otherwise |
 //!
 //! [`Priming`](crate::priming::Priming) has the methods: `x.prime(Item)`, `x.unprime(Item)`, the
-//! transpose `x.transpose(Item)`, and the matrix product `a.compose(&b, Item)`. To cut a part out
-//! of both axes, pass another dim: `x.slice_to(Item, 1.., Part).slice_to(prime(Item), 1..,
-//! prime(Part))`.
+//! transpose `x.transpose(Item)`, and the matrix product `a.compose(&b, Item)`. To cut a part out of
+//! both axes, pass another dim:
+//! `x.slice_to(Item, 1.., Part).slice_to(prime(Item), 1.., prime(Part))`.
 //!
 //! A prime has a prime: `Prime<Prime<Item>>`, `Item''`, is a third dim of the same size.
 //!
 //! In a function over a generic dim `D: AnyDim`, `Prime<D>` can be used as it is (`compose` aside).
-//! Where a tensor has other generic dims, rustc needs their order, as it does without primes: `O:
-//! AnyDim + Before<Prime<I>>` and `Prime<I>: After<O>`.
+//! Where a tensor has other generic dims, rustc needs their order, as it does without primes:
+//! `O: AnyDim + Before<Prime<I>>` and `Prime<I>: After<O>`.
 
 use crate::brand::{
     Brand, CompareKeys, Declared, Digits, DimInfo, Greater, KeyOf, Last, Less, SetElement, Text, digits::*,
