@@ -1,22 +1,22 @@
 //! Jacobians and Hessians: all derivatives at once.
 
-use crate::brand::{Brand, Rest};
 use crate::error::{DimError, no_derivative, unwrap};
+use crate::execute::reduce::Reductions;
 use crate::grad::loss::ScalarLoss;
 use crate::grad::parameters::{Path, Walk};
 use crate::grad::reverse::differentiated;
 use crate::grad::variables::{Elements, Variables};
-use crate::named::Named;
+use crate::operators::restructure::Restructure;
+use crate::operators::restructure::names::NamesFor;
 use crate::prime::Prime;
-use crate::reduce::Reductions;
-use crate::restructure::Restructure;
-use crate::restructure::names::NamesFor;
-use crate::set::distinct::{SortOnce, SortedOnce};
-use crate::set::list::List;
-use crate::set::remove::Within;
-use crate::set::{Bool, Dims, DimsOf, FirstWith, MaybeDim, NoDim, Satisfies, Union};
 use crate::storage::Evaluated;
+use crate::tensors::named::Named;
+use crate::types::brand::{Brand, Rest};
 use crate::types::condition::condition;
+use crate::types::set::distinct::{SortOnce, SortedOnce};
+use crate::types::set::list::List;
+use crate::types::set::remove::Within;
+use crate::types::set::{Bool, Dims, DimsOf, FirstWith, MaybeDim, NoDim, Satisfies, Union};
 use alloc::vec::Vec;
 use kernels::memory::buffer::Buffer;
 use kernels::program::code::DType;
@@ -50,7 +50,7 @@ pub type JacobianDims<O, S> = <O as JacobianOf<S>>::Out;
 type InputSorted<O, S> = <<<S as Dims>::List as PrimedWithin<<O as Dims>::List>>::Out as SortOnce>::Out;
 /// The same as a list.
 type InputDims<O, S> = <InputSorted<O, S> as SortedOnce>::List;
-/// The first dim that the Jacobian would have twice, or [`Nothing`](crate::set::Nothing).
+/// The first dim that the Jacobian would have twice, or [`Nothing`](crate::types::set::Nothing).
 type DimTwice<O, S> = <<<O as Dims>::List as FirstWith<Within<InputDims<O, S>>>>::Found as MaybeDim>::Or<
     <InputSorted<O, S> as SortedOnce>::Twice,
 >;

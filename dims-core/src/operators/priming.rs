@@ -1,21 +1,21 @@
 //! Tensors with two axes over one set: [`prime`](Priming::prime), [`compose`](Priming::compose) and
 //! the like. See [`Prime`](crate::prime).
 
-use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
+use crate::execute::reduce::sum;
 use crate::expr::remap::Changes;
 use crate::expr::{Binary, Remap};
-use crate::linalg::{Dotted, Operable};
-use crate::named::Named;
+use crate::operators::linalg::{Dotted, Operable};
+use crate::operators::restructure::{Remapped, renamed, whole};
 use crate::prime::Prime;
-use crate::rank::Rank;
-use crate::reduce::sum;
-use crate::restructure::{Remapped, renamed, whole};
-use crate::set::remove::{Missing, Removal, RemoveAll};
-use crate::set::rename::{CanGain, PartOf};
-use crate::set::{Bool, Dims, DimsOf, NoDim, Union};
-use crate::tensor::{AsTensor, Computable, reference};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Computable, reference};
 use crate::types::condition::condition;
+use crate::types::dim::DimRef;
+use crate::types::rank::Rank;
+use crate::types::set::remove::{Missing, Removal, RemoveAll};
+use crate::types::set::rename::{CanGain, PartOf};
+use crate::types::set::{Bool, Dims, DimsOf, NoDim, Union};
 use kernels::ops;
 use kernels::scalar::Num;
 

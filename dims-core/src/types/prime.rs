@@ -37,13 +37,13 @@
 //! Where a tensor has other generic dims, rustc needs their order, as it does without primes:
 //! `O: AnyDim + Before<Prime<I>>` and `Prime<I>: After<O>`.
 
-use crate::brand::{
+use crate::error::{DimError, unwrap};
+use crate::types::axes::OneAxis;
+use crate::types::brand::{
     Brand, CompareKeys, Declared, Digits, DimInfo, Greater, KeyOf, Last, Less, SetElement, Text, digits::*,
 };
-use crate::dim::{DimCell, DimRef};
-use crate::error::{DimError, unwrap};
-use crate::set::Keys;
-use crate::types::axes::OneAxis;
+use crate::types::dim::{DimCell, DimRef};
+use crate::types::set::Keys;
 use core::fmt;
 use core::marker::PhantomData;
 
@@ -112,7 +112,7 @@ impl<J, K: UnderPrime<J>> CompareKeys<K> for Primed<J> {
 }
 
 /// A key with which that of a prime, [`Primed<J>`](Primed), is compared. (With it on this side, a
-/// generic dim can say that it sorts before its prime: see [`AnyDim`](crate::brand::AnyDim).)
+/// generic dim can say that it sorts before its prime: see [`AnyDim`](crate::types::brand::AnyDim).)
 pub trait UnderPrime<J> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;

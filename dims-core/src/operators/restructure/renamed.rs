@@ -1,12 +1,12 @@
 //! Other names for dims.
 
 use super::{Remapped, whole};
-use crate::dim::DimRef;
 use crate::error::DimError;
 use crate::expr::Remap;
-use crate::named::Named;
-use crate::set::Dims;
-use crate::tensor::Computable;
+use crate::tensors::named::Named;
+use crate::tensors::tensor::Computable;
+use crate::types::dim::DimRef;
+use crate::types::set::Dims;
 
 /// The tensor with the dim `old` under the name `new`; its dims then are `S`.
 pub(crate) fn renamed<A: Computable, S: Dims, Old: DimRef, New: DimRef>(

@@ -1,8 +1,8 @@
 //! What is left of a set of dims once its types are gone: constants that the compiler folds away.
 
-use crate::brand::DimInfo;
-use crate::dim::UNSIZED;
 use crate::error::{DimError, Origin, SizeFrom};
+use crate::types::brand::DimInfo;
+use crate::types::dim::UNSIZED;
 
 /// The most dims a tensor can have, those behind a `Rest` included.
 pub const MAX_DIMS: usize = 32;
