@@ -56,6 +56,7 @@
 //! | contract, multiply, measure | [`LinearAlgebra`](operators::linalg::LinearAlgebra), such as [`contract`](operators::linalg::LinearAlgebra::contract) |
 //! | reduce, compute an expression now | [`Reductions`](pipeline::execute::reduce::Reductions), such as `sum` and `eval` |
 //! | get an array, or the number of a tensor without dims | [`order`](pipeline::execute::order::OrderExt::order), `order(())` |
+//! | have two axes over one set: a covariance, a Gram matrix, a Hessian | [`Prime`](types::prime::Prime), as in `Tensor<f32, (Item, Prime<Item>)>` |
 //! | rename, slice, split, flatten, join | [`Restructure`](operators::restructure::Restructure), [`concat`](operators::join::concat), [`stack`](operators::join::stack) |
 //! | select by index or value | [`Selecting`](operators::select::Selecting), [`Dynamic`](operators::dynamic::Dynamic) |
 //! | move, pad, add windows up, sort, scan | [`Rearranging`](operators::shift::Rearranging), [`Folding`](operators::fold::Folding), [`Sorting`](operators::sort::Sorting), [`Scans`](operators::scans::Scans) |
@@ -77,8 +78,10 @@
 //!
 //! [`contract`](operators::linalg::LinearAlgebra::contract) demands the dim in both operands. `(x * w).sum(In)` also compiles if only one of them has `In`, and then sums that one alone.
 //!
-//! A result is contiguous. Its axes are in the order that you passed to `order`, or else in the order in which the dims were declared. In a batched product, shared
-//! dims become outermost if the last dim is shared, so that each product is contiguous; softmax and scans keep that order. The memory order never changes the result.
+//! A result is contiguous. Its axes are in the order that you passed to `order`, or else in the
+//! order in which the dims were declared, with [primes](types::prime) behind all others. In a
+//! batched product, shared dims become outermost if the last dim is shared, so that each product is
+//! contiguous; softmax and scans keep that order. The memory order never changes the result.
 //!
 //! [`attention`](operators::attention::attention) fuses the softmax with both products, and works tile by tile:
 //!
@@ -272,6 +275,7 @@ pub mod prelude {
     pub use crate::operators::fold::Folding as _;
     pub use crate::operators::join::{concat, stack};
     pub use crate::operators::linalg::LinearAlgebra as _;
+    pub use crate::operators::priming::Priming as _;
     pub use crate::operators::restructure::Restructure as _;
     pub use crate::operators::scan::scan;
     pub use crate::operators::scans::Scans as _;
@@ -294,6 +298,7 @@ pub mod prelude {
     pub use crate::tensors::tensor::AsTensor;
     pub use crate::types::brand::{After, AnyDim, Before, Brand, Rest};
     pub use crate::types::dim::{DimOf, DimRef, Each};
+    pub use crate::types::prime::{Prime, prime};
     pub use crate::types::role::{DataBatch, DataChannel, DataFeature, DataTime, Plays};
     pub use crate::types::scalar::{Num, Real};
     pub use crate::types::set::{Dims, DimsOf, SetOf, Union};

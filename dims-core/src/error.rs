@@ -27,6 +27,21 @@ pub enum DimError {
         /// Where the second size came from.
         second_origin: Origin,
     },
+    /// A dim and its [prime](crate::types::prime), which have one size, were given two.
+    PrimeConflict {
+        /// The name of the one that had its size first.
+        dim: &'static str,
+        /// That size.
+        first: usize,
+        /// Where it got the size.
+        first_origin: Origin,
+        /// The name of the other one.
+        other: &'static str,
+        /// The size that this one was given.
+        second: usize,
+        /// Where the second size came from.
+        second_origin: Origin,
+    },
     /// A dim with a static size was bound to an axis of another size.
     StaticSize {
         /// The dim's name.
@@ -235,6 +250,12 @@ impl fmt::Display for DimError {
                 OriginSuffix(*first_origin),
                 OriginSuffix(*second_origin)
             ),
+            DimError::PrimeConflict { dim, first, first_origin, other, second, second_origin } => write!(
+                f,
+                "dim `{dim}` has size {first}{}, but `{other}`, which has the same size, was given size {second}{}",
+                OriginSuffix(*first_origin),
+                OriginSuffix(*second_origin)
+            ),
             DimError::StaticSize { dim, fixed, found, origin } => {
                 write!(
                     f,
@@ -333,6 +354,28 @@ impl fmt::Display for DimError {
 }
 
 impl core::error::Error for DimError {}
+
+/// The size of a dim, and where it came from.
+pub(crate) struct SizeFrom {
+    pub(crate) dim: &'static str,
+    pub(crate) size: usize,
+    pub(crate) origin: Origin,
+}
+
+impl DimError {
+    /// A dim, or a dim and its prime, got first the one size and then the other.
+    #[cold]
+    pub(crate) fn two_sizes(first: SizeFrom, second: SizeFrom) -> DimError {
+        let (dim, other) = (first.dim, second.dim);
+        let (first, first_origin) = (first.size, first.origin);
+        let (second, second_origin) = (second.size, second.origin);
+        if dim == other {
+            DimError::SizeConflict { dim, first, first_origin, second, second_origin }
+        } else {
+            DimError::PrimeConflict { dim, first, first_origin, other, second, second_origin }
+        }
+    }
+}
 
 impl From<kernels::error::Error> for DimError {
     #[cold]

@@ -3,3 +3,4 @@
 mod assignment;
 mod batching;
 mod pictures;
+mod primes;

@@ -193,6 +193,7 @@ fn read<B: Binds<R, S, X, Q, I>, R, S: Dims, X: Dims, Q: Rank, I>(
     let mut binding = Binding::new::<X>(axes, B::REST, origin, &mut out, positional.as_mut_slice());
     binding.carry::<S>(named)?;
     let indices = binder.bind_all(&mut binding)?;
+    binding.check_primes(X::KEYS)?;
     let offset = binding.offset;
     Ok(BoundAxes { offset, named: out, positional, indices })
 }

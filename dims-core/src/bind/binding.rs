@@ -5,7 +5,7 @@ use crate::error::{DimError, Origin};
 use crate::storage::axes::AxisBlock;
 use crate::types::brand::DimInfo;
 use crate::types::dim::UNSIZED;
-use crate::types::set::{DimKey, Dims};
+use crate::types::set::{DimKey, Dims, Keys};
 use kernels::memory::axes::Axis;
 
 /// What the binders read so far have made of the source's axes.
@@ -96,6 +96,12 @@ impl<'b> Binding<'b> {
             None => return Err(too_far(&key, own.stride, axis.stride)),
         };
         Ok(())
+    }
+
+    /// Dims and their primes among `keys`, those of the bound tensor, have one size.
+    #[cfg_attr(not(unoptimized), inline(always))]
+    pub fn check_primes(&self, keys: &Keys) -> Result<(), DimError> {
+        keys.check_primes(|at| (self.named[at].size, self.origin))
     }
 
     /// The axes that the source's dims have already.

@@ -94,6 +94,7 @@ impl<T, D: Dimension + NdRank> IntoTensor for Array<T, D> {
         if let Some(error) = failed {
             return Err(error);
         }
+        L::KEYS.check_primes(|at| (sizes[at], origin))?;
         let (data, start) = self.into_raw_vec_and_offset();
         Ok(Named::from_expr(Evaluated::strided(data, start.unwrap_or(0), axes, [], origin)))
     }
@@ -136,6 +137,7 @@ pub(crate) fn contiguous<T, R, L: AxisDims<R>>(
     });
     check_rank(sizes.len(), axes.len())?;
     unified?;
+    L::KEYS.check_primes(|at| (sizes[at], origin))?;
     let mut sizes = sizes.to_vec();
     if by_columns {
         axes.reverse();

@@ -10,7 +10,7 @@ use crate::storage::axes::AxisBlock;
 use crate::storage::evaluated::IntoElements;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::Computable;
-use crate::types::dim::DimRef;
+use crate::types::dim::{DimRef, UNSIZED};
 use crate::types::open::Open;
 use crate::types::rank::Rank0;
 use crate::types::set::distinct::{OneAxisEach, SortOnce, SortedOnce};
@@ -184,11 +184,11 @@ impl<A: Written, B: Written<Set: Union<A::Set>>> Written for Chained<A, B> {
 /// The dims as written, with their sizes.
 pub(super) fn sizes<D: Written>(dims: &D) -> Result<SmallVec<[(DimKey, usize); 8]>, DimError> {
     const { assert!(D::COUNT == D::Set::KEYS.as_slice().len(), "a dim is named twice") };
-    let mut sizes = SmallVec::new();
+    let mut sizes: SmallVec<[(DimKey, usize); 8]> = SmallVec::new();
     let mut failed = None;
     dims.each(|key, size| match size {
         Some(size) => {
-            let earlier = sizes.iter().find(|(own, _): &&(DimKey, usize)| own.same(&key));
+            let earlier = sizes.iter().find(|(own, _)| own.same(&key));
             if let Some(&(_, first)) = earlier.filter(|&&(_, first)| first != size) {
                 failed.get_or_insert(DimError::SizeConflict {
                     dim: key.name,
@@ -204,7 +204,10 @@ pub(super) fn sizes<D: Written>(dims: &D) -> Result<SmallVec<[(DimKey, usize); 8
             failed.get_or_insert(DimError::Unsized { dim: key.name });
         }
     });
-    failed.map_or(Ok(sizes), Err)
+    failed.map_or(Ok(()), Err)?;
+    let of = |key| sizes.iter().find(|(own, _)| own.same(key)).map_or(UNSIZED, |&(_, size)| size);
+    D::Set::KEYS.check_primes(|at| (of(&D::Set::KEYS.as_slice()[at]), None))?;
+    Ok(sizes)
 }
 
 /// How many elements there are; `Err` if that cannot be counted.

@@ -81,6 +81,7 @@ impl<T: Element> PlacedResult<T> {
     /// A result with the dims `S` and the positional axes `R`; its sizes are in the order of the set, then those of the positional axes. Where no part goes
     /// it has the element `around`; without one the parts have to fill it.
     pub(crate) fn of<S: Dims, R: Rank>(sizes: Sizes, around: Option<T>) -> Result<Self, DimError> {
+        S::KEYS.check_primes(|at| (sizes[at], None))?;
         let memory = match around {
             None => {
                 let parts = InParts::of(count::<T, S>(&sizes)?);

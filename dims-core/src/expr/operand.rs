@@ -4,6 +4,7 @@ use super::sized::NoSize;
 use super::{Iota, Scalar};
 use crate::types::brand::{Brand, Declared};
 use crate::types::dim::{Dim, Of};
+use crate::types::prime::LocalPrime;
 use crate::types::rank::{Rank, Rank0};
 use crate::types::set::remove::{Surplus, Within};
 use crate::types::set::shared::Covered;
@@ -48,6 +49,19 @@ impl<T: Element> Operand<T> for T {
 
 #[diagnostic::do_not_recommend]
 impl<'a, B: Brand> Operand<isize> for &'a Dim<B> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Dims = (B,);
+    type Rank = Rank0;
+    type Expr = Iota<'a, B>;
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn into_expr(self) -> Iota<'a, B> {
+        Iota::new(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, B: Brand> Operand<isize> for LocalPrime<'a, B> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Dims = (B,);
     type Rank = Rank0;

@@ -224,7 +224,11 @@ impl<'f> Entry<'f> {
         }
         match keys.iter().find(|key| names.iter().all(|axis| axis.name != key.name)) {
             Some(key) => Err(self.mismatch(keys, format!("the file has no `{}`", key.name))),
-            None => Ok(order),
+            None => {
+                let axis = |at| order.iter().position(|&own| own == at).expect("each dim has an axis");
+                S::KEYS.check_primes(|at| (self.sizes[axis(at)], None))?;
+                Ok(order)
+            }
         }
     }
 
@@ -259,6 +263,7 @@ impl<'f> Entry<'f> {
             }
         });
         unified?;
+        L::KEYS.check_primes(|at| (self.sizes[at], None))?;
         let positions: [usize; MAX_DIMS] = L::KEYS.positions_in(L::Set::KEYS);
         Ok(positions[..keys.len()].into())
     }

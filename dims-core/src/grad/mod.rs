@@ -51,7 +51,7 @@ pub use forward::{hvp, jvp, try_hvp, try_jvp};
 #[cfg(feature = "std")]
 pub use inputs::Inputs;
 #[cfg(feature = "std")]
-pub use jacobian::{hessian, jacobian, try_hessian, try_jacobian};
+pub use jacobian::{hessian, hessian_primed, jacobian, try_hessian, try_hessian_primed, try_jacobian};
 #[cfg(feature = "std")]
 pub use loss::ScalarLoss;
 pub use parameters::Parameters;

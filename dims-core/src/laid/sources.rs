@@ -92,6 +92,7 @@ macro_rules! arrays {
                 });
                 check_rank(sizes.len(), names.len())?;
                 unified?;
+                D::KEYS.check_primes(|at| (sizes[at], origin))?;
                 let $a = self;
                 let memory: Result<$memory, NotSo> = $elements;
                 let memory = memory.map_err(|why| why.error(&names, &sizes))?;

@@ -9,6 +9,7 @@ pub mod fold;
 pub mod join;
 pub mod linalg;
 pub mod nn;
+pub mod priming;
 pub mod restructure;
 pub mod scan;
 pub mod scans;

@@ -3,6 +3,7 @@
 pub mod names;
 pub mod pieces;
 pub mod range;
+mod renamed;
 
 use crate::bind::binder::{Position, pick};
 use crate::error::{DimError, unwrap};
@@ -26,6 +27,7 @@ use kernels::memory::axes::Axis;
 use names::{NamesFor, PartsIn, WholeIn};
 use pieces::{PiecesOf, Shareable};
 use range::{DimRange, sliced, within};
+pub(crate) use renamed::renamed;
 use smallvec::SmallVec;
 use twins::panicking_twin;
 
@@ -111,16 +113,7 @@ pub trait Restructure: Computable {
         old: Old,
         new: New,
     ) -> Result<Remapped<Self, New::Out>, DimError> {
-        let tensor = self.into_named();
-        let (given, old) = (old.info(), old.info().key());
-        if Old::GIVES_SIZE || New::GIVES_SIZE || new.info().cell.is_some() || new.info().fixed.is_some() {
-            let shape = tensor.unified_shape()?;
-            shape.check_given(&given)?;
-            let at = shape.position(&old).expect("the dim is one of the tensor's");
-            let (size, origin) = shape.known(at);
-            new.info().unify(size, origin)?;
-        }
-        Ok(Named::from_expr(Remap::new(tensor.expr, old, whole(new.info().key()))))
+        renamed(self, old, new)
     }
 
     /// As [`rename`](Restructure::rename), for several dims at once: all old names go before the new ones come, so names can be exchanged.

@@ -138,10 +138,27 @@ impl Shape {
         &self.proposed
     }
 
-    /// Every dim must have a size by now; else it is the static one of the dim, or the least that is proposed.
+    /// Every dim must have a size by now; else it is that of its prime, the static one of the dim,
+    /// or the least that is proposed.
     #[cfg_attr(not(debug_assertions), inline)]
     pub fn finish(&mut self) -> Result<(), DimError> {
+        if self.keys.has_primes() {
+            self.unify_primes()?;
+        }
         if self.sizes.contains(&UNSIZED) { self.set_unsized() } else { Ok(()) }
+    }
+
+    /// A dim has the size of its prime, and the other way round.
+    fn unify_primes(&mut self) -> Result<(), DimError> {
+        self.keys.check_primes(|at| self.known(at))?;
+        for at in 0..self.named_len() {
+            if self.sizes[at] == UNSIZED
+                && let Some(kin) = self.keys.kin_of(at).find(|&kin| self.sizes[kin] != UNSIZED)
+            {
+                (self.sizes[at], self.origins[at]) = self.known(kin);
+            }
+        }
+        Ok(())
     }
 
     fn set_unsized(&mut self) -> Result<(), DimError> {

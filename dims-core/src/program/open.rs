@@ -17,7 +17,8 @@ use kernels::trace::{BakedIn, Listing, OpenFinder, OpenNumbers, OpenSizes, ROUND
 use std::sync::{Mutex, PoisonError};
 
 std::thread_local! {
-    /// All dims that have been dynamic on this thread. The position of a dim decides its recorded sizes.
+    /// All dims that have been dynamic on this thread, one for a dim and its primes. The position
+    /// of a dim decides its recorded sizes.
     static OPEN: RefCell<Vec<DimKey>> = const { RefCell::new(Vec::new()) };
     /// The dims that were asked for since the list was taken last.
     static ASKED: RefCell<Vec<DimKey>> = const { RefCell::new(Vec::new()) };
@@ -55,13 +56,13 @@ std::thread_local! {
 pub fn dynamic<D: Declared>(dim: D) -> Of<D> {
     let key = dim.info().key();
     let at = OPEN.with_borrow_mut(|open| {
-        open.iter().position(|own| own.same(&key)).unwrap_or_else(|| {
+        open.iter().position(|own| own.is_kin(&key)).unwrap_or_else(|| {
             open.push(key);
             open.len() - 1
         })
     });
     ASKED.with_borrow_mut(|asked| {
-        if !asked.iter().any(|own| own.same(&key)) {
+        if !asked.iter().any(|own| own.is_kin(&key)) {
             asked.push(key);
         }
     });
@@ -77,7 +78,7 @@ fn size_in(dim: usize, round: usize) -> usize {
 
 /// The position of a dim in the list of this thread's dynamic dims.
 fn number_of(key: &DimKey) -> Option<usize> {
-    OPEN.with_borrow(|open| open.iter().position(|own| own.same(key)))
+    OPEN.with_borrow(|open| open.iter().position(|own| own.is_kin(key)))
 }
 
 /// The dims that were asked for since the last call.
@@ -184,7 +185,7 @@ fn merged(
 ) -> Result<(SavedContent, OpenDims, Listing), DimError> {
     let mut known: Vec<DimKey> = Vec::new();
     open.retain(|key| {
-        let is_new = !known.iter().any(|own| own.same(key));
+        let is_new = !known.iter().any(|own| own.is_kin(key));
         known.push(*key);
         is_new
     });
@@ -197,8 +198,12 @@ fn merged(
         .enumerate()
         .map(|(dim, key)| axis_of(key, signatures, sizes.each_ref().map(|own| own[dim])));
     let dims: Vec<OpenDim> = dims.collect::<Result<_, _>>()?;
+    // (A prime has the size of its dim.)
+    fn unprimed(name: &str) -> &str {
+        name.trim_end_matches('\'')
+    }
     let listing = listing.with_open(&|name, size| {
-        open.iter().zip(&sizes[0]).any(|(key, &own)| (key.name, own) == (name, size))
+        open.iter().zip(&sizes[0]).any(|(key, &own)| own == size && unprimed(key.name) == unprimed(name))
     });
     let (content, numbers) = opened(saved, &sizes, open, &listing)?;
     Ok((content, OpenDims { dims, numbers }, listing))

@@ -103,6 +103,7 @@ fn assemble<T: Element, S: Dims, F: Error>(
             "{found} elements do not fill a tensor with dims {names:?} of sizes {sizes:?}"
         )));
     }
+    S::KEYS.check_primes(|at| (sizes[at], None)).map_err(F::custom)?;
     let order: Vec<usize> = (0..sizes.len()).collect();
     Ok(Named::from_expr(Evaluated::in_order(elements, &order, &sizes).with_origin(None)))
 }

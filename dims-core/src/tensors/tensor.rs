@@ -6,6 +6,7 @@ use crate::expr::{Expr, Iota};
 use crate::tensors::named::Named;
 use crate::types::brand::{Brand, Declared};
 use crate::types::dim::{Dim, DimList, Of};
+use crate::types::prime::LocalPrime;
 use crate::types::rank::{Rank, Rank0};
 use crate::types::set::{Dims, NoDim};
 use crate::types::size::HasSize;
@@ -175,6 +176,24 @@ impl<'a, T, S: Dims, R: Rank, E> AsTensor for &'a Named<T, S, R, E> {
 }
 
 impl<'a, B: Brand> AsTensor for &'a Dim<B> {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Elem = isize;
+    type Dims = (B,);
+    type Rank = Rank0;
+    type Expr = Iota<'a, B>;
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn into_named(self) -> NamedOf<Self> {
+        Named::from_expr(Iota::new(self))
+    }
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn borrowed(&self) -> BorrowedExpr<'_, Self::Expr> {
+        BorrowedExpr::Made(Iota::new(*self))
+    }
+}
+
+impl<'a, B: Brand> AsTensor for LocalPrime<'a, B> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Elem = isize;
     type Dims = (B,);

@@ -11,6 +11,7 @@
 use crate::error::Origin;
 use crate::types::axes::{AxisBlock, OneAxis};
 use crate::types::dim::{Dim, DimCell};
+use crate::types::prime::{Primed, UnderPrime};
 use crate::types::role::Undenoted;
 use crate::types::set::{DimKey, Dims, Keys};
 use crate::types::size::{Dyn, Size};
@@ -44,9 +45,10 @@ pub trait Brand: SetElement + Sized {
     const NAME: &'static str = Self::KEYS.only().name;
 }
 
-/// A brand that can be named anywhere: one made by `dims! { pub struct Batch; }`.
+/// A brand that can be named anywhere: one made by `dims! { pub struct Batch; }`, or the
+/// [prime](crate::types::prime) of one.
 ///
-/// Its unit struct is both the type and the value of the dim.
+/// The unit struct that `dims!` makes is both the type and the value of the dim.
 pub trait Declared: Brand + Copy + Default + 'static {}
 
 /// Any declared dim: the bound of a function or a struct that is generic over which dim it works along.
@@ -72,9 +74,14 @@ pub trait Declared: Brand + Copy + Default + 'static {}
 )]
 pub trait AnyDim:
     Declared
-    // (rustc needs to know of the key of a generic dim that it equals itself, and is less than that of `Rest`.)
+    // (rustc needs to know of the key of a generic dim that it equals itself, and is less than that
+    // of its prime and that of `Rest`.)
     + SetElement<
-        Key: Digits + CompareKeys<<Self as SetElement>::Key, Out = Equal> + CompareKeys<Last, Out = Less>,
+        Key: Digits
+                 + CompareKeys<<Self as SetElement>::Key, Out = Equal>
+                 + CompareKeys<Last, Out = Less>
+                 + CompareKeys<Primed<<Self as SetElement>::Key>, Out = Less>
+                 + UnderPrime<<Self as SetElement>::Key, Out = Greater>,
     >
 {
     #[doc(hidden)]
@@ -84,7 +91,14 @@ pub trait AnyDim:
 #[diagnostic::do_not_recommend]
 impl<D> AnyDim for D
 where
-    D: Declared + SetElement<Key: Digits + CompareKeys<D::Key, Out = Equal> + CompareKeys<Last, Out = Less>>,
+    D: Declared
+        + SetElement<
+            Key: Digits
+                     + CompareKeys<D::Key, Out = Equal>
+                     + CompareKeys<Last, Out = Less>
+                     + CompareKeys<Primed<D::Key>, Out = Less>
+                     + UnderPrime<D::Key, Out = Greater>,
+        >,
 {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
@@ -220,7 +234,7 @@ impl CompareKeys<Last> for Last {
     type Out = Equal;
 }
 
-/// The key of a brand, which is less than that of `Rest`.
+/// The key of a brand, which is less than that of `Rest`: digits, or those of a prime.
 pub trait Digits {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
@@ -250,7 +264,7 @@ macro_rules! loop_brand {
         pub enum LoopVar<const AT: usize, $(const $letter: char = '\0'),*> {}
 
         impl<const AT: usize, $(const $letter: char),*> LoopVar<AT, $($letter),*> {
-            const NAME: &'static Text = &Text::new(&[$($letter),*]);
+            const NAME: &'static Text<64> = &Text::of_letters(&[$($letter),*]);
         }
 
         impl<const AT: usize, $(const $letter: char),*> LoopVar<AT, $($letter),*>
@@ -295,35 +309,47 @@ macro_rules! loop_brand {
 // The macros cut longer names off.
 loop_brand!(A B C D E F G H I J K L M N O P);
 
-/// Text in a constant.
-struct Text {
-    bytes: [u8; 4 * 16],
+/// Text of at most `N` bytes, put together in a constant.
+pub(crate) struct Text<const N: usize> {
+    bytes: [u8; N],
     len: usize,
 }
 
-impl Text {
-    /// Letters, without those that are none.
-    const fn new(letters: &[char; 16]) -> Text {
-        let mut text = Text { bytes: [0; 4 * 16], len: 0 };
-        let mut letter = 0;
-        while letter < letters.len() && letters[letter] != '\0' {
-            let mut bytes = [0; 4];
-            let width = letters[letter].encode_utf8(&mut bytes).len();
-            let mut at = 0;
-            while at < width {
-                text.bytes[text.len] = bytes[at];
-                text.len += 1;
-                at += 1;
-            }
-            letter += 1;
+impl<const N: usize> Text<N> {
+    pub(crate) const EMPTY: Self = Text { bytes: [0; N], len: 0 };
+
+    /// The letters, without those that are none.
+    const fn of_letters(letters: &[char]) -> Self {
+        let mut text = Self::EMPTY;
+        let mut at = 0;
+        while at < letters.len() && letters[at] != '\0' {
+            text = text.and(letters[at].encode_utf8(&mut [0; 4]));
+            at += 1;
         }
         text
     }
 
-    const fn as_str(&self) -> &str {
+    /// This text with `more` behind it.
+    ///
+    /// # Panics
+    ///
+    /// If that is too long. (In a constant: rustc reports an error.)
+    pub(crate) const fn and(mut self, more: &str) -> Self {
+        let more = more.as_bytes();
+        assert!(more.len() <= N - self.len, "the name of the dim is too long");
+        let mut at = 0;
+        while at < more.len() {
+            self.bytes[self.len] = more[at];
+            self.len += 1;
+            at += 1;
+        }
+        self
+    }
+
+    pub(crate) const fn as_str(&self) -> &str {
         match core::str::from_utf8(self.bytes.split_at(self.len).0) {
             Ok(text) => text,
-            Err(_) => panic!("letters are UTF-8"),
+            Err(_) => panic!("what is put together is text"),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Dims as values: what users pass to `at`, `sum` and `order`.
 
-use crate::error::{DimError, Origin, unwrap};
+use crate::error::{DimError, Origin, SizeFrom, unwrap};
 use crate::types::brand::{Brand, Declared, DimInfo, KeyOf};
 use crate::types::open::{NoSize, Open};
+use crate::types::prime::{LocalPrime, Prime};
 use crate::types::set::list::NestedPairs;
 use crate::types::set::{DimKey, False, Keys};
 use crate::types::tuples::{each_tuple, nested};
@@ -25,6 +26,8 @@ pub type DimCell = Cell<SizeOfLocalDim>;
 pub struct SizeOfLocalDim {
     size: usize,
     origin: Origin,
+    /// Which dim got the size: this one, or its prime.
+    of: &'static str,
 }
 
 /// The size, if the dim has one.
@@ -70,17 +73,12 @@ impl DimInfo<'_> {
                 return Err(DimError::StaticSize { dim: self.name, fixed, found: size, origin });
             }
         } else if let Some(cell) = self.cell {
-            let SizeOfLocalDim { size: first, origin: first_origin } = cell.get();
-            if first == UNSIZED {
-                cell.set(SizeOfLocalDim { size, origin });
-            } else if first != size {
-                return Err(DimError::SizeConflict {
-                    dim: self.name,
-                    first,
-                    first_origin,
-                    second: size,
-                    second_origin: origin,
-                });
+            let first = cell.get();
+            if first.size == UNSIZED {
+                cell.set(SizeOfLocalDim { size, origin, of: self.name });
+            } else if first.size != size {
+                let first = SizeFrom { dim: first.of, size: first.size, origin: first.origin };
+                return Err(DimError::two_sizes(first, SizeFrom { dim: self.name, size, origin }));
             }
         }
         Ok(())
@@ -124,7 +122,10 @@ impl<B: Brand> Dim<B> {
     /// A dim without a size. For `dims!` alone.
     #[doc(hidden)]
     pub fn minted(_: B::Anchor) -> Self {
-        Dim { cell: Cell::new(SizeOfLocalDim { size: UNSIZED, origin: None }), brand: PhantomData }
+        Dim {
+            cell: Cell::new(SizeOfLocalDim { size: UNSIZED, origin: None, of: B::NAME }),
+            brand: PhantomData,
+        }
     }
 
     /// A dim with a size. For `dims!` alone.
@@ -132,7 +133,7 @@ impl<B: Brand> Dim<B> {
     #[track_caller]
     pub fn minted_with(anchor: B::Anchor, size: usize) -> Self {
         let dim = Self::minted(anchor);
-        dim.cell.set(SizeOfLocalDim { size, origin: Some(Location::caller()) });
+        dim.cell.set(SizeOfLocalDim { size, origin: Some(Location::caller()), of: B::NAME });
         dim
     }
 
@@ -252,9 +253,16 @@ pub trait DimRef: Copy {
     #[doc(hidden)]
     type Open: Open;
 
+    /// The value that stands for the dim's [prime](crate::types::prime).
+    type Prime: DimRef<Brand = Prime<Self::Brand>>;
+
     /// Whether a size comes with each value, which is compared where a tensor has the dim.
     #[doc(hidden)]
     const GIVES_SIZE: bool = false;
+
+    /// See [`prime`](crate::types::prime::prime).
+    #[doc(hidden)]
+    fn primed(self) -> Self::Prime;
 
     /// What is known of the dim.
     #[doc(hidden)]
@@ -271,10 +279,15 @@ pub trait DimRef: Copy {
 }
 
 #[diagnostic::do_not_recommend]
-impl<B: Brand> DimRef for &Dim<B> {
+impl<'b, B: Brand> DimRef for &'b Dim<B> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brand = B;
     type Open = ();
+    type Prime = LocalPrime<'b, Prime<B>>;
+
+    fn primed(self) -> Self::Prime {
+        LocalPrime::of(&self.cell)
+    }
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn info<'a>(self) -> DimInfo<'a>
@@ -290,6 +303,11 @@ impl<D: Declared> DimRef for D {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brand = D;
     type Open = NoSize<D>;
+    type Prime = Prime<D>;
+
+    fn primed(self) -> Prime<D> {
+        Prime::VALUE
+    }
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn info<'a>(self) -> DimInfo<'a>
@@ -305,7 +323,12 @@ impl<D: Declared> DimRef for Of<D> {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
     type Brand = D;
     type Open = ();
+    type Prime = Of<Prime<D>>;
     const GIVES_SIZE: bool = true;
+
+    fn primed(self) -> Of<Prime<D>> {
+        Of { dim: Prime::VALUE, size: self.size, origin: self.origin }
+    }
 
     #[cfg_attr(not(unoptimized), inline(always))]
     fn info<'a>(self) -> DimInfo<'a>

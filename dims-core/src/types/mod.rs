@@ -6,6 +6,7 @@ pub mod brand;
 pub mod condition;
 pub mod dim;
 pub mod open;
+pub mod prime;
 pub mod rank;
 pub mod role;
 pub mod set;

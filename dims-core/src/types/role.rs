@@ -20,8 +20,10 @@
 //! | an axis of a file, read as a dim | the axis means what the dim does (found when the file is read) |
 //! | [`redefine(old, new)`](crate::operators::restructure::Restructure::redefine) | always: this is how to say that a dim means something else from here on |
 //!
-//! A dim without a role on either side is always accepted, and so are [`DataChannel`], [`FilterInChannel`] and [`FilterOutChannel`] for one another: they are
-//! defined as the channels of what a filter takes and yields, so one layer's `FilterOutChannel` is the next one's `DataChannel`.
+//! A [prime](crate::types::prime) has the role of its dim. A dim without a role on either side is always
+//! accepted, and so are [`DataChannel`], [`FilterInChannel`] and [`FilterOutChannel`] for one
+//! another: they are defined as the channels of what a filter takes and yields, so one layer's
+//! `FilterOutChannel` is the next one's `DataChannel`.
 //!
 //! **Verification** is where an operation expects a role: pooling along a channel does not compile.
 //!

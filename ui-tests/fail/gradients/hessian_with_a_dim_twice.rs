@@ -1,11 +1,11 @@
-//~ words: the dim `In` twice
-use typed_dims::grad::hessian;
+//~ words: Prime<In>` twice | rename
+use typed_dims::grad::hessian_primed;
 use typed_dims::prelude::*;
 
 dims! { pub struct In; }
 
 fn main() {
-    let x = ones::<f64, _>(In.of(2));
-    let slopes = hessian(|x| x.square().sum(In), &x, (In,), (In,));
+    let x = ones::<f64, _>((In.of(2), prime(In.of(2))));
+    let slopes = hessian_primed(|x| x.square().sum((In, prime(In))), &x);
     println!("{slopes}");
 }

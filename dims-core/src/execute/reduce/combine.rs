@@ -61,11 +61,14 @@ impl<S: Dims, R: Rank, D: DimList> ReductionAxes<S, R, D> {
     /// The roles of the axes, if `E` is a product of two tensors in memory in which each role is clear.
     pub(super) const fn roles<E: Expr>() -> Option<Roles> {
         match (E::FACTS.pair, R::N) {
-            (Some([a, b]), 0) => match Roles::of(a, b, S::KEYS, D::KEYS, &AxisList::in_memory(S::KEYS, 0)) {
-                // (In which order the result lies then is to be planned.)
-                Some(roles) if !roles.ends_in_batch() => Some(roles),
-                _ => None,
-            },
+            // (Of primes, sizes are to be compared that plans without a shape do not look at.)
+            (Some([a, b]), 0) if !S::KEYS.has_primes() => {
+                match Roles::of(a, b, S::KEYS, D::KEYS, &AxisList::in_memory(S::KEYS, 0)) {
+                    // (In which order the result lies then is to be planned.)
+                    Some(roles) if !roles.ends_in_batch() => Some(roles),
+                    _ => None,
+                }
+            }
             _ => None,
         }
     }

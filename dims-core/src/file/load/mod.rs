@@ -124,7 +124,7 @@ impl<'a> Weights<'a> {
 
 /// What is known of the size of a dim.
 fn size_of_dim<'k>(sizes: &'k [Known], dim: &DimKey) -> Option<&'k Known> {
-    sizes.iter().find(|known| known.dim.same(dim))
+    sizes.iter().find(|known| known.dim.is_kin(dim))
 }
 
 /// Whether an array belongs to what is called `prefix`.

@@ -7,54 +7,40 @@ use crate::tensors::tensor::AsTensor;
 use crate::types::brand::{Brand, Declared};
 use crate::types::dim::{Dim, Of};
 use crate::types::open::NoSize;
+use crate::types::prime::{LocalPrime, Prime};
 use crate::types::rank::Rank0;
 use crate::types::set::Union;
 use kernels::ops;
 
 macro_rules! dim_operators {
     ($($trait:ident $method:ident;)*) => {$(
-        impl<'a, B: Brand, O: Operand<isize>> core::ops::$trait<O> for &'a Dim<B>
-        where
-            (B,): Union<O::Dims>,
-        {
-            type Output = BinaryOut<ops::$trait, Self, O>;
-
-            #[cfg_attr(not(unoptimized), inline(always))]
-            fn $method(self, other: O) -> Self::Output {
-                binary(ops::$trait, self, other)
-            }
-        }
-
-        impl<D: Declared, O: Operand<isize>> core::ops::$trait<O> for Of<D>
-        where
-            (D,): Union<O::Dims>,
-        {
-            type Output = BinaryOut<ops::$trait, Self, O>;
-
-            #[cfg_attr(not(unoptimized), inline(always))]
-            fn $method(self, other: O) -> Self::Output {
-                binary(ops::$trait, self, other)
-            }
-        }
-
-        impl<'a, B: Brand> core::ops::$trait<&'a Dim<B>> for isize {
-            type Output = ScalarOut<ops::$trait, isize, &'a Dim<B>>;
-
-            #[cfg_attr(not(unoptimized), inline(always))]
-            fn $method(self, dim: &'a Dim<B>) -> Self::Output {
-                Named::from_expr(Binary { op: ops::$trait, a: Scalar(self), b: dim.into_named().expr })
-            }
-        }
-
-        impl<D: Declared> core::ops::$trait<Of<D>> for isize {
-            type Output = ScalarOut<ops::$trait, isize, Of<D>>;
-
-            #[cfg_attr(not(unoptimized), inline(always))]
-            fn $method(self, dim: Of<D>) -> Self::Output {
-                Named::from_expr(Binary { op: ops::$trait, a: Scalar(self), b: dim.into_named().expr })
-            }
-        }
+        dim_operators!(@ $trait $method ['a, B: Brand] &'a Dim<B>, B);
+        dim_operators!(@ $trait $method [D: Declared] Of<D>, D);
+        dim_operators!(@ $trait $method ['a, B: Brand] LocalPrime<'a, B>, B);
+        dim_operators!(@ $trait $method [D: Declared] Prime<D>, Prime<D>);
     )*};
+    (@ $trait:ident $method:ident [$($params:tt)*] $dim:ty, $brand:ty) => {
+        impl<$($params)*, O: Operand<isize>> core::ops::$trait<O> for $dim
+        where
+            ($brand,): Union<O::Dims>,
+        {
+            type Output = BinaryOut<ops::$trait, Self, O>;
+
+            #[cfg_attr(not(unoptimized), inline(always))]
+            fn $method(self, other: O) -> Self::Output {
+                binary(ops::$trait, self, other)
+            }
+        }
+
+        impl<$($params)*> core::ops::$trait<$dim> for isize {
+            type Output = ScalarOut<ops::$trait, isize, $dim>;
+
+            #[cfg_attr(not(unoptimized), inline(always))]
+            fn $method(self, dim: $dim) -> Self::Output {
+                Named::from_expr(Binary { op: ops::$trait, a: Scalar(self), b: dim.into_named().expr })
+            }
+        }
+    };
 }
 
 dim_operators! {

@@ -1,6 +1,6 @@
 //! The cross entropy with options: targets that do not count, weights of classes, smoothed labels.
 
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::execute::reduce::{Reductions, TensorOf, eval, log_softmax, sum};
 use crate::expr::{Binary, Expr, Scalar, Select, Unary};
 use crate::operators::nn::loss::{ClassTargets, unfit};
@@ -15,6 +15,7 @@ use crate::types::rank::{Rank, Rank0};
 use crate::types::set::{Dims, DimsOf};
 use kernels::ops;
 use kernels::scalar::{Element, IndexInt, Num, Real};
+use twins::panicking_twin;
 
 /// Options of [`cross_entropy_with`](super::loss::Losses::cross_entropy_with). `J` is the element
 /// type of the targets.
@@ -141,13 +142,7 @@ impl<T: Real, X: Dims, R: Rank> WeightedLosses<T, X, R> {
     /// # Panics
     ///
     /// If a dim has another size than the losses have.
-    #[track_caller]
-    pub fn sum<D: DimsOf<X, Y>, Y: Dims>(&self, dims: D) -> Named<T, Y, R> {
-        unwrap(self.try_sum(dims))
-    }
-
-    /// As [`sum`](WeightedLosses::sum), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     pub fn try_sum<D: DimsOf<X, Y>, Y: Dims>(&self, dims: D) -> Result<Named<T, Y, R>, DimError> {
         self.each.try_sum(dims)
     }
@@ -158,13 +153,7 @@ impl<T: Real, X: Dims, R: Rank> WeightedLosses<T, X, R> {
     /// # Panics
     ///
     /// If a dim has another size than the losses have.
-    #[track_caller]
-    pub fn mean<D: DimsOf<X, Y>, Y: Dims>(&self, dims: D) -> Named<T, Y, R> {
-        unwrap(self.try_mean(dims))
-    }
-
-    /// As [`mean`](WeightedLosses::mean), but what sizes decide is an error.
-    #[track_caller]
+    #[panicking_twin]
     pub fn try_mean<D: DimsOf<X, Y>, Y: Dims>(&self, dims: D) -> Result<Named<T, Y, R>, DimError> {
         let total = self.try_sum(dims)?;
         let weight = sum::<Named<T, X, R>, D, Y>(&self.weights.expr)?;

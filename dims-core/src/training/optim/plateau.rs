@@ -2,8 +2,9 @@
 
 use super::scalars::{StepsTaken, one};
 use super::settings::{at_least_0, below_1};
-use crate::error::{DimError, unwrap};
+use crate::error::DimError;
 use crate::tensors::named::Named;
+use twins::panicking_twin;
 
 /// A learning rate that falls each time a value, such as the loss of validation, has not improved
 /// for some time. This is `torch.optim.lr_scheduler.ReduceLROnPlateau`.
@@ -129,20 +130,10 @@ impl Plateau {
 
     /// Takes a value, and returns the rate from here on. NaN is never better.
     ///
-    /// # Panics
-    ///
-    /// Where [`try_observe`](Plateau::try_observe) returns an error.
-    #[track_caller]
-    pub fn observe(&mut self, value: f64) -> f64 {
-        unwrap(self.try_observe(value))
-    }
-
-    /// As [`observe`](Plateau::observe), but what settings decide is an error.
-    ///
     /// # Errors
     ///
     /// If a setting is out of its range. Nothing is changed then.
-    #[track_caller]
+    #[panicking_twin(but = "what settings decide is an error")]
     pub fn try_observe(&mut self, value: f64) -> Result<f64, DimError> {
         /// A rate that falls by less stays.
         const LEAST_FALL: f64 = 1e-8;

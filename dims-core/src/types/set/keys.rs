@@ -1,6 +1,8 @@
 //! What is left of a set of dims once its types are gone: constants that the compiler folds away.
 
+use crate::error::{DimError, Origin, SizeFrom};
 use crate::types::brand::DimInfo;
+use crate::types::dim::UNSIZED;
 
 /// The most dims a tensor can have, those behind a `Rest` included.
 pub const MAX_DIMS: usize = 32;
@@ -24,6 +26,25 @@ pub struct DimKey {
 impl DimKey {
     const BLANK: DimKey = DimKey { depth: 0, id: 0, name: "", fixed: None, roles: &[] };
 
+    /// The place in [`id`](DimKey::id) that counts how many primes a dim has. (Numbers of `dims!`
+    /// are smaller, and those of loops have greater bits.)
+    const PRIMES: u64 = 0xff << 48;
+
+    /// The key of the dim's prime, which has this name.
+    ///
+    /// # Panics
+    ///
+    /// If the dim has 255 primes already. (In a constant: rustc reports an error.)
+    pub(crate) const fn primed(self, name: &'static str) -> DimKey {
+        assert!(self.id & Self::PRIMES != Self::PRIMES, "a dim can have at most 255 primes");
+        DimKey { id: self.id + (1 << 48), name, ..self }
+    }
+
+    /// Whether both are one dim but for their primes, and so have one size.
+    pub(crate) const fn is_kin(&self, other: &DimKey) -> bool {
+        (self.id ^ other.id) & !Self::PRIMES == 0 && self.depth == other.depth
+    }
+
     /// Whether both stand for the same dim of one set.
     #[inline]
     pub const fn same(&self, other: &DimKey) -> bool {
@@ -42,11 +63,13 @@ impl DimKey {
 pub struct Keys {
     len: usize,
     keys: [DimKey; MAX_DIMS],
+    /// Whether any of them is that of a prime.
+    has_primes: bool,
 }
 
 impl Keys {
     /// The keys of the empty set.
-    pub(crate) const EMPTY: Keys = Keys { len: 0, keys: [DimKey::BLANK; MAX_DIMS] };
+    pub(crate) const EMPTY: Keys = Keys { len: 0, keys: [DimKey::BLANK; MAX_DIMS], has_primes: false };
 
     /// These keys followed by `more`.
     pub(crate) const fn join(mut self, more: &Keys) -> Keys {
@@ -120,6 +143,7 @@ impl Keys {
         assert!(self.len < MAX_DIMS, "a tensor can have at most 32 dims");
         self.keys[self.len] = key;
         self.len += 1;
+        self.has_primes |= key.id & DimKey::PRIMES != 0;
         self
     }
 
@@ -127,6 +151,39 @@ impl Keys {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub const fn as_slice(&self) -> &[DimKey] {
         self.keys.split_at(self.len).0
+    }
+
+    /// Whether there is a prime among the dims.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) const fn has_primes(&self) -> bool {
+        self.has_primes
+    }
+
+    /// Where the dims stand that must have the size of the `at`th one, that one among them: itself,
+    /// what it is a prime of, and primes of it.
+    pub(crate) fn kin_of(&self, at: usize) -> impl Iterator<Item = usize> {
+        let keys = self.as_slice();
+        (0..keys.len()).filter(move |&other| keys[other].is_kin(&keys[at]))
+    }
+
+    /// Dims and their primes must have one size, as far as it is known: `known` says the size of
+    /// the dim that stands there, and where it came from.
+    pub(crate) fn check_primes(&self, known: impl Fn(usize) -> (usize, Origin)) -> Result<(), DimError> {
+        if !self.has_primes {
+            return Ok(());
+        }
+        let measured = |at: usize| {
+            let (size, origin) = known(at);
+            SizeFrom { dim: self.keys[at].name, size, origin }
+        };
+        for at in 0..self.len {
+            let sized = self.kin_of(at).map(measured).find(|kin| kin.size != UNSIZED);
+            let own = measured(at);
+            if let Some(first) = sized.filter(|first| own.size != UNSIZED && first.size != own.size) {
+                return Err(DimError::two_sizes(first, own));
+            }
+        }
+        Ok(())
     }
 
     /// Where each of these keys stands in `outer`.
@@ -198,6 +255,7 @@ impl Keys {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
     use std::panic::catch_unwind;
 
     const fn key(id: u64) -> Keys {
@@ -229,6 +287,23 @@ mod tests {
         for keys in [b.join(&a), a.join(&a), a.behind_rest().join(&b)] {
             assert!(!keys.is_sorted());
         }
+    }
+
+    #[test]
+    fn dims_and_their_primes_have_one_size() {
+        let (a, b) = (key(1), key(2));
+        let primed = |keys: &Keys| Keys::one(keys.only().primed("'"));
+        let (a1, a2) = (primed(&a), primed(&primed(&a)));
+        assert!(!a.join(&b).has_primes() && a.join(&a1).has_primes());
+        assert!(a.join(&b).join(&a1).join(&primed(&b)).join(&a2).is_sorted());
+        let all = a.join(&b).join(&a1).join(&a2).join(&a1.behind_rest());
+        assert_eq!(all.kin_of(3).collect::<Vec<_>>(), [0, 2, 3]);
+        assert_eq!(all.kin_of(4).collect::<Vec<_>>(), [4]);
+        let check = |sizes: [usize; 5]| all.check_primes(|at| (sizes[at], None)).is_ok();
+        assert!(check([3, 4, 3, 3, 5]) && check([3, 4, UNSIZED, 3, 5]) && check([UNSIZED; 5]));
+        assert!(!check([3, 3, 4, 3, 3]) && !check([UNSIZED, 4, 3, 4, 3]));
+        let last = (0..255).fold(a, |keys, _| primed(&keys));
+        assert!(catch_unwind(|| primed(&last)).is_err());
     }
 
     #[test]
