@@ -1,6 +1,5 @@
 //! Rows of an expression: all that is compiled for it, once for each instruction set. Nests, threads and memory are compiled for the element type alone.
 
-use super::elementwise::in_parts;
 use crate::load::prefetch::TilePrefetch;
 use crate::load::tiles::{TileRun, fill_tile_with_prefetch};
 use crate::load::{Faults, Kernel, TILE, Tile};
@@ -54,7 +53,7 @@ impl<K: Kernel> RowWriter<K::Elem> for Compute<K> {
     }
 
     fn in_parts(&self, nest: &Nest) -> bool {
-        matches!(self.side, BroadcastSide::None) && in_parts::<K>(nest, 1)
+        matches!(self.side, BroadcastSide::None) && in_parts::<K>(nest)
     }
 
     fn line(&mut self, at: &mut [usize], out: &mut [MaybeUninit<K::Elem>], faults: &mut Faults) {
@@ -193,4 +192,12 @@ impl<K: Kernel> Task for WriteParts<'_, K> {
     fn run<I: Isa>(self) {
         self.kernel.write_line::<I>(self.at, self.out, self.faults);
     }
+}
+
+/// Whether a nest is computed in [parts of lines](Kernel::IN_PARTS): for expensive expressions unless the lines are short, and for
+/// memory-bound ones if the lines are long and do not fit into near caches.
+fn in_parts<K: Kernel>(nest: &Nest) -> bool {
+    let len = nest.sizes.last().copied().unwrap_or(0);
+    K::IN_PARTS
+        && if K::LONG { len >= 64 } else { len >= 1024 && nest.positions() * size_of::<K::Elem>() >= 1 << 17 }
 }

@@ -9,7 +9,7 @@ use crate::memory::buffer::Buffer;
 use crate::program::interpreter::ProgramOutput;
 use crate::program::{Builder, Register, ScalarProgram};
 use crate::scalar::Element;
-use crate::trace::{Field, FieldOperand, FieldSource, Held, StridedPlace, evaluate::mapped};
+use crate::trace::{Field, FieldOperand, FieldSource, Held, StridedPlace, compute::mapped};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
