@@ -17,5 +17,7 @@ pub mod call;
 pub mod errors;
 pub mod lex;
 pub mod near;
+pub mod operand;
 pub mod parse;
 pub mod plan;
+pub mod words;
