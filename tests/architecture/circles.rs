@@ -1,4 +1,7 @@
 //! Files import each other in one direction: none reaches itself again.
+//!
+//! A file may name what the files of the modules around it declare, though these name it as well: a `mod.rs`
+//! has the words of its folder.
 
 use crate::source::{Reader, Used, files, from_root, is_for_tests, module_of, used};
 use proc_macro2::{TokenStream, TokenTree};
@@ -13,7 +16,38 @@ struct Exception {
     because: &'static str,
 }
 
-const EXCEPTIONS: [Exception; 0] = [];
+const EXCEPTIONS: [Exception; 3] = [
+    Exception {
+        krate: "dims-core",
+        files: &[
+            "types/brand.rs",
+            "types/condition.rs",
+            "types/dim.rs",
+            "types/open.rs",
+            "types/rank.rs",
+            "types/role.rs",
+            "types/set/distinct.rs",
+            "types/set/keys.rs",
+            "types/set/list.rs",
+            "types/set/mod.rs",
+            "types/set/ordered.rs",
+            "types/set/remove.rs",
+            "types/set/union.rs",
+            "types/size.rs",
+        ],
+        because: "a set is made of dims, and `Rest<B>` is a dim made of a set",
+    },
+    Exception {
+        krate: "dims-core",
+        files: &["program/open.rs", "program/record.rs", "program/saved.rs"],
+        because: "an open program holds a program for each size, which it restores from saved data",
+    },
+    Exception {
+        krate: "dims-core",
+        files: &["training/optim/by_path.rs", "training/optim/state.rs", "training/optim/update.rs"],
+        because: "the state of an optimizer is stepped through, and each step prepares the state",
+    },
+];
 
 #[test]
 fn files_import_in_one_direction() {
@@ -43,10 +77,7 @@ fn files_import_in_one_direction() {
     {
         writeln!(wrong, "{krate}: not all of {files:?} import each other, though {because}").unwrap();
     }
-    assert!(
-        wrong.is_empty(),
-        "move what two files need to the lower one, or to a file of its own\n{wrong}"
-    );
+    assert!(wrong.is_empty(), "move what two files need to the lower one, or to a file of its own\n{wrong}");
 }
 
 /// The folders of the crates in the workspace that have sources.
@@ -80,13 +111,11 @@ fn reached<'a>(imports: &'a Imports, from: &'a str) -> BTreeSet<&'a str> {
 /// For each file, the files that it imports, and the paths that it names them by.
 type Imports = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
-/// A path through a re-export is an import of the file that declares the item. The re-export is none,
-/// if the file that has it does not use the item.
+/// A path through a re-export is an import of the file that declares the item. The re-export itself is an
+/// import only if its file uses the item.
 fn imports(krate: &str) -> Imports {
-    let files: BTreeMap<String, syn::File> = files(krate)
-        .into_iter()
-        .map(|(file, text)| (file, syn::parse_file(&text).expect("Rust")))
-        .collect();
+    let files: BTreeMap<String, syn::File> =
+        files(krate).into_iter().map(|(file, text)| (file, syn::parse_file(&text).expect("Rust"))).collect();
     let mut scopes = Scopes::default();
     for (file, parsed) in &files {
         Declarations { file, module: module_of(file), scopes: &mut scopes }.visit_file(parsed);
@@ -98,8 +127,9 @@ fn imports(krate: &str) -> Imports {
         if scopes.is_for_tests(&module) {
             continue;
         }
-        let above: Vec<&str> =
-            (0..module.len()).filter_map(|len| Some(scopes.modules.get(&module[..len])?.file.as_str())).collect();
+        let above: Vec<&str> = (0..module.len())
+            .filter_map(|len| Some(scopes.modules.get(&module[..len])?.file.as_str()))
+            .collect();
         let reader = Reader::read(module, parsed);
         let rooted = reader.paths.iter().map(|path| (path, Some(scopes.file_of(path))));
         let in_scope = reader.in_scope.iter().map(|path| (path, scopes.declared(path)));
@@ -198,7 +228,8 @@ impl Declarations<'_> {
                     declares = false;
                 }
                 TokenTree::Ident(word) => {
-                    declares = ["struct", "enum", "trait", "fn", "type", "const"].iter().any(|key| word == key);
+                    declares =
+                        ["struct", "enum", "trait", "fn", "type", "const"].iter().any(|key| word == key);
                 }
                 TokenTree::Group(group) => self.declare_in(group.stream()),
                 _ => declares = false,

@@ -103,12 +103,8 @@ pub struct Reader {
 
 impl Reader {
     pub fn read(module: Vec<String>, file: &syn::File) -> Reader {
-        let mut reader = Reader {
-            module,
-            paths: BTreeSet::new(),
-            re_exports: BTreeSet::new(),
-            in_scope: BTreeSet::new(),
-        };
+        let mut reader =
+            Reader { module, paths: BTreeSet::new(), re_exports: BTreeSet::new(), in_scope: BTreeSet::new() };
         reader.visit_file(file);
         reader
     }

@@ -15,9 +15,10 @@
 
 use super::argument::Further;
 use super::closed::Apart;
+use super::closed::EndsInRest;
 use super::each::{Apiece, Collect, looped};
-use super::seal::{EndsInRest, Visible};
-use super::vmap::{HasAny, MappedOne, RestOf, United, Unmapped, unify_all};
+use super::mapped::{HasAny, MappedOne, RestOf, United, Unmapped, unify_all};
+use super::seal::Visible;
 use crate::error::DimError;
 use crate::execute::reduce::{TensorOf, evaluated};
 use crate::expr::evaluate::laid_out_in;

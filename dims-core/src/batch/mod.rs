@@ -20,6 +20,7 @@
 //! | `seal` | `seal` and `unseal`, for functions that name `Rest<B>` themselves |
 //! | `each` | `map_each`, a loop of calls for what cannot be planned as a whole |
 //! | `applies` | what `vmap` makes of a function: one call, or a loop of calls |
+//! | `mapped` | the tensors that `batched` and `vmap` map over, and what the function returns |
 //! | `vmap` | `batched` and `vmap`, for closures and for functions that were not made for batches |
 //! | `whole` | `whole`, which says that `vmap` calls a function once |
 
@@ -28,6 +29,7 @@ pub mod argument;
 pub mod closed;
 pub mod each;
 pub mod example;
+pub mod mapped;
 pub mod result;
 pub mod seal;
 pub mod vmap;

@@ -5,7 +5,7 @@
 
 use super::applies::{Callee, Given, Reference, Together, Way};
 use super::argument::Further;
-use super::vmap::MappedOne;
+use super::mapped::MappedOne;
 use crate::error::DimError;
 use crate::execute::reduce::{TensorOf, evaluated};
 use crate::tensors::named::Named;

@@ -11,3 +11,4 @@ pub mod reduce;
 pub(crate) mod scatter;
 pub(crate) mod step;
 mod sum_into;
+mod written;

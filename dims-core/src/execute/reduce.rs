@@ -23,9 +23,9 @@ use kernels::scalar::*;
 use kernels::scan;
 
 pub(crate) use along::{along, along_axes, log_softmax};
-pub(crate) use combine::{Empty, combined, fused, reduced_in, run};
+pub(crate) use combine::{Empty, combined, fused, product_dims, reduced_in, run};
 pub(crate) use cosine::cosine;
-pub(crate) use sum::{contracted_but, is_product, product_dims, sum};
+pub(crate) use sum::{contracted_but, is_product, sum};
 
 /// What reducing a tensor `A` yields: a tensor of `U` with the dims `X` that are left.
 pub type Reduced<U, A, X> = Named<U, X, <A as AsTensor>::Rank>;

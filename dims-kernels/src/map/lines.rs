@@ -53,7 +53,7 @@ impl<K: Kernel> RowWriter<K::Elem> for Compute<K> {
     }
 
     fn in_parts(&self, nest: &Nest) -> bool {
-        matches!(self.side, BroadcastSide::None) && in_parts::<K>(nest)
+        matches!(self.side, BroadcastSide::None) && in_parts::<K>(nest, 1)
     }
 
     fn line(&mut self, at: &mut [usize], out: &mut [MaybeUninit<K::Elem>], faults: &mut Faults) {
@@ -194,10 +194,14 @@ impl<K: Kernel> Task for WriteParts<'_, K> {
     }
 }
 
-/// Whether a nest is computed in [parts of lines](Kernel::IN_PARTS): for expensive expressions unless the lines are short, and for
+/// Whether each of `shares` shares of a nest is computed in [parts of lines](Kernel::IN_PARTS): for expensive expressions unless the lines are short, and for
 /// memory-bound ones if the lines are long and do not fit into near caches.
-fn in_parts<K: Kernel>(nest: &Nest) -> bool {
+pub fn in_parts<K: Kernel>(nest: &Nest, shares: usize) -> bool {
     let len = nest.sizes.last().copied().unwrap_or(0);
     K::IN_PARTS
-        && if K::LONG { len >= 64 } else { len >= 1024 && nest.positions() * size_of::<K::Elem>() >= 1 << 17 }
+        && if K::LONG {
+            len >= 64
+        } else {
+            len >= 1024 && nest.positions() / shares * size_of::<K::Elem>() >= 1 << 17
+        }
 }

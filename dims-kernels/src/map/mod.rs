@@ -6,3 +6,5 @@ pub mod in_place;
 pub(crate) mod lines;
 pub mod lowered;
 pub mod update;
+
+pub use lines::in_parts;

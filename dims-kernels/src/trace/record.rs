@@ -48,10 +48,10 @@ impl From<Error> for Unrecorded {
     }
 }
 
-type Finish = fn(Writer<'_>, Register, &[usize], &Rows) -> Result<Field, Unrecorded>;
+type FinishWriter = fn(Writer<'_>, Register, &[usize], &Rows) -> Result<Field, Unrecorded>;
 
 /// How a [`Writer`] finishes.
-static FINISH: Linked<Finish> = Linked::new();
+static FINISH: Linked<FinishWriter> = Linked::new();
 
 /// Links what writers need.
 pub(super) fn link() {

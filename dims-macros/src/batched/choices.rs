@@ -9,7 +9,7 @@ use proc_macro2::Span;
 use std::collections::HashSet;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{BinOp, Block, Expr, Pat, Type, UnOp};
+use syn::{BinOp, Block, Expr, Pat, UnOp};
 
 /// Methods of tensors that make a tensor, whatever its elements are.
 #[rustfmt::skip]

@@ -9,8 +9,8 @@ use quote::ToTokens;
 use std::collections::{HashMap, HashSet};
 use syn::spanned::Spanned;
 use syn::{
-    Block, FnArg, GenericArgument, GenericParam, Pat, PatIdent, PathArguments, PathSegment, Receiver,
-    ReturnType, Signature, Type, TypePath, TypeReference,
+    Block, FnArg, GenericArgument, GenericParam, Pat, PatIdent, PathArguments, Receiver, ReturnType,
+    Signature, Type, TypePath, TypeReference,
 };
 
 /// A function that can be batched.

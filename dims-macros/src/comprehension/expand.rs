@@ -4,11 +4,8 @@ use super::library::{krate, path};
 use super::loop_dims::{Names, names, variables};
 use super::lower::Lower;
 use super::node::{Node, Program, Step};
-use crate::pattern::plan::own;
-use proc_macro2::{Ident, Literal, Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
-use std::collections::HashMap;
-use syn::ext::IdentExt;
 use syn::{Error, Result};
 
 /// The comprehension as an expression.

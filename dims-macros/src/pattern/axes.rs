@@ -1,7 +1,6 @@
 //! The axes of a pattern, numbered, and which of them each array has.
 
 use super::errors::Errors;
-use super::near::hint;
 use super::parse::{Array, Axis, AxisKind};
 use super::words::{Place, Words};
 

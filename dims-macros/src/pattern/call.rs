@@ -7,7 +7,7 @@ use super::near::hint;
 use super::plan::home;
 use super::words::{Notation, Words};
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
-use quote::{ToTokens, quote, quote_spanned};
+use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 use syn::spanned::Spanned;

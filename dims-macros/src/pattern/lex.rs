@@ -2,7 +2,7 @@
 
 use super::errors::Errors;
 use super::words::{Notation, Place, Word, Words};
-use proc_macro2::{Delimiter, Ident, Punct, Spacing, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Punct, Spacing, Span, TokenStream, TokenTree};
 use syn::LitStr;
 use unicode_ident::{is_xid_continue, is_xid_start};
 
