@@ -1,7 +1,7 @@
 //! Files import each other in one direction: none reaches itself again.
 //!
-//! A file may name what the files of the modules around it declare, though these name it as well: a `mod.rs`
-//! has the words of its folder.
+//! A file may name what the files of the modules around it declare, though these name it as well: a
+//! `mod.rs` has the words of its folder.
 
 use crate::source::{Reader, Used, files, from_root, is_for_tests, module_of, used};
 use proc_macro2::{TokenStream, TokenTree};
@@ -54,7 +54,7 @@ fn files_import_in_one_direction() {
     let mut wrong = String::new();
     let mut excused = vec![false; EXCEPTIONS.len()];
     for krate in members() {
-        let imports = imports(&krate);
+        let imports = imports(&files(&krate));
         for circle in circles(&imports) {
             let exception = EXCEPTIONS.iter().position(|exception| {
                 exception.krate == krate && circle.iter().all(|file| exception.files.contains(file))
@@ -111,31 +111,29 @@ fn reached<'a>(imports: &'a Imports, from: &'a str) -> BTreeSet<&'a str> {
 /// For each file, the files that it imports, and the paths that it names them by.
 type Imports = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
-/// A path through a re-export is an import of the file that declares the item. The re-export itself is an
-/// import only if its file uses the item.
-fn imports(krate: &str) -> Imports {
-    let files: BTreeMap<String, syn::File> =
-        files(krate).into_iter().map(|(file, text)| (file, syn::parse_file(&text).expect("Rust"))).collect();
+/// A path through a re-export is an import of the file that declares the item. The re-export itself
+/// is an import only if its file uses the item.
+fn imports(texts: &BTreeMap<String, String>) -> Imports {
+    let files: BTreeMap<&str, syn::File> =
+        texts.iter().map(|(file, text)| (&**file, syn::parse_file(text).expect("Rust"))).collect();
     let mut scopes = Scopes::default();
     for (file, parsed) in &files {
         Declarations { file, module: module_of(file), scopes: &mut scopes }.visit_file(parsed);
     }
     let mut imports = Imports::new();
-    for (file, parsed) in &files {
+    for (&file, parsed) in &files {
         let module = module_of(file);
-        let named = imports.entry(file.clone()).or_default();
+        let named = imports.entry(file.to_owned()).or_default();
         if scopes.is_for_tests(&module) {
             continue;
         }
-        let above: Vec<&str> = (0..module.len())
-            .filter_map(|len| Some(scopes.modules.get(&module[..len])?.file.as_str()))
-            .collect();
+        let around: Vec<&str> = (0..module.len()).filter_map(|len| scopes.file_at(&module[..len])).collect();
         let reader = Reader::read(module, parsed);
         let rooted = reader.paths.iter().map(|path| (path, Some(scopes.file_of(path))));
         let in_scope = reader.in_scope.iter().map(|path| (path, scopes.declared(path)));
         for (path, to) in rooted.chain(in_scope) {
-            if let Some(to) = to.filter(|to| to != file && !above.contains(&to.as_str())) {
-                named.entry(to).or_default().insert(path.join("::"));
+            if let Some(to) = to.filter(|&to| to != file && !around.contains(&to)) {
+                named.entry(to.to_owned()).or_default().insert(path.join("::"));
             }
         }
     }
@@ -164,17 +162,20 @@ impl Scopes {
         (1..=module.len()).any(|len| self.for_tests.contains(&module[..len]))
     }
 
-    /// The file that declares an item, or else of the innermost module in its path.
-    fn file_of(&self, path: &[String]) -> String {
-        self.declared(path).unwrap_or_else(|| {
-            let module = (0..=path.len()).rev().find_map(|len| self.modules.get(&path[..len]));
-            module.expect("the root").file.clone()
-        })
+    /// The file of a module.
+    fn file_at(&self, module: &[String]) -> Option<&str> {
+        Some(&self.modules.get(module)?.file)
+    }
+
+    /// The file that declares an item, or else the file of the innermost module in its path.
+    fn file_of(&self, path: &[String]) -> &str {
+        let modules = || (0..=path.len()).rev().find_map(|len| self.file_at(&path[..len]));
+        self.declared(path).or_else(modules).expect("the root is a module")
     }
 
     /// The file that declares an item, if a module of the crate does.
-    fn declared(&self, path: &[String]) -> Option<String> {
-        self.found(&[], path, &mut BTreeSet::new()).map(str::to_owned)
+    fn declared(&self, path: &[String]) -> Option<&str> {
+        self.found(&[], path, &mut BTreeSet::new())
     }
 
     fn found(&self, at: &[String], path: &[String], seen: &mut BTreeSet<Vec<String>>) -> Option<&str> {
@@ -304,4 +305,20 @@ impl<'ast> Visit<'ast> for Declarations<'_> {
     }
 
     fn visit_item_impl(&mut self, _: &'ast syn::ItemImpl) {}
+}
+
+#[test]
+fn circles_through_re_exports_are_found() {
+    let files = [
+        ("lib.rs", "mod a; mod b; mod folder;"),
+        ("a.rs", "use crate::folder::Last; pub struct First(Last);"),
+        ("b.rs", "use crate::a::First; pub use crate::folder::Last; fn b(_: First) {}"),
+        ("folder/mod.rs", "mod inner; pub use inner::Last; pub struct Word;"),
+        ("folder/inner.rs", "use super::Word; pub struct Last(Word); impl Last { fn b() { crate::b::b() } }"),
+    ];
+    let files = files.map(|(file, text)| (file.to_owned(), text.to_owned())).into();
+    let imports = imports(&files);
+    assert_eq!(circles(&imports), BTreeSet::from([BTreeSet::from(["a.rs", "b.rs", "folder/inner.rs"])]));
+    assert_eq!(imports["b.rs"].keys().collect::<Vec<_>>(), ["a.rs"]);
+    assert!(imports["folder/mod.rs"].is_empty());
 }

@@ -1,13 +1,13 @@
-//! The order of the layers: who imports whom, in `dims-kernels/src` and `dims-core/src` (see `ARCHITECTURE.md`); where `unsafe` stands; and how many
-//! files lie beside the folders.
+//! The order of the layers: who imports whom, in `dims-kernels/src` and `dims-core/src` (see
+//! `ARCHITECTURE.md`); where `unsafe` stands; and how many files lie beside the folders.
 
 use crate::source::{Reader, Used, files, module_of, tokens_contain, used};
 use proc_macro2::TokenStream;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// A crate, and its folders and files at the root of `src`, from the lowest layer to the highest. An import goes from a layer to one before it, or
-/// stays in its layer. (`lib.rs` is above all.)
+/// A crate, and its folders and files at the root of `src`, from the lowest layer to the highest.
+/// An import goes from a layer to one before it, or stays in its layer. (`lib.rs` is above all.)
 struct Crate {
     name: &'static str,
     layers: &'static [&'static [&'static str]],
@@ -157,7 +157,8 @@ struct Source {
     imports: Vec<Import>,
 }
 
-/// That `file`, which is in the module `from` of the root, names something of another module of the root, `to`; `?` if it is none.
+/// That `file`, which is in the module `from` of the root, names something of another module of the
+/// root, `to`; `?` if it is none.
 struct Import {
     file: String,
     from: String,
@@ -230,8 +231,8 @@ fn first(file: &str) -> String {
 /// What an alias of another crate stands for.
 const OUTSIDE: &str = "another crate";
 
-/// The names at the root of the crate that `lib.rs` gives: `pub use types::{brand, dim}` says that `crate::brand` is in `types`. Macros that are
-/// exported have their names there too.
+/// The names at the root of the crate that `lib.rs` gives: `pub use types::{brand, dim}` says that
+/// `crate::brand` is in `types`. Macros that are exported have their names there too.
 fn aliases(files: &BTreeMap<String, String>, modules: &BTreeSet<String>) -> BTreeMap<String, String> {
     let mut aliases = BTreeMap::new();
     for item in syn::parse_file(&files["lib.rs"]).expect("Rust").items {

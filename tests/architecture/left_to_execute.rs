@@ -7,7 +7,8 @@ use std::fmt::Write;
 /// Folders of `dims-core/src` whose files say what is to run, and leave the rest to `execute`.
 const OPERATORS: [&str; 4] = ["operators/", "macros/", "laid/", "batch/"];
 
-/// What they leave to it, and the names that it has: `record` but for its `Writer`, to which an expression writes itself, `step` of `expr`, and `note` where it is called.
+/// What they leave to it, and the names that it has: `record` but for its `Writer`, to which an
+/// expression writes itself, `step` of `expr`, and `note` where it is called.
 const LEFT_TO_EXECUTE: [(&str, &[&str]); 4] = [
     ("recording", &["record", "step", "ExprStep", "StepOfParts"]),
     ("memory of results", &["reserve", "InParts", "allocate"]),
@@ -51,7 +52,8 @@ fn is_left(words: &[String], at: usize) -> bool {
     }
 }
 
-/// All words of a piece of code, signs and opening brackets among them. Those of comments and strings do not count.
+/// All words of a piece of code, signs and opening brackets among them. Those of comments and
+/// strings do not count.
 fn words_of(tokens: TokenStream, words: &mut Vec<String>) {
     for token in tokens {
         match token {

@@ -3,8 +3,9 @@
 use crate::source::used;
 use std::collections::BTreeSet;
 
-/// The most names that may come with `use typed_dims::prelude::*;`, not counting those of optional features. Traits that come without a name (`as _`) do not count,
-/// and a function and a macro of one name count once.
+/// The most names that may come with `use typed_dims::prelude::*;`, not counting those of optional
+/// features. Traits that come without a name (`as _`) do not count, and a function and a macro of
+/// one name count once.
 const NAMES_IN_THE_PRELUDE: usize = 94;
 
 #[test]

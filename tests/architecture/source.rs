@@ -69,7 +69,8 @@ fn note_used(tree: &syn::UseTree, so_far: &mut Vec<String>, into: &mut Vec<Used>
     }
 }
 
-/// Whether a path says where it starts in this crate. Others start at what is in scope, or in another crate.
+/// Whether a path says where it starts in this crate. Others start at what is in scope, or in
+/// another crate.
 pub fn is_rooted(path: &[String]) -> bool {
     ["crate", "super", "self"].contains(&path[0].as_str())
 }
@@ -143,8 +144,8 @@ impl Reader {
     }
 }
 
-/// The path at the start of the tokens, `crate::a::b`, and how many tokens it is. (One with a group, `crate::{a, b}`, is none: in macros there are `use`
-/// lines with a path for each name.)
+/// The path at the start of the tokens, `crate::a::b`, and how many tokens it is. (One with a
+/// group, `crate::{a, b}`, is none: in macros there are `use` lines with a path for each name.)
 fn path_of(tokens: &[TokenTree]) -> (Vec<String>, usize) {
     let colon = |at: usize| matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == ':');
     let (mut path, mut len) = (Vec::new(), 0);
@@ -226,8 +227,9 @@ pub fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     asks_for(attributes, |condition| condition.path().is_ident("test"))
 }
 
-/// Whether it is for tests, or takes the place, under the same name, of an item that needs a feature or a target: `#[cfg(not(..))]`.
-/// (Two such items with one name are not told from a stand-in and its original.)
+/// Whether it is for tests, or takes the place, under the same name, of an item that needs a
+/// feature or a target: `#[cfg(not(..))]`. (Two such items with one name are not told from a
+/// stand-in and its original.)
 pub fn is_stand_in(attributes: &[syn::Attribute]) -> bool {
     asks_for(attributes, |condition| {
         ["test", "doctest", "not"].iter().any(|meant| condition.path().is_ident(meant))

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use syn::visit::Visit;
 
-/// The public traits of `dims-core` that are not sealed. Nothing is trusted of an impl of theirs that is not checked: see `docs/dev/trust.md`.
+/// The public traits of `dims-core` that are not sealed. Nothing is trusted of an impl of theirs
+/// that is not checked: see `docs/dev/trust.md`.
 const OPEN_TRAITS: [&[&str]; 3] = [
     // What users and macros implement.
     &[
@@ -86,7 +87,8 @@ fn traits_are_sealed() {
     );
 }
 
-/// The public traits of a file that any crate can implement: those without an item whose type only `dims-core` can name. (What `condition!` writes is sealed.)
+/// The public traits of a file that any crate can implement: those without an item whose type only
+/// `dims-core` can name. (What `condition!` writes is sealed.)
 #[derive(Default)]
 struct Traits {
     open: Vec<String>,

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use syn::visit::{self, Visit};
 
-/// Crates within which no two types have one name, so that the name alone says which concept is meant. (The macros and the models of ONNX have notions of tensors
-/// and axes of their own.)
+/// Crates within which no two types have one name, so that the name alone says which concept is
+/// meant. (The macros and the models of ONNX have notions of tensors and axes of their own.)
 const NAMESPACES: [&[&str]; 4] =
     [&["dims-kernels", "dims-core", "."], &["dims-macros"], &["dims-onnx"], &["dims-xla"]];
 
@@ -46,8 +46,9 @@ fn types_have_names_of_their_own() {
     assert!(wrong.is_empty(), "a name tells which concept a type is: rename or join these\n{wrong}");
 }
 
-/// The types that a file declares, also in the rules and the calls of macros. Not among them are associated types, types within a function, whose names are read
-/// beside their uses, and what is a [stand-in](is_stand_in).
+/// The types that a file declares, also in the rules and the calls of macros. Not among them are
+/// associated types, types within a function, whose names are read beside their uses, and what is a
+/// [stand-in](is_stand_in).
 #[derive(Default)]
 struct TypeNames(Vec<String>);
 
