@@ -14,8 +14,7 @@
 //! Where a parameter is generic over its whole set, both ways would be right: `whole(f)` is called Together.
 
 use super::argument::Further;
-use super::closed::Apart;
-use super::closed::EndsInRest;
+use super::closed::{Apart, EndsInRest};
 use super::each::{Apiece, Collect, looped};
 use super::mapped::{HasAny, MappedOne, RestOf, United, Unmapped, unify_all};
 use super::seal::Visible;

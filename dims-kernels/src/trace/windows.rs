@@ -16,6 +16,7 @@
 use crate::error::Error;
 use crate::loops::axes::Order;
 use crate::memory::buffer::Buffer;
+use crate::memory::listener::freed;
 use crate::ops::code::{BinaryOpcode, Number};
 use crate::program::interpreter::ProgramOutput;
 use crate::scalar::Real;
@@ -123,7 +124,9 @@ fn beside_zeros<T: ProgramOutput + Real>(
         Some((lines, order)) => add_at(&mut data, &place, &field.sizes, &lines, &order),
         None => {
             let order = kept(&place, &field.sizes);
-            add_at(&mut data, &place, &field.sizes, &mapped::<T>(&field, &order)?, &order);
+            let values = mapped::<T>(&field, &order)?;
+            add_at(&mut data, &place, &field.sizes, &values, &order);
+            freed(values.as_ptr(), values.len());
         }
     }
     Ok(Field::of(sizes, FieldSource::Memory(Buffer::from(data).held()), lying))

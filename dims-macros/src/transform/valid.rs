@@ -3,8 +3,7 @@
 use super::TransformKind;
 use super::pieces::{self, Part};
 use crate::pattern::axes::{Numbered, Rules, Table, number, solvable};
-use crate::pattern::call::Call;
-use crate::pattern::call::given;
+use crate::pattern::call::{Call, given};
 use crate::pattern::errors::Errors;
 use crate::pattern::near::{hint, list, nearest};
 use crate::pattern::parse::{Sides, parse};
