@@ -1,7 +1,7 @@
 //! Compiled programs.
 
 use super::cache::{self, Key};
-use super::{ArrayType, DeviceBuffer, ElementType, ffi, proto};
+use super::{ArrayType, Collective, DeviceBuffer, ElementType, ProgramMemory, ffi, proto};
 use crate::XlaError;
 use std::collections::BTreeMap;
 use std::fmt;
