@@ -2,6 +2,8 @@
 
 #[path = "recorded/seeds.rs"]
 mod seeds;
+#[path = "support/splitmix.rs"]
+mod splitmix;
 
 use typed_dims::grad::{checkpoint, custom_vjp, grad, loss_and_grad, value_and_grad};
 use typed_dims::nn::embedding::Embedding;

@@ -16,7 +16,7 @@ extern crate std;
 pub mod error;
 mod seal;
 
-// The layers, from the lowest to the highest: a folder imports only from those above it in this list (`tests/architecture.rs`).
+// The layers, from the lowest to the highest: a folder imports only from those above it in this list (`tests/architecture`).
 pub mod types;
 
 #[cfg(feature = "std")]

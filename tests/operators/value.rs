@@ -1,28 +1,12 @@
 //! Arrays whose element type only the run knows, and the ways in which they lie in memory.
 
+#[path = "../support/splitmix.rs"]
+mod splitmix;
+
 use ndarray::{Array, ArrayBase, ArrayD, ArrayViewD, Axis, Dimension, IxDyn, RawData, Slice};
 use num_complex::Complex;
+pub use splitmix::Random;
 use typed_dims::types::scalar::CastTo;
-
-/// A small generator of pseudo-random numbers (splitmix64): every run draws the same.
-#[derive(Clone, Debug)]
-pub struct Random(pub u64);
-
-impl Random {
-    /// The next number.
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// A number from 0 to 1, exclusive.
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
 
 /// Which elements an argument may have.
 #[derive(Clone, Copy, Debug, PartialEq)]

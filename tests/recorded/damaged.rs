@@ -1,5 +1,6 @@
 //! Saved programs whose numbers were changed: they are refused, or they run. (Builds with debug assertions, and AddressSanitizer, notice what is read or written that is not theirs.)
 
+use crate::splitmix::Random;
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use typed_dims::grad::{grad, loss_and_grad};
@@ -16,23 +17,6 @@ dims! {
     struct Word;
     struct Width;
     struct Class;
-}
-
-/// Numbers of a seed.
-struct Draws(u64);
-
-impl Draws {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
 }
 
 /// The places of all values below a value that `is` says.
@@ -91,7 +75,7 @@ where
     let numbers = find(&|value| value.is_number());
     let lists = find(&|value| value.as_array().is_some_and(|list| !list.is_empty()));
     let texts = find(&|value| value.is_string());
-    let mut draws = Draws(name.len() as u64);
+    let mut draws = Random(name.len() as u64);
     let (mut refused, mut ran) = (0, 0);
     for number in 0..times {
         let mut changed = value.clone();

@@ -1,21 +1,10 @@
 //! Sums and pull-backs of lines that run together with the maps that they read: compared with the recorded steps run one by one, bit for bit, on one thread and on several.
 
+use crate::splitmix::Random;
 use typed_dims::grad::loss_and_grad;
 use typed_dims::prelude::*;
 use typed_dims::program::record;
 use typed_dims_kernels::trace::run_plainly;
-
-/// A small generator of pseudo-random numbers (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) % end as u64) as usize
-    }
-}
 
 dims! {
     struct Row;

@@ -1,28 +1,14 @@
 //! Random inputs: elements whose sums and products are exact, and arrays that lie in memory in every way a view can.
 
+#[path = "../support/splitmix.rs"]
+mod splitmix;
+
 use ndarray::{ArrayD, ArrayViewD, Axis, Dimension, Slice};
 use num_complex::Complex;
 use proptest::prelude::*;
-
-/// A small generator of pseudo-random numbers (splitmix64), so that a case is reproduced by its seed.
-#[derive(Clone, Debug)]
-pub struct Random(pub u64);
+pub use splitmix::Random;
 
 impl Random {
-    /// The next number.
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `n`.
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-
     /// A whole number from -3 to 3.
     pub fn small(&mut self) -> i32 {
         self.below(7) as i32 - 3

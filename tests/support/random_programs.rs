@@ -2,6 +2,10 @@
 //!
 //! `GRAD_CASES=n` checks more than the usual number of programs; `GRAD_FIRST=n` starts at another one. A program that fails is shortened and printed.
 
+#[path = "splitmix.rs"]
+mod splitmix;
+
+pub use splitmix::Random;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use typed_dims::grad::loss_and_grad;
@@ -15,25 +19,9 @@ type View<'a> = TensorView<'a, f64, (A, B)>;
 /// The input of a program, and its output.
 pub type Pair = (Matrix, Vector);
 
-/// A small generator of pseudo-random numbers (splitmix64).
-#[derive(Clone)]
-pub struct Random(pub u64);
-
 impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
-
     pub fn floats(&mut self, len: usize) -> Vec<f64> {
-        (0..len).map(|_| (self.next() >> 11) as f64 / (1u64 << 53) as f64 * 3.0 - 1.5).collect()
+        (0..len).map(|_| self.unit() * 3.0 - 1.5).collect()
     }
 
     pub fn pair(&mut self, a: usize, b: usize) -> Pair {
@@ -44,7 +32,7 @@ impl Random {
 /// One operation: which, of what, and a number for whatever else it needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    operation: usize,
+    operation: Operation,
     first: usize,
     second: usize,
     number: usize,
@@ -87,8 +75,132 @@ const MAPS: &[for<'a, 'b> fn(View<'a>, View<'b>) -> Matrix] = &[
     |x, y| (x.ln_sigmoid() + y.gelu_tanh() * x.softsign().square()).tanh().eval(),
 ];
 
-/// How many operations there are in all.
-const OPERATIONS: usize = MAPS.len() + 38;
+/// Broadcasts of a vector.
+#[derive(Clone, Copy, Debug)]
+enum Broadcast {
+    TanhTimesVector,
+    VectorTimesMean,
+    VectorPlusSum,
+    VectorTimesLast,
+    RowTimesVector,
+}
+
+const BROADCASTS: [Broadcast; 5] = [
+    Broadcast::TanhTimesVector,
+    Broadcast::VectorTimesMean,
+    Broadcast::VectorPlusSum,
+    Broadcast::VectorTimesLast,
+    Broadcast::RowTimesVector,
+];
+
+/// Operations that are neither maps nor broadcasts.
+#[derive(Clone, Copy, Debug)]
+enum Other {
+    SumOfProduct,
+    Variance,
+    LogSumExp,
+    Norm,
+    Product,
+    MaxAlongA,
+    MinAlongA,
+    StandardDeviation,
+    MeanOfAll,
+    Gram,
+    SoftmaxGram,
+    SumTimesQuotient,
+    Transpose,
+    SlicedProduct,
+    EverySecond,
+    Flip,
+    Roll,
+    Regroup,
+    Concat,
+    AddFirstRow,
+    TakeRows,
+    TakeShiftedRows,
+    TakePerRow,
+    ScatterAdd,
+    SelectByValue,
+    RootOfMagnitude,
+    Clamp,
+    Maximum,
+    Relu,
+    SelectByPosition,
+    SelectOfLogarithm,
+    TakeNextRow,
+    WindowsAlongB,
+    WindowsAlongA,
+}
+
+const OTHERS: [Other; 34] = [
+    Other::SumOfProduct,
+    Other::Variance,
+    Other::LogSumExp,
+    Other::Norm,
+    Other::Product,
+    Other::MaxAlongA,
+    Other::MinAlongA,
+    Other::StandardDeviation,
+    Other::MeanOfAll,
+    Other::Gram,
+    Other::SoftmaxGram,
+    Other::SumTimesQuotient,
+    Other::Transpose,
+    Other::SlicedProduct,
+    Other::EverySecond,
+    Other::Flip,
+    Other::Roll,
+    Other::Regroup,
+    Other::Concat,
+    Other::AddFirstRow,
+    Other::TakeRows,
+    Other::TakeShiftedRows,
+    Other::TakePerRow,
+    Other::ScatterAdd,
+    Other::SelectByValue,
+    Other::RootOfMagnitude,
+    Other::Clamp,
+    Other::Maximum,
+    Other::Relu,
+    Other::SelectByPosition,
+    Other::SelectOfLogarithm,
+    Other::TakeNextRow,
+    Other::WindowsAlongB,
+    Other::WindowsAlongA,
+];
+
+/// What a step does.
+#[derive(Clone, Copy, Debug)]
+enum Operation {
+    /// One of [`MAPS`].
+    Map(usize),
+    Broadcast(Broadcast),
+    Other(Other),
+}
+
+impl Operation {
+    fn random(random: &mut Random) -> Self {
+        let broadcasts = MAPS.len() + BROADCASTS.len();
+        match random.below(broadcasts + OTHERS.len()) {
+            at if at < MAPS.len() => Operation::Map(at),
+            at if at < broadcasts => Operation::Broadcast(BROADCASTS[at - MAPS.len()]),
+            at => Operation::Other(OTHERS[at - broadcasts]),
+        }
+    }
+}
+
+impl Broadcast {
+    fn run(self, step: Step, x: View<'_>, v: &Vector) -> Made {
+        let (v, a, k) = (v.view(), x.size(A), step.number);
+        match self {
+            Broadcast::TanhTimesVector => Made::Matrix((x.tanh() * v + v.sin()).eval()),
+            Broadcast::VectorTimesMean => Made::Matrix((v * x.mean(A)).eval()),
+            Broadcast::VectorPlusSum => Made::Vector(((v * 0.7).tanh() + x.sum(B) * 0.1).eval()),
+            Broadcast::VectorTimesLast => Made::Vector((v * x.index(B, -1)).eval()),
+            Broadcast::RowTimesVector => Made::Matrix((x.index(A, (k % a) as isize) * v).eval()),
+        }
+    }
+}
 
 /// Positions below `end`.
 fn ids(number: usize, len: usize, end: usize) -> Vec<usize> {
@@ -123,13 +235,13 @@ impl Machine<'_> {
         let same: Vec<&Matrix> = self.matrices.iter().filter(|y| (y.size(A), y.size(B)) == (a, b)).collect();
         let y = same[step.second % same.len()];
         let fitting: Vec<&Vector> = self.vectors.iter().filter(|v| v.size(A) == a).collect();
-        let made = if step.operation < MAPS.len() {
-            Made::Matrix(MAPS[step.operation](x.view(), y.view()))
-        } else if step.operation < MAPS.len() + 5 {
-            let Some(v) = fitting.get(step.second % fitting.len().max(1)) else { return };
-            self.with_vector(step, x.view(), v)
-        } else {
-            self.other(step, x.view(), y.view())
+        let made = match step.operation {
+            Operation::Map(number) => Made::Matrix(MAPS[number](x.view(), y.view())),
+            Operation::Broadcast(own) => {
+                let Some(v) = fitting.get(step.second % fitting.len().max(1)) else { return };
+                own.run(step, x.view(), v)
+            }
+            Operation::Other(own) => self.other(own, step, x.view(), y.view()),
         };
         match made {
             Made::Matrix(matrix) => self.matrices.push(matrix),
@@ -138,97 +250,93 @@ impl Machine<'_> {
         }
     }
 
-    /// Broadcasts of a vector.
-    fn with_vector(&self, step: Step, x: View<'_>, v: &Vector) -> Made {
-        let (v, a, k) = (v.view(), x.size(A), step.number);
-        match step.operation - MAPS.len() {
-            0 => Made::Matrix((x.tanh() * v + v.sin()).eval()),
-            1 => Made::Matrix((v * x.mean(A)).eval()),
-            2 => Made::Vector(((v * 0.7).tanh() + x.sum(B) * 0.1).eval()),
-            3 => Made::Vector((v * x.index(B, -1)).eval()),
-            _ => Made::Matrix((x.index(A, (k % a) as isize) * v).eval()),
-        }
-    }
-
     /// Operations that are neither maps nor broadcasts.
-    fn other(&self, step: Step, x: View<'_>, y: View<'_>) -> Made {
+    fn other(&self, operation: Other, step: Step, x: View<'_>, y: View<'_>) -> Made {
         let (a, b, k) = (x.size(A), x.size(B), step.number);
-        match step.operation - MAPS.len() - 5 {
+        match operation {
             // Reductions. Those with a kink at equal elements get elements that differ.
-            0 => Made::Vector((x * y).sum(B).tanh().eval()),
-            1 => Made::Vector(x.var(B)),
-            2 => Made::Vector((x + y * 0.3).logsumexp(B)),
-            3 => Made::Vector((x + 3.0).norm(B)),
-            4 => Made::Vector((x.tanh() + 0.5).prod(B)),
-            5 => {
+            Other::SumOfProduct => Made::Vector((x * y).sum(B).tanh().eval()),
+            Other::Variance => Made::Vector(x.var(B)),
+            Other::LogSumExp => Made::Vector((x + y * 0.3).logsumexp(B)),
+            Other::Norm => Made::Vector((x + 3.0).norm(B)),
+            Other::Product => Made::Vector((x.tanh() + 0.5).prod(B)),
+            Other::MaxAlongA => {
                 self.ties(x);
                 Made::Matrix((x.max(A) * y).sin().eval())
             }
-            6 => {
+            Other::MinAlongA => {
                 self.ties((-x).eval().view());
                 Made::Matrix((x.min(A) + y).sin().eval())
             }
-            7 => Made::Vector((x.tanh() + B.of(b).cast::<f64>() * 3.0).std(B)),
-            8 => Made::Vector((x.mean((A, B)) * y.sum(B)).sin().eval()),
+            Other::StandardDeviation => Made::Vector((x.tanh() + B.of(b).cast::<f64>() * 3.0).std(B)),
+            Other::MeanOfAll => Made::Vector((x.mean((A, B)) * y.sum(B)).sin().eval()),
             // Contractions.
-            9 => {
+            Other::Gram => {
                 let gram = (x * y.rename(A, C)).sum(B) * 0.2;
                 Made::Matrix((gram * y.rename(A, C)).sum(C).sin().eval())
             }
-            10 => {
+            Other::SoftmaxGram => {
                 let share = ((x * y.rename(A, C)).sum(B) * 0.5).softmax(C);
                 Made::Matrix((share * x.rename(A, C)).sum(C))
             }
-            11 => Made::Matrix(((x * y).sum(B) * x * y.exp().recip()).tanh().eval()),
+            Other::SumTimesQuotient => Made::Matrix(((x * y).sum(B) * x * y.exp().recip()).tanh().eval()),
             // Other places for the same elements.
-            12 => Made::Matrix(x.rename(A, C).rename(B, A).rename(C, B).eval()),
-            13 if a > 1 => Made::Matrix((x.slice(A, 1..) * y.slice(A, ..-1)).eval()),
-            14 if b > 1 => Made::Matrix(x.slice_step(B, (k % 2) as isize.., 2).eval()),
-            15 => Made::Matrix((x.flip(B) * y).sin().eval()),
-            16 => Made::Matrix((x.roll(A, k as isize % 5 - 2) + y * 0.5).tanh().eval()),
-            17 => Made::Matrix(x.flatten((B, A), C).unflatten(C, (A.of(b), B.of(a))).eval()),
-            18 if 2 * a <= LARGEST => Made::Matrix(concat(A, [x, y])),
-            19 => Made::Matrix((x + y.slice(A, 0..1).index(A, 0) * 0.5).eval()),
+            Other::Transpose => Made::Matrix(x.rename(A, C).rename(B, A).rename(C, B).eval()),
+            Other::SlicedProduct if a > 1 => Made::Matrix((x.slice(A, 1..) * y.slice(A, ..-1)).eval()),
+            Other::EverySecond if b > 1 => Made::Matrix(x.slice_step(B, (k % 2) as isize.., 2).eval()),
+            Other::Flip => Made::Matrix((x.flip(B) * y).sin().eval()),
+            Other::Roll => Made::Matrix((x.roll(A, k as isize % 5 - 2) + y * 0.5).tanh().eval()),
+            Other::Regroup => Made::Matrix(x.flatten((B, A), C).unflatten(C, (A.of(b), B.of(a))).eval()),
+            Other::Concat if 2 * a <= LARGEST => Made::Matrix(concat(A, [x, y])),
+            Other::AddFirstRow => Made::Matrix((x + y.slice(A, 0..1).index(A, 0) * 0.5).eval()),
             // Lookups.
-            20 => Made::Matrix(x.take(A, ids(k, a, a).at(C)).rename(C, A).eval()),
-            21 => Made::Matrix((x.tanh() * 2.0).take(A, (ids(k, 3, a).at(C) + 1) % a).rename(C, A).eval()),
-            22 => Made::Vector((x * 1.5).take(B, ids(k, a, b).at(A)).sin().eval()),
-            23 => Made::Matrix(x.scatter_add(A, C.of(4), ids(k, a, 4).at(A)).tanh().rename(C, A).eval()),
+            Other::TakeRows => Made::Matrix(x.take(A, ids(k, a, a).at(C)).rename(C, A).eval()),
+            Other::TakeShiftedRows => {
+                Made::Matrix((x.tanh() * 2.0).take(A, (ids(k, 3, a).at(C) + 1) % a).rename(C, A).eval())
+            }
+            Other::TakePerRow => Made::Vector((x * 1.5).take(B, ids(k, a, b).at(A)).sin().eval()),
+            Other::ScatterAdd => {
+                Made::Matrix(x.scatter_add(A, C.of(4), ids(k, a, 4).at(A)).tanh().rename(C, A).eval())
+            }
             // Choices: by values, by positions, and by constants.
-            24 => {
+            Other::SelectByValue => {
                 self.kink(|| (x - y * 0.9 - 0.1).eval());
                 Made::Matrix(select(x.gt(y * 0.9 + 0.1), x.sin(), y * 0.5).eval())
             }
-            25 => {
+            Other::RootOfMagnitude => {
                 self.kink(|| (x + 0.2).eval());
                 Made::Matrix(((x + 0.2).abs() + 0.1).sqrt().eval())
             }
-            26 => {
+            Other::Clamp => {
                 self.kink(|| (x - 0.3).eval());
                 self.kink(|| (x + 0.4).eval());
                 Made::Matrix((x.clamp(-0.4, 0.3) + y).sin().eval())
             }
-            27 => {
+            Other::Maximum => {
                 self.kink(|| (x - y * 0.7 - 0.1).eval());
                 Made::Matrix(x.maximum(y * 0.7 + 0.1).eval())
             }
-            28 => {
+            Other::Relu => {
                 self.kink(|| x.eval());
                 Made::Matrix((x.relu() + x.ln().nan_to(0.25).tanh() * 0.1 + y.tanh()).eval())
             }
-            29 => Made::Matrix(select((A + B * 2).lt((k % 9) as isize), x, y.cos()).eval()),
+            Other::SelectByPosition => {
+                Made::Matrix(select((A + B * 2).lt((k % 9) as isize), x, y.cos()).eval())
+            }
             // The logarithm is infinite, or no number, where it is not taken; so is what lies outside.
-            30 => {
+            Other::SelectOfLogarithm => {
                 self.kink(|| x.eval());
                 Made::Matrix(select(x.gt(0.0), x.ln().tanh(), y).eval())
             }
-            31 => Made::Matrix(select(A.lt(a as isize - 1), x.take(A, A + 1), y * 0.5).eval()),
+            Other::TakeNextRow => {
+                Made::Matrix(select(A.lt(a as isize - 1), x.take(A, A + 1), y * 0.5).eval())
+            }
             // Windows, and work along lines.
-            32 if b > 1 => {
+            Other::WindowsAlongB if b > 1 => {
                 let weights = from_vec(C.of(2), vec![0.75, -0.5]);
                 Made::Matrix((x.unfold(B, C.of(2), 1, 1) * weights).sum(C))
             }
-            _ if a > 2 => {
+            Other::WindowsAlongA if a > 2 => {
                 let weights = from_vec(C.of(2), vec![0.75, -0.5]);
                 Made::Matrix(
                     ((x.unfold(A, C.of(2), 1, 2) * weights).sum(C).softmax((A, B)) + y.mean(A)).eval(),
@@ -253,7 +361,7 @@ impl Case {
         let sizes = (1 + random.below(5), 1 + random.below(5));
         let count = 1 + random.below(8);
         let step = |random: &mut Random| Step {
-            operation: random.below(OPERATIONS),
+            operation: Operation::random(random),
             first: random.below(1 << 16),
             second: random.below(1 << 16),
             number: random.below(1 << 16),

@@ -14,10 +14,10 @@
 //! Where a parameter is generic over its whole set, both ways would be right, and rustc cannot choose. `batched` is always Together.
 
 use super::argument::Further;
-use super::closed::Apart;
+use super::closed::{Apart, EndsInRest};
 use super::each::{Apiece, Collect, looped};
-use super::seal::{EndsInRest, Visible};
-use super::vmap::{HasAny, MappedOne, RestOf, United, Unmapped, unify_all};
+use super::mapped::{HasAny, MappedOne, RestOf, United, Unmapped, unify_all};
+use super::seal::Visible;
 use crate::error::DimError;
 use crate::execute::reduce::{TensorOf, eval};
 use crate::expr::evaluate::evaluate_tensor_in;

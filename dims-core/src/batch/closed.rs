@@ -1,9 +1,49 @@
 //! Which rest a function sees, and dims that clash.
 
-use super::seal::EndsInRest;
+use crate::types::brand::{Brand, Rest};
 use crate::types::condition::condition;
 use crate::types::set::list::NestedPairs;
-use crate::types::set::{Bool, Dims};
+use crate::types::set::{Bool, Dims, False, True};
+
+/// A sorted list whose last element can be a rest.
+pub trait EndsInRest {
+    #[doc(hidden)]
+    const SEAL: crate::seal::Seal;
+    /// The others.
+    type Visible;
+    /// What the rest stands for; nothing if there is none.
+    type Behind: Dims;
+    /// The set of the rest alone.
+    type Rest: Dims;
+    /// Whether there is one.
+    type HasRest: Bool;
+}
+
+impl EndsInRest for () {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Visible = ();
+    type Behind = ();
+    type Rest = ();
+    type HasRest = False;
+}
+
+#[diagnostic::do_not_recommend]
+impl<B: Dims> EndsInRest for (Rest<B>, ()) {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Visible = ();
+    type Behind = B;
+    type Rest = (Rest<B>,);
+    type HasRest = True;
+}
+
+#[diagnostic::do_not_recommend]
+impl<H: Brand, T: EndsInRest> EndsInRest for (H, T) {
+    const SEAL: crate::seal::Seal = crate::seal::SEAL;
+    type Visible = (H, T::Visible);
+    type Behind = T::Behind;
+    type Rest = T::Rest;
+    type HasRest = T::HasRest;
+}
 
 /// `Rest<B>` stands for the dims of this set.
 ///

@@ -1,6 +1,6 @@
 //! The fallback: what cannot be planned for all examples together is called once for each of them.
 
-use super::seal::EndsInRest;
+use super::closed::EndsInRest;
 use crate::creation::positions::of_example;
 use crate::error::{DimError, Origin, unwrap};
 use crate::execute::lines::arranged;

@@ -9,7 +9,6 @@
 //! ```
 //!
 //! An argument that lacks a further dim which another one has is the same all along that dim: its stride there is 0. So what the function
-//! does is planned as a whole, and a batched contraction stays one contraction.
 //!
 //! | file | subject |
 //! |---|---|
@@ -18,8 +17,8 @@
 //! | `result` | results: computed, and opened to the dims of the caller |
 //! | `closed` | which rest a function sees, and dims that clash |
 //! | `seal` | `seal` and `unseal`, for functions that name `Rest<B>` themselves |
-//! | `each` | `map_each`, a loop of calls for what cannot be planned as a whole |
 //! | `applies` | what `vmap` makes of a function: one call, or a loop of calls |
+//! | `mapped` | the tensors that `batched` and `vmap` map over, and what the function returns |
 //! | `vmap` | `batched` and `vmap`, for closures and for functions that were not made for batches |
 
 pub mod applies;
@@ -27,6 +26,7 @@ pub mod argument;
 pub mod closed;
 pub mod each;
 pub mod example;
+pub mod mapped;
 pub mod result;
 pub mod seal;
 pub mod vmap;

@@ -1,20 +1,19 @@
 //! `seal` and `unseal`: the dims of a caller become a rest, and the rest becomes dims again.
 
 use super::argument::SealedAxes;
-use super::closed::Apart;
+use super::closed::{Apart, EndsInRest};
 use super::result::OpenedAxes;
 use crate::error::{Origin, unwrap};
 use crate::storage::axes::AxisBlock;
 use crate::storage::{Evaluated, View};
 use crate::tensors::named::Named;
-use crate::types::brand::{Brand, Rest};
 use crate::types::dim::DimList;
 use crate::types::rank::Rank;
 use crate::types::set::distinct::SortOnce;
 use crate::types::set::list::List;
 use crate::types::set::remove::Within;
 use crate::types::set::union::SetNamed;
-use crate::types::set::{Bool, Dims, DimsOf, False, FirstWith, MAX_DIMS, MaybeDim, True, Union};
+use crate::types::set::{Dims, DimsOf, FirstWith, MAX_DIMS, MaybeDim, Union};
 use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
 
@@ -173,44 +172,4 @@ where
     type All = X;
     type Clash = V::Found;
     const FROM: &'static [usize; MAX_DIMS] = &OpenedAxes::<V::Tuple, B, X>::FROM;
-}
-
-/// A sorted list whose last element can be a rest.
-pub trait EndsInRest {
-    #[doc(hidden)]
-    const SEAL: crate::seal::Seal;
-    /// The others.
-    type Visible;
-    /// What the rest stands for; nothing if there is none.
-    type Behind: Dims;
-    /// The set of the rest alone.
-    type Rest: Dims;
-    /// Whether there is one.
-    type HasRest: Bool;
-}
-
-impl EndsInRest for () {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Visible = ();
-    type Behind = ();
-    type Rest = ();
-    type HasRest = False;
-}
-
-#[diagnostic::do_not_recommend]
-impl<B: Dims> EndsInRest for (Rest<B>, ()) {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Visible = ();
-    type Behind = B;
-    type Rest = (Rest<B>,);
-    type HasRest = True;
-}
-
-#[diagnostic::do_not_recommend]
-impl<H: Brand, T: EndsInRest> EndsInRest for (H, T) {
-    const SEAL: crate::seal::Seal = crate::seal::SEAL;
-    type Visible = (H, T::Visible);
-    type Behind = T::Behind;
-    type Rest = T::Rest;
-    type HasRest = T::HasRest;
 }

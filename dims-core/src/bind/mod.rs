@@ -6,6 +6,7 @@
 pub mod at;
 pub mod binder;
 pub(crate) mod binding;
+pub(crate) mod computed;
 pub mod source;
 pub mod split;
 

@@ -4,6 +4,7 @@ use crate::bind::source::{SourceMut, check_rank};
 use crate::error::{DimError, unwrap};
 use crate::execute::order::{OrderOf, OrderRoute, Ordering};
 use crate::execute::sum_into::sum_into;
+use crate::execute::written::{tell_places, written};
 use crate::expr::evaluate::{evaluate_tensor, few, line_into};
 use crate::expr::index::IndexExprs;
 use crate::expr::leaf::{axes_row, unify_axes};
@@ -24,16 +25,14 @@ use crate::types::set::{Dims, DimsOf, Union};
 use alloc::string::String;
 use kernels::contract::target::spread;
 use kernels::copy::FEW;
-use kernels::loops::axes::sort_few;
 use kernels::loops::nest::{Nest, NestParts};
 use kernels::loops::rows::Rows;
-use kernels::loops::steps::{Loops, PlanStep, is_listening, note, ran, told_given};
+use kernels::loops::steps::{Loops, PlanStep, is_listening, note};
 use kernels::loops::stride::{AnyStride, UnitStride};
 use kernels::machine::threads;
 use kernels::map::update::LoweredUpdate;
 use kernels::memory::axes::Axis;
 use kernels::memory::destination::Destination;
-use kernels::memory::elements::ElementsMut;
 use kernels::ops::code::Code;
 use kernels::ops::{self, BinaryOp, Replace};
 use kernels::scalar::{Element, Num, Ordered};
@@ -156,31 +155,6 @@ fn check_broadcast(positional: &[Axis], shape: &Shape) -> Result<(), DimError> {
         }
     }
     Ok(())
-}
-
-/// Tells those who listen what is in this memory now, as it was written.
-#[cfg_attr(not(unoptimized), inline(always))]
-pub(super) fn written<O: SourceMut<Elem: Element> + ?Sized>(out: &mut O) {
-    if is_listening() {
-        tell_memory(out);
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn tell_memory<O: SourceMut<Elem: Element> + ?Sized>(out: &mut O) {
-    let (places, axes) = elements_mut(out);
-    tell_places(places, axes.as_slice().into());
-}
-
-/// Tells what is at these places, if they lie one behind the other in some order of the axes.
-fn tell_places<T: Element>(places: ElementsMut<'_, T>, mut axes: SmallVec<[Axis; 8]>) {
-    axes.retain(|axis| axis.size != 1);
-    sort_few(&mut axes, |axis| core::cmp::Reverse(axis.stride));
-    match line_mut(places, &axes, axes.iter().map(|axis| axis.size)) {
-        Some(line) => told_given(line),
-        None => ran(),
-    }
 }
 
 /// Notes a pass over existing places. Computed places are written one after the other, on one thread.

@@ -19,3 +19,4 @@ pub mod reduce;
 pub(crate) mod scatter;
 pub(crate) mod step;
 mod sum_into;
+mod written;

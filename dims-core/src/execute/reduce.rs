@@ -24,9 +24,9 @@ use kernels::scan;
 use twins::panicking_twin;
 
 pub(crate) use along::{along, along_axes, log_softmax};
-pub(crate) use combine::{Empty, combined, fused, reduce, reduced_in};
+pub(crate) use combine::{Empty, combined, fused, product_dims, reduce, reduced_in};
 pub(crate) use cosine::cosine;
-pub(crate) use sum::{contracted_but, is_product, product_dims, sum};
+pub(crate) use sum::{contracted_but, is_product, sum};
 
 /// What reducing a tensor `A` yields: a tensor of `U` with the dims `X` that are left.
 pub type Reduced<U, A, X> = Named<U, X, <A as AsTensor>::Rank>;

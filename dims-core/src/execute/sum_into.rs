@@ -2,9 +2,9 @@
 
 use crate::bind::source::{SourceMut, check_rank};
 use crate::error::DimError;
-use crate::execute::assign::written;
 use crate::execute::order::{OrderList, Ordering};
 use crate::execute::reduce::{contracted_but, is_product, product_dims, reduced_in};
+use crate::execute::written::written;
 use crate::expr::step::{ExprStep, is_heard};
 use crate::expr::{Expr, Factors};
 use crate::plan::axes::AxisList;

@@ -20,7 +20,7 @@ use kernels::loops::rows::Rows;
 use kernels::loops::steps::{Loops, PlanStep, note, told};
 use kernels::loops::stride::{AnyStride, StrideKind, UnitStride};
 use kernels::machine::threads;
-use kernels::map::elementwise;
+use kernels::map::{elementwise, in_parts};
 use kernels::memory::axes::Axis;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
@@ -363,7 +363,7 @@ pub(crate) fn collect_by<W: StrideKind, E: Expr + ?Sized>(
     }
     // Where lines are computed in parts, some take less than others: whoever is done takes the next share.
     let shares = match threads {
-        2.. if elementwise::in_parts::<E::Kernel<'_, W>>(nest, 4 * threads) => 4 * threads,
+        2.. if in_parts::<E::Kernel<'_, W>>(nest, 4 * threads) => 4 * threads,
         threads => threads,
     };
     let parts = if shares > 1 { nest.split(0, shares) } else { NestParts::new() };

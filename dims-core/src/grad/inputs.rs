@@ -1,6 +1,6 @@
 //! By what gradients are taken.
 
-use crate::batch::seal::EndsInRest;
+use crate::batch::closed::EndsInRest;
 use crate::error::DimError;
 use crate::execute::reduce::Reductions;
 use crate::grad::Parameters;

@@ -2,6 +2,7 @@
 
 pub(crate) mod array;
 pub mod evaluated;
+pub mod leaf;
 #[cfg(feature = "std")]
 pub mod memory;
 pub mod packed;

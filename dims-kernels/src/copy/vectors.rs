@@ -1,6 +1,6 @@
 //! Squares that are transposed in the registers of AVX2, of numbers of 4 or 8 bytes.
 
-use crate::machine::isa::{Level, level};
+use crate::machine::level::{Level, level};
 use crate::machine::vector::Vector;
 use core::arch::x86_64::{__m256, __m256d};
 

@@ -9,7 +9,7 @@ use crate::gemm::{Product, library, loops};
 #[cfg(x86_vectors)]
 use crate::gemm::{panels, skinny, unpacked};
 #[cfg(x86_vectors)]
-use crate::machine::isa::{Level, level};
+use crate::machine::level::{Level, level};
 use crate::machine::params::{self, params};
 use crate::scalar::Num;
 use core::any::TypeId;

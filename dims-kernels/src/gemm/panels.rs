@@ -10,7 +10,7 @@
 
 use crate::gemm::Product;
 use crate::gemm::tile::{LeftRows, each_row};
-use crate::machine::isa::{Level, level};
+use crate::machine::level::{Level, level};
 use crate::machine::params::panels::{MAX_TILES_UNPACKED, MC, MIN_RUN, NC};
 use crate::machine::params::params;
 use crate::machine::params::tile::MAX_NR;

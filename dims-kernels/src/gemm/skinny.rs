@@ -13,7 +13,7 @@ mod tests;
 use crate::gemm::Product;
 use crate::gemm::skinny::across::across;
 use crate::gemm::skinny::along::along;
-use crate::machine::isa::Level;
+use crate::machine::level::Level;
 use crate::machine::params::params;
 use crate::machine::params::skinny::MAX_ROWS;
 use crate::machine::vector::{AnyTile, Vector};

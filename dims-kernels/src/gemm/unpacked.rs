@@ -7,7 +7,7 @@
 
 use crate::gemm::tile::{LeftRows, each_row, unforeseen};
 use crate::gemm::{Matrix, Product};
-use crate::machine::isa::Level;
+use crate::machine::level::Level;
 use crate::machine::params::params;
 use crate::machine::params::tile::MAX_MR;
 use crate::machine::params::unpacked::{MAX_SHALLOW_K, MIN_ROWS_TO_PACK, MIN_SPAN_BYTES};
@@ -332,7 +332,7 @@ mod tests {
             }
         }
         for level in [Level::Avx2, Level::Avx512] {
-            if level as u8 > crate::machine::isa::level() as u8 {
+            if level as u8 > crate::machine::level::level() as u8 {
                 continue;
             }
             let mut c = vec![T::nan(); expected.len()];

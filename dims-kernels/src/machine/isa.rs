@@ -8,9 +8,9 @@
 //! program is built with `-C target-feature=+simd128`. Without the standard library that is so on x86-64 as well.
 
 #[cfg(x86_vectors)]
-use crate::machine::params::params;
+use crate::machine::level::{Level, level};
 #[cfg(x86_vectors)]
-use core::sync::atomic::{AtomicU8, Ordering};
+use crate::machine::params::params;
 
 /// An instruction set, as far as scalar code must know it.
 pub trait Isa: Copy {
@@ -109,61 +109,6 @@ pub trait Task {
     const WAITS: bool = false;
     /// Does the work.
     fn run<I: Isa>(self) -> Self::Out;
-}
-
-/// The instructions that a machine has, of those for which loops are compiled.
-#[cfg(x86_vectors)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[repr(u8)]
-pub enum Level {
-    /// What the target guarantees.
-    Baseline = 1,
-    /// AVX2 and FMA.
-    Avx2,
-    /// Those, and AVX-512 F, BW, DQ and VL.
-    Avx512,
-}
-
-/// The best instructions that this machine has: detected at run time; without the standard library, those that the target guarantees.
-///
-/// (The target may have no registers for floats then, and no code that uses them may be compiled: so all of this is left out, with what asks
-/// for it, where AVX2 is not guaranteed either.)
-#[cfg(x86_vectors)]
-#[inline]
-pub fn level() -> Level {
-    /// What was found out; 0 before.
-    static FOUND: AtomicU8 = AtomicU8::new(0);
-    match FOUND.load(Ordering::Relaxed) {
-        3 => Level::Avx512,
-        2 => Level::Avx2,
-        1 => Level::Baseline,
-        _ => {
-            let found = detect();
-            FOUND.store(found as u8, Ordering::Relaxed);
-            found
-        }
-    }
-}
-
-#[cfg(x86_vectors)]
-#[cold]
-fn detect() -> Level {
-    macro_rules! has {
-        ($($feature:tt)*) => {{
-            #[cfg(feature = "std")]
-            let has = $(std::is_x86_feature_detected!($feature))&&*;
-            #[cfg(not(feature = "std"))]
-            let has = $(cfg!(target_feature = $feature))&&*;
-            has
-        }};
-    }
-    if !has!("avx2" "fma") {
-        Level::Baseline
-    } else if !has!("avx512f" "avx512bw" "avx512dq" "avx512vl") {
-        Level::Avx2
-    } else {
-        Level::Avx512
-    }
 }
 
 /// Runs the task with the best instructions that this machine has.

@@ -1,6 +1,8 @@
 //! The machine: instruction sets, threads, and the tuning parameters of each processor.
 
 pub mod isa;
+#[cfg(x86_vectors)]
+pub mod level;
 pub(crate) mod params;
 pub(crate) mod prefetch;
 pub mod threads;

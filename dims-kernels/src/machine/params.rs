@@ -231,7 +231,7 @@ pub fn params() -> &'static Params {
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 #[cold]
 fn detect() -> u8 {
-    use super::isa::{Level, level};
+    use super::level::{Level, level};
     use core::arch::x86_64::__cpuid;
     let has_avx512 = level() == Level::Avx512;
     // (The intrinsic is safe in newer versions of Rust: every x86-64 processor has the instruction.)

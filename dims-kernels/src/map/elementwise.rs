@@ -203,15 +203,3 @@ fn fill_lines<T: Copy>(
     assert_eq!(done, out.len(), "the loop nest covers the result");
     Ok(())
 }
-
-/// Whether each of `shares` shares of a nest is computed in [parts of lines](Kernel::IN_PARTS): for expensive expressions unless the lines are short, and for
-/// memory-bound ones if the lines are long and do not fit into near caches.
-pub fn in_parts<K: Kernel>(nest: &Nest, shares: usize) -> bool {
-    let len = nest.sizes.last().copied().unwrap_or(0);
-    K::IN_PARTS
-        && if K::LONG {
-            len >= 64
-        } else {
-            len >= 1024 && nest.positions() / shares * size_of::<K::Elem>() >= 1 << 17
-        }
-}

@@ -1,6 +1,5 @@
 //! Rows of an expression: all that is compiled for it, once for each instruction set. Nests, threads and memory are compiled for the element type alone.
 
-use super::elementwise::in_parts;
 use crate::load::prefetch::TilePrefetch;
 use crate::load::tiles::{TileRun, fill_tile_with_prefetch};
 use crate::load::{Faults, Kernel, TILE, Tile};
@@ -193,4 +192,16 @@ impl<K: Kernel> Task for WriteParts<'_, K> {
     fn run<I: Isa>(self) {
         self.kernel.write_line::<I>(self.at, self.out, self.faults);
     }
+}
+
+/// Whether each of `shares` shares of a nest is computed in [parts of lines](Kernel::IN_PARTS): for expensive expressions unless the lines are short, and for
+/// memory-bound ones if the lines are long and do not fit into near caches.
+pub fn in_parts<K: Kernel>(nest: &Nest, shares: usize) -> bool {
+    let len = nest.sizes.last().copied().unwrap_or(0);
+    K::IN_PARTS
+        && if K::LONG {
+            len >= 64
+        } else {
+            len >= 1024 && nest.positions() / shares * size_of::<K::Elem>() >= 1 << 17
+        }
 }

@@ -7,3 +7,5 @@ pub(crate) mod lines;
 pub mod lowered;
 pub mod norms;
 pub mod update;
+
+pub use lines::in_parts;

@@ -1,10 +1,12 @@
 //! Users' operations on single elements.
 
 use super::{BinaryOp, Isa, Operation, Own, UnaryOp};
+use crate::machine::isa::{Task, dispatch};
 use crate::ops::code::DType;
-pub use crate::ops::function::Derivative;
-use crate::ops::function::{self, with_derivative};
+use crate::ops::function::{Function, RegisterValues, ValuesMut};
 use crate::scalar::Element;
+use alloc::sync::Arc;
+use core::marker::PhantomData;
 
 /// An operation on single elements, `Args` being the element, or a pair of elements of two tensors.
 ///
@@ -55,7 +57,7 @@ impl<A: Element, O: ScalarOp<A>> UnaryOp<A> for Custom<O> {
 
     fn function(&self) -> Option<Own> {
         let floats = DType::of::<A>().is_some_and(DType::is_float);
-        Some(with_derivative(function::unary::<A, O>(self.0), [floats; 2]))
+        Some(with_derivative(unary::<A, O>(self.0), [floats; 2]))
     }
 }
 
@@ -72,6 +74,167 @@ impl<A: Element, B: Element, O: ScalarOp<(A, B)>> BinaryOp<A, B> for Custom<O> {
 
     fn function(&self) -> Option<Own> {
         let floats = [DType::of::<A>(), DType::of::<B>()].map(|own| own.is_some_and(DType::is_float));
-        Some(with_derivative(function::binary::<A, B, O>(self.0), floats))
+        Some(with_derivative(binary::<A, B, O>(self.0), floats))
     }
+}
+
+/// The derivatives of a [`ScalarOp`] by its operands: operations on the same elements.
+///
+/// A derivative can have a derivative itself: then gradients of gradients go through it.
+pub struct Derivative<Args> {
+    partials: [Option<Arc<dyn Function>>; 2],
+    marker: PhantomData<fn(Args)>,
+}
+
+impl<A: Element> Derivative<A> {
+    /// The derivative of an operation on one element, as an operation.
+    pub fn of(slope: impl ScalarOp<A>) -> Self {
+        Derivative { partials: [unary(slope), None], marker: PhantomData }
+    }
+
+    /// The derivative of an operation on one element, as a closure. It has no derivative itself.
+    pub fn from_fn<T: Element>(slope: impl Fn(A) -> T + Copy + Send + Sync + 'static) -> Self {
+        Derivative { partials: [unary::<A, _>(Slope(slope)), None], marker: PhantomData }
+    }
+}
+
+impl<A: Element, B: Element> Derivative<(A, B)> {
+    /// The derivatives of an operation on two elements by the first one and by the second one, as operations.
+    pub fn of_each(first: impl ScalarOp<(A, B)>, second: impl ScalarOp<(A, B)>) -> Self {
+        Derivative { partials: [binary(first), binary(second)], marker: PhantomData }
+    }
+
+    /// The derivatives of an operation on two elements, as closures that take the pair. They have no derivatives themselves.
+    pub fn from_fns<T: Element, U: Element>(
+        first: impl Fn((A, B)) -> T + Copy + Send + Sync + 'static,
+        second: impl Fn((A, B)) -> U + Copy + Send + Sync + 'static,
+    ) -> Self {
+        let partials = [binary::<A, B, _>(Slope(first)), binary::<A, B, _>(Slope(second))];
+        Derivative { partials, marker: PhantomData }
+    }
+}
+
+/// A closure as an operation.
+#[derive(Clone, Copy)]
+struct Slope<F>(F);
+
+impl<Args, T: Element, F: Fn(Args) -> T + Copy + Send + Sync + 'static> ScalarOp<Args> for Slope<F> {
+    type Out = T;
+    const NAME: &'static str = "the derivative of an operation";
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn apply<I: Isa>(self, args: Args) -> T {
+        (self.0)(args)
+    }
+}
+
+/// An operation on one element as a function, if programs know the types.
+fn unary<A: Element, O: ScalarOp<A>>(op: O) -> Option<Arc<dyn Function>> {
+    DType::of::<A>()?;
+    DType::of::<O::Out>()?;
+    Some(Arc::new(OfOne(op, PhantomData::<fn(A)>)))
+}
+
+/// An operation on two elements as a function, if programs know the types.
+fn binary<A: Element, B: Element, O: ScalarOp<(A, B)>>(op: O) -> Option<Arc<dyn Function>> {
+    DType::of::<A>()?;
+    DType::of::<B>()?;
+    DType::of::<O::Out>()?;
+    Some(Arc::new(OfTwo(op, PhantomData::<fn(A, B)>)))
+}
+
+struct OfOne<O, A>(O, PhantomData<fn(A)>);
+
+impl<A: Element, O: ScalarOp<A>> Function for OfOne<O, A> {
+    fn name(&self) -> &'static str {
+        O::NAME
+    }
+
+    fn dtype(&self) -> DType {
+        DType::of::<O::Out>().expect("the type is known")
+    }
+
+    fn operands(&self) -> usize {
+        1
+    }
+
+    fn derivative(&self, operand: usize) -> Option<Arc<dyn Function>> {
+        self.0.derivative()?.partials[operand].clone()
+    }
+
+    fn run(&self, a: RegisterValues<'_>, _: RegisterValues<'_>, out: ValuesMut<'_>) {
+        dispatch(LineOfOne { op: self.0, a, out, marker: PhantomData::<fn(A)> });
+    }
+}
+
+struct OfTwo<O, A, B>(O, PhantomData<fn(A, B)>);
+
+impl<A: Element, B: Element, O: ScalarOp<(A, B)>> Function for OfTwo<O, A, B> {
+    fn name(&self) -> &'static str {
+        O::NAME
+    }
+
+    fn dtype(&self) -> DType {
+        DType::of::<O::Out>().expect("the type is known")
+    }
+
+    fn operands(&self) -> usize {
+        2
+    }
+
+    fn derivative(&self, operand: usize) -> Option<Arc<dyn Function>> {
+        self.0.derivative()?.partials[operand].clone()
+    }
+
+    fn run(&self, a: RegisterValues<'_>, b: RegisterValues<'_>, out: ValuesMut<'_>) {
+        dispatch(LineOfTwo { op: self.0, a, b, out, marker: PhantomData::<fn(A, B)> });
+    }
+}
+
+/// An operation along a line, for the instructions of the machine.
+struct LineOfOne<'l, O, A> {
+    op: O,
+    a: RegisterValues<'l>,
+    out: ValuesMut<'l>,
+    marker: PhantomData<fn(A)>,
+}
+
+impl<A: Element, O: ScalarOp<A>> Task for LineOfOne<'_, O, A> {
+    type Out = ();
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn run<I: Isa>(mut self) {
+        for at in 0..self.out.len() {
+            self.out.put(at, self.op.apply::<I>(self.a.get::<A>(at)));
+        }
+    }
+}
+
+struct LineOfTwo<'l, O, A, B> {
+    op: O,
+    a: RegisterValues<'l>,
+    b: RegisterValues<'l>,
+    out: ValuesMut<'l>,
+    marker: PhantomData<fn(A, B)>,
+}
+
+impl<A: Element, B: Element, O: ScalarOp<(A, B)>> Task for LineOfTwo<'_, O, A, B> {
+    type Out = ();
+
+    #[cfg_attr(not(unoptimized), inline(always))]
+    fn run<I: Isa>(mut self) {
+        for at in 0..self.out.len() {
+            self.out.put(at, self.op.apply::<I>((self.a.get::<A>(at), self.b.get::<B>(at))));
+        }
+    }
+}
+
+/// The function of an operation whose result depends on its operands by floats only where it has a derivative.
+fn with_derivative(function: Option<Arc<dyn Function>>, floats: [bool; 2]) -> Option<Arc<dyn Function>> {
+    let function = function?;
+    if !function.dtype().is_float() {
+        return Some(function);
+    }
+    let known = (0..function.operands()).all(|at| !floats[at] || function.derivative(at).is_some());
+    known.then_some(function)
 }

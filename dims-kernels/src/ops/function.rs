@@ -1,14 +1,11 @@
 //! Users' operations in programs: functions of one or two values that the table of operations does not have.
 
-use crate::machine::isa::{Isa, Task, dispatch};
 use crate::ops::code::{DType, RegisterKind, each_dtype};
-use crate::ops::custom::ScalarOp;
 use crate::scalar::{CastTo, Element};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 use core::fmt;
-use core::marker::PhantomData;
 
 /// A function of one or two values.
 pub trait Function: Send + Sync {
@@ -93,7 +90,7 @@ fn same<T: Element, U: Element>(value: T) -> U {
 impl RegisterValues<'_> {
     /// A value in the type of elements that the register is for.
     #[cfg_attr(not(unoptimized), inline(always))]
-    fn get<T: Element>(self, at: usize) -> T {
+    pub(super) fn get<T: Element>(self, at: usize) -> T {
         macro_rules! get {
             ($($name:ident $t:ty,)*) => {
                 match DType::of::<T>().expect("programs know the type") {
@@ -124,7 +121,7 @@ impl RegisterValues<'_> {
 
 impl ValuesMut<'_> {
     /// How many values are written.
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         match self {
             ValuesMut::F32(line) => line.len(),
             ValuesMut::F64(line) => line.len(),
@@ -135,7 +132,7 @@ impl ValuesMut<'_> {
 
     /// Writes a value of the type of elements that the register is for.
     #[cfg_attr(not(unoptimized), inline(always))]
-    fn put<T: Element>(&mut self, at: usize, value: T) {
+    pub(super) fn put<T: Element>(&mut self, at: usize, value: T) {
         macro_rules! put {
             ($($name:ident $t:ty,)*) => {
                 match DType::of::<T>().expect("programs know the type") {
@@ -158,170 +155,6 @@ impl ValuesMut<'_> {
         }
         each_dtype!(put!());
     }
-}
-
-/// The derivatives of a [`ScalarOp`] by its operands: operations on the same elements.
-///
-/// A derivative can have a derivative itself: then gradients of gradients go through it.
-pub struct Derivative<Args> {
-    partials: [Option<Arc<dyn Function>>; 2],
-    marker: PhantomData<fn(Args)>,
-}
-
-impl<A: Element> Derivative<A> {
-    /// The derivative of an operation on one element, as an operation.
-    pub fn of(slope: impl ScalarOp<A>) -> Self {
-        Derivative { partials: [unary(slope), None], marker: PhantomData }
-    }
-
-    /// The derivative of an operation on one element, as a closure. It has no derivative itself.
-    pub fn from_fn<T: Element>(slope: impl Fn(A) -> T + Copy + Send + Sync + 'static) -> Self {
-        Derivative { partials: [unary::<A, _>(Slope(slope)), None], marker: PhantomData }
-    }
-}
-
-impl<A: Element, B: Element> Derivative<(A, B)> {
-    /// The derivatives of an operation on two elements by the first one and by the second one, as operations.
-    pub fn of_each(first: impl ScalarOp<(A, B)>, second: impl ScalarOp<(A, B)>) -> Self {
-        Derivative { partials: [binary(first), binary(second)], marker: PhantomData }
-    }
-
-    /// The derivatives of an operation on two elements, as closures that take the pair. They have no derivatives themselves.
-    pub fn from_fns<T: Element, U: Element>(
-        first: impl Fn((A, B)) -> T + Copy + Send + Sync + 'static,
-        second: impl Fn((A, B)) -> U + Copy + Send + Sync + 'static,
-    ) -> Self {
-        let partials = [binary::<A, B, _>(Slope(first)), binary::<A, B, _>(Slope(second))];
-        Derivative { partials, marker: PhantomData }
-    }
-}
-
-/// A closure as an operation.
-#[derive(Clone, Copy)]
-struct Slope<F>(F);
-
-impl<Args, T: Element, F: Fn(Args) -> T + Copy + Send + Sync + 'static> ScalarOp<Args> for Slope<F> {
-    type Out = T;
-    const NAME: &'static str = "the derivative of an operation";
-
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn apply<I: Isa>(self, args: Args) -> T {
-        (self.0)(args)
-    }
-}
-
-/// An operation on one element as a function, if programs know the types.
-pub(crate) fn unary<A: Element, O: ScalarOp<A>>(op: O) -> Option<Arc<dyn Function>> {
-    DType::of::<A>()?;
-    DType::of::<O::Out>()?;
-    Some(Arc::new(OfOne(op, PhantomData::<fn(A)>)))
-}
-
-/// An operation on two elements as a function, if programs know the types.
-pub(crate) fn binary<A: Element, B: Element, O: ScalarOp<(A, B)>>(op: O) -> Option<Arc<dyn Function>> {
-    DType::of::<A>()?;
-    DType::of::<B>()?;
-    DType::of::<O::Out>()?;
-    Some(Arc::new(OfTwo(op, PhantomData::<fn(A, B)>)))
-}
-
-struct OfOne<O, A>(O, PhantomData<fn(A)>);
-
-impl<A: Element, O: ScalarOp<A>> Function for OfOne<O, A> {
-    fn name(&self) -> &'static str {
-        O::NAME
-    }
-
-    fn dtype(&self) -> DType {
-        DType::of::<O::Out>().expect("the type is known")
-    }
-
-    fn operands(&self) -> usize {
-        1
-    }
-
-    fn derivative(&self, operand: usize) -> Option<Arc<dyn Function>> {
-        self.0.derivative()?.partials[operand].clone()
-    }
-
-    fn run(&self, a: RegisterValues<'_>, _: RegisterValues<'_>, out: ValuesMut<'_>) {
-        dispatch(LineOfOne { op: self.0, a, out, marker: PhantomData::<fn(A)> });
-    }
-}
-
-struct OfTwo<O, A, B>(O, PhantomData<fn(A, B)>);
-
-impl<A: Element, B: Element, O: ScalarOp<(A, B)>> Function for OfTwo<O, A, B> {
-    fn name(&self) -> &'static str {
-        O::NAME
-    }
-
-    fn dtype(&self) -> DType {
-        DType::of::<O::Out>().expect("the type is known")
-    }
-
-    fn operands(&self) -> usize {
-        2
-    }
-
-    fn derivative(&self, operand: usize) -> Option<Arc<dyn Function>> {
-        self.0.derivative()?.partials[operand].clone()
-    }
-
-    fn run(&self, a: RegisterValues<'_>, b: RegisterValues<'_>, out: ValuesMut<'_>) {
-        dispatch(LineOfTwo { op: self.0, a, b, out, marker: PhantomData::<fn(A, B)> });
-    }
-}
-
-/// An operation along a line, for the instructions of the machine.
-struct LineOfOne<'l, O, A> {
-    op: O,
-    a: RegisterValues<'l>,
-    out: ValuesMut<'l>,
-    marker: PhantomData<fn(A)>,
-}
-
-impl<A: Element, O: ScalarOp<A>> Task for LineOfOne<'_, O, A> {
-    type Out = ();
-
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn run<I: Isa>(mut self) {
-        for at in 0..self.out.len() {
-            self.out.put(at, self.op.apply::<I>(self.a.get::<A>(at)));
-        }
-    }
-}
-
-struct LineOfTwo<'l, O, A, B> {
-    op: O,
-    a: RegisterValues<'l>,
-    b: RegisterValues<'l>,
-    out: ValuesMut<'l>,
-    marker: PhantomData<fn(A, B)>,
-}
-
-impl<A: Element, B: Element, O: ScalarOp<(A, B)>> Task for LineOfTwo<'_, O, A, B> {
-    type Out = ();
-
-    #[cfg_attr(not(unoptimized), inline(always))]
-    fn run<I: Isa>(mut self) {
-        for at in 0..self.out.len() {
-            self.out.put(at, self.op.apply::<I>((self.a.get::<A>(at), self.b.get::<B>(at))));
-        }
-    }
-}
-
-/// The function of an operation whose result depends on its operands by floats only where it has a derivative.
-pub(crate) fn with_derivative(
-    function: Option<Arc<dyn Function>>,
-    floats: [bool; 2],
-) -> Option<Arc<dyn Function>> {
-    let function = function?;
-    if !function.dtype().is_float() {
-        return Some(function);
-    }
-    let known = (0..function.operands()).all(|at| !floats[at] || function.derivative(at).is_some());
-    known.then_some(function)
 }
 
 /// The kind of register that a function yields.

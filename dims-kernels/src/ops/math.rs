@@ -7,7 +7,6 @@
 #![allow(clippy::excessive_precision, clippy::unreadable_literal)]
 
 use crate::machine::isa::Isa;
-use crate::ops::special;
 use num_traits::Float;
 
 /// `e^x`: `x = n ln 2 + r`, a polynomial in `r`, and `2^n` in two factors so that subnormal results round once.
@@ -202,6 +201,31 @@ pub fn gelu32<I: Isa>(x: f32) -> f32 {
     I::fma32(-a, normal_tail32::<I>(a), if x < 0.0 { 0.0 } else { x })
 }
 
+/// What the rounding of `x * x` to `square` leaves.
+#[cfg_attr(not(unoptimized), inline(always))]
+fn rest_of_square<I: Isa, T: Math + Float>(x: T, square: T) -> T {
+    if I::FUSED {
+        return (-square).add_product_in::<I>(x, x);
+    }
+    // T. J. Dekker's product of halves.
+    let factor =
+        T::from(if size_of::<T>() == 4 { 4097.0 } else { 134_217_729.0 }).expect("a power of two, and 1");
+    let high = factor * x - (factor * x - x);
+    let low = x - high;
+    ((high * high - square) + high * low + high * low) + low * low
+}
+
+/// `e^(-scale * x^2)`, without the error that the rounding of the square would be in the exponential.
+#[cfg_attr(not(unoptimized), inline(always))]
+pub fn bell<I: Isa, T: Math + Float>(x: T, scale: T) -> T {
+    let square = x * x;
+    let rest = rest_of_square::<I, T>(x, square);
+    // (Where the square is infinite, it has no rest.)
+    let rest = if rest.is_nan() { T::zero() } else { rest };
+    let exp = (-scale * square).exp_down_in::<I>();
+    exp - exp * (scale * rest)
+}
+
 /// From here on the tail of the normal distribution is 0.
 const FAR: f32 = 14.5;
 
@@ -217,7 +241,7 @@ fn normal_tail32<I: Isa>(a: f32) -> f32 {
         I::fma32(t2, I::fma32(t, 1.9896406e-01, -3.70712e-01), I::fma32(t, 2.4802782e-01, -1.0648079e-02));
     let t4 = t2 * t2;
     let high = I::fma32(t4, -3.9222203e-02, high);
-    special::bell::<I, f32>(a, 0.5) * I::fma32(t4, high, low)
+    bell::<I, f32>(a, 0.5) * I::fma32(t4, high, low)
 }
 
 /// The part of a standard normal distribution below `x`.

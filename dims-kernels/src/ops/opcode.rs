@@ -7,6 +7,7 @@
 use crate::machine::isa::Isa;
 #[cfg(feature = "std")]
 use crate::ops::code::RegisterKind;
+use crate::ops::math::{Math, bell};
 use crate::ops::{self, BinaryOp, UnaryOp, special};
 use crate::scalar::{Num, Real};
 #[cfg(feature = "std")]
@@ -204,7 +205,7 @@ macro_rules! unary_codes {
 
             /// Runs the operation along a line of floats.
             #[cfg_attr(not(unoptimized), inline(always))]
-            pub(crate) fn floats<I: Isa, T: Real<Abs = T>>(self, a: &[T], out: &mut [T]) {
+            pub(crate) fn floats<I: Isa, T: Real<Abs = T> + Math>(self, a: &[T], out: &mut [T]) {
                 let constant = |value: f64| <T as num_traits::NumCast>::from(value).unwrap_or_else(T::nan);
                 match self {
                     $(UnaryOpcode::$name => {
@@ -223,7 +224,7 @@ macro_rules! unary_codes {
                     UnaryOpcode::SincSlope(n) => each(a, out, |a| special::sinc_slope(n, a)),
                     UnaryOpcode::SigmoidSlope => each(a, out, |a| special::sigmoid_slope::<I, T>(a)),
                     UnaryOpcode::NormalBelow => each(a, out, |a| Real::normal_below::<I>(a)),
-                    UnaryOpcode::Bell(c) => { let c = constant(c); each(a, out, |a| special::bell::<I, T>(a, c)) }
+                    UnaryOpcode::Bell(c) => { let c = constant(c); each(a, out, |a| bell::<I, T>(a, c)) }
                     UnaryOpcode::FromEnd(_) => unreachable!("no operation on floats"),
                 }
             }

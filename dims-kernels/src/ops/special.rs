@@ -43,30 +43,6 @@ pub fn mish<I: Isa, T: Real>(x: T) -> T {
     bounded(x) * Analytic::tanh::<I>(softplus::<I, T>(x))
 }
 
-/// What the rounding of `x * x` to `square` leaves.
-#[cfg_attr(not(unoptimized), inline(always))]
-fn rest_of_square<I: Isa, T: Real>(x: T, square: T) -> T {
-    if I::FUSED {
-        return (-square).add_product::<I>(x, x);
-    }
-    // T. J. Dekker's product of halves.
-    let factor = constant::<T>(if size_of::<T>() == 4 { 4097.0 } else { 134_217_729.0 });
-    let high = factor * x - (factor * x - x);
-    let low = x - high;
-    ((high * high - square) + high * low + high * low) + low * low
-}
-
-/// `e^(-scale * x^2)`, without the error that the rounding of the square would be in the exponential.
-#[cfg_attr(not(unoptimized), inline(always))]
-pub fn bell<I: Isa, T: Real>(x: T, scale: T) -> T {
-    let square = x * x;
-    let rest = rest_of_square::<I, T>(x, square);
-    // (Where the square is infinite, it has no rest.)
-    let rest = if rest.is_nan() { T::zero() } else { rest };
-    let exp = T::exp_down::<I>(-scale * square);
-    exp - exp * (scale * rest)
-}
-
 /// `ln(1 + x)` for `x` from -1 on that are not large, by the vectorised logarithm: W. Kahan's correction of what `1 + x` rounds away.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn ln_of_1_and<I: Isa, T: Real>(x: T) -> T {

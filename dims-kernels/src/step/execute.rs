@@ -96,17 +96,11 @@ fn execute_at(
 
 /// Makes results without elements.
 #[cfg(feature = "std")]
-type HollowResults = fn(&dyn Any) -> Option<Result<StepResults, Error>>;
+pub(super) type HollowResults = fn(&dyn Any) -> Option<Result<StepResults, Error>>;
 
 /// Set by the first recording from sizes, so that other programs do not link it.
 #[cfg(feature = "std")]
-static HOLLOW: OnceLock<HollowResults> = OnceLock::new();
-
-/// Prepares recordings from sizes: from now on, steps compute nothing if an operand has no elements.
-#[cfg(feature = "std")]
-pub fn record_from_sizes() {
-    HOLLOW.get_or_init(|| super::saved::hollow_results);
-}
+pub(super) static HOLLOW: OnceLock<HollowResults> = OnceLock::new();
 
 /// The results of a step without elements, if an operand has none. (Steps that call functions of the user run all the same: hollow memory reads as zeros.)
 #[cfg(feature = "std")]

@@ -23,10 +23,12 @@ pub mod pooling;
 mod saved;
 pub mod sorting;
 
-pub use execute::{Executed, execute};
 #[cfg(feature = "std")]
-pub use execute::{record_from_sizes, rule_of};
+pub use execute::rule_of;
+pub use execute::{Executed, execute};
 pub use operands::{AnyBuffer, StepOperands, StepResults};
+#[cfg(feature = "std")]
+pub use saved::record_from_sizes;
 
 use crate::error::Error;
 use crate::loops::steps::PlanStep;

@@ -4,7 +4,7 @@ use super::draw::{
     Distribution, DrawElements, DrawOrder, DrawTruths, Gumbel, Normal, SplitSeed, Uniform, rounded,
 };
 use super::dropout::DropElements;
-use super::execute::{KEPT, StepRule};
+use super::execute::{HOLLOW, KEPT, StepRule};
 use super::lines::{MomentOfLines, StandardizeAffineLines};
 use super::moves::MoveRows;
 use super::places::{AddAtPlaces, OperandPlaces};
@@ -311,8 +311,13 @@ fn restored_kind(saved: &SavedKind) -> Result<Restored, Error> {
     }
 }
 
+/// Prepares recordings from sizes: from now on, steps compute nothing if an operand has no elements.
+pub fn record_from_sizes() {
+    HOLLOW.get_or_init(|| hollow_results);
+}
+
 /// The results of a kind, without elements.
-pub(super) fn hollow_results(kind: &dyn Any) -> Option<Result<StepResults, Error>> {
+fn hollow_results(kind: &dyn Any) -> Option<Result<StepResults, Error>> {
     fn all(of: &Restored) -> Result<StepResults, Error> {
         let mut results = StepResults::default();
         for own in &of.yields {

@@ -3,7 +3,7 @@
 use crate::error::{Error, Origin};
 use crate::loops::steps::Backward;
 use crate::ops::code::{DType, RegisterKind};
-use crate::trace::evaluate::covers;
+use crate::trace::compute::covers;
 use crate::trace::{Field, FieldSource, GradientCall, Held, Node, NodeStep, Part, StridedPlace, evaluate};
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};

@@ -1,61 +1,27 @@
 //! Running parts: `out[place] += program(operands)`.
 
 use crate::error::Error;
-use crate::loops::axes::{Order, Sizes, sort_few};
-use crate::loops::modes::{ResultMemory, told_all};
-use crate::loops::nest::{Nest, NestParts, Odometer};
+use crate::loops::nest::{Nest, NestParts};
 use crate::loops::rows::Rows;
 use crate::loops::steps::{Loops as StepLoops, PlanStep as Explained, note, told};
 use crate::machine::threads;
-use crate::map::elementwise::{collect, collect_memory};
 use crate::memory::allocate::reserve;
-use crate::memory::axes::Axis;
 use crate::memory::buffer::Buffer;
 use crate::memory::destination::Destination;
-use crate::memory::elements::Elements;
 use crate::memory::listener::freed;
-use crate::ops::code::{BinaryOpcode, DType, Number};
-use crate::program::interpreter::{self, ExtraOutput, Interpreted, ProgramOutput};
-use crate::program::{Instruction, Register, ScalarProgram};
+use crate::ops::code::DType;
+use crate::program::interpreter::{Interpreted, ProgramOutput};
 use crate::reduce::{ReduceInput, Reducer, reduce, reducers};
-use crate::scalar::{Element, Num, Real};
+use crate::scalar::Real;
+use crate::trace::compute::{
+    Dense, HeldMemories, SumLoops, add_at, covers, filled, floats, hollow_of, mapped, rows, whole_lines,
+};
 use crate::trace::products::contracted;
 use crate::trace::windows::gathered;
-use crate::trace::{Field, FieldOperand, FieldSource, Held, Node, NodeStep, Part, StridedPlace};
-use alloc::string::String;
+use crate::trace::{Field, Held, Node, NodeStep, Part, StridedPlace};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
-
-/// Calls a function that is generic in the element type, for that of floats.
-macro_rules! floats {
-    ($dtype:expr, $f:ident($($arg:expr),* $(,)?)) => {
-        match $dtype {
-            $crate::ops::code::DType::F64 => $f::<f64>($($arg),*),
-            #[cfg(feature = "half")]
-            $crate::ops::code::DType::F16 => $f::<half::f16>($($arg),*),
-            #[cfg(feature = "half")]
-            $crate::ops::code::DType::Bf16 => $f::<half::bf16>($($arg),*),
-            $crate::ops::code::DType::F32 => $f::<f32>($($arg),*),
-            _ => unreachable!("gradients are floats"),
-        }
-    };
-}
-pub(crate) use floats;
-
-/// Elements, which a rule computed if there is one.
-pub(crate) fn stepped<T: ProgramOutput + Real>(
-    data: Vec<T>,
-    rule: Option<impl crate::trace::Rule + 'static>,
-) -> Arc<dyn Held> {
-    let Some(rule) = rule else { return Buffer::from(data).held() };
-    let dtype = DType::of::<T>().expect("floats are known");
-    let node = Node::new(dtype, data.len(), NodeStep::Rule(alloc::boxed::Box::new(rule)), None);
-    Buffer::traced(data, node).held()
-}
-
-/// Loops without names, as plans show them.
-pub(super) const UNNAMED: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
 
 /// The sum of parts over `len` zeros. If it is `recorded` and an operand is traced, so is the result.
 pub fn evaluate(parts: &[Part], len: usize, dtype: DType, recorded: bool) -> Result<Arc<dyn Held>, Error> {
@@ -86,7 +52,7 @@ fn summed_up<T: ProgramOutput + Real>(parts: &[Part], len: usize) -> Result<Vec<
 }
 
 /// The sum, in the precision of the elements.
-pub(super) fn sum_of<T: ProgramOutput + Real>(parts: &[Part], len: usize) -> Result<Vec<T>, Error> {
+fn sum_of<T: ProgramOutput + Real>(parts: &[Part], len: usize) -> Result<Vec<T>, Error> {
     let mut out: Option<Vec<T>> = None;
     let gathered = parts.iter().map(gathered::<T>).collect::<Result<SmallVec<[Option<Part>; 4]>, Error>>()?;
     // Parts that write all elements come first: nothing has to be zero then.
@@ -122,11 +88,6 @@ pub(super) fn sum_of<T: ProgramOutput + Real>(parts: &[Part], len: usize) -> Res
     out.map_or_else(|| filled(len), Ok)
 }
 
-/// A result without computed elements.
-pub(crate) fn hollow_of<T: Element>(len: usize) -> Result<Vec<T>, Error> {
-    Destination::Hollow(len).from_fn(|_| T::default())
-}
-
 /// Adds a part to elements.
 pub(crate) fn add<T: ProgramOutput + Real>(out: &mut [T], part: &Part) -> Result<(), Error> {
     let Part { field, place } = part;
@@ -137,55 +98,6 @@ pub(crate) fn add<T: ProgramOutput + Real>(out: &mut [T], part: &Part) -> Result
         freed(data.as_ptr(), data.len());
     }
     Ok(())
-}
-
-/// Zeros.
-pub(crate) fn filled<T: ProgramOutput + Real>(len: usize) -> Result<Vec<T>, Error> {
-    let mut out = reserve(len)?;
-    out.resize(len, T::ZERO);
-    Ok(out)
-}
-
-/// The loops along which a place varies, from the greatest stride to the least; those of a table come first. Of loops with one stride, as a window and its positions have, the
-/// longest is last: it is the innermost one.
-pub(crate) fn kept(place: &StridedPlace, sizes: &[usize]) -> Order {
-    let mut order: Order = (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && place.varies(axis)).collect();
-    sort_few(&mut order, |&axis| {
-        let table = place.table.as_ref().is_some_and(|table| table.strides[axis] != 0);
-        (!table, core::cmp::Reverse(place.strides[axis].unsigned_abs()), sizes[axis])
-    });
-    order
-}
-
-/// Whether a place is each of `len` elements once, in the order of its loops.
-pub(super) fn covers(place: &StridedPlace, sizes: &[usize], len: usize) -> bool {
-    if place.table.is_some() || place.offset != 0 {
-        return false;
-    }
-    let mut step: usize = 1;
-    for &axis in kept(place, sizes).iter().rev() {
-        if place.strides[axis] != step as isize {
-            return false;
-        }
-        step = step.saturating_mul(sizes[axis]);
-    }
-    step == len
-}
-
-/// The memory of a field that is added as it is: elements in memory, contiguous in the order in which they are added.
-fn whole_lines<T: ProgramOutput + Real>(field: &Field, place: &StridedPlace) -> Option<(Buffer<T>, Order)> {
-    let SumLoops { order, reduced, count, .. } = SumLoops::new(field, place);
-    if !reduced.is_empty() || count != 1.0 || field.is_hollow() {
-        return None;
-    }
-    let (buffer, start) = field.lying::<T>(&order)?;
-    (start == 0).then_some((buffer, order))
-}
-
-/// Elements that lie contiguously in an order of loops.
-pub(super) struct Dense<T> {
-    pub(super) data: Vec<T>,
-    pub(super) order: Order,
 }
 
 /// The sums of a field over the loops along which the place does not vary. The order has those along which it does, but for loops along which nothing varies.
@@ -201,239 +113,6 @@ fn dense<T: ProgramOutput + Real>(field: &Field, place: &StridedPlace) -> Result
     };
     told(&dense.data);
     Ok(dense)
-}
-
-/// The loops of a field whose elements are added up at a place.
-pub(super) struct SumLoops {
-    /// The loops along which the place and the field vary.
-    pub(super) order: Order,
-    /// The loops along which only the field varies, which are summed over.
-    pub(super) reduced: Order,
-    /// How often each element is added. A sum over loops along which nothing varies is a multiplication by their sizes.
-    pub(super) count: f64,
-    /// Whether the place varies only along the loops in `order`.
-    pub(super) is_whole: bool,
-}
-
-impl SumLoops {
-    pub(super) fn new(field: &Field, place: &StridedPlace) -> Self {
-        let sizes = &field.sizes[..];
-        let varies = |axis: usize| field.operands.iter().any(|own| own.place.varies(axis));
-        let all = kept(place, sizes);
-        let order: Order = all.iter().copied().filter(|&axis| varies(axis)).collect();
-        let reduced: Order =
-            (0..sizes.len()).filter(|&axis| sizes[axis] != 1 && !all.contains(&axis)).collect();
-        let count = reduced.iter().filter(|&&axis| !varies(axis)).map(|&axis| sizes[axis] as f64).product();
-        let reduced = reduced.into_iter().filter(|&axis| varies(axis)).collect();
-        let is_whole = order.len() == all.len();
-        SumLoops { order, reduced, count, is_whole }
-    }
-}
-
-impl Field {
-    /// The elements times a constant.
-    pub(super) fn scaled(&self, by: f64) -> Field {
-        self.map([], |build, register, []| {
-            let kind = build.kind(register);
-            let by = build.float(by, kind);
-            build.binary(BinaryOpcode::Mul, register, by)
-        })
-    }
-
-    /// The operand, if the field is elements as they are, of the type `T` and without a table.
-    pub(super) fn plain<T: 'static>(&self) -> Option<(usize, &FieldOperand)> {
-        let Instruction::Load(number) = self.program.instruction(self.program.result()) else { return None };
-        let operand = &self.operands[number as usize];
-        let same = DType::of::<T>() == Some(operand.source.dtype());
-        (same && operand.place.table.is_none() && !matches!(operand.source, FieldSource::Position))
-            .then_some((number as usize, operand))
-    }
-}
-
-impl Field {
-    /// The memory of the elements and the first of them, if they lie in it contiguously in an order of all loops.
-    pub(crate) fn lying<T: Send + Sync + 'static>(&self, order: &[usize]) -> Option<(Buffer<T>, usize)> {
-        let (held, start) = self.lying_in::<T>(order)?;
-        Some((Buffer::of_held(held)?, start))
-    }
-
-    /// The same, with the memory whatever holds it.
-    pub(crate) fn lying_in<T: 'static>(&self, order: &[usize]) -> Option<(&Arc<dyn Held>, usize)> {
-        let (_, operand) = self.plain::<T>()?;
-        let FieldSource::Memory(held) = &operand.source else { return None };
-        let lying = StridedPlace::contiguous(&self.sizes, order);
-        let same = |axis: usize| {
-            let stride = operand.place.strides[axis];
-            self.sizes[axis] == 1 || stride != 0 && stride == lying.strides[axis]
-        };
-        if !(0..self.sizes.len()).all(same) {
-            return None;
-        }
-        Some((held, operand.place.offset as usize))
-    }
-}
-
-/// The memory that a field reads, kept while it does.
-pub(super) struct HeldMemories(SmallVec<[Option<Arc<dyn Held>>; 6]>);
-
-impl HeldMemories {
-    /// The memory of all operands, each of whose positions is in it.
-    pub(super) fn of(field: &Field) -> Self {
-        let memories = field.operands.iter().map(|own| {
-            let FieldSource::Memory(memory) = &own.source else { return None };
-            own.place.assert_within(&field.sizes, memory.len());
-            Some(Arc::clone(memory))
-        });
-        HeldMemories(memories.collect())
-    }
-
-    /// The operands of a program.
-    pub(super) fn sources(&self, field: &Field) -> SmallVec<[interpreter::OperandSource; 6]> {
-        let sources = field.operands.iter().zip(&self.0).map(|(own, memory)| match memory {
-            None => interpreter::OperandSource::position(),
-            Some(memory) => {
-                let table =
-                    own.place.table.as_ref().map(|table| table.offsets.as_ptr().wrapping_offset(table.start));
-                // SAFETY: all positions lie within the memory and the table, as `of` has asserted, and the row says the same strides; both are
-                // kept while the field is read.
-                let source =
-                    unsafe { interpreter::OperandSource::new(memory.start(), own.source.dtype(), table) };
-                match &own.place.table {
-                    Some(table) => source.prefetching(&table.offsets),
-                    None => source,
-                }
-            }
-        });
-        sources.collect()
-    }
-
-    /// The elements of one operand.
-    pub(super) fn elements<T: 'static>(&self, field: &Field, number: usize) -> Elements<'_, T> {
-        let memory = self.0[number].as_ref().expect("the operand is in memory");
-        assert_eq!(memory.dtype(), DType::of::<T>(), "elements are of their type");
-        let place = &field.operands[number].place;
-        let axes: SmallVec<[Axis; 8]> =
-            field.sizes.iter().zip(&place.strides).map(|(&size, &stride)| Axis::new(size, stride)).collect();
-        // SAFETY: all positions lie within the memory, as `of` has asserted, and it is kept while `self` is borrowed.
-        unsafe { Elements::new(memory.start().cast::<T>().wrapping_offset(place.offset), &axes, &[]) }
-    }
-}
-
-/// The rows of strides of all operands, and of their tables.
-pub(super) fn rows(field: &Field) -> Rows {
-    let mut rows = Rows::new(field.sizes.len());
-    push_rows(&mut rows, field);
-    rows
-}
-
-/// Appends the [`rows`] of a field to others.
-pub(super) fn push_rows(rows: &mut Rows, field: &Field) {
-    for operand in &field.operands {
-        rows.push_at(operand.place.offset).copy_from_slice(&operand.place.strides);
-        if let Some(table) = &operand.place.table {
-            rows.push().copy_from_slice(&table.strides);
-        }
-    }
-}
-
-/// The elements of a field, contiguous in an order of loops; it does not vary along others.
-pub(crate) fn mapped<T: ProgramOutput>(field: &Field, order: &[usize]) -> Result<Vec<T>, Error> {
-    let len = order.iter().map(|&axis| field.sizes[axis]).product();
-    if field.sizes.contains(&0) {
-        // Operands may have no elements, and the loops of the order may run all the same.
-        let mut out = reserve(len)?;
-        out.resize(len, T::default());
-        return Ok(out);
-    }
-    if field.is_hollow() {
-        return hollow_of(len);
-    }
-    let memories = HeldMemories::of(field);
-    if let Some((number, operand)) = field.plain::<T>() {
-        let mut rows = Rows::new(field.sizes.len());
-        rows.push().copy_from_slice(&operand.place.strides);
-        let nest = Nest::map(&field.sizes, order, &rows);
-        // SAFETY: the elements have an axis for each loop of the field, with its size and stride.
-        return unsafe {
-            collect_memory(memories.elements::<T>(field, number), &nest, Destination::New(len), "gradient")
-        }
-        .inspect(|data| told(data));
-    }
-    let rows = rows(field);
-    let nest = Nest::map(&field.sizes, order, &rows);
-    let sources = memories.sources(field);
-    let threads = threads::parts(len);
-    note(|| Explained::Elementwise {
-        expression: field.program.describe(),
-        loops: StepLoops::new::<T>(&nest, len, threads),
-    });
-    let lower = |nest| Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest));
-    collect(&nest.split(0, threads), lower, Destination::New(len)).inspect(|data| told(data))
-}
-
-/// Several values of a field's program, each contiguous in an order of all loops, computed in one pass.
-pub(crate) fn together(
-    field: &Field,
-    values: &[Register],
-    order: &[usize],
-    dtype: DType,
-) -> Result<Vec<Arc<dyn Held>>, Error> {
-    fn of<T: ProgramOutput + Real>(
-        field: &Field,
-        values: &[Register],
-        order: &[usize],
-    ) -> Result<Vec<Arc<dyn Held>>, Error> {
-        let len = order.iter().map(|&axis| field.sizes[axis]).product();
-        if len == 0 {
-            return Ok(values.iter().map(|_| Buffer::from(Vec::<T>::new()).held()).collect());
-        }
-        if field.is_hollow() {
-            let each = values.iter().map(|_| Ok(Buffer::from(hollow_of::<T>(len)?).held()));
-            return each.collect();
-        }
-        let memories = HeldMemories::of(field);
-        let mut rows = rows(field);
-        rows.push().copy_from_slice(&StridedPlace::contiguous(&field.sizes, order).strides);
-        let nest = Nest::map(&field.sizes, order, &rows);
-        let sources = memories.sources(field);
-        let threads = threads::parts(len);
-        note(|| Explained::Elementwise {
-            expression: field.program.describe(),
-            loops: StepLoops::new::<T>(&nest, len, threads),
-        });
-        let (&first, others) = values.split_first().expect("a value is asked for");
-        let mut beside: Vec<Vec<T>> = others.iter().map(|_| reserve(len)).collect::<Result<_, _>>()?;
-        let places: Vec<ExtraOutput<T>> = others
-            .iter()
-            .zip(&mut beside)
-            .map(|(&value, data)| ExtraOutput { value, start: data.as_mut_ptr() })
-            .collect();
-        let parts = nest.split(0, threads);
-        let kernel = |nest| {
-            // SAFETY: the last row has the strides of a result of `len` elements, for which each of the places has room; parts of the nest have
-            // places of their own, and nothing reads these before the pass is over. The caller's values are of this kind.
-            unsafe {
-                Interpreted::<T>::with_values(
-                    &field.program,
-                    first,
-                    &places,
-                    &sources,
-                    &mut Nest::operands(nest),
-                )
-            }
-        };
-        let data = collect(&parts, kernel, Destination::New(len))?;
-        for data in &mut beside {
-            // SAFETY: the pass has loaded the tile of each position, as it took the elements of the first result from there, and has written those of the others then.
-            unsafe { data.set_len(len) };
-        }
-        told_all(core::iter::once(&data).chain(&beside).map(|data| ResultMemory::of(data)));
-        Ok(core::iter::once(data).chain(beside).map(|data| Buffer::from(data).held()).collect())
-    }
-    match dtype {
-        DType::F64 => of::<f64>(field, values, order),
-        _ => of::<f32>(field, values, order),
-    }
 }
 
 /// The sums of a field over some loops, contiguous in an order of the others.
@@ -470,128 +149,4 @@ fn summed<T: ProgramOutput + Real>(
     explain(&nest, work);
     let lower = |nest| Interpreted::<T>::new(&field.program, &sources, &mut Nest::operands(nest));
     reduce(&nest, &mut NestParts::new(), lower, work, Destination::New(len), count, reducers::Sum)
-}
-
-impl ScalarProgram {
-    /// The program in words, for plans.
-    pub fn describe(&self) -> String {
-        self.describe_value(self.result())
-    }
-
-    /// A value of the program in words.
-    pub(in crate::trace) fn describe_value(&self, value: Register) -> String {
-        self.describe_by(value, &|number| format!("x{number}"))
-    }
-
-    /// The number of operations for each element.
-    pub(in crate::trace) fn operations(&self) -> usize {
-        let is_operation = |own: &&Instruction| {
-            !matches!(own, Instruction::Load(_) | Instruction::Position(_) | Instruction::Constant(_))
-        };
-        self.instructions().iter().filter(is_operation).count()
-    }
-
-    /// The program in words, with `name` for the names of its operands.
-    pub(super) fn describe_with(&self, name: &dyn Fn(u32) -> String) -> String {
-        self.describe_by(self.result(), name)
-    }
-
-    fn describe_by(&self, value: Register, name: &dyn Fn(u32) -> String) -> String {
-        fn words(
-            program: &ScalarProgram,
-            register: u32,
-            depth: usize,
-            name: &dyn Fn(u32) -> String,
-        ) -> String {
-            let inner = |register: u32| {
-                if depth > 6 { "..".into() } else { words(program, register, depth + 1, name) }
-            };
-            match program.instruction(register) {
-                Instruction::Load(number) => name(number),
-                Instruction::Position(number) => format!("position{number}"),
-                Instruction::Constant(Number::Float(value)) => format!("{value}"),
-                Instruction::Constant(Number::Int(value)) => format!("{value}"),
-                Instruction::Constant(Number::Bool(value)) => format!("{value}"),
-                Instruction::Unary(op, a) => format!("{op:?}({})", inner(a)).to_lowercase(),
-                Instruction::Binary(op, a, b) => format!("{op:?}({}, {})", inner(a), inner(b)).to_lowercase(),
-                Instruction::Select(c, a, b) => format!("select({}, {}, {})", inner(c), inner(a), inner(b)),
-                Instruction::Cast(_, a) => format!("cast({})", inner(a)),
-                Instruction::Call(number, a, b) => {
-                    let function = program.functions().get(number);
-                    match function.operands() {
-                        1 => format!("{}({})", function.name(), inner(a)),
-                        _ => format!("{}({}, {})", function.name(), inner(a), inner(b)),
-                    }
-                }
-            }
-        }
-        words(self, value, 0, name)
-    }
-}
-
-/// Adds elements that lie contiguously in `order` at a place; along loops that are not in the order they are the same.
-pub(super) fn add_at<T: Num>(
-    out: &mut [T],
-    place: &StridedPlace,
-    sizes: &[usize],
-    data: &[T],
-    order: &[usize],
-) {
-    let from = StridedPlace::contiguous(sizes, order);
-    // The loops along which the place varies, the innermost last: that with neighbours.
-    let loops = kept(place, sizes);
-    let Some((&last, outer)) = loops.split_last() else {
-        let table = place.table.as_ref().map_or(0, |table| table.at(0));
-        let at = (place.offset + table) as usize;
-        out[at] = out[at].add(data[0]);
-        return;
-    };
-    let table_step = place.table.as_ref().map_or(0, |table| table.strides[last]);
-    let (step, from_step, len) = (place.strides[last], from.strides[last], sizes[last]);
-    let outer_sizes: Sizes = outer.iter().map(|&axis| sizes[axis]).collect();
-    let mut at: Sizes = SmallVec::from_elem(0, outer.len());
-    let mut odometer = Odometer::new(&outer_sizes);
-    while !odometer.is_done() {
-        let along = |strides: &[isize]| {
-            outer.iter().zip(&at).map(|(&axis, &at)| strides[axis] * at as isize).sum::<isize>()
-        };
-        let (first, from_first) = (place.offset + along(&place.strides), along(&from.strides));
-        let moved = |x: usize| match &place.table {
-            Some(table) => table.at(along(&table.strides) + x as isize * table_step),
-            None => 0,
-        };
-        if table_step == 0 && step == 1 && from_step == 1 {
-            let start = (first + moved(0)) as usize;
-            let data = &data[from_first as usize..][..len];
-            out[start..][..len].iter_mut().zip(data).for_each(|(out, &value)| *out = out.add(value));
-        } else {
-            for x in 0..len {
-                let own = &mut out[(first + x as isize * step + moved(x)) as usize];
-                *own = own.add(data[(from_first + x as isize * from_step) as usize]);
-            }
-        }
-        odometer.advance(&mut at);
-    }
-}
-
-/// Elements that a rule computed, as a step of the program.
-pub fn with_rule(
-    held: Arc<dyn Held>,
-    rule: impl crate::trace::Rule + 'static,
-) -> Result<Arc<dyn Held>, Error> {
-    Ok(with_step(held, NodeStep::Rule(alloc::boxed::Box::new(rule))))
-}
-
-/// Marks floats as the result of a step.
-pub(crate) fn with_step(held: Arc<dyn Held>, step: NodeStep) -> Arc<dyn Held> {
-    fn of<T: ProgramOutput + Real>(held: Arc<dyn Held>, step: NodeStep) -> Arc<dyn Held> {
-        let buffer = Buffer::<T>::of_held(&held).expect("the elements are of this type");
-        drop(held);
-        let data = buffer.into_vec();
-        let dtype = DType::of::<T>().expect("floats are known");
-        let node = Node::new(dtype, data.len(), step, None);
-        Buffer::traced(data, node).held()
-    }
-    let dtype = held.dtype().expect("programs read types that they know");
-    floats!(dtype, of(held, step))
 }

@@ -1,12 +1,9 @@
 //! Fields: a program over operands along loops, which has an element for each position.
 
-use crate::error::Error;
 use crate::memory::buffer::Buffer;
 use crate::ops::code::{DType, RegisterKind};
-use crate::program::derivative::{depends_on, pull_back};
 use crate::program::{Builder, Instruction, Register, ScalarProgram};
-use crate::trace::evaluate::{kept, together, with_step};
-use crate::trace::{FieldOperand, FieldSource, Held, Node, NodeStep, Part, PerLoop, StridedPlace};
+use crate::trace::{FieldOperand, FieldSource, Held, Node, PerLoop, StridedPlace};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
@@ -215,37 +212,6 @@ impl Field {
         field
     }
 
-    /// The parts of the gradient: what the cotangent, which has an element for each of the field's, adds to that of each traced operand.
-    pub fn pull(&self, cotangent: &Field) -> Vec<(Arc<Node>, Part)> {
-        self.pull_by(cotangent, &|_| true).map_or_else(Vec::new, FieldGradients::parts)
-    }
-
-    /// The same for nodes that are asked for, as one program; nothing if the field depends on none of them.
-    pub(crate) fn pull_by(&self, cotangent: &Field, asked: &dyn Fn(u64) -> bool) -> Option<FieldGradients> {
-        let traced = |operand: &FieldOperand| {
-            operand.source.is_float() && operand.source.node().is_some_and(|node| asked(node.id))
-        };
-        let numbers: SmallVec<[u32; 4]> =
-            (0..self.operands.len() as u32).filter(|&at| traced(&self.operands[at as usize])).collect();
-        let depends = depends_on(&self.program, &numbers)?;
-        let mut merged = Merged::new(&self.sizes);
-        let own = merged.add_all(self);
-        let given = merged.add(cotangent);
-        let given = merged.build.cast_kind(self.kind(), given);
-        let results = pull_back(&mut merged.build, &self.program, &own, &depends, &numbers, given);
-        if results.is_empty() {
-            return None;
-        }
-        let values: SmallVec<[Register; 4]> = results.iter().map(|&(_, value)| value).collect();
-        let (field, values) = merged.finish_all(&values);
-        let pulled = results.into_iter().zip(values).map(|((at, _), value)| {
-            let operand = &self.operands[numbers[at] as usize];
-            let node = operand.source.node().expect("the operand is traced");
-            (Arc::clone(node), value, operand.place.clone())
-        });
-        Some(FieldGradients { pulled: pulled.collect(), field })
-    }
-
     /// The field of another value of the program, without operands that it does not need.
     pub(crate) fn with_result(&self, value: Register) -> Field {
         if let Instruction::Load(number) = self.program.instruction(value) {
@@ -279,97 +245,16 @@ fn loaded(dtype: DType) -> Arc<ScalarProgram> {
     }
 }
 
-/// The gradients of a field by some of its operands, as values of one program.
-pub(crate) struct FieldGradients {
-    /// The program, and its operands.
-    field: Field,
-    /// The node of each operand, the value of its gradient, and where that is added.
-    pulled: Vec<(Arc<Node>, Register, StridedPlace)>,
-}
-
-impl FieldGradients {
-    /// Each as a part with a program of its own.
-    pub(crate) fn parts(self) -> Vec<(Arc<Node>, Part)> {
-        let FieldGradients { field, pulled } = self;
-        if let [(_, _, _)] = &pulled[..] {
-            return pulled
-                .into_iter()
-                .map(|(node, _, place)| (node, Part { field: field.clone(), place }))
-                .collect();
-        }
-        let part = |value, place| Part { field: field.with_result(value), place };
-        pulled.into_iter().map(|(node, value, place)| (node, part(value, place))).collect()
-    }
-
-    /// As [`parts`](Self::parts), but values with one element for each position are computed in one pass if at least two gradients use them. If `recorded`, each is a step.
-    pub(crate) fn shared(self, recorded: bool) -> Result<Vec<(Arc<Node>, Part)>, Error> {
-        let sizes = &self.field.sizes[..];
-        let is_load = |value| matches!(self.field.program.instruction(value), Instruction::Load(_));
-        // The loops of the first value with an element for each position, as these lie.
-        let whole = |place: &StridedPlace| {
-            place.table.is_none() && (0..sizes.len()).all(|axis| sizes[axis] == 1 || place.strides[axis] != 0)
-        };
-        let Some((_, _, place)) =
-            self.pulled.iter().find(|(_, value, place)| whole(place) && !is_load(*value))
-        else {
-            return Ok(self.parts());
-        };
-        let order = kept(place, sizes);
-        let mut values: Vec<Register> = Vec::new();
-        for (_, value, place) in &self.pulled {
-            if whole(place) && !is_load(*value) && kept(place, sizes) == order && !values.contains(value) {
-                values.push(*value);
-            }
-        }
-        let readers = self.pulled.iter().filter(|(_, value, _)| values.contains(value)).count();
-        let kind = self.field.program.kind(values[0]);
-        let is_same = self.pulled.iter().all(|(node, value, _)| {
-            node.dtype == self.pulled[0].0.dtype && self.field.program.kind(*value) == kind
-        });
-        if readers < 2 || !is_same || node_kind(&self.pulled[0].0) != Some(kind) {
-            return Ok(self.parts());
-        }
-        let dtype = self.pulled[0].0.dtype;
-        let mut computed = together(&self.field, &values, &order, dtype)?;
-        let place = StridedPlace::contiguous(sizes, &order);
-        if recorded && self.field.is_traced() {
-            let step = |value: &Register| {
-                let part = Part { field: self.field.with_result(*value), place: place.clone() };
-                NodeStep::Parts(vec![part])
-            };
-            let steps = computed.into_iter().zip(&values);
-            computed = steps.map(|(held, value)| with_step(held, step(value))).collect();
-        }
-        let parts = self.pulled.into_iter().map(|(node, value, own)| {
-            let field = match values.iter().position(|&computed| computed == value) {
-                Some(at) => Field::held(&self.field.sizes, &computed[at], place.clone()),
-                None => self.field.with_result(value),
-            };
-            (node, Part { field, place: own })
-        });
-        Ok(parts.collect())
-    }
-}
-
-/// The kind of register that has the elements of a node as they are.
-fn node_kind(node: &Node) -> Option<RegisterKind> {
-    match node.dtype {
-        DType::F32 => Some(RegisterKind::F32),
-        DType::F64 => Some(RegisterKind::F64),
-        _ => None,
-    }
-}
-
 /// Fields over the same loops, put together: equal operands are one.
-struct Merged {
+pub(super) struct Merged {
     sizes: PerLoop<usize>,
-    build: Builder,
+    pub(super) build: Builder,
     operands: Vec<FieldOperand>,
     names: Option<Arc<[&'static str]>>,
 }
 
 impl Merged {
-    fn new(sizes: &[usize]) -> Self {
+    pub(super) fn new(sizes: &[usize]) -> Self {
         Merged { sizes: PerLoop::from_slice(sizes), build: Builder::new(), operands: Vec::new(), names: None }
     }
 
@@ -385,12 +270,12 @@ impl Merged {
     }
 
     /// The elements of a field.
-    fn add(&mut self, field: &Field) -> Register {
+    pub(super) fn add(&mut self, field: &Field) -> Register {
         self.add_all(field)[field.program.result() as usize]
     }
 
     /// All values of a field's program.
-    fn add_all(&mut self, field: &Field) -> Vec<Register> {
+    pub(super) fn add_all(&mut self, field: &Field) -> Vec<Register> {
         assert_eq!(self.sizes, field.sizes, "fields are over the same loops");
         if self.names.is_none() {
             self.names.clone_from(&field.names);
@@ -400,12 +285,12 @@ impl Merged {
     }
 
     /// The field that yields this value, without operands that it does not read.
-    fn finish(self, result: Register) -> Field {
+    pub(super) fn finish(self, result: Register) -> Field {
         self.finish_all(&[result]).0
     }
 
     /// The field with these values, without operands that none of them reads, and their registers.
-    fn finish_all(self, results: &[Register]) -> (Field, SmallVec<[Register; 4]>) {
+    pub(super) fn finish_all(self, results: &[Register]) -> (Field, SmallVec<[Register; 4]>) {
         let (program, results) = self.build.finish_all(results);
         if (0..self.operands.len() as u32).all(|at| program.reads(at)) {
             let field = Field {

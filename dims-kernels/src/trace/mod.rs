@@ -14,8 +14,11 @@
 //! test of one flag where an expression runs.
 
 mod backward;
+mod compute;
+mod describe;
 mod evaluate;
 pub mod field;
+mod field_gradients;
 mod link;
 mod listing;
 mod products;
@@ -31,7 +34,8 @@ mod windows;
 pub use crate::memory::held::{Held, Marker};
 pub use crate::memory::registry::{self, is_active};
 pub use backward::{Gradients, depends_on_others, gradients, names_of_variables, pull_parts};
-pub use evaluate::{evaluate, with_rule};
+pub use compute::with_rule;
+pub use evaluate::evaluate;
 pub use field::Field;
 pub use listing::{ListedAxis, ListedPlace, ListedStep, ListedValue, Listing, listing};
 #[doc(hidden)]
@@ -100,6 +104,13 @@ impl<T> Buffer<T> {
         let mark: &dyn Any = &**self.mark()?;
         mark.downcast_ref()
     }
+}
+
+/// Sets the pointers to code that [only programs with gradients need](link).
+fn link_gradients() {
+    record::link();
+    rules::link();
+    updates::link();
 }
 
 /// Sizes or strides of loops.
@@ -175,7 +186,7 @@ impl Table {
             // (Each call of the program computes them.)
             vec![0; order.iter().map(|&axis| index.sizes[axis]).product()]
         } else {
-            evaluate::mapped::<isize>(&index, order)?
+            compute::mapped::<isize>(&index, order)?
         };
         assert!(
             offsets.iter().all(|&at| usize::try_from(at).is_ok_and(|at| at < size)),
@@ -555,7 +566,7 @@ impl Node {
         name: Option<Box<dyn Display + Send + Sync>>,
         call: &Arc<GradientCall>,
     ) -> Arc<Self> {
-        link::link();
+        link_gradients();
         let calls = core::iter::once(Arc::clone(call)).collect();
         Node::of_calls(dtype, len, NodeStep::Variable(name), None, calls)
     }

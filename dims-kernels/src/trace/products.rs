@@ -1,6 +1,6 @@
 //! Sums of products by contractions, in which 0 times anything is 0 where they are those of the chain rule.
 
-use super::evaluate::{Dense, HeldMemories, UNNAMED, filled, mapped};
+use super::compute::{Dense, HeldMemories, UNNAMED, filled, mapped};
 use super::{Field, FieldOperand, PerLoop};
 use crate::contract::planned::PreparedProduct;
 use crate::contract::target::Target;

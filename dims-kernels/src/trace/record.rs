@@ -15,8 +15,8 @@ use crate::program::interpreter::OperandSource;
 use crate::program::lowered::LoweredProgram;
 use crate::program::{Builder, Register};
 use crate::scalar::Element;
-use crate::trace::evaluate::mapped;
-use crate::trace::link::linked;
+use crate::trace::compute::mapped;
+use crate::trace::link::Linked;
 use crate::trace::{
     Field, FieldOperand, FieldSource, Held, PerLoop, StridedPlace, Table, TableIndex, TableSource,
     names_of_variables, registry,
@@ -46,6 +46,16 @@ impl From<Error> for Unrecorded {
     fn from(error: Error) -> Self {
         Unrecorded::Memory(error)
     }
+}
+
+type FinishWriter = fn(Writer<'_>, Register, &[usize], &Rows) -> Result<Field, Unrecorded>;
+
+/// How a [`Writer`] finishes.
+static FINISH: Linked<FinishWriter> = Linked::new();
+
+/// Links what writers need.
+pub(super) fn link() {
+    FINISH.set(|writer, value, sizes, rows| writer.finish_linked(value, sizes, rows));
 }
 
 /// Takes down the program of an expression, and its operands in the order of their rows of strides.
@@ -377,16 +387,11 @@ impl<'w> Writer<'w> {
 
     /// The same, whether an operand is traced or not. (Something is traced, or nothing would be recorded.)
     pub fn finish_any(self, value: Register, sizes: &[usize], rows: &Rows) -> Result<Field, Unrecorded> {
-        (linked().finish)(self, value, sizes, rows)
+        (FINISH.get())(self, value, sizes, rows)
     }
 
     /// The same, as it is [linked](super::link).
-    pub(super) fn finish_linked(
-        self,
-        value: Register,
-        sizes: &[usize],
-        rows: &Rows,
-    ) -> Result<Field, Unrecorded> {
+    fn finish_linked(self, value: Register, sizes: &[usize], rows: &Rows) -> Result<Field, Unrecorded> {
         if let Some(operation) = self.opaque {
             if self.recorded {
                 return Err(Unrecorded::Unrepeatable(operation, self.own));

@@ -23,8 +23,8 @@ use crate::program::interpreter::ProgramOutput;
 use crate::program::{Builder, Register};
 use crate::reduce::{Reducer, reducers};
 use crate::scalar::{Ordered, Real};
-use crate::trace::evaluate::floats;
-use crate::trace::link::linked;
+use crate::trace::compute::floats;
+use crate::trace::link::Linked;
 use crate::trace::replay::reduced_of;
 use crate::trace::{Field, Held, Node, NodeStep, Part, Rule, StridedPlace, evaluate};
 use alloc::boxed::Box;
@@ -38,7 +38,7 @@ pub(super) type NodeParts = Vec<(Arc<Node>, Part)>;
 type RulePullBack<R> = fn(&R, &Arc<dyn Held>, Arc<dyn Held>, bool) -> Result<NodeParts, Error>;
 
 /// The pull-backs of these rules, which programs without gradients do not link: see [`link`](super::link).
-pub(super) struct RulePullBacks {
+struct RulePullBacks {
     reduced: RulePullBack<ReductionRule>,
     product_again: fn(&ReductionRule, &Arc<dyn Held>, &Arc<dyn Held>) -> Result<NodeParts, Error>,
     along: RulePullBack<LineRule>,
@@ -60,7 +60,7 @@ pub(super) struct RulePullBacks {
 type RuleRepetition<R> = fn(&R, &Field) -> Result<Arc<dyn Held>, Error>;
 
 impl RulePullBacks {
-    pub(super) const ALL: RulePullBacks = RulePullBacks {
+    const ALL: RulePullBacks = RulePullBacks {
         reduced: ReductionRule::pull_back,
         product_again: ReductionRule::pull_back_product_again,
         along: LineRule::pull_back,
@@ -80,8 +80,15 @@ impl RulePullBacks {
     };
 }
 
+static PULL_BACKS: Linked<RulePullBacks> = Linked::new();
+
+/// Links what rules need.
+pub(super) fn link() {
+    PULL_BACKS.set(RulePullBacks::ALL);
+}
+
 fn pull_backs() -> &'static RulePullBacks {
-    &linked().pull_backs
+    PULL_BACKS.get()
 }
 
 /// Elements that lie contiguously in an order of loops, to be read along all loops.
@@ -478,7 +485,7 @@ fn any(field: &Field) -> Result<bool, Error> {
     let number = field.map([], |build, value, []| build.cast(DType::Isize, value));
     let varies = |axis: &usize| field.operands.iter().any(|own| own.place.varies(*axis));
     let order: Vec<usize> = (0..field.sizes.len()).filter(varies).collect();
-    Ok(!field.sizes.contains(&0) && super::evaluate::mapped::<isize>(&number, &order)?.contains(&1))
+    Ok(!field.sizes.contains(&0) && super::compute::mapped::<isize>(&number, &order)?.contains(&1))
 }
 
 /// `e^(z - y)`: the share of an element in a sum of exponentials with the logarithm `y`. (Where that is minus infinity, so is each `z`, and the difference would be NaN.)
@@ -498,7 +505,7 @@ fn products_of_others(
     recorded: bool,
 ) -> Result<Field, Error> {
     fn unit<T: ProgramOutput + Real>(len: usize, at: usize) -> Result<Arc<dyn Held>, Error> {
-        let mut unit = super::evaluate::filled::<T>(len)?;
+        let mut unit = super::compute::filled::<T>(len)?;
         unit[at] = T::ONE;
         Ok(Buffer::from(unit).held())
     }

@@ -7,8 +7,8 @@ use crate::memory::buffer::Buffer;
 use crate::ops::code::{BinaryOpcode, DType, each_dtype};
 use crate::program::interpreter::ProgramOutput;
 use crate::scalar::Real;
-use crate::trace::evaluate::mapped;
-use crate::trace::link::linked;
+use crate::trace::compute::mapped;
+use crate::trace::link::Linked;
 use crate::trace::rules::NodeParts;
 use crate::trace::{
     Field, FieldOperand, FieldSource, Held, Node, NodeStep, Part, PerLoop, Rule, StridedPlace,
@@ -26,6 +26,16 @@ pub struct UpdatedElements {
     pub rounded: Option<Arc<dyn Held>>,
 }
 
+type UpdateSteps = fn(&UpdateProgram, &[Arc<dyn Held>], usize, Origin) -> Result<UpdatedElements, Error>;
+
+/// How an update runs.
+static UPDATED: Linked<UpdateSteps> = Linked::new();
+
+/// Links what updates need.
+pub(super) fn link() {
+    UPDATED.set(updated_linked);
+}
+
 /// Runs an [`UpdateProgram`], and records its results as steps. The operands are those of the program, in its order. Scalars have one element, all other operands `len`.
 ///
 /// # Panics
@@ -37,11 +47,11 @@ pub fn updated(
     len: usize,
     origin: Origin,
 ) -> Result<UpdatedElements, Error> {
-    (linked().updated)(program, operands, len, origin)
+    (UPDATED.get())(program, operands, len, origin)
 }
 
 /// [`updated`], which is [linked](super::link) when the first variable is made.
-pub(super) fn updated_linked(
+fn updated_linked(
     update: &UpdateProgram,
     operands: &[Arc<dyn Held>],
     len: usize,

@@ -16,10 +16,11 @@
 use crate::error::Error;
 use crate::loops::axes::Order;
 use crate::memory::buffer::Buffer;
+use crate::memory::listener::freed;
 use crate::ops::code::{BinaryOpcode, Number};
 use crate::program::interpreter::ProgramOutput;
 use crate::scalar::Real;
-use crate::trace::evaluate::{kept, mapped, sum_of};
+use crate::trace::compute::{add_at, filled, kept, mapped, whole_lines};
 use crate::trace::{Field, FieldSource, Part, StridedPlace};
 use alloc::vec::Vec;
 use smallvec::SmallVec;
@@ -117,7 +118,17 @@ fn beside_zeros<T: ProgramOutput + Real>(
         lying.strides[window.within] = lying.strides[window.position];
     }
     let len = axes.iter().map(|&axis| padded[axis]).product();
-    let data = sum_of::<T>(&[Part { field: given.only(&axes), place }], len)?;
+    let mut data = filled::<T>(len)?;
+    let field = given.only(&axes);
+    match whole_lines::<T>(&field, &place) {
+        Some((lines, order)) => add_at(&mut data, &place, &field.sizes, &lines, &order),
+        None => {
+            let order = kept(&place, &field.sizes);
+            let values = mapped::<T>(&field, &order)?;
+            add_at(&mut data, &place, &field.sizes, &values, &order);
+            freed(values.as_ptr(), values.len());
+        }
+    }
     Ok(Field::of(sizes, FieldSource::Memory(Buffer::from(data).held()), lying))
 }
 

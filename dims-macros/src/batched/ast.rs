@@ -82,7 +82,7 @@ impl Methods {
         match self {
             Methods::Trait(mut item) => {
                 let items = std::mem::take(&mut item.items).into_iter().map(|member| match member {
-                    TraitItem::Fn(method) if super::valid::takes_tensors(&method.sig) => {
+                    TraitItem::Fn(method) if super::tensor::takes_tensors(&method.sig) => {
                         let vis = Visibility::Inherited;
                         let block = method.default;
                         let function = Function { attrs: method.attrs, vis, sig: method.sig, block };
@@ -95,7 +95,7 @@ impl Methods {
             }
             Methods::Impl(mut item) => {
                 let items = std::mem::take(&mut item.items).into_iter().map(|member| match member {
-                    ImplItem::Fn(method) if super::valid::takes_tensors(&method.sig) => {
+                    ImplItem::Fn(method) if super::tensor::takes_tensors(&method.sig) => {
                         let (attrs, vis, block) = (method.attrs, method.vis, Some(method.block));
                         ImplItem::Verbatim(
                             expand(Function { attrs, vis, sig: method.sig, block }).unwrap_or_default(),

@@ -3,13 +3,13 @@
 //! Types are not known here. The search is for what cannot be one number or one `bool`: a parameter that is a tensor, what methods of tensors
 //! make of it, and names that are given to these alone.
 
-use super::names::{BodyNames, LetBinding};
+use super::names::{BodyNames, LetBinding, number};
 use crate::pattern::errors::Errors;
 use proc_macro2::Span;
 use std::collections::HashSet;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{BinOp, Block, Expr, Pat, Type, UnOp};
+use syn::{BinOp, Block, Expr, Pat, UnOp};
 
 /// Methods of tensors that make a tensor, whatever its elements are.
 #[rustfmt::skip]
@@ -135,12 +135,4 @@ impl Conditions<'_> {
 
 fn compares(op: &BinOp) -> bool {
     matches!(op, BinOp::Lt(_) | BinOp::Le(_) | BinOp::Gt(_) | BinOp::Ge(_) | BinOp::Eq(_) | BinOp::Ne(_))
-}
-
-/// The name of a type of numbers or truth values.
-pub fn number(ty: &Type) -> Option<String> {
-    const NUMBERS: [&str; 13] =
-        ["bool", "f32", "f64", "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize"];
-    let Type::Path(path) = ty else { return None };
-    path.path.get_ident().map(ToString::to_string).filter(|name| NUMBERS.contains(&name.as_str()))
 }

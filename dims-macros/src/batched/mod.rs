@@ -8,6 +8,7 @@ mod changes;
 mod choices;
 mod expand;
 mod names;
+mod tensor;
 mod valid;
 
 use crate::pattern::errors::Errors;

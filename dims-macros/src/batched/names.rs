@@ -45,7 +45,7 @@ impl LetBinding<'_> {
 
     /// The type, if that is a number or `bool`.
     pub fn number(&self) -> Option<String> {
-        self.ty.and_then(super::choices::number)
+        self.ty.and_then(number)
     }
 }
 
@@ -69,4 +69,12 @@ impl<'b> Visit<'b> for BodyNames<'b> {
         self.patterns.insert(pat.ident.to_string());
         visit::visit_pat_ident(self, pat);
     }
+}
+
+/// The name of a type of numbers or truth values.
+pub fn number(ty: &Type) -> Option<String> {
+    const NUMBERS: [&str; 13] =
+        ["bool", "f32", "f64", "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize"];
+    let Type::Path(path) = ty else { return None };
+    path.path.get_ident().map(ToString::to_string).filter(|name| NUMBERS.contains(&name.as_str()))
 }

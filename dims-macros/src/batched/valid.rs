@@ -2,14 +2,15 @@
 
 use super::ast::Function;
 use super::names::BodyNames;
+use super::tensor::{mentions_tensor, tensor};
 use crate::pattern::errors::Errors;
 use proc_macro2::{Ident, Span};
 use quote::ToTokens;
 use std::collections::{HashMap, HashSet};
 use syn::spanned::Spanned;
 use syn::{
-    Block, FnArg, GenericArgument, GenericParam, Pat, PatIdent, PathArguments, PathSegment, Receiver,
-    ReturnType, Signature, Type, TypePath, TypeReference,
+    Block, FnArg, GenericArgument, GenericParam, Pat, PatIdent, PathArguments, Receiver, ReturnType,
+    Signature, Type, TypePath, TypeReference,
 };
 
 /// A function that can be batched.
@@ -45,11 +46,6 @@ pub struct Row {
     pub name: Ident,
     /// Whether the macro adds it to the generics.
     pub added: bool,
-}
-
-/// Whether any parameter is a tensor.
-pub fn takes_tensors(sig: &Signature) -> bool {
-    sig.inputs.iter().any(|input| matches!(input, FnArg::Typed(arg) if tensor(&arg.ty).is_some()))
 }
 
 /// Looks at a function; without a word about it in `errors` it can be batched.
@@ -300,34 +296,6 @@ fn arguments(
         PathArguments::AngleBracketed(arguments) => Some(&mut arguments.args),
         _ => None,
     }
-}
-
-/// The path of `Tensor<..>`, `&Tensor<..>` or `Named<..>`.
-fn tensor(ty: &Type) -> Option<&TypePath> {
-    match ty {
-        Type::Reference(TypeReference { mutability: None, elem, .. }) => tensor(elem),
-        Type::Group(group) => tensor(&group.elem),
-        Type::Paren(paren) => tensor(&paren.elem),
-        Type::Path(path) if is_tensor(path.path.segments.last()?) => Some(path),
-        _ => None,
-    }
-}
-
-fn is_tensor(segment: &PathSegment) -> bool {
-    segment.ident == "Tensor" || segment.ident == "Named"
-}
-
-fn mentions_tensor(ty: &Type) -> bool {
-    struct Finder(bool);
-    impl syn::visit::Visit<'_> for Finder {
-        fn visit_path_segment(&mut self, segment: &PathSegment) {
-            self.0 |= is_tensor(segment);
-            syn::visit::visit_path_segment(self, segment);
-        }
-    }
-    let mut finder = Finder(false);
-    syn::visit::Visit::visit_type(&mut finder, ty);
-    finder.0
 }
 
 /// The tensor type without its rest, and which row that is.

@@ -3,31 +3,13 @@
 use super::elements::{compact, wrapped};
 use super::errors::nearest;
 use super::node::{LoopId, Method, Node, Reduce};
-use super::tokens::unwrap;
+use super::tokens::{REDUCTIONS, unwrap};
 use super::valid::{Checker, Meaning};
 use super::{ast, names};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
 use syn::{Error, Expr, ExprIndex, ExprMethodCall};
-
-/// The reductions, by the names of their methods.
-pub const REDUCTIONS: [&str; 14] = [
-    "sum",
-    "prod",
-    "mean",
-    "max",
-    "min",
-    "argmax",
-    "argmin",
-    "any",
-    "all",
-    "count",
-    "var",
-    "std",
-    "norm",
-    "logsumexp",
-];
 
 /// Which elements have a method.
 #[derive(Clone, Copy)]

@@ -1,7 +1,8 @@
 //! Nodes as typed operations of the library.
 
 use super::calls::{BROADCASTING, Having, having};
-use super::expand::{self, Names, krate};
+use super::library::{krate, path};
+use super::loop_dims::{Names, order};
 use super::node::*;
 use super::tokens::own_at;
 use crate::pattern::plan::own;
@@ -91,7 +92,7 @@ impl<'a> Lower<'a> {
     pub fn whole(&mut self, body: &Node) -> TokenStream {
         let dims: Vec<LoopId> = self.program.axes.iter().flatten().copied().collect();
         let code = self.over(body, &dims);
-        let order = expand::order(self.program, self.names);
+        let order = order(self.program, self.names);
         let name = Ident::new(if self.fallible { "try_order" } else { "order" }, Span::mixed_site());
         quote!(#code.#name(#order))
     }
@@ -647,13 +648,6 @@ pub fn lookup(code: &TokenStream) -> TokenStream {
 fn called(name: &str, place: Span, arguments: &TokenStream) -> TokenStream {
     let (path, place) = (path(name, place), Span::mixed_site().located_at(place));
     quote_spanned!(place=> #path(#arguments))
-}
-
-/// One of the library's functions for macros; messages about its argument point at this place alone.
-pub fn path(name: &str, place: Span) -> TokenStream {
-    let place = Span::mixed_site().located_at(place);
-    let name = Ident::new(name, place);
-    quote_spanned!(place=> ::typed_dims::__private::#name)
 }
 
 fn parens(code: TokenStream) -> TokenStream {

@@ -2,14 +2,17 @@
 //!
 //! [`tokens`] makes brackets with several indices something that syn can read, and [`ast`] reads the call. [`valid`] finds
 //! out which names are loops ([`names`]), and builds the tree of [`node`]s, with [`elements`], [`calls`] and [`captured`] Rust code
-//! in it; [`sizes`] tells where each loop has its size from. [`expand`] writes it all out, the nodes by [`lower`].
+//! in it; [`sizes`] tells where each loop has its size from. [`expand`] writes it all out, the nodes
+//! by [`lower`], with the dims of [`loop_dims`] and the paths of [`library`].
 
 pub mod ast;
 mod calls;
 mod captured;
 mod elements;
 mod errors;
-pub mod expand;
+mod expand;
+mod library;
+pub mod loop_dims;
 mod lower;
 mod names;
 mod node;

@@ -20,7 +20,15 @@ pub struct Program {
     pub axes: Vec<Vec<LoopId>>,
     pub body: Node,
     /// How loops get their sizes, if not by the operands being bound one after the other.
-    pub sizes: Vec<super::sizes::Step>,
+    pub sizes: Vec<Step>,
+}
+
+/// How one loop gets its size before anything is bound.
+pub enum Step {
+    /// From the whole axis.
+    Axis { operand: usize, at: usize, rank: usize, of: LoopId },
+    /// From an index with which it has to stay within the axis.
+    Fit { operand: usize, at: usize, rank: usize, index: Node },
 }
 
 /// A loop variable.

@@ -4,20 +4,12 @@
 //! `2 * i + k` in which all other loops have a size: `i` gets the greatest with which the index stays within the axis.
 
 use super::errors::Mistakes;
-use super::node::{Element, LoopId, Node, Program};
+use super::node::{Element, LoopId, Node, Program, Step};
 use crate::pattern::near::list;
 use proc_macro2::Ident;
 use std::collections::HashSet;
 use syn::ext::IdentExt;
 use syn::{BinOp, Result};
-
-/// How one loop gets its size before anything is bound.
-pub enum Step {
-    /// From the whole axis.
-    Axis { operand: usize, at: usize, rank: usize, of: LoopId },
-    /// From an index with which it has to stay within the axis.
-    Fit { operand: usize, at: usize, rank: usize, index: Node },
-}
 
 /// The steps for all loops; none where binding the operands in any order does it.
 pub fn steps(program: &Program) -> Result<Vec<Step>> {

@@ -1,6 +1,5 @@
 //! Brackets behind an operand, before syn reads them: `a[i, k]` is no expression to syn, `a[indices!{i, k}]` is.
 
-use super::calls::REDUCTIONS;
 use proc_macro2::{Delimiter, Group, Ident, Punct, Spacing, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 use std::collections::HashSet;
@@ -9,6 +8,23 @@ use std::collections::HashSet;
 pub const INDICES: &str = "__indices";
 /// The macro that stands for `$name`.
 pub const OUTER: &str = "__outer";
+/// The reductions, by the names of their methods.
+pub const REDUCTIONS: [&str; 14] = [
+    "sum",
+    "prod",
+    "mean",
+    "max",
+    "min",
+    "argmax",
+    "argmin",
+    "any",
+    "all",
+    "count",
+    "var",
+    "std",
+    "norm",
+    "logsumexp",
+];
 
 /// Wraps what is in brackets behind an operand, and `$name`.
 pub fn wrap(tokens: TokenStream) -> TokenStream {

@@ -4,9 +4,11 @@ mod expand;
 mod valid;
 
 use crate::comprehension;
-use crate::pattern::call::{self, Size, looked_at};
+use crate::pattern::call::{self, Size};
 use crate::pattern::errors::Errors;
-use crate::pattern::lex::{self, Notation, Words};
+use crate::pattern::lex;
+use crate::pattern::operand::looked_at;
+use crate::pattern::words::{Notation, Words};
 use proc_macro2::{Span, TokenStream};
 use syn::parse::{ParseStream, Parser};
 use syn::{Expr, ExprLit, Lit, LitStr, Result, Token};

@@ -1,11 +1,12 @@
 //! What an einsum means: which axes it keeps, and which it sums.
 
 use super::EinsumCall;
-use crate::pattern::axes::{Numbered, Rules, Slot, Table, given, number, solvable};
+use crate::pattern::axes::{Numbered, Rules, Slot, Table, number, solvable};
+use crate::pattern::call::given;
 use crate::pattern::errors::Errors;
-use crate::pattern::lex::Notation;
 use crate::pattern::near::hint;
 use crate::pattern::parse::{Array, Axis, AxisKind, Sides, parse};
+use crate::pattern::words::Notation;
 use syn::Expr;
 
 /// An einsum without errors.
@@ -113,7 +114,7 @@ fn is_of_letters(left: &[Array], right: Option<&[Array]>) -> bool {
 }
 
 /// The result of a pattern without `->`: `...`, and the indices that stand once among the operands, in alphabetical order.
-fn implicit(inputs: &[Numbered], table: &Table, place: crate::pattern::lex::Place) -> Numbered {
+fn implicit(inputs: &[Numbered], table: &Table, place: crate::pattern::words::Place) -> Numbered {
     let count = |axis: usize| {
         inputs.iter().flat_map(|input| &input.places).filter(|(own, _)| *own == Some(axis)).count()
     };

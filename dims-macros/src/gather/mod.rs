@@ -1,13 +1,16 @@
 //! `gather!`: elements at computed positions, by pattern.
 
-use crate::comprehension::expand::{loop_name, loop_type};
-use crate::pattern::axes::{Numbered, Rules, Slot, Table, Term, given, number};
-use crate::pattern::call::{self, Size, looked_at, plain_reference};
+use crate::comprehension::loop_dims::{loop_name, loop_type};
+use crate::pattern::axes::{Numbered, Rules, Slot, Table, Term, number};
+use crate::pattern::call::given;
+use crate::pattern::call::{self, Size};
 use crate::pattern::errors::Errors;
-use crate::pattern::lex::{self, Notation, Words};
+use crate::pattern::lex;
 use crate::pattern::near::hint;
+use crate::pattern::operand::{looked_at, plain_reference};
 use crate::pattern::parse::{Array, AxisKind, parse};
 use crate::pattern::plan::{finish, own};
+use crate::pattern::words::{Notation, Place, Words};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{ParseStream, Parser};
@@ -167,7 +170,7 @@ fn check(call: &GatherCall, errors: &mut Errors) -> ValidGather {
 fn coordinates_of<'n>(
     numbered: &'n Numbered,
     table: &'n Table,
-) -> impl Iterator<Item = &'n (Option<usize>, lex::Place)> {
+) -> impl Iterator<Item = &'n (Option<usize>, Place)> {
     numbered.places.iter().filter(|(axis, _)| axis.is_some_and(|axis| count(table, axis).is_some()))
 }
 
@@ -301,7 +304,7 @@ fn no_dots(array: &Array, words: &Words, errors: &mut Errors) {
     }
 }
 
-fn place_of(array: &Array, terms: &[Term], gathered: &[usize]) -> Option<lex::Place> {
+fn place_of(array: &Array, terms: &[Term], gathered: &[usize]) -> Option<Place> {
     let inside = terms.iter().any(|term| matches!(term, Term::Axis(axis) if gathered.contains(axis)));
     let group = || array.axes.iter().find(|axis| matches!(axis.kind, AxisKind::Group(_)));
     inside.then(group).flatten().map(|axis| axis.place.clone())

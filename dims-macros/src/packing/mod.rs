@@ -1,10 +1,11 @@
 //! `pack!` and `unpack!`.
 
-use crate::pattern::call::{self, Form, looked_at, plain_reference, reference};
+use crate::pattern::call::{self, Form};
 use crate::pattern::errors::Errors;
-use crate::pattern::lex::Words;
+use crate::pattern::operand::{looked_at, plain_reference, reference};
 use crate::pattern::parse::{Array, Axis, AxisKind, Sides, parse};
 use crate::pattern::plan::{finish, home, rank, taking};
+use crate::pattern::words::Words;
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::parse::{ParseStream, Parser};

@@ -1,9 +1,8 @@
 //! The axes of a pattern, numbered, and which of them each array has.
 
 use super::errors::Errors;
-use super::lex::{Place, Words};
-use super::near::hint;
 use super::parse::{Array, Axis, AxisKind};
+use super::words::{Place, Words};
 
 /// One axis of an array: as `Slot` of the core.
 #[derive(Clone, Debug, PartialEq)]
@@ -267,26 +266,6 @@ impl Numberer<'_> {
         self.places.push((Some(number), place.clone()));
         Some(Term::Axis(number))
     }
-}
-
-/// The sizes that a call gives, as the numbers of axes; each is one of the pattern's, and given once.
-pub fn given(sizes: &[super::call::Size], table: &Table, errors: &mut Errors) -> Vec<(usize, syn::Expr)> {
-    let mut given: Vec<(usize, syn::Expr)> = Vec::new();
-    for size in sizes {
-        let name = size.name.to_string();
-        let name = name.strip_prefix("r#").unwrap_or(&name);
-        match table.find(name) {
-            None => {
-                let hint = hint(name, table.names());
-                errors.span(size.name.span(), format!("the pattern has no axis `{name}`{hint}"));
-            }
-            Some(axis) if given.iter().any(|(own, _)| *own == axis) => {
-                errors.span(size.name.span(), format!("the size of `{name}` is given twice"));
-            }
-            Some(axis) => given.push((axis, size.value.clone())),
-        }
-    }
-    given
 }
 
 /// Finds which sizes can be known: from axes of their own, from numbers, from those given, and from groups of which all but one are

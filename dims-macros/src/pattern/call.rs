@@ -1,10 +1,13 @@
 //! The arguments of a call: operands, a pattern, sizes.
 
+use super::axes::Table;
 use super::errors::Errors;
-use super::lex::{self, Notation, Words};
+use super::lex;
+use super::near::hint;
 use super::plan::home;
+use super::words::{Notation, Words};
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
-use quote::{ToTokens, quote, quote_spanned};
+use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 use syn::spanned::Spanned;
@@ -253,68 +256,22 @@ pub fn size_name_follows(input: ParseStream<'_>) -> bool {
     fork.call(Ident::parse_any).is_ok() && fork.peek(Token![=]) && !fork.peek(Token![==])
 }
 
-/// A reference to an operand. A list that is written out is made of references to its parts, each of which may be of a type of its own.
-pub fn reference(operand: &Expr) -> TokenStream {
-    let Expr::Array(list) = operand else { return plain_reference(operand) };
-    let span = Span::mixed_site().located_at(list.span());
-    if !list.elems.is_empty() && list.elems.iter().all(is_number) {
-        return plain_reference(operand);
-    }
-    let parts = list.elems.iter().map(|part| {
-        let span = Span::mixed_site().located_at(part.span());
-        (span, reference(part))
-    });
-    let chain = parts.fold(None, |list, (span, part)| {
-        Some(match list {
-            None => quote_spanned!(span=> ::typed_dims::__private::pattern::list(#part)),
-            Some(list) => quote_spanned!(span=> #list.and(#part)),
-        })
-    });
-    match chain {
-        Some(chain) => quote_spanned!(span=> &#chain),
-        None => {
-            let span = list.span();
-            quote_spanned!(span=> ::core::compile_error!("a list of no arrays has no sizes"))
+/// The sizes that a call gives, as the numbers of axes; each is one of the pattern's, and given once.
+pub fn given(sizes: &[Size], table: &Table, errors: &mut Errors) -> Vec<(usize, syn::Expr)> {
+    let mut given: Vec<(usize, syn::Expr)> = Vec::new();
+    for size in sizes {
+        let name = size.name.to_string();
+        let name = name.strip_prefix("r#").unwrap_or(&name);
+        match table.find(name) {
+            None => {
+                let hint = hint(name, table.names());
+                errors.span(size.name.span(), format!("the pattern has no axis `{name}`{hint}"));
+            }
+            Some(axis) if given.iter().any(|(own, _)| *own == axis) => {
+                errors.span(size.name.span(), format!("the size of `{name}` is given twice"));
+            }
+            Some(axis) => given.push((axis, size.value.clone())),
         }
     }
-}
-
-/// Whether an expression is a number, or a nested list of numbers.
-fn is_number(expr: &Expr) -> bool {
-    match expr {
-        Expr::Lit(_) => true,
-        Expr::Unary(minus) => is_number(&minus.expr),
-        Expr::Array(list) => list.elems.iter().all(is_number),
-        _ => false,
-    }
-}
-
-/// A reference to an operand, list or not.
-pub fn plain_reference(operand: &Expr) -> TokenStream {
-    let span = Span::mixed_site().located_at(operand.span());
-    match operand {
-        Expr::Path(_)
-        | Expr::Field(_)
-        | Expr::Call(_)
-        | Expr::MethodCall(_)
-        | Expr::Index(_)
-        | Expr::Lit(_)
-        | Expr::Paren(_)
-        | Expr::Macro(_)
-        | Expr::Reference(_) => quote_spanned!(span=> & #operand),
-        _ => quote_spanned!(span=> &(#operand)),
-    }
-}
-
-/// The operands, looked at and not used: for calls with errors. (Those of a list one by one: whether they make a list is another question.)
-pub fn looked_at<'e>(operands: impl Iterator<Item = &'e Expr>) -> TokenStream {
-    operands
-        .map(|operand| match operand {
-            Expr::Array(list) => looked_at(list.elems.iter()),
-            operand => {
-                let reference = plain_reference(operand);
-                quote!(let _ = #reference;)
-            }
-        })
-        .collect()
+    given
 }

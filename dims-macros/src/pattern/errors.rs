@@ -1,6 +1,6 @@
 //! All errors of one call, each at its word.
 
-use super::lex::{Place, Words};
+use super::words::{Place, Words};
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 

@@ -1,7 +1,7 @@
 //! Patterns as trees.
 
 use super::errors::Errors;
-use super::lex::{Place, Word, Words};
+use super::words::{Place, Word, Words};
 
 /// The arrays on both sides of `->`.
 pub struct Sides {

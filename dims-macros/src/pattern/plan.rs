@@ -1,7 +1,7 @@
 //! The constant that a pattern becomes.
 
 use super::axes::{Numbered, Slot, Table, Term};
-use super::call::reference;
+use super::operand::reference;
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::Expr;

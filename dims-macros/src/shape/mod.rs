@@ -1,8 +1,10 @@
 //! `parse_shape!`.
 
-use crate::pattern::axes::{Numbered, Rules, Slot, Table, given, number, solvable};
-use crate::pattern::call::{self, Form, looked_at};
+use crate::pattern::axes::{Numbered, Rules, Slot, Table, number, solvable};
+use crate::pattern::call::given;
+use crate::pattern::call::{self, Form};
 use crate::pattern::errors::Errors;
+use crate::pattern::operand::looked_at;
 use crate::pattern::parse::{Sides, parse};
 use crate::pattern::plan::{self, Plan, argument, finish, home, nested, own};
 use proc_macro2::{Ident, Literal, Span, TokenStream};

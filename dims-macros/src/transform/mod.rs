@@ -4,8 +4,9 @@ mod expand;
 mod pieces;
 mod valid;
 
-use crate::pattern::call::{self, Form, looked_at};
+use crate::pattern::call::{self, Form};
 use crate::pattern::errors::Errors;
+use crate::pattern::operand::looked_at;
 use proc_macro2::TokenStream;
 use syn::parse::{ParseStream, Parser};
 

@@ -5,8 +5,8 @@
 
 use crate::pattern::axes::{Numbered, Slot, Table, Term};
 use crate::pattern::errors::Errors;
-use crate::pattern::lex::Words;
 use crate::pattern::near::list;
+use crate::pattern::words::Words;
 
 /// A part of a result, and the part of an operand that it is.
 #[derive(Clone, Debug)]

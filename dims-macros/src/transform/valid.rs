@@ -2,12 +2,12 @@
 
 use super::TransformKind;
 use super::pieces::{self, Part};
-use crate::pattern::axes::{Numbered, Rules, Table, given, number, solvable};
-use crate::pattern::call::Call;
+use crate::pattern::axes::{Numbered, Rules, Table, number, solvable};
+use crate::pattern::call::{Call, given};
 use crate::pattern::errors::Errors;
-use crate::pattern::lex::Words;
 use crate::pattern::near::{hint, list, nearest};
 use crate::pattern::parse::{Sides, parse};
+use crate::pattern::words::Words;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprClosure, Pat, Type, TypePath};
 

@@ -1,7 +1,7 @@
 //! Compiled programs.
 
 use super::cache::{self, Key};
-use super::{ArrayType, DeviceBuffer, ElementType, ffi, proto};
+use super::{ArrayType, Collective, DeviceBuffer, ElementType, ProgramMemory, ffi, proto};
 use crate::XlaError;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -203,36 +203,4 @@ impl fmt::Debug for Executable {
             .field("output_count", &self.output_count())
             .finish_non_exhaustive()
     }
-}
-
-/// An instruction that moves data between devices.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Collective {
-    /// The operation, by its name in HLO: `all-reduce`, `all-gather`, `reduce-scatter`, `all-to-all`, `collective-permute` and others.
-    pub kind: String,
-    /// The name of the instruction.
-    pub name: String,
-    /// The arrays that it returns.
-    pub outputs: Vec<ArrayType>,
-    /// The devices among which data moves, by their positions in [`Executable::devices`]: one list for each group; none if all devices are one group.
-    pub groups: Vec<Vec<usize>>,
-}
-
-/// The memory that one call of a program needs on a device, in bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ProgramMemory {
-    /// Machine code.
-    pub code: u64,
-    /// Arguments.
-    pub arguments: u64,
-    /// Outputs.
-    pub outputs: u64,
-    /// The part of the outputs that takes over the memory of donated arguments.
-    pub donated: u64,
-    /// Intermediate results.
-    pub temporary: u64,
-    /// The most that is in use at one time, if the plugin knows it.
-    pub peak: Option<u64>,
 }

@@ -55,8 +55,9 @@ mod proto;
 
 pub use buffer::DeviceBuffer;
 pub use element::{ArrayType, ElementType};
-pub use executable::{Collective, Executable, ProgramMemory};
+pub use executable::Executable;
 pub use options::{CompileOptions, PjrtOptions};
+pub use proto::Collective;
 
 use crate::XlaError;
 use cache::{Key, Store};
@@ -464,6 +465,24 @@ impl Device {
     pub fn description(&self) -> &str {
         &self.text
     }
+}
+
+/// The memory that one call of a program needs on a device, in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProgramMemory {
+    /// Machine code.
+    pub code: u64,
+    /// Arguments.
+    pub arguments: u64,
+    /// Outputs.
+    pub outputs: u64,
+    /// The part of the outputs that takes over the memory of donated arguments.
+    pub donated: u64,
+    /// Intermediate results.
+    pub temporary: u64,
+    /// The most that is in use at one time, if the plugin knows it.
+    pub peak: Option<u64>,
 }
 
 /// The memory of a device, in bytes. Most plugins know some of these numbers only.

@@ -2,7 +2,7 @@
 //!
 //! Field numbers come from `compile_options.proto` and `hlo.proto` in XLA's repository.
 
-use super::{ArrayType, Collective, ElementType};
+use super::{ArrayType, ElementType};
 
 /// Writes a message.
 #[derive(Default)]
@@ -35,6 +35,20 @@ impl Writer {
     pub(super) fn finish(self) -> Vec<u8> {
         self.0
     }
+}
+
+/// An instruction that moves data between devices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Collective {
+    /// The operation, by its name in HLO: `all-reduce`, `all-gather`, `reduce-scatter`, `all-to-all`, `collective-permute` and others.
+    pub kind: String,
+    /// The name of the instruction.
+    pub name: String,
+    /// The arrays that it returns.
+    pub outputs: Vec<ArrayType>,
+    /// The devices among which data moves, by their positions in [`Executable::devices`](super::Executable::devices): one list for each group; none if all devices are one group.
+    pub groups: Vec<Vec<usize>>,
 }
 
 /// `CompileOptionsProto`: one replica; several partitions are split by Shardy.

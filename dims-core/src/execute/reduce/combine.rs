@@ -2,12 +2,11 @@
 
 use crate::error::DimError;
 use crate::execute::reduce::Reduced;
-use crate::execute::reduce::sum::product_dims;
 use crate::expr::Expr;
 use crate::expr::lowered::{LOWERS, lowered};
 use crate::expr::step::ExprStep;
 use crate::plan::axes::{AxisList, Layout};
-use crate::plan::direct::Roles;
+use crate::plan::direct::{Roles, Typed};
 use crate::plan::explain;
 use crate::plan::shape::Shape;
 use crate::plan::still::Still;
@@ -31,6 +30,12 @@ use kernels::memory::destination::Destination;
 use kernels::reduce::Reducer;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
+
+/// A product of two tensors in memory, for plans.
+pub(crate) fn product_dims(pair: Option<[Typed; 2]>, result: Vec<&'static str>) -> ProductDims {
+    let [left, right] = pair.map_or_else(Default::default, |pair| pair.map(|(keys, _)| explain::names(keys)));
+    ProductDims::new(left, right, result)
+}
 
 /// Which loop axes a reduction of the dims `D` of a tensor keeps, and which it removes: known to rustc.
 pub(super) struct ReductionAxes<S, R, D>(PhantomData<(S, R, D)>);

@@ -24,17 +24,11 @@ use kernels::contract;
 use kernels::contract::LoopAxes;
 use kernels::contract::target::Target;
 use kernels::loops::axes::{AxisSet, Order};
-use kernels::loops::steps::{ProductDims, told};
+use kernels::loops::steps::told;
 use kernels::memory::axes::Axis;
 use kernels::reduce::reducers;
 use kernels::scalar::Num;
 use smallvec::SmallVec;
-
-/// A product of two tensors in memory, for plans.
-pub(crate) fn product_dims(pair: Option<[Typed; 2]>, result: Vec<&'static str>) -> ProductDims {
-    let [left, right] = pair.map_or_else(Default::default, |pair| pair.map(|(keys, _)| explain::names(keys)));
-    ProductDims::new(left, right, result)
-}
 
 /// A sum: a contraction where the expression is a product whose factors lack dims of one another, else one fused pass.
 ///

@@ -1,14 +1,14 @@
 //! What `tensor!` and `einsum!` call besides the public interface. Everything here could be written by hand.
 
-use crate::bind::binder::bind_affine;
 use crate::bind::binding::Binding;
+use crate::bind::computed::bind_affine;
 use crate::bind::source::{Axes, Source, check_rank};
 use crate::error::DimError;
 use crate::expr::{Binary, Expr, Operand, Scalar, Select, Unary};
 use crate::macros::pattern::reductions::Truth;
 use crate::operators::elementwise::{BinaryOut, Selected, UnaryOut};
 use crate::storage::axes::AxisBlock;
-use crate::storage::view::Leaf;
+use crate::storage::leaf::Leaf;
 use crate::tensors::named::Named;
 use crate::tensors::tensor::{AsTensor, NamedOf};
 use crate::types::brand::Brand;

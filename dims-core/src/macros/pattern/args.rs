@@ -1,14 +1,15 @@
 //! The operands of one pattern together.
 
+use super::arrays::Arrays;
 use super::data::{GivenSize, Pattern};
 use super::input::{ArrayElements, InMemory, Input, ListItem, Values};
-use super::join::Arrays;
 use super::layout::PatternLayout;
+use super::operand::OneOperand;
 use super::rank::{AnyRank, HasAtLeast, HasExactly};
 use super::solve::solve;
 use crate::bind::source::RankDyn;
 use crate::error::DimError;
-use crate::execute::loops::{LoopKernel, LoopOperand, RunLoops, WritesItself, mapped};
+use crate::execute::loops::{RunLoops, mapped};
 use crate::expr::Factors;
 use crate::plan::direct;
 use crate::plan::shape::Shape;
@@ -462,83 +463,6 @@ impl<T: Element, V: Values<Elem = T>, L: ValueList<T>> ValueList<T> for (V, L) {
     {
         let first = self.0.kernel(operands);
         self.1.times(first, operands)
-    }
-}
-
-/// One operand of a pattern, along loops.
-pub(super) struct OneOperand<'v, V>(pub(super) &'v V);
-
-impl<V: Values> WritesItself for OneOperand<'_, V> {
-    #[cfg(feature = "std")]
-    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
-        self.0.write(writer)
-    }
-}
-
-impl<V: Values> LoopOperand for OneOperand<'_, V> {
-    type Elem = V::Elem;
-
-    #[inline]
-    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<V::Elem>, DimError> {
-        self.0.collect(nest, len)
-    }
-
-    fn describe(&self) -> String {
-        self.0.describe()
-    }
-}
-
-impl<V: Values> LoopKernel for OneOperand<'_, V> {
-    type Kernel<'k>
-        = V::Kernel<'k>
-    where
-        Self: 'k;
-
-    #[inline]
-    fn kernel<'k>(&'k self, operands: &mut OperandRows<'k>) -> V::Kernel<'k> {
-        self.0.kernel(operands)
-    }
-}
-
-/// The product of all operands of a pattern, along loops.
-pub(super) struct AllOperands<'v, T, L>(&'v L, PhantomData<T>);
-
-impl<'v, T: Element, L: ValueList<T>> AllOperands<'v, T, L> {
-    pub(super) fn of(values: &'v L) -> Self {
-        AllOperands(values, PhantomData)
-    }
-}
-
-impl<T: Element, L: ValueList<T>> WritesItself for AllOperands<'_, T, L> {
-    #[cfg(feature = "std")]
-    fn write<'w>(&'w self, writer: &mut Writer<'w>) -> Register {
-        self.0.write(None, writer)
-    }
-}
-
-impl<T: Element, L: ValueList<T>> LoopOperand for AllOperands<'_, T, L> {
-    type Elem = T;
-
-    /// (Where there is one operand.)
-    #[inline]
-    fn collect(&self, nest: &Nest, len: usize) -> Result<Vec<T>, DimError> {
-        self.0.collect_first(nest, len)
-    }
-
-    fn describe(&self) -> String {
-        self.0.describe()
-    }
-}
-
-impl<T: Num, L: ValueList<T>> LoopKernel for AllOperands<'_, T, L> {
-    type Kernel<'k>
-        = L::Product<'k>
-    where
-        Self: 'k;
-
-    #[inline]
-    fn kernel<'k>(&'k self, operands: &mut OperandRows<'k>) -> L::Product<'k> {
-        self.0.product(operands)
     }
 }
 

@@ -1,7 +1,9 @@
 //! Patterns as plain data: what the macros read at compile time, and what runs.
 
-use super::direct::MOST;
 use crate::plan::direct::Roles;
+
+/// The most axes of a pattern that has a list of loops.
+pub const MOST: usize = 12;
 
 /// Which axes each operand of a pattern has, and which the result.
 ///

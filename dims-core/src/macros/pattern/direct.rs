@@ -4,6 +4,7 @@
 //! What is unusual (sizes that do not fit, an empty axis, a size that follows in two steps) is left to the general way, which has the
 //! words for what is wrong.
 
+use super::data::MOST;
 use super::data::{GivenSize, Pattern, PatternLoops, Slot, Term};
 use super::solve::OPEN;
 use crate::execute::loops::{KeptLoops, RunLoops};
@@ -13,9 +14,6 @@ use kernels::copy::FEW;
 use kernels::loops::rows::Rows;
 use kernels::memory::axes::Axis;
 use smallvec::SmallVec;
-
-/// The most axes of a pattern that is planned so.
-pub const MOST: usize = 12;
 
 /// The loops of a pattern, and how its operands lie along them.
 pub struct BoundPattern {

@@ -1,11 +1,12 @@
 //! Sums of products.
 
-use super::args::{AllOperands, Args, OperandsInMemory, Shapes, ValueList, lay_out, unify};
+use super::args::{Args, OperandsInMemory, Shapes, ValueList, lay_out, unify};
+use super::data::MOST;
 use super::data::{GivenSize, Pattern, Slot};
-use super::direct::{BoundPattern, MOST};
+use super::direct::BoundPattern;
 use super::layout::PatternLayout;
+use super::product::AllOperands;
 use super::rank::{OutRank, ResultOf};
-use super::transform::named;
 use crate::error::DimError;
 use crate::execute::loops::{
     KeptLoops, LoopFactors, RunLoops, few_products, short_way, summed, summed_short,
@@ -160,6 +161,14 @@ fn run<T: Num, U: Dims>(
 #[cold]
 pub(super) fn too_large(pattern: &Pattern, sizes: &[usize]) -> DimError {
     DimError::TooLarge { dims: format!("the sizes {sizes:?}, in the pattern `{}`,", pattern.text) }
+}
+
+/// The error of a run: where memory was short, the result's sizes are named.
+pub(super) fn named(error: DimError, pattern: &Pattern, sizes: &[usize]) -> DimError {
+    match error {
+        DimError::TooLarge { .. } => too_large(pattern, sizes),
+        error => error,
+    }
 }
 
 /// The operands of a pattern as factors along its loops. `U` are the dims.

@@ -1,10 +1,13 @@
 //! Results that are put together of several arrays: those of a list, or those that a pattern joins (`w1 + w2`).
 
-use super::args::{AllOperands, ValueList};
+use super::args::ValueList;
+use super::arrays::Arrays;
+use super::data::MOST;
 use super::data::{Pattern, Piece, Slot, Term};
-use super::direct::{BoundPattern, MOST};
+use super::direct::BoundPattern;
 use super::input::ListItem;
 use super::layout::PatternLayout;
+use super::product::AllOperands;
 use crate::error::DimError;
 use crate::execute::loops::RunLoops;
 use crate::execute::parts::{CopiedParts, copied_alike};
@@ -13,44 +16,10 @@ use crate::types::set::Dims;
 use alloc::vec::Vec;
 use kernels::loops::axes::Order;
 use kernels::loops::rows::Rows;
-use kernels::memory::axes::{Axis, contiguous, row_major};
+use kernels::memory::axes::{contiguous, row_major};
 use kernels::memory::buffer::Buffer;
-use kernels::memory::elements::Elements;
 use kernels::scalar::Element;
 use smallvec::SmallVec;
-
-/// One operand in memory: where it starts and its strides along dims and own axes, for each array of a list.
-pub struct Arrays<'a, T> {
-    /// The arrays. A list's arrays have a stride of 0 along the list.
-    pub items: SmallVec<[(Elements<'a, T>, SmallVec<[isize; 8]>); 1]>,
-    /// Whether the operand is a list.
-    pub is_list: bool,
-}
-
-impl<'a, T> Arrays<'a, T> {
-    /// One array with these axes, without dims.
-    pub fn one(elements: Elements<'a, T>, named: usize, axes: &[Axis]) -> Self {
-        Arrays::new([(elements, axes)].into_iter(), false, named)
-    }
-
-    /// The arrays of a list.
-    pub fn list<'i>(items: impl Iterator<Item = (Elements<'a, T>, &'i [Axis])>, named: usize) -> Self {
-        Arrays::new(items, true, named)
-    }
-
-    fn new<'i>(
-        items: impl Iterator<Item = (Elements<'a, T>, &'i [Axis])>,
-        is_list: bool,
-        named: usize,
-    ) -> Self {
-        let strides = |axes: &[Axis]| {
-            let list = if is_list { named + 1 } else { named };
-            core::iter::repeat_n(0, list).chain(axes.iter().map(|axis| axis.stride)).collect()
-        };
-        let items = items.map(|(elements, axes)| (elements, strides(axes))).collect();
-        Arrays { items, is_list }
-    }
-}
 
 /// A whole operand is the whole result.
 const WHOLE: &[Piece] = &[Piece { input: 0, from: &[], to: &[] }];

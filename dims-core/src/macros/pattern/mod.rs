@@ -5,15 +5,18 @@
 //! ([`solve`]), the operands' strides are spread over the loops of the pattern ([`layout`]), and the kernels of everything else run.
 
 pub mod args;
+pub mod arrays;
 pub mod data;
 pub mod direct;
 pub mod einsum;
 pub mod input;
 pub mod join;
 pub mod layout;
+pub mod operand;
 pub mod pack;
 pub mod parts;
 pub mod path;
+pub mod product;
 pub mod rank;
 pub mod reductions;
 pub mod sizes;

@@ -1,12 +1,14 @@
 //! Rearrangements, repetitions and reductions.
 
-use super::args::{AllOperands, Args, End, OneOperand, ValueList, lay_out, unify};
+use super::args::{Args, End, ValueList, lay_out, unify};
 use super::data::{GivenSize, Pattern};
 use super::direct::BoundPattern;
-use super::einsum::{PatternOutput, too_large};
+use super::einsum::{PatternOutput, named, too_large};
 use super::input::Values;
 use super::join::{self, needs_joining};
 use super::layout::PatternLayout;
+use super::operand::OneOperand;
+use super::product::AllOperands;
 use super::rank::{OutRank, ResultOf};
 use super::reductions::Reduction;
 use crate::error::DimError;
@@ -103,14 +105,6 @@ fn moved<T: Element, U: Dims>(
     let data = mapped(&AllOperands::of(values), loops, &order, len)
         .map_err(|error| named(error, pattern, &sizes))?;
     Ok((data, sizes))
-}
-
-/// The error of a run: where memory was short, the result's sizes are named.
-pub(super) fn named(error: DimError, pattern: &Pattern, sizes: &[usize]) -> DimError {
-    match error {
-        DimError::TooLarge { .. } => too_large(pattern, sizes),
-        error => error,
-    }
 }
 
 /// Combines the elements along all axes that the output has not.

@@ -3,7 +3,7 @@
 use super::multiply;
 use crate::gemm::dispatch::{Route, has_vector_kernels, multiply_by};
 use crate::gemm::{Matrix, Product};
-use crate::machine::isa::Level;
+use crate::machine::level::Level;
 use crate::machine::params::skinny::{KC, MAX_ROWS};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -80,7 +80,7 @@ fn check<T: Float + Debug + 'static>(case: Case) {
         }
     }
     for level in [Level::Avx2, Level::Avx512] {
-        if level as u8 > crate::machine::isa::level() as u8 {
+        if level as u8 > crate::machine::level::level() as u8 {
             continue;
         }
         c.memory.fill(T::nan());

@@ -3,7 +3,7 @@
 use super::Recording;
 use crate::ops::code::DType;
 use crate::program::Instruction;
-use crate::trace::evaluate::{covers, kept};
+use crate::trace::compute::{covers, kept};
 use crate::trace::rules::attention::AttentionPullBack;
 use crate::trace::{Field, FieldSource, Held, Node, NodeStep, Part};
 use alloc::collections::{BTreeMap, BTreeSet};

@@ -10,7 +10,7 @@ use crate::ops::code::{DType, RegisterKind};
 use crate::program::interpreter::ProgramOutput;
 use crate::program::{Instruction, Register, ScalarProgram};
 use crate::scalar::Real;
-use crate::trace::evaluate::{SumLoops, covers, kept, rows};
+use crate::trace::compute::{SumLoops, covers, kept, rows};
 use crate::trace::products::factors;
 use crate::trace::{Field, FieldOperand, FieldSource, Node, NodeStep, Part, StridedPlace};
 use alloc::collections::BTreeMap;

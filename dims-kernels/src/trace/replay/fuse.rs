@@ -12,7 +12,7 @@ use super::sums::SumOrder;
 use crate::memory::axes::row_major;
 use crate::ops::code::{DType, RegisterKind};
 use crate::program::{Instruction, Register, ScalarProgram};
-use crate::trace::evaluate::{covers, kept};
+use crate::trace::compute::{covers, kept};
 use crate::trace::{Field, FieldSource, Node, NodeStep, Part};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};

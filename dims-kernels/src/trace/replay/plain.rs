@@ -11,7 +11,8 @@ use crate::ops::code::{DType, each_dtype};
 use crate::program::interpreter::{Interpreted, ProgramOutput};
 use crate::reduce::{ReduceInput, reduce, reducers};
 use crate::scalar::{Element, Num};
-use crate::trace::evaluate::{HeldMemories, add_at, covers, evaluate, kept, mapped, rows};
+use crate::trace::compute::{HeldMemories, add_at, covers, kept, mapped, rows};
+use crate::trace::evaluate::evaluate;
 use crate::trace::{
     Field, FieldOperand, FieldSource, Held, Node, NodeStep, Part, Rule, StridedPlace, Table, TableIndex,
     TableSource,

@@ -14,7 +14,7 @@ use crate::program::ScalarProgram;
 use crate::program::interpreter::{Interpreted, OperandSource, ProgramOutput, Slots};
 use crate::reduce::{ReduceInput, Reducer, reduce, reducers};
 use crate::scalar::{Element, Real};
-use crate::trace::evaluate::{SumLoops, covers, kept, rows};
+use crate::trace::compute::{SumLoops, covers, kept, rows};
 use crate::trace::products::{PlannedContraction, factors, has_nan};
 use crate::trace::{FieldOperand, FieldSource, Held, Node, NodeStep, Part, StridedPlace};
 use alloc::boxed::Box;

@@ -15,7 +15,7 @@ use crate::program::interpreter::ProgramOutput;
 use crate::scalar::{Ordered, Real};
 use crate::scan::pull::{ForwardLines, needs_input, pull_back};
 use crate::scan::{self, LineOp, ScanInput};
-use crate::trace::evaluate::{HeldMemories, floats, hollow_of, mapped, stepped, with_rule};
+use crate::trace::compute::{HeldMemories, floats, hollow_of, mapped, stepped, with_rule};
 use crate::trace::{Field, FieldSource, Held, Node, NodeStep, Part, Rule, StridedPlace, Table, evaluate};
 use alloc::boxed::Box;
 use alloc::sync::Arc;

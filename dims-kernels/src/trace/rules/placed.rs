@@ -7,7 +7,7 @@ use crate::memory::buffer::Buffer;
 use crate::ops::code::{DType, each_dtype};
 use crate::program::interpreter::ProgramOutput;
 use crate::scalar::Element;
-use crate::trace::evaluate::mapped;
+use crate::trace::compute::mapped;
 use crate::trace::{Field, Held, NodeStep, Part, Rule, StridedPlace, pull_parts};
 use alloc::boxed::Box;
 use alloc::sync::Arc;

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::ops::code::{BinaryOpcode, DType};
 use crate::program::interpreter::ProgramOutput;
 use crate::scalar::{Num, Real};
-use crate::trace::evaluate::{floats, hollow_of, mapped, stepped};
+use crate::trace::compute::{floats, hollow_of, mapped, stepped};
 use crate::trace::{Field, Held, Rule};
 use alloc::sync::Arc;
 use alloc::vec::Vec;

@@ -11,7 +11,7 @@ use crate::memory::buffer::Buffer;
 use crate::ops::code::{BinaryOpcode, DType, Number, RegisterKind, UnaryOpcode, each_dtype};
 use crate::ops::function::Functions;
 use crate::program::{Instruction, ScalarProgram};
-use crate::trace::link::link;
+use crate::trace::link_gradients;
 use crate::trace::replay::Placeholder;
 use crate::trace::{
     Field, FieldOperand, FieldSource, Held, Node, NodeStep, Part, PerLoop, Recording, Rule, StridedPlace,
@@ -81,7 +81,7 @@ struct RestoredTable {
 impl SavedRecording {
     /// The recording. `others` restores the rules of higher layers.
     pub(crate) fn read(&self, others: RestoreRule<'_>) -> Result<Recording, Error> {
-        link();
+        link_gradients();
         let nodes = self.inputs.iter().map(|own| node_of(*own, NodeStep::Variable(None)));
         let inputs = nodes.collect::<Result<Vec<_>, _>>()?;
         let mut reader = RecordingReader { saved: self, values: Vec::new(), tables: Vec::new() };

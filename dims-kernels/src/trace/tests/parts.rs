@@ -453,8 +453,8 @@ fn loops_on_which_nothing_depends() {
 fn fields_without_elements() {
     let held = Buffer::from(Vec::<f64>::new()).held();
     let field = Field::held(&[3, 0], &held, StridedPlace::strided(0, [1, 0]));
-    assert_eq!(crate::trace::evaluate::mapped::<f64>(&field, &[0]).unwrap(), [0.0; 3]);
-    assert_eq!(crate::trace::evaluate::mapped::<f64>(&field, &[0, 1]).unwrap(), []);
+    assert_eq!(crate::trace::compute::mapped::<f64>(&field, &[0]).unwrap(), [0.0; 3]);
+    assert_eq!(crate::trace::compute::mapped::<f64>(&field, &[0, 1]).unwrap(), []);
 }
 
 /// Places outside of the elements are no undefined behaviour.

@@ -9,7 +9,7 @@ use crate::ops::code::DType;
 use crate::program::interpreter::ProgramOutput;
 use crate::scalar::Real;
 use crate::trace::backward::whole;
-use crate::trace::evaluate::{filled, floats, hollow_of, with_rule};
+use crate::trace::compute::{filled, floats, hollow_of, with_rule};
 use crate::trace::rules::{NodeParts, along, pull_backs, wide};
 use crate::trace::{Field, FieldSource, Held, Node, NodeStep, Part, Rule, StridedPlace};
 use alloc::boxed::Box;

@@ -391,7 +391,7 @@ fn select_positions_and_constants() {
         let sum = build.binary(BinaryOpcode::Add, at, third);
         build.select(c, a, sum)
     });
-    use crate::trace::{Field, FieldOperand, FieldSource, StridedPlace, evaluate::mapped};
+    use crate::trace::{Field, FieldOperand, FieldSource, StridedPlace, compute::mapped};
     use alloc::sync::Arc;
     for len in LENGTHS {
         let mut random = Random(len as u64);

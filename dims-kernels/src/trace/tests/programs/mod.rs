@@ -10,7 +10,7 @@ use crate::ops::code::{BinaryOpcode, UnaryOpcode};
 use crate::program::interpreter::ProgramOutput;
 use crate::program::{Builder, Register, ScalarProgram};
 use crate::scalar::Element;
-use crate::trace::{Field, FieldOperand, FieldSource, Held, StridedPlace, evaluate::mapped};
+use crate::trace::{Field, FieldOperand, FieldSource, Held, StridedPlace, compute::mapped};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;

@@ -4,52 +4,14 @@
 //! `cargo bench --bench training_steps -- [rounds] [part of a name]` prints the least processor time of each in microseconds, on one thread; all take turns. It also
 //! prints the peak memory of a step in MiB, without the memory that was allocated before it. `benches/python/training_steps.py` has the same steps in PyTorch and JAX.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+mod measure;
+
+use measure::Bench;
 use std::hint::black_box;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 use typed_dims::grad::{loss_and_grad, value_and_grad};
 use typed_dims::optim::{Accumulator, Adam, AdamW, Average, Lion, Optimizer, Sgd, clip_by_global_norm};
 use typed_dims::prelude::*;
 use typed_dims::program::record;
-
-/// The system's allocator, which counts the bytes that live.
-struct Counting;
-
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: everything is the system's.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let live = LIVE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        if live > PEAK.load(Ordering::Relaxed) {
-            PEAK.store(live, Ordering::Relaxed);
-        }
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(start, layout) };
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// The most bytes that a step has at once, beside those from before. (The pool of memory is empty.)
-fn peak(step: &mut dyn FnMut()) -> usize {
-    typed_dims::pipeline::storage::memory::set_pool_limit(0);
-    let before = LIVE.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
-    step();
-    let peak = PEAK.load(Ordering::Relaxed) - before;
-    typed_dims::pipeline::storage::memory::set_pool_limit(POOL);
-    peak
-}
 
 dims! {
     struct Example;
@@ -224,94 +186,6 @@ impl ConvBlock {
         let y = conv(x, &self.weight, Channel, (H, W), (Kh, Kw), &Window::new().padding(1));
         let normal = y.batch_norm((Batch, H, W), 1e-5).output;
         ((normal * &self.gain + &self.bias).relu() * weight).sum((Batch, Filter, H, W))
-    }
-}
-
-/// How much memory the pool holds, as without a limit of one's own.
-const POOL: usize = 64 << 20;
-
-/// The processor time that this thread has taken: other programs on the machine count less than by the clock.
-fn processor_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call writes to the struct alone.
-    let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    assert_eq!(status, 0, "threads have clocks");
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
-fn seconds(run: impl FnOnce()) -> f64 {
-    let start = processor_time();
-    run();
-    (processor_time() - start).as_secs_f64()
-}
-
-/// The least times of steps that take turns, in microseconds.
-fn race(rounds: usize, steps: &mut [&mut dyn FnMut()]) -> Vec<f64> {
-    let mut least = vec![f64::INFINITY; steps.len()];
-    let mut calls = vec![1_u32; steps.len()];
-    for (step, calls) in steps.iter_mut().zip(&mut calls) {
-        step();
-        *calls = (0.005 / seconds(&mut *step)).clamp(1.0, 10_000.0) as u32;
-    }
-    for _ in 0..rounds {
-        for ((step, &calls), least) in steps.iter_mut().zip(&calls).zip(&mut least) {
-            let time = seconds(|| (0..calls).for_each(|_| step()));
-            *least = least.min(time / f64::from(calls) * 1e6);
-        }
-    }
-    least
-}
-
-/// Which steps run, and how often.
-struct Bench {
-    rounds: usize,
-    part: String,
-}
-
-impl Bench {
-    fn is_asked(&self, name: &str) -> bool {
-        name.contains(&self.part)
-    }
-
-    fn print<'s>(&self, name: &str, traced: &'s mut dyn FnMut(), by_hand: Option<&'s mut dyn FnMut()>) {
-        self.print_all(name, traced, by_hand, None);
-    }
-
-    /// As [`print`](Self::print), with a column for the recorded step.
-    fn print_all<'s>(
-        &self,
-        name: &str,
-        traced: &'s mut dyn FnMut(),
-        by_hand: Option<&'s mut dyn FnMut()>,
-        recorded: Option<&'s mut dyn FnMut()>,
-    ) {
-        let mebibytes = |step: &mut dyn FnMut()| peak(step) as f64 / f64::from(1 << 20);
-        let memory = mebibytes(traced);
-        let mut steps: Vec<&'s mut dyn FnMut()> = vec![traced];
-        let hand_at = by_hand.map(|step| {
-            steps.push(step);
-            steps.len() - 1
-        });
-        let (mut recorded_at, mut recorded_memory) = (None, String::new());
-        if let Some(step) = recorded {
-            // The first call prepares the program.
-            step();
-            recorded_memory = format!("{:.2}", mebibytes(step));
-            recorded_at = Some(steps.len());
-            steps.push(step);
-        }
-        let times = race(self.rounds, &mut steps);
-        let time = |at: Option<usize>| at.map_or_else(String::new, |at| format!("{:.1}", times[at]));
-        let ratio =
-            |at: Option<usize>| at.map_or_else(String::new, |at| format!("{:.2}", times[0] / times[at]));
-        println!(
-            "{name:<28} {:>10.1} {:>10} {:>8} {:>10} {:>8} {memory:>10.2} {recorded_memory:>10}",
-            times[0],
-            time(hand_at),
-            ratio(hand_at),
-            time(recorded_at),
-            ratio(recorded_at),
-        );
     }
 }
 

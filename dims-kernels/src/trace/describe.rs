@@ -1,0 +1,62 @@
+//! Programs in words, for plans.
+
+use crate::ops::code::Number;
+use crate::program::{Instruction, Register, ScalarProgram};
+use alloc::string::String;
+
+impl ScalarProgram {
+    /// The program in words, for plans.
+    pub fn describe(&self) -> String {
+        self.describe_value(self.result())
+    }
+
+    /// A value of the program in words.
+    pub(in crate::trace) fn describe_value(&self, value: Register) -> String {
+        self.describe_by(value, &|number| format!("x{number}"))
+    }
+
+    /// The number of operations for each element.
+    pub(in crate::trace) fn operations(&self) -> usize {
+        let is_operation = |own: &&Instruction| {
+            !matches!(own, Instruction::Load(_) | Instruction::Position(_) | Instruction::Constant(_))
+        };
+        self.instructions().iter().filter(is_operation).count()
+    }
+
+    /// The program in words, with `name` for the names of its operands.
+    pub(super) fn describe_with(&self, name: &dyn Fn(u32) -> String) -> String {
+        self.describe_by(self.result(), name)
+    }
+
+    fn describe_by(&self, value: Register, name: &dyn Fn(u32) -> String) -> String {
+        fn words(
+            program: &ScalarProgram,
+            register: u32,
+            depth: usize,
+            name: &dyn Fn(u32) -> String,
+        ) -> String {
+            let inner = |register: u32| {
+                if depth > 6 { "..".into() } else { words(program, register, depth + 1, name) }
+            };
+            match program.instruction(register) {
+                Instruction::Load(number) => name(number),
+                Instruction::Position(number) => format!("position{number}"),
+                Instruction::Constant(Number::Float(value)) => format!("{value}"),
+                Instruction::Constant(Number::Int(value)) => format!("{value}"),
+                Instruction::Constant(Number::Bool(value)) => format!("{value}"),
+                Instruction::Unary(op, a) => format!("{op:?}({})", inner(a)).to_lowercase(),
+                Instruction::Binary(op, a, b) => format!("{op:?}({}, {})", inner(a), inner(b)).to_lowercase(),
+                Instruction::Select(c, a, b) => format!("select({}, {}, {})", inner(c), inner(a), inner(b)),
+                Instruction::Cast(_, a) => format!("cast({})", inner(a)),
+                Instruction::Call(number, a, b) => {
+                    let function = program.functions().get(number);
+                    match function.operands() {
+                        1 => format!("{}({})", function.name(), inner(a)),
+                        _ => format!("{}({}, {})", function.name(), inner(a), inner(b)),
+                    }
+                }
+            }
+        }
+        words(self, value, 0, name)
+    }
+}

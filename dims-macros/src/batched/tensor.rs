@@ -1,0 +1,36 @@
+//! Which types are tensors.
+
+use syn::{FnArg, PathSegment, Signature, Type, TypePath, TypeReference};
+
+/// Whether any parameter is a tensor.
+pub fn takes_tensors(sig: &Signature) -> bool {
+    sig.inputs.iter().any(|input| matches!(input, FnArg::Typed(arg) if tensor(&arg.ty).is_some()))
+}
+
+/// The path of `Tensor<..>`, `&Tensor<..>` or `Named<..>`.
+pub fn tensor(ty: &Type) -> Option<&TypePath> {
+    match ty {
+        Type::Reference(TypeReference { mutability: None, elem, .. }) => tensor(elem),
+        Type::Group(group) => tensor(&group.elem),
+        Type::Paren(paren) => tensor(&paren.elem),
+        Type::Path(path) if is_tensor(path.path.segments.last()?) => Some(path),
+        _ => None,
+    }
+}
+
+fn is_tensor(segment: &PathSegment) -> bool {
+    segment.ident == "Tensor" || segment.ident == "Named"
+}
+
+pub fn mentions_tensor(ty: &Type) -> bool {
+    struct Finder(bool);
+    impl syn::visit::Visit<'_> for Finder {
+        fn visit_path_segment(&mut self, segment: &PathSegment) {
+            self.0 |= is_tensor(segment);
+            syn::visit::visit_path_segment(self, segment);
+        }
+    }
+    let mut finder = Finder(false);
+    syn::visit::Visit::visit_type(&mut finder, ty);
+    finder.0
+}

@@ -1,0 +1,92 @@
+//! The dims of loops in the expansion: their names and types.
+
+use super::node::{Loop, Program};
+use crate::pattern::plan::own;
+use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::{format_ident, quote};
+use std::collections::HashMap;
+use syn::ext::IdentExt;
+
+/// The names of a comprehension in its expansion.
+pub struct Names {
+    /// Of the operands.
+    pub operands: Vec<Ident>,
+    /// Of the loops' dims.
+    pub loops: Vec<Ident>,
+    /// Of the first indices of ranges that do not start at 0.
+    pub starts: Vec<Ident>,
+}
+
+pub fn names(program: &Program) -> Names {
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let loops: Vec<Ident> = program
+        .loops
+        .iter()
+        .map(|one| {
+            let again = seen.entry(one.name.unraw().to_string()).or_default();
+            *again += 1;
+            let (name, span) = (one.name.unraw(), Span::mixed_site().located_at(one.name.span()));
+            loop_name(&name.to_string(), *again, span)
+        })
+        .collect();
+    let starts = loops.iter().map(|name| format_ident!("{name}_start", span = name.span())).collect();
+    let operands = (0..program.operands.len()).map(|at| own(&format!("operand{at}"))).collect();
+    Names { operands, loops, starts }
+}
+
+/// The dim of a loop, as a variable: that of the first loop of this name, or of the second, .. The number at the end keeps it apart from
+/// all else that a macro names, however the loop is called.
+pub fn loop_name(name: &str, number: usize, span: Span) -> Ident {
+    format_ident!("__{name}__{number}", span = span)
+}
+
+/// For each loop of its own the type of its dim. Loops of one name are never around one another, and have one type.
+pub fn variables(program: &Program) -> Vec<Option<TokenStream>> {
+    let mut seen: Vec<String> = Vec::new();
+    let mut variable = |one: &Loop| {
+        let name = one.name.unraw().to_string();
+        let at = seen.iter().position(|known| *known == name).unwrap_or_else(|| {
+            seen.push(name.clone());
+            seen.len() - 1
+        });
+        loop_type(at, &name)
+    };
+    program.loops.iter().map(|one| (!one.outer).then(|| variable(one))).collect()
+}
+
+/// How many letters of a loop's name messages have.
+const MOST_LETTERS: usize = 16;
+
+/// The type of a loop's dim: `LoopVar` of the core, with the loop's position among those of the call and the letters of its name.
+pub fn loop_type(at: usize, name: &str) -> TokenStream {
+    let at = Literal::usize_unsuffixed(at);
+    let mut letters: Vec<char> = name.chars().collect();
+    if letters.len() > MOST_LETTERS {
+        letters.truncate(MOST_LETTERS - 1);
+        letters.push('…');
+    }
+    quote!(::typed_dims::__private::LoopVar<#at #(, #letters)*>)
+}
+
+/// The dims of the output, as `order` takes them.
+pub fn order(program: &Program, names: &Names) -> TokenStream {
+    let name = |id: &usize| {
+        let name = &names.loops[*id];
+        quote!(#name)
+    };
+    let axes: Vec<TokenStream> = program
+        .axes
+        .iter()
+        .map(|axis| match &axis[..] {
+            [one] => name(one),
+            group => {
+                let group = group.iter().map(name);
+                quote!((#(#group,)*))
+            }
+        })
+        .collect();
+    match &axes[..] {
+        [one] if program.axes[0].len() == 1 => one.clone(),
+        axes => quote!((#(#axes,)*)),
+    }
+}

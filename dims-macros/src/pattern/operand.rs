@@ -1,0 +1,72 @@
+//! Operands, as code that refers to them.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::Expr;
+use syn::spanned::Spanned;
+
+/// A reference to an operand. A list that is written out is made of references to its parts, each of which may be of a type of its own.
+pub fn reference(operand: &Expr) -> TokenStream {
+    let Expr::Array(list) = operand else { return plain_reference(operand) };
+    let span = Span::mixed_site().located_at(list.span());
+    if !list.elems.is_empty() && list.elems.iter().all(is_number) {
+        return plain_reference(operand);
+    }
+    let parts = list.elems.iter().map(|part| {
+        let span = Span::mixed_site().located_at(part.span());
+        (span, reference(part))
+    });
+    let chain = parts.fold(None, |list, (span, part)| {
+        Some(match list {
+            None => quote_spanned!(span=> ::typed_dims::__private::pattern::list(#part)),
+            Some(list) => quote_spanned!(span=> #list.and(#part)),
+        })
+    });
+    match chain {
+        Some(chain) => quote_spanned!(span=> &#chain),
+        None => {
+            let span = list.span();
+            quote_spanned!(span=> ::core::compile_error!("a list of no arrays has no sizes"))
+        }
+    }
+}
+
+/// Whether an expression is a number, or a nested list of numbers.
+fn is_number(expr: &Expr) -> bool {
+    match expr {
+        Expr::Lit(_) => true,
+        Expr::Unary(minus) => is_number(&minus.expr),
+        Expr::Array(list) => list.elems.iter().all(is_number),
+        _ => false,
+    }
+}
+
+/// A reference to an operand, list or not.
+pub fn plain_reference(operand: &Expr) -> TokenStream {
+    let span = Span::mixed_site().located_at(operand.span());
+    match operand {
+        Expr::Path(_)
+        | Expr::Field(_)
+        | Expr::Call(_)
+        | Expr::MethodCall(_)
+        | Expr::Index(_)
+        | Expr::Lit(_)
+        | Expr::Paren(_)
+        | Expr::Macro(_)
+        | Expr::Reference(_) => quote_spanned!(span=> & #operand),
+        _ => quote_spanned!(span=> &(#operand)),
+    }
+}
+
+/// The operands, looked at and not used: for calls with errors. (Those of a list one by one: whether they make a list is another question.)
+pub fn looked_at<'e>(operands: impl Iterator<Item = &'e Expr>) -> TokenStream {
+    operands
+        .map(|operand| match operand {
+            Expr::Array(list) => looked_at(list.elems.iter()),
+            operand => {
+                let reference = plain_reference(operand);
+                quote!(let _ = #reference;)
+            }
+        })
+        .collect()
+}

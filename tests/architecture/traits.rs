@@ -1,0 +1,118 @@
+//! Which public traits are not sealed.
+
+use crate::source::files;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use syn::visit::Visit;
+
+/// The public traits of `dims-core` that are not sealed. Nothing is trusted of an impl of theirs
+/// that is not checked: see `docs/dev/trust.md`.
+const OPEN_TRAITS: [&[&str]; 3] = [
+    // What users and macros implement.
+    &[
+        "PartFamily",
+        "ArrayOp",
+        "Priming",
+        "AsPackedShape",
+        "Brand",
+        "Channels",
+        "Declared",
+        "DeclaredRole",
+        "DerivedLoad",
+        "DerivedParameters",
+        "Lend",
+        "Load",
+        "Optimizer",
+        "Hand",
+        "Parameters",
+        "RecordInputs",
+        "Referring",
+        "Role",
+        "SetElement",
+        "Stored",
+        "Visitor",
+        "Walk",
+    ],
+    // Methods of sources, which are `unsafe` to implement, and of types of other crates.
+    &["At", "AtMut", "IntoTensor", "IntoLaid", "ToTensor"],
+    // Methods of tensors. `AsTensor` is sealed, and these have no parameters.
+    &[
+        "ApplyOp",
+        "Draw",
+        "Dropout",
+        "Dynamic",
+        "Elementwise",
+        "Folding",
+        "IntoCandle",
+        "IntoImage",
+        "IntoMatrix",
+        "IntoMdarray",
+        "Lay",
+        "LinearAlgebra",
+        "Losses",
+        "Normalization",
+        "OrderExt",
+        "OrderInto",
+        "Pooling",
+        "Rearranging",
+        "Reductions",
+        "Restructure",
+        "Scans",
+        "Selecting",
+        "Sorting",
+        "Streamed",
+    ],
+];
+
+#[test]
+fn traits_are_sealed() {
+    let mut wrong = String::new();
+    let mut open: BTreeSet<&str> = OPEN_TRAITS.iter().copied().flatten().copied().collect();
+    for (file, text) in files("dims-core") {
+        let mut traits = Traits::default();
+        traits.visit_file(&syn::parse_file(&text).expect("Rust"));
+        for name in traits.open {
+            if !open.remove(name.as_str()) {
+                writeln!(wrong, "dims-core/src/{file}: `{name}` is not sealed, and is not listed as open")
+                    .unwrap();
+            }
+        }
+    }
+    for name in open {
+        writeln!(wrong, "`{name}` is listed as open, and is not there or is sealed").unwrap();
+    }
+    assert!(
+        wrong.is_empty(),
+        "the traits that users may implement are listed at the top of tests/architecture/traits.rs\n{wrong}"
+    );
+}
+
+/// The public traits of a file that any crate can implement: those without an item whose type only
+/// `dims-core` can name. (What `condition!` writes is sealed.)
+#[derive(Default)]
+struct Traits {
+    open: Vec<String>,
+}
+
+impl Visit<'_> for Traits {
+    fn visit_item_trait(&mut self, item: &syn::ItemTrait) {
+        let mut names = Names::default();
+        item.items.iter().for_each(|item| names.visit_trait_item(item));
+        if matches!(item.vis, syn::Visibility::Public(_))
+            && item.unsafety.is_none()
+            && !names.0.contains("Seal")
+        {
+            self.open.push(item.ident.to_string());
+        }
+    }
+}
+
+/// All names in a piece of code.
+#[derive(Default)]
+struct Names(BTreeSet<String>);
+
+impl Visit<'_> for Names {
+    fn visit_ident(&mut self, name: &syn::Ident) {
+        self.0.insert(name.to_string());
+    }
+}
