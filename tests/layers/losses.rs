@@ -123,7 +123,7 @@ fn options_that_make_no_sense_are_refused() {
     let few = from_vec(Class.of(3), vec![1.0; 3]);
     let error =
         logits.try_cross_entropy_with(Class, &labels, CrossEntropy::new().ignore_index(-1).weights(few));
-    let error = error.err().expect("three weights for four classes").to_string();
+    let error = error.expect_err("three weights for four classes").to_string();
     assert!(error.contains("Class"), "{error}");
 }
 

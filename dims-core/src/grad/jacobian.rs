@@ -227,13 +227,6 @@ pub fn try_hessian<T: Real, S: Dims, L: ScalarLoss, Old: DimsOf<S, X> + Copy, X:
     old: Old,
     new: New,
 ) -> Result<Named<T, JacobianDims<New::Out, S>>, DimError>
-where
-    T: Real,
-    S: Dims,
-    L: ScalarLoss,
-    Old: DimsOf<S, X> + Copy,
-    X: Dims,
-    New: NamesFor<Old, S, X, Out: JacobianOf<S>> + Copy,
 {
     slopes_of_slopes(f, by, |gradient| unwrap(unwrap(gradient.try_rename_all(old, new)).try_eval()))
 }
