@@ -1,6 +1,6 @@
 //! The order of the layers and of the files within them; what operators leave to the layer that
-//! runs steps; that each type has a name of its own; which traits are open; and how many names the
-//! prelude has. See `ARCHITECTURE.md`.
+//! runs steps; that each type has a name of its own; which traits are open; and how many names
+//! the prelude and the root have. See `ARCHITECTURE.md`.
 
 mod circles;
 mod layers;

@@ -1,4 +1,4 @@
-//! How many names the prelude has.
+//! How many names the prelude has, and how many modules the root of the facade.
 
 use crate::source::used;
 use std::collections::BTreeSet;
@@ -7,6 +7,9 @@ use std::collections::BTreeSet;
 /// features. Traits that come without a name (`as _`) do not count, and a function and a macro of
 /// one name count once.
 const NAMES_IN_THE_PRELUDE: usize = 96;
+
+/// The most modules that the root may show, not counting those of optional features.
+const MODULES_AT_THE_ROOT: usize = 15;
 
 #[test]
 fn the_prelude_is_short() {
@@ -28,6 +31,42 @@ fn the_prelude_is_short() {
         "the prelude has {} names, more than {NAMES_IN_THE_PRELUDE}: {names:?}",
         names.len()
     );
+}
+
+#[test]
+fn the_root_is_short() {
+    let file = syn::parse_file(include_str!("../../src/lib.rs")).expect("Rust");
+    let mut modules = BTreeSet::new();
+    for item in &file.items {
+        let (attributes, names) = match item {
+            syn::Item::Mod(module) if matches!(module.vis, syn::Visibility::Public(_)) => {
+                (&module.attrs, vec![module.ident.to_string()])
+            }
+            syn::Item::Use(item) if matches!(item.vis, syn::Visibility::Public(_)) => {
+                (&item.attrs, used(&item.tree).into_iter().map(|used| used.name).collect())
+            }
+            _ => continue,
+        };
+        assert!(!names.contains(&"*".to_owned()), "the root lists what it exports");
+        let is_shown = !is_optional(attributes) && !attributes.iter().any(is_doc_hidden);
+        let comes_from_macros = |item: &syn::Item| {
+            let syn::Item::Use(item) = item else { return false };
+            matches!(&item.tree, syn::UseTree::Path(path) if path.ident == "typed_dims_macros")
+        };
+        if is_shown && !comes_from_macros(item) {
+            modules.extend(names.into_iter().filter(|name| !name.starts_with(char::is_uppercase)));
+        }
+    }
+    modules.remove("ndarray"); // a crate
+    assert!(
+        modules.len() <= MODULES_AT_THE_ROOT,
+        "the root has {} modules, more than {MODULES_AT_THE_ROOT}: {modules:?}",
+        modules.len()
+    );
+}
+
+fn is_doc_hidden(attribute: &syn::Attribute) -> bool {
+    matches!(&attribute.meta, syn::Meta::List(list) if list.path.is_ident("doc") && list.tokens.to_string() == "hidden")
 }
 
 /// Whether it needs a feature that is not `std`.
