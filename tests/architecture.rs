@@ -121,6 +121,7 @@ const OPEN_TRAITS: [&[&str]; 3] = [
     // Methods of tensors. `AsTensor` is sealed, and these have no parameters.
     &[
         "ApplyOp",
+        "Decompositions",
         "Draw",
         "Dropout",
         "Dynamic",
@@ -132,7 +133,9 @@ const OPEN_TRAITS: [&[&str]; 3] = [
         "IntoMdarray",
         "Lay",
         "LinearAlgebra",
+        "LinearSystems",
         "Losses",
+        "MatrixFunctions",
         "Normalization",
         "OrderExt",
         "OrderInto",

@@ -8,6 +8,7 @@ pub mod code;
 pub mod custom;
 pub mod function;
 pub mod math;
+pub mod matrix;
 pub mod special;
 
 pub use crate::machine::isa::Isa;
