@@ -1,5 +1,6 @@
 //! Runs a work on each matrix of a batch.
 
+use super::small::LANES;
 use super::workspace::{Failure, Workspace};
 use super::{MatrixElement, MatrixResult, MatrixStep, MatrixWork, functions, solving, spectral};
 use crate::error::Error;
@@ -167,16 +168,53 @@ fn run_chunk<T: MatrixElement>(
 ) -> Result<(), Error> {
     let (takes, yields) = (step.work.takes(step.sizes), step.work.yields(step.sizes));
     let mut workspace = Workspace::new(par);
+    if T::is_small(step.work, step.sizes) {
+        return run_small(step, chunk, operands, &mut workspace);
+    }
     for at in chunk.first..chunk.first + chunk.count {
         let own = operands.iter().zip(&takes).map(|(data, &count)| &data[at * count..(at + 1) * count]);
         let own: SmallVec<[&[T]; 2]> = own.collect();
         let results = chunk.results.iter_mut().zip(&yields).map(|(data, own)| data.take(own.count()));
-        each(step, &own, results.collect(), &mut workspace).map_err(|failure| match failure {
-            Failure::Memory(error) => error,
-            Failure::Matrix(failure) => {
-                Error::Matrix { operation: step.work.name(), failure, at, batch: step.sizes.batch }
-            }
-        })?;
+        each(step, &own, results.collect(), &mut workspace).map_err(|failure| named(step, failure, at))?;
+    }
+    Ok(())
+}
+
+/// The error of a matrix of the batch.
+#[cold]
+fn named<T>(step: &MatrixStep<T>, failure: Failure, at: usize) -> Error {
+    match failure {
+        Failure::Memory(error) => error,
+        Failure::Matrix(failure) => {
+            Error::Matrix { operation: step.work.name(), failure, at, batch: step.sizes.batch }
+        }
+    }
+}
+
+/// As [`run_chunk`], several matrices at once, which have one result.
+fn run_small<T: MatrixElement>(
+    step: &MatrixStep<T>,
+    mut chunk: Chunk<'_, T>,
+    operands: &[&[T]],
+    workspace: &mut Workspace<T>,
+) -> Result<(), Error> {
+    let takes = step.work.takes(step.sizes);
+    let count = step.work.yields(step.sizes)[0].count();
+    let out = chunk.results.pop().expect("there is a result").values();
+    let of = |first: usize, end: usize| -> SmallVec<[&[T]; 2]> {
+        operands.iter().zip(&takes).map(|(data, &count)| &data[first * count..end * count]).collect()
+    };
+    let end = chunk.first + chunk.count;
+    for first in (chunk.first..end).step_by(LANES) {
+        let last = end.min(first + LANES);
+        let places = &mut out[(first - chunk.first) * count..(last - chunk.first) * count];
+        if T::run_small(step.work, step.sizes, &of(first, last), places) {
+            continue;
+        }
+        for (at, place) in (first..last).zip(places.chunks_mut(count.max(1))) {
+            let results = core::iter::once(Data::Values(place)).collect();
+            each(step, &of(at, at + 1), results, workspace).map_err(|failure| named(step, failure, at))?;
+        }
     }
     Ok(())
 }

@@ -1,7 +1,9 @@
 //! The element types of matrices.
 
+use super::small;
 use super::workspace::{Failure, Stack, by_columns_mut, by_rows};
 use crate::error::MatrixFailure;
+use crate::ops::matrix::{MatrixSizes, MatrixWork};
 use crate::scalar::{Num, Real};
 use faer::Par;
 use faer::diag::DiagMut;
@@ -37,6 +39,18 @@ pub trait MatrixElement: Num + ComplexField<Real = Self::Part> {
     /// Whether it is neither infinite nor NaN.
     #[doc(hidden)]
     fn is_number(self) -> bool;
+
+    /// Computes up to [`LANES`](super::small::LANES) small matrices at once. Returns whether all have a result.
+    #[doc(hidden)]
+    fn run_small(_work: MatrixWork, _sizes: MatrixSizes, _operands: &[&[Self]], _out: &mut [Self]) -> bool {
+        false
+    }
+
+    /// Whether [`run_small`](Self::run_small) has results for these sizes.
+    #[doc(hidden)]
+    fn is_small(_work: MatrixWork, _sizes: MatrixSizes) -> bool {
+        false
+    }
 }
 
 /// The elements of matrices of real numbers that can be factorized: `f32` and `f64`.
@@ -80,6 +94,14 @@ macro_rules! elements {
 
             fn is_number(self) -> bool {
                 self.is_finite()
+            }
+
+            fn run_small(work: MatrixWork, sizes: MatrixSizes, operands: &[&[Self]], out: &mut [Self]) -> bool {
+                small::run(work, sizes, operands, out)
+            }
+
+            fn is_small(work: MatrixWork, sizes: MatrixSizes) -> bool {
+                small::is_small(work, sizes)
             }
         }
 

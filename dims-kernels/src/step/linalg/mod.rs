@@ -21,6 +21,7 @@ mod pull;
 mod pull_factors;
 #[cfg(feature = "std")]
 mod saved;
+mod small;
 mod solving;
 mod spectral;
 #[cfg(test)]
