@@ -7,14 +7,14 @@ use crate::table::Family;
 use crate::value::of;
 use crate::{C, D, I, Inner, J, K, O, Outer};
 use ndarray::ArrayD;
-use typed_dims::linalg::systems::Side;
+use typed_dims::linalg::systems::Triangular;
 use typed_dims::prelude::*;
 
 /// Matrices.
 pub fn family() -> Family {
     Family {
         title: "Matrices",
-        about: "With the feature `linalg`, on the crate `faer`. They compute at once, along the two dims given; all others are a batch. Elements are `f32`, `f64`, and, without derivatives, complex numbers. `Side` is in `linalg::systems`.",
+        about: "With the feature `linalg`, on the crate `faer`. They compute at once, along the two dims given; all others are a batch. Elements are `f32`, `f64`, and, without derivatives, complex numbers. `Triangular` is in `linalg::systems`.",
         operators: entries(),
     }
 }
@@ -239,18 +239,18 @@ crate::operators! {
         names: "linalg.solve" "numpy.linalg.solve" "linalg.solve";
     /// `y` in `l y = b`, where `l` is the lower triangle
     solve_triangular [f32 f64] (x: T [J C], b: T [J K]) -> [C K],
-        call: shown!(x.solve_triangular(b, J, C, Side::Lower); where { let x = diagonal!(x, J = 4, C = 4); }),
+        call: shown!(x.solve_triangular(b, J, C, Triangular::Lower); where { let x = diagonal!(x, J = 4, C = 4); }),
         loops: {
             let a = regular(x);
             array_of!(solved(&rows(4, 4, |row, column| if column <= row { a[row][column] } else { 0.0 }), &plain(b)))
         },
         along: [J C], keep: [J C K],
-        errors: [array![[1.0, 2.0], [2.0, 0.0]].at((J, C)).try_solve_triangular(array![1.0, 2.0].at(J), J, C, Side::Lower)
+        errors: [array![[1.0, 2.0], [2.0, 0.0]].at((J, C)).try_solve_triangular(array![1.0, 2.0].at(J), J, C, Triangular::Lower)
             => "`solve_triangular`: the matrix is singular"],
         names: "linalg.solve_triangular" "scipy.linalg.solve_triangular" "scipy.linalg.solve_triangular";
     /// `y` in `u y = b`, where `u` is above the diagonal, which counts as ones
     solve_triangular_unit [f32 f64] (x: T [J C], b: T [J K]) -> [C K],
-        call: shown!(x.solve_triangular(b, J, C, Side::UnitUpper); where { let x = diagonal!(x, J = 4, C = 4); }),
+        call: shown!(x.solve_triangular(b, J, C, Triangular::UnitUpper); where { let x = diagonal!(x, J = 4, C = 4); }),
         loops: {
             let a = regular(x);
             array_of!(solved(&rows(4, 4, |row, column| match column.cmp(&row) {
@@ -344,7 +344,7 @@ crate::operators! {
     svd [f32 f64] (x: T [J I]) -> [J I],
         call: shown!(x.svd(J, I, O); where { let x = diagonal!(x, J = 4, I = 3); } then |found| {
             let (u, s, v) = found;
-            (u * (&s) * (&s) * s).contract(v, O)
+            (u * (&s) * (&s) * (&s)).contract(&v, O)
         }),
         loops: {
             let a = regular(x);
@@ -385,7 +385,7 @@ crate::operators! {
     /// The rank
     matrix_rank [f32 f64] (x: T [J I]) -> [],
         call: shown!(x.matrix_rank(J, I); where { let x = diagonal!(x, J = 4, I = 3); }),
-        loops: crate::loops::build(&[], |_| 3),
+        loops: crate::loops::build(&[], |_| 3usize),
         along: [J I], keep: [J I],
         names: "linalg.matrix_rank" "numpy.linalg.matrix_rank" "linalg.matrix_rank";
     /// The condition number

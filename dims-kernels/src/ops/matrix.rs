@@ -7,7 +7,7 @@ use smallvec::{SmallVec, smallvec};
 /// A triangle of a square matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-pub struct Triangle {
+pub struct ReadTriangle {
     /// Whether it is the lower one.
     pub lower: bool,
     /// Whether the matrix is transposed after that.
@@ -23,7 +23,7 @@ pub enum MatrixWork {
     /// The lower factor of `(a + a^H) / 2 = l l^H`.
     Cholesky,
     /// `x` in `t x = b`, for a triangle `t` of `a`.
-    SolveTriangular(Triangle),
+    SolveTriangular(ReadTriangle),
     /// `x` in `a x = b`, or in `a^T x = b`.
     Solve {
         /// Whether it is the latter.

@@ -3,7 +3,7 @@
 use super::Lower;
 use super::text::Value;
 use crate::error::XlaError;
-use typed_dims_kernels::ops::matrix::{MatrixSizes, MatrixWork, Triangle};
+use typed_dims_kernels::ops::matrix::{MatrixSizes, MatrixWork, ReadTriangle};
 use typed_dims_kernels::program::code::DType;
 
 impl Lower<'_> {
@@ -47,8 +47,8 @@ impl super::text::Body {
         self.op("stablehlo.cholesky", &[a], "lower = true", a.dtype, a.shape.clone())
     }
 
-    fn triangular_solve(&self, a: &Value, b: &Value, triangle: Triangle) -> Value {
-        let Triangle { lower, transposed, unit } = triangle;
+    fn triangular_solve(&self, a: &Value, b: &Value, triangle: ReadTriangle) -> Value {
+        let ReadTriangle { lower, transposed, unit } = triangle;
         let how = if transposed { "TRANSPOSE" } else { "NO_TRANSPOSE" };
         let attributes = format!(
             "left_side = true, lower = {lower}, unit_diagonal = {unit}, transpose_a = #stablehlo<transpose {how}>"

@@ -1,6 +1,6 @@
 //! Factors of matrices, eigenvalues and singular values.
 
-use super::matrices::MatrixBatch;
+use super::matrices::{MatrixBatch, RealElem};
 use super::{Dotted, LinearAlgebra, Operable};
 use crate::dim::DimRef;
 use crate::named::Named;
@@ -14,19 +14,17 @@ use kernels::scalar::Num;
 use kernels::step::linalg::{EigenStep, MatrixElement, MatrixWork, RealMatrixElement};
 use num_complex::Complex;
 
-/// The magnitude of the elements of a tensor.
-type PartOf<A> = <<A as AsTensor>::Elem as MatrixElement>::Part;
-/// Elements of a tensor along other dims.
-type Along<A, S> = Named<<A as AsTensor>::Elem, S, <A as AsTensor>::Rank>;
+/// Elements of a tensor over other dims.
+type ElemsOver<A, S> = Named<<A as AsTensor>::Elem, S, <A as AsTensor>::Rank>;
 /// Complex numbers along dims of a tensor.
-type ComplexAlong<A, S> = Named<Complex<<A as AsTensor>::Elem>, S, <A as AsTensor>::Rank>;
+type ComplexOver<A, S> = Named<Complex<<A as AsTensor>::Elem>, S, <A as AsTensor>::Rank>;
 
 /// The result of [`eigh`](Decompositions::eigh): eigenvalues and eigenvectors.
-pub type EigenPairs<A, X> = (Reduced<PartOf<A>, A, X>, TensorOf<A>);
+pub type EigenPairs<A, X> = (Reduced<RealElem<A>, A, X>, TensorOf<A>);
 /// The result of [`svd`](Decompositions::svd): `u`, `s` and `v`.
-pub type SingularTriple<A, U, S, V> = (Along<A, U>, Reduced<PartOf<A>, A, S>, Along<A, V>);
+pub type SingularTriple<A, U, S, V> = (ElemsOver<A, U>, Reduced<RealElem<A>, A, S>, ElemsOver<A, V>);
 /// The result of [`lu`](Decompositions::lu): the order of the rows, `l` and `u`.
-pub type OrderedFactors<A, X, L, U> = (Reduced<usize, A, X>, Along<A, L>, Along<A, U>);
+pub type OrderedFactors<A, X, L, U> = (Reduced<usize, A, X>, ElemsOver<A, L>, ElemsOver<A, U>);
 
 /// Decompositions of matrices along two dims of a tensor, and what they say about a matrix. All other dims are a batch. They run at once, on the crate `faer`.
 ///
@@ -58,7 +56,7 @@ pub trait Decompositions: Computable<Elem: MatrixElement> {
             U: Dims,
             V: Dims,
         ]
-        (self, rows: R, columns: C, k: K) -> (Along<Self, U>, Along<Self, V>) {
+        (self, rows: R, columns: C, k: K) -> (ElemsOver<Self, U>, ElemsOver<Self, V>) {
             let mut matrices = MatrixBatch::of(self, rows.info(), columns.info())?;
             let k = matrices.least(k.info())?;
             let mut results = matrices.run(MatrixWork::Qr)?;
@@ -138,7 +136,7 @@ pub trait Decompositions: Computable<Elem: MatrixElement> {
             let k = matrices.least(k.info())?;
             let mut results = matrices.run(MatrixWork::Svd)?;
             let u = matrices.result(results.next::<Self::Elem>(), &[matrices.rows, k])?;
-            let s = matrices.result(results.next::<PartOf<Self>>(), &[k])?;
+            let s = matrices.result(results.next::<RealElem<Self>>(), &[k])?;
             Ok((u, s, matrices.result(results.next::<Self::Elem>(), &[matrices.columns, k])?))
         }
     }
@@ -163,10 +161,10 @@ pub trait Decompositions: Computable<Elem: MatrixElement> {
             Y: Dims + CanGain<K::Brand> + Union<(K::Brand,), Out = W>,
             W: Dims,
         ]
-        (self, rows: R, columns: C, k: K) -> Reduced<PartOf<Self>, Self, W> {
+        (self, rows: R, columns: C, k: K) -> Reduced<RealElem<Self>, Self, W> {
             let mut matrices = MatrixBatch::of(self, rows.info(), columns.info())?;
             let k = matrices.least(k.info())?;
-            let data = matrices.run(MatrixWork::SingularValues)?.next::<PartOf<Self>>();
+            let data = matrices.run(MatrixWork::SingularValues)?.next::<RealElem<Self>>();
             matrices.result(data, &[k])
         }
     }
@@ -198,7 +196,7 @@ pub trait Decompositions: Computable<Elem: MatrixElement> {
         (self, rows: R, columns: C) -> EigenPairs<Self, Z> {
             let mut matrices = MatrixBatch::square(self, MatrixWork::Eigh, rows.info(), columns.info())?;
             let mut results = matrices.run(MatrixWork::Eigh)?;
-            let w = matrices.result(results.next::<PartOf<Self>>(), &[matrices.columns])?;
+            let w = matrices.result(results.next::<RealElem<Self>>(), &[matrices.columns])?;
             Ok((w, matrices.result(results.next::<Self::Elem>(), &[matrices.rows, matrices.columns])?))
         }
     }
@@ -221,7 +219,7 @@ pub trait Decompositions: Computable<Elem: MatrixElement> {
     ///
     /// Where [`try_eig`](Self::try_eig) returns an error.
     #[track_caller]
-    fn eig<R, C, X, Y, Z>(self, rows: R, columns: C) -> (ComplexAlong<Self, Z>, ComplexAlong<Self, Self::Dims>)
+    fn eig<R, C, X, Y, Z>(self, rows: R, columns: C) -> (ComplexOver<Self, Z>, ComplexOver<Self, Self::Dims>)
     where
         Self: AsTensor<Elem: RealMatrixElement>,
         Complex<Self::Elem>: Num,
@@ -241,7 +239,7 @@ pub trait Decompositions: Computable<Elem: MatrixElement> {
         self,
         rows: R,
         columns: C,
-    ) -> Result<(ComplexAlong<Self, Z>, ComplexAlong<Self, Self::Dims>), crate::error::DimError>
+    ) -> Result<(ComplexOver<Self, Z>, ComplexOver<Self, Self::Dims>), crate::error::DimError>
     where
         Self: AsTensor<Elem: RealMatrixElement>,
         Complex<Self::Elem>: Num,
@@ -362,9 +360,9 @@ pub trait Decompositions: Computable<Elem: MatrixElement> {
         /// ```
         cond try_cond, "so is an element that is infinite or NaN",
         [R: DimRef + DimsOf<X, Y>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims]
-        (self, rows: R, columns: C) -> Reduced<PartOf<Self>, Self, Y> {
+        (self, rows: R, columns: C) -> Reduced<RealElem<Self>, Self, Y> {
             let mut matrices = MatrixBatch::of(self, rows.info(), columns.info())?;
-            let data = matrices.run(MatrixWork::Cond)?.next::<PartOf<Self>>();
+            let data = matrices.run(MatrixWork::Cond)?.next::<RealElem<Self>>();
             matrices.result(data, &[])
         }
     }

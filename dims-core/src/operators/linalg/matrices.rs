@@ -11,7 +11,7 @@ use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::rank::Rank;
 use crate::set::{DimKey, Dims};
-use crate::tensor::Computable;
+use crate::tensor::{AsTensor, Computable};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::panic::Location;
@@ -20,6 +20,9 @@ use kernels::memory::buffer::Buffer;
 use kernels::scalar::Element;
 use kernels::step::linalg::{MatrixElement, MatrixSizes, MatrixStep, MatrixWork};
 use kernels::step::{AnyBuffer, Executed, Step};
+
+/// The real numbers that belong to the elements of a tensor: its own, or the parts of complex ones.
+pub(crate) type RealElem<A> = <<A as AsTensor>::Elem as MatrixElement>::Part;
 
 /// The matrices of a tensor, contiguous: one for each position of the other dims.
 pub(crate) struct MatrixBatch<T> {

@@ -1,7 +1,7 @@
 //! Systems of linear equations, inverses and determinants.
 
 use super::Operable;
-use super::matrices::{MatrixBatch, RightSides};
+use super::matrices::{MatrixBatch, RealElem, RightSides};
 use crate::dim::DimRef;
 use crate::error::DimError;
 use crate::named::Named;
@@ -11,11 +11,11 @@ use crate::set::rename::CanGain;
 use crate::set::{Dims, DimsOf, Union};
 use crate::size::SquareWith;
 use crate::tensor::{AsTensor, Computable};
-use kernels::step::linalg::{MatrixElement, MatrixStep, MatrixWork, Triangle};
+use kernels::step::linalg::{MatrixElement, MatrixStep, MatrixWork, ReadTriangle};
 
 /// The triangle of a matrix that [`solve_triangular`](LinearSystems::solve_triangular) reads. The elements of the other one count as 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum Triangular {
     /// The diagonal, and what is below it.
     Lower,
     /// The diagonal, and what is above it.
@@ -26,21 +26,19 @@ pub enum Side {
     UnitUpper,
 }
 
-impl Side {
-    fn triangle(self) -> Triangle {
-        Triangle {
-            lower: matches!(self, Side::Lower | Side::UnitLower),
+impl Triangular {
+    fn triangle(self) -> ReadTriangle {
+        ReadTriangle {
+            lower: matches!(self, Triangular::Lower | Triangular::UnitLower),
             transposed: false,
-            unit: matches!(self, Side::UnitLower | Side::UnitUpper),
+            unit: matches!(self, Triangular::UnitLower | Triangular::UnitUpper),
         }
     }
 }
 
-/// The magnitude of the elements of a tensor.
-type PartOf<A> = <<A as AsTensor>::Elem as MatrixElement>::Part;
 
 /// The sign of a determinant, and the logarithm of its magnitude: see [`slogdet`](LinearSystems::slogdet).
-pub type SignAndLog<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<PartOf<A>, A, X>);
+pub type SignAndLog<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<RealElem<A>, A, X>);
 
 /// Square matrices along two dims of a tensor: their inverses and determinants, and systems of equations. All other dims are a batch. They run at once, on the crate `faer`.
 ///
@@ -126,7 +124,7 @@ pub trait LinearSystems: Computable<Elem: MatrixElement> {
             let mut matrices = MatrixBatch::square(self, MatrixWork::SlogDet, rows.info(), columns.info())?;
             let mut results = matrices.run(MatrixWork::SlogDet)?;
             let sign = matrices.result(results.next::<Self::Elem>(), &[])?;
-            Ok((sign, matrices.result(results.next::<PartOf<Self>>(), &[])?))
+            Ok((sign, matrices.result(results.next::<RealElem<Self>>(), &[])?))
         }
     }
 
@@ -164,14 +162,14 @@ pub trait LinearSystems: Computable<Elem: MatrixElement> {
         /// As [`solve`](Self::solve), of triangular matrices: one triangle is read, and the other counts as zeros.
         ///
         /// ```
-        /// use typed_dims::linalg::systems::Side;
+        /// use typed_dims::linalg::systems::Triangular;
         /// use typed_dims::prelude::*;
         ///
         /// dims!(r, c);
         /// let (l, b) = (array![[2.0, 9.0], [1.0, 4.0]], array![4.0, 10.0]);
-        /// assert_eq!(l.at((r, c)).solve_triangular(b.at(r), r, c, Side::Lower).order(c), array![2.0, 2.0]);
+        /// assert_eq!(l.at((r, c)).solve_triangular(b.at(r), r, c, Triangular::Lower).order(c), array![2.0, 2.0]);
         /// // The transpose has rows and columns exchanged: its upper triangle is the lower one of `l`.
-        /// assert_eq!(l.at((c, r)).solve_triangular(b.at(r), r, c, Side::Upper).order(c), array![0.75, 2.5]);
+        /// assert_eq!(l.at((c, r)).solve_triangular(b.at(r), r, c, Triangular::Upper).order(c), array![0.75, 2.5]);
         /// ```
         solve_triangular try_solve_triangular, "so is a matrix with a 0 on its diagonal",
         [
@@ -185,7 +183,7 @@ pub trait LinearSystems: Computable<Elem: MatrixElement> {
             W: Dims + CanGain<C::Brand> + Union<(C::Brand,), Out = O>,
             O: Dims,
         ]
-        (self, b: B, rows: R, columns: C, side: Side) -> Named<Self::Elem, O> {
+        (self, b: B, rows: R, columns: C, side: Triangular) -> Named<Self::Elem, O> {
             let work = MatrixWork::SolveTriangular(side.triangle());
             let matrices = MatrixBatch::square(self, work, rows.info(), columns.info())?;
             solved::<_, V, _, O>(matrices, b, work)

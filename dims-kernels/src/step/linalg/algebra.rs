@@ -256,7 +256,7 @@ impl<T: MatrixElement> Algebra<T> {
     /// `x` in `t x = b`.
     pub(super) fn solve_triangular(
         &self,
-        triangle: super::Triangle,
+        triangle: super::ReadTriangle,
         a: &Matrices,
         b: &Matrices,
     ) -> Result<Matrices, Error> {

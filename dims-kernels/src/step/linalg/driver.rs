@@ -13,17 +13,17 @@ use faer::Par;
 use smallvec::SmallVec;
 
 /// The elements of a result.
-enum Data<V, P, N> {
+enum ResultElements<V, P, N> {
     Values(V),
     Parts(P),
     Positions(N),
 }
 
 /// The elements of a result of all matrices.
-type OwnedData<T> = Data<Vec<T>, Vec<<T as MatrixElement>::Part>, Vec<usize>>;
+type OwnedData<T> = ResultElements<Vec<T>, Vec<<T as MatrixElement>::Part>, Vec<usize>>;
 
 /// Those of some matrices.
-type DataSlice<'r, T> = Data<&'r mut [T], &'r mut [<T as MatrixElement>::Part], &'r mut [usize]>;
+type DataSlice<'r, T> = ResultElements<&'r mut [T], &'r mut [<T as MatrixElement>::Part], &'r mut [usize]>;
 
 fn zeros<T: Element>(len: usize, zero: T) -> Result<Vec<T>, Error> {
     let mut data = reserve(len)?;
@@ -35,25 +35,25 @@ impl<T: MatrixElement> OwnedData<T> {
     fn new(of: MatrixResult, batch: usize) -> Result<Self, Error> {
         let len = |count: usize| count.checked_mul(batch).ok_or(Error::TooLarge { elements: usize::MAX });
         Ok(match of {
-            MatrixResult::Values(count) => Data::Values(zeros(len(count)?, T::ZERO)?),
-            MatrixResult::Parts(count) => Data::Parts(zeros(len(count)?, T::Part::ZERO)?),
-            MatrixResult::Positions(count) => Data::Positions(zeros(len(count)?, 0)?),
+            MatrixResult::Values(count) => ResultElements::Values(zeros(len(count)?, T::ZERO)?),
+            MatrixResult::Parts(count) => ResultElements::Parts(zeros(len(count)?, T::Part::ZERO)?),
+            MatrixResult::Positions(count) => ResultElements::Positions(zeros(len(count)?, 0)?),
         })
     }
 
     fn slice(&mut self) -> DataSlice<'_, T> {
         match self {
-            Data::Values(data) => Data::Values(data),
-            Data::Parts(data) => Data::Parts(data),
-            Data::Positions(data) => Data::Positions(data),
+            ResultElements::Values(data) => ResultElements::Values(data),
+            ResultElements::Parts(data) => ResultElements::Parts(data),
+            ResultElements::Positions(data) => ResultElements::Positions(data),
         }
     }
 
     fn add_to(self, results: StepResults) -> StepResults {
         match self {
-            Data::Values(data) => results.and(data),
-            Data::Parts(data) => results.and(data),
-            Data::Positions(data) => results.and(data),
+            ResultElements::Values(data) => results.and(data),
+            ResultElements::Parts(data) => results.and(data),
+            ResultElements::Positions(data) => results.and(data),
         }
     }
 }
@@ -67,30 +67,30 @@ impl<'r, T: MatrixElement> DataSlice<'r, T> {
             first
         }
         match self {
-            Data::Values(data) => Data::Values(first(data, count)),
-            Data::Parts(data) => Data::Parts(first(data, count)),
-            Data::Positions(data) => Data::Positions(first(data, count)),
+            ResultElements::Values(data) => ResultElements::Values(first(data, count)),
+            ResultElements::Parts(data) => ResultElements::Parts(first(data, count)),
+            ResultElements::Positions(data) => ResultElements::Positions(first(data, count)),
         }
     }
 
     fn values(self) -> &'r mut [T] {
-        let Data::Values(data) = self else { unreachable!("the table says of which type a result is") };
+        let ResultElements::Values(data) = self else { unreachable!("the table says of which type a result is") };
         data
     }
 
     fn parts(self) -> &'r mut [T::Part] {
-        let Data::Parts(data) = self else { unreachable!("the table says of which type a result is") };
+        let ResultElements::Parts(data) = self else { unreachable!("the table says of which type a result is") };
         data
     }
 
     fn positions(self) -> &'r mut [usize] {
-        let Data::Positions(data) = self else { unreachable!("the table says of which type a result is") };
+        let ResultElements::Positions(data) = self else { unreachable!("the table says of which type a result is") };
         data
     }
 }
 
 /// Some neighbours in the batch.
-struct Chunk<'r, T: MatrixElement> {
+struct MatrixChunk<'r, T: MatrixElement> {
     first: usize,
     count: usize,
     results: SmallVec<[DataSlice<'r, T>; 3]>,
@@ -114,7 +114,7 @@ pub(super) fn run<T: MatrixElement>(
     for first in (0..batch).step_by(each) {
         let count = each.min(batch - first);
         let results = rest.iter_mut().zip(&yields).map(|(data, own)| data.take(own.count() * count)).collect();
-        chunks.push(Chunk { first, count, results });
+        chunks.push(MatrixChunk { first, count, results });
     }
     let par = par_of(threads / parts);
     let found = threads::each(chunks, |chunk| run_chunk(step, chunk, &taken, par));
@@ -141,16 +141,16 @@ fn kept<T: MatrixElement>(
     #[cfg(feature = "std")]
     if keeps && step.work.keeps() {
         let len = data.iter().map(|own| match own {
-            Data::Values(own) => own.len(),
-            Data::Parts(own) => own.len(),
-            Data::Positions(_) => 0,
+            ResultElements::Values(own) => own.len(),
+            ResultElements::Parts(own) => own.len(),
+            ResultElements::Positions(_) => 0,
         });
         let mut copy = reserve(len.sum())?;
         for own in &data {
             match own {
-                Data::Values(own) => copy.extend_from_slice(own),
-                Data::Parts(own) => copy.extend(own.iter().map(|&part| T::of_part(part))),
-                Data::Positions(_) => {}
+                ResultElements::Values(own) => copy.extend_from_slice(own),
+                ResultElements::Parts(own) => copy.extend(own.iter().map(|&part| T::of_part(part))),
+                ResultElements::Positions(_) => {}
             }
         }
         let results = data.into_iter().fold(StepResults::default(), |results, own| own.add_to(results));
@@ -162,7 +162,7 @@ fn kept<T: MatrixElement>(
 
 fn run_chunk<T: MatrixElement>(
     step: &MatrixStep<T>,
-    mut chunk: Chunk<'_, T>,
+    mut chunk: MatrixChunk<'_, T>,
     operands: &[&[T]],
     par: Par,
 ) -> Result<(), Error> {
@@ -194,7 +194,7 @@ fn named<T>(step: &MatrixStep<T>, failure: Failure, at: usize) -> Error {
 /// As [`run_chunk`], several matrices at once, which have one result.
 fn run_small<T: MatrixElement>(
     step: &MatrixStep<T>,
-    mut chunk: Chunk<'_, T>,
+    mut chunk: MatrixChunk<'_, T>,
     operands: &[&[T]],
     workspace: &mut Workspace<T>,
 ) -> Result<(), Error> {
@@ -212,7 +212,7 @@ fn run_small<T: MatrixElement>(
             continue;
         }
         for (at, place) in (first..last).zip(places.chunks_mut(count.max(1))) {
-            let results = core::iter::once(Data::Values(place)).collect();
+            let results = core::iter::once(ResultElements::Values(place)).collect();
             each(step, &of(at, at + 1), results, workspace).map_err(|failure| named(step, failure, at))?;
         }
     }

@@ -32,7 +32,7 @@ pub use eigen::EigenStep;
 #[cfg(feature = "std")]
 pub(super) use saved::{restored, saved};
 pub use element::{MatrixElement, RealMatrixElement};
-pub use crate::ops::matrix::{MatrixResult, MatrixSizes, MatrixWork, Triangle};
+pub use crate::ops::matrix::{MatrixResult, MatrixSizes, MatrixWork, ReadTriangle};
 
 #[cfg(feature = "std")]
 use super::Pulled;

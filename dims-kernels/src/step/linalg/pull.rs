@@ -5,7 +5,7 @@
 
 use super::algebra::{Algebra, Matrices};
 use super::pull_factors as factors;
-use super::{MatrixElement, MatrixResult, MatrixStep, MatrixWork, Triangle};
+use super::{MatrixElement, MatrixResult, MatrixStep, MatrixWork, ReadTriangle};
 use crate::error::Error;
 use crate::step::Pulled;
 use crate::trace::{Held, Node, Part};
@@ -103,7 +103,7 @@ fn of_system<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Vec
     let (work, is_transposed) = match step.work {
         MatrixWork::SolveTriangular(triangle) => {
             let transposed = !triangle.transposed;
-            (MatrixWork::SolveTriangular(Triangle { transposed, ..triangle }), triangle.transposed)
+            (MatrixWork::SolveTriangular(ReadTriangle { transposed, ..triangle }), triangle.transposed)
         }
         MatrixWork::Solve { transposed } => (MatrixWork::Solve { transposed: !transposed }, transposed),
         _ => unreachable!("it is a system of equations"),
@@ -116,7 +116,7 @@ fn of_system<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<Vec
             true => algebra.product(&x, &db.t())?,
         };
         let shares = match step.work {
-            MatrixWork::SolveTriangular(Triangle { lower, unit, .. }) => {
+            MatrixWork::SolveTriangular(ReadTriangle { lower, unit, .. }) => {
                 let on = if unit { 0.0 } else { -1.0 };
                 if lower { [-1.0, on, 0.0] } else { [0.0, on, -1.0] }
             }
@@ -133,7 +133,7 @@ fn of_cholesky<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<M
     let size = pulled.step.sizes.rows;
     let (l, g) = (pulled.value([size; 2]), pulled.cotangent([size; 2]));
     let p = algebra.shares(&algebra.product(&l.t(), &g)?, [1.0, 0.5, 0.0])?;
-    let triangle = Triangle { lower: true, transposed: true, unit: false };
+    let triangle = ReadTriangle { lower: true, transposed: true, unit: false };
     let left = algebra.solve_triangular(triangle, &l, &p)?;
     let both = algebra.solve_triangular(triangle, &l, &left.t())?;
     algebra.symmetric(&both)

@@ -2,7 +2,7 @@
 
 use super::algebra::Matrices;
 use super::pull::PulledMatrices;
-use super::{MatrixElement, MatrixWork, Triangle};
+use super::{MatrixElement, MatrixWork, ReadTriangle};
 use crate::error::Error;
 use crate::ops::code::BinaryOpcode;
 use crate::program::{Builder, Register};
@@ -124,7 +124,7 @@ pub(super) fn of_cond<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> R
     algebra.products([&u, &algebra.diagonal(&own)?, &v.t()])
 }
 
-const UPPER: Triangle = Triangle { lower: false, transposed: false, unit: false };
+const UPPER: ReadTriangle = ReadTriangle { lower: false, transposed: false, unit: false };
 
 /// S. F. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions (2018). Of `a = q r` with at least as many rows as columns: `(g_q + q m) r^-T`, where `m` is the
 /// lower triangle of `r g_r^T - g_q^T q`, mirrored. Further columns `b = q w` have `g_b = q g_w`, and `b g_w^T` comes to `g_q`.
@@ -183,7 +183,7 @@ pub(super) fn of_lu<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Res
     let lower = Matrices::new(&found[1].0, 0, [rows, least]);
     let upper = Matrices::new(&found[2].0, 0, [least, columns]);
     let (l, u) = (lower.rows_from(0, least), upper.columns_from(0, least));
-    let unit = Triangle { lower: true, transposed: true, unit: true };
+    let unit = ReadTriangle { lower: true, transposed: true, unit: true };
     let mut of_u: Option<Matrices> = None;
     let mut of_l: Option<Matrices> = None;
     let mut further: Option<(Matrices, [usize; 2])> = None;

@@ -3,6 +3,9 @@
 //! A tile has the same element of [`LANES`] matrices as neighbours, so every operation on it is one on vectors. Rows are exchanged lane by lane, by selections. Where a lane has no result, the
 //! caller computes its matrices one by one, and finds out why.
 
+// Loops over lanes and rows are those of vectors: the compiler has to see where each starts and ends.
+#![allow(clippy::needless_range_loop)]
+
 use super::{MatrixSizes, MatrixWork};
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::scalar::Real;
@@ -20,15 +23,16 @@ const MOST_RIGHT: usize = 4;
 type Lane<T> = [T; LANES];
 
 /// Matrices of `R` rows and `C` columns.
-type Tile<T, const R: usize, const C: usize> = [[Lane<T>; C]; R];
+type LaneTile<T, const R: usize, const C: usize> = [[Lane<T>; C]; R];
 
 /// Whether matrices of these sizes are computed several at once.
 pub(super) fn is_small(work: MatrixWork, sizes: MatrixSizes) -> bool {
-    let is_one = matches!(
-        work,
-        MatrixWork::Cholesky | MatrixWork::Inverse | MatrixWork::Det | MatrixWork::Solve { .. }
-    );
-    is_one && (1..=MOST_ROWS).contains(&sizes.rows) && sizes.right <= MOST_RIGHT
+    let has_lanes = match work {
+        MatrixWork::Cholesky | MatrixWork::Inverse | MatrixWork::Det => true,
+        MatrixWork::Solve { .. } => (1..=MOST_RIGHT).contains(&sizes.right),
+        _ => false,
+    };
+    has_lanes && (1..=MOST_ROWS).contains(&sizes.rows)
 }
 
 /// Computes up to [`LANES`] matrices. Returns whether each has a result; if not, the results are to be computed again.
@@ -70,7 +74,7 @@ impl<T: Real, const N: usize> Task for SmallMatrices<'_, T, N> {
                 is_right
             }
             MatrixWork::Det => {
-                let mut none: Tile<T, N, 0> = [[]; N];
+                let mut none: LaneTile<T, N, 0> = [[]; N];
                 let (det, _) = eliminate::<I, T, N, 0>(&mut tile, &mut none);
                 out.copy_from_slice(&det[..count]);
                 det.iter().all(|value| value.is_finite())
@@ -100,7 +104,7 @@ impl<T: Real, const N: usize> Task for SmallMatrices<'_, T, N> {
 
 #[cfg_attr(not(unoptimized), inline(always))]
 fn solve<I: Isa, T: Real, const N: usize, const C: usize>(
-    mut tile: Tile<T, N, N>,
+    mut tile: LaneTile<T, N, N>,
     right: usize,
     b: &[T],
     out: &mut [T],
@@ -115,7 +119,7 @@ fn solve<I: Isa, T: Real, const N: usize, const C: usize>(
 
 /// The elements of some matrices of up to `C` columns. Lanes without a matrix have the last one.
 #[cfg_attr(not(unoptimized), inline(always))]
-fn loaded<T: Real, const R: usize, const C: usize>(data: &[T], columns: usize, count: usize) -> Tile<T, R, C> {
+fn loaded<T: Real, const R: usize, const C: usize>(data: &[T], columns: usize, count: usize) -> LaneTile<T, R, C> {
     let mut tile = [[[T::ZERO; LANES]; C]; R];
     for lane in 0..LANES {
         let own = &data[lane.min(count - 1) * R * columns..][..R * columns];
@@ -130,7 +134,7 @@ fn loaded<T: Real, const R: usize, const C: usize>(data: &[T], columns: usize, c
 
 #[cfg_attr(not(unoptimized), inline(always))]
 fn store<T: Real, const R: usize, const C: usize>(
-    tile: &Tile<T, R, C>,
+    tile: &LaneTile<T, R, C>,
     columns: usize,
     out: &mut [T],
     count: usize,
@@ -145,19 +149,19 @@ fn store<T: Real, const R: usize, const C: usize>(
 }
 
 #[cfg_attr(not(unoptimized), inline(always))]
-fn transposed<T: Real, const N: usize>(tile: &Tile<T, N, N>) -> Tile<T, N, N> {
+fn transposed<T: Real, const N: usize>(tile: &LaneTile<T, N, N>) -> LaneTile<T, N, N> {
     core::array::from_fn(|row| core::array::from_fn(|column| tile[column][row]))
 }
 
 #[cfg_attr(not(unoptimized), inline(always))]
-fn identity<T: Real, const N: usize>() -> Tile<T, N, N> {
+fn identity<T: Real, const N: usize>() -> LaneTile<T, N, N> {
     core::array::from_fn(|row| {
         core::array::from_fn(|column| [if row == column { T::ONE } else { T::ZERO }; LANES])
     })
 }
 
 #[cfg_attr(not(unoptimized), inline(always))]
-fn is_finite<T: Real, const R: usize, const C: usize>(tile: &Tile<T, R, C>) -> bool {
+fn is_finite<T: Real, const R: usize, const C: usize>(tile: &LaneTile<T, R, C>) -> bool {
     tile.iter().flatten().flatten().fold(true, |all, value| all & value.is_finite())
 }
 
@@ -169,7 +173,7 @@ fn less<I: Isa, T: Real>(value: T, x: T, y: T) -> T {
 
 /// The lower factor of the symmetric part, with zeros above it. Whether all are positive definite.
 #[cfg_attr(not(unoptimized), inline(always))]
-fn cholesky<I: Isa, T: Real, const N: usize>(a: &mut Tile<T, N, N>) -> bool {
+fn cholesky<I: Isa, T: Real, const N: usize>(a: &mut LaneTile<T, N, N>) -> bool {
     let half = T::ONE / (T::ONE + T::ONE);
     let mut is_right = true;
     for column in 0..N {
@@ -205,8 +209,8 @@ fn cholesky<I: Isa, T: Real, const N: usize>(a: &mut Tile<T, N, N>) -> bool {
 /// Makes matrices upper triangular, and does the same to right-hand sides; the diagonals are reciprocal. Returns the determinants, and whether all matrices have an inverse.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn eliminate<I: Isa, T: Real, const N: usize, const C: usize>(
-    a: &mut Tile<T, N, N>,
-    b: &mut Tile<T, N, C>,
+    a: &mut LaneTile<T, N, N>,
+    b: &mut LaneTile<T, N, C>,
 ) -> (Lane<T>, bool) {
     let (mut det, mut is_regular) = ([T::ONE; LANES], true);
     for k in 0..N {
@@ -246,8 +250,8 @@ fn eliminate<I: Isa, T: Real, const N: usize, const C: usize>(
 /// Exchanges two rows in the lanes where the second one has the greater pivot.
 #[cfg_attr(not(unoptimized), inline(always))]
 fn exchange<T: Real, const N: usize, const C: usize>(
-    a: &mut Tile<T, N, N>,
-    b: &mut Tile<T, N, C>,
+    a: &mut LaneTile<T, N, N>,
+    b: &mut LaneTile<T, N, C>,
     det: &mut Lane<T>,
     [k, row]: [usize; 2],
 ) {
@@ -275,7 +279,7 @@ fn exchange<T: Real, const N: usize, const C: usize>(
 
 /// Solves triangular systems, with the reciprocal of the diagonal on it.
 #[cfg_attr(not(unoptimized), inline(always))]
-fn substitute<I: Isa, T: Real, const N: usize, const C: usize>(a: &Tile<T, N, N>, b: &mut Tile<T, N, C>) {
+fn substitute<I: Isa, T: Real, const N: usize, const C: usize>(a: &LaneTile<T, N, N>, b: &mut LaneTile<T, N, C>) {
     for k in (0..N).rev() {
         for column in 0..C {
             let mut rest = b[k][column];

@@ -1,10 +1,10 @@
 //! Factorizations by elimination, and systems of equations, of one matrix.
 
 use super::workspace::{
-    Copies, Failure, Stack, Workspace, by_columns, by_columns_mut, by_rows, by_rows_mut, cause, check_finite,
+    ReusedElements, Failure, Stack, Workspace, by_columns, by_columns_mut, by_rows, by_rows_mut, cause, check_finite,
     hermitian, to_columns, to_rows,
 };
-use super::{MatrixElement, MatrixSizes, Triangle};
+use super::{MatrixElement, MatrixSizes, ReadTriangle};
 use crate::error::MatrixFailure;
 use crate::scalar::Num;
 use alloc::vec;
@@ -43,7 +43,7 @@ pub(super) fn cholesky<T: MatrixElement>(
 pub(super) fn solve_triangular<T: MatrixElement>(
     [a, b]: [&[T]; 2],
     sizes: MatrixSizes,
-    Triangle { lower, transposed, unit }: Triangle,
+    ReadTriangle { lower, transposed, unit }: ReadTriangle,
     out: &mut [T],
     workspace: &mut Workspace<T>,
 ) -> Result<(), Failure> {
@@ -80,7 +80,7 @@ impl<'w, T: MatrixElement> TransposedFactors<'w, T> {
     fn of(
         a: &[T],
         size: usize,
-        (copy, stack, par): (&'w mut Copies<T>, &mut Stack, Par),
+        (copy, stack, par): (&'w mut ReusedElements<T>, &mut Stack, Par),
     ) -> Result<Self, Failure> {
         let copy = copy.of(a)?;
         let (mut order, mut order_back) = (vec![0; size], vec![0; size]);

@@ -10,9 +10,9 @@ use num_complex::Complex;
 use num_traits::{Float, NumCast, ToPrimitive};
 
 /// Numbers from -1 to 1.
-struct Random(u64);
+struct TestNumbers(u64);
 
-impl Random {
+impl TestNumbers {
     fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 11) as f64 / (1u64 << 52) as f64 - 1.0
@@ -42,30 +42,30 @@ test_elements!(f32 f64);
 
 /// A matrix, row by row.
 #[derive(Clone, Debug)]
-struct Matrix<T> {
+struct TestMatrix<T> {
     rows: usize,
     columns: usize,
     data: Vec<T>,
 }
 
-impl<T: TestElement> Matrix<T> {
+impl<T: TestElement> TestMatrix<T> {
     fn new(data: &[T], rows: usize, columns: usize) -> Self {
         assert_eq!(data.len(), rows * columns);
-        Matrix { rows, columns, data: data.to_vec() }
+        TestMatrix { rows, columns, data: data.to_vec() }
     }
 
     fn of(rows: usize, columns: usize, f: impl Fn(usize, usize) -> T) -> Self {
         let data = (0..rows * columns).map(|at| f(at / columns, at % columns)).collect();
-        Matrix { rows, columns, data }
+        TestMatrix { rows, columns, data }
     }
 
-    fn random(rows: usize, columns: usize, random: &mut Random) -> Self {
+    fn random(rows: usize, columns: usize, random: &mut TestNumbers) -> Self {
         let data = (0..rows * columns).map(|_| T::of(random.next(), random.next())).collect();
-        Matrix { rows, columns, data }
+        TestMatrix { rows, columns, data }
     }
 
     fn identity(size: usize) -> Self {
-        Matrix::of(size, size, |row, column| if row == column { T::ONE } else { T::ZERO })
+        TestMatrix::of(size, size, |row, column| if row == column { T::ONE } else { T::ZERO })
     }
 
     fn at(&self, row: usize, column: usize) -> T {
@@ -73,27 +73,27 @@ impl<T: TestElement> Matrix<T> {
     }
 
     fn t(&self) -> Self {
-        Matrix::of(self.columns, self.rows, |row, column| self.at(column, row))
+        TestMatrix::of(self.columns, self.rows, |row, column| self.at(column, row))
     }
 
     fn h(&self) -> Self {
-        Matrix::of(self.columns, self.rows, |row, column| self.at(column, row).conjugate())
+        TestMatrix::of(self.columns, self.rows, |row, column| self.at(column, row).conjugate())
     }
 
     fn times(&self, other: &Self) -> Self {
         assert_eq!(self.columns, other.rows);
-        Matrix::of(self.rows, other.columns, |row, column| {
+        TestMatrix::of(self.rows, other.columns, |row, column| {
             (0..self.columns)
                 .fold(T::ZERO, |sum, k| Num::add(sum, Num::mul(self.at(row, k), other.at(k, column))))
         })
     }
 
     fn plus(&self, other: &Self) -> Self {
-        Matrix::of(self.rows, self.columns, |row, column| Num::add(self.at(row, column), other.at(row, column)))
+        TestMatrix::of(self.rows, self.columns, |row, column| Num::add(self.at(row, column), other.at(row, column)))
     }
 
     fn scaled(&self, by: f64) -> Self {
-        Matrix::of(self.rows, self.columns, |row, column| Num::mul(self.at(row, column), T::of(by, 0.0)))
+        TestMatrix::of(self.rows, self.columns, |row, column| Num::mul(self.at(row, column), T::of(by, 0.0)))
     }
 
     #[track_caller]
@@ -116,21 +116,21 @@ fn run<T: MatrixElement>(work: MatrixWork, sizes: MatrixSizes, operands: &[Vec<T
 }
 
 /// The matrices of a result.
-fn pieces<T: TestElement>(data: &[T], rows: usize, columns: usize, batch: usize) -> Vec<Matrix<T>> {
-    (0..batch).map(|at| Matrix::new(&data[at * rows * columns..(at + 1) * rows * columns], rows, columns)).collect()
+fn pieces<T: TestElement>(data: &[T], rows: usize, columns: usize, batch: usize) -> Vec<TestMatrix<T>> {
+    (0..batch).map(|at| TestMatrix::new(&data[at * rows * columns..(at + 1) * rows * columns], rows, columns)).collect()
 }
 
 const SIZES: [usize; 10] = [0, 1, 2, 3, 4, 5, 8, 9, 16, 33];
 
-fn all<T: TestElement>(batch: usize, make: impl Fn(&mut Random) -> Matrix<T>) -> (Vec<Matrix<T>>, Vec<T>) {
-    let mut random = Random(batch as u64 + 7);
-    let own: Vec<Matrix<T>> = (0..batch).map(|_| make(&mut random)).collect();
+fn all<T: TestElement>(batch: usize, make: impl Fn(&mut TestNumbers) -> TestMatrix<T>) -> (Vec<TestMatrix<T>>, Vec<T>) {
+    let mut random = TestNumbers(batch as u64 + 7);
+    let own: Vec<TestMatrix<T>> = (0..batch).map(|_| make(&mut random)).collect();
     let data = own.iter().flat_map(|own| own.data.clone()).collect();
     (own, data)
 }
 
-fn regular<T: TestElement>(size: usize) -> impl Fn(&mut Random) -> Matrix<T> {
-    move |random| Matrix::random(size, size, random).plus(&Matrix::identity(size).scaled(0.5 + size as f64 / 2.0))
+fn regular<T: TestElement>(size: usize) -> impl Fn(&mut TestNumbers) -> TestMatrix<T> {
+    move |random| TestMatrix::random(size, size, random).plus(&TestMatrix::identity(size).scaled(0.5 + size as f64 / 2.0))
 }
 
 fn square_works<T: TestElement>() {
@@ -147,19 +147,19 @@ fn square_works<T: TestElement>() {
         let (signs, logs) = (logs.next::<T>(), logs.next::<T::Part>());
         for (at, a) in own.iter().enumerate() {
             let inverse = inverses[at].t();
-            a.times(&inverse).assert_near(&Matrix::identity(size), &what("inverse"));
-            powers[at].times(a).times(a).assert_near(&Matrix::identity(size), &what("power"));
-            let scalar = |value: T| Matrix::new(&[value], 1, 1);
+            a.times(&inverse).assert_near(&TestMatrix::identity(size), &what("inverse"));
+            powers[at].times(a).times(a).assert_near(&TestMatrix::identity(size), &what("power"));
+            let scalar = |value: T| TestMatrix::new(&[value], 1, 1);
             let again = Num::mul(signs[at], T::of_part(logs[at].exp()));
             scalar(again).assert_near(&scalar(dets[at]), &what("slogdet"));
-            let expected = Matrix::of(size, size, |row, column| Num::mul(inverse.at(column, row), dets[at]));
+            let expected = TestMatrix::of(size, size, |row, column| Num::mul(inverse.at(column, row), dets[at]));
             cofactors[at].assert_near(&expected, &what("cofactors"));
             if size <= 5 {
                 scalar(dets[at]).assert_near(&scalar(expanded(a)), &what("det"));
             }
         }
         for transposed in [false, true] {
-            let (b, right) = all::<T>(batch, |random| Matrix::random(size, 3, random));
+            let (b, right) = all::<T>(batch, |random| TestMatrix::random(size, 3, random));
             let work = MatrixWork::Solve { transposed };
             let found = run(work, sizes.with_right(3), &[data.clone(), right]).unwrap().next::<T>();
             for (at, x) in pieces(&found, size, 3, batch).iter().enumerate() {
@@ -172,34 +172,34 @@ fn square_works<T: TestElement>() {
     }
 }
 
-fn expanded<T: TestElement>(a: &Matrix<T>) -> T {
+fn expanded<T: TestElement>(a: &TestMatrix<T>) -> T {
     if a.rows == 0 {
         return T::ONE;
     }
     (0..a.rows).fold(T::ZERO, |sum, left| {
-        let minor = Matrix::of(a.rows - 1, a.rows - 1, |row, column| a.at(row + 1, column + usize::from(column >= left)));
+        let minor = TestMatrix::of(a.rows - 1, a.rows - 1, |row, column| a.at(row + 1, column + usize::from(column >= left)));
         let term = Num::mul(a.at(0, left), expanded(&minor));
         if left % 2 == 0 { Num::add(sum, term) } else { Num::sub(sum, term) }
     })
 }
 
-fn triangles<T: TestElement>(own: &[Matrix<T>], data: &[T], sizes: MatrixSizes) {
+fn triangles<T: TestElement>(own: &[TestMatrix<T>], data: &[T], sizes: MatrixSizes) {
     let (size, batch) = (sizes.rows, sizes.batch);
-    let (b, right) = all::<T>(batch, |random| Matrix::random(size, 2, random));
+    let (b, right) = all::<T>(batch, |random| TestMatrix::random(size, 2, random));
     for bits in 0..8 {
         let [lower, transposed, unit] = [1, 2, 4].map(|bit| bits & bit != 0);
         // (Large elements beside a diagonal of ones would make numbers that grow with the size.)
-        let (own, data): (Vec<Matrix<T>>, Vec<T>) = if unit {
+        let (own, data): (Vec<TestMatrix<T>>, Vec<T>) = if unit {
             let own: Vec<_> = own.iter().map(|own| own.scaled(0.5 / (1.0 + size as f64))).collect();
             let data = own.iter().flat_map(|own| own.data.clone()).collect();
             (own, data)
         } else {
             (own.to_vec(), data.to_vec())
         };
-        let work = MatrixWork::SolveTriangular(Triangle { lower, transposed, unit });
+        let work = MatrixWork::SolveTriangular(ReadTriangle { lower, transposed, unit });
         let found = run(work, sizes.with_right(2), &[data, right.clone()]).unwrap().next::<T>();
         for (at, x) in pieces(&found, size, 2, batch).iter().enumerate() {
-            let triangle = Matrix::of(size, size, |row, column| match row == column {
+            let triangle = TestMatrix::of(size, size, |row, column| match row == column {
                 true if unit => T::ONE,
                 true => own[at].at(row, column),
                 false if (row > column) == lower => own[at].at(row, column),
@@ -211,21 +211,21 @@ fn triangles<T: TestElement>(own: &[Matrix<T>], data: &[T], sizes: MatrixSizes) 
     }
 }
 
-fn hermitian_works<T: TestElement>(own: &[Matrix<T>], data: &[T], sizes: MatrixSizes) {
+fn hermitian_works<T: TestElement>(own: &[TestMatrix<T>], data: &[T], sizes: MatrixSizes) {
     let (size, batch) = (sizes.rows, sizes.batch);
     let what = |work: &str| format!("{work} of {batch} {size} x {size}");
-    let halves: Vec<Matrix<T>> = own.iter().map(|own| own.plus(&own.h()).scaled(0.5)).collect();
+    let halves: Vec<TestMatrix<T>> = own.iter().map(|own| own.plus(&own.h()).scaled(0.5)).collect();
     let mut found = run(MatrixWork::Eigh, sizes, &[data.to_vec()]).unwrap();
     let (w, v) = (found.next::<T::Part>(), found.next::<T>());
     for (at, v) in pieces(&v, size, size, batch).iter().enumerate() {
         let w = &w[at * size..(at + 1) * size];
         assert!(w.is_sorted(), "{}", what("eigh"));
-        v.h().times(v).assert_near(&Matrix::identity(size), &what("eigh"));
-        let scaled = Matrix::of(size, size, |row, column| Num::mul(v.at(row, column), T::of_part(w[column])));
+        v.h().times(v).assert_near(&TestMatrix::identity(size), &what("eigh"));
+        let scaled = TestMatrix::of(size, size, |row, column| Num::mul(v.at(row, column), T::of_part(w[column])));
         scaled.times(&v.h()).assert_near(&halves[at], &what("eigh"));
     }
-    let definite: Vec<Matrix<T>> =
-        own.iter().map(|own| own.times(&own.h()).plus(&Matrix::identity(size))).collect();
+    let definite: Vec<TestMatrix<T>> =
+        own.iter().map(|own| own.times(&own.h()).plus(&TestMatrix::identity(size))).collect();
     let data = definite.iter().flat_map(|own| own.data.clone()).collect();
     let l = run(MatrixWork::Cholesky, sizes, &[data]).unwrap().next::<T>();
     for (at, l) in pieces(&l, size, size, batch).iter().enumerate() {
@@ -238,7 +238,7 @@ fn rectangular_works<T: TestElement>() {
     let shapes = SIZES.into_iter().flat_map(|rows| SIZES.into_iter().map(move |columns| (rows, columns)));
     for (rows, columns) in shapes {
         let (batch, least) = (3, rows.min(columns));
-        let (own, data) = all::<T>(batch, |random| Matrix::random(rows, columns, random));
+        let (own, data) = all::<T>(batch, |random| TestMatrix::random(rows, columns, random));
         let sizes = MatrixSizes::of(batch, rows, columns);
         let what = |work: &str| format!("{work} of {rows} x {columns}");
         let mut found = run(MatrixWork::Qr, sizes, &[data.clone()]).unwrap();
@@ -258,19 +258,19 @@ fn rectangular_works<T: TestElement>() {
         let conds = run(MatrixWork::Cond, sizes, &[data.clone()]).unwrap().next::<T::Part>();
         for (at, a) in own.iter().enumerate() {
             q[at].times(&r[at]).assert_near(a, &what("qr"));
-            q[at].h().times(&q[at]).assert_near(&Matrix::identity(least), &what("qr"));
+            q[at].h().times(&q[at]).assert_near(&TestMatrix::identity(least), &what("qr"));
             assert!((0..least).all(|row| (0..row).all(|column| r[at].at(row, column) == T::ZERO)));
             let order = &order[at * rows..(at + 1) * rows];
-            let ordered = Matrix::of(rows, columns, |row, column| a.at(order[row], column));
+            let ordered = TestMatrix::of(rows, columns, |row, column| a.at(order[row], column));
             l[at].times(&u[at]).assert_near(&ordered, &what("lu"));
             let s = &s[at * least..(at + 1) * least];
             assert!(s.iter().rev().is_sorted(), "{}", what("svd"));
-            let scaled = Matrix::of(rows, least, |row, k| Num::mul(left[at].at(row, k), T::of_part(s[k])));
+            let scaled = TestMatrix::of(rows, least, |row, k| Num::mul(left[at].at(row, k), T::of_part(s[k])));
             scaled.times(&right[at].h()).assert_near(a, &what("svd"));
             for own in [&left[at], &right[at]] {
-                own.h().times(own).assert_near(&Matrix::identity(least), &what("svd"));
+                own.h().times(own).assert_near(&TestMatrix::identity(least), &what("svd"));
             }
-            let as_row = |values: &[T::Part]| Matrix::of(1, least, |_, k| T::of_part(values[k]));
+            let as_row = |values: &[T::Part]| TestMatrix::of(1, least, |_, k| T::of_part(values[k]));
             as_row(&same[at * least..(at + 1) * least]).assert_near(&as_row(s), &what("singular values"));
             assert_eq!(ranks[at], least, "{}", what("rank"));
             let expected = if least == 0 { 0.0 } else { (s[0] / s[least - 1]).to_f64().unwrap() };
@@ -318,10 +318,10 @@ for_types! {
 fn exponentials<T: TestElement>() {
     for (size, scale) in SIZES.into_iter().flat_map(|size| [(size, 0.01), (size, 1.0), (size, 6.0)]) {
         let scale = scale / (1.0 + size as f64);
-        let (own, data) = all::<T>(2, |random| Matrix::random(size, size, random).scaled(scale));
+        let (own, data) = all::<T>(2, |random| TestMatrix::random(size, size, random).scaled(scale));
         let found = run(MatrixWork::Expm, MatrixSizes::square(2, size), &[data]).unwrap().next::<T>();
         for (a, found) in own.iter().zip(pieces(&found, size, size, 2)) {
-            let (mut sum, mut term) = (Matrix::identity(size), Matrix::identity(size));
+            let (mut sum, mut term) = (TestMatrix::identity(size), TestMatrix::identity(size));
             for at in 1..60 {
                 term = term.times(a).scaled(1.0 / at as f64);
                 sum = sum.plus(&term);
@@ -334,14 +334,14 @@ fn exponentials<T: TestElement>() {
 #[test]
 fn eigenvalues_of_any_matrix() {
     for (size, batch) in SIZES.into_iter().flat_map(|size| [(size, 0), (size, 1), (size, 3)]) {
-        let (own, data) = all::<f64>(batch, |random| Matrix::random(size, size, random));
+        let (own, data) = all::<f64>(batch, |random| TestMatrix::random(size, size, random));
         let mut data = Buffer::from(data);
         let step = EigenStep { batch, size, element: PhantomData::<f64> };
         let mut found = execute(&step, &mut [&mut data]).unwrap();
         let (w, v) = (found.next::<Complex<f64>>(), found.next::<Complex<f64>>());
         for (at, v) in pieces(&v, size, size, batch).iter().enumerate() {
-            let a = Matrix::of(size, size, |row, column| Complex::from(own[at].at(row, column)));
-            let scaled = Matrix::of(size, size, |row, column| v.at(row, column) * w[at * size + column]);
+            let a = TestMatrix::of(size, size, |row, column| Complex::from(own[at].at(row, column)));
+            let scaled = TestMatrix::of(size, size, |row, column| v.at(row, column) * w[at * size + column]);
             a.times(v).assert_near(&scaled, "eig");
             for column in 0..size {
                 let length: f64 = (0..size).map(|row| v.at(row, column).norm_sqr()).sum();
@@ -369,7 +369,7 @@ fn failure(work: MatrixWork, data: &[f64]) -> Option<(MatrixFailure, usize)> {
 #[test]
 fn matrices_that_are_refused() {
     use MatrixFailure::{NotFinite, NotPositiveDefinite, Singular};
-    let triangle = MatrixWork::SolveTriangular(Triangle { lower: true, transposed: false, unit: false });
+    let triangle = MatrixWork::SolveTriangular(ReadTriangle { lower: true, transposed: false, unit: false });
     let solve = MatrixWork::Solve { transposed: false };
     let (fine, singular) = ([2.0, 1.0, 1.0, 3.0], [1.0, 2.0, 2.0, 4.0]);
     for work in [MatrixWork::Inverse, solve, MatrixWork::Power { exponent: -1 }] {
@@ -413,22 +413,22 @@ fn matrices_that_are_refused() {
 #[test]
 fn matrices_without_an_inverse_have_cofactors() {
     let singular = [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 0.0, 1.0]].concat();
-    let a = Matrix::new(&singular, 3, 3);
+    let a = TestMatrix::new(&singular, 3, 3);
     let found = run(MatrixWork::Cofactors, MatrixSizes::square(1, 3), &[singular]).unwrap().next::<f64>();
-    let expected = Matrix::of(3, 3, |row, column| {
+    let expected = TestMatrix::of(3, 3, |row, column| {
         let of = |i: usize, j: usize| a.at(i + usize::from(i >= row), j + usize::from(j >= column));
         let minor = of(0, 0) * of(1, 1) - of(0, 1) * of(1, 0);
         if (row + column) % 2 == 0 { minor } else { -minor }
     });
-    Matrix::new(&found, 3, 3).assert_near(&expected, "cofactors");
+    TestMatrix::new(&found, 3, 3).assert_near(&expected, "cofactors");
 }
 
 #[test]
 fn ranks_of_products() {
     for (size, rank) in [(4, 0), (4, 1), (5, 3), (16, 7), (33, 20)] {
-        let mut random = Random(3);
-        let a = Matrix::<f64>::random(size, rank, &mut random);
-        let b = Matrix::<f64>::random(rank, size, &mut random);
+        let mut random = TestNumbers(3);
+        let a = TestMatrix::<f64>::random(size, rank, &mut random);
+        let b = TestMatrix::<f64>::random(rank, size, &mut random);
         let product = if rank == 0 { vec![0.0; size * size] } else { a.times(&b).data };
         let found = run(MatrixWork::Rank, MatrixSizes::square(1, size), &[product]).unwrap().next::<usize>();
         assert_eq!(found[..], [rank]);
@@ -438,7 +438,7 @@ fn ranks_of_products() {
 /// `a[i, j] = 1 / (1 + i + j) + (2 where i is j)`, of four rows, and what NumPy 2 and SciPy compute of it.
 #[test]
 fn numbers_of_numpy() {
-    let a = Matrix::<f64>::of(4, 4, |row, column| {
+    let a = TestMatrix::<f64>::of(4, 4, |row, column| {
         1.0 / (1 + row + column) as f64 + if row == column { 2.0 } else { 0.0 }
     });
     let sizes = MatrixSizes::square(1, 4);

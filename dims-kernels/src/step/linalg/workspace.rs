@@ -31,8 +31,8 @@ impl From<MatrixFailure> for Failure {
 
 /// The memory of one thread.
 pub(super) struct Workspace<T> {
-    /// Copies of matrices.
-    pub(super) copies: [Copies<T>; 4],
+    /// ReusedElements of matrices.
+    pub(super) copies: [ReusedElements<T>; 4],
     /// What `faer` uses.
     pub(super) stack: Stack,
     /// On how many threads one matrix is worked on.
@@ -47,9 +47,9 @@ impl<T: MatrixElement> Workspace<T> {
 
 /// Elements whose memory is used again.
 #[derive(Default)]
-pub(super) struct Copies<T>(Vec<T>);
+pub(super) struct ReusedElements<T>(Vec<T>);
 
-impl<T: MatrixElement> Copies<T> {
+impl<T: MatrixElement> ReusedElements<T> {
     /// Zeros.
     pub(super) fn zeros(&mut self, len: usize) -> Result<&mut [T], Failure> {
         if self.0.capacity() < len {
@@ -121,7 +121,7 @@ fn each_place(rows: usize, columns: usize, mut f: impl FnMut(usize, usize)) {
     }
 }
 
-/// Copies a matrix that lies row by row to one that lies column by column.
+/// ReusedElements a matrix that lies row by row to one that lies column by column.
 pub(super) fn to_columns<T: Copy>(from: &[T], rows: usize, columns: usize, to: &mut [T]) {
     each_place(rows, columns, |by_row, by_column| to[by_column] = from[by_row]);
 }
