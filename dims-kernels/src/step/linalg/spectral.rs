@@ -72,6 +72,9 @@ pub(super) fn eigh<T: MatrixElement>(
     workspace: &mut Workspace<T>,
 ) -> Result<(), Failure> {
     check_finite(a)?;
+    if size == 0 {
+        return Ok(());
+    }
     let Workspace { copies: [copy, own, diagonal, _], stack, par } = workspace;
     let copy = copy.zeros(a.len())?;
     hermitian(a, size, copy);

@@ -7,7 +7,7 @@ use crate::scalar::Num;
 use crate::step::{AnyBuffer, Executed, execute};
 use alloc::vec::Vec;
 use num_complex::Complex;
-use num_traits::{Float, NumCast, ToPrimitive};
+use num_traits::{Float, ToPrimitive};
 
 /// Numbers from -1 to 1.
 struct TestNumbers(u64);
