@@ -43,7 +43,11 @@ fn faer_view(data: &[f64], rows: usize) -> faer::MatRef<'_, f64> {
 /// A name, and what is measured under it.
 type Measured<'m> = (&'static str, Box<dyn Fn() + 'm>);
 
-fn cases<'m>(all: &'m Matrices, right: &'m Tensor<f64, (Batch, Row)>, rows: usize) -> Vec<(&'static str, Vec<Measured<'m>>)> {
+fn cases<'m>(
+    all: &'m Matrices,
+    right: &'m Tensor<f64, (Batch, Row)>,
+    rows: usize,
+) -> Vec<(&'static str, Vec<Measured<'m>>)> {
     use faer::prelude::*;
     macro_rules! all_of {
         ($data:ident => $value:expr) => {
@@ -59,7 +63,10 @@ fn cases<'m>(all: &'m Matrices, right: &'m Tensor<f64, (Batch, Row)>, rows: usiz
             "cholesky",
             vec![
                 ("dims", Box::new(move || drop(black_box(all.cholesky(Row, Column))))),
-                ("faer", all_of!(data => faer_view(data, rows).llt(faer::Side::Lower).expect("positive definite").L().nrows())),
+                (
+                    "faer",
+                    all_of!(data => faer_view(data, rows).llt(faer::Side::Lower).expect("positive definite").L().nrows()),
+                ),
                 ("nalgebra", all_of!(data => DMatrix::from_column_slice(rows, rows, data).cholesky())),
             ],
         ),
@@ -107,7 +114,10 @@ fn cases<'m>(all: &'m Matrices, right: &'m Tensor<f64, (Batch, Row)>, rows: usiz
             "eigh",
             vec![
                 ("dims", Box::new(move || drop(black_box(all.eigh(Row, Column))))),
-                ("faer", all_of!(data => faer_view(data, rows).self_adjoint_eigen(faer::Side::Lower).expect("it converges").S().dim())),
+                (
+                    "faer",
+                    all_of!(data => faer_view(data, rows).self_adjoint_eigen(faer::Side::Lower).expect("it converges").S().dim()),
+                ),
                 ("nalgebra", all_of!(data => DMatrix::from_column_slice(rows, rows, data).symmetric_eigen())),
             ],
         ),
@@ -129,7 +139,12 @@ fn cases<'m>(all: &'m Matrices, right: &'m Tensor<f64, (Batch, Row)>, rows: usiz
         ),
         (
             "solve_triangular",
-            vec![("dims", Box::new(move || drop(black_box(all.solve_triangular(right, Row, Column, Triangular::Lower)))))],
+            vec![(
+                "dims",
+                Box::new(move || {
+                    drop(black_box(all.solve_triangular(right, Row, Column, Triangular::Lower)))
+                }),
+            )],
         ),
     ]
 }

@@ -234,7 +234,9 @@ pub mod prelude {
     pub use crate::laid::{IntoLaid as _, Laid, Lay as _};
     pub use crate::linalg::LinearAlgebra as _;
     #[cfg(feature = "linalg")]
-    pub use crate::linalg::{decompositions::Decompositions as _, functions::MatrixFunctions as _, systems::LinearSystems as _};
+    pub use crate::linalg::{
+        decompositions::Decompositions as _, functions::MatrixFunctions as _, systems::LinearSystems as _,
+    };
     pub use crate::named::{Named, Tensor, TensorView};
     pub use crate::nn::conv::{conv, conv_transpose};
     pub use crate::nn::dropout::Dropout as _;

@@ -125,7 +125,8 @@ fn triangular(a: &Rows) -> (Rows, Rows) {
 fn exponential(a: &Rows) -> Rows {
     let (mut sum, mut term) = (identity(a.len()), identity(a.len()));
     for at in 1..60 {
-        term = times(&term, a).into_iter().map(|row| row.into_iter().map(|x| x / at as f64).collect()).collect();
+        term =
+            times(&term, a).into_iter().map(|row| row.into_iter().map(|x| x / at as f64).collect()).collect();
         sum = rows(a.len(), a.len(), |row, column| sum[row][column] + term[row][column]);
     }
     sum
@@ -188,7 +189,8 @@ macro_rules! scalar_of {
 /// The argument with a diagonal of 1, 2, 3, ..
 macro_rules! diagonal {
     ($x:ident, $rows:ident = $height:literal, $columns:ident = $width:literal) => {
-        $x * of::<T>(0.05) + eye::<T, _, _>($rows.of($height), $columns.of($width)) * ($rows.cast::<T>() + of::<T>(1.0))
+        $x * of::<T>(0.05)
+            + eye::<T, _, _>($rows.of($height), $columns.of($width)) * ($rows.cast::<T>() + of::<T>(1.0))
     };
 }
 
@@ -263,7 +265,7 @@ crate::operators! {
         names: "linalg.solve_triangular(unitriangular=True)" "scipy.linalg.solve_triangular(unit_diagonal=True)" "scipy.linalg.solve_triangular(unit_diagonal=True)";
     /// The order of rows, and factors: `a[order[i]] = sum over k of l[i, k] * u[k]`
     lu [f32 f64] (x: T [J C]) -> [J C],
-        call: shown!(x.lu(J, C, D); where { let x = diagonal!(x, J = 4, C = 4).flip(J); } then |found| found.1.exp().contract(found.2.sin(), D)),
+        call: shown!(x.lu(J, C, D); where { let x = diagonal!(x, J = 4, C = 4).flip(J); } then |found| found.1.exp().eval().contract(found.2.sin().eval(), D)),
         loops: {
             let (l, u) = triangular(&regular(x));
             array_of!(rows(4, 4, |row, column| (0..4).map(|k| l[row][k].exp() * u[k][column].sin()).sum()))
@@ -272,7 +274,7 @@ crate::operators! {
         names: "linalg.lu_factor" "scipy.linalg.lu" "scipy.linalg.lu";
     /// The same of matrices with more rows than columns
     lu_tall [f32 f64] (x: T [J I]) -> [J I],
-        call: shown!(x.lu(J, I, O); where { let x = diagonal!(x, J = 4, I = 3); } then |found| found.1.exp().contract(found.2.sin(), O)),
+        call: shown!(x.lu(J, I, O); where { let x = diagonal!(x, J = 4, I = 3); } then |found| found.1.exp().eval().contract(found.2.sin().eval(), O)),
         loops: {
             let (l, u) = triangular(&regular(x));
             array_of!(rows(4, 3, |row, column| (0..3).map(|k| l[row][k].exp() * u[k][column].sin()).sum()))
@@ -281,7 +283,7 @@ crate::operators! {
         names: "linalg.lu_factor" "scipy.linalg.lu" "scipy.linalg.lu";
     /// The same of matrices with more columns than rows
     lu_wide [f32 f64] (x: T [I J]) -> [I J],
-        call: shown!(x.lu(I, J, O); where { let x = diagonal!(x, I = 3, J = 4); } then |found| found.1.exp().contract(found.2.sin(), O)),
+        call: shown!(x.lu(I, J, O); where { let x = diagonal!(x, I = 3, J = 4); } then |found| found.1.exp().eval().contract(found.2.sin().eval(), O)),
         loops: {
             let (l, u) = triangular(&regular(x));
             array_of!(rows(3, 4, |row, column| (0..3).map(|k| l[row][k].exp() * u[k][column].sin()).sum()))
@@ -316,7 +318,7 @@ crate::operators! {
     eigh [f32 f64] (x: T [J C]) -> [J D],
         call: shown!(x.eigh(J, C); where { let x = diagonal!(x, J = 4, C = 4); } then |found| {
             let (w, v) = found;
-            ((&v) * (w * of::<T>(0.5)).exp()).contract((&v).rename(J, D), C)
+            ((&v) * (w * of::<T>(0.5)).exp()).eval().contract((&v).rename(J, D), C)
         }),
         loops: {
             let half = symmetric(&regular(x)).into_iter().map(|row| row.into_iter().map(|x| x / 2.0).collect()).collect();

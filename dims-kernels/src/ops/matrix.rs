@@ -119,7 +119,9 @@ impl MatrixResult {
     /// How many each matrix has.
     pub fn count(self) -> usize {
         match self {
-            MatrixResult::Values(count) | MatrixResult::Parts(count) | MatrixResult::Positions(count) => count,
+            MatrixResult::Values(count) | MatrixResult::Parts(count) | MatrixResult::Positions(count) => {
+                count
+            }
         }
     }
 }
@@ -163,7 +165,9 @@ impl MatrixWork {
     pub fn takes(self, sizes: MatrixSizes) -> SmallVec<[usize; 2]> {
         let own = sizes.rows * sizes.columns;
         match self {
-            MatrixWork::SolveTriangular(_) | MatrixWork::Solve { .. } => smallvec![own, sizes.rows * sizes.right],
+            MatrixWork::SolveTriangular(_) | MatrixWork::Solve { .. } => {
+                smallvec![own, sizes.rows * sizes.right]
+            }
             _ => smallvec![own],
         }
     }

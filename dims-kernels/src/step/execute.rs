@@ -52,7 +52,11 @@ pub(super) fn execute_backward(
     operands: &mut [&mut dyn AnyBuffer],
     recorded: bool,
 ) -> Result<Executed, Error> {
-    if recorded { execute_at(step, operands, None) } else { Ok(Executed(run(step, operands, false)?.values.into_vec().into_iter())) }
+    if recorded {
+        execute_at(step, operands, None)
+    } else {
+        Ok(Executed(run(step, operands, false)?.values.into_vec().into_iter()))
+    }
 }
 
 #[track_caller]

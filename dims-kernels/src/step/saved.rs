@@ -269,7 +269,12 @@ pub(super) struct Restored {
 }
 
 impl Restored {
-    pub(super) fn new(kind: impl StepKind, takes: &[SavedType], yields: &[SavedType], keeps: Option<SavedType>) -> Self {
+    pub(super) fn new(
+        kind: impl StepKind,
+        takes: &[SavedType],
+        yields: &[SavedType],
+        keeps: Option<SavedType>,
+    ) -> Self {
         let (takes, yields) = (SmallVec::from_slice(takes), SmallVec::from_slice(yields));
         Restored { kind: Arc::new(kind), takes, yields, keeps }
     }
@@ -314,7 +319,9 @@ fn restored_kind(saved: &SavedKind) -> Result<Restored, Error> {
         #[cfg(feature = "linalg")]
         SavedKind::Matrices { dtype, work, sizes } => super::linalg::restored(dtype, work, sizes),
         #[cfg(not(feature = "linalg"))]
-        SavedKind::Matrices { work, .. } => Err(refused(format!("`{}` needs the feature `linalg`", work.name()))),
+        SavedKind::Matrices { work, .. } => {
+            Err(refused(format!("`{}` needs the feature `linalg`", work.name())))
+        }
         SavedKind::SplitSeed { at } => Ok(Restored::new(SplitSeed { at }, &[SEED], &[SEED], None)),
     }
 }

@@ -4,8 +4,8 @@ use crate::brand::DimInfo;
 use crate::error::DimError;
 use crate::execute::lines::arranged;
 use crate::execute::step::execute;
-use crate::expr::evaluate::evaluate;
 use crate::expr::Expr;
+use crate::expr::evaluate::evaluate;
 use crate::named::{Named, position};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
@@ -141,7 +141,8 @@ impl<T: Element> MatrixBatch<T> {
             BatchAxis::Positional(number) => S::KEYS.as_slice().len() + number,
         });
         let order: Order = of_batch.chain(further.iter().map(|(key, _)| position(key))).collect();
-        let sizes: Sizes = self.batch.iter().map(|own| own.1).chain(further.iter().map(|own| own.1)).collect();
+        let sizes: Sizes =
+            self.batch.iter().map(|own| own.1).chain(further.iter().map(|own| own.1)).collect();
         arranged::<U, S, R>(data, &order, &sizes)
     }
 

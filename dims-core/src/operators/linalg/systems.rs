@@ -36,7 +36,6 @@ impl Triangular {
     }
 }
 
-
 /// The sign of a determinant, and the logarithm of its magnitude: see [`slogdet`](LinearSystems::slogdet).
 pub type SignAndLog<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<RealElem<A>, A, X>);
 

@@ -202,7 +202,12 @@ impl<T: MatrixElement> Algebra<T> {
 
     /// Each matrix times a number, which is a matrix of one element.
     pub(super) fn times(&self, a: &Matrices, number: &Matrices) -> Result<Matrices, Error> {
-        let number = Matrices { rows: a.rows, columns: a.columns, strides: [number.strides[0], 0, 0], ..number.clone() };
+        let number = Matrices {
+            rows: a.rows,
+            columns: a.columns,
+            strides: [number.strides[0], 0, 0],
+            ..number.clone()
+        };
         self.map(a, [&number], |build, a, [number]| build.binary(BinaryOpcode::Mul, a, number))
     }
 
@@ -223,7 +228,11 @@ impl<T: MatrixElement> Algebra<T> {
     }
 
     /// The results of another step: for each the memory.
-    pub(super) fn run(&self, step: &MatrixStep<T>, operands: &[&Matrices]) -> Result<Vec<Arc<dyn Held>>, Error> {
+    pub(super) fn run(
+        &self,
+        step: &MatrixStep<T>,
+        operands: &[&Matrices],
+    ) -> Result<Vec<Arc<dyn Held>>, Error> {
         let mut buffers: SmallVec<[Buffer<T>; 2]> = SmallVec::new();
         for own in operands {
             let own = self.contiguous(own)?;
@@ -264,7 +273,12 @@ impl<T: MatrixElement> Algebra<T> {
     }
 
     /// What a matrix adds to the derivative by an operand, if that is asked for.
-    pub(super) fn part_of(&self, step: &Pulled<'_>, number: usize, given: &Matrices) -> Option<(Arc<Node>, Part)> {
+    pub(super) fn part_of(
+        &self,
+        step: &Pulled<'_>,
+        number: usize,
+        given: &Matrices,
+    ) -> Option<(Arc<Node>, Part)> {
         let node = step.asked_operand(number)?;
         let (sizes, place) = self.elementwise(given);
         Some((Arc::clone(node), Part { field: self.field(given, &sizes, [1, 2]), place }))

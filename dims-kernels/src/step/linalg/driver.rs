@@ -74,17 +74,23 @@ impl<'r, T: MatrixElement> DataSlice<'r, T> {
     }
 
     fn values(self) -> &'r mut [T] {
-        let ResultElements::Values(data) = self else { unreachable!("the table says of which type a result is") };
+        let ResultElements::Values(data) = self else {
+            unreachable!("the table says of which type a result is")
+        };
         data
     }
 
     fn parts(self) -> &'r mut [T::Part] {
-        let ResultElements::Parts(data) = self else { unreachable!("the table says of which type a result is") };
+        let ResultElements::Parts(data) = self else {
+            unreachable!("the table says of which type a result is")
+        };
         data
     }
 
     fn positions(self) -> &'r mut [usize] {
-        let ResultElements::Positions(data) = self else { unreachable!("the table says of which type a result is") };
+        let ResultElements::Positions(data) = self else {
+            unreachable!("the table says of which type a result is")
+        };
         data
     }
 }
@@ -113,7 +119,8 @@ pub(super) fn run<T: MatrixElement>(
     let mut chunks = Vec::new();
     for first in (0..batch).step_by(each) {
         let count = each.min(batch - first);
-        let results = rest.iter_mut().zip(&yields).map(|(data, own)| data.take(own.count() * count)).collect();
+        let results =
+            rest.iter_mut().zip(&yields).map(|(data, own)| data.take(own.count() * count)).collect();
         chunks.push(MatrixChunk { first, count, results });
     }
     let par = par_of(threads / parts);

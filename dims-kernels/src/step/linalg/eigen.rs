@@ -120,9 +120,10 @@ fn eig<T: RealMatrixElement>(
 /// Makes the length of each column 1.
 fn unit_columns<T: RealMatrixElement>(vectors: &mut [Complex<T>], size: usize) {
     for column in 0..size {
-        let squares = (0..size).map(|row| vectors[row * size + column]).fold(<T as Num>::ZERO, |sum: T, own| {
-            Num::add(sum, Num::add(Num::mul(own.re, own.re), Num::mul(own.im, own.im)))
-        });
+        let squares =
+            (0..size).map(|row| vectors[row * size + column]).fold(<T as Num>::ZERO, |sum: T, own| {
+                Num::add(sum, Num::add(Num::mul(own.re, own.re), Num::mul(own.im, own.im)))
+            });
         let share = Num::div(T::ONE, num_traits::Float::sqrt(squares));
         for row in 0..size {
             let own = &mut vectors[row * size + column];

@@ -87,7 +87,12 @@ pub(super) fn expm<T: MatrixElement>(
         return Ok(());
     }
     let par = workspace.par;
-    let column = |at: usize| (0..size).map(|row| num_traits::ToPrimitive::to_f64(&a[row * size + at].size())).map(Option::unwrap_or_default).sum::<f64>();
+    let column = |at: usize| {
+        (0..size)
+            .map(|row| num_traits::ToPrimitive::to_f64(&a[row * size + at].size()))
+            .map(Option::unwrap_or_default)
+            .sum::<f64>()
+    };
     let norm = (0..size).map(column).fold(0.0, f64::max);
     let halvings = if norm > PADE_NORM { libm::ceil(libm::log2(norm / PADE_NORM)) } else { 0.0 };
     let scale = number::<T>(libm::exp2(-halvings));
@@ -108,7 +113,9 @@ pub(super) fn expm<T: MatrixElement>(
             });
         }
         if coefficients[3] != usize::MAX {
-            (0..size).for_each(|at| sum[at * size + at] = Num::add(sum[at * size + at], number(PADE[coefficients[3]])));
+            (0..size).for_each(|at| {
+                sum[at * size + at] = Num::add(sum[at * size + at], number(PADE[coefficients[3]]))
+            });
         }
         sum
     };

@@ -28,11 +28,11 @@ mod spectral;
 mod tests;
 mod workspace;
 
+pub use crate::ops::matrix::{MatrixResult, MatrixSizes, MatrixWork, ReadTriangle};
 pub use eigen::EigenStep;
+pub use element::{MatrixElement, RealMatrixElement};
 #[cfg(feature = "std")]
 pub(super) use saved::{restored, saved};
-pub use element::{MatrixElement, RealMatrixElement};
-pub use crate::ops::matrix::{MatrixResult, MatrixSizes, MatrixWork, ReadTriangle};
 
 #[cfg(feature = "std")]
 use super::Pulled;

@@ -166,7 +166,8 @@ fn of_cofactors<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> Result<
     let g = pulled.cotangent([a.rows; 2]);
     let y = algebra.only(MatrixWork::Inverse, &a, &[], [a.rows; 2])?;
     let det = algebra.only(MatrixWork::Det, &a, &[], [1, 1])?;
-    let products = algebra.map(&g, [&y], |build, g, [y]| build.binary(crate::ops::code::BinaryOpcode::Mul, g, y))?;
+    let products =
+        algebra.map(&g, [&y], |build, g, [y]| build.binary(crate::ops::code::BinaryOpcode::Mul, g, y))?;
     let along = algebra.times(&y, &algebra.total(&products)?)?;
     let across = algebra.products([&y, &g.t(), &y])?;
     algebra.times(&algebra.sum(&[(&along, 1.0), (&across, -1.0)])?, &det)

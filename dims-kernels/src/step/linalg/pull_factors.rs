@@ -113,7 +113,8 @@ pub(super) fn of_cond<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> R
     let last = s.columns - 1;
     let (greatest, least) = (s.columns_from(0, 1), s.columns_from(last, last + 1));
     let g = pulled.cotangent([1, 1]);
-    let of_greatest = algebra.map(&g, [&least], |build, g, [least]| build.binary(BinaryOpcode::Div, g, least))?;
+    let of_greatest =
+        algebra.map(&g, [&least], |build, g, [least]| build.binary(BinaryOpcode::Div, g, least))?;
     let of_least = algebra.map(&of_greatest, [&greatest, &least], |build, own, [greatest, least]| {
         let ratio = build.binary(BinaryOpcode::Div, greatest, least);
         let zero = build.float(0.0, build.kind(own));

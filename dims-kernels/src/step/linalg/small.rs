@@ -119,7 +119,11 @@ fn solve<I: Isa, T: Real, const N: usize, const C: usize>(
 
 /// The elements of some matrices of up to `C` columns. Lanes without a matrix have the last one.
 #[cfg_attr(not(unoptimized), inline(always))]
-fn loaded<T: Real, const R: usize, const C: usize>(data: &[T], columns: usize, count: usize) -> LaneTile<T, R, C> {
+fn loaded<T: Real, const R: usize, const C: usize>(
+    data: &[T],
+    columns: usize,
+    count: usize,
+) -> LaneTile<T, R, C> {
     let mut tile = [[[T::ZERO; LANES]; C]; R];
     for lane in 0..LANES {
         let own = &data[lane.min(count - 1) * R * columns..][..R * columns];
@@ -279,7 +283,10 @@ fn exchange<T: Real, const N: usize, const C: usize>(
 
 /// Solves triangular systems, with the reciprocal of the diagonal on it.
 #[cfg_attr(not(unoptimized), inline(always))]
-fn substitute<I: Isa, T: Real, const N: usize, const C: usize>(a: &LaneTile<T, N, N>, b: &mut LaneTile<T, N, C>) {
+fn substitute<I: Isa, T: Real, const N: usize, const C: usize>(
+    a: &LaneTile<T, N, N>,
+    b: &mut LaneTile<T, N, C>,
+) {
     for k in (0..N).rev() {
         for column in 0..C {
             let mut rest = b[k][column];

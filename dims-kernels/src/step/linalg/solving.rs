@@ -1,8 +1,8 @@
 //! Factorizations by elimination, and systems of equations, of one matrix.
 
 use super::workspace::{
-    ReusedElements, Failure, Stack, Workspace, by_columns, by_columns_mut, by_rows, by_rows_mut, cause, check_finite,
-    hermitian, to_columns, to_rows,
+    Failure, ReusedElements, Stack, Workspace, by_columns, by_columns_mut, by_rows, by_rows_mut, cause,
+    check_finite, hermitian, to_columns, to_rows,
 };
 use super::{MatrixElement, MatrixSizes, ReadTriangle};
 use crate::error::MatrixFailure;
@@ -170,7 +170,11 @@ pub(super) fn inverse<T: MatrixElement>(
 }
 
 /// The determinant.
-pub(super) fn det<T: MatrixElement>(a: &[T], size: usize, workspace: &mut Workspace<T>) -> Result<T, Failure> {
+pub(super) fn det<T: MatrixElement>(
+    a: &[T],
+    size: usize,
+    workspace: &mut Workspace<T>,
+) -> Result<T, Failure> {
     let Workspace { copies: [copy, ..], stack, par } = workspace;
     let factors = TransposedFactors::of(a, size, (copy, stack, *par))?;
     let start = if factors.exchanges % 2 == 0 { T::ONE } else { Num::sub(T::ZERO, T::ONE) };
@@ -221,8 +225,7 @@ pub(super) fn lu<T: MatrixElement>(
     let copy = copy.zeros(a.len())?;
     to_columns(a, rows, columns, copy);
     let mut order_back = vec![0; rows];
-    let stack =
-        stack.of(factor::lu_in_place_scratch::<usize, T>(rows, columns, *par, Default::default()))?;
+    let stack = stack.of(factor::lu_in_place_scratch::<usize, T>(rows, columns, *par, Default::default()))?;
     let factors = by_columns_mut(copy, rows, columns);
     factor::lu_in_place(factors, order, &mut order_back, *par, stack, Default::default());
     let factors = by_columns(copy, rows, columns);

@@ -1,7 +1,8 @@
 //! Orthogonal factors, eigenvalues and singular values of one matrix, and what is computed from these.
 
 use super::workspace::{
-    Failure, Workspace, by_columns, by_columns_mut, by_rows, by_rows_mut, check_finite, hermitian, to_columns, to_rows,
+    Failure, Workspace, by_columns, by_columns_mut, by_rows, by_rows_mut, check_finite, hermitian,
+    to_columns, to_rows,
 };
 use super::{MatrixElement, MatrixSizes, solving};
 use crate::error::MatrixFailure;
@@ -50,7 +51,8 @@ pub(super) fn qr<T: MatrixElement>(
     }
     let thin = thin.zeros(rows * least)?;
     (0..least).for_each(|at| thin[at * rows + at] = T::ONE);
-    let scratch = householder::apply_block_householder_sequence_on_the_left_in_place_scratch::<T>(rows, block, least);
+    let scratch =
+        householder::apply_block_householder_sequence_on_the_left_in_place_scratch::<T>(rows, block, least);
     householder::apply_block_householder_sequence_on_the_left_in_place_with_conj(
         factors.subcols(0, least),
         by_columns(reflections, block, least),

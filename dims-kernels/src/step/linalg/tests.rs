@@ -89,7 +89,9 @@ impl<T: TestElement> TestMatrix<T> {
     }
 
     fn plus(&self, other: &Self) -> Self {
-        TestMatrix::of(self.rows, self.columns, |row, column| Num::add(self.at(row, column), other.at(row, column)))
+        TestMatrix::of(self.rows, self.columns, |row, column| {
+            Num::add(self.at(row, column), other.at(row, column))
+        })
     }
 
     fn scaled(&self, by: f64) -> Self {
@@ -101,7 +103,8 @@ impl<T: TestElement> TestMatrix<T> {
         assert_eq!((self.rows, self.columns), (other.rows, other.columns), "{what}");
         let size = |value: T| value.size().to_f64().expect("a float");
         let most = other.data.iter().map(|&value| size(value)).fold(1.0, f64::max);
-        let tolerance = most * (1 + self.rows.max(self.columns)) as f64 * 100.0 * T::Part::epsilon().to_f64().unwrap();
+        let tolerance =
+            most * (1 + self.rows.max(self.columns)) as f64 * 100.0 * T::Part::epsilon().to_f64().unwrap();
         for (at, (&found, &expected)) in self.data.iter().zip(&other.data).enumerate() {
             let error = size(Num::sub(found, expected));
             assert!(error <= tolerance, "{what}, element {at}: {found:?} is not {expected:?}");
@@ -109,7 +112,11 @@ impl<T: TestElement> TestMatrix<T> {
     }
 }
 
-fn run<T: MatrixElement>(work: MatrixWork, sizes: MatrixSizes, operands: &[Vec<T>]) -> Result<Executed, Error> {
+fn run<T: MatrixElement>(
+    work: MatrixWork,
+    sizes: MatrixSizes,
+    operands: &[Vec<T>],
+) -> Result<Executed, Error> {
     let mut buffers: Vec<Buffer<T>> = operands.iter().cloned().map(Buffer::from).collect();
     let mut operands: Vec<&mut dyn AnyBuffer> = buffers.iter_mut().map(|own| own as _).collect();
     execute(&MatrixStep::<T>::new(work, sizes), &mut operands)
@@ -117,12 +124,17 @@ fn run<T: MatrixElement>(work: MatrixWork, sizes: MatrixSizes, operands: &[Vec<T
 
 /// The matrices of a result.
 fn pieces<T: TestElement>(data: &[T], rows: usize, columns: usize, batch: usize) -> Vec<TestMatrix<T>> {
-    (0..batch).map(|at| TestMatrix::new(&data[at * rows * columns..(at + 1) * rows * columns], rows, columns)).collect()
+    (0..batch)
+        .map(|at| TestMatrix::new(&data[at * rows * columns..(at + 1) * rows * columns], rows, columns))
+        .collect()
 }
 
 const SIZES: [usize; 10] = [0, 1, 2, 3, 4, 5, 8, 9, 16, 33];
 
-fn all<T: TestElement>(batch: usize, make: impl Fn(&mut TestNumbers) -> TestMatrix<T>) -> (Vec<TestMatrix<T>>, Vec<T>) {
+fn all<T: TestElement>(
+    batch: usize,
+    make: impl Fn(&mut TestNumbers) -> TestMatrix<T>,
+) -> (Vec<TestMatrix<T>>, Vec<T>) {
     let mut random = TestNumbers(batch as u64 + 7);
     let own: Vec<TestMatrix<T>> = (0..batch).map(|_| make(&mut random)).collect();
     let data = own.iter().flat_map(|own| own.data.clone()).collect();
@@ -130,7 +142,10 @@ fn all<T: TestElement>(batch: usize, make: impl Fn(&mut TestNumbers) -> TestMatr
 }
 
 fn regular<T: TestElement>(size: usize) -> impl Fn(&mut TestNumbers) -> TestMatrix<T> {
-    move |random| TestMatrix::random(size, size, random).plus(&TestMatrix::identity(size).scaled(0.5 + size as f64 / 2.0))
+    move |random| {
+        TestMatrix::random(size, size, random)
+            .plus(&TestMatrix::identity(size).scaled(0.5 + size as f64 / 2.0))
+    }
 }
 
 fn square_works<T: TestElement>() {
@@ -152,7 +167,8 @@ fn square_works<T: TestElement>() {
             let scalar = |value: T| TestMatrix::new(&[value], 1, 1);
             let again = Num::mul(signs[at], T::of_part(logs[at].exp()));
             scalar(again).assert_near(&scalar(dets[at]), &what("slogdet"));
-            let expected = TestMatrix::of(size, size, |row, column| Num::mul(inverse.at(column, row), dets[at]));
+            let expected =
+                TestMatrix::of(size, size, |row, column| Num::mul(inverse.at(column, row), dets[at]));
             cofactors[at].assert_near(&expected, &what("cofactors"));
             if size <= 5 {
                 scalar(dets[at]).assert_near(&scalar(expanded(a)), &what("det"));
@@ -177,7 +193,9 @@ fn expanded<T: TestElement>(a: &TestMatrix<T>) -> T {
         return T::ONE;
     }
     (0..a.rows).fold(T::ZERO, |sum, left| {
-        let minor = TestMatrix::of(a.rows - 1, a.rows - 1, |row, column| a.at(row + 1, column + usize::from(column >= left)));
+        let minor = TestMatrix::of(a.rows - 1, a.rows - 1, |row, column| {
+            a.at(row + 1, column + usize::from(column >= left))
+        });
         let term = Num::mul(a.at(0, left), expanded(&minor));
         if left % 2 == 0 { Num::add(sum, term) } else { Num::sub(sum, term) }
     })
@@ -221,7 +239,8 @@ fn hermitian_works<T: TestElement>(own: &[TestMatrix<T>], data: &[T], sizes: Mat
         let w = &w[at * size..(at + 1) * size];
         assert!(w.is_sorted(), "{}", what("eigh"));
         v.h().times(v).assert_near(&TestMatrix::identity(size), &what("eigh"));
-        let scaled = TestMatrix::of(size, size, |row, column| Num::mul(v.at(row, column), T::of_part(w[column])));
+        let scaled =
+            TestMatrix::of(size, size, |row, column| Num::mul(v.at(row, column), T::of_part(w[column])));
         scaled.times(&v.h()).assert_near(&halves[at], &what("eigh"));
     }
     let definite: Vec<TestMatrix<T>> =
@@ -253,7 +272,8 @@ fn rectangular_works<T: TestElement>() {
         let s = found.next::<T::Part>();
         let right = pieces(&found.next::<T>(), columns, least, batch);
         let same = run(MatrixWork::SingularValues, sizes, &[data.clone()]).unwrap().next::<T::Part>();
-        let inverses = pieces(&run(MatrixWork::Pinv, sizes, &[data.clone()]).unwrap().next::<T>(), rows, columns, batch);
+        let inverses =
+            pieces(&run(MatrixWork::Pinv, sizes, &[data.clone()]).unwrap().next::<T>(), rows, columns, batch);
         let ranks = run(MatrixWork::Rank, sizes, &[data.clone()]).unwrap().next::<usize>();
         let conds = run(MatrixWork::Cond, sizes, &[data.clone()]).unwrap().next::<T::Part>();
         for (at, a) in own.iter().enumerate() {
@@ -265,7 +285,8 @@ fn rectangular_works<T: TestElement>() {
             l[at].times(&u[at]).assert_near(&ordered, &what("lu"));
             let s = &s[at * least..(at + 1) * least];
             assert!(s.iter().rev().is_sorted(), "{}", what("svd"));
-            let scaled = TestMatrix::of(rows, least, |row, k| Num::mul(left[at].at(row, k), T::of_part(s[k])));
+            let scaled =
+                TestMatrix::of(rows, least, |row, k| Num::mul(left[at].at(row, k), T::of_part(s[k])));
             scaled.times(&right[at].h()).assert_near(a, &what("svd"));
             for own in [&left[at], &right[at]] {
                 own.h().times(own).assert_near(&TestMatrix::identity(least), &what("svd"));
@@ -275,7 +296,11 @@ fn rectangular_works<T: TestElement>() {
             assert_eq!(ranks[at], least, "{}", what("rank"));
             let expected = if least == 0 { 0.0 } else { (s[0] / s[least - 1]).to_f64().unwrap() };
             let found = conds[at].to_f64().unwrap();
-            assert!((found - expected).abs() <= 1e-2 * expected, "{}: {found} is not {expected}", what("cond"));
+            assert!(
+                (found - expected).abs() <= 1e-2 * expected,
+                "{}: {found} is not {expected}",
+                what("cond")
+            );
             // The four properties of Penrose, where the matrix is not too near to one of a lower rank.
             if expected < 1e2 {
                 let p = inverses[at].t();
@@ -448,14 +473,129 @@ fn numbers_of_numpy() {
             assert!((found - expected).abs() < 1e-12, "{found} is not {expected}");
         }
     };
-    near(&run(MatrixWork::Cholesky, sizes, &[a.data.clone()]).unwrap().next::<f64>(), &[1.7320508075688772, 0.0, 0.0, 0.0, 0.2886751345948129, 1.5, 0.0, 0.0, 0.19245008972987526, 0.1296296296296296, 1.4649775158974447, 0.0, 0.14433756729740646, 0.10555555555555554, 0.08546599518298505, 1.4503714689287532]);
-    near(&run(MatrixWork::Inverse, sizes, &[a.data.clone()]).unwrap().next::<f64>(), &[0.3521051923454527, -0.06813137560011892, -0.04323149699540997, -0.03135756095131539, -0.06813137560011892, 0.44995317070721974, -0.038455379548953304, -0.031055994814408048, -0.043231496995409964, -0.0384553795489533, 0.46756662979815355, -0.02773345002137847, -0.03135756095131539, -0.031055994814408044, -0.027733450021378468, 0.47538065440643873]);
+    near(
+        &run(MatrixWork::Cholesky, sizes, &[a.data.clone()]).unwrap().next::<f64>(),
+        &[
+            1.7320508075688772,
+            0.0,
+            0.0,
+            0.0,
+            0.2886751345948129,
+            1.5,
+            0.0,
+            0.0,
+            0.19245008972987526,
+            0.1296296296296296,
+            1.4649775158974447,
+            0.0,
+            0.14433756729740646,
+            0.10555555555555554,
+            0.08546599518298505,
+            1.4503714689287532,
+        ],
+    );
+    near(
+        &run(MatrixWork::Inverse, sizes, &[a.data.clone()]).unwrap().next::<f64>(),
+        &[
+            0.3521051923454527,
+            -0.06813137560011892,
+            -0.04323149699540997,
+            -0.03135756095131539,
+            -0.06813137560011892,
+            0.44995317070721974,
+            -0.038455379548953304,
+            -0.031055994814408048,
+            -0.043231496995409964,
+            -0.0384553795489533,
+            0.46756662979815355,
+            -0.02773345002137847,
+            -0.03135756095131539,
+            -0.031055994814408044,
+            -0.027733450021378468,
+            0.47538065440643873,
+        ],
+    );
     near(&run(MatrixWork::Det, sizes, &[a.data.clone()]).unwrap().next::<f64>(), &[30.47362979497354]);
-    near(&run(MatrixWork::Eigh, sizes, &[a.data.clone()]).unwrap().next::<f64>(), &[2.000096702304023, 2.006738273605761, 2.1691412202214493, 3.500214280059243]);
-    near(&run(MatrixWork::SingularValues, sizes, &[a.data.clone()]).unwrap().next::<f64>(), &[3.500214280059243, 2.16914122022145, 2.006738273605761, 2.0000967023040226]);
+    near(
+        &run(MatrixWork::Eigh, sizes, &[a.data.clone()]).unwrap().next::<f64>(),
+        &[2.000096702304023, 2.006738273605761, 2.1691412202214493, 3.500214280059243],
+    );
+    near(
+        &run(MatrixWork::SingularValues, sizes, &[a.data.clone()]).unwrap().next::<f64>(),
+        &[3.500214280059243, 2.16914122022145, 2.006738273605761, 2.0000967023040226],
+    );
     near(&run(MatrixWork::Cond, sizes, &[a.data.clone()]).unwrap().next::<f64>(), &[1.75002252442452]);
-    near(&run(MatrixWork::Pinv, sizes, &[a.data.clone()]).unwrap().next::<f64>(), &[0.3521051923454529, -0.06813137560011905, -0.04323149699541003, -0.031357560951315484, -0.06813137560011898, 0.4499531707072197, -0.03845537954895341, -0.031055994814407892, -0.043231496995410026, -0.03845537954895325, 0.4675666297981537, -0.027733450021378482, -0.03135756095131546, -0.031055994814407902, -0.027733450021378496, 0.47538065440643873]);
-    near(&run(MatrixWork::Power { exponent: 3 }, sizes, &[a.data.clone()]).unwrap().next::<f64>(), &[30.664484126984124, 12.008392857142859, 8.261415343915345, 6.321004818594105, 12.008392857142859, 15.471917989417994, 5.492886904761906, 4.357121315192744, 8.261415343915344, 5.492886904761906, 12.200579365079365, 3.418632842025699, 6.321004818594104, 4.357121315192744, 3.418632842025699, 10.834372367994815]);
-    near(&run(MatrixWork::Expm, sizes, &[a.scaled(0.25).data]).unwrap().next::<f64>(), &[2.1442863573706576, 0.25302225698684166, 0.17066314529331955, 0.1289649646616643, 0.2530222569868417, 1.813264598088229, 0.12254942782498263, 0.09775337985595359, 0.1706631452933195, 0.12254942782498258, 1.745259343782526, 0.07981399762353891, 0.12896496466166432, 0.0977533798559536, 0.07981399762353894, 1.7163885768200122]);
-    near(&run(MatrixWork::Solve { transposed: false }, sizes.with_right(1), &[a.data.clone(), vec![1.0, 2.0, 3.0, 4.0]]).unwrap().next::<f64>(), &[-0.03928229364627652, 0.5921848479098285, 1.1716238332156301, 1.724852716981488]);
+    near(
+        &run(MatrixWork::Pinv, sizes, &[a.data.clone()]).unwrap().next::<f64>(),
+        &[
+            0.3521051923454529,
+            -0.06813137560011905,
+            -0.04323149699541003,
+            -0.031357560951315484,
+            -0.06813137560011898,
+            0.4499531707072197,
+            -0.03845537954895341,
+            -0.031055994814407892,
+            -0.043231496995410026,
+            -0.03845537954895325,
+            0.4675666297981537,
+            -0.027733450021378482,
+            -0.03135756095131546,
+            -0.031055994814407902,
+            -0.027733450021378496,
+            0.47538065440643873,
+        ],
+    );
+    near(
+        &run(MatrixWork::Power { exponent: 3 }, sizes, &[a.data.clone()]).unwrap().next::<f64>(),
+        &[
+            30.664484126984124,
+            12.008392857142859,
+            8.261415343915345,
+            6.321004818594105,
+            12.008392857142859,
+            15.471917989417994,
+            5.492886904761906,
+            4.357121315192744,
+            8.261415343915344,
+            5.492886904761906,
+            12.200579365079365,
+            3.418632842025699,
+            6.321004818594104,
+            4.357121315192744,
+            3.418632842025699,
+            10.834372367994815,
+        ],
+    );
+    near(
+        &run(MatrixWork::Expm, sizes, &[a.scaled(0.25).data]).unwrap().next::<f64>(),
+        &[
+            2.1442863573706576,
+            0.25302225698684166,
+            0.17066314529331955,
+            0.1289649646616643,
+            0.2530222569868417,
+            1.813264598088229,
+            0.12254942782498263,
+            0.09775337985595359,
+            0.1706631452933195,
+            0.12254942782498258,
+            1.745259343782526,
+            0.07981399762353891,
+            0.12896496466166432,
+            0.0977533798559536,
+            0.07981399762353894,
+            1.7163885768200122,
+        ],
+    );
+    near(
+        &run(
+            MatrixWork::Solve { transposed: false },
+            sizes.with_right(1),
+            &[a.data.clone(), vec![1.0, 2.0, 3.0, 4.0]],
+        )
+        .unwrap()
+        .next::<f64>(),
+        &[-0.03928229364627652, 0.5921848479098285, 1.1716238332156301, 1.724852716981488],
+    );
 }
