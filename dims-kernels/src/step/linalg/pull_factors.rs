@@ -30,7 +30,7 @@ pub(super) fn of_eigh<T: MatrixElement>(pulled: &PulledMatrices<'_, '_, T>) -> R
         let turned = algebra.product(&v.t(), &pulled.cotangent([size; 2]))?;
         let turned = algebra.shares(&turned, [1.0, 0.0, 1.0])?;
         let columns = w.as_equal_rows(size);
-        algebra.map(&turned, [&columns.t(), &columns], |build, x, values| over_gap(build, x, values))?
+        algebra.map(&turned, [&columns.t(), &columns], over_gap)?
     };
     algebra.symmetric(&algebra.products([&v, &inner, &v.t()])?)
 }

@@ -122,6 +122,11 @@ fn run<T: MatrixElement>(
     execute(&MatrixStep::<T>::new(work, sizes), &mut operands)
 }
 
+/// The same of one operand.
+fn run_one<T: MatrixElement>(work: MatrixWork, sizes: MatrixSizes, data: &[T]) -> Result<Executed, Error> {
+    run(work, sizes, &[data.to_vec()])
+}
+
 /// The matrices of a result.
 fn pieces<T: TestElement>(data: &[T], rows: usize, columns: usize, batch: usize) -> Vec<TestMatrix<T>> {
     (0..batch)
@@ -143,8 +148,8 @@ fn all<T: TestElement>(
 
 fn regular<T: TestElement>(size: usize) -> impl Fn(&mut TestNumbers) -> TestMatrix<T> {
     move |random| {
-        TestMatrix::random(size, size, random)
-            .plus(&TestMatrix::identity(size).scaled(0.5 + size as f64 / 2.0))
+        let share = 2.0 / (1.0 + size as f64);
+        TestMatrix::random(size, size, random).scaled(share).plus(&TestMatrix::identity(size))
     }
 }
 
@@ -153,12 +158,12 @@ fn square_works<T: TestElement>() {
         let (own, data) = all::<T>(batch, regular(size));
         let sizes = MatrixSizes::square(batch, size);
         let what = |work: &str| format!("{work} of {batch} {size} x {size}");
-        let values = |work| run(work, sizes, &[data.clone()]).unwrap().next::<T>();
+        let values = |work| run_one(work, sizes, &data).unwrap().next::<T>();
         let inverses = pieces(&values(MatrixWork::Inverse), size, size, batch);
         let dets = values(MatrixWork::Det);
         let cofactors = pieces(&values(MatrixWork::Cofactors), size, size, batch);
         let powers = pieces(&values(MatrixWork::Power { exponent: -2 }), size, size, batch);
-        let mut logs = run(MatrixWork::SlogDet, sizes, &[data.clone()]).unwrap();
+        let mut logs = run_one(MatrixWork::SlogDet, sizes, &data).unwrap();
         let (signs, logs) = (logs.next::<T>(), logs.next::<T::Part>());
         for (at, a) in own.iter().enumerate() {
             let inverse = inverses[at].t();
@@ -260,22 +265,22 @@ fn rectangular_works<T: TestElement>() {
         let (own, data) = all::<T>(batch, |random| TestMatrix::random(rows, columns, random));
         let sizes = MatrixSizes::of(batch, rows, columns);
         let what = |work: &str| format!("{work} of {rows} x {columns}");
-        let mut found = run(MatrixWork::Qr, sizes, &[data.clone()]).unwrap();
+        let mut found = run_one(MatrixWork::Qr, sizes, &data).unwrap();
         let q = pieces(&found.next::<T>(), rows, least, batch);
         let r = pieces(&found.next::<T>(), least, columns, batch);
-        let mut found = run(MatrixWork::Lu, sizes, &[data.clone()]).unwrap();
+        let mut found = run_one(MatrixWork::Lu, sizes, &data).unwrap();
         let order = found.next::<usize>();
         let l = pieces(&found.next::<T>(), rows, least, batch);
         let u = pieces(&found.next::<T>(), least, columns, batch);
-        let mut found = run(MatrixWork::Svd, sizes, &[data.clone()]).unwrap();
+        let mut found = run_one(MatrixWork::Svd, sizes, &data).unwrap();
         let left = pieces(&found.next::<T>(), rows, least, batch);
         let s = found.next::<T::Part>();
         let right = pieces(&found.next::<T>(), columns, least, batch);
-        let same = run(MatrixWork::SingularValues, sizes, &[data.clone()]).unwrap().next::<T::Part>();
+        let same = run_one(MatrixWork::SingularValues, sizes, &data).unwrap().next::<T::Part>();
         let inverses =
-            pieces(&run(MatrixWork::Pinv, sizes, &[data.clone()]).unwrap().next::<T>(), rows, columns, batch);
-        let ranks = run(MatrixWork::Rank, sizes, &[data.clone()]).unwrap().next::<usize>();
-        let conds = run(MatrixWork::Cond, sizes, &[data.clone()]).unwrap().next::<T::Part>();
+            pieces(&run_one(MatrixWork::Pinv, sizes, &data).unwrap().next::<T>(), rows, columns, batch);
+        let ranks = run_one(MatrixWork::Rank, sizes, &data).unwrap().next::<usize>();
+        let conds = run_one(MatrixWork::Cond, sizes, &data).unwrap().next::<T::Part>();
         for (at, a) in own.iter().enumerate() {
             q[at].times(&r[at]).assert_near(a, &what("qr"));
             q[at].h().times(&q[at]).assert_near(&TestMatrix::identity(least), &what("qr"));
@@ -474,7 +479,7 @@ fn numbers_of_numpy() {
         }
     };
     near(
-        &run(MatrixWork::Cholesky, sizes, &[a.data.clone()]).unwrap().next::<f64>(),
+        &run_one(MatrixWork::Cholesky, sizes, &a.data).unwrap().next::<f64>(),
         &[
             1.7320508075688772,
             0.0,
@@ -495,7 +500,7 @@ fn numbers_of_numpy() {
         ],
     );
     near(
-        &run(MatrixWork::Inverse, sizes, &[a.data.clone()]).unwrap().next::<f64>(),
+        &run_one(MatrixWork::Inverse, sizes, &a.data).unwrap().next::<f64>(),
         &[
             0.3521051923454527,
             -0.06813137560011892,
@@ -515,18 +520,18 @@ fn numbers_of_numpy() {
             0.47538065440643873,
         ],
     );
-    near(&run(MatrixWork::Det, sizes, &[a.data.clone()]).unwrap().next::<f64>(), &[30.47362979497354]);
+    near(&run_one(MatrixWork::Det, sizes, &a.data).unwrap().next::<f64>(), &[30.47362979497354]);
     near(
-        &run(MatrixWork::Eigh, sizes, &[a.data.clone()]).unwrap().next::<f64>(),
+        &run_one(MatrixWork::Eigh, sizes, &a.data).unwrap().next::<f64>(),
         &[2.000096702304023, 2.006738273605761, 2.1691412202214493, 3.500214280059243],
     );
     near(
-        &run(MatrixWork::SingularValues, sizes, &[a.data.clone()]).unwrap().next::<f64>(),
+        &run_one(MatrixWork::SingularValues, sizes, &a.data).unwrap().next::<f64>(),
         &[3.500214280059243, 2.16914122022145, 2.006738273605761, 2.0000967023040226],
     );
-    near(&run(MatrixWork::Cond, sizes, &[a.data.clone()]).unwrap().next::<f64>(), &[1.75002252442452]);
+    near(&run_one(MatrixWork::Cond, sizes, &a.data).unwrap().next::<f64>(), &[1.75002252442452]);
     near(
-        &run(MatrixWork::Pinv, sizes, &[a.data.clone()]).unwrap().next::<f64>(),
+        &run_one(MatrixWork::Pinv, sizes, &a.data).unwrap().next::<f64>(),
         &[
             0.3521051923454529,
             -0.06813137560011905,
@@ -547,7 +552,7 @@ fn numbers_of_numpy() {
         ],
     );
     near(
-        &run(MatrixWork::Power { exponent: 3 }, sizes, &[a.data.clone()]).unwrap().next::<f64>(),
+        &run_one(MatrixWork::Power { exponent: 3 }, sizes, &a.data).unwrap().next::<f64>(),
         &[
             30.664484126984124,
             12.008392857142859,
