@@ -115,7 +115,7 @@ pub trait Decompositions: Computable<Elem: MatrixElement> {
         /// dims!(i, j, k);
         /// let a = array![[3.0_f64, 0.0], [0.0, -2.0], [0.0, 0.0]];
         /// let (u, s, v) = a.at((i, j)).svd(i, j, k);
-        /// assert!((s.order(k) - array![3.0, 2.0]).iter().all(|error| error.abs() < 1e-12));
+        /// assert!(((&s).order(k) - array![3.0, 2.0]).iter().all(|error| error.abs() < 1e-12));
         /// let product = (u * &s).contract(&v, k).order((i, j));
         /// assert!((product - &a).iter().all(|error| error.abs() < 1e-12));
         /// ```
@@ -337,7 +337,7 @@ pub trait Decompositions: Computable<Elem: MatrixElement> {
         ///
         /// dims!(i, j);
         /// let a = array![[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]];
-        /// assert_eq!(a.at((i, j)).matrix_rank(i, j).order(()).into_scalar(), 1);
+        /// assert_eq!(a.at((i, j)).matrix_rank(i, j).order(()), 1);
         /// ```
         matrix_rank try_matrix_rank, "so is an element that is infinite or NaN",
         [R: DimRef + DimsOf<X, Y>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims]
@@ -356,7 +356,7 @@ pub trait Decompositions: Computable<Elem: MatrixElement> {
         ///
         /// dims!(i, j);
         /// let a = array![[0.0_f64, 2.0], [8.0, 0.0]];
-        /// assert!((a.at((i, j)).cond(i, j).order(()).into_scalar() - 4.0).abs() < 1e-12);
+        /// assert!((a.at((i, j)).cond(i, j).order(()) - 4.0).abs() < 1e-12);
         /// ```
         cond try_cond, "so is an element that is infinite or NaN",
         [R: DimRef + DimsOf<X, Y>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims]
