@@ -15,7 +15,7 @@ macro_rules! operator {
         $(#[doc = $doc:literal])*
         $name:ident $try_name:ident, $errors:literal,
         [$($generics:tt)*]
-        ($self:ident $(, $argument:ident: $type:ty)*) -> $out:ty $body:block
+        ($self:ident $(, $argument:ident: $type:ty)*) -> $out:ty $(where [$($bounds:tt)*])? $body:block
     ) => {
         $(#[doc = $doc])*
         ///
@@ -23,13 +23,13 @@ macro_rules! operator {
         ///
         #[doc = concat!("Where [`", stringify!($try_name), "`](Self::", stringify!($try_name), ") returns an error.")]
         #[track_caller]
-        fn $name<$($generics)*>($self $(, $argument: $type)*) -> $out {
+        fn $name<$($generics)*>($self $(, $argument: $type)*) -> $out $(where $($bounds)*)? {
             $crate::error::unwrap($self.$try_name($($argument),*))
         }
 
         #[doc = concat!("As [`", stringify!($name), "`](Self::", stringify!($name), "), but what sizes decide is an error; ", $errors, ".")]
         #[track_caller]
-        fn $try_name<$($generics)*>($self $(, $argument: $type)*) -> Result<$out, $crate::error::DimError> $body
+        fn $try_name<$($generics)*>($self $(, $argument: $type)*) -> Result<$out, $crate::error::DimError> $(where $($bounds)*)? $body
     };
 }
 

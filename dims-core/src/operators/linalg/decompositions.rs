@@ -30,7 +30,7 @@ pub type OrderedFactors<A, X, L, U> = (Reduced<usize, A, X>, ElemsOver<A, L>, El
 ///
 /// Factors that meet in a dim of their own get its name from the caller, `k`: it has as many elements as the lesser one of `rows` and `columns`. An element that is infinite or NaN is an error, which
 /// says where in the batch its matrix is.
-pub trait Decompositions: Computable<Elem: MatrixElement> {
+pub trait Decompositions: Computable {
     operator! {
         /// The QR decomposition, `a[r, c] = sum over k of q[r, k] * r[k, c]`: `(q, r)`, where the columns of `q` have length 1 and are orthogonal, and `r` has zeros below its diagonal.
         ///
@@ -56,7 +56,7 @@ pub trait Decompositions: Computable<Elem: MatrixElement> {
             U: Dims,
             V: Dims,
         ]
-        (self, rows: R, columns: C, k: K) -> (ElemsOver<Self, U>, ElemsOver<Self, V>) {
+        (self, rows: R, columns: C, k: K) -> (ElemsOver<Self, U>, ElemsOver<Self, V>) where [Self: AsTensor<Elem: MatrixElement>] {
             let mut matrices = MatrixBatch::of(self, rows.info(), columns.info())?;
             let k = matrices.least(k.info())?;
             let mut results = matrices.run(MatrixWork::Qr)?;
@@ -92,7 +92,7 @@ pub trait Decompositions: Computable<Elem: MatrixElement> {
             U: Dims,
             V: Dims,
         ]
-        (self, rows: R, columns: C, k: K) -> OrderedFactors<Self, X, U, V> {
+        (self, rows: R, columns: C, k: K) -> OrderedFactors<Self, X, U, V> where [Self: AsTensor<Elem: MatrixElement>] {
             let mut matrices = MatrixBatch::of(self, rows.info(), columns.info())?;
             let k = matrices.least(k.info())?;
             let mut results = matrices.run(MatrixWork::Lu)?;
@@ -131,7 +131,7 @@ pub trait Decompositions: Computable<Elem: MatrixElement> {
             V: Dims,
             W: Dims,
         ]
-        (self, rows: R, columns: C, k: K) -> SingularTriple<Self, U, W, V> {
+        (self, rows: R, columns: C, k: K) -> SingularTriple<Self, U, W, V> where [Self: AsTensor<Elem: MatrixElement>] {
             let mut matrices = MatrixBatch::of(self, rows.info(), columns.info())?;
             let k = matrices.least(k.info())?;
             let mut results = matrices.run(MatrixWork::Svd)?;
@@ -161,7 +161,7 @@ pub trait Decompositions: Computable<Elem: MatrixElement> {
             Y: Dims + CanGain<K::Brand> + Union<(K::Brand,), Out = W>,
             W: Dims,
         ]
-        (self, rows: R, columns: C, k: K) -> Reduced<RealElem<Self>, Self, W> {
+        (self, rows: R, columns: C, k: K) -> Reduced<RealElem<Self>, Self, W> where [Self: AsTensor<Elem: MatrixElement>] {
             let mut matrices = MatrixBatch::of(self, rows.info(), columns.info())?;
             let k = matrices.least(k.info())?;
             let data = matrices.run(MatrixWork::SingularValues)?.next::<RealElem<Self>>();
@@ -193,7 +193,7 @@ pub trait Decompositions: Computable<Elem: MatrixElement> {
             Y: Dims,
             Z: Dims,
         ]
-        (self, rows: R, columns: C) -> EigenPairs<Self, Z> {
+        (self, rows: R, columns: C) -> EigenPairs<Self, Z> where [Self: AsTensor<Elem: MatrixElement>] {
             let mut matrices = MatrixBatch::square(self, MatrixWork::Eigh, rows.info(), columns.info())?;
             let mut results = matrices.run(MatrixWork::Eigh)?;
             let w = matrices.result(results.next::<RealElem<Self>>(), &[matrices.columns])?;
@@ -273,7 +273,7 @@ pub trait Decompositions: Computable<Elem: MatrixElement> {
         /// ```
         pinv try_pinv, "so is an element that is infinite or NaN",
         [R: DimRef + DimsOf<X, Y>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims]
-        (self, rows: R, columns: C) -> TensorOf<Self> {
+        (self, rows: R, columns: C) -> TensorOf<Self> where [Self: AsTensor<Elem: MatrixElement>] {
             MatrixBatch::of(self, rows.info(), columns.info())?.alike(MatrixWork::Pinv)
         }
     }
@@ -341,7 +341,7 @@ pub trait Decompositions: Computable<Elem: MatrixElement> {
         /// ```
         matrix_rank try_matrix_rank, "so is an element that is infinite or NaN",
         [R: DimRef + DimsOf<X, Y>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims]
-        (self, rows: R, columns: C) -> Reduced<usize, Self, Y> {
+        (self, rows: R, columns: C) -> Reduced<usize, Self, Y> where [Self: AsTensor<Elem: MatrixElement>] {
             let mut matrices = MatrixBatch::of(self, rows.info(), columns.info())?;
             let data = matrices.run(MatrixWork::Rank)?.next::<usize>();
             matrices.result(data, &[])
@@ -360,7 +360,7 @@ pub trait Decompositions: Computable<Elem: MatrixElement> {
         /// ```
         cond try_cond, "so is an element that is infinite or NaN",
         [R: DimRef + DimsOf<X, Y>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims]
-        (self, rows: R, columns: C) -> Reduced<RealElem<Self>, Self, Y> {
+        (self, rows: R, columns: C) -> Reduced<RealElem<Self>, Self, Y> where [Self: AsTensor<Elem: MatrixElement>] {
             let mut matrices = MatrixBatch::of(self, rows.info(), columns.info())?;
             let data = matrices.run(MatrixWork::Cond)?.next::<RealElem<Self>>();
             matrices.result(data, &[])
@@ -368,4 +368,4 @@ pub trait Decompositions: Computable<Elem: MatrixElement> {
     }
 }
 
-impl<A: Computable<Elem: MatrixElement>> Decompositions for A {}
+impl<A: Computable> Decompositions for A {}

@@ -5,11 +5,11 @@ use crate::dim::DimRef;
 use crate::reduce::TensorOf;
 use crate::set::{Dims, DimsOf};
 use crate::size::SquareWith;
-use crate::tensor::Computable;
+use crate::tensor::{AsTensor, Computable};
 use kernels::step::linalg::{MatrixElement, MatrixWork};
 
 /// Functions of square matrices along two dims of a tensor, which both stand for the same space. All other dims are a batch. They run at once, on the crate `faer`.
-pub trait MatrixFunctions: Computable<Elem: MatrixElement> {
+pub trait MatrixFunctions: Computable {
     operator! {
         /// The power with a whole exponent: the product of as many matrices, or of their inverses if it is negative; the identity if it is 0.
         ///
@@ -23,7 +23,7 @@ pub trait MatrixFunctions: Computable<Elem: MatrixElement> {
         /// ```
         matrix_power try_matrix_power, "so is a matrix without an inverse, if the exponent is negative",
         [R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims]
-        (self, rows: R, columns: C, exponent: i64) -> TensorOf<Self> {
+        (self, rows: R, columns: C, exponent: i64) -> TensorOf<Self> where [Self: AsTensor<Elem: MatrixElement>] {
             let work = MatrixWork::Power { exponent };
             MatrixBatch::square(self, work, rows.info(), columns.info())?.alike(work)
         }
@@ -42,10 +42,10 @@ pub trait MatrixFunctions: Computable<Elem: MatrixElement> {
         /// ```
         expm try_expm, "so is an element that is infinite or NaN",
         [R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims]
-        (self, rows: R, columns: C) -> TensorOf<Self> {
+        (self, rows: R, columns: C) -> TensorOf<Self> where [Self: AsTensor<Elem: MatrixElement>] {
             MatrixBatch::square(self, MatrixWork::Expm, rows.info(), columns.info())?.alike(MatrixWork::Expm)
         }
     }
 }
 
-impl<A: Computable<Elem: MatrixElement>> MatrixFunctions for A {}
+impl<A: Computable> MatrixFunctions for A {}

@@ -43,7 +43,7 @@ pub type SignAndLog<A, X> = (Reduced<<A as AsTensor>::Elem, A, X>, Reduced<RealE
 ///
 /// A matrix maps vectors along `columns` to vectors along `rows`: `y[rows] = sum over columns of a[rows, columns] * x[columns]`. So the solution of `a x = b` has `columns` where `b` has
 /// `rows`, and so does an inverse. A matrix that has none is an error, which says where it is in the batch.
-pub trait LinearSystems: Computable<Elem: MatrixElement> {
+pub trait LinearSystems: Computable {
     operator! {
         /// The lower triangular `l` with `a = l l^H`, of positive definite matrices: `a[r, c] = sum over k of l[r, k] * conj(l[c, k])`. The result has zeros above the diagonal.
         ///
@@ -58,7 +58,7 @@ pub trait LinearSystems: Computable<Elem: MatrixElement> {
         /// ```
         cholesky try_cholesky, "so is a matrix that is not positive definite, or has an element that is infinite or NaN",
         [R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims]
-        (self, rows: R, columns: C) -> TensorOf<Self> {
+        (self, rows: R, columns: C) -> TensorOf<Self> where [Self: AsTensor<Elem: MatrixElement>] {
             MatrixBatch::square(self, MatrixWork::Cholesky, rows.info(), columns.info())?.alike(MatrixWork::Cholesky)
         }
     }
@@ -76,7 +76,7 @@ pub trait LinearSystems: Computable<Elem: MatrixElement> {
         /// ```
         inverse try_inverse, "so is a matrix without an inverse",
         [R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims]
-        (self, rows: R, columns: C) -> TensorOf<Self> {
+        (self, rows: R, columns: C) -> TensorOf<Self> where [Self: AsTensor<Elem: MatrixElement>] {
             MatrixBatch::square(self, MatrixWork::Inverse, rows.info(), columns.info())?.alike(MatrixWork::Inverse)
         }
     }
@@ -95,7 +95,7 @@ pub trait LinearSystems: Computable<Elem: MatrixElement> {
         /// ```
         det try_det, "so is an element that is infinite or NaN",
         [R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims]
-        (self, rows: R, columns: C) -> Reduced<Self::Elem, Self, Y> {
+        (self, rows: R, columns: C) -> Reduced<Self::Elem, Self, Y> where [Self: AsTensor<Elem: MatrixElement>] {
             let mut matrices = MatrixBatch::square(self, MatrixWork::Det, rows.info(), columns.info())?;
             let data = matrices.run(MatrixWork::Det)?.next::<Self::Elem>();
             matrices.result(data, &[])
@@ -119,7 +119,7 @@ pub trait LinearSystems: Computable<Elem: MatrixElement> {
         /// ```
         slogdet try_slogdet, "so is an element that is infinite or NaN",
         [R: DimRef + DimsOf<X, Y> + SquareWith<C>, C: DimRef + DimsOf<Self::Dims, X>, X: Dims, Y: Dims]
-        (self, rows: R, columns: C) -> SignAndLog<Self, Y> {
+        (self, rows: R, columns: C) -> SignAndLog<Self, Y> where [Self: AsTensor<Elem: MatrixElement>] {
             let mut matrices = MatrixBatch::square(self, MatrixWork::SlogDet, rows.info(), columns.info())?;
             let mut results = matrices.run(MatrixWork::SlogDet)?;
             let sign = matrices.result(results.next::<Self::Elem>(), &[])?;
@@ -150,7 +150,7 @@ pub trait LinearSystems: Computable<Elem: MatrixElement> {
             W: Dims + CanGain<C::Brand> + Union<(C::Brand,), Out = O>,
             O: Dims,
         ]
-        (self, b: B, rows: R, columns: C) -> Named<Self::Elem, O> {
+        (self, b: B, rows: R, columns: C) -> Named<Self::Elem, O> where [Self: AsTensor<Elem: MatrixElement>] {
             let work = MatrixWork::Solve { transposed: false };
             let matrices = MatrixBatch::square(self, work, rows.info(), columns.info())?;
             solved::<_, V, _, O>(matrices, b, work)
@@ -182,7 +182,7 @@ pub trait LinearSystems: Computable<Elem: MatrixElement> {
             W: Dims + CanGain<C::Brand> + Union<(C::Brand,), Out = O>,
             O: Dims,
         ]
-        (self, b: B, rows: R, columns: C, side: Triangular) -> Named<Self::Elem, O> {
+        (self, b: B, rows: R, columns: C, side: Triangular) -> Named<Self::Elem, O> where [Self: AsTensor<Elem: MatrixElement>] {
             let work = MatrixWork::SolveTriangular(side.triangle());
             let matrices = MatrixBatch::square(self, work, rows.info(), columns.info())?;
             solved::<_, V, _, O>(matrices, b, work)
@@ -190,7 +190,7 @@ pub trait LinearSystems: Computable<Elem: MatrixElement> {
     }
 }
 
-impl<A: Computable<Elem: MatrixElement>> LinearSystems for A {}
+impl<A: Computable> LinearSystems for A {}
 
 /// The solutions for right-hand sides. `V` are the dims of these and of the batch, `O` those of the result.
 #[track_caller]
