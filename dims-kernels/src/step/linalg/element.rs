@@ -73,6 +73,7 @@ pub trait RealMatrixElement: MatrixElement + num_traits::Float {
 
 macro_rules! elements {
     ($($t:ident),*) => {$(
+        #[diagnostic::do_not_recommend]
         impl MatrixElement for $t {
             type Part = $t;
 
@@ -105,6 +106,7 @@ macro_rules! elements {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl RealMatrixElement for $t {
             fn eigen(
                 a: &[Self],
@@ -130,6 +132,7 @@ macro_rules! elements {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl MatrixElement for Complex<$t> {
             type Part = $t;
 
