@@ -134,10 +134,12 @@
 //!   of matrix products.
 //! * `blas`: matrix products use a BLAS that the program links and installs: [`blas`].
 //! * `std` (on by default): kernels are chosen at run time for the processor's instructions, large results come from a memory pool
-//!   (`storage::memory`), and there are [`explain`](plan::explain::explain), [modes](mode) and [`ledger`](stream::ledger()). `gemm`, `rayon`, `image`, `onnx` and the
+//!   (`storage::memory`), and there are [`explain`](plan::explain::explain), [modes](mode) and [`ledger`](stream::ledger()). `gemm`, `rayon`, `image`, `linalg`, `onnx` and the
 //!   features for files need `std`. Without it the crate needs `core` and `alloc`: see below.
 //! * `approx`: tensors can be compared with `approx::assert_relative_eq!` and the like.
 //! * `half`: elements of type `half::f16` and `half::bf16`.
+//! * `linalg`: matrices are factorized, inverted, solved with and diagonalized, on the crate `faer`: `linalg::systems`, `linalg::decompositions`,
+//!   `linalg::functions`.
 //! * `image`, `mdarray`, `nalgebra`, `candle`: conversions from and to the images, arrays, matrices and tensors of these crates: [`foreign`].
 //! * `safetensors`, `npy`: tensors in files, with the names of their dims (`file`; npz belongs to `npy`). `memmap` maps files into memory.
 //!   With `safetensors`, `#[derive(Load)]` loads structs of tensors from files of weights.
