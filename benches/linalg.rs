@@ -48,7 +48,7 @@ fn cases<'m>(
     right: &'m Tensor<f64, (Batch, Row)>,
     rows: usize,
 ) -> Vec<(&'static str, Vec<Measured<'m>>)> {
-    use faer::prelude::*;
+    use faer::linalg::solvers::{DenseSolveCore, Solve};
     macro_rules! all_of {
         ($data:ident => $value:expr) => {
             Box::new(move || {

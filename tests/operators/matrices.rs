@@ -60,11 +60,9 @@ fn solved(a: &Rows, b: &Rows) -> Rows {
         b.swap(pivot, best);
         for row in (0..size).filter(|&row| row != pivot) {
             let share = a[row][pivot] / a[pivot][pivot];
-            for column in 0..size {
-                a[row][column] -= share * a[pivot][column];
-            }
-            for column in 0..b[0].len() {
-                b[row][column] -= share * b[pivot][column];
+            for own in [&mut a, &mut b] {
+                let other = own[pivot].clone();
+                own[row].iter_mut().zip(other).for_each(|(own, other)| *own -= share * other);
             }
         }
     }
@@ -294,7 +292,7 @@ crate::operators! {
     qr [f32 f64] (x: T [J I]) -> [J D],
         call: shown!(x.qr(J, I, O); where { let x = diagonal!(x, J = 4, I = 3); } then |found| {
             let q = found.0;
-            (&q).contract((&q).rename(J, D), O)
+            q.contract((&q).rename(J, D), O)
         }),
         loops: {
             let (q, _) = orthogonal(&regular(x));
@@ -358,7 +356,7 @@ crate::operators! {
     svd_wide [f32 f64] (x: T [I J]) -> [J D],
         call: shown!(x.svd(I, J, O); where { let x = diagonal!(x, I = 3, J = 4); } then |found| {
             let v = found.2;
-            (&v).contract((&v).rename(J, D), O)
+            v.contract((&v).rename(J, D), O)
         }),
         loops: {
             let a = t(&regular(x));
