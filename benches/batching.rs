@@ -31,7 +31,7 @@
 use rayon::ThreadPoolBuilder;
 use std::hint::black_box;
 use std::time::Instant;
-use typed_dims::plan::explain::{Loops, Plan, PlanStep};
+use typed_dims::pipeline::plan::explain::{Loops, Plan, PlanStep};
 use typed_dims::prelude::*;
 
 #[path = "../tests/programs/cases.rs"]

@@ -7,7 +7,7 @@ use nalgebra::DMatrix;
 use rayon::ThreadPoolBuilder;
 use std::hint::black_box;
 use std::time::Instant;
-use typed_dims::linalg::systems::Triangular;
+use typed_dims::operators::linalg::systems::Triangular;
 use typed_dims::prelude::*;
 
 dims! {

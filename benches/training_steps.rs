@@ -42,12 +42,12 @@ static ALLOCATOR: Counting = Counting;
 
 /// The most bytes that a step has at once, beside those from before. (The pool of memory is empty.)
 fn peak(step: &mut dyn FnMut()) -> usize {
-    typed_dims::storage::memory::set_pool_limit(0);
+    typed_dims::pipeline::storage::memory::set_pool_limit(0);
     let before = LIVE.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
     step();
     let peak = PEAK.load(Ordering::Relaxed) - before;
-    typed_dims::storage::memory::set_pool_limit(POOL);
+    typed_dims::pipeline::storage::memory::set_pool_limit(POOL);
     peak
 }
 

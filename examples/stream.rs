@@ -9,7 +9,7 @@
 //! ```
 
 use typed_dims::prelude::*;
-use typed_dims::stream::ledger;
+use typed_dims::tensors::stream::ledger;
 
 dims! {
     /// Samples of the signal.
@@ -71,7 +71,7 @@ fn main() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use typed_dims::stream::CostClass;
+    use typed_dims::tensors::stream::CostClass;
 
     #[test]
     fn the_convolution_is_that_of_the_library() {

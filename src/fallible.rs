@@ -1,4 +1,4 @@
-//! The `try_` forms of the functions in the [prelude](crate::prelude): they return a [`DimError`](crate::error::DimError) where the short form
+//! The `try_` forms of the functions in the [prelude](crate::prelude): they return a [`DimError`](crate::DimError) where the short form
 //! panics with its text.
 //!
 //! `use typed_dims::fallible::*;` imports them all. Methods have `try_` forms beside them (`a.try_at(..)`), and so do macros (`try_tensor!`): both come
@@ -24,14 +24,14 @@
 //! # Ok::<(), DimError>(())
 //! ```
 
-pub use crate::attention::try_attention;
 pub use crate::batch::try_map_each;
-pub use crate::create::{
+pub use crate::creation::create::{
     try_arange, try_eye, try_from_fn, try_from_vec, try_full, try_full_like, try_linspace, try_ones, try_tri,
     try_zeros,
 };
-pub use crate::custom::try_apply_arrays;
-pub use crate::join::{try_concat, try_concat_to, try_stack};
+pub use crate::creation::random::{try_categorical, try_rand, try_rand_like, try_randn, try_randn_like};
 pub use crate::nn::conv::{try_conv, try_conv_transpose};
-pub use crate::random::{try_categorical, try_rand, try_rand_like, try_randn, try_randn_like};
-pub use crate::scan::try_scan;
+pub use crate::operators::attention::try_attention;
+pub use crate::operators::custom::try_apply_arrays;
+pub use crate::operators::join::{try_concat, try_concat_to, try_stack};
+pub use crate::operators::scan::try_scan;

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use typed_dims::blas::{self, ComplexGemm, Gemm, RealGemm};
 use typed_dims::prelude::*;
-use typed_dims::scalar::{Element, Num};
+use typed_dims::types::scalar::{Element, Num};
 
 /// How often a BLAS was called.
 static CALLS: AtomicUsize = AtomicUsize::new(0);

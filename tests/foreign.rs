@@ -204,7 +204,7 @@ mod candle {
     use half::{bf16, f16};
     use typed_dims::candle_core::{DType, Device, Tensor as Candle, WithDType};
     use typed_dims::prelude::*;
-    use typed_dims::scalar::{Element, Num};
+    use typed_dims::types::scalar::{Element, Num};
 
     dims! {
         struct Batch;

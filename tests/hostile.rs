@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use typed_dims::__private::pattern::pack::{AsPackedShape, Several};
 use typed_dims::__private::pattern::{PackPattern, Rank1 as OneAxis};
 use typed_dims::prelude::*;
-use typed_dims::scalar::{Num, Ordered};
+use typed_dims::types::scalar::{Num, Ordered};
 
 dims! {
     struct Row;

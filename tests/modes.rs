@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use typed_dims::grad::value_and_grad;
 use typed_dims::mode::{self, CheckFinite, Counts, FreedMemory, Log, Mode, PeakMemory, Ran};
-use typed_dims::plan::explain::{Plan, PlanStep};
+use typed_dims::pipeline::plan::explain::{Plan, PlanStep};
 use typed_dims::prelude::*;
 
 dims! {
@@ -302,7 +302,8 @@ mod borders {
     #[test]
     fn an_error_is_no_step() {
         let (x, y) = (images(), ones::<f32, _>((Example.of(4), Pixel.of(7))));
-        let (result, counts) = mode::count(|| typed_dims::reduce::Reductions::try_eval(&x + &y));
+        let (result, counts) =
+            mode::count(|| typed_dims::pipeline::execute::reduce::Reductions::try_eval(&x + &y));
         assert!(result.is_err());
         assert_eq!(counts.steps(), 0);
     }

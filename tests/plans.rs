@@ -1,7 +1,7 @@
 //! What runs for an expression: how many passes, which products, what is copied.
 
 use ndarray::{Array1, Array2, Array3, Array4};
-use typed_dims::plan::explain::{Plan, PlanStep};
+use typed_dims::pipeline::plan::explain::{Plan, PlanStep};
 use typed_dims::prelude::*;
 
 fn products(plan: &Plan) -> usize {

@@ -83,7 +83,7 @@ pub enum XlaError {
     /// A program or a value of this library reported an error.
     Program {
         /// The error.
-        error: Box<typed_dims::error::DimError>,
+        error: Box<typed_dims::DimError>,
     },
     /// The folder of a cache of executables cannot be used.
     Cache {
@@ -202,8 +202,8 @@ impl Error for XlaError {
     }
 }
 
-impl From<typed_dims::error::DimError> for XlaError {
-    fn from(error: typed_dims::error::DimError) -> Self {
+impl From<typed_dims::DimError> for XlaError {
+    fn from(error: typed_dims::DimError) -> Self {
         XlaError::Program { error: Box::new(error) }
     }
 }

@@ -1,18 +1,18 @@
 //! Attention between tokens, as a layer.
 
-use crate::attention::{AttendedDims, Mask, MaskedBy};
-use crate::create::SizedDims;
-use crate::expr::Expr;
+use crate::creation::create::SizedDims;
+use crate::creation::random::split;
 use crate::nn::linear::{Linear, MappedBy};
 use crate::nn::{LayerDims, element};
+use crate::operators::attention::{AttendedDims, Mask, MaskedBy};
+use crate::operators::restructure::Remapped;
+use crate::pipeline::expr::Expr;
 use crate::prelude::*;
-use crate::random::split;
-use crate::rank::Rank0;
-use crate::restructure::Remapped;
-use crate::role::KeepsRole;
-use crate::set::{DimsOfBoth, NameFor};
-use crate::size::{Resizable, Sliceable};
-use crate::tensor::Computable;
+use crate::tensors::tensor::Computable;
+use crate::types::rank::Rank0;
+use crate::types::role::KeepsRole;
+use crate::types::set::{DimsOfBoth, NameFor};
+use crate::types::size::{Resizable, Sliceable};
 use core::marker::PhantomData;
 use num_traits::Float;
 

@@ -1,13 +1,13 @@
 //! Convolutions: functions, and a layer.
 
-use crate::create::{Chained, SizedDims};
-use crate::dim::DimList;
+use crate::creation::create::{Chained, SizedDims};
 use crate::nn::LayerDims;
 use crate::nn::linear::Projection;
 use crate::prelude::*;
-use crate::role::{AnyChannel, DataFeature, FilterSpatial};
-use crate::set::DimsOfBoth;
-pub use typed_dims_core::nn::conv::*;
+use crate::types::dim::DimList;
+use crate::types::role::{AnyChannel, DataFeature, FilterSpatial};
+use crate::types::set::DimsOfBoth;
+pub use typed_dims_core::operators::nn::conv::*;
 
 /// The dims of the kernels of a convolution.
 pub type KernelOf<C, O, K> = <O as Union<<K as Union<C>>::Out>>::Out;

@@ -1,10 +1,10 @@
 //! Tables with a row for each index.
 
-use crate::create::SizedDims;
+use crate::creation::create::SizedDims;
 use crate::nn::linear::Projection;
 use crate::nn::{LayerDims, element};
 use crate::prelude::*;
-use crate::scalar::IndexInt;
+use crate::types::scalar::IndexInt;
 use num_traits::Float;
 
 /// A table with the features `D` of each position along the dim `V`: `y[.., D] = weight[ids[..], D]`.

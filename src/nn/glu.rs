@@ -1,10 +1,10 @@
 //! Gated feed-forward networks.
 
-use crate::create::SizedDims;
+use crate::creation::create::SizedDims;
+use crate::creation::random::split;
 use crate::nn::LayerDims;
 use crate::nn::linear::{MappedBy, Projection};
 use crate::prelude::*;
-use crate::random::split;
 
 /// `y = down(silu(gate(x)) * up(x))`: a network from the dims `W` to the dims `W`, with the dims `I` between its two halves.
 ///

@@ -19,7 +19,7 @@
 // rustc quotes the line of the bound that a mistake breaks: those of typical mistakes stand in the line of the method's name.
 #![allow(clippy::multiple_bound_locations)]
 
-pub use typed_dims_core::nn::{dropout, linear, loss, pool};
+pub use typed_dims_core::operators::nn::{dropout, linear, loss, pool};
 
 pub mod attention;
 pub mod conv;
@@ -29,9 +29,9 @@ pub mod norm;
 pub mod recurrent;
 pub mod rope;
 
-use crate::dim::DimList;
-use crate::scalar::Real;
-use crate::set::Sorted;
+use crate::types::dim::DimList;
+use crate::types::scalar::Real;
+use crate::types::set::Sorted;
 
 /// The dims that a layer works along: a tuple of declared dims, in the order in which they are declared.
 ///

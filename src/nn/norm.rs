@@ -1,11 +1,11 @@
 //! Normalisation: functions, and layers with learnt scales.
 
-use crate::create::SizedDims;
+use crate::creation::create::SizedDims;
 use crate::nn::{LayerDims, element};
 use crate::prelude::*;
-use crate::role::AllPlay;
-pub use typed_dims_core::nn::norm::*;
-use typed_dims_core::optim::in_place::{approach, scale};
+use crate::types::role::AllPlay;
+pub use typed_dims_core::operators::nn::norm::*;
+use typed_dims_core::training::optim::in_place::{approach, scale};
 
 /// Added to variances, before their roots are taken, unless another number is given.
 const EPSILON: f64 = 1e-5;

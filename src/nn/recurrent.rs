@@ -1,13 +1,13 @@
 //! Recurrent networks.
 
-use crate::create::Chained;
-use crate::dim::Of;
-use crate::join::NewDim;
+use crate::creation::create::Chained;
+use crate::creation::random::split;
 use crate::nn::linear::{MappedBy, Projection, project};
+use crate::operators::join::NewDim;
 use crate::prelude::*;
-use crate::random::split;
-use crate::role::KeepsRole;
-use crate::set::NameFor;
+use crate::types::dim::Of;
+use crate::types::role::KeepsRole;
+use crate::types::set::NameFor;
 use alloc::vec::Vec;
 
 dims! {

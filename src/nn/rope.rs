@@ -1,10 +1,10 @@
 //! Positions of tokens as rotations.
 
-use crate::create::Chained;
-use crate::dim::Of;
+use crate::creation::create::Chained;
 use crate::nn::element;
 use crate::prelude::*;
-use crate::size::Sliceable;
+use crate::types::dim::Of;
+use crate::types::size::Sliceable;
 use num_traits::Float;
 
 /// Rotary position embedding of queries and keys: the features `p` and `p + n / 2` of the `n` along `F` are the coordinates of a plane, which is turned by

@@ -245,7 +245,7 @@ fn archives_with_other_elements_than_their_headers_say() {
 /// A compressed file of some kilobytes does not take all memory.
 #[test]
 fn archives_that_unpack_to_too_much() {
-    use typed_dims::checkpoint::Saved;
+    use typed_dims::optim::checkpoint::Saved;
     let mut file = npz::NpzWriter::compressed();
     file.put("w", zeros::<f32, _>((Out.of(100_000_000 / 3), In))).unwrap();
     let bytes = file.into_bytes().unwrap();
@@ -276,8 +276,8 @@ fn archives_that_unpack_to_too_much() {
 /// Each error says which file it is about, and which tensor.
 #[test]
 fn errors_name_the_file_and_the_tensor() {
-    use typed_dims::checkpoint::{Checkpoint, Saved};
     use typed_dims::file::load::Weights;
+    use typed_dims::optim::checkpoint::{Checkpoint, Saved};
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let shown = |name: &str| path(name).display().to_string();

@@ -1,9 +1,9 @@
 //! `#[derive(Load)]`: which tensor of a file a field is, and everything that can be wrong with it.
 
 use super::*;
-use typed_dims::dim::DimList;
 use typed_dims::file::safetensors::{SafetensorsReader, SafetensorsWriter};
-use typed_dims::set::{DimsOf, Union};
+use typed_dims::types::dim::DimList;
+use typed_dims::types::set::{DimsOf, Union};
 
 dims! {
     pub struct Batch;

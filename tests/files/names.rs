@@ -140,7 +140,7 @@ fn roles_are_checked() {
     assert!(why.ends_with("`Row` has the role DATA_FEATURE in the file, which is not Pixel"), "{why}");
     mod filter {
         use typed_dims::prelude::*;
-        use typed_dims::role::FilterInChannel;
+        use typed_dims::types::role::FilterInChannel;
         dims! { pub struct Row; pub struct Channel: FilterInChannel; }
     }
     file.get().unwrap().load::<f32, (filter::Row, filter::Channel)>().unwrap();

@@ -6,9 +6,9 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
-use typed_dims::checkpoint::{Checkpoint, Saved};
 use typed_dims::file::safetensors::{SafetensorsReader, SafetensorsWriter};
 use typed_dims::file::{FileError, MappedFile, npy, npz};
+use typed_dims::optim::checkpoint::{Checkpoint, Saved};
 use typed_dims::prelude::*;
 
 /// All savers, each of a tensor with this number of rows.

@@ -3,7 +3,7 @@
 use crate::gradients::{assert_close, check};
 use std::thread;
 use typed_dims::grad::{checkpoint, grad, jvp, try_vjp, value_and_grad, vjp};
-use typed_dims::plan::explain::PlanStep;
+use typed_dims::pipeline::plan::explain::PlanStep;
 use typed_dims::prelude::*;
 
 dims! { struct Example; struct Group; struct Feat; struct Out; struct Hidden; struct Seq; }

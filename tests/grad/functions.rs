@@ -3,12 +3,12 @@
 use crate::gradients::{self, assert_close, assert_lost, check, noise};
 use crate::panics::message;
 use std::cell::Cell;
-use typed_dims::custom::{Derivative, PullBackOf, PullBacksOf, apply_arrays};
 use typed_dims::grad::{self, checkpoint, custom_vjp, grad, hvp, jvp, try_checkpoint, vjp};
 use typed_dims::ndarray::{Array0, ArrayView0, ArrayView1, ArrayView2, arr0};
-use typed_dims::plan::explain::{Plan, PlanStep};
+use typed_dims::operators::custom::{Derivative, PullBackOf, PullBacksOf, apply_arrays};
+use typed_dims::pipeline::plan::explain::{Plan, PlanStep};
 use typed_dims::prelude::*;
-use typed_dims::rank::U0;
+use typed_dims::types::rank::U0;
 
 dims! {
     struct I;

@@ -3,9 +3,9 @@
 use crate::gradients::{assert_lost, check, check_curved};
 use ndarray::s;
 use typed_dims::batch::map_each;
-use typed_dims::join::concat_to;
+use typed_dims::creation::random::{categorical, rand_like};
+use typed_dims::operators::join::concat_to;
 use typed_dims::prelude::*;
-use typed_dims::random::{categorical, rand_like};
 
 dims! {
     struct I; struct J; struct K; struct N; struct M; struct C; struct O; struct G; struct H; struct W; struct P; struct Q;

@@ -240,7 +240,7 @@ fn a_pull_back_outlives_its_function() {
 /// An operation that looks up what the recorded program knows of the elements that it is called with.
 struct Looking(fn(&kernels::trace::Node));
 
-impl typed_dims::custom::ArrayOp<f64> for Looking {
+impl typed_dims::operators::custom::ArrayOp<f64> for Looking {
     type In = U1;
     type Out = U1;
     type Elem = f64;
@@ -253,8 +253,8 @@ impl typed_dims::custom::ArrayOp<f64> for Looking {
         x.to_owned()
     }
 
-    fn pull_back(&self) -> Option<typed_dims::custom::PullBackOf<Self, f64>> {
-        Some(typed_dims::custom::PullBackOf::<Self, f64>::new(|_, _, dy| dy.to_owned()))
+    fn pull_back(&self) -> Option<typed_dims::operators::custom::PullBackOf<Self, f64>> {
+        Some(typed_dims::operators::custom::PullBackOf::<Self, f64>::new(|_, _, dy| dy.to_owned()))
     }
 }
 

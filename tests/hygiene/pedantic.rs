@@ -5,7 +5,7 @@
 use ndarray::{array, concatenate};
 use std::ops::Add;
 use typed_dims::prelude::*;
-use typed_dims::scalar::{Element, Num};
+use typed_dims::types::scalar::{Element, Num};
 
 /// `out[i, j] = sum over k of a[i, k] * b[k, j]`, for any numbers.
 fn product<T: Num>(a: &Array2<T>, b: &Array2<T>) -> Array2<T> {

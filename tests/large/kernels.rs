@@ -5,7 +5,7 @@ use ndarray::s;
 use num_complex::Complex;
 use rayon::ThreadPoolBuilder;
 use typed_dims::prelude::*;
-use typed_dims::scalar::Element;
+use typed_dims::types::scalar::Element;
 
 /// Rows that end within a tile, with it, and behind it.
 const LENGTHS: [usize; 7] = [0, 1, 3, 511, 512, 513, 1300];

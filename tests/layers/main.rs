@@ -50,7 +50,7 @@ fn element(k: usize, at: usize) -> f64 {
 }
 
 /// The array `k`.
-fn array<D: typed_dims::create::SizedDims>(k: usize, dims: D) -> Named<f64, D::Set> {
+fn array<D: typed_dims::creation::create::SizedDims>(k: usize, dims: D) -> Named<f64, D::Set> {
     let mut places = 0..;
     from_fn(dims, |_| element(k, places.next().expect("there are as many places")))
 }

@@ -6,7 +6,7 @@ use typed_dims::grad::{grad, value_and_grad};
 use typed_dims::nn::linear::Linear;
 use typed_dims::nn::norm::RmsNorm;
 use typed_dims::prelude::*;
-use typed_dims::set::Union;
+use typed_dims::types::set::Union;
 
 dims! {
     struct Batch;

@@ -1,9 +1,9 @@
 //! Typed layouts: the order of axes in memory, in the type. What must not compile is in `ui-tests/fail/layouts`.
 
 use typed_dims::ndarray::{Array2, Array3, array, s};
-use typed_dims::plan::explain::PlanStep;
+use typed_dims::pipeline::plan::explain::PlanStep;
 use typed_dims::prelude::*;
-use typed_dims::scalar::Num;
+use typed_dims::types::scalar::Num;
 
 dims! {
     /// Channels.
@@ -109,7 +109,7 @@ fn shown_and_compared() {
 }
 
 /// The loops of a step, which rustc knew but for their lengths.
-fn known(plan: &typed_dims::plan::explain::Plan) -> Vec<usize> {
+fn known(plan: &typed_dims::pipeline::plan::explain::Plan) -> Vec<usize> {
     let [PlanStep::Elementwise { loops, .. } | PlanStep::Reduce { loops, .. }] = &plan.steps[..] else {
         panic!("{plan}")
     };

@@ -3,7 +3,7 @@
 
 use typed_dims::batch::map_each;
 use typed_dims::fallible::*;
-use typed_dims::plan::explain::{Plan, PlanStep};
+use typed_dims::pipeline::plan::explain::{Plan, PlanStep};
 use typed_dims::prelude::*;
 
 dims! {

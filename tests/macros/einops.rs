@@ -4,7 +4,7 @@
 use crate::reference::input::Random;
 use crate::reference::patterns::{IntoDynamic, einops as oracle, random, stacked};
 use ndarray::{Array, Array2, Array3, ArrayD, array, s};
-use typed_dims::plan::explain::PlanStep;
+use typed_dims::pipeline::plan::explain::PlanStep;
 use typed_dims::prelude::*;
 
 /// A test for each table: the pattern, the shape of the array, and sizes; for static and dynamic rank.
@@ -560,10 +560,10 @@ fn works_in_macros_and_generic_functions() {
             rearrange!($x, $pattern, r = $size)
         };
     }
-    fn transposed<T: typed_dims::scalar::Element>(x: &Array2<T>) -> Array2<T> {
+    fn transposed<T: typed_dims::types::scalar::Element>(x: &Array2<T>) -> Array2<T> {
         rearrange!(x, i j -> j i)
     }
-    fn greatest<T: typed_dims::scalar::Ordered>(x: &Array2<T>) -> T {
+    fn greatest<T: typed_dims::types::scalar::Ordered>(x: &Array2<T>) -> T {
         reduce!(x, i j -> , max)
     }
     let x = array![[1, 2], [3, 4]];

@@ -6,7 +6,7 @@ use crate::reference::patterns::{IntoDynamic, einsum as oracle, random};
 use ndarray::{Array2, Array3, ArrayD, array, s};
 use num_complex::Complex;
 use typed_dims::einsum_path;
-use typed_dims::plan::explain::PlanStep;
+use typed_dims::pipeline::plan::explain::PlanStep;
 use typed_dims::prelude::*;
 
 /// A test for each table of patterns, with the shapes of their operands: in f64, and with operands of dynamic rank.
@@ -695,7 +695,7 @@ fn works_in_macros_closures_and_generic_functions() {
             einsum!($pattern, $a, $b)
         };
     }
-    fn gram<T: typed_dims::scalar::Num>(x: &Array2<T>) -> Array2<T> {
+    fn gram<T: typed_dims::types::scalar::Num>(x: &Array2<T>) -> Array2<T> {
         einsum!("ij,kj->ik", x, x)
     }
     let a = array![[1.0, 2.0], [3.0, 4.0]];

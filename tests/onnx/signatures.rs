@@ -1,9 +1,9 @@
 //! `onnx_dims!`: models as dims and structs.
 
 use typed_dims::nn::pool::Pooling;
+use typed_dims::operators::window::Window;
 use typed_dims::prelude::*;
-use typed_dims::role::Role;
-use typed_dims::window::Window;
+use typed_dims::types::role::Role;
 
 mod classifier {
     typed_dims::onnx_dims!("tests/onnx/models/classifier.onnx");

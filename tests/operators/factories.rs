@@ -3,9 +3,9 @@
 use crate::loops::{self, build};
 use crate::table::Family;
 use crate::{I, Inner, J, Outer};
-use typed_dims::create::{full_like, tri};
+use typed_dims::creation::create::{full_like, tri};
+use typed_dims::creation::random::{categorical, rand_like, randn_like};
 use typed_dims::prelude::*;
-use typed_dims::random::{categorical, rand_like, randn_like};
 
 /// Factories.
 pub fn family() -> Family {
@@ -76,7 +76,7 @@ crate::operators! {
         call: from_vec((I.of(2), J.of(2)), vec![1 as T, 2 as T, 3 as T, 4 as T]),
         loops: build(&[2, 2], |at| (1 + 2 * at[1] + at[0]) as T),
         along: [], keep: [],
-        errors: [typed_dims::create::try_from_vec((I.of(2), J.of(2)), vec![1.0f32])
+        errors: [typed_dims::creation::create::try_from_vec((I.of(2), J.of(2)), vec![1.0f32])
             => "a tensor with dims `I` = 2, `J` = 2 has 4 elements, but 1 were given"],
         names: "tensor" "numpy.asarray" "array";
     /// Uniform random numbers from 0 to 1, from a seed

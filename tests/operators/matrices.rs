@@ -7,7 +7,7 @@ use crate::table::Family;
 use crate::value::of;
 use crate::{C, D, I, Inner, J, K, O, Outer};
 use ndarray::ArrayD;
-use typed_dims::linalg::systems::Triangular;
+use typed_dims::operators::linalg::systems::Triangular;
 use typed_dims::prelude::*;
 
 /// Matrices.

@@ -5,7 +5,7 @@ use crate::table::Family;
 use crate::{I, Inner, J, K, L, Outer, V};
 use ndarray::Axis;
 use typed_dims::fallible::{try_concat, try_concat_to, try_stack};
-use typed_dims::join::concat_to;
+use typed_dims::operators::join::concat_to;
 use typed_dims::prelude::*;
 
 /// Restructuring.

@@ -5,7 +5,7 @@ use crate::table::Family;
 use crate::value::of;
 use crate::{D, I, Inner, J, K, L, Outer, V};
 use ndarray::Axis;
-use typed_dims::create::full_like;
+use typed_dims::creation::create::full_like;
 use typed_dims::prelude::*;
 
 /// Selecting.

@@ -2,7 +2,7 @@
 
 use ndarray::{Array, ArrayBase, ArrayD, ArrayViewD, Axis, Dimension, IxDyn, RawData, Slice};
 use num_complex::Complex;
-use typed_dims::scalar::CastTo;
+use typed_dims::types::scalar::CastTo;
 
 /// A small generator of pseudo-random numbers (splitmix64): every run draws the same.
 #[derive(Clone, Debug)]

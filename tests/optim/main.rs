@@ -625,7 +625,7 @@ fn large_tensors_take_the_same_step_as_small_ones() {
 mod halves {
     use super::*;
     use half::{bf16, f16};
-    use typed_dims::scalar::CastTo;
+    use typed_dims::types::scalar::CastTo;
 
     const LEN: usize = 37;
 

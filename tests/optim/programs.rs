@@ -7,7 +7,7 @@ use typed_dims::optim::{
 };
 use typed_dims::prelude::*;
 #[cfg(feature = "half")]
-use typed_dims::scalar::CastTo;
+use typed_dims::types::scalar::CastTo;
 use typed_dims_kernels::map::formula::{UpdateOperand, UpdateProgram};
 use typed_dims_kernels::program::code::DType;
 use typed_dims_kernels::program::interpreter::ProgramOutput;

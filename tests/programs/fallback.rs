@@ -4,7 +4,7 @@ use super::suite::{Batch, Feat, Group, Key, Seq};
 use typed_dims::batch::map_each;
 use typed_dims::fallible::try_map_each;
 use typed_dims::ndarray::{Array1, Array3};
-use typed_dims::plan::explain::PlanStep;
+use typed_dims::pipeline::plan::explain::PlanStep;
 use typed_dims::prelude::*;
 
 fn numbers(n: usize, m: usize, size: usize) -> Array3<f32> {

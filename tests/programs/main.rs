@@ -6,7 +6,7 @@ mod fallback;
 mod suite;
 
 use typed_dims::ndarray::Axis;
-use typed_dims::plan::explain::{Plan, PlanStep, explain};
+use typed_dims::pipeline::plan::explain::{Plan, PlanStep, explain};
 
 /// Examples along each of the two further dims.
 const EXAMPLES: (usize, usize) = (3, 2);

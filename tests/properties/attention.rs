@@ -171,7 +171,7 @@ fn a_bias_that_cannot_be_had_is_an_error() {
     let (x, table) = (Array2::<f32>::ones((3, 4)), Array1::<f32>::ones(2));
     dims!(i = 3, j = 3, d, e);
     let bias = table.at(i - j);
-    let refused = typed_dims::attention::try_attention(
+    let refused = typed_dims::operators::attention::try_attention(
         x.at((i, d)),
         x.at((j, d)),
         x.at((j, e)),

@@ -6,7 +6,7 @@ use crate::{A, B, C, D, E, F, assert_same, bound, inputs, ordered, properties};
 use ndarray::{ArrayD, ArrayViewMutD, Slice};
 use num_complex::Complex;
 use typed_dims::prelude::*;
-use typed_dims::scalar::Num;
+use typed_dims::types::scalar::Num;
 
 /// One check for each line: the product of the operands, summed over some dims, in the order of the others.
 macro_rules! contractions {

@@ -6,7 +6,7 @@ use crate::{A, B, C, D, E, F, assert_same, bound, inputs, ordered, properties};
 use ndarray::Array1;
 use num_complex::Complex;
 use typed_dims::prelude::*;
-use typed_dims::scalar::CastTo;
+use typed_dims::types::scalar::CastTo;
 
 /// The operators, on tensors by value and by reference, and with scalars on either side.
 macro_rules! arithmetic {

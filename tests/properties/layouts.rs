@@ -5,7 +5,7 @@ use crate::reference::input::{Case, Random, Sample, cases};
 use crate::{A, B, C, D, E, assert_same, bound, inputs, ordered, properties};
 use ndarray::{Array3, ArrayD};
 use typed_dims::prelude::*;
-use typed_dims::scalar::Num;
+use typed_dims::types::scalar::Num;
 
 /// The batch `C` is the last dim of the product.
 fn products<T: Sample + Num>(case: &Case) {

@@ -6,7 +6,7 @@ use crate::{A, B, C, D, E, F, bound, inputs, properties};
 use ndarray::{Array2, Array3, ArrayD, Axis, Ix2, Ix3, Ix4, Slice};
 use num_complex::Complex;
 use typed_dims::prelude::*;
-use typed_dims::scalar::Element;
+use typed_dims::types::scalar::Element;
 
 /// Every element type is moved alike, `bool` and compound values among them.
 fn moves<T: Element + PartialEq>(case: &Case, sample: fn(&mut crate::reference::input::Random) -> T) {
@@ -153,8 +153,8 @@ trait IndexOrZero {
     fn index_or_zero(self) -> Array3<f32>;
 }
 
-impl<E2: typed_dims::expr::Expr<Elem = f32>> IndexOrZero
-    for Named<f32, (A, B, C, D), typed_dims::rank::Rank0, E2>
+impl<E2: typed_dims::pipeline::expr::Expr<Elem = f32>> IndexOrZero
+    for Named<f32, (A, B, C, D), typed_dims::types::rank::Rank0, E2>
 {
     fn index_or_zero(self) -> Array3<f32> {
         let (a, b, c) = (self.size(A), self.size(B), self.size(C));

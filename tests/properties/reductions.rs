@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::sample::select;
 use proptest::strategy::Strategy;
 use typed_dims::prelude::*;
-use typed_dims::scalar::Num;
+use typed_dims::types::scalar::Num;
 
 fn sums<T: Sample + Num>(case: &Case) {
     let mut random = case.random();

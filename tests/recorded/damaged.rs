@@ -293,7 +293,7 @@ fn draws() {
         (x.dropout(0.5, seed), random_order(seed))
     };
     fn random_order(seed: &Tensor<u64, ()>) -> Tensor<usize, (Batch,)> {
-        typed_dims::random::permutation(Batch.of(4), seed)
+        typed_dims::creation::random::permutation(Batch.of(4), seed)
     }
     let program = record(f, &seed).expect("it is recorded");
     damage("draws", &program, &f(&seed), &seed, times());

@@ -1,9 +1,9 @@
 //! Programs that are compared, saved and loaded.
 
 use crate::reload::reloaded;
-use typed_dims::custom::Derivative;
 use typed_dims::grad::loss_and_grad;
 use typed_dims::nn::linear::Linear;
+use typed_dims::operators::custom::Derivative;
 use typed_dims::optim::{AdamW, Optimizer, Schedule, clip_by_global_norm};
 use typed_dims::prelude::*;
 use typed_dims::program::{Program, record};

@@ -3,13 +3,13 @@
 use crate::{Batch, Class, Floats, Labels, Seq, Width, floats};
 use half::{bf16, f16};
 use typed_dims::batch::vmap;
+use typed_dims::creation::random::{
+    Seed, bernoulli, categorical, permutation, rand_like, randn_like, split, try_bernoulli,
+};
 use typed_dims::grad::{checkpoint, grad, loss_and_grad, vjp};
 use typed_dims::init;
 use typed_dims::prelude::*;
 use typed_dims::program::record;
-use typed_dims::random::{
-    Seed, bernoulli, categorical, permutation, rand_like, randn_like, split, try_bernoulli,
-};
 
 type SeedTensor = Tensor<u64, ()>;
 

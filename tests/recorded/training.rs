@@ -9,7 +9,7 @@ use typed_dims::optim::{
 };
 use typed_dims::prelude::*;
 use typed_dims::program::{jit, record};
-use typed_dims::scalar::Real;
+use typed_dims::types::scalar::Real;
 
 dims! {
     struct Row;
@@ -39,8 +39,8 @@ fn weights<T: Real>(seed: u64) -> Weights<T> {
 /// All elements, as bits.
 fn bits<P: Parameters>(of: &P) -> Vec<(String, Vec<u64>)> {
     use typed_dims::grad::parameters::{Path, Visitor};
-    use typed_dims::rank::Rank;
-    use typed_dims::scalar::Element;
+    use typed_dims::types::rank::Rank;
+    use typed_dims::types::scalar::Element;
     struct Bits(Vec<(String, Vec<u64>)>);
     impl Visitor<0, 1> for Bits {
         type Error = DimError;

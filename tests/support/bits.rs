@@ -3,8 +3,8 @@
 use typed_dims::grad::Parameters;
 use typed_dims::grad::parameters::{Path, Walk};
 use typed_dims::prelude::*;
-use typed_dims::rank::Rank;
-use typed_dims::scalar::Element;
+use typed_dims::types::rank::Rank;
+use typed_dims::types::scalar::Element;
 
 /// Panics, with the names of the tensors that differ, unless two values have the same bits.
 #[track_caller]

@@ -2,13 +2,13 @@
 
 use ndarray::{Array2, Array3, ArrayD, Dimension, IxDyn};
 use typed_dims::batch::map_each;
-use typed_dims::custom::apply_arrays;
 use typed_dims::fallible::try_apply_arrays;
-use typed_dims::plan::explain::{Plan, PlanStep};
+use typed_dims::operators::custom::apply_arrays;
+use typed_dims::pipeline::plan::explain::{Plan, PlanStep};
 use typed_dims::prelude::*;
-use typed_dims::rank::Rank;
-use typed_dims::rank::U0;
-use typed_dims::scalar::Element;
+use typed_dims::types::rank::Rank;
+use typed_dims::types::rank::U0;
+use typed_dims::types::scalar::Element;
 
 dims! {
     /// Examples.
@@ -718,7 +718,7 @@ mod in_place {
 mod arrays {
     use super::*;
     use ndarray::{Array1, ArrayView0, ArrayView1, ArrayView2, Axis, arr0};
-    use typed_dims::custom::Examples;
+    use typed_dims::operators::custom::Examples;
 
     /// `a b`, one product at a time, or with a rule for batches.
     struct MatVec {
@@ -896,8 +896,8 @@ mod drawing {
     use super::*;
     use ndarray::{Axis, s};
     use std::panic::{AssertUnwindSafe, catch_unwind};
+    use typed_dims::creation::random::{bernoulli, categorical, rand_like, randn_like};
     use typed_dims::grad::grad;
-    use typed_dims::random::{bernoulli, categorical, rand_like, randn_like};
 
     /// All ways of batching a call, two dims of the caller in front of `Feat`.
     macro_rules! every_way {

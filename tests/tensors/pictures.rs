@@ -88,14 +88,14 @@ fn a_plan_has_a_box_for_each_step_and_texts_are_escaped() {
     assert_eq!(title(of_class(&document, "box")[0]), first);
 
     // The names of types and of closures have angle brackets in them.
-    let step = typed_dims::plan::explain::PlanStep::Lines {
+    let step = typed_dims::pipeline::plan::explain::PlanStep::Lines {
         work: "<a> & \"b\"\u{1}",
         lines: 1,
         len: 2,
         bytes: 8,
         threads: 1,
     };
-    let plan = typed_dims::plan::explain::Plan { steps: vec![step], ..Default::default() };
+    let plan = typed_dims::pipeline::plan::explain::Plan { steps: vec![step], ..Default::default() };
     let svg = plan.to_svg();
     let document = Document::parse(&svg).expect("a document");
     assert!(title(of_class(&document, "box")[0]).starts_with("<a> & \"b\"\u{fffd} of 1 lines of 2"));

@@ -4,10 +4,10 @@
 use ndarray::{Array1, Array2, Array3, Axis};
 use std::ops::Mul;
 use typed_dims::batch::map_each;
-use typed_dims::create::full_like;
-use typed_dims::plan::explain::PlanStep;
+use typed_dims::creation::create::full_like;
+use typed_dims::pipeline::plan::explain::PlanStep;
 use typed_dims::prelude::*;
-use typed_dims::scalar::Real;
+use typed_dims::types::scalar::Real;
 
 dims! {
     struct Batch;

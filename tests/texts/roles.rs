@@ -22,11 +22,11 @@
 use typed_dims::nn::conv::conv;
 use typed_dims::nn::norm::Normalization;
 use typed_dims::nn::pool::Pooling;
+use typed_dims::operators::window::Window;
 use typed_dims::prelude::*;
-use typed_dims::role::{AllPlay, OfRole, Role};
-use typed_dims::role::{FilterInChannel, FilterOutChannel, FilterSpatial};
-use typed_dims::set::{Bool, DimsOf, Satisfies};
-use typed_dims::window::Window;
+use typed_dims::types::role::{AllPlay, OfRole, Role};
+use typed_dims::types::role::{FilterInChannel, FilterOutChannel, FilterSpatial};
+use typed_dims::types::set::{Bool, DimsOf, Satisfies};
 
 roles! {
     /// A position in a picture.

@@ -2,7 +2,7 @@
 
 use ndarray::{Array3, Axis, array, concatenate, s};
 use typed_dims::fallible::try_concat_to;
-use typed_dims::join::concat_to;
+use typed_dims::operators::join::concat_to;
 use typed_dims::prelude::*;
 
 /// 0, 1, 2, .. in row-major order.

@@ -1,9 +1,9 @@
 //! Parameters and optimizers in files: a training is saved and resumed.
 
-use typed_dims::checkpoint::{Checkpoint, Saved};
 use typed_dims::file::load::LoadError;
 use typed_dims::file::safetensors;
 use typed_dims::grad::value_and_grad;
+use typed_dims::optim::checkpoint::{Checkpoint, Saved};
 use typed_dims::optim::{Adam, AdamW, Lion, Optimizer, Schedule, Sgd};
 use typed_dims::prelude::*;
 

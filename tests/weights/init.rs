@@ -1,11 +1,11 @@
 //! First values of parameters, and what else is drawn from a seed.
 
+use typed_dims::creation::random::{bernoulli, permutation, rand_like, split, try_bernoulli};
 use typed_dims::init::{
     he_normal, he_uniform, lecun_normal, lecun_uniform, orthogonal, truncated_normal, try_orthogonal,
     xavier_normal, xavier_uniform,
 };
 use typed_dims::prelude::*;
-use typed_dims::random::{bernoulli, permutation, rand_like, split, try_bernoulli};
 
 dims! {
     struct Batch;

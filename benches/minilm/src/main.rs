@@ -18,7 +18,7 @@ use ndarray::Array2;
 use std::error::Error;
 use std::path::PathBuf;
 use std::process::Command;
-use typed_dims::order::OrderExt;
+use typed_dims::pipeline::execute::order::OrderExt;
 
 #[derive(Parser)]
 struct Args {

@@ -1,20 +1,20 @@
 //! Arguments of batched functions: held in memory, their further dims united, sealed.
 
 use super::example::{Alone, Example, Param};
-use crate::brand::DimInfo;
-use crate::dim::UNSIZED;
 use crate::error::{DimError, Origin};
+use crate::execute::reduce::evaluated;
 use crate::expr::{Expr, Raw};
-use crate::named::Named;
 use crate::plan::shape::Shape;
-use crate::rank::{Rank, Rank0};
-use crate::reduce::evaluated;
-use crate::set::list::List;
-use crate::set::remove::{Left, Missing, Removal, RemoveAll};
-use crate::set::{Bound, Dims, Keys, MAX_DIMS, NoDim, Union};
 use crate::storage::axes::ABSENT;
 use crate::storage::{Evaluated, View};
-use crate::tensor::{AsTensor, Computable};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Computable};
+use crate::types::brand::DimInfo;
+use crate::types::dim::UNSIZED;
+use crate::types::rank::{Rank, Rank0};
+use crate::types::set::list::List;
+use crate::types::set::remove::{Left, Missing, Removal, RemoveAll};
+use crate::types::set::{Bound, Dims, Keys, MAX_DIMS, NoDim, Union};
 use core::marker::PhantomData;
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;

@@ -1,9 +1,9 @@
 //! Which rest a function sees, and dims that clash.
 
 use super::seal::EndsInRest;
-use crate::set::list::NestedPairs;
-use crate::set::{Bool, Dims};
 use crate::types::condition::condition;
+use crate::types::set::list::NestedPairs;
+use crate::types::set::{Bool, Dims};
 
 /// `Rest<B>` stands for the dims of this set.
 ///

@@ -1,22 +1,22 @@
 //! The fallback: what cannot be planned for all examples together is called once for each of them.
 
 use super::seal::EndsInRest;
+use crate::creation::positions::of_example;
 use crate::error::{DimError, Origin, unwrap};
 use crate::execute::lines::arranged;
 use crate::execute::place::ResultsInSequence;
 use crate::execute::step::NotedCalls;
 use crate::expr::Expr;
 use crate::expr::evaluate::evaluate;
-use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
-use crate::positions::of_example;
-use crate::rank::Rank;
-use crate::set::list::List;
-use crate::set::{Dims, Keys};
 use crate::storage::axes::AxisBlock;
 use crate::storage::{Evaluated, View};
-use crate::tensor::{AsTensor, Computable, NamedOf};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Computable, NamedOf};
+use crate::types::rank::Rank;
+use crate::types::set::list::List;
+use crate::types::set::{Dims, Keys};
 use kernels::loops::axes::{Order, Sizes};
 use kernels::loops::nest::Odometer;
 use kernels::memory::axes::Axis;
@@ -66,7 +66,7 @@ pub fn try_map_each<X: Apiece, Y: Computable>(
     tensors: X,
     mut f: impl FnMut(X::One) -> Result<Y, DimError>,
 ) -> Result<Named<Y::Elem, <Y::Dims as Dims>::Sealed<X::Rest>, Y::Rank>, DimError> {
-    let mut further = Shape::new::<X::Rest, crate::rank::Rank0>();
+    let mut further = Shape::new::<X::Rest, crate::types::rank::Rank0>();
     tensors.unify(&mut further)?;
     further.finish()?;
     let call = |at: &[usize]| f(tensors.one(at)).map(AsTensor::into_named);
@@ -196,7 +196,7 @@ fn sizes_of_none(
         let what = "there are no examples, so the sizes of a result's positional axes are unknown";
         return Err(DimError::Shape { what: what.into() });
     }
-    let size = |key: &crate::set::DimKey| {
+    let size = |key: &crate::types::set::DimKey| {
         let known = key.fixed.or_else(|| size(key.id));
         known.ok_or_else(|| {
             let what = format!("there are no examples, so the size of `{}` is unknown", key.name);

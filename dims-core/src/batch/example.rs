@@ -1,9 +1,9 @@
 //! Types as they are written for one example, and the types that stand for them in a batch.
 
-use crate::named::Named;
-use crate::rank::Rank;
-use crate::set::Dims;
 use crate::storage::View;
+use crate::tensors::named::Named;
+use crate::types::rank::Rank;
+use crate::types::set::Dims;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use kernels::scalar::Element;

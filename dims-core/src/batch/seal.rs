@@ -3,17 +3,17 @@
 use super::argument::SealedAxes;
 use super::closed::Apart;
 use super::result::OpenedAxes;
-use crate::brand::{Brand, Rest};
-use crate::dim::DimList;
 use crate::error::{Origin, unwrap};
-use crate::named::Named;
-use crate::rank::Rank;
-use crate::set::list::List;
-use crate::set::remove::Within;
-use crate::set::union::{SetNamed, Sort};
-use crate::set::{Bool, Dims, DimsOf, False, FirstWith, MAX_DIMS, MaybeDim, True, Union};
 use crate::storage::axes::AxisBlock;
 use crate::storage::{Evaluated, View};
+use crate::tensors::named::Named;
+use crate::types::brand::{Brand, Rest};
+use crate::types::dim::DimList;
+use crate::types::rank::Rank;
+use crate::types::set::list::List;
+use crate::types::set::remove::Within;
+use crate::types::set::union::{SetNamed, Sort};
+use crate::types::set::{Bool, Dims, DimsOf, False, FirstWith, MAX_DIMS, MaybeDim, True, Union};
 use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
 
@@ -154,7 +154,7 @@ pub trait Opened: Dims {
     const SEAL: crate::seal::Seal;
     /// The dims.
     type All: Dims;
-    /// A dim that is behind the rest as well, or [`Nothing`](crate::set::Nothing).
+    /// A dim that is behind the rest as well, or [`Nothing`](crate::types::set::Nothing).
     type Clash: MaybeDim;
     /// Where the axes come from.
     #[doc(hidden)]

@@ -4,18 +4,18 @@ use super::applies::{Callee, Maps};
 use super::argument::{Further, SealedAxes};
 use super::closed::Apart;
 use super::seal::{EndsInRest, Opened, Sealable, Visible};
-use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::expr::Expr;
 use crate::expr::evaluate::laid_out;
-use crate::named::Named;
 use crate::plan::shape::Shape;
-use crate::rank::Rank;
-use crate::set::list::List;
-use crate::set::ordered::Minus;
-use crate::set::remove::Within;
-use crate::set::union::Sort;
-use crate::set::{Bool, Dims, DimsOf, False, FirstWith, MaybeDim, NoDim, True, Union};
+use crate::tensors::named::Named;
+use crate::types::dim::DimList;
+use crate::types::rank::Rank;
+use crate::types::set::list::List;
+use crate::types::set::ordered::Minus;
+use crate::types::set::remove::Within;
+use crate::types::set::union::Sort;
+use crate::types::set::{Bool, Dims, DimsOf, False, FirstWith, MaybeDim, NoDim, True, Union};
 use crate::types::tuples::nested;
 use alloc::boxed::Box;
 use kernels::scalar::Element;
@@ -382,7 +382,7 @@ pub trait Unmapped {
     const SEAL: crate::seal::Seal;
     /// The tensor in memory, without a rest.
     type Out;
-    /// The first dim that is behind the rest as well, or [`Nothing`](crate::set::Nothing).
+    /// The first dim that is behind the rest as well, or [`Nothing`](crate::types::set::Nothing).
     type Clash: MaybeDim;
     #[doc(hidden)]
     #[track_caller]

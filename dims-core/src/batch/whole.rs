@@ -6,13 +6,13 @@
 use super::applies::{Callee, Given, Reference, Together, Way};
 use super::argument::Further;
 use super::vmap::MappedOne;
-use crate::dim::DimList;
 use crate::error::DimError;
-use crate::named::Named;
-use crate::rank::Rank;
-use crate::reduce::{TensorOf, evaluated};
-use crate::set::Dims;
-use crate::tensor::Computable;
+use crate::execute::reduce::{TensorOf, evaluated};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::Computable;
+use crate::types::dim::DimList;
+use crate::types::rank::Rank;
+use crate::types::set::Dims;
 
 /// A function that is generic over the sets of its parameters, for [`vmap`](super::vmap()): `vmap(whole(f), n)` calls it once, with all examples
 /// together.

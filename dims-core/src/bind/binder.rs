@@ -1,16 +1,16 @@
 //! What can stand for an axis in `at`.
 
 use super::binding::Binding;
-use crate::dim::{DimRef, Each, UNSIZED};
 use crate::error::{DimError, OriginSuffix};
 use crate::expr::index::{ComputedIndex, IndexExprs};
 use crate::expr::{Affine, Expr};
-use crate::named::Named;
 use crate::plan::explain::names;
 use crate::plan::shape::Shape;
-use crate::rank::{Rank, Rank0};
-use crate::set::union::Sort;
-use crate::set::{DimKey, Dims};
+use crate::tensors::named::Named;
+use crate::types::dim::{DimRef, Each, UNSIZED};
+use crate::types::rank::{Rank, Rank0};
+use crate::types::set::union::Sort;
+use crate::types::set::{DimKey, Dims};
 use crate::types::tuples::{each_tuple, nested};
 use alloc::string::String;
 use core::marker::PhantomData;
@@ -51,7 +51,7 @@ pub struct UnitAxis;
 /// | an integer `3`, `-1` | picks one element; a negative one counts from the end |
 /// | a range `1..4` | the axis stays positional, cut to the range |
 /// | a tuple `(h, w)` | splits the axis; the last dim is the fastest, and one may be without a size |
-/// | [`Each((h, w))`](crate::dim::Each) | as `h, w`: one axis for each |
+/// | [`Each((h, w))`](crate::types::dim::Each) | as `h, w`: one axis for each |
 /// | an index expression `2 * i + 1` | a strided view; one dim may be without a size, and gets the greatest one that fits (a declared dim only if no other operand has a size for it, so that its elements are looked up one by one: `I.of(n)` makes it a view). A dim that is shorter than the axis reads a part of it: `i + 0` the first elements, where `i` alone is an error |
 /// | a tensor of integers | selects by value; each value is checked when its element is read |
 #[diagnostic::on_unimplemented(

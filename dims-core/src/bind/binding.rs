@@ -1,11 +1,11 @@
 //! The state of one `at` while its binders are read.
 
 use super::source::Axes;
-use crate::brand::DimInfo;
-use crate::dim::UNSIZED;
 use crate::error::{DimError, Origin};
-use crate::set::{DimKey, Dims};
 use crate::storage::axes::AxisBlock;
+use crate::types::brand::DimInfo;
+use crate::types::dim::UNSIZED;
+use crate::types::set::{DimKey, Dims};
 use kernels::memory::axes::Axis;
 
 /// What the binders read so far have made of the source's axes.

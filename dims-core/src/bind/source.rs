@@ -1,7 +1,7 @@
 //! What can be bound: ndarray arrays, slices, vectors, nested fixed-size arrays, and tensors with positional axes.
 
 use crate::error::DimError;
-use crate::size::Dyn;
+use crate::types::size::Dyn;
 
 pub use crate::storage::source::{Axes, NdRank, Nested, RankDyn, Source, SourceMut};
 

@@ -1,9 +1,9 @@
 //! Splitting an axis into the dims of a group: `(c, h2, w2)`, the last one fastest.
 
 use super::binding::Binding;
-use crate::brand::DimInfo;
-use crate::dim::DimList;
 use crate::error::{DimError, Origin};
+use crate::types::brand::DimInfo;
+use crate::types::dim::DimList;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use kernels::memory::axes::Axis;

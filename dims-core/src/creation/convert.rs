@@ -2,15 +2,15 @@
 
 use crate::bind::at::HasAxes;
 use crate::bind::source::{NdRank, check_rank};
-use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
-use crate::named::Named;
-use crate::rank::Rank0;
-use crate::set::distinct::{OneAxisEach, SortOnce, SortedOnce};
-use crate::set::list::{List, NestedPairs};
-use crate::set::{Dims, NoDim};
 use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
+use crate::tensors::named::Named;
+use crate::types::dim::DimList;
+use crate::types::rank::Rank0;
+use crate::types::set::distinct::{OneAxisEach, SortOnce, SortedOnce};
+use crate::types::set::list::{List, NestedPairs};
+use crate::types::set::{Dims, NoDim};
 use alloc::vec::Vec;
 use core::panic::Location;
 use kernels::memory::axes::Axis;
@@ -36,7 +36,7 @@ where
 
 /// The result of sorting the dims `L`.
 type SortedList<L> = <<L as DimList>::Brands as SortOnce>::Out;
-/// The first dim that `L` names twice, or [`Nothing`](crate::set::Nothing).
+/// The first dim that `L` names twice, or [`Nothing`](crate::types::set::Nothing).
 type ListedTwice<L> = <SortedList<L> as SortedOnce>::Twice;
 
 /// How many dims are listed.
@@ -112,10 +112,13 @@ impl<T, D: Dimension + NdRank> IntoTensor for Array<T, D> {
 
 impl<T> IntoTensor for Vec<T> {
     type Elem = T;
-    type Rank = crate::rank::Rank1;
+    type Rank = crate::types::rank::Rank1;
 
     #[track_caller]
-    fn try_into_tensor<L: AxisDims<crate::rank::Rank1>>(self, dims: L) -> Result<Named<T, L::Set>, DimError> {
+    fn try_into_tensor<L: AxisDims<crate::types::rank::Rank1>>(
+        self,
+        dims: L,
+    ) -> Result<Named<T, L::Set>, DimError> {
         ndarray::Array1::from_vec(self).try_into_tensor(dims)
     }
 }
@@ -162,8 +165,8 @@ pub(crate) fn elements_in<A, D, X>(
     operation: &'static str,
 ) -> Result<(Vec<A::Elem>, Vec<usize>), DimError>
 where
-    A: crate::tensor::Computable<Rank = Rank0>,
-    D: crate::set::DimsOf<A::Dims, X>,
+    A: crate::tensors::tensor::Computable<Rank = Rank0>,
+    D: crate::types::set::DimsOf<A::Dims, X>,
     X: Dims,
 {
     let order = const { &crate::plan::axes::AxisList::of(<D as DimList>::KEYS, A::Dims::KEYS) };

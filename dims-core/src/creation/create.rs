@@ -1,22 +1,22 @@
 //! Tensors from nothing: `zeros`, `ones`, `full`, `eye`, `tri`, `arange`, `linspace`, `from_fn`, `from_vec`.
 //!
-//! Free functions, as in numpy and torch: the type alias [`Tensor`](crate::named::Tensor) sorts its dims, so rustc could not find them through it.
+//! Free functions, as in numpy and torch: the type alias [`Tensor`](crate::tensors::named::Tensor) sorts its dims, so rustc could not find them through it.
 
-use crate::dim::DimRef;
 use crate::error::{DimError, list_sizes, unwrap};
-use crate::named::Named;
+use crate::execute::reduce::TensorOf;
 use crate::plan::axes::AxisList;
-use crate::rank::Rank0;
-use crate::reduce::TensorOf;
-use crate::set::distinct::{OneAxisEach, SortOnce, SortedOnce};
-use crate::set::list::List;
-use crate::set::{DimKey, Dims, MaybeDim, NoDim, Nothing, Union};
 use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
 use crate::storage::evaluated::IntoElements;
-use crate::tensor::Computable;
+use crate::tensors::named::Named;
+use crate::tensors::tensor::Computable;
 use crate::types::condition::condition;
+use crate::types::dim::DimRef;
 use crate::types::open::Open;
+use crate::types::rank::Rank0;
+use crate::types::set::distinct::{OneAxisEach, SortOnce, SortedOnce};
+use crate::types::set::list::List;
+use crate::types::set::{DimKey, Dims, MaybeDim, NoDim, Nothing, Union};
 use crate::types::tuples::{each_tuple, nested};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -158,7 +158,7 @@ each_tuple!(sized_lists);
 /// `Named<T, <B as Union<A>>::Out>`, where `A` and `B` are the sets of the two lists.
 ///
 /// ```
-/// use typed_dims::create::Chained;
+/// use typed_dims::creation::create::Chained;
 /// use typed_dims::prelude::*;
 ///
 /// dims! { struct In; struct Out; }

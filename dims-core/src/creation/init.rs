@@ -6,7 +6,7 @@
 //! ```
 //! use typed_dims::init::{he_normal, xavier_uniform};
 //! use typed_dims::prelude::*;
-//! use typed_dims::random::split;
+//! use typed_dims::creation::random::split;
 //!
 //! dims! { struct Channel; struct Filter; struct Kh = 3; struct Kw = 3; struct Hidden; }
 //!
@@ -24,16 +24,16 @@
 //! assert!(network.out.abs().max((Filter, Hidden)).order(()) <= (6.0_f32 / 20.0).sqrt());
 //! ```
 //!
-//! The same seed gives the same numbers, in the order in which the dims are written. Give each parameter a seed of its own, by [`split`](crate::random::split).
+//! The same seed gives the same numbers, in the order in which the dims are written. Give each parameter a seed of its own, by [`split`](crate::creation::random::split).
 
 #[cfg(feature = "std")]
 use super::undrawn::undrawn;
-use crate::create::{Chained, SizedDims, Written, sizes};
-use crate::dim::DimList;
+use crate::creation::create::{Chained, SizedDims, Written, sizes};
+use crate::creation::random::drawn;
 use crate::error::{DimError, unwrap};
-use crate::named::Named;
-use crate::random::drawn;
-use crate::set::{Dims, DimsOf, Union};
+use crate::tensors::named::Named;
+use crate::types::dim::DimList;
+use crate::types::set::{Dims, DimsOf, Union};
 use kernels::memory::destination::Destination;
 use kernels::random::{RandomStream, unit};
 use kernels::scalar::Real;
@@ -177,8 +177,8 @@ pub fn try_truncated_normal<T: Real, D: SizedDims>(
     }
     drawn(dims, |at| {
         // Each try has a seed of its own.
-        let mut tries =
-            (0..).map(|tried| deviate(RandomStream::Truncated, crate::random::split(seed, tried), at));
+        let mut tries = (0..)
+            .map(|tried| deviate(RandomStream::Truncated, crate::creation::random::split(seed, tried), at));
         rounded(deviation * tries.find(|value| Float::abs(*value) <= 2.0).expect("a try succeeds in the end"))
     })
 }

@@ -4,7 +4,7 @@
 //! batched: by binding further dims, behind a `Rest`, or by a loop of calls with one example each. In a loop, the indices of the example are those that [`of_example`] has noted.
 
 use crate::plan::shape::Shape;
-use crate::set::{DimKey, Keys};
+use crate::types::set::{DimKey, Keys};
 #[cfg(feature = "std")]
 use alloc::vec::Vec;
 #[cfg(feature = "std")]

@@ -4,7 +4,7 @@
 //!
 //! The number that a seed gives at a position is a hash of both: it is the same on every machine, whatever the number of threads, and no generator
 //! has to be carried along. [`rand()`], [`randn`] and [`permutation`] count positions in the order in which dims are written. What draws for the elements of a tensor
-//! ([`rand_like`], [`randn_like`], [`bernoulli`], [`categorical`] and [`dropout`](crate::nn::dropout::Dropout::dropout)) takes the names of the dims and the indices along them, so that
+//! ([`rand_like`], [`randn_like`], [`bernoulli`], [`categorical`] and [`dropout`](crate::operators::nn::dropout::Dropout::dropout)) takes the names of the dims and the indices along them, so that
 //! every way of batching a function draws the same numbers: bound dims, `#[batched]`, [`batched`](crate::batch::batched), [`vmap`](crate::batch::vmap()) and
 //! [`map_each`](crate::batch::map_each). The hash is splitmix64: G. L. Steele, D. Lea, C. H. Flood, 2014, "Fast splittable pseudorandom number generators".
 
@@ -12,21 +12,21 @@ pub use crate::creation::seed::Seed;
 
 #[cfg(feature = "std")]
 use super::undrawn::undrawn;
-use crate::create::{SizedDims, Written, build, each_position, sizes, try_from_fn, volume};
+use crate::creation::create::{SizedDims, Written, build, each_position, sizes, try_from_fn, volume};
+use crate::creation::positions::draw_numbers;
 use crate::creation::seed::DrawnSeed;
-use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
+use crate::execute::reduce::{Empty, TensorOf, run};
 use crate::execute::step::execute;
 use crate::expr::Binary;
 use crate::expr::evaluate::{computed, evaluate};
 use crate::expr::step::reads_recorded;
-use crate::named::Named;
 use crate::plan::axes::AxisList;
-use crate::positions::draw_numbers;
-use crate::reduce::{Empty, TensorOf, run};
-use crate::set::{Dims, DimsOf};
 use crate::storage::Evaluated;
-use crate::tensor::{AsTensor, Computable, checked};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Computable, checked};
+use crate::types::dim::DimRef;
+use crate::types::set::{Dims, DimsOf};
 use core::marker::PhantomData;
 use kernels::memory::buffer::Buffer;
 use kernels::memory::destination::Destination;
@@ -112,7 +112,7 @@ fn drawn_from<T: Real, D: Written, Q: Distribution>(
 /// Derives the `at`th of many seeds from one seed: one for each parameter of a network, or for each training step. For seeds that may be tensors, see [`Seed::split`].
 ///
 /// ```
-/// use typed_dims::random::split;
+/// use typed_dims::creation::random::split;
 ///
 /// let seeds = [0, 1, 2].map(|at| split(7, at));
 /// assert!(seeds[0] != seeds[1] && seeds[1] != seeds[2]);
@@ -146,7 +146,7 @@ where
 /// The numbers follow from the seed, the names of the dims and the indices along them, so each example of a batch draws its own, however it is batched.
 ///
 /// ```
-/// use typed_dims::random::randn_like;
+/// use typed_dims::creation::random::randn_like;
 /// use typed_dims::prelude::*;
 ///
 /// dims! { struct Batch; struct Feat; }
@@ -225,7 +225,7 @@ fn drawn_like<A: Computable<Elem: Real>, Q: Distribution>(
 /// of minus infinity is never drawn. (The trick is Gumbel's: E. J. Gumbel, 1954, "Statistical theory of extreme values".)
 ///
 /// ```
-/// use typed_dims::random::categorical;
+/// use typed_dims::creation::random::categorical;
 /// use typed_dims::prelude::*;
 ///
 /// dims! { struct Batch; struct Token; }
@@ -287,7 +287,7 @@ type Noisy<'a, A> = Named<
 /// The result follows from the seed, the names of the dims and the indices along them, further dims of the caller (`Rest<B>`) among them.
 ///
 /// ```
-/// use typed_dims::random::bernoulli;
+/// use typed_dims::creation::random::bernoulli;
 /// use typed_dims::prelude::*;
 ///
 /// dims! { struct Feat; }
@@ -337,7 +337,7 @@ pub fn try_bernoulli<A: Computable<Elem: Real>>(
 /// `rand_like(&x, seed).argsort(Feat)`.
 ///
 /// ```
-/// use typed_dims::random::permutation;
+/// use typed_dims::creation::random::permutation;
 /// use typed_dims::prelude::*;
 ///
 /// dims! { struct Example; struct Feat; }

@@ -4,9 +4,9 @@ use crate::error::{DimError, unwrap};
 use crate::execute::step::execute;
 use crate::expr::evaluate::evaluate;
 use crate::expr::step::is_recorded;
-use crate::named::Named;
-use crate::rank::Rank0;
 use crate::storage::Evaluated;
+use crate::tensors::named::Named;
+use crate::types::rank::Rank0;
 use alloc::vec;
 use kernels::memory::buffer::Buffer;
 use kernels::step::draw::{SplitSeed, split};
@@ -55,11 +55,11 @@ pub(crate) enum DrawnSeed {
 }
 
 impl Seed {
-    /// Derives the `at`th of many seeds, as [`split`](crate::random::split) does: one for each use in a function that draws several times.
+    /// Derives the `at`th of many seeds, as [`split`](crate::creation::random::split) does: one for each use in a function that draws several times.
     ///
     /// ```
     /// use typed_dims::prelude::*;
-    /// use typed_dims::random::{Seed, split};
+    /// use typed_dims::creation::random::{Seed, split};
     ///
     /// dims! { struct Feat; }
     /// fn noisy(x: &Tensor<f32, (Feat,)>, seed: impl Into<Seed>) -> Tensor<f32, (Feat,)> {

@@ -1,10 +1,10 @@
 //! Draws without elements. Where only the sizes of a value matter, as in `spec(|| Network::new(..))`, its weights are reserved and not drawn.
 
 use super::create::{build, each_position, sizes, volume};
-use crate::create::Written;
+use crate::creation::create::Written;
 use crate::error::DimError;
-use crate::named::Named;
-use crate::set::DimKey;
+use crate::tensors::named::Named;
+use crate::types::set::DimKey;
 use alloc::sync::Arc;
 use core::cell::RefCell;
 use kernels::memory::buffer::Buffer;

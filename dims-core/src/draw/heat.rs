@@ -1,13 +1,13 @@
 //! Tensors as heat maps.
 
 use super::svg::{CHARACTER, LINE, Svg};
-use crate::brand::Rest;
-use crate::convert::elements_in;
-use crate::dim::{DimList, DimRef};
+use crate::creation::convert::elements_in;
 use crate::error::{DimError, unwrap};
-use crate::rank::Rank0;
-use crate::set::{Dims, DimsOf};
-use crate::tensor::{Computable, reference};
+use crate::tensors::tensor::{Computable, reference};
+use crate::types::brand::Rest;
+use crate::types::dim::{DimList, DimRef};
+use crate::types::rank::Rank0;
+use crate::types::set::{Dims, DimsOf};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::any::TypeId;

@@ -1,7 +1,7 @@
 //! Paths of einsums as trees.
 
 use super::svg::{CHARACTER, LINE, SMALL, Svg};
-use crate::pattern::EinsumPath;
+use crate::macros::pattern::EinsumPath;
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -2,6 +2,7 @@
 
 use crate::bind::source::{SourceMut, check_rank};
 use crate::error::{DimError, unwrap};
+use crate::execute::order::{OrderOf, OrderRoute, Ordering};
 use crate::execute::sum_into::sum_into;
 use crate::expr::evaluate::{few, laid_out, line_into};
 use crate::expr::index::IndexExprs;
@@ -9,18 +10,17 @@ use crate::expr::leaf::{axes_row, unify_axes};
 use crate::expr::lowered::{LOWERS, lowered_update};
 use crate::expr::step::{ExprStep, check_indices_unrecorded, is_heard, is_recorded, reads_recorded, renewed};
 use crate::expr::{Binary, Expr, Operand};
-use crate::named::Named;
-use crate::order::{OrderOf, OrderRoute, Ordering};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
 use crate::plan::shape::misfit;
-use crate::rank::{Rank, Rank0};
-use crate::set::{Dims, DimsOf, Union};
 use crate::storage::axes::AxisBlock;
 use crate::storage::source::elements_mut;
 use crate::storage::unchecked::{copy_onto, line_mut, update, update_lowered};
 use crate::storage::{Evaluated, Place};
-use crate::tensor::{AsTensor, Evaluable, NamedOf, checked};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Evaluable, NamedOf, checked};
+use crate::types::rank::{Rank, Rank0};
+use crate::types::set::{Dims, DimsOf, Union};
 use alloc::string::String;
 use kernels::contract::target::spread;
 use kernels::copy::FEW;
@@ -378,7 +378,7 @@ impl NoneLeft for () {
 pub trait OrderInto: AsTensor {
     /// Writes the elements into `out`, whose axes are the named dims in this order; a tuple of dims is one axis.
     ///
-    /// No dim may be left. As [`order`](crate::order::OrderExt::order), without the allocation.
+    /// No dim may be left. As [`order`](crate::execute::order::OrderExt::order), without the allocation.
     ///
     /// # Panics
     ///

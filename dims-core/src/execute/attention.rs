@@ -6,10 +6,10 @@ use crate::expr::lowered::{LOWERS, lowered};
 use crate::expr::step::{field, is_heard, ruled};
 use crate::expr::{Expr, Factors, computed_factor};
 use crate::plan::shape::Shape;
-use crate::rank::Rank0;
-use crate::set::Dims;
 use crate::storage::unchecked::{attend, lowered_scores};
-use crate::tensor::Computable;
+use crate::tensors::tensor::Computable;
+use crate::types::rank::Rank0;
+use crate::types::set::Dims;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use kernels::attention::{

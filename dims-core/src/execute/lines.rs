@@ -3,20 +3,20 @@
 //! Sorting, normalising and the like need a whole line at a time. So the elements are computed with those dims innermost, each line
 //! is worked on, on several threads if that is worth it, and the result is put into the order in which results lie.
 
-use crate::dim::DimList;
 use crate::error::DimError;
+use crate::execute::reduce::{TensorOf, along_axes};
 use crate::execute::step::execute;
 use crate::expr::evaluate::{evaluate, laid_out};
 use crate::expr::step::{ExprStep, check_buffer_unrecorded, taken};
 use crate::expr::{Binary, Expr, Operand};
-use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::{Shape, volume};
-use crate::rank::{Rank, Rank0};
-use crate::reduce::{TensorOf, along_axes};
-use crate::set::Dims;
 use crate::storage::Evaluated;
-use crate::tensor::Computable;
+use crate::tensors::named::Named;
+use crate::tensors::tensor::Computable;
+use crate::types::dim::DimList;
+use crate::types::rank::{Rank, Rank0};
+use crate::types::set::Dims;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;

@@ -12,9 +12,9 @@ use crate::error::{DimError, unwrap};
 use crate::expr::Expr;
 use crate::expr::evaluate::{evaluate, few, sizes_of};
 use crate::plan::shape::Shape;
-use crate::rank::Rank;
-use crate::set::{Dims, MAX_DIMS};
-use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf};
+use crate::tensors::tensor::{AsTensor, Computable, Evaluable, NamedOf};
+use crate::types::rank::Rank;
+use crate::types::set::{Dims, MAX_DIMS};
 use alloc::vec::Vec;
 use kernels::copy::FEW;
 use kernels::loops::steps::{told, told_array};
@@ -98,7 +98,7 @@ fn at_hand<A: Computable, L: OrderList>(
 }
 
 /// [`OrderExt::try_order`] of what has to be computed or moved. (Apart, so that what already lies as it should costs nothing: that part is
-/// always inlined, as [`sum`](crate::reduce::sum) explains.)
+/// always inlined, as [`sum`](crate::execute::reduce::sum) explains.)
 #[inline(never)]
 #[track_caller]
 fn planned<A, L, X>(tensor: A) -> Result<X::Out, DimError>

@@ -9,13 +9,13 @@ use crate::error::{DimError, unwrap};
 use crate::expr::Expr;
 use crate::expr::evaluate::{at_once, computed, laid_out, laid_out_in};
 use crate::expr::step::ExprStep;
-use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
-use crate::rank::Rank;
-use crate::set::{Dims, DimsOf};
 use crate::storage::Evaluated;
-use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked};
+use crate::types::rank::Rank;
+use crate::types::set::{Dims, DimsOf};
 use core::marker::PhantomData;
 use kernels::loops::axes::Order;
 use kernels::reduce::reducers;
@@ -120,7 +120,7 @@ pub trait Reductions: AsTensor {
     /// Where the expression is a product of tensors, this is a contraction: `(a * b).sum(k)` is a matrix product if `a` and
     /// `b` have dims of their own besides `k`, and a product of more tensors is contracted pair by pair. Integers wrap
     /// around. Sums of floats are accumulated pairwise, except inside of
-    /// matrix products, whose kernels add in the order of their blocks. [`sum_into`](crate::assign::OrderInto::sum_into) writes to an array that
+    /// matrix products, whose kernels add in the order of their blocks. [`sum_into`](crate::execute::assign::OrderInto::sum_into) writes to an array that
     /// is there.
     ///
     /// ```

@@ -1,19 +1,19 @@
 //! Elements that go to computed places of a result.
 
-use crate::dim::DimList;
 use crate::error::DimError;
 use crate::execute::place::filled;
 use crate::expr::Expr;
 use crate::expr::evaluate::computed;
 use crate::expr::index::ComputedIndex;
 use crate::expr::step::{ExprStep, StepOfSum, check_unrecorded};
-use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
-use crate::rank::Rank0;
-use crate::set::{DimKey, Dims};
 use crate::storage::axes::AxisBlock;
 use crate::storage::{Evaluated, Place};
+use crate::tensors::named::Named;
+use crate::types::dim::DimList;
+use crate::types::rank::Rank0;
+use crate::types::set::{DimKey, Dims};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use kernels::load::gather::IndexedAxis;

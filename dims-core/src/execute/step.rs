@@ -3,16 +3,16 @@
 //! An operator computes its operands here, says what is to run as a [`StepKind`], and gets the result as a tensor. It knows no memory, and nothing of
 //! plans and derivatives.
 
-use crate::brand::DimInfo;
 use crate::error::{DimError, list_sizes, no_derivative, no_own_derivative};
 use crate::expr::evaluate::evaluate;
-use crate::named::{Named, position};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::volume;
-use crate::rank::Rank;
-use crate::set::Dims;
 use crate::storage::Evaluated;
-use crate::tensor::Computable;
+use crate::tensors::named::{Named, position};
+use crate::tensors::tensor::Computable;
+use crate::types::brand::DimInfo;
+use crate::types::rank::Rank;
+use crate::types::set::Dims;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use kernels::error::Error;

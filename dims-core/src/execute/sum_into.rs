@@ -1,23 +1,23 @@
 //! Sums that are written to existing elements, without a tensor in between.
 
 use crate::bind::source::{SourceMut, check_rank};
-use crate::dim::DimList;
 use crate::error::DimError;
 use crate::execute::assign::written;
+use crate::execute::order::{OrderList, Ordering};
+use crate::execute::reduce::{contracted_but, is_product, product_dims, reduced_in};
 use crate::expr::step::{ExprStep, is_heard};
 use crate::expr::{Expr, Factors};
-use crate::order::{OrderList, Ordering};
 use crate::plan::axes::AxisList;
 use crate::plan::direct::Roles;
 use crate::plan::explain;
 use crate::plan::shape::Shape;
 use crate::plan::shape::misfit;
 use crate::plan::still::Still;
-use crate::rank::Rank;
-use crate::reduce::{contracted_but, is_product, product_dims, reduced_in};
-use crate::set::Dims;
 use crate::storage::source::elements_mut;
 use crate::storage::unchecked;
+use crate::types::dim::DimList;
+use crate::types::rank::Rank;
+use crate::types::set::Dims;
 use core::marker::PhantomData;
 use kernels::contract;
 use kernels::contract::LoopAxes;
@@ -64,7 +64,7 @@ impl<S: Dims, R: Rank, D: DimList, L: OrderList> SumAxes<S, R, D, L> {
 /// The sums over the dims `D` of an expression over the dims `S`, whose operands are not unified yet, to an array whose axes are the dims `X` that are
 /// left, ordered as `L` says.
 ///
-/// (Small products are always inlined, as [`sum`](crate::reduce::sum) explains.)
+/// (Small products are always inlined, as [`sum`](crate::execute::reduce::sum) explains.)
 #[cfg_attr(not(unoptimized), inline(always))]
 #[track_caller]
 pub(crate) fn sum_into<S, R, E, D, X, L, O>(expr: &E, out: &mut O) -> Result<(), DimError>

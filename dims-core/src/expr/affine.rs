@@ -1,6 +1,6 @@
 //! Affine index expressions: `2 * i + kh - 1` is a sum of dims with constant coefficients, so it selects by strides.
 
-use crate::brand::DimInfo;
+use crate::types::brand::DimInfo;
 use smallvec::SmallVec;
 
 /// `offset + sum of coefficient x dim`

@@ -2,13 +2,13 @@
 
 use super::sized::{Open, OpenInEither};
 use super::{Expr, Factors, Raw};
-use crate::brand::{Brand, DimInfo};
-use crate::dim::{DimRef, UNSIZED};
 use crate::error::DimError;
 use crate::expr::Facts;
 use crate::plan::shape::Shape;
-use crate::rank::Rank;
-use crate::set::Dims;
+use crate::types::brand::{Brand, DimInfo};
+use crate::types::dim::{DimRef, UNSIZED};
+use crate::types::rank::Rank;
+use crate::types::set::Dims;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;

@@ -2,7 +2,7 @@
 
 use crate::plan::axes::Layout;
 use crate::plan::direct::Typed;
-use crate::set::Keys;
+use crate::types::set::Keys;
 
 /// The facts that rustc knows about an expression beside its dims.
 #[derive(Clone, Copy)]

@@ -3,8 +3,8 @@
 use super::{Expr, outer};
 use crate::error::DimError;
 use crate::plan::shape::Shape;
-use crate::rank::Rank;
-use crate::set::{DimKey, Dims};
+use crate::types::rank::Rank;
+use crate::types::set::{DimKey, Dims};
 use kernels::load::gather::{Computed, GatherIndices, IndexedAxis};
 use kernels::loops::nest::OperandRows;
 use kernels::loops::rows::Rows;

@@ -2,10 +2,10 @@
 
 use super::sized::NoSize;
 use super::{Iota, Scalar};
-use crate::brand::{Brand, Declared};
-use crate::dim::{Dim, Of};
-use crate::rank::{Rank, Rank0};
-use crate::set::Dims;
+use crate::types::brand::{Brand, Declared};
+use crate::types::dim::{Dim, Of};
+use crate::types::rank::{Rank, Rank0};
+use crate::types::set::Dims;
 use kernels::scalar::Element;
 
 /// A value that takes part in operations on tensors of `T`.

@@ -1,9 +1,9 @@
 //! Binding elements again: a computed index selects along a dim that they have already.
 
 use crate::expr::index::IndexExprs;
-use crate::rank::Rank0;
-use crate::set::Dims;
 use crate::storage::{Evaluated, View};
+use crate::types::rank::Rank0;
+use crate::types::set::Dims;
 use kernels::memory::elements::Elements;
 
 /// Elements in memory along dims, any of which can be bound again.

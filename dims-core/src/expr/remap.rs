@@ -4,12 +4,12 @@
 //! whatever the expression is made of.
 
 use super::{Expr, Factors, Raw, outer};
-use crate::dim::UNSIZED;
 use crate::error::DimError;
 use crate::plan::shape::Shape;
-use crate::rank::Rank;
-use crate::set::{DimKey, Dims};
 use crate::storage::unchecked::factor;
+use crate::types::dim::UNSIZED;
+use crate::types::rank::Rank;
+use crate::types::set::{DimKey, Dims};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;

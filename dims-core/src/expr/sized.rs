@@ -6,14 +6,14 @@
 
 use super::index::ComputedIndex;
 use super::{Binary, Expand, Iota, Remap, Scalar, Select, Unary};
-use crate::brand::Brand;
 use crate::expr::keyed::Keyed;
-use crate::rank::Rank;
-use crate::set::ordered::SameBrand;
-use crate::set::remove::{Found, RemovalStep, Remove};
-use crate::set::{Bool, Dims, MaybeDim, NoDim, Nothing};
-use crate::size::Size;
 use crate::storage::{Evaluated, View};
+use crate::types::brand::Brand;
+use crate::types::rank::Rank;
+use crate::types::set::ordered::SameBrand;
+use crate::types::set::remove::{Found, RemovalStep, Remove};
+use crate::types::set::{Bool, Dims, MaybeDim, NoDim, Nothing};
+use crate::types::size::Size;
 
 pub use crate::types::open::{NoSize, Open, OpenInEither};
 

@@ -29,13 +29,13 @@ use crate::expr::Expr;
 #[cfg(feature = "std")]
 use crate::plan::explain;
 use crate::plan::shape::Shape;
-use crate::rank::Rank;
-#[cfg(feature = "std")]
-use crate::rank::Rank0;
-use crate::set::Dims;
-#[cfg(feature = "std")]
-use crate::set::Keys;
 use crate::storage::Evaluated;
+use crate::types::rank::Rank;
+#[cfg(feature = "std")]
+use crate::types::rank::Rank0;
+use crate::types::set::Dims;
+#[cfg(feature = "std")]
+use crate::types::set::Keys;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 #[cfg(feature = "std")]

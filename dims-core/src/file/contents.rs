@@ -5,9 +5,9 @@ use super::element::Stored;
 #[cfg(feature = "npy")]
 use super::element::encoded;
 use crate::plan::shape::Shape;
-use crate::rank::Rank0;
-use crate::set::{DimKey, Dims, DimsOf, MAX_DIMS};
-use crate::tensor::Computable;
+use crate::tensors::tensor::Computable;
+use crate::types::rank::Rank0;
+use crate::types::set::{DimKey, Dims, DimsOf, MAX_DIMS};
 use alloc::vec::Vec;
 use ndarray::{ArrayBase, Data, Dimension};
 

@@ -3,13 +3,13 @@
 use super::element::{self, ElementKind, Stored};
 use super::error::FileError;
 use super::names::AxisName;
-use crate::convert::{AxisDims, CountOf};
-use crate::named::Named;
+use crate::creation::convert::{AxisDims, CountOf};
 use crate::plan::shape::volume;
-use crate::rank::Rank0;
-use crate::role::means;
-use crate::set::{DimKey, Dims, MAX_DIMS, Sorted};
 use crate::storage::{Evaluated, View};
+use crate::tensors::named::Named;
+use crate::types::rank::Rank0;
+use crate::types::role::means;
+use crate::types::set::{DimKey, Dims, MAX_DIMS, Sorted};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use kernels::loops::axes::{Order, Sizes};
@@ -273,7 +273,7 @@ impl<'f> Entry<'f> {
         }
     }
 
-    /// The axis means what the dim does, as where a dim gets another name: see [`role`](crate::role).
+    /// The axis means what the dim does, as where a dim gets another name: see [`role`](crate::types::role).
     fn check_role(&self, keys: &[DimKey], key: &DimKey, axis: &AxisName) -> Result<(), FileError> {
         match (axis.roles.first(), key.roles.first()) {
             (Some(there), Some(here)) if !means(&axis.roles, key.roles) => {

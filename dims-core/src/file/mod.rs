@@ -11,7 +11,7 @@
 //!
 //! Reading an axis as a dim gives it that name, so the rule is that of `rename`: the axis has the dim's role, or one that refines it; either
 //! may have none; and the channels of data and of filters are the same. To read something as what it does not mean, read it
-//! with a dim that has its role or none, and [`redefine`](crate::restructure::Restructure::redefine) that.
+//! with a dim that has its role or none, and [`redefine`](crate::operators::restructure::Restructure::redefine) that.
 //!
 //! ```text
 //! let file = safetensors::SafetensorsReader::open("model.safetensors")?;

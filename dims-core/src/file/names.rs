@@ -2,7 +2,7 @@
 //! `Row: Pixel/DATA_FEATURE`.
 
 use super::FileError;
-use crate::set::DimKey;
+use crate::types::set::DimKey;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::Write;

@@ -6,8 +6,8 @@ use super::names::{read, shortened, written};
 #[cfg(feature = "npy")]
 use super::npy;
 use super::{AlignedBytes, Entry, FileError, save};
-use crate::assign::NoneLeft;
-use crate::set::{DimKey, DimsOf};
+use crate::execute::assign::NoneLeft;
+use crate::types::set::{DimKey, DimsOf};
 #[cfg(feature = "npy")]
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};

@@ -6,13 +6,13 @@
 //!
 //! The elements are those that both know: `f32`, `f64`, `f16`, `bf16`, `u8`, `u32`, `i64`, and whatever else is candle's `WithDType`.
 
-use crate::convert::{AxisDims, contiguous, elements_in};
+use crate::creation::convert::{AxisDims, contiguous, elements_in};
 use crate::error::{DimError, unwrap};
 use crate::laid::LaidWhole;
-use crate::named::Named;
-use crate::rank::Rank0;
-use crate::set::DimsOf;
-use crate::tensor::Computable;
+use crate::tensors::named::Named;
+use crate::tensors::tensor::Computable;
+use crate::types::rank::Rank0;
+use crate::types::set::DimsOf;
 use alloc::format;
 use alloc::string::ToString;
 use candle_core::{Device, Storage, Tensor, WithDType};

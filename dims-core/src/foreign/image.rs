@@ -6,14 +6,14 @@
 //!
 //! The feature brings no formats of files along: name those that you read in your own dependency, `image = { features = ["png"] }`.
 
-use crate::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};
-use crate::dim::DimList;
+use crate::creation::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};
 use crate::error::{DimError, Origin, list_sizes, unwrap};
 use crate::laid::LaidWhole;
-use crate::named::Named;
-use crate::rank::{Rank, Rank0, Rank2, Rank3};
-use crate::set::DimsOf;
-use crate::tensor::Computable;
+use crate::tensors::named::Named;
+use crate::tensors::tensor::Computable;
+use crate::types::dim::DimList;
+use crate::types::rank::{Rank, Rank0, Rank2, Rank3};
+use crate::types::set::DimsOf;
 use ::image::{ImageBuffer, Luma, LumaA, Pixel, Primitive, Rgb, Rgba};
 use alloc::vec::Vec;
 use core::panic::Location;

@@ -5,14 +5,14 @@
 //! types, which lie in the arrays themselves.
 
 use crate::bind::source::RankDyn;
-use crate::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};
-use crate::dim::DimList;
+use crate::creation::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};
 use crate::error::{DimError, Origin, unwrap};
 use crate::laid::LaidWhole;
-use crate::named::Named;
-use crate::rank::{Rank0, Rank1, Rank2, Rank3, Rank4, Rank5, Rank6};
-use crate::set::DimsOf;
-use crate::tensor::Computable;
+use crate::tensors::named::Named;
+use crate::tensors::tensor::Computable;
+use crate::types::dim::DimList;
+use crate::types::rank::{Rank0, Rank1, Rank2, Rank3, Rank4, Rank5, Rank6};
+use crate::types::set::DimsOf;
 use ::mdarray::{Array, Dim, DynRank, Shape};
 use alloc::vec::Vec;
 use core::panic::Location;

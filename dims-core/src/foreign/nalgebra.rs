@@ -4,14 +4,14 @@
 //! tensor is one layout among others. `m.into_tensor((Row, Col))` takes a matrix for good, [`into_matrix`](IntoMatrix::into_matrix) is the way
 //! back. A matrix has two axes. One whose type says that it has one column is a vector and has one axis.
 
-use crate::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};
-use crate::dim::DimList;
+use crate::creation::convert::{AxisDims, CountOf, IntoTensor, contiguous, elements_in};
 use crate::error::{DimError, Origin, unwrap};
 use crate::laid::LaidWhole;
-use crate::named::Named;
-use crate::rank::{Rank, Rank0, Rank1, Rank2};
-use crate::set::{Bool, DimsOf};
-use crate::tensor::Computable;
+use crate::tensors::named::Named;
+use crate::tensors::tensor::Computable;
+use crate::types::dim::DimList;
+use crate::types::rank::{Rank, Rank0, Rank1, Rank2};
+use crate::types::set::{Bool, DimsOf};
 use ::nalgebra::{
     ArrayStorage, Const, DMatrix, DVector, Dim, Dyn, Matrix, RawStorage, SMatrix, ToTypenum, VecStorage,
 };

@@ -8,7 +8,7 @@ mod image {
     use super::*;
     use crate::foreign::image::{Channels, ImageOf, sizes};
     use crate::plan::shape::volume;
-    use crate::rank::Rank;
+    use crate::types::rank::Rank;
 
     /// # Panics
     ///
@@ -103,7 +103,7 @@ mod mdarray {
 mod nalgebra {
     use super::*;
     use crate::foreign::nalgebra::Columns;
-    use crate::rank::Rank;
+    use crate::types::rank::Rank;
     use ::nalgebra::{ArrayStorage, Const, Dim, Matrix, RawStorage, RawStorageMut, VecStorage};
 
     fn axes<C: Columns>(shape: (usize, usize), strides: (usize, usize)) -> Axes {

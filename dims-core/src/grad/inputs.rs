@@ -1,17 +1,17 @@
 //! By what gradients are taken.
 
 use crate::batch::seal::EndsInRest;
-use crate::brand::Rest;
 use crate::error::DimError;
+use crate::execute::reduce::Reductions;
 use crate::grad::Parameters;
 use crate::grad::lent::{Lend, Referring};
 use crate::grad::parameters::{Path, Walk};
 use crate::grad::variables::{InPlace, Variables};
-use crate::named::Named;
-use crate::rank::Rank;
-use crate::reduce::Reductions;
-use crate::set::Dims;
 use crate::storage::View;
+use crate::tensors::named::Named;
+use crate::types::brand::Rest;
+use crate::types::rank::Rank;
+use crate::types::set::Dims;
 use kernels::scalar::Element;
 
 /// By what a gradient is taken: a reference to [`Parameters`], or a tuple of such.

@@ -1,19 +1,19 @@
 //! Jacobians and Hessians: all derivatives at once.
 
 use crate::error::{DimError, no_derivative, unwrap};
+use crate::execute::reduce::Reductions;
 use crate::grad::loss::ScalarLoss;
 use crate::grad::parameters::{Path, Walk};
 use crate::grad::reverse::differentiated;
 use crate::grad::variables::{Elements, Variables};
-use crate::named::Named;
+use crate::operators::restructure::Restructure;
+use crate::operators::restructure::names::NamesFor;
 use crate::plan::axes::AxisList;
-use crate::reduce::Reductions;
-use crate::restructure::Restructure;
-use crate::restructure::names::NamesFor;
-use crate::set::remove::{Overlap, Within};
-use crate::set::{Dims, DimsOf, FirstWith, NoDim, Union};
 use crate::storage::Evaluated;
+use crate::tensors::named::Named;
 use crate::types::condition::condition;
+use crate::types::set::remove::{Overlap, Within};
+use crate::types::set::{Dims, DimsOf, FirstWith, NoDim, Union};
 use alloc::vec::Vec;
 use kernels::memory::buffer::Buffer;
 use kernels::program::code::DType;

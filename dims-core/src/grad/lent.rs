@@ -1,9 +1,9 @@
 //! The values that gradients are taken by, as functions get them.
 
-use crate::named::Named;
-use crate::rank::Rank;
-use crate::set::Dims;
 use crate::storage::View;
+use crate::tensors::named::Named;
+use crate::types::rank::Rank;
+use crate::types::set::Dims;
 
 /// The values that [`Inputs`](crate::grad::Inputs) refer to, owned.
 ///

@@ -1,14 +1,14 @@
 //! What a gradient is taken of.
 
-use crate::brand::Rest;
 use crate::error::DimError;
+use crate::execute::reduce::evaluated;
 use crate::expr::Expr;
 use crate::grad::inputs::OfEach;
 use crate::grad::variables::Elements;
-use crate::named::Named;
-use crate::rank::Rank0;
-use crate::reduce::evaluated;
-use crate::set::Dims;
+use crate::tensors::named::Named;
+use crate::types::brand::Rest;
+use crate::types::rank::Rank0;
+use crate::types::set::Dims;
 use alloc::sync::Arc;
 use kernels::memory::buffer::Buffer;
 use kernels::scalar::{Element, Num, Real};

@@ -61,7 +61,7 @@ pub use reverse::{
     try_value_and_grad, try_value_and_grad_with, try_vjp, value_and_grad, value_and_grad_with, vjp,
 };
 
-impl<T, S: crate::set::Dims, R: crate::rank::Rank> crate::named::Named<T, S, R> {
+impl<T, S: crate::types::set::Dims, R: crate::types::rank::Rank> crate::tensors::named::Named<T, S, R> {
     /// All elements as they lie in memory, also those that the dims leave out. (Tests bind them in other ways: the trace belongs to the memory.)
     #[doc(hidden)]
     pub fn memory(&self) -> &[T] {

@@ -18,10 +18,10 @@ use tensors::totals;
 use crate::error::{DimError, unwrap};
 use crate::expr::evaluate::laid_out_in;
 use crate::expr::{Binary, Expr, Unary};
-use crate::named::Named;
-use crate::rank::Rank;
-use crate::set::{Dims, Keys};
 use crate::storage::Evaluated;
+use crate::tensors::named::Named;
+use crate::types::rank::Rank;
+use crate::types::set::{Dims, Keys};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::any::{Any, TypeId, type_name};
@@ -313,8 +313,8 @@ impl<P: DerivedParameters> Parameters for P {
 /// use typed_dims::grad::Parameters;
 /// use typed_dims::grad::parameters::{Path, Walk};
 /// use typed_dims::prelude::*;
-/// use typed_dims::rank::Rank;
-/// use typed_dims::scalar::Element;
+/// use typed_dims::types::rank::Rank;
+/// use typed_dims::types::scalar::Element;
 ///
 /// /// How many elements each tensor has in both values.
 /// struct Sizes(Vec<String>);
@@ -388,8 +388,8 @@ pub trait Walk<const N: usize> {
 /// use typed_dims::grad::Parameters;
 /// use typed_dims::grad::parameters::{Path, Visitor};
 /// use typed_dims::prelude::*;
-/// use typed_dims::rank::Rank;
-/// use typed_dims::scalar::Element;
+/// use typed_dims::types::rank::Rank;
+/// use typed_dims::types::scalar::Element;
 ///
 /// /// Takes the tensors of another value, if their sizes are the same.
 /// struct Replace;

@@ -7,7 +7,7 @@ use crate::grad::lent::{Lend, LentOf};
 use crate::grad::loss::{LossInMemory, ScalarLoss, number_of};
 use crate::grad::parameters::{Parameters, Path};
 use crate::grad::variables::{Collected, Detached, FloatPairs, Variables, detached};
-use crate::named::Named;
+use crate::tensors::named::Named;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::panic::Location;

@@ -3,11 +3,11 @@
 use crate::error::{DimError, Origin};
 use crate::expr::evaluate::laid_out;
 use crate::grad::parameters::{Parameters, Path, Visitor, Walk, is_learned};
-use crate::named::Named;
-use crate::rank::Rank;
-use crate::set::Dims;
 use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
+use crate::tensors::named::Named;
+use crate::types::rank::Rank;
+use crate::types::set::Dims;
 use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::sync::Arc;

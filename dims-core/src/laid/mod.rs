@@ -1,6 +1,6 @@
 //! Typed layouts: tensors whose type says in which order their axes lie in memory.
 //!
-//! A [`Tensor`](crate::named::Tensor) is a set of dims; how its elements lie is known where it runs. Where code depends on the order, as what is
+//! A [`Tensor`](crate::tensors::named::Tensor) is a set of dims; how its elements lie is known where it runs. Where code depends on the order, as what is
 //! handed to another library does, [`Laid<T, (N, H, W, C)>`](Laid) has it in the type: the last dim is the one whose elements are
 //! neighbours.
 //!
@@ -21,23 +21,23 @@ pub use crate::storage::packed::Packed;
 pub use memory::{Lent, Memory, Writable};
 pub use regroup::{AxisOf, Divided, Neighbours, NewInPlaceOf, SideBySide, UnionOf};
 
-use crate::assign::{Covers, CoversAxes, fill_typed};
-use crate::brand::Rest;
-use crate::convert::AxisDims;
-use crate::dim::DimList;
+use crate::creation::convert::AxisDims;
 use crate::error::{DimError, unwrap};
+use crate::execute::assign::{Covers, CoversAxes, fill_typed};
 use crate::execute::loops::check_taken;
+use crate::execute::order::ArrayRank;
 use crate::expr::evaluate::{evaluate, evaluate_typed, typed_operands};
 use crate::expr::{Expr, Operand};
-use crate::named::Named;
-use crate::order::ArrayRank;
 use crate::plan::axes::AxisList;
-use crate::rank::{Rank, Rank0};
-use crate::set::distinct::{Once, SortOnce};
-use crate::set::list::{List, NestedPairs};
-use crate::set::{Dims, DimsOf, SetOf};
 use crate::storage::{Evaluated, Place};
-use crate::tensor::Computable;
+use crate::tensors::named::Named;
+use crate::tensors::tensor::Computable;
+use crate::types::brand::Rest;
+use crate::types::dim::DimList;
+use crate::types::rank::{Rank, Rank0};
+use crate::types::set::distinct::{Once, SortOnce};
+use crate::types::set::list::{List, NestedPairs};
+use crate::types::set::{Dims, DimsOf, SetOf};
 use alloc::vec::Vec;
 use kernels::memory::axes::Axis;
 use kernels::scalar::Element;

@@ -1,12 +1,12 @@
 //! Operators on tensors with a typed layout. (Through [`Deref`](core::ops::Deref) the layout would be forgotten.)
 
 use super::{Laid, Memory};
-use crate::elementwise::{LeftOf, ScalarOut, UnaryOut};
 use crate::expr::{Binary, Scalar, Unary};
-use crate::named::Named;
-use crate::rank::Rank0;
-use crate::set::{Dims, SetOf};
-use crate::tensor::AsTensor;
+use crate::operators::elementwise::{LeftOf, ScalarOut, UnaryOut};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::AsTensor;
+use crate::types::rank::Rank0;
+use crate::types::set::{Dims, SetOf};
 use kernels::ops;
 use kernels::scalar::{Element, Logic, Num, Ordered, Signed};
 

@@ -2,21 +2,21 @@
 
 use super::{Laid, ListOf, Memory};
 use crate::bind::split::sizes_within;
-use crate::brand::Rest;
-use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, list_sizes, unwrap};
-use crate::named::Named;
+use crate::operators::restructure::names::PartsOf;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::volume;
-use crate::restructure::names::PartsOf;
-use crate::role::{RolesFlatten, RolesUnflatten};
-use crate::set::Bool;
-use crate::set::distinct::{Once, SortOnce};
-use crate::set::list::NestedPairs;
-use crate::set::ordered::{DividesInto, MergesIn, Minus, NamedTwice, NamesSome, Shares};
-use crate::set::rename::NotYetBound;
-use crate::set::{Bound, Dims, NamedOnce, NoDim, SetOf};
+use crate::tensors::named::Named;
+use crate::types::brand::Rest;
 use crate::types::condition::condition;
+use crate::types::dim::{DimList, DimRef};
+use crate::types::role::{RolesFlatten, RolesUnflatten};
+use crate::types::set::Bool;
+use crate::types::set::distinct::{Once, SortOnce};
+use crate::types::set::list::NestedPairs;
+use crate::types::set::ordered::{DividesInto, MergesIn, Minus, NamedTwice, NamesSome, Shares};
+use crate::types::set::rename::NotYetBound;
+use crate::types::set::{Bound, Dims, NamedOnce, NoDim, SetOf};
 use kernels::scalar::Element;
 
 impl<T: Element, L: SetOf + Dims, M: Memory<Elem = T>> Laid<T, L, M> {
@@ -148,7 +148,7 @@ where
 /// The order `L` with the dim `W` in the place of `P`.
 type Flattened<L, P, W> = <ListOf<L> as MergesIn<<P as DimList>::Brands, <W as DimRef>::Brand>>::Out;
 
-/// The first brand of `B` that an axis of `L` other than those of `P` is, or [`Nothing`](crate::set::Nothing).
+/// The first brand of `B` that an axis of `L` other than those of `P` is, or [`Nothing`](crate::types::set::Nothing).
 type TakenBeside<L, P, B> = <<ListOf<L> as Minus<<P as DimList>::Brands>>::Out as Shares<B>>::Found;
 
 /// Dims, each named once, that no axis of `L` besides `W` is.

@@ -3,11 +3,11 @@
 use super::{InOrder, IntoLaid, Laid, LaidIn, Memory, order_of};
 use crate::bind::source::{NdRank, RankDyn, check_rank};
 use crate::bind::split::sizes_of;
-use crate::convert::AxisDims;
+use crate::creation::convert::AxisDims;
 use crate::error::{DimError, OriginSuffix};
-use crate::set::SetOf;
-use crate::set::distinct::SortOnce;
-use crate::set::list::List;
+use crate::types::set::SetOf;
+use crate::types::set::distinct::SortOnce;
+use crate::types::set::list::List;
 use alloc::vec::Vec;
 use core::panic::Location;
 use kernels::scalar::Element;

@@ -2,10 +2,10 @@
 
 use super::{Laid, Memory, Packed};
 use crate::expr::Operand;
-use crate::named::Named;
-use crate::rank::Rank0;
-use crate::set::{Dims, SetOf};
-use crate::tensor::{AsTensor, BorrowedExpr, NamedOf};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, BorrowedExpr, NamedOf};
+use crate::types::rank::Rank0;
+use crate::types::set::{Dims, SetOf};
 use core::fmt;
 use core::ops::Deref;
 use kernels::scalar::Element;

@@ -1,21 +1,21 @@
 //! `attention`: softmax-weighted means, without the scores in memory.
 
-use crate::dim::DimList;
 use crate::error::{DimError, unwrap};
 use crate::execute::attention::{AttentionAxes, AttentionStep};
 use crate::expr::{Expr, Operand, Scalar};
-use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
-use crate::rank::Rank0;
-use crate::set::Bool;
-use crate::set::list::List;
-use crate::set::ordered::Shares;
-use crate::set::remove::{Left, Missing, Removal, RemoveAll, Twice};
-use crate::set::{Dims, DimsOfBoth, NamedOnce, NoDim, Union};
 use crate::storage::Evaluated;
-use crate::tensor::{AsTensor, Computable};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Computable};
 use crate::types::condition::condition;
+use crate::types::dim::DimList;
+use crate::types::rank::Rank0;
+use crate::types::set::Bool;
+use crate::types::set::list::List;
+use crate::types::set::ordered::Shares;
+use crate::types::set::remove::{Left, Missing, Removal, RemoveAll, Twice};
+use crate::types::set::{Dims, DimsOfBoth, NamedOnce, NoDim, Union};
 use core::marker::PhantomData;
 use kernels::scalar::{Adds, Element, Masks, Real, ScoreChange};
 

@@ -7,14 +7,14 @@ use crate::error::{DimError, unwrap};
 use crate::expr::index::ComputedIndex;
 use crate::expr::keyed::Keyed;
 use crate::expr::{Binary, Iota, Remap, Scalar, Select, Unary};
-use crate::named::{Named, position};
-use crate::rank::Rank;
-use crate::restructure::range::{DimRange, within};
-use crate::select::Take;
-use crate::set::{Dims, DimsOf};
-use crate::size::Sliceable;
+use crate::operators::restructure::range::{DimRange, within};
+use crate::operators::select::Take;
 use crate::storage::{Evaluated, Place, View};
-use crate::tensor::Computable;
+use crate::tensors::named::{Named, position};
+use crate::tensors::tensor::Computable;
+use crate::types::rank::Rank;
+use crate::types::set::{Dims, DimsOf};
+use crate::types::size::Sliceable;
 use kernels::scalar::Element;
 
 impl<T, S: Dims, R: Rank> Named<T, S, R, Evaluated<T, S, R>> {
@@ -105,7 +105,7 @@ macro_rules! views_of_expressions {
     ($([$($parameter:ident $(: $bound:path)?),*] $expr:ty;)*) => {$(
         impl<'a, T, S: Dims, R: Rank, $($parameter $(: $bound)?),*> Named<T, S, R, $expr> {
             /// A view of the expression, which is `Copy`. Nothing is computed: each use of the view computes the elements that it reads, so call
-            /// [`eval`](crate::reduce::Reductions::eval) first where there are many uses.
+            /// [`eval`](crate::execute::reduce::Reductions::eval) first where there are many uses.
             #[cfg_attr(not(unoptimized), inline(always))]
             pub fn view(&self) -> Named<T, S, R, &$expr> {
                 Named::from_expr(&self.expr)
@@ -120,7 +120,7 @@ views_of_expressions! {
     [C, A, B] Select<C, A, B>;
     [E, Q, P] Remap<E, Q, P>;
     [A: Computable, I] Take<A, I>;
-    [B: crate::brand::Brand, O] Iota<'a, B, O>;
+    [B: crate::types::brand::Brand, O] Iota<'a, B, O>;
     [U] Scalar<U>;
     [U] Keyed<U>;
     [E, X] View<'a, T, S, R, ComputedIndex<E, X>>;

@@ -8,15 +8,15 @@
 //! says which are left over. What goes on for each example is a closure of [`map_each`](crate::batch::map_each), in which the new dim is minted anew,
 //! and from which something of one size comes: a sum, a count, the first few.
 
-use crate::brand::Brand;
-use crate::dim::Dim;
 use crate::error::{DimError, unwrap};
 use crate::execute::lines::{Lines, arranged, axes_in};
-use crate::named::Named;
-use crate::rank::Rank0;
-use crate::set::rename::CanGain;
-use crate::set::{Dims, DimsOf, Union};
-use crate::tensor::{AsTensor, Computable, Evaluable};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Computable, Evaluable};
+use crate::types::brand::Brand;
+use crate::types::dim::Dim;
+use crate::types::rank::Rank0;
+use crate::types::set::rename::CanGain;
+use crate::types::set::{Dims, DimsOf, Union};
 use alloc::vec::Vec;
 use kernels::scalar::Ordered;
 use kernels::step::moves::MoveRows;

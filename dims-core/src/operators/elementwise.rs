@@ -7,10 +7,10 @@ pub use dims::{IndicesAlong, NumberAndIndices, indices_along, number_and_indices
 pub use tensors::{LeftOf, ScalarOut};
 
 use crate::expr::{Binary, Operand, Select, Unary};
-use crate::named::Named;
-use crate::rank::Rank;
-use crate::set::{Dims, Union};
-use crate::tensor::{AsTensor, NamedOf};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, NamedOf};
+use crate::types::rank::Rank;
+use crate::types::set::{Dims, Union};
 use core::marker::PhantomData;
 use kernels::ops::{self, BinaryOp, Cast, Clamp, Map, Powi, UnaryOp};
 use kernels::scalar::*;

@@ -1,20 +1,20 @@
 //! Windows that are added up: `fold`.
 
-use crate::dim::DimRef;
 use crate::error::DimError;
 use crate::execute::place::added_up;
-use crate::named::{Named, position};
-use crate::set::{Dims, DimsOf};
-use crate::size::Resizable;
-use crate::tensor::{Computable, checked};
-use crate::window::slid;
+use crate::operators::window::slid;
+use crate::tensors::named::{Named, position};
+use crate::tensors::tensor::{Computable, checked};
+use crate::types::dim::DimRef;
+use crate::types::set::{Dims, DimsOf};
+use crate::types::size::Resizable;
 use kernels::scalar::Num;
 
 /// What makes one tensor of windows.
 pub trait Folding: Computable<Elem: Num> {
     operator! {
         /// Windows added up where they overlap: `out[i * stride + w * dilation] += x[i, w]`, over zeros. `dim` is `i`, and gets `size` elements: as many as
-        /// [`unfold`](crate::shift::Rearranging::unfold) made such windows of. `window` is `w`, and goes. As PyTorch's `fold`, along one dim.
+        /// [`unfold`](crate::operators::shift::Rearranging::unfold) made such windows of. `window` is `w`, and goes. As PyTorch's `fold`, along one dim.
         ///
         /// ```
         /// # use typed_dims::prelude::*;

@@ -1,25 +1,25 @@
 //! Joining tensors: `concat` along a dim that they have, `concat_to` where each has another one, `stack` along a new one.
 
-use crate::brand::{Brand, DimInfo, KeyOf};
-use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::execute::place::{PlacedResult, Strides, count, describe};
 use crate::expr::evaluate::evaluate;
 use crate::expr::{Expr, Remap};
-use crate::named::Named;
+use crate::operators::restructure::names::AddsUpTo;
+use crate::operators::restructure::{Remapped, whole};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
-use crate::rank::Rank;
-use crate::restructure::names::AddsUpTo;
-use crate::restructure::{Remapped, whole};
-use crate::role::KeepsRole;
-use crate::set::remove::{Found, RemovalStep, Remove};
-use crate::set::rename::PartOf;
-use crate::set::{Bool, Dims, DimsOf, Keys, NoDim, Union};
-use crate::size::{MaySame, Resizable, TotalOf};
 use crate::storage::Evaluated;
-use crate::tensor::{AsTensor, Computable, NamedOf};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Computable, NamedOf};
+use crate::types::brand::{Brand, DimInfo, KeyOf};
 use crate::types::condition::condition;
+use crate::types::dim::DimRef;
+use crate::types::rank::Rank;
+use crate::types::role::KeepsRole;
+use crate::types::set::remove::{Found, RemovalStep, Remove};
+use crate::types::set::rename::PartOf;
+use crate::types::set::{Bool, Dims, DimsOf, Keys, NoDim, Union};
+use crate::types::size::{MaySame, Resizable, TotalOf};
 use crate::types::tuples::nested;
 use core::marker::PhantomData;
 use kernels::loops::axes::Sizes;
@@ -69,7 +69,7 @@ pub fn try_concat<P: Joinable<M>, D: DimRef + DimsOf<P::Dims, X> + Resizable, X:
 /// have names of their own.
 ///
 /// ```
-/// use typed_dims::join::concat_to;
+/// use typed_dims::operators::join::concat_to;
 /// use typed_dims::prelude::*;
 ///
 /// let (a, b) = (ndarray::array![1, 2], ndarray::array![3, 4, 5]);
@@ -249,7 +249,7 @@ pub trait PartsBeside<L, N>: Sized {
     type Whole: Brand;
     /// The sizes of the dims `L`, for messages.
     type Sizes;
-    /// [`False`](crate::set::False) if all sizes are static, and do not add up.
+    /// [`False`](crate::types::set::False) if all sizes are static, and do not add up.
     type AddsUp: Bool;
     /// The joined tensor.
     type Out;
@@ -419,7 +419,7 @@ pub type Stacked<A, D> =
 type Gaining<S, D> = <S as Union<(<D as DimRef>::Brand,)>>::Out;
 
 condition! {
-    /// The dim to stack along is not in the set `S`; `D` is that dim if it is, or [`Nothing`](crate::set::Nothing).
+    /// The dim to stack along is not in the set `S`; `D` is that dim if it is, or [`Nothing`](crate::types::set::Nothing).
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` is already bound in tensors with dims `{S}`",
         label = "`stack` takes a new dim; to join along a dim of the parts, use `concat`"

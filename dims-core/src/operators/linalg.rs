@@ -9,19 +9,19 @@ mod matrices;
 #[cfg(feature = "linalg")]
 pub mod systems;
 
-use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::execute::lines::along_lines;
 use crate::execute::place::{PlacedResult, Strides};
+use crate::execute::reduce::{Empty, Reduced, TensorOf, cosine, run, sum};
 use crate::expr::remap::{Along, Changes, term};
 use crate::expr::{Binary, Iota, Remap, Scalar, Select, Unary};
-use crate::named::{Named, position};
-use crate::nn::norm::check_eps;
-use crate::reduce::{Empty, Reduced, TensorOf, cosine, run, sum};
-use crate::restructure::Remapped;
-use crate::set::rename::CanGain;
-use crate::set::{Dims, DimsOf, DimsOfBoth, Union};
-use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked, reference};
+use crate::operators::nn::norm::check_eps;
+use crate::operators::restructure::Remapped;
+use crate::tensors::named::{Named, position};
+use crate::tensors::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked, reference};
+use crate::types::dim::{DimList, DimRef};
+use crate::types::set::rename::CanGain;
+use crate::types::set::{Dims, DimsOf, DimsOfBoth, Union};
 use core::panic::Location;
 use kernels::ops;
 use kernels::reduce::reducers;
@@ -29,8 +29,11 @@ use kernels::scalar::{Magnitude, Num, Real};
 use kernels::scan::norm::UnitLength;
 
 /// The result of [`dot`](LinearAlgebra::dot) and the like: the dims `X` are those of both tensors but the ones that are summed over.
-pub type Dotted<A, B, X> =
-    Named<<A as AsTensor>::Elem, X, <<A as AsTensor>::Rank as crate::rank::Rank>::Max<<B as AsTensor>::Rank>>;
+pub type Dotted<A, B, X> = Named<
+    <A as AsTensor>::Elem,
+    X,
+    <<A as AsTensor>::Rank as crate::types::rank::Rank>::Max<<B as AsTensor>::Rank>,
+>;
 
 /// The dims of two tensors.
 type BothDims<A, B> = <<A as AsTensor>::Dims as Union<<B as AsTensor>::Dims>>::Out;
@@ -39,7 +42,7 @@ type BothDims<A, B> = <<A as AsTensor>::Dims as Union<<B as AsTensor>::Dims>>::O
 type Pairwise<'a, O, T, A, B> = Named<
     T,
     BothDims<A, B>,
-    <<A as AsTensor>::Rank as crate::rank::Rank>::Max<<B as AsTensor>::Rank>,
+    <<A as AsTensor>::Rank as crate::types::rank::Rank>::Max<<B as AsTensor>::Rank>,
     Binary<O, &'a <A as AsTensor>::Expr, <B as AsTensor>::Expr>,
 >;
 
@@ -211,8 +214,9 @@ pub trait LinearAlgebra: Computable {
         let sizes = of_dims.chain(shape.positional().iter().copied()).collect();
         let mut out = PlacedResult::of::<Y, Self::Rank>(sizes, Some(Self::Elem::ZERO))?;
         let steps = out.strides();
-        let step =
-            |key: &crate::set::DimKey| steps[Y::KEYS.position(key).expect("the dim is one of the result's")];
+        let step = |key: &crate::types::set::DimKey| {
+            steps[Y::KEYS.position(key).expect("the dim is one of the result's")]
+        };
         let mut strides: Strides = old.iter().map(step).collect();
         strides[position(&shape, rows.info())] += step(&columns.info().key());
         strides.extend_from_slice(&steps[new.len()..]);

@@ -5,22 +5,22 @@ pub mod pieces;
 pub mod range;
 
 use crate::bind::binder::{Position, pick};
-use crate::brand::DimInfo;
-use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
+use crate::execute::order::OrderList;
 use crate::expr::evaluate::evaluate;
 use crate::expr::remap::{Along, term};
 use crate::expr::{Expand, Remap};
-use crate::named::{Named, position};
-use crate::order::OrderList;
 use crate::plan::axes::AxisList;
-use crate::rank::Rank0;
-use crate::role::KeepsRole;
-use crate::set::rename::{NotIn, PartOf};
-use crate::set::{Dims, DimsOf, NameFor, Union};
-use crate::size::{Resizable, Sliceable};
 use crate::storage::Evaluated;
-use crate::tensor::{AsTensor, Computable, checked};
+use crate::tensors::named::{Named, position};
+use crate::tensors::tensor::{AsTensor, Computable, checked};
+use crate::types::brand::DimInfo;
+use crate::types::dim::{DimList, DimRef};
+use crate::types::rank::Rank0;
+use crate::types::role::KeepsRole;
+use crate::types::set::rename::{NotIn, PartOf};
+use crate::types::set::{Dims, DimsOf, NameFor, Union};
+use crate::types::size::{Resizable, Sliceable};
 use alloc::vec::Vec;
 use kernels::memory::axes::Axis;
 use names::{NamesFor, PartsIn, WholeIn};
@@ -44,7 +44,7 @@ pub type Expanded<'a, A, D> = Named<
     Expand<'a, <A as AsTensor>::Expr, <A as AsTensor>::Dims, <D as DimRef>::Brand, <D as DimRef>::Open>,
 >;
 
-pub(crate) fn whole(key: crate::set::DimKey) -> Along {
+pub(crate) fn whole(key: crate::types::set::DimKey) -> Along {
     Along { offset: 0, inner: None, terms: term(key, 1, None) }
 }
 
@@ -58,7 +58,7 @@ pub trait Restructure: Computable {
     ///
     /// This is how one axis is used twice: `(&x * (&x).rename(Seq, Key)).sum(Feat)` has `Seq` and `Key`.
     ///
-    /// A name does not change what a dim means: if both have [roles](crate::role), `old` must mean what `new` does. To say that it means something
+    /// A name does not change what a dim means: if both have [roles](crate::types::role), `old` must mean what `new` does. To say that it means something
     /// else from here on, see [`redefine`](Restructure::redefine).
     ///
     /// ```
@@ -265,7 +265,7 @@ pub trait Restructure: Computable {
     }
 
     /// Every `step`th element in a range of positions along a dim, from the first on: `out[.., s] = x[.., start + s * step]`, as ndarray's
-    /// `s![start..end;step]`. A view. ([`flip`](crate::shift::Rearranging::flip) of the result is the same backwards.)
+    /// `s![start..end;step]`. A view. ([`flip`](crate::operators::shift::Rearranging::flip) of the result is the same backwards.)
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -472,7 +472,7 @@ pub trait Restructure: Computable {
         self.try_split(dim, &sizes)
     }
 
-    /// The tensors at all positions along a dim: the inverse of [`stack`](crate::join::stack).
+    /// The tensors at all positions along a dim: the inverse of [`stack`](crate::operators::join::stack).
     ///
     /// # Panics
     ///
@@ -511,7 +511,7 @@ pub trait Restructure: Computable {
     /// The dim `whole` as several dims, the last one fastest: the inverse of [`flatten`](Restructure::flatten).
     ///
     /// Each part is a dim that the tensor has not yet; `whole` itself can be one. Static sizes must multiply to that of `whole`, which rustc
-    /// checks; of the other sizes one may be unknown. `whole` must mean what one of the parts does, where they have [roles](crate::role).
+    /// checks; of the other sizes one may be unknown. `whole` must mean what one of the parts does, where they have [roles](crate::types::role).
     ///
     /// ```
     /// use typed_dims::prelude::*;
@@ -558,7 +558,7 @@ pub trait Restructure: Computable {
     }
 
     /// Several dims as one dim `whole`, the last one fastest: `whole = (a * size(b)) + b`. The result is evaluated. One
-    /// of the parts must mean what `whole` does, where they have [roles](crate::role).
+    /// of the parts must mean what `whole` does, where they have [roles](crate::types::role).
     ///
     /// ```
     /// use typed_dims::prelude::*;

@@ -3,14 +3,14 @@
 // rustc quotes the line of the bound that a mistake breaks: that of the roles is to be a short one.
 #![allow(clippy::multiple_bound_locations)]
 
-use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
-use crate::join::{NewDim, Stacked, try_stack};
-use crate::named::position;
-use crate::restructure::{Remapped, Restructure};
-use crate::role::{DataTime, Plays};
-use crate::set::{Dims, DimsOf, Union};
-use crate::tensor::{AsTensor, Computable};
+use crate::operators::join::{NewDim, Stacked, try_stack};
+use crate::operators::restructure::{Remapped, Restructure};
+use crate::tensors::named::position;
+use crate::tensors::tensor::{AsTensor, Computable};
+use crate::types::dim::DimRef;
+use crate::types::role::{DataTime, Plays};
+use crate::types::set::{Dims, DimsOf, Union};
 use alloc::vec::Vec;
 
 /// The state after all steps, and what each step yields, along `time`:

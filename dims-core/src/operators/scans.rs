@@ -1,16 +1,16 @@
 //! Running sums, products and extremes along a dim, and differences of neighbours.
 
-use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
+use crate::execute::reduce::{TensorOf, along};
 use crate::expr::evaluate::laid_out;
 use crate::expr::remap::{Along, term};
 use crate::expr::{Binary, Expr, Remap};
-use crate::named::{Named, position};
 use crate::plan::shape::Shape;
-use crate::reduce::{TensorOf, along};
-use crate::set::{Dims, DimsOf};
-use crate::size::Resizable;
-use crate::tensor::{AsTensor, Evaluable, checked};
+use crate::tensors::named::{Named, position};
+use crate::tensors::tensor::{AsTensor, Evaluable, checked};
+use crate::types::dim::DimRef;
+use crate::types::set::{Dims, DimsOf};
+use crate::types::size::Resizable;
 use core::panic::Location;
 use kernels::ops;
 use kernels::scalar::{Num, Ordered, Real};

@@ -4,17 +4,17 @@ mod take;
 
 pub use take::Take;
 
-use crate::dim::{DimList, DimRef, Extent};
 use crate::error::{DimError, unwrap};
+use crate::execute::reduce::Reductions;
 use crate::execute::scatter::{ScatterWork, scattered};
 use crate::expr::{Binary, Expr, Iota, Operand, Scalar, Select, Unary};
-use crate::named::Named;
 use crate::plan::shape::Shape;
-use crate::rank::{Rank, Rank0};
-use crate::reduce::Reductions;
-use crate::set::rename::CanGain;
-use crate::set::{Dims, DimsOf, Union};
-use crate::tensor::{AsTensor, Computable};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Computable};
+use crate::types::dim::{DimList, DimRef, Extent};
+use crate::types::rank::{Rank, Rank0};
+use crate::types::set::rename::CanGain;
+use crate::types::set::{Dims, DimsOf, Union};
 use core::any::TypeId;
 use core::marker::PhantomData;
 use kernels::ops::{self, BinaryOp};

@@ -1,19 +1,19 @@
 //! Elements moved and repeated along a dim: `flip`, `roll`, `shift`, `pad`, `repeat`, `unfold`.
 
-use crate::brand::DimInfo;
-use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
+use crate::execute::reduce::{TensorOf, evaluated};
 use crate::execute::step::RowBlocks;
 use crate::expr::Remap;
 use crate::expr::remap::{Along, Changes, term};
-use crate::named::{Named, position};
-use crate::reduce::{TensorOf, evaluated};
-use crate::restructure::Remapped;
-use crate::set::rename::NotIn;
-use crate::set::{Dims, DimsOf, Union};
-use crate::size::Resizable;
-use crate::tensor::{AsTensor, Computable};
-use crate::window::{PerDim, Placing, placed, slid};
+use crate::operators::restructure::Remapped;
+use crate::operators::window::{PerDim, Placing, placed, slid};
+use crate::tensors::named::{Named, position};
+use crate::tensors::tensor::{AsTensor, Computable};
+use crate::types::brand::DimInfo;
+use crate::types::dim::DimRef;
+use crate::types::set::rename::NotIn;
+use crate::types::set::{Dims, DimsOf, Union};
+use crate::types::size::Resizable;
 use core::panic::Location;
 use kernels::step::moves::MoveRows;
 use smallvec::SmallVec;

@@ -1,13 +1,13 @@
 //! Sorting along a dim, and what is found by order: `sort`, `argsort`, `topk`, `median`, `quantile`.
 
-use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::execute::lines::Lines;
-use crate::named::Named;
-use crate::reduce::{Reduced, TensorOf};
-use crate::set::{Dims, DimsOf};
-use crate::size::Resizable;
-use crate::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked, reference};
+use crate::execute::reduce::{Reduced, TensorOf};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Computable, Evaluable, NamedOf, checked, read_checked, reference};
+use crate::types::dim::DimRef;
+use crate::types::set::{Dims, DimsOf};
+use crate::types::size::Resizable;
 use core::marker::PhantomData;
 use core::panic::Location;
 use kernels::scalar::{Ordered, Real};
@@ -297,8 +297,8 @@ pub trait Sorting: AsTensor {
         sort_with_indices::<NamedOf<Self>, D>(checked(self, &dim)?, true)
     }
 
-    /// The greatest element over dims and where it is: `(value, position)`, as [`max`](crate::reduce::Reductions::max) and
-    /// [`argmax`](crate::reduce::Reductions::argmax), but the elements are computed once. Of equal elements it is the first; for a tuple of
+    /// The greatest element over dims and where it is: `(value, position)`, as [`max`](crate::execute::reduce::Reductions::max) and
+    /// [`argmax`](crate::execute::reduce::Reductions::argmax), but the elements are computed once. Of equal elements it is the first; for a tuple of
     /// dims the position is that in all of them, the last dim fastest. A not-a-number is the greatest one.
     ///
     /// ```
@@ -334,8 +334,8 @@ pub trait Sorting: AsTensor {
         extremum::<_, D, X>(reference::<Self>(&*read_checked(self, &dims)?), true, "max_with_index")
     }
 
-    /// The least element over dims and where it is: `(value, position)`, as [`min`](crate::reduce::Reductions::min) and
-    /// [`argmin`](crate::reduce::Reductions::argmin), but the elements are computed once. Of equal elements it is the first; for a tuple of
+    /// The least element over dims and where it is: `(value, position)`, as [`min`](crate::execute::reduce::Reductions::min) and
+    /// [`argmin`](crate::execute::reduce::Reductions::argmin), but the elements are computed once. Of equal elements it is the first; for a tuple of
     /// dims the position is that in all of them, the last dim fastest. A not-a-number is the least one.
     ///
     /// ```

@@ -1,19 +1,19 @@
 //! Windows that slide along dims: what convolutions and pooling have in common.
 
-use crate::brand::{Brand, DimInfo, Inner, Rest, SetElement, digits, keys_of};
-use crate::dim::DimList;
 use crate::error::DimError;
 use crate::execute::place::{PlacedResult, Strides};
 use crate::expr::Expr;
 use crate::expr::keyed::Keyed;
 use crate::expr::remap::{Along, Changes};
-use crate::named::Named;
 use crate::plan::shape::Shape;
-use crate::rank::Rank;
-use crate::role::Undenoted;
-use crate::set::{DimKey, Dims, Keys};
-use crate::size::Dyn;
 use crate::storage::axes::OneAxis;
+use crate::tensors::named::Named;
+use crate::types::brand::{Brand, DimInfo, Inner, Rest, SetElement, digits, keys_of};
+use crate::types::dim::DimList;
+use crate::types::rank::Rank;
+use crate::types::role::Undenoted;
+use crate::types::set::{DimKey, Dims, Keys};
+use crate::types::size::Dyn;
 use alloc::string::String;
 use smallvec::SmallVec;
 

@@ -1,7 +1,7 @@
 //! Lists of loop axes that follow from the types alone: constants, so that they cost nothing at run time.
 
-use crate::rank::Rank;
-use crate::set::{Dims, Keys, MAX_DIMS};
+use crate::types::rank::Rank;
+use crate::types::set::{Dims, Keys, MAX_DIMS};
 
 /// The most loop axes: dims and positional ones.
 const MOST: usize = MAX_DIMS + 26;
@@ -205,7 +205,7 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::set::DimKey;
+    use crate::types::set::DimKey;
     use std::panic::catch_unwind;
 
     const fn key(id: u64) -> Keys {

@@ -6,7 +6,7 @@
 
 use crate::error::DimError;
 use crate::plan::axes::{AxisList, Layout};
-use crate::set::Keys;
+use crate::types::set::Keys;
 use alloc::vec::Vec;
 use core::any::TypeId;
 use kernels::gemm::{KnownLayout, StridedBatch};

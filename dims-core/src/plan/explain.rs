@@ -1,7 +1,7 @@
 //! [`explain`]: the steps that a piece of code runs.
 
 use crate::error::{Origin, StepSuffix};
-use crate::set::Keys;
+use crate::types::set::Keys;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::fmt;

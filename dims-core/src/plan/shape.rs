@@ -1,10 +1,10 @@
 //! The sizes of the loop axes: those of all operands of an expression, unified.
 
-use crate::brand::DimInfo;
-use crate::dim::{DimList, UNSIZED};
 use crate::error::{DimError, Origin, list_sizes};
-use crate::rank::Rank;
-use crate::set::{DimKey, Dims, Keys};
+use crate::types::brand::DimInfo;
+use crate::types::dim::{DimList, UNSIZED};
+use crate::types::rank::Rank;
+use crate::types::set::{DimKey, Dims, Keys};
 use alloc::string::String;
 use alloc::vec::Vec;
 use kernels::memory::axes::Axis;

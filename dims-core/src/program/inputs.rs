@@ -1,15 +1,15 @@
 //! The inputs of recorded functions.
 
-use crate::dim::DimList;
 use crate::error::DimError;
+use crate::execute::reduce::Reductions;
 use crate::grad::parameters::{Parameters, Path, Walk};
-use crate::named::Named;
-use crate::nn::linear::{Linear, Projection};
-use crate::optim::{Accumulator, Adam, AdamW, Average, Lion, Sgd};
-use crate::rank::Rank;
-use crate::reduce::Reductions;
-use crate::set::{DimKey, Dims, Union};
+use crate::operators::nn::linear::{Linear, Projection};
 use crate::storage::View;
+use crate::tensors::named::Named;
+use crate::training::optim::{Accumulator, Adam, AdamW, Average, Lion, Sgd};
+use crate::types::dim::DimList;
+use crate::types::rank::Rank;
+use crate::types::set::{DimKey, Dims, Union};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use kernels::scalar::Element;

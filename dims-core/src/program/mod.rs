@@ -59,7 +59,7 @@
 //! A recorded function cannot read elements (as a number, as an array, or as a size that values decide), because the program could not read them again. It cannot assign to a part of a
 //! tensor. Tensors of an outer gradient or of an outer recorded function must be inputs.
 //!
-//! Captured tensors and numbers are constants of the program. A seed that changes from call to call is a tensor among the inputs: see [`Seed`](crate::random::Seed).
+//! Captured tensors and numbers are constants of the program. A seed that changes from call to call is a tensor among the inputs: see [`Seed`](crate::creation::random::Seed).
 //!
 //! Optimizer settings, and numbers in fields with `#[parameters(constant)]`, must have their recorded values. [`jit`] records again for others.
 

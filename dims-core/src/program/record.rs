@@ -6,9 +6,9 @@ use super::result::{CallResults, RecordedResults, ResultLayout, ResultMemories, 
 use super::signature::{GivenInputs, InputSetting, InputSignature, dense};
 use crate::error::{DimError, OriginSuffix, unwrap};
 use crate::grad::parameters::{Parameters, Path, Walk};
-use crate::named::Named;
-use crate::rank::Rank;
-use crate::set::{Dims, Keys};
+use crate::tensors::named::Named;
+use crate::types::rank::Rank;
+use crate::types::set::{Dims, Keys};
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;

@@ -3,11 +3,11 @@
 use super::signature::{InputPath, InputSetting, RecordedSetting, SettingValue};
 use crate::error::{DimError, Origin};
 use crate::grad::parameters::{Path, Walk};
-use crate::named::Named;
-use crate::rank::Rank;
-use crate::set::Dims;
 use crate::storage::axes::AxisBlock;
 use crate::storage::evaluated::{Evaluated, IntoElements};
+use crate::tensors::named::Named;
+use crate::types::rank::Rank;
+use crate::types::set::Dims;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::sync::Arc;

@@ -3,9 +3,9 @@
 use crate::error::DimError;
 use crate::expr::evaluate::laid_out_in;
 use crate::grad::parameters::{Path, Segment, Walk};
-use crate::named::Named;
-use crate::rank::Rank;
-use crate::set::{DimKey, Dims, Keys};
+use crate::tensors::named::Named;
+use crate::types::rank::Rank;
+use crate::types::set::{DimKey, Dims, Keys};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::String;

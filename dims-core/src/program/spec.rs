@@ -2,12 +2,12 @@
 
 use super::inputs::{Hand, PartFamily, RecordInputs};
 use super::open;
-use crate::create::SizedDims;
+use crate::creation::create::SizedDims;
 use crate::creation::undrawn::{ForSizes, without_elements};
 use crate::error::unwrap;
 use crate::grad::parameters::{Parameters, Path, Walk};
-use crate::named::Named;
-use crate::set::DimKey;
+use crate::tensors::named::Named;
+use crate::types::set::DimKey;
 use alloc::vec::Vec;
 use kernels::scalar::Element;
 use kernels::trace::ROUNDS;
@@ -22,7 +22,7 @@ pub struct Spec<P> {
 /// An input of [`record`](super::record()) that gives only sizes: dims with sizes, or a function that makes the value, such as the parameters of a network.
 ///
 /// Nothing is computed while the function is recorded: memory is reserved, and its pages are not touched. So a model can be recorded whose parameters do not fit into memory. Numbers that
-/// are drawn, with [`randn`](crate::random::randn()) or by [`init`](crate::init), are not drawn when they are made for their sizes. The function gets a reference.
+/// are drawn, with [`randn`](crate::creation::random::randn()) or by [`init`](crate::creation::init), are not drawn when they are made for their sizes. The function gets a reference.
 ///
 /// ```
 /// use typed_dims::nn::linear::Linear;

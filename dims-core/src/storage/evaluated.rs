@@ -4,12 +4,12 @@ use crate::error::Origin;
 use crate::plan::axes::AxisList;
 #[cfg(feature = "std")]
 use crate::plan::explain;
-use crate::rank::{Rank, Rank0};
-use crate::set::Dims;
-#[cfg(feature = "std")]
-use crate::set::Keys;
 use crate::storage::View;
 use crate::storage::axes::{AxisBlock, permuted};
+use crate::types::rank::{Rank, Rank0};
+use crate::types::set::Dims;
+#[cfg(feature = "std")]
+use crate::types::set::Keys;
 use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use alloc::{boxed::Box, sync::Arc};

@@ -1,11 +1,11 @@
 //! Elements that are assigned to.
 
 use crate::error::Origin;
-use crate::rank::{Rank, Rank0};
-use crate::set::Dims;
 use crate::storage::Evaluated;
 use crate::storage::axes::AxisBlock;
 use crate::storage::view::BoundAxes;
+use crate::types::rank::{Rank, Rank0};
+use crate::types::set::Dims;
 use core::marker::PhantomData;
 use kernels::memory::axes::{Axis, is_within};
 use kernels::memory::elements::ElementsMut;

@@ -1,9 +1,9 @@
 //! Elements that several tensors share, each with axes of its own: cutting, broadcasting and splitting copy nothing.
 
-use crate::set::Dims;
 use crate::storage::View;
 use crate::storage::axes::AxisBlock;
 use crate::storage::source::Axes;
+use crate::types::set::Dims;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use kernels::memory::axes::{Axis, is_within, row_major};

@@ -1,7 +1,7 @@
 //! Memory that others own and that can be bound: ndarray arrays, slices, vectors, nested fixed-size arrays.
 
-use crate::rank::*;
-use crate::size::Static;
+use crate::types::rank::*;
+use crate::types::size::Static;
 use alloc::vec::Vec;
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::{Elements, ElementsMut};

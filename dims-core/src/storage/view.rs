@@ -1,10 +1,10 @@
 //! Tensors that borrow their elements: what binding an array to dims yields.
 
 use crate::error::Origin;
-use crate::rank::{Rank, Rank0};
-use crate::set::Dims;
 use crate::storage::Evaluated;
 use crate::storage::axes::{AxisBlock, permuted};
+use crate::types::rank::{Rank, Rank0};
+use crate::types::set::Dims;
 use core::marker::PhantomData;
 use kernels::memory::axes::Axis;
 use kernels::memory::elements::Elements;

@@ -2,15 +2,15 @@
 //!
 //! As with sets of dims, nothing here fails: a mistake yields a type-level boolean, and one trait with a message is implemented for `True` alone.
 
-use crate::brand::Brand;
-use crate::dim::{DimList, DimRef};
-use crate::role::KeepsRole;
-use crate::set::Bool;
-use crate::set::list::List;
-use crate::set::ordered::{DividesInto, NamedTwice, SameBrand, Shares};
-use crate::set::{Dims, NamedOnce, NoDim};
-use crate::size::MaySame;
+use crate::types::brand::Brand;
 use crate::types::condition::condition;
+use crate::types::dim::{DimList, DimRef};
+use crate::types::role::KeepsRole;
+use crate::types::set::Bool;
+use crate::types::set::list::List;
+use crate::types::set::ordered::{DividesInto, NamedTwice, SameBrand, Shares};
+use crate::types::set::{Dims, NamedOnce, NoDim};
+use crate::types::size::MaySame;
 
 /// Whether the dim `A` is `D`.
 pub(super) type IsData<A, D> = <<A as DimRef>::Brand as SameBrand<D>>::Out;
@@ -40,7 +40,7 @@ condition! {
 }
 
 condition! {
-    /// No brand among the new ones is one of the axes `L`; `D` is the first that is, or [`Nothing`](crate::set::Nothing).
+    /// No brand among the new ones is one of the axes `L`; `D` is the first that is, or [`Nothing`](crate::types::set::Nothing).
     #[diagnostic::on_unimplemented(
         message = "dimension `{D}` is already an axis of a stream of `{L}`",
         label = "expected a dim that is not an axis yet"
@@ -75,7 +75,7 @@ where
 type AxisImplies<L, A, V> =
     <<<L as Dims>::List as DividesInto<<A as DimRef>::Brand, ()>>::Holds as Bool>::Implies<V>;
 
-/// The first brand of the dims `P` that an axis of `L` other than `A` is, or [`Nothing`](crate::set::Nothing).
+/// The first brand of the dims `P` that an axis of `L` other than `A` is, or [`Nothing`](crate::types::set::Nothing).
 type AxisBeside<L, A, P> = <Replaced<L, A, ()> as Shares<<P as DimList>::Brands>>::Found;
 
 /// A dim that can stand in the place of the dim `A` among the axes `L` of a stream along `D`, as its data dimension if `A` is that.

@@ -3,13 +3,13 @@
 use super::Stream;
 use super::axes::{Beside, NoAxisYet, StreamAxis, TakesPlaceOf, UnitDim};
 use super::ledger::CostClass;
-use crate::brand::{Brand, DimInfo};
-use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
-use crate::role::KeepsRole;
-use crate::set::Dims;
-use crate::size::SameSize;
 use crate::storage::source::Axes;
+use crate::types::brand::{Brand, DimInfo};
+use crate::types::dim::DimRef;
+use crate::types::role::KeepsRole;
+use crate::types::set::Dims;
+use crate::types::size::SameSize;
 use kernels::memory::axes::Axis;
 use kernels::scalar::Element;
 

@@ -3,13 +3,13 @@
 use super::Stream;
 use super::axes::{Beside, NoAxisYet, StreamAxis};
 use super::ledger::{CostClass, StreamShape};
-use crate::brand::Brand;
-use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::plan::shape::volume;
-use crate::set::Dims;
 use crate::storage::shared::SharedElements;
 use crate::storage::source::Axes;
+use crate::types::brand::Brand;
+use crate::types::dim::DimRef;
+use crate::types::set::Dims;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use kernels::loops::axes::Order;

@@ -122,7 +122,7 @@ std::thread_local! {
 ///
 /// ```
 /// use typed_dims::prelude::*;
-/// use typed_dims::stream::{CostClass, ledger};
+/// use typed_dims::tensors::stream::{CostClass, ledger};
 ///
 /// dims! { pub struct Time; pub struct Feat; }
 ///

@@ -6,10 +6,10 @@
 use super::Stream;
 use super::axes::StreamAxis;
 use super::ledger::CostClass;
-use crate::brand::Brand;
 use crate::error::{DimError, unwrap};
-use crate::reduce::along_axes;
-use crate::set::Dims;
+use crate::execute::reduce::along_axes;
+use crate::types::brand::Brand;
+use crate::types::set::Dims;
 use kernels::loops::axes::Order;
 use kernels::scalar::{Element, Num, Real};
 use kernels::scan::{self, LineOp};

@@ -34,7 +34,7 @@
 //!
 //! ```
 //! use typed_dims::prelude::*;
-//! use typed_dims::stream::ledger;
+//! use typed_dims::tensors::stream::ledger;
 //!
 //! dims! {
 //!     pub struct Time;
@@ -87,23 +87,23 @@ pub use reduction::*;
 pub use reshape::*;
 pub use stride::*;
 
-use crate::brand::{Brand, KeyOf};
-use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
+use crate::execute::order::ArrayRank;
 use crate::expr::evaluate::evaluate_in;
-use crate::named::Named;
-use crate::order::ArrayRank;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
-use crate::rank::Rank0;
-use crate::set::Bool;
-use crate::set::list::{List, NestedPairs};
-use crate::set::ordered::{DividesInto, NamedTwice, Shares};
-use crate::set::{Dims, DimsOf, NoDim, SetOf};
-use crate::show::debugged;
 use crate::storage::View;
 use crate::storage::shared::SharedElements;
-use crate::tensor::Computable;
+use crate::tensors::named::Named;
+use crate::tensors::show::debugged;
+use crate::tensors::tensor::Computable;
+use crate::types::brand::{Brand, KeyOf};
+use crate::types::dim::{DimList, DimRef};
+use crate::types::rank::Rank0;
+use crate::types::set::Bool;
+use crate::types::set::list::{List, NestedPairs};
+use crate::types::set::ordered::{DividesInto, NamedTwice, Shares};
+use crate::types::set::{Dims, DimsOf, NoDim, SetOf};
 use core::fmt;
 use core::marker::PhantomData;
 use kernels::scalar::Element;

@@ -8,20 +8,20 @@ use super::axes::{InPlaceOf, IsData, NotYetAxis};
 use super::ledger::{CostClass, StreamShape};
 use super::stride::WithStride;
 use crate::bind::split::sizes_within;
-use crate::brand::{Brand, DimInfo, Rest};
-use crate::dim::{DimList, DimRef};
 use crate::error::{DimError, unwrap};
 use crate::laid::SideBySide;
+use crate::operators::restructure::names::PartsOf;
 use crate::plan::shape::volume;
-use crate::restructure::names::PartsOf;
-use crate::role::{RolesFlatten, RolesKept, RolesUnflatten};
-use crate::set::Bool;
-use crate::set::list::{List, NestedPairs};
-use crate::set::ordered::{DividesInto, MergesIn, Minus, NamedTwice, NamesSome, SameBrand, Shares};
-use crate::set::{Dims, NamedOnce, NoDim};
-use crate::size::{MaySame, ProductOf, VolumeOf};
 use crate::storage::shared::{SharedElements, contiguous};
+use crate::types::brand::{Brand, DimInfo, Rest};
 use crate::types::condition::condition;
+use crate::types::dim::{DimList, DimRef};
+use crate::types::role::{RolesFlatten, RolesKept, RolesUnflatten};
+use crate::types::set::Bool;
+use crate::types::set::list::{List, NestedPairs};
+use crate::types::set::ordered::{DividesInto, MergesIn, Minus, NamedTwice, NamesSome, SameBrand, Shares};
+use crate::types::set::{Dims, NamedOnce, NoDim};
+use crate::types::size::{MaySame, ProductOf, VolumeOf};
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -303,7 +303,7 @@ where
     type Data = <HasData<P, D> as Bool>::Pick<W::Brand, D>;
 }
 
-/// `W`, if an axis other than those of `P` has that name, or [`Nothing`](crate::set::Nothing).
+/// `W`, if an axis other than those of `P` has that name, or [`Nothing`](crate::types::set::Nothing).
 type TakenName<L, P, W> =
     <<<L as Dims>::List as Minus<<P as DimList>::Brands>>::Out as Shares<(<W as DimRef>::Brand, ())>>::Found;
 

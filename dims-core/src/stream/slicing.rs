@@ -4,11 +4,11 @@ use super::Stream;
 use super::axes::StreamAxis;
 use super::ledger::CostClass;
 use crate::bind::binder::cut;
-use crate::brand::Brand;
 use crate::error::{DimError, unwrap};
-use crate::restructure::range::DimRange;
-use crate::set::Dims;
+use crate::operators::restructure::range::DimRange;
 use crate::storage::source::Axes;
+use crate::types::brand::Brand;
+use crate::types::set::Dims;
 use kernels::scalar::Element;
 
 impl<T: Element, L: Dims, D: Brand> Stream<T, L, D> {

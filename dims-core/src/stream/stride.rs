@@ -1,16 +1,16 @@
 //! Strides that rustc knows: the product of the static sizes behind an axis, and the dims behind it that have no static size.
 
-use crate::brand::Brand;
-use crate::set::list::NestedPairs;
-use crate::set::ordered::Minus;
-use crate::set::{Bool, False};
-use crate::size::{MaySame, VolumeOf};
+use crate::types::brand::Brand;
+use crate::types::set::list::NestedPairs;
+use crate::types::set::ordered::Minus;
+use crate::types::set::{Bool, False};
+use crate::types::size::{MaySame, VolumeOf};
 
 /// The first brand of a list whose stride is the product of the static size `S` and the dims `Q`; `D` if there is none.
 pub trait WithStride<S, Q, D> {
     #[doc(hidden)]
     const SEAL: crate::seal::Seal;
-    /// [`True`](crate::set::True) or [`False`].
+    /// [`True`](crate::types::set::True) or [`False`].
     type Holds: Bool;
     /// The brand.
     type Data: Brand;

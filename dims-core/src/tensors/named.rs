@@ -1,13 +1,13 @@
 //! The tensor type, and the operations that run nothing.
 
-use crate::brand::DimInfo;
-use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
 use crate::expr::{Expr, Operand};
 use crate::plan::shape::Shape;
-use crate::rank::{Rank, Rank0, RankOf};
-use crate::set::{Dims, DimsOf, SetOf};
 use crate::storage::{Evaluated, View};
+use crate::types::brand::DimInfo;
+use crate::types::dim::DimRef;
+use crate::types::rank::{Rank, Rank0, RankOf};
+use crate::types::set::{Dims, DimsOf, SetOf};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use kernels::scalar::Element;

@@ -5,11 +5,11 @@
 
 use crate::expr::Expr;
 use crate::expr::step::check_unrecorded;
-use crate::named::Named;
 use crate::plan::shape::volume;
-use crate::rank::Rank0;
-use crate::set::{Dims, Sorted};
 use crate::storage::Evaluated;
+use crate::tensors::named::Named;
+use crate::types::rank::Rank0;
+use crate::types::set::{Dims, Sorted};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;

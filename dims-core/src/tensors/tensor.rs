@@ -1,14 +1,14 @@
 //! What methods of tensors can be called on: tensors, references to tensors, and dims.
 
-use crate::brand::{Brand, Declared};
-use crate::dim::{Dim, DimList, Of};
 use crate::error::DimError;
 use crate::expr::sized::{NoSize, Without};
 use crate::expr::{Expr, Iota};
-use crate::named::Named;
-use crate::rank::{Rank, Rank0};
-use crate::set::{Dims, NoDim};
+use crate::tensors::named::Named;
+use crate::types::brand::{Brand, Declared};
 use crate::types::condition::condition;
+use crate::types::dim::{Dim, DimList, Of};
+use crate::types::rank::{Rank, Rank0};
+use crate::types::set::{Dims, NoDim};
 use core::ops::Deref;
 use kernels::scalar::Element;
 
@@ -81,10 +81,10 @@ impl<A: AsTensor<Elem: Element, Expr: Expr<Elem = <A as AsTensor>::Elem>>> Compu
 ///
 /// ```
 /// use typed_dims::prelude::*;
-/// use typed_dims::tensor::Evaluable;
+/// use typed_dims::tensors::tensor::Evaluable;
 ///
 /// dims! { struct Seq; }
-/// fn listed(x: impl Evaluable<Elem = f32, Dims = (Seq,), Rank = typed_dims::rank::Rank0>) -> Array1<f32> {
+/// fn listed(x: impl Evaluable<Elem = f32, Dims = (Seq,), Rank = typed_dims::types::rank::Rank0>) -> Array1<f32> {
 ///     x.order(Seq)
 /// }
 /// assert_eq!(listed(Seq.of(3).cast::<f32>()), ndarray::array![0.0, 1.0, 2.0]);
@@ -104,7 +104,7 @@ where
 
 /// The declared dims that are values in an expression, whose sizes other operands must have.
 type OpenOf<A> = <<A as AsTensor>::Expr as Expr>::Open;
-/// The first dim for which there is no size, or [`Nothing`](crate::set::Nothing).
+/// The first dim for which there is no size, or [`Nothing`](crate::types::set::Nothing).
 type Unsized<A> = <OpenOf<A> as Without<<A as AsTensor>::Expr>>::First;
 
 condition! {
@@ -116,7 +116,7 @@ condition! {
     pub trait SizeKnown<D> for True;
 }
 
-/// The tensor, once the sizes that come with `dims` are found to be its own: see [`Of`](crate::dim::Of).
+/// The tensor, once the sizes that come with `dims` are found to be its own: see [`Of`](crate::types::dim::Of).
 #[cfg_attr(not(unoptimized), inline(always))]
 pub(crate) fn checked<A: Computable, D: DimList>(tensor: A, dims: &D) -> Result<NamedOf<A>, DimError> {
     let tensor = tensor.into_named();

@@ -1,7 +1,7 @@
 //! Parameters and optimizers in files (feature `safetensors`), by the names of their tensors and dims.
 //!
 //! ```
-//! use typed_dims::checkpoint::{Checkpoint, Saved};
+//! use typed_dims::optim::checkpoint::{Checkpoint, Saved};
 //! use typed_dims::optim::Adam;
 //! use typed_dims::prelude::*;
 //!
@@ -63,11 +63,11 @@ use crate::file::save::save;
 use crate::file::{AlignedBytes, FileError};
 use crate::grad::Parameters;
 use crate::grad::parameters::Path;
-use crate::optim::by_path::{ByPath, StateWalk};
-use crate::optim::{Optimizer, StateTensor};
 use crate::training::checkpoint::file::File;
 use crate::training::checkpoint::state::{StateKind, StateReader};
 use crate::training::checkpoint::values::{StoredFloats, TensorReader, Which, Writing, positional_axes};
+use crate::training::optim::by_path::{ByPath, StateWalk};
+use crate::training::optim::{Optimizer, StateTensor};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use std::collections::BTreeSet;
@@ -274,7 +274,7 @@ impl<B: AsRef<[u8]>> Saved<B> {
     /// # Errors
     ///
     /// As for [`load`](Saved::load); if there is no number of steps under that name; and if the state is that of an optimizer with other moments, such as Adam's for
-    /// [`Lion`](crate::optim::Lion). ([`Adam`](crate::optim::Adam) and [`AdamW`](crate::optim::AdamW) have the same, so one can go on where the other stopped.)
+    /// [`Lion`](crate::training::optim::Lion). ([`Adam`](crate::training::optim::Adam) and [`AdamW`](crate::training::optim::AdamW) have the same, so one can go on where the other stopped.)
     ///
     /// Moments of parameters in half precision may be in half precision, as older versions wrote them: they are converted. Where the file has no master weights, the
     /// parameters are the first ones.

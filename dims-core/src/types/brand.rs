@@ -8,12 +8,12 @@
 //! A hash can collide. Two different brands with one key never unify in silence: wherever two keys compare as
 //! [`Equal`], the impl behind it demands the very same type, and rustc refuses anything else.
 
-use crate::dim::{Dim, DimCell};
 use crate::error::Origin;
-use crate::role::Undenoted;
-use crate::set::{DimKey, Dims, Keys};
-use crate::size::{Dyn, Size};
 use crate::types::axes::{AxisBlock, OneAxis};
+use crate::types::dim::{Dim, DimCell};
+use crate::types::role::Undenoted;
+use crate::types::set::{DimKey, Dims, Keys};
+use crate::types::size::{Dyn, Size};
 use core::marker::PhantomData;
 
 /// A dimension, as a type. Made by `dims!` alone.
@@ -29,12 +29,12 @@ pub trait Brand: SetElement + Sized {
     /// The digits of [`SetElement::Key`] as a number, for use at run time.
     #[doc(hidden)]
     const ID: u64 = Self::KEYS.only().id;
-    /// [`Dyn`], or [`Static<N>`](crate::size::Static).
+    /// [`Dyn`], or [`Static<N>`](crate::types::size::Static).
     type Size: Size;
     /// The static size as a typenum, or [`Dyn`].
     #[doc(hidden)]
     type Num;
-    /// What the dim means: a [`Role`](crate::role::Role), or [`Undenoted`]. (The bound is where a dim's name is made, so that
+    /// What the dim means: a [`Role`](crate::types::role::Role), or [`Undenoted`]. (The bound is where a dim's name is made, so that
     /// what is no role is one error.)
     type Role;
     /// The value that a dim is made from: for a local dim, one with the brand's lifetime.

@@ -1,8 +1,8 @@
 //! Type-level booleans, dims that may be absent, and conditions on the elements of lists: what rustc computes of sets, roles, layouts, streams and
 //! batches is made of these.
 
-use crate::brand::{Brand, Rest};
-use crate::role::Undenoted;
+use crate::types::brand::{Brand, Rest};
+use crate::types::role::Undenoted;
 use core::marker::PhantomData;
 use typenum::{B0, B1};
 

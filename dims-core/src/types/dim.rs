@@ -1,10 +1,10 @@
 //! Dims as values: what users pass to `at`, `sum` and `order`.
 
-use crate::brand::{Brand, Declared, DimInfo, KeyOf};
 use crate::error::{DimError, Origin, unwrap};
-use crate::set::list::NestedPairs;
-use crate::set::{DimKey, False, Keys};
+use crate::types::brand::{Brand, Declared, DimInfo, KeyOf};
 use crate::types::open::{NoSize, Open};
+use crate::types::set::list::NestedPairs;
+use crate::types::set::{DimKey, False, Keys};
 use crate::types::tuples::{each_tuple, nested};
 use core::cell::Cell;
 use core::fmt;

@@ -1,8 +1,8 @@
 //! The dims of an expression that have no size yet.
 
-use crate::brand::Brand;
-use crate::size::Size;
+use crate::types::brand::Brand;
 use crate::types::condition::{Bool, MaybeDim, Nothing};
+use crate::types::size::Size;
 use core::marker::PhantomData;
 
 /// The dim `D`, and the dims `T`, which wait for a size.

@@ -18,7 +18,7 @@
 //! | `unflatten(whole, parts)` | `whole` means what one of the parts does |
 //! | [`Stream::reshape`](crate::stream::Stream::reshape) | each new dim means what one of the axes before does |
 //! | an axis of a file, read as a dim | the axis means what the dim does (found when the file is read) |
-//! | [`redefine(old, new)`](crate::restructure::Restructure::redefine) | always: this is how to say that a dim means something else from here on |
+//! | [`redefine(old, new)`](crate::operators::restructure::Restructure::redefine) | always: this is how to say that a dim means something else from here on |
 //!
 //! A dim without a role on either side is always accepted, and so are [`DataChannel`], [`FilterInChannel`] and [`FilterOutChannel`] for one another: they are
 //! defined as the channels of what a filter takes and yields, so one layer's `FilterOutChannel` is the next one's `DataChannel`.
@@ -32,7 +32,7 @@
 //! | `conv`, its channels | [`AnyChannel`]: [`DataChannel`] or [`FilterInChannel`] |
 //! | `conv`, positions in the window | [`FilterSpatial`] |
 //! | `batch_norm`, what is left | [`DataChannel`] |
-//! | [`scan`](crate::scan::scan) over a dim | [`DataTime`] |
+//! | [`scan`](crate::operators::scan::scan) over a dim | [`DataTime`] |
 //!
 //! A dim without a role is accepted everywhere. Roles of one's own are declared by `roles!`, and can refine another:
 //!
@@ -46,13 +46,13 @@
 //! A dim of the role `Pixel` is accepted where a `DataFeature` is expected, and a function of one's own can expect a `Pixel`, or what
 //! refines it: `D: Plays<Pixel>`.
 
-use crate::brand::{Brand, CompareKeys, Rest, digits::*};
-use crate::dim::{DimList, DimRef};
-use crate::set::list::{List, NestedPairs};
-use crate::set::ordered::Same;
-use crate::set::remove::{RemovalStep, Remove};
-use crate::set::{Bool, Dims, Fails, False, FirstWith, MaybeDim, NoDim, Satisfies, True};
+use crate::types::brand::{Brand, CompareKeys, Rest, digits::*};
 use crate::types::condition::condition;
+use crate::types::dim::{DimList, DimRef};
+use crate::types::set::list::{List, NestedPairs};
+use crate::types::set::ordered::Same;
+use crate::types::set::remove::{RemovalStep, Remove};
+use crate::types::set::{Bool, Dims, Fails, False, FirstWith, MaybeDim, NoDim, Satisfies, True};
 use core::marker::PhantomData;
 
 /// The role of a dim.

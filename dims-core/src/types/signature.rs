@@ -1,9 +1,9 @@
 //! What `onnx_dims!` calls besides the public interface.
 
-use crate::brand::Brand;
 use crate::error::DimError;
-use crate::role::Role;
-use crate::size::Size;
+use crate::types::brand::Brand;
+use crate::types::role::Role;
+use crate::types::size::Size;
 use alloc::vec::Vec;
 
 pub use half::{bf16, f16};

@@ -3,11 +3,11 @@
 //! [`Static<N>`] is what people read in messages; typenum does the arithmetic behind it, where one static size must be
 //! the product of others.
 
-use crate::brand::Brand;
-use crate::dim::{DimList, DimRef};
-use crate::set::list::NestedPairs;
-use crate::set::{Bool, False, FirstWith, NoDim, Satisfies, True};
+use crate::types::brand::Brand;
 use crate::types::condition::condition;
+use crate::types::dim::{DimList, DimRef};
+use crate::types::set::list::NestedPairs;
+use crate::types::set::{Bool, False, FirstWith, NoDim, Satisfies, True};
 use core::ops::{Add, Mul};
 use typenum::{IsEqual, Prod, Sum, U1, UInt, UTerm};
 
@@ -100,7 +100,7 @@ impl<O: Size, Rows, Columns> SameLength<O, Rows, Columns> for Dyn {
 
 /// Dims, one or a tuple of them, that can get another size: those without a static one.
 ///
-/// The bound of operations that change a size, such as [`repeat`](crate::shift::Rearranging::repeat). A dim with a static size is renamed first, to one
+/// The bound of operations that change a size, such as [`repeat`](crate::operators::shift::Rearranging::repeat). A dim with a static size is renamed first, to one
 /// without.
 pub trait Resizable: DimList {
     #[doc(hidden)]
@@ -125,7 +125,7 @@ where
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The first of several dims that has a static size, or [`Nothing`](crate::set::Nothing).
+/// The first of several dims that has a static size, or [`Nothing`](crate::types::set::Nothing).
 type StaticOf<D> = <<D as DimList>::Brands as FirstWith<StaticSize>>::Found;
 
 /// The condition on a brand that its size is static.

@@ -2,10 +2,10 @@
 
 use super::MeshAxis;
 use std::marker::PhantomData;
-use typed_dims::brand::Brand;
 use typed_dims::grad::Parameters;
 use typed_dims::grad::parameters::TensorSets;
-use typed_dims::set::DimKey;
+use typed_dims::types::brand::Brand;
+use typed_dims::types::set::DimKey;
 
 /// The rules of a [`Sharding`](super::Sharding): `()`, or rules followed by [`Along`].
 pub trait ShardRules {

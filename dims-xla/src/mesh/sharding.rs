@@ -5,8 +5,8 @@ use super::{Mesh, MeshAxis};
 use crate::error::XlaError;
 use std::fmt;
 use std::marker::PhantomData;
-use typed_dims::brand::Brand;
 use typed_dims::program::engine::{EngineAxis, EngineTensor};
+use typed_dims::types::brand::Brand;
 
 /// One rule of a sharding: a dim lies along a mesh axis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,8 +1,8 @@
 //! Texts that a decoder goes on with.
 
 use crate::model::{Batch, Cache, Char, Gpt, Scores, Token};
+use typed_dims::creation::random::categorical;
 use typed_dims::prelude::*;
-use typed_dims::random::categorical;
 
 /// How a text is gone on with.
 #[derive(Clone, Copy, Debug)]

@@ -4,8 +4,8 @@
 
 use typed_dims::nn::linear::Linear;
 use typed_dims::prelude::*;
-use typed_dims::rank::Rank0;
-use typed_dims::tensor::Evaluable;
+use typed_dims::tensors::tensor::Evaluable;
+use typed_dims::types::rank::Rank0;
 
 dims! {
     /// Sentences that are looked at together.

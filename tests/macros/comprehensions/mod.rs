@@ -5,7 +5,7 @@ mod long;
 mod loops;
 
 use ndarray::{Array1, Array2, Array3, array};
-use typed_dims::plan::explain::PlanStep;
+use typed_dims::pipeline::plan::explain::PlanStep;
 use typed_dims::prelude::*;
 
 #[test]

@@ -104,7 +104,7 @@ mod tests {
     extern crate std;
 
     use super::*;
-    use typed_dims::role::Role;
+    use typed_dims::types::role::Role;
 
     fn numbers<const R: usize>(sizes: [usize; R], step: f32) -> Vec<f32> {
         (0..sizes.iter().product()).map(|at| (at as f32 * step) % 1.7 - 0.8).collect()

@@ -59,7 +59,7 @@ fn every_macro_finds_the_library() {
     let [one, _] = unpack!(packed, shape, h *);
     assert_eq!(one, a);
     assert_eq!(parse_shape!(a, h _).h, 2);
-    assert_eq!(<Time as td::role::Role>::NAMES, ["Time"]);
+    assert_eq!(<Time as td::types::role::Role>::NAMES, ["Time"]);
     let layer = Layer { weight: x.cast::<f32>().eval() };
     assert_eq!(layer.names(), ["weight"]);
     let outputs = classifier::Outputs::from_arrays((Array2::zeros((2, 10)),));

@@ -47,7 +47,7 @@ fn what_cannot_be_held_is_an_error_when_it_is_computed() {
 #[test]
 fn renaming_is_no_operation() {
     let x = abc_along_b();
-    let (y, ledger) = typed_dims::stream::ledger(|| -> Stream<i64, (A, N, C), N> { x.rename(B, N) });
+    let (y, ledger) = typed_dims::tensors::stream::ledger(|| -> Stream<i64, (A, N, C), N> { x.rename(B, N) });
     assert!(ledger.entries.is_empty());
     assert_eq!(y.to_array(), x.to_array());
     assert_eq!(y.rename(C, B).rename(N, N).shape().to_string(), "[A=2 N!=3 B=4]");

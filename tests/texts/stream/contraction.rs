@@ -42,14 +42,14 @@ fn with_a_constant_on_the_right() {
 fn with_a_constant_not_along_the_data_dimension() {
     // [b i j] @ [b j k!] -> [b i k!], with dynamic weights.
     let x = input().stream((B, J, K), K);
-    let (y, ledger) = typed_dims::stream::ledger(|| -> Stream<i64, (B, I, K), K> {
+    let (y, ledger) = typed_dims::tensors::stream::ledger(|| -> Stream<i64, (B, I, K), K> {
         x.allow_dynamic_weights().contract(&weight(), J)
     });
     assert_eq!(y.to_array(), product());
     assert_eq!((ledger.count(CostClass::Slower), ledger.dynamic_weights()), (1, 1));
     // Where they are allowed, but not needed, nothing is dearer.
     let x = input().stream((B, J, K), J);
-    let (y, ledger) = typed_dims::stream::ledger(|| -> Stream<i64, (B, I, K), I> {
+    let (y, ledger) = typed_dims::tensors::stream::ledger(|| -> Stream<i64, (B, I, K), I> {
         x.allow_dynamic_weights().contract(&weight(), J)
     });
     assert_eq!(y.to_array(), product());
@@ -73,7 +73,7 @@ fn of_two_streams() {
     let (a, b) = (array![[1, 2, 3], [4, 5, 6]], array![[1, 0], [0, 1], [1, 1]]);
     let x = a.at((I, J)).stream((I, J), I);
     let y = b.at((J, K)).stream((J, K), J);
-    let (z, ledger) = typed_dims::stream::ledger(|| -> Stream<i32, (I, K), I> {
+    let (z, ledger) = typed_dims::tensors::stream::ledger(|| -> Stream<i32, (I, K), I> {
         x.allow_dynamic_weights().contract(&y, J)
     });
     assert_eq!(z.to_array(), a.dot(&b));

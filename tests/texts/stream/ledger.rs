@@ -1,7 +1,7 @@
 //! The ledger of a program.
 
 use super::*;
-use typed_dims::stream::{Ledger, ledger};
+use typed_dims::tensors::stream::{Ledger, ledger};
 
 fn program() -> Stream<i64, (A, C), A> {
     let x = abc_along_a();

@@ -51,7 +51,7 @@ mod unsqueeze;
 
 use typed_dims::ndarray::Array3;
 use typed_dims::prelude::*;
-use typed_dims::stream::CostClass;
+use typed_dims::tensors::stream::CostClass;
 
 // The extents a, b and c of the text, and those that its examples make of them.
 dims! {
@@ -103,7 +103,7 @@ fn abc_along_a() -> Stream<i64, (A, B, C), A> {
 
 /// What an operation costs.
 fn cost<T>(f: impl FnOnce() -> T) -> (T, CostClass) {
-    let (out, ledger) = typed_dims::stream::ledger(f);
+    let (out, ledger) = typed_dims::tensors::stream::ledger(f);
     let [entry] = &ledger.entries[..] else { panic!("one operation was expected:\n{ledger}") };
     (out, entry.cost)
 }

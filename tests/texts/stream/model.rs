@@ -2,7 +2,7 @@
 
 use super::*;
 use typed_dims::ndarray::Array2;
-use typed_dims::stream::ledger;
+use typed_dims::tensors::stream::ledger;
 
 dims! {
     /// Steps.

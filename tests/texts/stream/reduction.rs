@@ -96,7 +96,8 @@ fn all_reductions() {
 #[test]
 fn a_mean_that_is_subtracted() {
     let x = from_vec((A.of(2), B.of(2)), vec![1.0, 3.0, 5.0, 9.0]).stream((A, B), B);
-    let (y, ledger) = typed_dims::stream::ledger(|| &x - x.mean_keepdim(B, One).broadcast(One, B.of(2)));
+    let (y, ledger) =
+        typed_dims::tensors::stream::ledger(|| &x - x.mean_keepdim(B, One).broadcast(One, B.of(2)));
     assert_eq!(y.to_array(), array![[-1.0, 1.0], [-2.0, 2.0]]);
     let classes: Vec<CostClass> = ledger.entries.iter().map(|entry| entry.cost).collect();
     assert_eq!(classes, [CostClass::Compute, CostClass::CloseToFree, CostClass::Compute]);

@@ -1,5 +1,5 @@
 //~ words: missing: `SEAL` | MaybeDim
-use typed_dims::set::{MaybeDim, True};
+use typed_dims::types::set::{MaybeDim, True};
 
 struct Mine;
 

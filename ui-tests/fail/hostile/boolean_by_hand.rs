@@ -1,6 +1,6 @@
 //~ words: missing: `SEAL` | Bool
 use typed_dims::Brand;
-use typed_dims::set::{Bool, MaybeDim, Nothing, True};
+use typed_dims::types::set::{Bool, MaybeDim, Nothing, True};
 
 struct Mine;
 

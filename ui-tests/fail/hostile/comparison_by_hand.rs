@@ -1,5 +1,5 @@
 //~ words: missing: `SEAL` | CompareKeys
-use typed_dims::brand::CompareKeys;
+use typed_dims::types::brand::CompareKeys;
 
 struct Key;
 struct Mine;

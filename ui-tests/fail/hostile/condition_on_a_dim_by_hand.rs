@@ -1,5 +1,5 @@
 //~ words: missing: `SEAL` | Satisfies
-use typed_dims::set::{Satisfies, True};
+use typed_dims::types::set::{Satisfies, True};
 
 struct Always;
 struct Mine;

@@ -1,6 +1,6 @@
 //~ words: missing: `SEAL` | NamedOnce
 use typed_dims::prelude::*;
-use typed_dims::set::{False, NamedOnce};
+use typed_dims::types::set::{False, NamedOnce};
 
 dims! { struct I; }
 

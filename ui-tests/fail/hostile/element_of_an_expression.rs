@@ -1,7 +1,7 @@
 //~ words: expected `InLine`, found `Seal`
 // Only the library asks an expression for the element at a position of its line: nothing checks the position, and nobody else can make one.
 
-use typed_dims::expr::{Expr, Operand};
+use typed_dims::pipeline::expr::{Expr, Operand};
 use typed_dims::prelude::*;
 
 dims! { struct Batch; }

@@ -1,7 +1,7 @@
 //~ words: call to unsafe function
 // The elements behind an expression cannot be read without `unsafe`: nothing checks the offset.
 
-use typed_dims::expr::{Expr, Operand};
+use typed_dims::pipeline::expr::{Expr, Operand};
 use typed_dims::prelude::*;
 
 dims! { struct Batch; }

@@ -1,6 +1,6 @@
 //~ words: missing: `SEAL` | Example
 use typed_dims::batch::Example;
-use typed_dims::rank::Rank0;
+use typed_dims::types::rank::Rank0;
 
 struct Mine;
 

@@ -1,5 +1,5 @@
 //~ words: private
-use typed_dims::join::{Joinable, Side};
+use typed_dims::operators::join::{Joinable, Side};
 use typed_dims::prelude::*;
 
 dims! {

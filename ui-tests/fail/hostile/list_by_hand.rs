@@ -1,7 +1,7 @@
 //~ words: missing: `SEAL` | impl DimList for Liar
-use typed_dims::brand::DimInfo;
-use typed_dims::dim::DimList;
-use typed_dims::set::{Dims, Keys};
+use typed_dims::types::brand::DimInfo;
+use typed_dims::types::dim::DimList;
+use typed_dims::types::set::{Dims, Keys};
 
 /// A list of dims that are none of those of its type.
 struct Liar;

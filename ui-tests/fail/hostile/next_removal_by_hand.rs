@@ -1,5 +1,5 @@
 //~ words: missing: `SEAL` | AndThen
-use typed_dims::set::remove::AndThen;
+use typed_dims::types::set::remove::AndThen;
 
 struct Mine;
 

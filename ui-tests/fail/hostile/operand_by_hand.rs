@@ -1,5 +1,5 @@
 //~ words: missing: `SEAL` | impl<E: Operand<f32>> Operand<f32>
-use typed_dims::expr::Operand;
+use typed_dims::pipeline::expr::Operand;
 use typed_dims::prelude::*;
 
 dims! {
@@ -11,7 +11,7 @@ struct Liar<E>(E);
 
 impl<E: Operand<f32>> Operand<f32> for Liar<E> {
     type Dims = ();
-    type Rank = typed_dims::rank::Rank0;
+    type Rank = typed_dims::types::rank::Rank0;
     type Expr = E::Expr;
 
     fn into_expr(self) -> E::Expr {

@@ -1,5 +1,5 @@
 //~ words: missing: `SEAL` | impl Rank for Liar
-use typed_dims::rank::{Rank, Rank1, Rank2};
+use typed_dims::types::rank::{Rank, Rank1, Rank2};
 
 /// A number of positional axes which is not the one that it says.
 #[derive(Clone, Copy, Debug, Default)]

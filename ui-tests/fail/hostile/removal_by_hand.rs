@@ -1,6 +1,6 @@
 //~ words: missing: `SEAL` | Removal
-use typed_dims::set::Nothing;
-use typed_dims::set::remove::Removal;
+use typed_dims::types::set::Nothing;
+use typed_dims::types::set::remove::Removal;
 
 struct Mine;
 

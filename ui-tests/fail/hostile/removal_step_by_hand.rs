@@ -1,5 +1,5 @@
 //~ words: missing: `SEAL` | RemoveStep
-use typed_dims::set::remove::{RemoveStep, Taken};
+use typed_dims::types::set::remove::{RemoveStep, Taken};
 
 struct Mine;
 

@@ -1,7 +1,7 @@
 //~ words: missing: `SEAL` | Expected
 use typed_dims::prelude::*;
-use typed_dims::role::Expected;
-use typed_dims::set::False;
+use typed_dims::types::role::Expected;
+use typed_dims::types::set::False;
 
 dims! { struct I; }
 

@@ -1,5 +1,5 @@
 //~ words: missing: `SEAL` | SameSize
-use typed_dims::size::SameSize;
+use typed_dims::types::size::SameSize;
 
 struct Mine;
 

@@ -1,5 +1,5 @@
 //~ words: could not find `seal`
-use typed_dims::set::{Dims, Keys};
+use typed_dims::types::set::{Dims, Keys};
 
 struct Liar;
 

@@ -1,7 +1,7 @@
 //~ words: missing: `SEAL` | Shrinks
 use typed_dims::prelude::*;
-use typed_dims::set::False;
-use typed_dims::size::Shrinks;
+use typed_dims::types::set::False;
+use typed_dims::types::size::Shrinks;
 
 dims! { struct I = 4; }
 

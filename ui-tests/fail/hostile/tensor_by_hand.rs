@@ -1,8 +1,8 @@
 //~ words: missing: `SEAL` | impl AsTensor for Liar
 use typed_dims::prelude::*;
-use typed_dims::rank::Rank0;
-use typed_dims::storage::Evaluated;
-use typed_dims::tensor::NamedOf;
+use typed_dims::types::rank::Rank0;
+use typed_dims::pipeline::storage::Evaluated;
+use typed_dims::tensors::tensor::NamedOf;
 
 dims! {
     struct A;

@@ -1,7 +1,7 @@
 //~ words: SEAL
-use typed_dims::dim::InAnyThread;
+use typed_dims::types::dim::InAnyThread;
 use typed_dims::prelude::*;
-use typed_dims::set::False;
+use typed_dims::types::set::False;
 
 dims! {
     struct Row;

@@ -1,5 +1,5 @@
 //~ words: missing: `SEAL` | MergeStep
-use typed_dims::set::union::MergeStep;
+use typed_dims::types::set::union::MergeStep;
 
 struct Mine;
 

@@ -3,7 +3,7 @@
 
 use typed_dims::nn::pool::Pooling;
 use typed_dims::prelude::*;
-use typed_dims::window::Window;
+use typed_dims::operators::window::Window;
 
 onnx_dims!("models/classifier.onnx", image: [_, Channel, _, _]);
 

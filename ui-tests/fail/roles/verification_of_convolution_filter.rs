@@ -3,8 +3,8 @@
 
 use typed_dims::nn::conv::conv;
 use typed_dims::prelude::*;
-use typed_dims::role::FilterOutChannel;
-use typed_dims::window::Window;
+use typed_dims::types::role::FilterOutChannel;
+use typed_dims::operators::window::Window;
 
 dims! {
     pub struct Channel: DataChannel;

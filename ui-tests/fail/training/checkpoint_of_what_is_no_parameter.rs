@@ -1,5 +1,5 @@
 //~ words: `f32` | not made of tensors
-use typed_dims::checkpoint::Checkpoint;
+use typed_dims::optim::checkpoint::Checkpoint;
 use typed_dims::prelude::*;
 
 dims! {

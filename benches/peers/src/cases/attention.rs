@@ -33,13 +33,13 @@ fn long_in_dims(query: &Array4<f32>, key: &Array4<f32>, value: &Array4<f32>) -> 
 fn short_by_operator(query: &Array4<f32>, key: &Array4<f32>, value: &Array4<f32>) -> Array4<f32> {
     dims!(b, q, k, h, d, e);
     let (query, key, value) = (query.at((b, q, h, d)), key.at((b, k, h, d)), value.at((b, k, h, e)));
-    typed_dims::attention::attention(query, key, value, d, k, SCALE, true).order((b, q, h, e))
+    typed_dims::operators::attention::attention(query, key, value, d, k, SCALE, true).order((b, q, h, e))
 }
 
 fn long_by_operator(query: &Array4<f32>, key: &Array4<f32>, value: &Array4<f32>) -> Array4<f32> {
     dims!(b, h, q, k, d, e);
     let (query, key, value) = (query.at((b, h, q, d)), key.at((b, h, k, d)), value.at((b, h, k, e)));
-    typed_dims::attention::attention(query, key, value, d, k, SCALE, true).order((b, h, q, e))
+    typed_dims::operators::attention::attention(query, key, value, d, k, SCALE, true).order((b, h, q, e))
 }
 
 /// One head as one writes it with ndarray.

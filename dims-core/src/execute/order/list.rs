@@ -1,12 +1,12 @@
 //! Lists of the axes that `order` makes.
 
-use crate::brand::SetElement;
-use crate::dim::{DimList, DimRef, Each};
 use crate::error::DimError;
 use crate::plan::shape::Shape;
-use crate::rank::{Rank, Rank0, Rank1};
-use crate::set::remove::Loses;
-use crate::set::{Bound, Dims, Keys, NamedOnce, NoDim};
+use crate::types::brand::SetElement;
+use crate::types::dim::{DimList, DimRef, Each};
+use crate::types::rank::{Rank, Rank0, Rank1};
+use crate::types::set::remove::Loses;
+use crate::types::set::{Bound, Dims, Keys, NamedOnce, NoDim};
 use crate::types::tuples::{each_tuple, fold, fold_back, nested};
 use ndarray::NewAxis;
 
@@ -260,7 +260,7 @@ macro_rules! lists {
 each_tuple!(lists);
 
 /// An order of dims of `S`: every dim named is bound, and named once. The dims that are left are `Rest`, which rustc infers;
-/// see [`DimsOf`](crate::set::DimsOf).
+/// see [`DimsOf`](crate::types::set::DimsOf).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an order of dims",
     label = "expected a dim, or a tuple of dims and of tuples of dims: `(b, (h, h2), w)`; `NewAxis` in it is an axis of size 1"

@@ -1,13 +1,13 @@
 //! What `order` yields: an array, or a tensor with the dims that are left.
 
-use crate::brand::SetElement;
 use crate::error::DimError;
 use crate::expr::step::taken;
-use crate::named::Named;
-use crate::rank::*;
-use crate::set::Dims;
 use crate::storage::Evaluated;
 use crate::storage::array::array;
+use crate::tensors::named::Named;
+use crate::types::brand::SetElement;
+use crate::types::rank::*;
+use crate::types::set::Dims;
 use crate::types::tuples::each_tuple;
 use alloc::vec::Vec;
 use kernels::memory::buffer::Buffer;

@@ -1,15 +1,15 @@
 //! How an expression is brought into an order of its axes: which of the ways that need no plan there are.
 
 use crate::error::DimError;
+use crate::execute::order::OrderList;
 use crate::expr::Expr;
 use crate::expr::evaluate::{SMALL, in_line, line, line_into, sizes_of, typed_line};
 use crate::expr::step::is_heard;
-use crate::order::OrderList;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
-use crate::rank::Rank;
-use crate::set::{Dims, MAX_DIMS};
 use crate::storage::unchecked;
+use crate::types::rank::Rank;
+use crate::types::set::{Dims, MAX_DIMS};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use kernels::copy::FEW;

@@ -1,18 +1,18 @@
 //! Work along the lines of an expression: softmax, norms, running sums.
 
-use crate::dim::DimList;
 use crate::error::DimError;
+use crate::execute::reduce::TensorOf;
 use crate::expr::Expr;
 use crate::expr::lowered::{LOWERS, lowered};
 use crate::expr::step::ExprStep;
-use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
-use crate::reduce::TensorOf;
-use crate::set::{Dims, DimsOf};
 use crate::storage::Evaluated;
 use crate::storage::unchecked::{collect_lowered, to_scan};
-use crate::tensor::{Computable, checked};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{Computable, checked};
+use crate::types::dim::DimList;
+use crate::types::set::{Dims, DimsOf};
 use alloc::string::String;
 use alloc::vec::Vec;
 use kernels::error::Error;
@@ -27,7 +27,7 @@ use kernels::memory::destination::Destination;
 use kernels::scalar::{Element, Real};
 use kernels::scan::{self, LineOp};
 
-/// [`Reductions::try_log_softmax`](crate::reduce::Reductions::try_log_softmax), where the types need not say that each dim has a size.
+/// [`Reductions::try_log_softmax`](crate::execute::reduce::Reductions::try_log_softmax), where the types need not say that each dim has a size.
 #[track_caller]
 pub(crate) fn log_softmax<A: Computable<Elem: Real>, D: DimsOf<A::Dims, X>, X: Dims>(
     tensor: A,

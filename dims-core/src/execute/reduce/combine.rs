@@ -1,24 +1,24 @@
 //! Reductions in one pass over an expression, whose elements are never stored.
 
-use crate::dim::DimList;
 use crate::error::DimError;
+use crate::execute::reduce::Reduced;
+use crate::execute::reduce::sum::product_dims;
 use crate::expr::Expr;
 use crate::expr::lowered::{LOWERS, lowered};
 use crate::expr::step::ExprStep;
-use crate::named::Named;
 use crate::plan::axes::{AxisList, Layout};
 use crate::plan::direct::Roles;
 use crate::plan::explain;
 use crate::plan::shape::Shape;
 use crate::plan::still::Still;
-use crate::rank::Rank;
-use crate::reduce::Reduced;
-use crate::reduce::sum::product_dims;
-use crate::set::Dims;
 use crate::storage::Evaluated;
 use crate::storage::evaluated::IntoElements;
 use crate::storage::unchecked::{to_reduce, to_reduce_lowered};
-use crate::tensor::{Computable, reference};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{Computable, reference};
+use crate::types::dim::DimList;
+use crate::types::rank::Rank;
+use crate::types::set::Dims;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use kernels::load::Kernel;

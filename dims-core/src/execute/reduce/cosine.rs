@@ -1,16 +1,16 @@
 //! The cosine of the angle between vectors.
 
-use crate::dim::DimList;
 use crate::error::DimError;
+use crate::execute::reduce::{Empty, run, sum};
 use crate::expr::evaluate::laid_out;
 use crate::expr::step::{ExprStep, is_heard};
 use crate::expr::{Binary, Expr, Scalar};
-use crate::named::Named;
 use crate::plan::shape::Shape;
-use crate::rank::Rank;
-use crate::reduce::{Empty, run, sum};
-use crate::set::{Dims, Union};
-use crate::tensor::{AsTensor, Computable, read_checked};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Computable, read_checked};
+use crate::types::dim::DimList;
+use crate::types::rank::Rank;
+use crate::types::set::{Dims, Union};
 use kernels::ops;
 use kernels::reduce::reducers;
 use kernels::scalar::Real;

@@ -1,23 +1,23 @@
 //! Sums: contractions where the expression is a product.
 
-use crate::dim::DimList;
 use crate::error::DimError;
+use crate::execute::reduce::Reduced;
+use crate::execute::reduce::combine::{Empty, ReductionAxes, combined, finished};
 use crate::expr::leaf::row_at;
 use crate::expr::step::{ExprStep, is_heard};
 use crate::expr::{Expr, Factors};
-use crate::named::Named;
 use crate::plan::direct::{ElementsAlong, Typed};
 use crate::plan::explain;
 use crate::plan::shape::Shape;
 use crate::plan::still::Still;
-use crate::rank::Rank;
-use crate::reduce::Reduced;
-use crate::reduce::combine::{Empty, ReductionAxes, combined, finished};
-use crate::set::{Dims, Keys, MAX_DIMS};
 use crate::storage::Evaluated;
 use crate::storage::evaluated::IntoElements;
 use crate::storage::unchecked::{factor, product};
-use crate::tensor::Computable;
+use crate::tensors::named::Named;
+use crate::tensors::tensor::Computable;
+use crate::types::dim::DimList;
+use crate::types::rank::Rank;
+use crate::types::set::{Dims, Keys, MAX_DIMS};
 use alloc::string::String;
 use alloc::vec::Vec;
 use kernels::contract;

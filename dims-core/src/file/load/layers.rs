@@ -1,10 +1,10 @@
 //! Layers of `nn`, from the names that their tensors have in files.
 
 use super::{Load, Loader};
-use crate::dim::DimList;
 use crate::file::Stored;
-use crate::nn::linear::{Linear, Projection};
-use crate::set::{Dims, Union};
+use crate::operators::nn::linear::{Linear, Projection};
+use crate::types::dim::DimList;
+use crate::types::set::{Dims, Union};
 
 #[diagnostic::do_not_recommend]
 impl<'a, I, O, T> Load<'a> for Linear<I, O, T>

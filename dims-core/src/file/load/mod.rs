@@ -17,15 +17,15 @@ use super::entry::Entry;
 use super::error::FileError;
 use super::names::{AxisName, one};
 use super::safetensors::SafetensorsReader;
-use crate::create::Chained;
-use crate::dim::DimList;
+use crate::creation::create::Chained;
 use crate::error::DimError;
 use crate::expr::evaluate::laid_out_in;
-use crate::named::Named;
-use crate::rank::Rank0;
-use crate::role::means;
-use crate::set::{DimKey, Dims, Keys, MAX_DIMS};
 use crate::storage::{Evaluated, View};
+use crate::tensors::named::Named;
+use crate::types::dim::DimList;
+use crate::types::rank::Rank0;
+use crate::types::role::means;
+use crate::types::set::{DimKey, Dims, Keys, MAX_DIMS};
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::marker::PhantomData;
 use smallvec::SmallVec;
@@ -33,7 +33,7 @@ use std::path::Path;
 
 /// The tensors of a file, by name, and the sizes of dims that are known without it.
 ///
-/// The file's bytes are borrowed: fields of the type [`TensorView`](crate::named::TensorView) stay in them.
+/// The file's bytes are borrowed: fields of the type [`TensorView`](crate::tensors::named::TensorView) stay in them.
 pub struct Weights<'a> {
     arrays: BTreeMap<String, Entry<'a>>,
     sizes: Vec<Known>,

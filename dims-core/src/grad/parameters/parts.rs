@@ -1,10 +1,10 @@
 //! The types that are made of tensors because their parts are.
 
 use super::{DerivedParameters, Mismatch, ParameterField, Parameters, Path, TensorSets, Visitor, Walk};
-use crate::dim::DimList;
-use crate::named::Named;
-use crate::nn::linear::{Linear, Projection};
-use crate::set::{Dims, Union};
+use crate::operators::nn::linear::{Linear, Projection};
+use crate::tensors::named::Named;
+use crate::types::dim::DimList;
+use crate::types::set::{Dims, Union};
 use crate::types::tuples::each_tuple;
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -2,9 +2,9 @@
 
 use super::{Parameters, Path, Walk};
 use crate::error::{DimError, unwrap};
-use crate::named::Named;
-use crate::rank::Rank;
-use crate::set::{Dims, Keys};
+use crate::tensors::named::Named;
+use crate::types::rank::Rank;
+use crate::types::set::{Dims, Keys};
 use kernels::scalar::Element;
 
 /// The dims of a value's tensors, as far as its type tells them.

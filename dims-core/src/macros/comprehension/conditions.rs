@@ -1,12 +1,12 @@
 //! Conditions on the operands of macros: each trait checks one, so that rustc reports its violation once, in the user's words.
 
-use crate::dim::DimRef;
-use crate::elementwise::UnaryOut;
 use crate::expr::{Operand, Scalar, Unary};
-use crate::named::Named;
-use crate::rank::Rank0;
-use crate::set::{False, True};
-use crate::tensor::AsTensor;
+use crate::operators::elementwise::UnaryOut;
+use crate::tensors::named::Named;
+use crate::tensors::tensor::AsTensor;
+use crate::types::dim::DimRef;
+use crate::types::rank::Rank0;
+use crate::types::set::{False, True};
 use core::marker::PhantomData;
 use kernels::ops::{Cast, Index, Map};
 use kernels::scalar::{Analytic, CastTo, Element, IndexInt, Num, Real};

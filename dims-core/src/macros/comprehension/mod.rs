@@ -3,17 +3,17 @@
 use crate::bind::binder::bind_affine;
 use crate::bind::binding::Binding;
 use crate::bind::source::{Axes, Source, check_rank};
-use crate::brand::Brand;
-use crate::dim::Dim;
-use crate::elementwise::{BinaryOut, Selected, UnaryOut};
 use crate::error::DimError;
 use crate::expr::{Binary, Expr, Operand, Scalar, Select, Unary};
-use crate::named::Named;
-use crate::rank::{Rank, Rank0};
-use crate::set::{Dims, Union};
+use crate::operators::elementwise::{BinaryOut, Selected, UnaryOut};
 use crate::storage::axes::AxisBlock;
 use crate::storage::view::Leaf;
-use crate::tensor::{AsTensor, NamedOf};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, NamedOf};
+use crate::types::brand::Brand;
+use crate::types::dim::Dim;
+use crate::types::rank::{Rank, Rank0};
+use crate::types::set::{Dims, Union};
 use core::ops::{Range, RangeInclusive};
 use core::panic::Location;
 use kernels::memory::axes::Axis;
@@ -29,9 +29,9 @@ pub use conditions::*;
 pub mod methods {
     pub use super::SizedOperands as _;
     pub use crate::bind::At as _;
-    pub use crate::elementwise::Elementwise as _;
-    pub use crate::order::OrderExt as _;
-    pub use crate::reduce::Reductions as _;
+    pub use crate::execute::order::OrderExt as _;
+    pub use crate::execute::reduce::Reductions as _;
+    pub use crate::operators::elementwise::Elementwise as _;
 }
 
 /// A captured integer combined with a loop variable, as an index.

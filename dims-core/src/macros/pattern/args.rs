@@ -12,8 +12,8 @@ use crate::execute::loops::{LoopKernel, LoopOperand, RunLoops, WritesItself, map
 use crate::expr::Factors;
 use crate::plan::direct;
 use crate::plan::shape::Shape;
-use crate::rank::*;
-use crate::set::{Dims, Union};
+use crate::types::rank::*;
+use crate::types::set::{Dims, Union};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;

@@ -10,12 +10,12 @@ use crate::error::DimError;
 use crate::execute::loops::{
     KeptLoops, LoopFactors, RunLoops, few_products, short_way, summed, summed_at_once,
 };
+use crate::execute::order::told_as;
 use crate::expr::Factors;
-use crate::order::told_as;
 use crate::plan::direct::ElementsAlong;
 use crate::plan::shape::volume;
-use crate::set::Dims;
 use crate::storage::unchecked::{self, factor_over};
+use crate::types::set::Dims;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use core::mem::forget;

@@ -9,7 +9,7 @@ use crate::error::DimError;
 use crate::execute::loops::RunLoops;
 use crate::execute::parts::{CopiedParts, copied_alike};
 use crate::plan::shape::Shape;
-use crate::set::Dims;
+use crate::types::set::Dims;
 use alloc::vec::Vec;
 use kernels::loops::axes::Order;
 use kernels::loops::rows::Rows;

@@ -8,8 +8,8 @@ use crate::error::DimError;
 use crate::execute::loops::check_elements_taken;
 use crate::execute::parts::JoinedArrays;
 use crate::plan::shape::volume;
-use crate::rank::Rank;
-use crate::set::Bool;
+use crate::types::rank::Rank;
+use crate::types::set::Bool;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -457,7 +457,7 @@ pub type UnpackedAs<M, T, S> = <<S as AsPackedShape>::Kind as Unpacked<
 /// The arrays that were packed.
 pub fn unpack<'a, M, T, S: AsPackedShape>(
     pattern: &'static PackPattern,
-    packed: Arg<ArrayElements<'a, T>, (), crate::rank::Rank0>,
+    packed: Arg<ArrayElements<'a, T>, (), crate::types::rank::Rank0>,
     shape: &S,
 ) -> Result<UnpackedAs<M, T, S>, DimError>
 where

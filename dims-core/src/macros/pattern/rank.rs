@@ -3,10 +3,10 @@
 use crate::bind::source::RankDyn;
 use crate::error::DimError;
 use crate::execute::loops::taken;
-use crate::order::OrderResult;
-use crate::rank::*;
-use crate::set::Dims;
+use crate::execute::order::OrderResult;
 use crate::storage::array::array;
+use crate::types::rank::*;
+use crate::types::set::Dims;
 use alloc::vec::Vec;
 use kernels::memory::buffer::Buffer;
 use kernels::scalar::Element;

@@ -1,8 +1,8 @@
 //! The sizes of a pattern's axes, from those of the operands' axes and those that are given.
 
 use super::data::{GivenSize, Pattern, Slot, Term};
-use crate::dim::DimRef;
 use crate::error::DimError;
+use crate::types::dim::DimRef;
 use alloc::borrow::ToOwned;
 use alloc::vec::Vec;
 use smallvec::SmallVec;

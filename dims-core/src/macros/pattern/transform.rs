@@ -13,9 +13,9 @@ use crate::error::DimError;
 use crate::execute::loops::{
     self, KeptLoops, RunLoops, check_operand_taken, mapped, mapped_at_once, reduced_at_once, short_way,
 };
-use crate::order::told_as;
+use crate::execute::order::told_as;
 use crate::plan::shape::volume;
-use crate::set::Dims;
+use crate::types::set::Dims;
 use alloc::vec::Vec;
 use kernels::loops::axes::Order;
 use kernels::loops::nest::Nest;

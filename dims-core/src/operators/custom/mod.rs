@@ -17,11 +17,11 @@ use crate::error::{DimError, unwrap};
 use crate::execute::lines::arranged;
 use crate::expr::evaluate::evaluate;
 use crate::expr::{Binary, Operand, Unary};
-use crate::named::Named;
 use crate::plan::axes::AxisList;
-use crate::rank::{Rank, RankOf};
-use crate::set::Union;
-use crate::tensor::{AsTensor, Computable};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Computable};
+use crate::types::rank::{Rank, RankOf};
+use crate::types::set::Union;
 #[cfg(feature = "std")]
 use alloc::sync::Arc;
 use calls::{ArrayCalls, ArrayResults};
@@ -90,7 +90,7 @@ pub trait ArrayOp<T: Element> {
     /// higher order is a function of tensors: see [`custom_vjp`](crate::grad::custom_vjp).
     ///
     /// ```
-    /// use typed_dims::custom::PullBackOf;
+    /// use typed_dims::operators::custom::PullBackOf;
     /// use typed_dims::grad::grad;
     /// use typed_dims::ndarray::{Array1, ArrayView1};
     /// use typed_dims::prelude::*;

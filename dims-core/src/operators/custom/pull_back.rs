@@ -1,7 +1,7 @@
 //! Pull-backs of users' operations on arrays.
 
 use super::{ArrayOp, NdOf};
-use crate::rank::RankOf;
+use crate::types::rank::RankOf;
 use alloc::sync::Arc;
 use core::marker::PhantomData;
 use kernels::scalar::Element;

@@ -5,14 +5,14 @@ use super::{AxesOf, NdOf};
 use crate::error::{DimError, unwrap};
 use crate::execute::lines::arranged;
 use crate::expr::evaluate::evaluate;
-use crate::named::Named;
 use crate::plan::axes::AxisList;
 use crate::plan::shape::{Shape, volume};
-use crate::rank::{Rank, Rank0, RankOf};
-use crate::set::list::List;
-use crate::set::union::MergeAll;
-use crate::set::{Dims, Keys};
-use crate::tensor::{AsTensor, Computable};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Computable};
+use crate::types::rank::{Rank, Rank0, RankOf};
+use crate::types::set::list::List;
+use crate::types::set::union::MergeAll;
+use crate::types::set::{Dims, Keys};
 use crate::types::tuples::nested;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -38,7 +38,7 @@ use smallvec::SmallVec;
 ///
 /// ```
 /// use typed_dims::ndarray::{Array1, ArrayView1, ArrayView2, array};
-/// use typed_dims::custom::apply_arrays;
+/// use typed_dims::operators::custom::apply_arrays;
 /// use typed_dims::prelude::*;
 ///
 /// /// Solves `a x = b` for a triangular `a`, whose elements above the diagonal are not read.

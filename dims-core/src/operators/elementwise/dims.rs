@@ -1,14 +1,14 @@
 //! The operators of dims, which stand for the indices along themselves.
 
 use super::{BinaryOut, ScalarOut, UnaryOut, binary, unary};
-use crate::brand::{Brand, Declared};
-use crate::dim::{Dim, Of};
 use crate::expr::{Binary, Iota, Operand, Scalar};
-use crate::named::Named;
-use crate::rank::Rank0;
-use crate::set::Union;
-use crate::tensor::AsTensor;
+use crate::tensors::named::Named;
+use crate::tensors::tensor::AsTensor;
+use crate::types::brand::{Brand, Declared};
+use crate::types::dim::{Dim, Of};
 use crate::types::open::NoSize;
+use crate::types::rank::Rank0;
+use crate::types::set::Union;
 use kernels::ops;
 
 macro_rules! dim_operators {
@@ -125,22 +125,22 @@ macro_rules! declared_dim_operators {
     (@ $dim:ident $($trait:ident $method:ident),*) => {$(
         impl<__Operand> ::core::ops::$trait<__Operand> for $dim
         where
-            $crate::elementwise::IndicesAlong<$dim>: ::core::ops::$trait<__Operand>,
+            $crate::operators::elementwise::IndicesAlong<$dim>: ::core::ops::$trait<__Operand>,
         {
-            type Output = <$crate::elementwise::IndicesAlong<$dim> as ::core::ops::$trait<__Operand>>::Output;
+            type Output = <$crate::operators::elementwise::IndicesAlong<$dim> as ::core::ops::$trait<__Operand>>::Output;
 
             #[inline(always)]
             fn $method(self, other: __Operand) -> Self::Output {
-                ::core::ops::$trait::$method($crate::elementwise::indices_along::<$dim>(self), other)
+                ::core::ops::$trait::$method($crate::operators::elementwise::indices_along::<$dim>(self), other)
             }
         }
 
         impl ::core::ops::$trait<$dim> for ::core::primitive::isize {
-            type Output = $crate::elementwise::NumberAndIndices<$crate::ops::$trait, $dim>;
+            type Output = $crate::operators::elementwise::NumberAndIndices<$crate::ops::$trait, $dim>;
 
             #[inline(always)]
             fn $method(self, dim: $dim) -> Self::Output {
-                $crate::elementwise::number_and_indices::<$crate::ops::$trait, $dim>($crate::ops::$trait, self, dim)
+                $crate::operators::elementwise::number_and_indices::<$crate::ops::$trait, $dim>($crate::ops::$trait, self, dim)
             }
         }
     )*};

@@ -2,10 +2,10 @@
 
 use super::{Joined, UnaryOut, binary, unary};
 use crate::expr::{Binary, Operand, Scalar};
-use crate::named::Named;
-use crate::rank::Rank;
-use crate::set::{Dims, Union};
-use crate::tensor::AsTensor;
+use crate::tensors::named::Named;
+use crate::tensors::tensor::AsTensor;
+use crate::types::rank::Rank;
+use crate::types::set::{Dims, Union};
 use kernels::ops::{self, BinaryOp};
 use kernels::scalar::*;
 

@@ -2,13 +2,13 @@
 
 use super::matrices::{MatrixBatch, RealElem};
 use super::{Dotted, LinearAlgebra, Operable};
-use crate::dim::DimRef;
-use crate::named::Named;
-use crate::reduce::{Reduced, TensorOf};
-use crate::set::rename::CanGain;
-use crate::set::{Dims, DimsOf, DimsOfBoth, Union};
-use crate::size::SquareWith;
-use crate::tensor::{AsTensor, Computable};
+use crate::execute::reduce::{Reduced, TensorOf};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Computable};
+use crate::types::dim::DimRef;
+use crate::types::set::rename::CanGain;
+use crate::types::set::{Dims, DimsOf, DimsOfBoth, Union};
+use crate::types::size::SquareWith;
 use core::marker::PhantomData;
 use kernels::scalar::Num;
 use kernels::step::linalg::{EigenStep, MatrixElement, MatrixWork, RealMatrixElement};

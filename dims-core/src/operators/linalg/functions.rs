@@ -1,11 +1,11 @@
 //! Functions of square matrices.
 
 use super::matrices::MatrixBatch;
-use crate::dim::DimRef;
-use crate::reduce::TensorOf;
-use crate::set::{Dims, DimsOf};
-use crate::size::SquareWith;
-use crate::tensor::{AsTensor, Computable};
+use crate::execute::reduce::TensorOf;
+use crate::tensors::tensor::{AsTensor, Computable};
+use crate::types::dim::DimRef;
+use crate::types::set::{Dims, DimsOf};
+use crate::types::size::SquareWith;
 use kernels::step::linalg::{MatrixElement, MatrixWork};
 
 /// Functions of square matrices along two dims of a tensor, which both stand for the same space. All other dims are a batch. They run at once, on the crate `faer`.

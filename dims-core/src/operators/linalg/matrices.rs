@@ -1,17 +1,17 @@
 //! Matrices along two dims of a tensor: operands and results of steps on them.
 
-use crate::brand::DimInfo;
 use crate::error::DimError;
 use crate::execute::lines::arranged;
 use crate::execute::step::execute;
 use crate::expr::Expr;
 use crate::expr::evaluate::evaluate;
-use crate::named::{Named, position};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
-use crate::rank::Rank;
-use crate::set::{DimKey, Dims};
-use crate::tensor::{AsTensor, Computable};
+use crate::tensors::named::{Named, position};
+use crate::tensors::tensor::{AsTensor, Computable};
+use crate::types::brand::DimInfo;
+use crate::types::rank::Rank;
+use crate::types::set::{DimKey, Dims};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::panic::Location;
@@ -191,8 +191,8 @@ impl<T: Element> RightSides<T> {
         matrices: &MatrixBatch<T>,
     ) -> Result<Self, DimError> {
         let tensor = tensor.into_named();
-        let mut shape = Shape::new::<V, crate::rank::Rank0>();
-        tensor.expr.unify::<V, crate::rank::Rank0>(&mut shape)?;
+        let mut shape = Shape::new::<V, crate::types::rank::Rank0>();
+        tensor.expr.unify::<V, crate::types::rank::Rank0>(&mut shape)?;
         let own = matrices.batch.iter().filter_map(|(axis, size)| match axis {
             BatchAxis::Dim(key) => Some((*key, *size)),
             BatchAxis::Positional(_) => None,
@@ -206,10 +206,10 @@ impl<T: Element> RightSides<T> {
             order.push(at);
         }
         shape.finish()?;
-        let all = AxisList::in_memory_of::<V, crate::rank::Rank0>().as_slice();
+        let all = AxisList::in_memory_of::<V, crate::types::rank::Rank0>().as_slice();
         let rest: Vec<usize> = all.iter().copied().filter(|axis| !order.contains(axis)).collect();
         order.extend(rest.iter().copied());
-        let data = evaluate::<V, crate::rank::Rank0, _>(&tensor.expr, &shape, &order)?;
+        let data = evaluate::<V, crate::types::rank::Rank0, _>(&tensor.expr, &shape, &order)?;
         let keys = V::KEYS.as_slice();
         Ok(RightSides { data, further: rest.into_iter().map(|at| (keys[at], shape.size(at))).collect() })
     }

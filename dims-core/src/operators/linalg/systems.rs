@@ -2,15 +2,15 @@
 
 use super::Operable;
 use super::matrices::{MatrixBatch, RealElem, RightSides};
-use crate::dim::DimRef;
 use crate::error::DimError;
-use crate::named::Named;
-use crate::rank::Rank0;
-use crate::reduce::{Reduced, TensorOf};
-use crate::set::rename::CanGain;
-use crate::set::{Dims, DimsOf, Union};
-use crate::size::SquareWith;
-use crate::tensor::{AsTensor, Computable};
+use crate::execute::reduce::{Reduced, TensorOf};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Computable};
+use crate::types::dim::DimRef;
+use crate::types::rank::Rank0;
+use crate::types::set::rename::CanGain;
+use crate::types::set::{Dims, DimsOf, Union};
+use crate::types::size::SquareWith;
 use kernels::step::linalg::{MatrixElement, MatrixStep, MatrixWork, ReadTriangle};
 
 /// The triangle of a matrix that [`solve_triangular`](LinearSystems::solve_triangular) reads. The elements of the other one count as 0.
@@ -161,7 +161,7 @@ pub trait LinearSystems: Computable {
         /// As [`solve`](Self::solve), of triangular matrices: one triangle is read, and the other counts as zeros.
         ///
         /// ```
-        /// use typed_dims::linalg::systems::Triangular;
+        /// use typed_dims::operators::linalg::systems::Triangular;
         /// use typed_dims::prelude::*;
         ///
         /// dims!(r, c);

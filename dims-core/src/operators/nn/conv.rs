@@ -1,21 +1,21 @@
 //! Convolutions, and their transposes.
 
-use crate::convert::CountOf;
-use crate::dim::{DimList, JoinedKeys};
+use crate::creation::convert::CountOf;
 use crate::error::{DimError, unwrap};
+use crate::execute::reduce::sum;
 use crate::expr::remap::{Along, Changes, term};
 use crate::expr::{Binary, Expr, Remap};
-use crate::named::Named;
+use crate::operators::window::{Placing, Window, placed_windows, slid};
 use crate::plan::shape::Shape;
-use crate::rank::Rank0;
-use crate::reduce::sum;
-use crate::role::{AnyChannel, DataFeature, FilterSpatial, Plays};
-use crate::set::remove::Within;
-use crate::set::rename::NotYetBound;
-use crate::set::union::Sort;
-use crate::set::{Dims, DimsOf, DimsOfBoth, FirstWith, NoDim, Union};
-use crate::tensor::Computable;
-use crate::window::{Placing, Window, placed_windows, slid};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::Computable;
+use crate::types::dim::{DimList, JoinedKeys};
+use crate::types::rank::Rank0;
+use crate::types::role::{AnyChannel, DataFeature, FilterSpatial, Plays};
+use crate::types::set::remove::Within;
+use crate::types::set::rename::NotYetBound;
+use crate::types::set::union::Sort;
+use crate::types::set::{Dims, DimsOf, DimsOfBoth, FirstWith, NoDim, Union};
 use kernels::ops;
 use kernels::scalar::Num;
 use smallvec::SmallVec;
@@ -56,15 +56,15 @@ impl<N> AsMany<N> for N {
     const SEAL: crate::seal::Seal = crate::seal::SEAL;
 }
 
-/// The first of the dims `K` that the set `S` has, or [`Nothing`](crate::set::Nothing).
+/// The first of the dims `K` that the set `S` has, or [`Nothing`](crate::types::set::Nothing).
 type FirstShared<K, S> =
     <<<K as DimList>::Brands as Sort>::Out as FirstWith<Within<<S as Dims>::List>>>::Found;
 
 /// The dims of a list, and the dims of windows along them, with their sizes.
 struct Slide<'a> {
-    dim: crate::brand::DimInfo<'a>,
+    dim: crate::types::brand::DimInfo<'a>,
     size: usize,
-    window: crate::brand::DimInfo<'a>,
+    window: crate::types::brand::DimInfo<'a>,
     len: usize,
 }
 
@@ -79,9 +79,9 @@ fn slides<'a, P: DimList + 'a, K: DimList + 'a>(
     let size = |key| tensor.size(tensor.position(&key).expect("the dim is one of the tensor's"));
     let len = |key| weight.size(weight.position(&key).expect("the dim is one of the weight's"));
     // What a local dim remembers of its size is left behind: here sizes are those of the tensors.
-    let plain = |dim: crate::brand::DimInfo<'_>| dim.resized();
+    let plain = |dim: crate::types::brand::DimInfo<'_>| dim.resized();
     let mut all = SmallVec::new();
-    let mut inside: SmallVec<[crate::brand::DimInfo<'static>; 3]> = SmallVec::new();
+    let mut inside: SmallVec<[crate::types::brand::DimInfo<'static>; 3]> = SmallVec::new();
     windows.each(|dim| inside.push(plain(dim)));
     let mut inside = inside.into_iter();
     dims.each(|dim| {
@@ -293,7 +293,7 @@ where
         // What padding takes away goes from the windows' positions: a margin of the whole span is there in any case.
         let spread = widened(slide, span, span.saturating_add(extra), stride)?;
         let mut along = slid(
-            crate::brand::DimInfo { fixed: None, given: None, ..slide.dim },
+            crate::types::brand::DimInfo { fixed: None, given: None, ..slide.dim },
             spread,
             slide.window.key(),
             slide.len,

@@ -1,17 +1,17 @@
 //! Dropout.
 
+use crate::creation::positions::draw_numbers;
+use crate::creation::random::Seed;
 use crate::creation::seed::DrawnSeed;
 use crate::error::{DimError, unwrap};
+use crate::execute::reduce::TensorOf;
 use crate::execute::step::execute;
 use crate::expr::evaluate::evaluate;
-use crate::named::Named;
 use crate::plan::axes::AxisList;
-use crate::positions::draw_numbers;
-use crate::random::Seed;
-use crate::reduce::TensorOf;
-use crate::set::Dims;
 use crate::storage::Evaluated;
-use crate::tensor::Computable;
+use crate::tensors::named::Named;
+use crate::tensors::tensor::Computable;
+use crate::types::set::Dims;
 use core::marker::PhantomData;
 use kernels::memory::buffer::Buffer;
 use kernels::scalar::Real;

@@ -1,17 +1,17 @@
 //! Linear maps from any dims to any others.
 
-use crate::create::{SizedDims, try_full};
-use crate::dim::DimList;
+use crate::creation::create::{SizedDims, try_full};
 use crate::error::{DimError, unwrap};
 use crate::execute::assign::added_in_place;
+use crate::execute::reduce::sum;
 use crate::expr::Binary;
-use crate::named::Named;
-use crate::rank::Rank0;
-use crate::reduce::sum;
-use crate::set::list::List;
-use crate::set::remove::{Left, Missing, Removal, RemoveAll};
-use crate::set::{Dims, NoDim, Union};
+use crate::tensors::named::Named;
 use crate::types::condition::condition;
+use crate::types::dim::DimList;
+use crate::types::rank::Rank0;
+use crate::types::set::list::List;
+use crate::types::set::remove::{Left, Missing, Removal, RemoveAll};
+use crate::types::set::{Dims, NoDim, Union};
 use kernels::ops;
 use kernels::scalar::{Num, Real};
 
@@ -100,7 +100,7 @@ where
     where
         T: Real,
     {
-        let weight = unwrap(crate::init::of_map(inputs, outputs, seed));
+        let weight = unwrap(crate::creation::init::of_map(inputs, outputs, seed));
         Linear { weight, bias: unwrap(try_full(outputs, T::ZERO)) }
     }
 
@@ -194,7 +194,7 @@ where
     where
         T: Real,
     {
-        Projection { weight: unwrap(crate::init::of_map(inputs, outputs, seed)) }
+        Projection { weight: unwrap(crate::creation::init::of_map(inputs, outputs, seed)) }
     }
 
     /// The map of a tensor, which has the dims `I`: `sum over I of x * weight`. It runs at once, as one product.

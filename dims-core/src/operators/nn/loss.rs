@@ -1,18 +1,18 @@
 //! Losses: how far predictions are from their targets.
 
-use crate::dim::DimRef;
 use crate::error::{DimError, unwrap};
+use crate::execute::reduce::{TensorOf, log_softmax};
 use crate::expr::{Binary, Operand, Unary};
-use crate::named::Named;
-use crate::rank::Rank;
-use crate::reduce::{TensorOf, log_softmax};
-use crate::select::Indices;
-use crate::select::Take;
-use crate::set::remove::{Surplus, Within};
-use crate::set::{Dims, DimsOf, NoDim};
-use crate::set::{Fails, FirstWith};
-use crate::tensor::{AsTensor, Computable, reference};
+use crate::operators::select::Indices;
+use crate::operators::select::Take;
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Computable, reference};
 use crate::types::condition::condition;
+use crate::types::dim::DimRef;
+use crate::types::rank::Rank;
+use crate::types::set::remove::{Surplus, Within};
+use crate::types::set::{Dims, DimsOf, NoDim};
+use crate::types::set::{Fails, FirstWith};
 use kernels::ops;
 use kernels::scalar::{Num, Real, Signed};
 

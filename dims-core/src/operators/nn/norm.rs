@@ -1,18 +1,18 @@
 //! Normalisation: elements with the mean 0 and the variance 1 over some dims.
 
-use crate::dim::{DimRef, JoinedKeys};
 use crate::error::{DimError, unwrap};
 use crate::execute::lines::{Lines, along_lines, standardized_affine};
+use crate::execute::reduce::TensorOf;
 use crate::expr::{Binary, Expr, Operand, Scalar, Unary};
-use crate::named::Named;
-use crate::rank::{Rank, Rank0};
-use crate::reduce::TensorOf;
-use crate::role::{AllPlay, DataChannel};
-use crate::set::remove::{Surplus, Within};
-use crate::set::{Dims, DimsOf, NoDim, Union};
-use crate::set::{Fails, FirstWith};
-use crate::tensor::{AsTensor, Evaluable, NamedOf, checked};
+use crate::tensors::named::Named;
+use crate::tensors::tensor::{AsTensor, Evaluable, NamedOf, checked};
 use crate::types::condition::condition;
+use crate::types::dim::{DimRef, JoinedKeys};
+use crate::types::rank::{Rank, Rank0};
+use crate::types::role::{AllPlay, DataChannel};
+use crate::types::set::remove::{Surplus, Within};
+use crate::types::set::{Dims, DimsOf, NoDim, Union};
+use crate::types::set::{Fails, FirstWith};
 use alloc::vec::Vec;
 use kernels::ops;
 use kernels::scalar::Real;
@@ -247,7 +247,7 @@ pub trait Normalization: AsTensor {
         let lines = Lines::recorded::<Self, JoinedKeys<C, D>>(self)?;
         lines.shape.check_given(&channels.info())?;
         lines.shape.check_all_given(&dims)?;
-        let size = lines.shape.size(crate::named::position(&lines.shape, channels.info()));
+        let size = lines.shape.size(crate::tensors::named::position(&lines.shape, channels.info()));
         if groups == 0 || size % groups != 0 {
             let what = format!("{groups} groups of dim `{}` of size {size}", channels.info().name);
             return Err(DimError::Shape { what });

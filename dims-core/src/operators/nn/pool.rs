@@ -1,23 +1,23 @@
 //! Pooling: reductions over windows.
 
-use crate::brand::DimInfo;
-use crate::dim::DimList;
 use crate::error::{DimError, list_sizes, unwrap};
+use crate::execute::reduce::{Empty, TensorOf, evaluated, fused};
 use crate::execute::step::RowBlocks;
 use crate::expr::evaluate::laid_out;
 use crate::expr::remap::Changes;
 use crate::expr::{Binary, Expr, Remap};
-use crate::named::{Named, position};
+use crate::operators::window::{PerDim, Placing, Window, WindowPositions, Windowed, placed_windows, slid};
 use crate::plan::axes::AxisList;
 use crate::plan::shape::Shape;
-use crate::rank::Rank;
-use crate::reduce::{Empty, TensorOf, evaluated, fused};
-use crate::role::{DataFeature, Plays};
-use crate::set::{Dims, DimsOf};
-use crate::size::Resizable;
 use crate::storage::Evaluated;
-use crate::tensor::Computable;
-use crate::window::{PerDim, Placing, Window, WindowPositions, Windowed, placed_windows, slid};
+use crate::tensors::named::{Named, position};
+use crate::tensors::tensor::Computable;
+use crate::types::brand::DimInfo;
+use crate::types::dim::DimList;
+use crate::types::rank::Rank;
+use crate::types::role::{DataFeature, Plays};
+use crate::types::set::{Dims, DimsOf};
+use crate::types::size::Resizable;
 use core::marker::PhantomData;
 use core::panic::Location;
 use kernels::ops;
@@ -31,7 +31,7 @@ use smallvec::SmallVec;
 /// Pooling along dims, one to three of them. They run at once, in one pass over windows that are views; with padding the elements are copied
 /// once.
 ///
-/// `size` is the window's, and `steps` how it moves, as in a [convolution](crate::nn::conv::conv); what is added around the elements does
+/// `size` is the window's, and `steps` how it moves, as in a [convolution](crate::operators::nn::conv::conv); what is added around the elements does
 /// not count for a maximum, and counts as 0 for a mean.
 ///
 /// ```text

@@ -1,16 +1,16 @@
 //! The conditions under which dims can take the place of others: static sizes, roles, and that each is there once.
 
-use crate::brand::Brand;
-use crate::dim::{DimList, DimRef};
-use crate::role::{KeepsRole, RolesFlatten, RolesUnflatten};
-use crate::set::Bool;
-use crate::set::list::NestedPairs;
-use crate::set::ordered::{NamedTwice, Shares};
-use crate::set::rename::{CanGain, NotYetBound};
-use crate::set::union::{SetNamed, Sort};
-use crate::set::{Dims, NamedOnce, NoDim, Union};
-use crate::size::{MaySame, ProductOf, SameSize, VolumeOf};
+use crate::types::brand::Brand;
 use crate::types::condition::condition;
+use crate::types::dim::{DimList, DimRef};
+use crate::types::role::{KeepsRole, RolesFlatten, RolesUnflatten};
+use crate::types::set::Bool;
+use crate::types::set::list::NestedPairs;
+use crate::types::set::ordered::{NamedTwice, Shares};
+use crate::types::set::rename::{CanGain, NotYetBound};
+use crate::types::set::union::{SetNamed, Sort};
+use crate::types::set::{Dims, NamedOnce, NoDim, Union};
+use crate::types::size::{MaySame, ProductOf, SameSize, VolumeOf};
 
 condition! {
     /// Static sizes that multiply to that of `Whole`; a size that only the run knows is checked there.
@@ -139,7 +139,7 @@ names_each!(A P, B Q, C R, D T);
 names_each!(A P, B Q, C R, D T, E U);
 names_each!(A P, B Q, C R, D T, E U, F V);
 
-/// The first brand of the dims `L` that the set `X` has, or [`Nothing`](crate::set::Nothing).
+/// The first brand of the dims `L` that the set `X` has, or [`Nothing`](crate::types::set::Nothing).
 type BoundAlready<X, L> = <<X as Dims>::List as Shares<<L as DimList>::Brands>>::Found;
 
 /// A dim that the dims `P` of a tensor can be flattened into, whose other dims are `X`: it is none of those, and one of `P` means what it does.

@@ -2,15 +2,15 @@
 
 use super::names::AddsUpTo;
 use super::{Remapped, Restructure};
-use crate::brand::{Brand, DimInfo};
-use crate::dim::DimRef;
 use crate::error::DimError;
-use crate::named::position;
-use crate::role::KeepsRole;
-use crate::set::Bool;
-use crate::set::rename::PartOf;
-use crate::size::{MaySame, TotalOf};
-use crate::tensor::Computable;
+use crate::tensors::named::position;
+use crate::tensors::tensor::Computable;
+use crate::types::brand::{Brand, DimInfo};
+use crate::types::dim::DimRef;
+use crate::types::role::KeepsRole;
+use crate::types::set::Bool;
+use crate::types::set::rename::PartOf;
+use crate::types::size::{MaySame, TotalOf};
 use crate::types::tuples::nested;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -42,7 +42,7 @@ pub trait Pieces<W, A>: Sized {
     type Whole: Brand;
     /// The sizes of the pieces, for messages.
     type Sizes;
-    /// [`False`](crate::set::False) if all sizes are static, and do not add up.
+    /// [`False`](crate::types::set::False) if all sizes are static, and do not add up.
     type AddsUp: Bool;
     /// The pieces.
     type Out;

@@ -2,13 +2,13 @@
 
 use super::Remapped;
 use crate::bind::binder::{Position, after, cut};
-use crate::brand::DimInfo;
 use crate::error::DimError;
 use crate::expr::Remap;
 use crate::expr::remap::{Along, term};
-use crate::named::{Named, position};
 use crate::plan::shape::Shape;
-use crate::tensor::Computable;
+use crate::tensors::named::{Named, position};
+use crate::tensors::tensor::Computable;
+use crate::types::brand::DimInfo;
 use core::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use kernels::memory::axes::Axis;
 

@@ -1,17 +1,17 @@
 //! Elements selected along a dim by a computed index.
 
 use crate::batch::HeldArgument;
-use crate::dim::DimRef;
 use crate::error::DimError;
 use crate::expr::leaf::{positional_row, unify_positional};
 use crate::expr::sized::Gives;
 use crate::expr::{Expr, outer};
 use crate::plan::shape::Shape;
-use crate::rank::Rank;
-use crate::set::remove::{Found, RemovalStep, Remove};
-use crate::set::{DimKey, Dims, MaybeDim};
 use crate::storage::unchecked::strided;
-use crate::tensor::Computable;
+use crate::tensors::tensor::Computable;
+use crate::types::dim::DimRef;
+use crate::types::rank::Rank;
+use crate::types::set::remove::{Found, RemovalStep, Remove};
+use crate::types::set::{DimKey, Dims, MaybeDim};
 use alloc::string::String;
 use alloc::vec::Vec;
 use kernels::load::gather::{Computed, IndexedAxis};

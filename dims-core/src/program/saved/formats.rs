@@ -3,13 +3,13 @@
 use super::{SavedContent, SavedProgram};
 use crate::error::DimError;
 use crate::grad::parameters::{Parameters, Path, Walk};
-use crate::named::Named;
 use crate::program::inputs::RecordInputs;
 use crate::program::open::OpenDims;
 use crate::program::record::Program;
 use crate::program::result::strided;
-use crate::rank::Rank;
-use crate::set::Dims;
+use crate::tensors::named::Named;
+use crate::types::rank::Rank;
+use crate::types::set::Dims;
 use alloc::string::String;
 use core::fmt;
 use core::marker::PhantomData;

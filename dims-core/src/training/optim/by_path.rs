@@ -10,13 +10,13 @@ use crate::expr::evaluate::laid_out;
 use crate::expr::evaluate::laid_out_in;
 use crate::expr::step::is_recorded;
 use crate::grad::parameters::{Path, sizes_differ};
-use crate::named::Named;
 #[cfg(feature = "std")]
 use crate::plan::explain::node_axis;
 use crate::plan::shape::volume;
-use crate::rank::{Rank, Rank1};
-use crate::set::{Dims, Keys};
 use crate::storage::Evaluated;
+use crate::tensors::named::Named;
+use crate::types::rank::{Rank, Rank1};
+use crate::types::set::{Dims, Keys};
 use alloc::borrow::Cow;
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;

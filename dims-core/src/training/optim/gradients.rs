@@ -12,9 +12,9 @@ use crate::expr::step::check_taken;
 use crate::expr::step::{is_heard, is_recorded};
 use crate::grad::Parameters;
 use crate::grad::parameters::{Path, Visitor, is_learned};
-use crate::named::Named;
-use crate::rank::Rank;
-use crate::set::Dims;
+use crate::tensors::named::Named;
+use crate::types::rank::Rank;
+use crate::types::set::Dims;
 #[cfg(feature = "std")]
 use alloc::{sync::Arc, vec::Vec};
 use kernels::map::formula::{Formula, Quantity};
@@ -351,8 +351,8 @@ pub mod in_place {
     use super::{Approach, Scale};
     use crate::error::unwrap;
     use crate::grad::Parameters;
-    use crate::optim::scalars::StepScalars;
-    use crate::optim::update::{Unchanged, WithScalars, update};
+    use crate::training::optim::scalars::StepScalars;
+    use crate::training::optim::update::{Unchanged, WithScalars, update};
 
     /// Each element goes a part of the way to that of another value. A difference in sizes panics.
     #[track_caller]
@@ -373,7 +373,7 @@ pub mod in_place {
 #[doc(hidden)]
 pub mod programs {
     use super::{Blend, GradientSum, Limit, Scale, factor_within, share_of};
-    use crate::optim::update::Compiled;
+    use crate::training::optim::update::Compiled;
     use kernels::map::formula::{Quantity, UpdateProgram};
     use kernels::program::code::DType;
 
@@ -395,17 +395,17 @@ pub mod programs {
         Scale.passes().program(elements)
     }
 
-    /// [`clip_by_value`](crate::optim::clip_by_value).
+    /// [`clip_by_value`](crate::training::optim::clip_by_value).
     pub fn limit(most: f64, elements: DType) -> UpdateProgram {
         Limit(most).passes().program(elements)
     }
 
-    /// [`Accumulator`](crate::optim::Accumulator).
+    /// [`Accumulator`](crate::training::optim::Accumulator).
     pub fn sum(elements: DType) -> UpdateProgram {
         GradientSum.passes().program(elements)
     }
 
-    /// [`Average`](crate::optim::Average).
+    /// [`Average`](crate::training::optim::Average).
     pub fn average(decay: f64, elements: DType) -> UpdateProgram {
         Blend(decay).passes().program(elements)
     }

@@ -1,12 +1,12 @@
 //! Numbers of a step as tensors without dims: counts, norms, rates.
 
-use crate::elementwise::{Elementwise, select};
 use crate::error::unwrap;
+use crate::execute::reduce::Reductions;
 use crate::expr::step::{check_buffer_unrecorded, is_recorded};
-use crate::named::Named;
-use crate::rank::Rank0;
-use crate::reduce::Reductions;
+use crate::operators::elementwise::{Elementwise, select};
 use crate::storage::Evaluated;
+use crate::tensors::named::Named;
+use crate::types::rank::Rank0;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::ops::{Add, Div, Mul, Neg, Sub};

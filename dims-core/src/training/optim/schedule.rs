@@ -1,7 +1,7 @@
 //! Learning rates over the steps.
 
 use super::scalars::by_tensors;
-use crate::named::Named;
+use crate::tensors::named::Named;
 use core::f64::consts::PI;
 use kernels::map::formula::Quantity;
 

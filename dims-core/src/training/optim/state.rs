@@ -6,7 +6,7 @@ use super::scalars::StepsTaken;
 use super::update::{ElementStep, Unchanged, prepare, update};
 use crate::error::DimError;
 use crate::grad::Parameters;
-use crate::named::Named;
+use crate::tensors::named::Named;
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;

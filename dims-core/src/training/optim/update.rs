@@ -4,17 +4,17 @@ use super::State;
 use super::by_path::{ByPath, ParameterState, StateElem, StateTensor, StateWalk};
 use super::scalars::{StepScalars, StepsTaken, formula_by_tensors};
 use super::settings::at_least_0;
-use crate::elementwise::Elementwise;
 use crate::error::DimError;
+use crate::execute::reduce::Reductions;
 use crate::expr::evaluate::laid_out_in;
 use crate::expr::step::is_recorded;
 use crate::grad::Parameters;
 use crate::grad::parameters::{Path, Visitor, Walk, is_learned, same_sizes};
-use crate::named::Named;
-use crate::rank::Rank;
-use crate::reduce::Reductions;
-use crate::set::Dims;
+use crate::operators::elementwise::Elementwise;
 use crate::storage::axes::AxisBlock;
+use crate::tensors::named::Named;
+use crate::types::rank::Rank;
+use crate::types::set::Dims;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::any::TypeId;
@@ -38,7 +38,7 @@ pub(super) trait Compiled<const K: usize, const M: usize, const N: usize> {
 
 macro_rules! compiled {
     ($($formula:ty: $k:literal $m:literal $n:literal;)*) => {$(
-        impl $crate::optim::update::Compiled<$k, $m, $n> for $formula {
+        impl $crate::training::optim::update::Compiled<$k, $m, $n> for $formula {
             // (Inlined, it would make the passes anew elsewhere.)
             #[inline(never)]
             fn passes(&self) -> &dyn ::kernels::map::in_place::Passes<$k, $m, $n> {

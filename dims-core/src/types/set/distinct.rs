@@ -1,12 +1,12 @@
 //! Sorting dims, each of which may be named once.
 //!
 //! A dim that is named twice is found by the comparisons that sorting makes, not by others: of two generic dims rustc knows one comparison,
-//! [`Before`](crate::brand::Before), and need not know the reverse one.
+//! [`Before`](crate::types::brand::Before), and need not know the reverse one.
 
 use super::list::List;
 use super::union::Merge;
 use super::{False, MaybeDim, Nothing};
-use crate::brand::{Compare, CompareKeys, Equal, Greater, Less, SetElement};
+use crate::types::brand::{Compare, CompareKeys, Equal, Greater, Less, SetElement};
 use crate::types::condition::condition;
 use core::marker::PhantomData;
 

@@ -1,6 +1,6 @@
 //! What is left of a set of dims once its types are gone: constants that the compiler folds away.
 
-use crate::brand::DimInfo;
+use crate::types::brand::DimInfo;
 
 /// The most dims a tensor can have, those behind a `Rest` included.
 pub const MAX_DIMS: usize = 32;

@@ -2,9 +2,9 @@
 
 use super::keys::Keys;
 use super::{Bool, Dims, False, True};
-use crate::brand::{Rest, SetElement};
-use crate::rank::{Rank, Rank0};
 use crate::types::axes::{AxisBlock, Cons};
+use crate::types::brand::{Rest, SetElement};
+use crate::types::rank::{Rank, Rank0};
 use crate::types::tuples::{each_tuple, nested};
 use kernels::memory::axes::Axis;
 

@@ -4,9 +4,9 @@
 
 use super::list::{List, NestedPairs};
 use super::{Bool, False, MaybeDim, Nothing, True};
-use crate::brand::{Brand, CompareKeys, Equal, Greater, Less, SetElement};
-use crate::dim::DimList;
+use crate::types::brand::{Brand, CompareKeys, Equal, Greater, Less, SetElement};
 use crate::types::condition::condition;
+use crate::types::dim::DimList;
 
 /// Whether an element is the brand `D`.
 pub trait SameBrand<D> {

@@ -7,8 +7,8 @@ use super::list::List;
 use super::{
     Bool, Bound, Dims, Fails, False, FirstWith, MaybeDim, NamedOnce, NoDim, Nothing, Satisfies, True,
 };
-use crate::brand::{Compare, CompareKeys, Equal, Greater, Less, SetElement};
-use crate::dim::DimList;
+use crate::types::brand::{Compare, CompareKeys, Equal, Greater, Less, SetElement};
+use crate::types::dim::DimList;
 use core::marker::PhantomData;
 
 /// Dims, one or a tuple of them, that a tensor with the dims `S` has: each is bound, and named once. The other dims of `S`

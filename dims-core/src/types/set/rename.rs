@@ -4,10 +4,10 @@ use super::list::List;
 use super::remove::{Found, RemovalStep, Remove};
 use super::union::Merge;
 use super::{Bool, Bound, Dims, MaybeDim, NoDim};
-use crate::brand::Brand;
-use crate::dim::DimRef;
-use crate::size::SameSize;
+use crate::types::brand::Brand;
 use crate::types::condition::condition;
+use crate::types::dim::DimRef;
+use crate::types::size::SameSize;
 
 /// A name for the dim `Old` of the set `S`: `Old` must be bound, the name must not, and their static sizes must not differ.
 pub trait NameFor<Old: DimRef, S: Dims>: DimRef {

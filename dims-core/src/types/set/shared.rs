@@ -4,13 +4,13 @@ use super::Bool;
 use super::list::List;
 use super::remove::{Left, Missing, Removal, RemoveAll, Twice};
 use super::{Dims, NamedOnce, NoDim};
-use crate::dim::DimList;
 use crate::types::condition::condition;
+use crate::types::dim::DimList;
 
 /// Dims, one or a tuple of them, that a tensor with the dims `A` and one with the dims `B` both have; each is named once. `U` are the dims of
 /// both tensors together, and `Others` those of `U` that are not named, which rustc infers.
 ///
-/// The bound of what sums products over dims: [`contract`](crate::linalg::LinearAlgebra::contract), `cdist`, convolutions.
+/// The bound of what sums products over dims: [`contract`](crate::operators::linalg::LinearAlgebra::contract), `cdist`, convolutions.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a dim",
     label = "a dim of both tensors, or a tuple of such dims, is expected here",

@@ -2,8 +2,8 @@
 
 use super::Dims;
 use super::list::List;
-use crate::brand::{Compare, CompareKeys, Equal, Greater, Less, SetElement};
-use crate::dim::DimList;
+use crate::types::brand::{Compare, CompareKeys, Equal, Greater, Less, SetElement};
+use crate::types::dim::DimList;
 
 /// The dims of either set: what an operation on two tensors loops over.
 ///

@@ -1,5 +1,5 @@
 use typed_dims::prelude::*;
-use typed_dims::scalar::Num;
+use typed_dims::types::scalar::Num;
 
 fn transposed<T: Num>(a: &Array2<T>) -> Array2<T> {
     dims!(i, j);
