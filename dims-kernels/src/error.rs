@@ -8,6 +8,32 @@ use core::panic::Location;
 /// A place in the user's code.
 pub type Origin = Option<&'static Location<'static>>;
 
+/// What is wrong with a matrix.
+#[cfg(feature = "linalg")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatrixFailure {
+    /// It has no inverse.
+    Singular,
+    /// It is not positive definite.
+    NotPositiveDefinite,
+    /// It, or its right-hand side, has an element that is infinite or NaN.
+    NotFinite,
+    /// The iteration for its eigenvalues or singular values did not converge.
+    NotConverged,
+}
+
+#[cfg(feature = "linalg")]
+impl fmt::Display for MatrixFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            MatrixFailure::Singular => "is singular",
+            MatrixFailure::NotPositiveDefinite => "is not positive definite",
+            MatrixFailure::NotFinite => "has an element that is infinite or NaN",
+            MatrixFailure::NotConverged => "has eigenvalues or singular values that were not found",
+        })
+    }
+}
+
 /// Why a kernel could not run.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -68,6 +94,18 @@ pub enum Error {
         /// Why.
         what: String,
     },
+    /// A matrix is not one that a step is for.
+    #[cfg(feature = "linalg")]
+    Matrix {
+        /// The step.
+        operation: &'static str,
+        /// What is wrong with the matrix.
+        failure: MatrixFailure,
+        /// Which matrix of the batch it is.
+        at: usize,
+        /// How many matrices there are.
+        batch: usize,
+    },
     /// A pull-back failed.
     PullBack {
         /// Why.
@@ -102,6 +140,11 @@ impl fmt::Display for Error {
             Error::Probability { operation, p } => {
                 write!(f, "{operation} with the probability {p}; it must be between 0 and 1")
             }
+            #[cfg(feature = "linalg")]
+            Error::Matrix { operation, failure, at, batch } => match batch {
+                1 => write!(f, "`{operation}`: the matrix {failure}"),
+                batch => write!(f, "`{operation}`: matrix {at} of {batch} {failure}"),
+            },
             Error::PullBack { what } | Error::Saved { what } => f.write_str(what),
             Error::TooLarge { elements } => {
                 write!(f, "a result with {elements} elements does not fit into memory")

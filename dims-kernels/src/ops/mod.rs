@@ -9,6 +9,7 @@ pub mod code;
 pub mod custom;
 pub mod function;
 pub mod math;
+pub mod matrix;
 #[doc(hidden)] // As `code`.
 pub mod opcode;
 pub mod special;

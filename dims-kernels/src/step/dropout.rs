@@ -69,10 +69,10 @@ impl<T: Real> StepKind for DropElements<T> {
         let Some(node) = step.asked_operand(0) else { return Ok(Vec::new()) };
         let mut cotangent = Buffer::<T>::of_held(step.cotangent).expect("a cotangent has the result's type");
         let given = match self.seed {
-            Some(_) => execute_backward(self, &mut [&mut cotangent]),
+            Some(_) => execute_backward(self, &mut [&mut cotangent], step.recorded),
             None => {
                 let mut seed = step.operands[1].buffer::<u64>().expect("the second operand is the seed");
-                execute_backward(self, &mut [&mut cotangent, &mut seed])
+                execute_backward(self, &mut [&mut cotangent, &mut seed], step.recorded)
             }
         };
         let given = given?.next::<T>().held();

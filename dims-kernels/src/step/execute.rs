@@ -45,13 +45,18 @@ pub fn execute(step: &dyn Step, operands: &mut [&mut dyn AnyBuffer]) -> Result<E
     execute_at(step, operands, Some(Location::caller()))
 }
 
-/// The same for a step of the backward pass, which has no place in the user's program.
+/// The same for a step of the backward pass, which has no place in the user's program. It is part of a program only if the pull-back is `recorded`.
 #[cfg(feature = "std")]
 pub(super) fn execute_backward(
     step: &dyn Step,
     operands: &mut [&mut dyn AnyBuffer],
+    recorded: bool,
 ) -> Result<Executed, Error> {
-    execute_at(step, operands, None)
+    if recorded {
+        execute_at(step, operands, None)
+    } else {
+        Ok(Executed(run(step, operands, false)?.values.into_vec().into_iter()))
+    }
 }
 
 #[track_caller]
@@ -76,6 +81,18 @@ fn execute_at(
         let (derivative, operands) = (Arc::clone(derivative), operands.clone());
         return Ok(Executed(recorded(derivative, operands, values.into_vec(), kept, origin).into_iter()));
     }
+    let results = run(step, operands, keeps)?;
+    let values: Vec<Box<dyn AnyBuffer>> = results.values.into_vec();
+    #[cfg(feature = "std")]
+    if let Some((derivative, operands)) = read {
+        return Ok(Executed(recorded(derivative, operands, values, results.kept, origin).into_iter()));
+    }
+    Ok(Executed(values.into_iter()))
+}
+
+/// Computes the results of a step, and notes it in the plan.
+#[track_caller]
+fn run(step: &dyn Step, operands: &mut [&mut dyn AnyBuffer], keeps: bool) -> Result<StepResults, Error> {
     let threads = threads::parts(step.parallel());
     let results = step.run(&mut StepOperands::new(operands, keeps), threads)?;
     let _is_noted = note_if(|| {
@@ -86,12 +103,7 @@ fn execute_at(
     if _is_noted {
         told_all(results.values.iter().map(|value| value.as_result()));
     }
-    let values: Vec<Box<dyn AnyBuffer>> = results.values.into_vec();
-    #[cfg(feature = "std")]
-    if let Some((derivative, operands)) = read {
-        return Ok(Executed(recorded(derivative, operands, values, results.kept, origin).into_iter()));
-    }
-    Ok(Executed(values.into_iter()))
+    Ok(results)
 }
 
 /// Makes results without elements.

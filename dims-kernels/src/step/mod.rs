@@ -14,6 +14,8 @@
 pub mod draw;
 pub mod dropout;
 mod execute;
+#[cfg(feature = "linalg")]
+pub mod linalg;
 pub mod lines;
 pub mod moves;
 mod operands;

@@ -105,6 +105,10 @@ fn saved_kind(kind: &dyn Any) -> Option<SavedKind> {
     if let Some(&SplitSeed { at }) = kind.downcast_ref() {
         return Some(SavedKind::SplitSeed { at });
     }
+    #[cfg(feature = "linalg")]
+    if let Some(saved) = super::linalg::saved(kind) {
+        return Some(saved);
+    }
     each_dtype!(elements!());
     numbers!(numbers_of!());
     reals!(reals_of!());
@@ -256,7 +260,7 @@ fn moment<T: Real>(reduction: crate::trace::rules::ReductionRule) -> Result<Box<
 }
 
 /// A kind, and the types and lengths of what it takes and yields.
-struct Restored {
+pub(super) struct Restored {
     kind: Arc<dyn StepDerivative>,
     takes: SmallVec<[SavedType; 3]>,
     yields: SmallVec<[SavedType; 3]>,
@@ -265,13 +269,18 @@ struct Restored {
 }
 
 impl Restored {
-    fn new(kind: impl StepKind, takes: &[SavedType], yields: &[SavedType], keeps: Option<SavedType>) -> Self {
+    pub(super) fn new(
+        kind: impl StepKind,
+        takes: &[SavedType],
+        yields: &[SavedType],
+        keeps: Option<SavedType>,
+    ) -> Self {
         let (takes, yields) = (SmallVec::from_slice(takes), SmallVec::from_slice(yields));
         Restored { kind: Arc::new(kind), takes, yields, keeps }
     }
 }
 
-const fn of(dtype: DType, len: usize) -> SavedType {
+pub(super) const fn of(dtype: DType, len: usize) -> SavedType {
     SavedType { dtype, len }
 }
 
@@ -306,6 +315,12 @@ fn restored_kind(saved: &SavedKind) -> Result<Restored, Error> {
         | SavedKind::Quantile { dtype, .. } => reals!(match_type!(dtype, restored_of_reals;)),
         SavedKind::DrawOrder { size } => {
             Ok(Restored::new(DrawOrder { size }, &[SEED], &[of(DType::Usize, size)], None))
+        }
+        #[cfg(feature = "linalg")]
+        SavedKind::Matrices { dtype, work, sizes } => super::linalg::restored(dtype, work, sizes),
+        #[cfg(not(feature = "linalg"))]
+        SavedKind::Matrices { work, .. } => {
+            Err(refused(format!("`{}` needs the feature `linalg`", work.name())))
         }
         SavedKind::SplitSeed { at } => Ok(Restored::new(SplitSeed { at }, &[SEED], &[SEED], None)),
     }

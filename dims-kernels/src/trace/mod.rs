@@ -182,7 +182,16 @@ impl Table {
     ///
     /// If an index is out of range.
     pub fn computed(index: Field, size: usize, order: &[usize]) -> Result<Self, Error> {
-        let offsets = if index.is_hollow() {
+        Table::of_rows(index, size, 1, order)
+    }
+
+    /// The same with indices of rows, which lie `stride` elements apart.
+    ///
+    /// # Panics
+    ///
+    /// If an index is out of range.
+    pub(crate) fn of_rows(index: Field, size: usize, stride: isize, order: &[usize]) -> Result<Self, Error> {
+        let mut offsets = if index.is_hollow() {
             // (Each call of the program computes them.)
             vec![0; order.iter().map(|&axis| index.sizes[axis]).product()]
         } else {
@@ -192,9 +201,10 @@ impl Table {
             offsets.iter().all(|&at| usize::try_from(at).is_ok_and(|at| at < size)),
             "indices are in range"
         );
+        offsets.iter_mut().for_each(|at| *at *= stride);
         let mut table = Table::new(offsets, &index.sizes, order);
         if index.all_nodes().iter().any(|node| node.is_recorded()) {
-            let index = TableIndex { index, stride: 1, size };
+            let index = TableIndex { index, stride, size };
             table.source =
                 Some(Arc::new(TableSource { indices: vec![index], order: order.iter().copied().collect() }));
         }

@@ -259,7 +259,8 @@ pub(crate) fn jobs<'p>(
                 | SavedKind::Sort { .. }
                 | SavedKind::Extremum { .. }
                 | SavedKind::TopK { .. }
-                | SavedKind::Quantile { .. },
+                | SavedKind::Quantile { .. }
+                | SavedKind::Matrices { .. },
             ..
         }
         | SavedRule::MomentOfLines(_) => return None,

@@ -190,6 +190,7 @@ impl Lower<'_> {
                 let chosen = self.body.slice_axis(if number == Some(0) { &found } else { &at }, 1, 0, *k);
                 Ok(self.body.stored(&chosen, dtype))
             }
+            SavedKind::Matrices { work, sizes, .. } => self.matrices(*work, *sizes, &own),
             SavedKind::Quantile { lines, len, q, .. } => {
                 self.quantile(&own[0], (*lines, *len), f64::from_bits(*q), number, dtype)
             }

@@ -14,6 +14,7 @@ mod convolution;
 mod cudnn;
 mod field;
 mod kinds;
+mod matrices;
 mod part;
 mod regions;
 mod rule;

@@ -149,7 +149,7 @@ impl Body {
     }
 
     /// Writes an operation with one result.
-    fn op(
+    pub(super) fn op(
         &self,
         name: &str,
         operands: &[&Value],

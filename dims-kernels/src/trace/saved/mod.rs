@@ -27,6 +27,7 @@ pub use write::{DescribedValue, bytes_of, elements_of_bytes};
 pub(crate) use write::{RecordingWriter, element_bytes};
 
 use crate::ops::code::{DType, RegisterKind};
+use crate::ops::matrix::{MatrixSizes, MatrixWork};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -356,6 +357,12 @@ pub enum SavedKind {
         lines: usize,
         len: usize,
         q: u64,
+    },
+    /// It runs where the feature `linalg` is on.
+    Matrices {
+        dtype: DType,
+        work: MatrixWork,
+        sizes: MatrixSizes,
     },
 }
 

@@ -5,6 +5,7 @@ use super::{
     SavedLookup, SavedNumbers, SavedOperand, SavedOperandPlaces, SavedOperation, SavedPart, SavedPlace,
     SavedProgramText, SavedRecording, SavedReduction, SavedRule, SavedStep, SavedTable, SavedType, SavedWork,
 };
+use crate::ops::matrix::MatrixSizes;
 use alloc::vec::Vec;
 
 /// A number in saved data.
@@ -268,6 +269,10 @@ impl HasNumbers for SavedKind {
             SavedKind::Quantile { lines, len, q, name: _, dtype: _ } => {
                 unsigned(&mut [lines, len]);
                 visit(Numeral::Float(q));
+            }
+            SavedKind::Matrices { dtype: _, work: _, sizes } => {
+                let MatrixSizes { batch, rows, columns, right } = sizes;
+                unsigned(&mut [batch, rows, columns, right]);
             }
         }
     }
