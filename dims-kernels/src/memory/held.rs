@@ -4,7 +4,8 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::any::{Any, TypeId};
 
-/// What marks shared memory: the step of a recorded program that computed the elements. (Its type is defined in a higher layer.)
+/// The mark of shared memory: the step of a recorded program that computed the elements. (Its type
+/// is defined in a higher layer.)
 pub trait Marker: Any + Send + Sync {
     /// Whether the program is still recorded. If it is not, the elements are constants.
     fn is_live(&self) -> bool;
