@@ -81,11 +81,11 @@ impl<'n> Tiles<'n> {
 /// innermost loop. The first row starts at the position `at`, each of the others one step further
 /// along the second innermost loop.
 pub struct TileRun<'r> {
-    /// The position of the first element, which may be changed.
+    /// The position of the first element; callees may change it.
     pub at: &'r mut [usize],
-    /// How many rows.
+    /// The number of rows.
     pub rows: usize,
-    /// The elements of each.
+    /// The number of elements of each row.
     pub len: usize,
 }
 

@@ -100,13 +100,13 @@ pub enum PlanStep {
         k: usize,
         /// The number of columns of the right matrix.
         n: usize,
-        /// Strides of the left matrix: between rows, between columns.
+        /// The strides of the left matrix between rows and between columns.
         a: (isize, isize),
-        /// Strides of the right matrix.
+        /// The strides of the right matrix.
         b: (isize, isize),
-        /// Strides of the result.
+        /// The strides of the result.
         c: (isize, isize),
-        /// How many products are added to one result.
+        /// The number of products that are added to each result.
         summed: usize,
         /// Bytes of the result.
         bytes: usize,

@@ -13,7 +13,7 @@ pub struct Symbol<'b> {
     register: Register,
 }
 
-/// What stands beside a symbol in a formula: another one, or a constant of its kind.
+/// An operand next to a symbol in a formula: another symbol, or a constant of its kind.
 pub(crate) trait FormulaTerm<'b> {
     fn beside(self, symbol: Symbol<'b>) -> Symbol<'b>;
 }
@@ -31,12 +31,12 @@ impl<'b> FormulaTerm<'b> for f64 {
 }
 
 impl<'b> Symbol<'b> {
-    /// A value that is there already.
+    /// A value that the program already has.
     pub(crate) fn new(build: &'b RefCell<&'b mut Builder>, register: Register) -> Self {
         Symbol { build, register }
     }
 
-    /// Where the program has the value.
+    /// The register of the value.
     pub(crate) fn register(self) -> Register {
         self.register
     }
