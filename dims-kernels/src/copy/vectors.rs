@@ -42,7 +42,8 @@ unsafe fn doubles<const B: usize>(square: *const f64, to: *mut f64, step: usize)
 
 /// # Safety
 ///
-/// The square has `B` lines of `B` elements, and `B` lines are valid for writes; the machine has AVX2.
+/// The square has `B` lines of `B` elements, and `B` lines are valid for writes; the machine has
+/// AVX2.
 #[cfg_attr(not(unoptimized), inline(always))]
 unsafe fn each<V: Vector, const B: usize>(square: *const V::Elem, to: *mut V::Elem, step: usize) {
     let columns: [isize; B] = core::array::from_fn(|at| (at * B) as isize);

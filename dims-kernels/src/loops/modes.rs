@@ -133,7 +133,8 @@ impl<'r> ResultMemory<'r> {
         if TypeId::of::<T>() != self.element {
             return None;
         }
-        // SAFETY: these are the start and the length of a slice of this type, which is borrowed for `'r`.
+        // SAFETY: these are the start and the length of a slice of this type, which is borrowed for
+        // `'r`.
         Some(unsafe { slice::from_raw_parts(self.start.cast(), self.len) })
     }
 

@@ -1,4 +1,5 @@
-//! Parameters of the kernels: block sizes, prefetch distances, and sizes from which one kernel is faster than another.
+//! Parameters of the kernels: block sizes, prefetch distances, and sizes from which one kernel is
+//! faster than another.
 //!
 //! Parameters of matrix products that are the same everywhere are constants, in the first part of
 //! this file. Blocks have their usual names: a register tile is MR x NR, a packed block of the left
@@ -269,7 +270,8 @@ fn detect() -> u8 {
     use super::level::{Level, level};
     use core::arch::x86_64::__cpuid;
     let has_avx512 = level() == Level::Avx512;
-    // (The intrinsic is safe in newer versions of Rust: every x86-64 processor has the instruction.)
+    // (The intrinsic is safe in newer versions of Rust: every x86-64 processor has the
+    // instruction.)
     #[allow(unused_unsafe)]
     // SAFETY: every x86-64 processor has the instruction, and these leaves.
     let (vendor, version) = unsafe { (__cpuid(0), __cpuid(1)) };

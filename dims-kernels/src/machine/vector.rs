@@ -195,7 +195,8 @@ macro_rules! vector {
                 x: *const $elem,
                 right: &(Self, Self),
             ) {
-                // SAFETY: the caller's promise: the instructions read one valid element, and no other memory.
+                // SAFETY: the caller's promise: the instructions read one valid element, and no
+                // other memory.
                 unsafe {
                     asm!(
                         $($broadcast,)?
@@ -221,7 +222,8 @@ macro_rules! vector {
                 step: isize,
                 right: &(Self, Self),
             ) {
-                // SAFETY: the caller's promise: the instructions read one valid element, and no other memory.
+                // SAFETY: the caller's promise: the instructions read one valid element, and no
+                // other memory.
                 unsafe {
                     asm!(
                         concat!("vbroadcast", $scalar, " {all}, [{x} + {step} * ", $size, " + {at}]"),

@@ -1,7 +1,8 @@
 //! Formulas over several slices of equal length, element by element, in place: the step of an
 //! optimizer.
 //!
-//! Formulas are compiled for `f32` and `f64`. For half precision they run in `f32`, a [block](apply_halves) at a time.
+//! Formulas are compiled for `f32` and `f64`. For half precision they run in `f32`, a
+//! [block](apply_halves) at a time.
 
 use crate::machine::isa::{Isa, Task, dispatch};
 use crate::machine::threads::{each, parts};

@@ -241,7 +241,8 @@ impl<T> Buffer<T> {
         if shared.is_null() {
             return None;
         }
-        // SAFETY: a pointer that is not null is from `Arc::into_raw`, and this buffer has a count of it, which is not dropped here.
+        // SAFETY: a pointer that is not null is from `Arc::into_raw`, and this buffer has a count
+        // of it, which is not dropped here.
         Some(ManuallyDrop::new(unsafe { Arc::from_raw(shared) }))
     }
 
@@ -260,7 +261,8 @@ impl<T> Buffer<T> {
             return None;
         }
         let shared = self.shared.load(Ordering::Acquire);
-        // SAFETY: a pointer that is not null is from `Arc::into_raw`, and the buffer has a count of it for as long as it is borrowed.
+        // SAFETY: a pointer that is not null is from `Arc::into_raw`, and the buffer has a count of
+        // it for as long as it is borrowed.
         unsafe { shared.as_ref() }?.mark.as_ref()
     }
 
@@ -270,13 +272,15 @@ impl<T> Buffer<T> {
         #[cfg(feature = "std")]
         if registry::is_active() {
             let shared = self.shared.load(Ordering::Acquire);
-            // SAFETY: a pointer that is not null is from `Arc::into_raw`, and the buffer has a count of it for as long as it is borrowed.
+            // SAFETY: a pointer that is not null is from `Arc::into_raw`, and the buffer has a
+            // count of it for as long as it is borrowed.
             return unsafe { shared.as_ref() }.is_some_and(SharedVec::is_traced);
         }
         false
     }
 
-    /// Whether the elements depend on inputs of a recorded function, and not only on variables of a gradient.
+    /// Whether the elements depend on inputs of a recorded function, and not only on variables of a
+    /// gradient.
     fn is_recorded(&self) -> bool {
         #[cfg(feature = "std")]
         return self.mark().is_some_and(|mark| mark.is_recorded());
@@ -423,7 +427,8 @@ impl<T> Buffer<T> {
                 }
             };
         }
-        // SAFETY: it is from `Arc::into_raw`, and `self` has a count of it for as long as it is borrowed.
+        // SAFETY: it is from `Arc::into_raw`, and `self` has a count of it for as long as it is
+        // borrowed.
         unsafe { Arc::increment_strong_count(shared) };
         Buffer { memory: self.memory.copy(), shared: AtomicPtr::new(shared) }
     }

@@ -10,7 +10,8 @@ pub trait Marker: Any + Send + Sync {
     /// Whether the program is still recorded. If it is not, the elements are constants.
     fn is_live(&self) -> bool;
 
-    /// Whether the elements depend on inputs of a recorded function, and not only on variables of a gradient.
+    /// Whether the elements depend on inputs of a recorded function, and not only on variables of a
+    /// gradient.
     fn is_recorded(&self) -> bool {
         false
     }
@@ -23,7 +24,8 @@ pub type Mark = Box<dyn Marker>;
 pub trait Held: Send + Sync {
     /// The first element.
     fn start(&self) -> *const u8;
-    /// The first element, for writing. `None` if others may read the memory although this borrow is exclusive.
+    /// The first element, for writing. `None` if others may read the memory although this borrow is
+    /// exclusive.
     fn start_mut(&mut self) -> Option<*mut u8>;
     /// How many elements there are.
     fn len(&self) -> usize;

@@ -71,7 +71,8 @@ pub fn recycled<T>(len: usize) -> Option<Vec<T>> {
 #[cold]
 fn taken<T>(len: usize) -> Option<Vec<T>> {
     let block = ManuallyDrop::new(fitting(Layout::array::<T>(len).ok()?, size_of::<T>())?);
-    // SAFETY: the block owns memory from the global allocator, with the alignment of `T` and as many bytes as this capacity has.
+    // SAFETY: the block owns memory from the global allocator, with the alignment of `T` and as
+    // many bytes as this capacity has.
     Some(unsafe { Vec::from_raw_parts(block.start.cast().as_ptr(), 0, block.layout.size() / size_of::<T>()) })
 }
 

@@ -136,7 +136,8 @@ impl DType {
         each_dtype!(bytes!())
     }
 
-    /// Whether elements have fewer bits than the registers that hold them. Each result must then be wrapped around or rounded to the type.
+    /// Whether elements have fewer bits than the registers that hold them. Each result must then be
+    /// wrapped around or rounded to the type.
     pub(crate) fn is_narrow(self) -> bool {
         match self.kind() {
             RegisterKind::Int => self.bytes() < size_of::<isize>(),
@@ -145,7 +146,8 @@ impl DType {
         }
     }
 
-    /// Whether elements are unsigned integers at least as wide as registers. A register holds the same bits as a signed integer.
+    /// Whether elements are unsigned integers at least as wide as registers. A register holds the
+    /// same bits as a signed integer.
     pub(crate) fn is_unsigned_word(self) -> bool {
         matches!(self, DType::U32 | DType::U64 | DType::Usize) && self.bytes() >= size_of::<isize>()
     }

@@ -448,7 +448,8 @@ fn polygamma_f64(n: u32, x: f64) -> f64 {
         // A pole: for even orders, both sides go to infinity.
         return if n.is_multiple_of(2) { f64::INFINITY } else { f64::NAN };
     }
-    // psi(order, x) with `order = n - 1`; psi(order, x + 1) = psi(order, x) + (-1)^order order! / x^(order + 1).
+    // psi(order, x) with `order = n - 1`; psi(order, x + 1) = psi(order, x) + (-1)^order order! /
+    // x^(order + 1).
     let order = n as i32 - 1;
     let sign = if order % 2 == 0 { 1.0 } else { -1.0 };
     let factorial: f64 = (1..=order).map(f64::from).product();
@@ -473,7 +474,8 @@ fn polygamma_f64(n: u32, x: f64) -> f64 {
         }
         Float::ln(x) - 0.5 / x - series
     } else {
-        // (-1)^(order + 1) ((order - 1)! / x^order + order! / (2 x^(order + 1)) + sum of B(2k) (2k + order - 1)! / ((2k)! x^(2k + order)))
+        // (-1)^(order + 1) ((order - 1)! / x^order + order! / (2 x^(order + 1)) + sum of B(2k) (2k
+        // + order - 1)! / ((2k)! x^(2k + order)))
         let mut series = factorial / f64::from(order) / Float::powi(x, order)
             + factorial / (2.0 * Float::powi(x, order + 1));
         for (k, bernoulli) in (1..).zip(BERNOULLI) {

@@ -44,7 +44,8 @@ macro_rules! unary_operations {
             }
             /// `!x`
             Not not(x: Logic) -> T, elsewhere, wraps { value: x.not() }
-            /// `|x|`, for complex numbers the real magnitude. The least integer wraps around to itself.
+            /// `|x|`, for complex numbers the real magnitude. The least integer wraps around to
+            /// itself.
             Abs abs(x: Magnitude) -> (T::Abs), wraps {
                 value: x.magnitude(), slope(_): x.signum(), on: -3.0..3.0
             }
@@ -151,7 +152,8 @@ macro_rules! unary_operations {
                 value: x.maximum(T::ZERO).minimum(special::small(6)),
                 slope(_): inside(x, 0.0, 6.0), on: -3.0..8.0
             }
-            /// `1.0507 * x`, or `1.7581 * (e^x - 1)` where that is negative: the scaled exponential linear unit.
+            /// `1.0507 * x`, or `1.7581 * (e^x - 1)` where that is negative: the scaled exponential
+            /// linear unit.
             Selu selu(x: Real) -> T { value: special::selu(x), slope(_): selu_slope(x), on: -3.0..3.0 }
             /// `x * tanh(softplus(x))`
             Mish mish(x: Real) -> T, long {

@@ -141,7 +141,8 @@ impl OperandSteps {
     }
 }
 
-/// The state of a running program: its operands along a nest, and a line of elements for each register.
+/// The state of a running program: its operands along a nest, and a line of elements for each
+/// register.
 pub(crate) struct Machine<'k> {
     program: &'k ScalarProgram,
     operands: SmallVec<[SpanOperand<'k>; 8]>,
@@ -525,7 +526,8 @@ impl<'k> Machine<'k> {
         let constants = self.constants;
         self.constants = constants.max(len);
         let scratch: *mut CacheLine = self.memory.scratch.as_mut_ptr();
-        // Slots are adjacent: if they were a page apart, they would evict each other from the first-level cache.
+        // Slots are adjacent: if they were a page apart, they would evict each other from the
+        // first-level cache.
         let lines = self.slots.lines(self.room);
         for at in 0..self.program.instructions().len() {
             let place = self.place(at, scratch, lines);
@@ -682,7 +684,8 @@ impl SpanOperand<'_> {
         if table.is_none() && is_one {
             let len = span.positions();
             if self.filled.0 != start.cast() || self.filled.1 < len {
-                // SAFETY: every position of the nest is an element, by the contract of `OperandSource::new`; the slot has room for a line.
+                // SAFETY: every position of the nest is an element, by the contract of
+                // `OperandSource::new`; the slot has room for a line.
                 unsafe { (0..len).for_each(|x| out.add(x).write((*start).register())) };
                 self.filled = (start.cast(), len);
             }
@@ -738,7 +741,8 @@ impl DType {
             let bytes = len * self.bytes();
             for row in 0..rows {
                 let to = start.wrapping_offset(row as isize * steps[0] * self.bytes() as isize);
-                // SAFETY: the caller's promise. Values of this type have the layout of elements in a register.
+                // SAFETY: the caller's promise. Values of this type have the layout of elements in
+                // a register.
                 unsafe { core::ptr::copy_nonoverlapping(line.add(row * bytes), to, bytes) };
             }
             return;

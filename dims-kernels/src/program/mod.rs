@@ -88,7 +88,8 @@ pub struct ScalarProgram {
 }
 
 impl ScalarProgram {
-    /// A program of these instructions, with the kind of each value and the functions that the instructions call.
+    /// A program of these instructions, with the kind of each value and the functions that the
+    /// instructions call.
     #[cfg(feature = "std")]
     pub(crate) fn of(
         instructions: impl IntoIterator<Item = (Instruction, RegisterKind)>,
@@ -442,13 +443,15 @@ impl Builder {
         self.constant(Number::Int(value), RegisterKind::Int)
     }
 
-    /// Flips the top bit. Signed comparisons of the results order the operands as unsigned integers.
+    /// Flips the top bit. Signed comparisons of the results order the operands as unsigned
+    /// integers.
     fn in_other_order(&mut self, a: Register) -> Register {
         let least = self.integer(isize::MIN);
         self.binary(BinaryOpcode::Xor, a, least)
     }
 
-    /// An operation on an unsigned integer; `None` if programs cannot compute it with this constant.
+    /// An operation on an unsigned integer; `None` if programs cannot compute it with this
+    /// constant.
     fn unsigned_unary(&mut self, op: UnaryOpcode, a: Register) -> Option<Register> {
         Some(match op {
             UnaryOpcode::Abs | UnaryOpcode::Relu | UnaryOpcode::LeakyRelu(_) => a,
@@ -502,7 +505,8 @@ impl Builder {
     /// An unsigned integer as a float.
     fn unsigned_as_float(&mut self, to: DType, a: Register) -> Register {
         let (zero, one, two) = (self.integer(0), self.integer(1), self.integer(2));
-        // An integer above `isize::MAX` is halved, converted and doubled. The lost last bit is merged into the half, so that the half is rounded as the whole would be.
+        // An integer above `isize::MAX` is halved, converted and doubled. The lost last bit is
+        // merged into the half, so that the half is rounded as the whole would be.
         let (half, last) =
             (self.binary(BinaryOpcode::UnsignedDiv, a, two), self.binary(BinaryOpcode::And, a, one));
         let half = self.binary(BinaryOpcode::Or, half, last);
@@ -562,13 +566,15 @@ impl Builder {
                 Instruction::Unary(op, a) => self.unary(op, at(a)),
                 Instruction::Binary(op, a, b) => self.binary(op, at(a), at(b)),
                 Instruction::Select(cond, a, b) => self.select(at(cond), at(a), at(b)),
-                // The cast says whether the integer is signed. The types of the operands are not known here, so it must stay.
+                // The cast says whether the integer is signed. The types of the operands are not
+                // known here, so it must stay.
                 Instruction::Cast(to, a)
                     if kind == RegisterKind::Int && !to.is_narrow() && self.kind(at(a)) == kind =>
                 {
                     self.push(Instruction::Cast(to, at(a)), kind)
                 }
-                // The program already has all roundings. No type is noted for the result, so that later operations add none.
+                // The program already has all roundings. No type is noted for the result, so that
+                // later operations add none.
                 Instruction::Cast(to, a) if to.is_narrow() && to.is_float() => {
                     self.push(Instruction::Cast(to, at(a)), kind)
                 }

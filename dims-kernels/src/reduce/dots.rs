@@ -98,9 +98,9 @@ impl<T: Num> Dots<'_, T> {
     }
 
     /// Whether two lines at once are faster than one: they come from memory, are multiplied by the
-    /// same line, and have the same alignment in cache lines. (Elements must have few bytes:
-    /// otherwise the sums do not fit into registers, with AVX2 not even these all do, and data in
-    /// caches is faster with one line at a time.)
+    /// same line, and have the same alignment in cache lines. (Elements have at most 4 bytes: the
+    /// sums of larger ones do not fit into registers; with AVX2 not even these sums all do. From
+    /// caches, one line at a time is faster.)
     fn is_in_pairs(&self) -> bool {
         let nest = self.nest;
         let [once, again] = [usize::from(self.exchanged), usize::from(!self.exchanged)];

@@ -131,7 +131,7 @@ impl<'l, T: Copy> Line<'l, T> {
     {
         let len = self.len;
         assert!(len >= LANES, "a line of all lanes");
-        assert!([elements.len(), shares.len(), next.len(), before.len()] == [len; 4], "lines of equal length");
+        assert!([elements.len(), shares.len(), next.len(), before.len()] == [len; 4], "equal lengths");
         let (elements, shares) = (elements.as_ptr(), shares.as_mut_ptr());
         let (next, before) = (next.as_ptr(), before.as_ptr());
         let (mut sums, mut found) = (lanes(T::Wide::ZERO), lanes(T::LOWEST));

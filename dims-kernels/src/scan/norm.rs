@@ -41,7 +41,8 @@ pub(super) fn length<I: Isa, T: Real>(line: &[T]) -> T::Wide {
     Float::sqrt(total::<I, T, _>(line, Squares))
 }
 
-/// Subtracts the mean of a line, and divides by its standard deviation: `(x - mean) / sqrt(var + eps)`.
+/// Subtracts the mean of a line, and divides by its standard deviation:
+/// `(x - mean) / sqrt(var + eps)`.
 #[derive(Clone, Copy)]
 pub struct Standardize<T>(pub T);
 
