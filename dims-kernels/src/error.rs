@@ -49,7 +49,7 @@ pub enum Error {
     Operation {
         /// The operation.
         name: &'static str,
-        /// What it returned.
+        /// A description of the problem.
         what: String,
     },
     /// A step that cannot be run again depends on inputs of a recorded function.

@@ -5,7 +5,7 @@
 //! Routines that depend only on the element type are [`compiled`] here for the common types, so
 //! other crates only link them.
 //!
-//! # What functions trust
+//! # Preconditions
 //!
 //! A function that takes [elements](memory::elements) and a [nest](loops::nest) reads the elements
 //! along the nest's rows of strides. The caller promises that these rows stay within the elements:

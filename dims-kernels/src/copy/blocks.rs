@@ -307,7 +307,7 @@ impl<T: Copy + 'static> MatrixBlock<T> {
     ///
     /// The square is in both matrices. If `STREAM` or `are_numbers`, elements are
     /// [numbers](is_number). If `STREAM`, its lines in the result are cache lines.
-    #[allow(clippy::needless_range_loop)] // a transposition reads best with both indices
+    #[allow(clippy::needless_range_loop)] // clearer with both indices
     #[cfg_attr(not(unoptimized), inline(always))]
     unsafe fn square<const B: usize, const STREAM: bool>(&self, row: usize, column: usize) {
         // SAFETY: the square is in both matrices; a row of the source's transpose is `B` contiguous

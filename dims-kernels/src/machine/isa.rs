@@ -13,7 +13,7 @@ use crate::machine::level::{Level, level};
 #[cfg(x86_vectors)]
 use crate::machine::params::params;
 
-/// What scalar code must know about an instruction set.
+/// The facts about an instruction set that scalar code needs.
 pub trait Isa: Copy {
     /// Whether `fma32` and `fma64` round once.
     const FUSED: bool;
@@ -104,11 +104,11 @@ pub trait Task {
     /// Whether the work is also compiled for AVX-512. Set it for work that computes much on cached
     /// elements. Loops that wait for memory do not gain from wider vectors, and vectors that cross
     /// a cache line are slower.
-    #[allow(dead_code)] // On x86-64 alone there is a choice.
+    #[allow(dead_code)] // Only used on x86-64.
     const WIDE: bool = false;
     /// Whether the work still waits for memory when there are many elements. Then the
     /// [processor](crate::machine::params) decides whether to use AVX-512.
-    #[allow(dead_code)] // On x86-64 alone there is a choice.
+    #[allow(dead_code)] // Only used on x86-64.
     const WAITS: bool = false;
     /// Does the work.
     fn run<I: Isa>(self) -> Self::Out;

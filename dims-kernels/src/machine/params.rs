@@ -142,7 +142,7 @@ pub struct Params {
     pub dots: DotParams,
     /// Reductions along lines in memory: the prefetch distance in elements.
     pub line_prefetch_distance: usize,
-    /// Reductions of rows in memory, one after the other.
+    /// Reductions of rows in memory: see `reduce::rows`.
     pub rows: RowSumParams,
     /// Whether loops that wait for memory use AVX-512.
     pub wide_waits: bool,
@@ -186,7 +186,7 @@ pub struct DotParams {
     pub prefetch_distance: usize,
 }
 
-/// Sums of consecutive rows: see `reduce::rows`.
+/// Reductions of rows in memory: see `reduce::rows`.
 #[derive(Debug)]
 pub struct RowSumParams {
     /// How many adjacent elements of each row are added at once: 128, 64, 32 or 16, whose

@@ -185,7 +185,7 @@ mod helped {
             self.state.lock().unwrap_or_else(PoisonError::into_inner)
         }
 
-        /// What a thread of the pool runs.
+        /// Runs on a thread of the pool.
         fn join(&self) {
             let run = {
                 let state = self.state();

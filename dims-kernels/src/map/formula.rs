@@ -59,7 +59,7 @@ macro_rules! floats {
             type Truth = bool;
 
             #[cfg_attr(not(unoptimized), inline(always))]
-            #[allow(clippy::unnecessary_cast)] // of one of both types
+            #[allow(clippy::unnecessary_cast)] // needed for one of the types
             fn constant(self, value: f64) -> Self {
                 value as $t
             }

@@ -2,7 +2,7 @@
 
 /// The memory of all elements of a tensor that no longer needs them.
 ///
-/// The tensor keeps owning the memory.
+/// The tensor still owns the memory.
 pub struct Freed<T> {
     start: *mut T,
     len: usize,

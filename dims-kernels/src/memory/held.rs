@@ -27,20 +27,20 @@ pub trait Held: Send + Sync {
     /// The first element, for writing. `None` if others may read the memory although this borrow is
     /// exclusive.
     fn start_mut(&mut self) -> Option<*mut u8>;
-    /// How many elements there are.
+    /// The number of elements.
     fn len(&self) -> usize;
-    /// Whether there are none.
+    /// Whether there are no elements.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Their type.
+    /// The element type.
     fn element(&self) -> TypeId;
-    /// The bytes of all elements.
+    /// The size of all elements in bytes.
     fn bytes(&self) -> usize;
     /// The mark.
     fn mark(&self) -> Option<&Mark>;
-    /// The same, if nobody else has the memory, which is freed.
+    /// The mark, if this is the only owner of the memory, which is freed.
     fn into_mark(self: Arc<Self>) -> Option<Mark>;
-    /// The memory in its type.
+    /// The memory with its concrete type.
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }

@@ -1,8 +1,8 @@
 //! A pool of memory that is no longer needed.
 //!
-//! The kernel maps fresh memory page by page when it is first touched, which takes longer than most
-//! computations that write it. So large intermediate results return their memory to a small pool,
-//! and the next result of about that size takes it from there.
+//! The operating system maps fresh memory page by page when it is first touched, which takes longer
+//! than most computations that write it. So large intermediate results return their memory to a
+//! small pool, and the next result of about that size takes it from there.
 
 use alloc::vec::Vec;
 use core::alloc::Layout;

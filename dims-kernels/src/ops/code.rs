@@ -292,7 +292,7 @@ pub enum ReductionKind {
     Min,
     /// `sum of (x - mean)^2 / (count - ddof)`, or its square root.
     Variance {
-        /// What is subtracted from the count.
+        /// The number subtracted from the count.
         ddof: f64,
         /// Whether it is the square root, the standard deviation.
         root: bool,

@@ -43,8 +43,8 @@ pub fn exp_down32<I: Isa>(x: f32) -> f32 {
 /// `2^64 e^x` for `x <= 0`, for shares of a sum of such values: the factor avoids subnormal values,
 /// and cancels in the quotient.
 ///
-/// The error is at most 2 units in the last place times a factor of `1 + 2^-28 |x|`: the error of a
-/// rounded difference grows by up to sixteen times.
+/// The result is within 2 units in the last place, times a factor of up to `1 + 2^-28 |x|`. If `x`
+/// is a rounded difference, its rounding error has up to sixteen times this effect.
 #[cfg_attr(not(unoptimized), inline(always))]
 pub fn exp_share32<I: Isa>(x: f32) -> f32 {
     const ROUND: f32 = 12582912.0 + (127.0 + 64.0);

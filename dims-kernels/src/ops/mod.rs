@@ -4,7 +4,7 @@
 //! Operations that are functions of numbers have a line in the [table], which generates their types
 //! here.
 
-#[doc(hidden)] // (Else rustc would write `Exp` with its path: there is one as data, too.)
+#[doc(hidden)] // (Otherwise rustc would print `Exp` with its path, because there is also an opcode `Exp`.)
 pub mod code;
 pub mod custom;
 pub mod function;
@@ -39,9 +39,9 @@ pub type Own = Option<Arc<dyn Function>>;
     note = "cast the tensor first, for example `.cast::<f32>()`; where the type is a parameter, write `T: Real`"
 )]
 pub trait UnaryOp<A>: Operation {
-    /// The name in plans.
+    /// The type of the result.
     type Out: Element;
-    /// Its name in plans.
+    /// The name in plans.
     const NAME: &'static str;
     /// Whether every element has a result.
     const TOTAL: bool = true;
@@ -215,7 +215,7 @@ macro_rules! unary {
         #[cfg_attr(not(unoptimized), inline(always))]
         fn apply<I: Isa>(&self, $x: T) -> T {
             #[cfg_attr(not(unoptimized), inline(always))]
-            #[allow(clippy::extra_unused_type_parameters)] // of lines that are the same for all instructions
+            #[allow(clippy::extra_unused_type_parameters)] // not all lines use `I`
             fn wide<T: Real, I: Isa>($x: T) -> T {
                 $value
             }
@@ -311,7 +311,7 @@ macro_rules! binary {
         #[cfg_attr(not(unoptimized), inline(always))]
         fn apply<I: Isa>(&self, $x: T, $y: T) -> T {
             #[cfg_attr(not(unoptimized), inline(always))]
-            #[allow(clippy::extra_unused_type_parameters)] // of lines that are the same for all instructions
+            #[allow(clippy::extra_unused_type_parameters)] // not all lines use `I`
             fn wide<T: Real, I: Isa>($x: T, $y: T) -> T {
                 $value
             }

@@ -413,7 +413,7 @@ macro_rules! binary_codes {
             /// Runs the operation along lines of integers.
             #[cfg_attr(not(unoptimized), inline(always))]
             pub(crate) fn integers<I: Isa>(self, a: &[isize], b: &[isize], out: &mut [isize]) {
-                #[allow(unreachable_patterns)] // those that are written out above the others
+                #[allow(unreachable_patterns)] // operations that are written out above
                 match self {
                     // A quotient by 0 is not used: otherwise the recorded computation would have
                     // panicked.

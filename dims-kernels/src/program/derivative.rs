@@ -183,7 +183,7 @@ macro_rules! unary_slopes {
             -> T $(, $with_property:ident)*
         { value: $with_value:expr, slope($with_y:tt): $with_slope:expr, on: $with_on:expr }
     )* }) => {
-        #[allow(unused_variables)] // of constant ones
+        #[allow(unused_variables)] // constant derivatives use none
         fn unary_slope<'b>(op: UnaryOpcode, x: Symbol<'b>, y: Symbol<'b>) -> Option<Symbol<'b>> {
             match op {
                 $(UnaryOpcode::$name => {
@@ -223,7 +223,7 @@ macro_rules! binary_slopes {
         { value: $with_value:expr, slopes($with_z:tt): [$with_left:expr, $with_right:expr], on: $with_on:expr }
     )* }) => {
         /// The derivative by the first or the second operand.
-        #[allow(unused_variables)] // of constant ones
+        #[allow(unused_variables)] // constant derivatives use none
         fn binary_slope<'b>(op: BinaryOpcode, at: usize, x: Symbol<'b>, y: Symbol<'b>, z: Symbol<'b>) -> Option<Symbol<'b>> {
             match op {
                 $(BinaryOpcode::$name => {

@@ -78,7 +78,7 @@ macro_rules! unary_methods {
     (operations { $(
         $(#[$doc:meta])* $name:ident $method:ident($x:ident: $bound:ident) -> $out:tt $(, $property:ident)* { $($body:tt)* }
     )* } $($constants:tt)*) => {
-        #[allow(dead_code)] // those that no formula needs
+        #[allow(dead_code)] // formulas do not need all of them
         impl Symbol<'_> {
             $(unary_methods! { @method [$($property)*] $name $method })*
         }
@@ -97,7 +97,7 @@ macro_rules! binary_methods {
     (operations { $(
         $(#[$doc:meta])* $name:ident $method:ident($x:ident, $y:ident: $bound:ident) -> $out:tt $(, $property:ident)* { $($body:tt)* }
     )* } $($constants:tt)*) => {
-        #[allow(dead_code)] // those that no formula needs
+        #[allow(dead_code)] // formulas do not need all of them
         impl<'b> Symbol<'b> {
             $(binary_methods! { @method [$($property)*] $name $method 'b })*
         }

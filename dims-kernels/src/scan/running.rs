@@ -44,7 +44,7 @@ const SETTLED: usize = 128;
 /// Adds the recent sum to the sum of all elements before; the rounding error stays in the recent
 /// sum (D. E. Knuth's exact sum).
 #[cfg_attr(not(unoptimized), inline(always))]
-#[allow(clippy::eq_op)] // what is unequal to itself is NaN
+#[allow(clippy::eq_op)] // only NaN is unequal to itself
 fn settle<A: Num>(before: &mut A, recent: &mut A) {
     let total = before.add(*recent);
     let part = total.sub(*before);

@@ -14,7 +14,7 @@ pub trait Value: Copy + PartialEq + std::fmt::Debug {
     /// A small integer; its absolute value for unsigned types.
     fn of(number: i8) -> Self;
     /// Whether both are equal, where NaN equals NaN.
-    #[allow(clippy::eq_op)] // only not-a-number differs from itself
+    #[allow(clippy::eq_op)] // only NaN is unequal to itself
     fn is_same(self, other: Self) -> bool {
         self == other || self != self && other != other
     }
