@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::panic::Location;
 
-/// A place in the user's code.
+/// A position in the user's code.
 pub type Origin = Option<&'static Location<'static>>;
 
 /// What is wrong with a matrix.
@@ -38,7 +38,7 @@ impl fmt::Display for MatrixFailure {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Error {
-    /// A computed index lies outside of the axis that it selects from.
+    /// A computed index is out of range for the axis that it selects from.
     OutOfBounds {
         /// The index and the axis, for messages.
         what: String,
@@ -49,35 +49,36 @@ pub enum Error {
         /// Where the array was bound.
         origin: Origin,
     },
-    /// There is no memory for a result.
+    /// The memory for a result cannot be allocated.
     TooLarge {
-        /// How many elements the result has.
+        /// The number of elements of the result.
         elements: usize,
     },
-    /// A step has no derivative, and depends on variables by which a gradient is asked for.
+    /// A step without a derivative depends on variables of a gradient.
     NoDerivative {
         /// The step.
         operation: &'static str,
         /// The names of the variables.
         names: Vec<String>,
     },
-    /// The same of a step of the user, who can give it one.
+    /// A step of the user without a derivative depends on variables of a gradient. The user can
+    /// define the derivative.
     NoOwnDerivative {
         /// The step.
         operation: &'static str,
-        /// How.
+        /// How to define it.
         remedy: &'static str,
         /// The names of the variables.
         names: Vec<String>,
     },
-    /// An operation of the user yields what it must not.
+    /// An operation of the user returned something invalid.
     Operation {
         /// The operation.
         name: &'static str,
-        /// What it yields.
+        /// A description of the problem.
         what: String,
     },
-    /// A step cannot be run again, and depends on inputs of a function that is recorded.
+    /// A step that cannot be run again depends on inputs of a recorded function.
     NotRecorded {
         /// The step.
         operation: &'static str,
