@@ -143,10 +143,11 @@ pub trait LinearSystems: Computable {
     /// use typed_dims::prelude::*;
     ///
     /// dims!(r, c);
-    /// let a = array![[0.0, 1e-200], [1e-200, 0.0]];
+    /// let a = array![[0.0_f64, 1e-200], [1e-200, 0.0]];
     /// let (sign, log) = a.at((r, c)).slogdet(r, c);
     /// assert_eq!(sign.order(()), -1.0);
-    /// assert!((log.order(()) - 2.0 * 1e-200_f64.ln()).abs() < 1e-9);
+    /// let log: f64 = log.order(());
+    /// assert!((log - 2.0 * 1e-200_f64.ln()).abs() < 1e-9);
     /// ```
     #[panicking_twin("so is an element that is infinite or NaN")]
     fn try_slogdet<
