@@ -141,9 +141,9 @@ fn page() -> String {
     let mut page = format!(
         "# Operators\n\nAll {count} operators, with their names in PyTorch, JAX and NumPy. Search the page for the name that you know. The prelude has all methods, and all functions except those whose section names their module.\n\n\
          | column | meaning |\n|---|---|\n\
-         | dims | the dims of the arguments, and after the arrow those of the result. All operators also accept extra dims, different ones for each argument, and loop over them |\n\
+         | dims | the dims of the arguments, and after the arrow the dims of the result. All operators also accept extra dims, different ones for each argument, and loop over them |\n\
          | along | the dims that the operator treats specially. *all*: no other dims are allowed, because the size of the result depends on the data |\n\
-         | element types | those that are tested. With the feature `half`, elementwise operations on `f16` and `bf16` compute in `f32` and round once |\n\
+         | element types | the tested element types. With the feature `half`, elementwise operations on `f16` and `bf16` compute in `f32` and round once |\n\
          | derivative | *yes*, *zero* for piecewise constant functions and integers, or *none*: an error that names the operation |\n\
          | XLA | whether a recorded program with the operator runs on XLA: *yes*, or *no* with the reason |\n\n\
          This page is generated from `tests/operators/` (`UPDATE=1 cargo test --test operators docs`). The tests compare each operator with plain loops, and its derivatives with differences \
