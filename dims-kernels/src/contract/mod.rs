@@ -62,7 +62,6 @@ pub type Supports = SmallVec<[AxisSet; 4]>;
 ///
 /// It is if factors lack axes that others have, so that work is shared. Axes along which no factor
 /// varies, and empty ones, are left to the fused loop.
-/// empty ones, are left to the fused loop.
 pub fn is_worthwhile(supports: &[AxisSet], sizes: &[usize], kept: &[usize]) -> bool {
     if supports.len() < 2 || sizes.len() >= AxisSet::BITS as usize || sizes.contains(&0) {
         return false;

@@ -380,7 +380,10 @@ fn restored_of_numbers<T: Ordered + Num>(saved: &SavedKind, dtype: DType) -> Res
             let mut takes = Vec::new();
             let mut places: SmallVec<[OperandPlaces; 1]> = SmallVec::new();
             for SavedOperandPlaces { start, sizes, strides } in operands {
-                check(sizes.len() == strides.len() && sizes.len() <= 64, "sizes and strides have different numbers of loops")?;
+                check(
+                    sizes.len() == strides.len() && sizes.len() <= 64,
+                    "sizes and strides have different numbers of loops",
+                )?;
                 takes.push(of(dtype, checked_volume(sizes.iter().copied())?));
                 let axes = sizes.iter().copied().zip(strides.iter().copied());
                 check(is_within(len, *start as i128, axes), "a place is outside the result")?;

@@ -1,10 +1,13 @@
 //! The second pass: maps over the same loops become one program with several results.
 //!
-//! A map is a step with an element for each position of its loops, contiguous in the order of the loops. It joins a group of maps with as many elements, if each of its
-//! operands is computed before the group runs, or by a member of the group and read at the same position. Nothing is computed twice. No operation is added, removed or
-//! reordered, so the results have the bits of the steps run one by one.
+//! A map is a step with an element for each position of its loops, contiguous in the order of the
+//! loops. It joins a group of maps with the same number of elements if each of its operands is
+//! either computed before the group runs, or computed by a member of the group and read at the same
+//! position. Nothing is computed twice. No operation is added, removed or reordered, so the results
+//! have the same bits as if the steps ran one by one.
 //!
-//! A sum over all loops of a group joins it if it adds what members compute. Then the loops run in the order in which the sum adds its elements.
+//! A sum over all loops of a group joins the group if it adds elements that members compute. The
+//! loops then run in the order in which the sum adds its elements.
 
 use super::draft::{Draft, Meaning};
 use super::merge::MergedPrograms;
@@ -20,11 +23,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-/// A unit of work in a prepared program.
+/// A unit of work of a prepared program.
 pub(super) enum Unit {
     /// Maps over the same loops.
     Maps(MapGroup),
-    /// A step by itself.
+    /// A single step.
     Step(Arc<Node>),
 }
 
@@ -186,7 +189,8 @@ impl Grouping<'_> {
         self.unit_of.insert(node.id, at);
     }
 
-    /// Lets sums run together with maps that compute what they add, so that nothing is computed twice or stored only for a sum.
+    /// Lets sums run together with the maps that compute their elements, so that nothing is
+    /// computed twice or stored only for a sum.
     fn join_sums(&mut self) {
         // The first unit that reads each value.
         let mut readers: BTreeMap<u64, usize> = BTreeMap::new();
@@ -202,12 +206,13 @@ impl Grouping<'_> {
             let Some((to, group)) = self.group_for_sum(&node, at, readers.get(&node.id)) else { continue };
             self.units[to] = Unit::Maps(group);
             self.unit_of.insert(node.id, to);
-            // Nothing is left of the sum's own unit: a group without results does not run.
+            // The sum's own unit becomes an empty group: a group without results does not run.
             self.units[at] = Unit::Maps(MapGroup::new(Vec::new(), 0));
         }
     }
 
-    /// The group that a sum can join, with the sum in it. It runs before the unit `reader`, which is the first that reads the sum.
+    /// A group that the sum can join, with the sum added. It runs before the unit `reader`, the
+    /// first that reads the sum.
     fn group_for_sum(
         &self,
         node: &Arc<Node>,
@@ -253,7 +258,7 @@ impl Grouping<'_> {
         None
     }
 
-    /// The group that a map can join, and the loops of both.
+    /// The group that a map can join, and the refined loops of both.
     fn group_for(&self, node: &Node, map: &MapStep<'_>) -> Option<(usize, Vec<usize>)> {
         let operands = || map.parts.iter().flat_map(|part| &part.operands);
         let unit_of = |operand: &GroupOperand| match operand.source {
@@ -297,7 +302,8 @@ impl Grouping<'_> {
     }
 }
 
-/// The loops into which both `a` and `b`, which have as many positions, can be split; `None` if there are none.
+/// The loops into which both `a` and `b`, which have the same number of positions, can be split;
+/// `None` if there are none.
 fn refined(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
     let steps = |sizes: &[usize]| -> Vec<usize> {
         let mut step = 1;
@@ -426,7 +432,7 @@ impl MapGroup {
         self.sizes = sizes.to_vec();
     }
 
-    /// Adds a map. From then on the loops of the group have these sizes.
+    /// Adds a map. The loops of the group then have these sizes.
     fn join(&mut self, node: &Arc<Node>, map: MapStep<'_>, sizes: Vec<usize>) {
         self.split(&sizes);
         let dtype = node.dtype;

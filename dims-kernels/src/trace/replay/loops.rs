@@ -29,7 +29,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-/// A program over loops, and where its operands and results are.
+/// A program over loops, with the locations of its operands and results.
 pub(super) struct FusedLoops {
     program: ScalarProgram,
     slots: Slots,
@@ -72,19 +72,20 @@ struct FusedResult {
     slot: usize,
     /// Whether a register has the layout of the elements. The interpreter then writes into the result instead of a slot.
     is_direct: bool,
-    /// The slot of an operand that the result may overwrite. It is not read afterwards, and the loops read each element only at the position where they write the result.
+    /// The slot of an operand that the result may overwrite. It is not read after these loops, and
+    /// they read each element only at the position where they write the result.
     over: Option<usize>,
     /// The cell whose memory the result uses if it is free.
     cell: Option<usize>,
 }
 
-/// The most bytes for all registers of a program, so that they stay in the first-level cache.
+/// The most bytes of all registers of a program, so that they stay in the first-level cache.
 const AT_HAND: usize = 24 << 10;
 
 /// Results of more bytes do not fit into a second-level cache.
 const FAR: usize = 512 << 10;
 
-/// The fewest positions that are run at once.
+/// The fewest positions that run at once.
 const SHORTEST: usize = 64;
 
 impl FusedLoops {
@@ -154,9 +155,10 @@ impl FusedLoops {
         self.operands.iter().filter_map(|own| own.memory.slot()).collect()
     }
 
-    /// Lets results overwrite operands: the values of `slots`, which nobody reads after these loops. A result overwrites a value that it is computed from.
+    /// Lets results overwrite operands: the values of `slots`, which are not read after these
+    /// loops. A result overwrites a value that it is computed from.
     pub(super) fn overwrite(&mut self, mut slots: Vec<usize>) {
-        // A result that is an element as it is would be read after it was overwritten.
+        // A result that is an unchanged element would be read after it was overwritten.
         for FusedResult { value, .. } in &self.results {
             if let Instruction::Load(number) = self.program.instruction(*value) {
                 let own = self.operands[number as usize].memory.slot();
@@ -176,7 +178,8 @@ impl FusedLoops {
             };
             candidates.push((at, slots.iter().copied().filter(fits).collect()));
         }
-        // Those with the least choice come first: the moments of an optimizer before its parameters, which are computed from the moments.
+        // Results with the fewest choices come first: the moments of an optimizer before its
+        // parameters, which are computed from the moments.
         candidates.sort_by_key(|(_, own)| own.len());
         for (at, own) in candidates {
             let free = own.into_iter().find(|slot| slots.contains(slot));
@@ -210,7 +213,7 @@ impl FusedLoops {
             });
         }
         let starts: SmallVec<[*mut u8; 4]> = memory.iter_mut().map(FusedMemory::start).collect();
-        // An operand that is overwritten is where the result will be.
+        // An overwritten operand is in the memory of the result.
         let overwritten = |slot: Option<usize>| {
             let slot = slot?;
             let result = self.results.iter().position(|own| own.over == Some(slot))?;
@@ -220,8 +223,10 @@ impl FusedLoops {
             let start = overwritten(own.memory.slot()).or_else(|| own.memory.start(&call.values));
             match start {
                 None => OperandSource::position(),
-                // SAFETY: all positions of the nest are elements of the operand: `map_part` asserted it for the recorded length, and the caller promises that values
-                // have that length. The memory is held until the program has run. Elements that are overwritten are read before, by the run that writes them.
+                // SAFETY: all positions of the nest are elements of the operand: `map_part`
+                // asserted it for the recorded length, and the caller promises that values have
+                // that length. The memory is held until the program has run. Each run reads
+                // elements before it overwrites them.
                 Some(start) => unsafe { OperandSource::new(start, own.dtype, None) },
             }
         };
@@ -486,12 +491,12 @@ struct FusedTargets<'t> {
     is_direct: &'t [bool],
 }
 
-/// The memory of a result.
+/// The memory for a result.
 enum FusedMemory {
     New(Box<dyn FreshMemory>),
-    /// The memory of an earlier value, which nobody else holds.
+    /// The memory of an earlier value that nothing else holds.
     Kept(Arc<dyn Held>),
-    /// Likewise, of an operand of the loops.
+    /// The memory of an operand of the loops that nothing else holds.
     Operand(Arc<dyn Held>),
 }
 

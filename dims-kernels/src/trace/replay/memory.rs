@@ -60,7 +60,8 @@ impl OperandMemory {
 #[derive(Default)]
 pub(super) struct CallMemory {
     pub(super) values: Vec<Option<Arc<dyn Held>>>,
-    /// The memory of values that nobody reads any more. A later result of the same type and length is written into it.
+    /// The memory of values that are not read again. A later result of the same type and length is
+    /// written into it.
     pub(super) cells: Vec<Option<Arc<dyn Held>>>,
     /// Whether memory is reused. If a listener is set, memory is freed instead, so that the listener is told.
     is_used_again: bool,
@@ -77,7 +78,8 @@ impl CallMemory {
 }
 
 impl CallMemory {
-    /// Takes the value of a slot, if it has `len` elements of this type, and nobody else holds its memory.
+    /// Takes the value of a slot, if it has `len` elements of this type and nothing else holds its
+    /// memory.
     pub(super) fn take_unshared(&mut self, slot: usize, dtype: DType, len: usize) -> Option<Arc<dyn Held>> {
         if !self.is_used_again {
             return None;
@@ -104,7 +106,7 @@ impl CallMemories {
         memory
     }
 
-    /// Keeps the memory of a call for another one.
+    /// Keeps the memory of a call for later calls.
     pub(super) fn keep(&self, mut memory: CallMemory) {
         memory.values.clear();
         if memory.is_used_again {
@@ -118,7 +120,7 @@ impl CallMemories {
     }
 }
 
-/// The memory of a cell, if it has `len` elements of this type and nobody else holds it.
+/// The memory of a cell, if it has `len` elements of this type and nothing else holds it.
 pub(super) fn free_memory(cell: Option<Arc<dyn Held>>, element: TypeId, len: usize) -> Option<Arc<dyn Held>> {
     let mut held = cell.filter(|held| (held.element(), held.len()) == (element, len))?;
     Arc::get_mut(&mut held)?.start_mut()?;
@@ -127,10 +129,11 @@ pub(super) fn free_memory(cell: Option<Arc<dyn Held>>, element: TypeId, len: usi
 
 /// The start of [free memory](free_memory).
 pub(super) fn start_of_free(held: &mut Arc<dyn Held>) -> *mut u8 {
-    Arc::get_mut(held).and_then(|own| own.start_mut()).expect("nobody else has free memory")
+    Arc::get_mut(held).and_then(|own| own.start_mut()).expect("nothing else holds free memory")
 }
 
-/// The elements that `write` computes, in the memory of the cell if that is [free](free_memory), else in new memory.
+/// The elements that `write` computes, in the cell's memory if it is [free](free_memory), else in
+/// new memory.
 pub(super) fn written<T: Element>(
     cell: Option<Arc<dyn Held>>,
     len: usize,

@@ -1,4 +1,5 @@
-//! Merges programs, instruction by instruction. Equal instructions become one. Nothing else is simplified, so that results keep their bits.
+//! Merges programs instruction by instruction. Equal instructions become one. Nothing else is
+//! simplified, so results have the same bits.
 
 use crate::ops::code::{BinaryOpcode, DType, Number, RegisterKind};
 use crate::ops::function::Functions;
@@ -61,7 +62,7 @@ impl MergedPrograms {
         self.push(Instruction::Load(operand), kind)
     }
 
-    /// The position that an operand counts.
+    /// The position along the loops, as an operand.
     pub(super) fn position(&mut self, operand: u32) -> Register {
         self.push(Instruction::Position(operand), RegisterKind::Int)
     }
@@ -112,7 +113,7 @@ impl MergedPrograms {
         }
     }
 
-    /// A value as it would be if it were stored as an element of this type and read again.
+    /// A value after a round trip through memory as an element of this type.
     pub(super) fn rounded(&mut self, a: Register, dtype: DType) -> Register {
         let kind = dtype.kind();
         match dtype {

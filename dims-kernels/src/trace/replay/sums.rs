@@ -1,4 +1,4 @@
-//! Sums as calls run them: contractions and reductions, planned once.
+//! Prepared sums: contractions and reductions, planned once.
 
 use super::draft::Draft;
 use super::memory::{CallValues, OperandMemory, written};
@@ -26,7 +26,8 @@ use smallvec::SmallVec;
 
 /// The plan of a step that is one sum.
 pub(super) trait PlannedSum: Send + Sync {
-    /// Computes the elements, in the memory of the cell if that is free. `None` if the step must run as it was recorded after all.
+    /// Computes the elements, in the cell's memory if it is free. `None` if the step must run as it
+    /// was recorded after all.
     ///
     /// # Safety
     ///
@@ -109,7 +110,7 @@ pub(super) struct SumOrder {
     pub(super) positions: usize,
     /// The loops of the sum. The last row has the number of each position, counted along `loops`.
     pub(super) nest: Nest,
-    /// How many rows are before the last one.
+    /// The number of rows before the last one.
     others: usize,
     /// The number of sums.
     pub(super) len: usize,
@@ -156,7 +157,8 @@ impl SumOrder {
         rows.push().copy_from_slice(&StridedPlace::contiguous(sizes, &loops).strides);
         let nest = Nest::reduce(sizes, &order, &reduced, &rows);
         let others = field.operands.len();
-        // Where the numbers of the positions would change the loops, elements would be added in another order.
+        // If the row of position numbers changed the loops, elements would be added in another
+        // order.
         let is_same = (alone.outer, alone.inner_kept, &alone.sizes[..])
             == (nest.outer, nest.inner_kept, &nest.sizes[..])
             && (0..others).all(|at| alone.strides_of(at) == nest.strides_of(at))
@@ -171,7 +173,7 @@ impl SumOrder {
         })
     }
 
-    /// The number of the position that the loops are at.
+    /// The number of the current position of the loops.
     pub(super) fn numbers<'n>(&self, nest: &'n Nest) -> Row<'n> {
         let mut rows = nest.operands();
         (0..self.others).for_each(|_| _ = rows.next_row());
