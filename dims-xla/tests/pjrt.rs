@@ -1,4 +1,4 @@
-//! Programs on a PJRT plugin. Where there is none, the tests say so and pass.
+//! Tests programs on a PJRT plugin. Without a plugin, the tests print a message and pass.
 #![cfg(all(feature = "pjrt", unix))]
 
 use std::env;
@@ -24,7 +24,7 @@ fn find(options: PjrtOptions) -> Option<Pjrt> {
     }
 }
 
-/// Returns from the test if there is no plugin, or not as many devices.
+/// Returns from the test if there is no plugin, or if there are too few devices.
 macro_rules! pjrt {
     () => {
         pjrt!(1)
@@ -54,7 +54,7 @@ fn upload(pjrt: &Pjrt, values: &[f32]) -> DeviceBuffer {
     pjrt.upload(&bytes(values), ElementType::F32, &[values.len()], None, 0).unwrap()
 }
 
-/// A program in generic form. `arguments` is as in `%a: tensor<3xf32>`.
+/// A program in the generic form. `arguments` has the form `%a: tensor<3xf32>`.
 fn module(arguments: &str, attributes: &str, results: &str, body: &str) -> String {
     let types: Vec<&str> =
         arguments.split(", ").map(|argument| argument.split_once(": ").unwrap().1).collect();
@@ -195,7 +195,7 @@ fn arrays_of_all_types_and_layouts_come_back_in_row_major_order() {
     let pjrt = pjrt!();
     for &element in ElementType::ALL {
         let size = element.size();
-        // Elements 0 or 1, which booleans can have as well.
+        // Elements 0 or 1, which are also valid booleans.
         let one = |index: usize| {
             let mut element = vec![0_u8; size];
             element[0] = (index * index % 3 == 1) as u8;
@@ -318,7 +318,7 @@ fn arguments_that_are_wrong_are_errors() {
     message(pjrt.compile_text(&add(3, false), &CompileOptions::new().partitions(0)));
     message(pjrt.compile_text(&add(3, false), &CompileOptions::new().devices([99])));
     message(Pjrt::load_with(pjrt.path(), PjrtOptions::new().cpu_devices(0)));
-    // Nothing above has harmed the client.
+    // The client still works after these errors.
     assert_eq!(floats(&program.run(&[&a, &a]).unwrap()[0]), [2.0; 3]);
 }
 
@@ -510,7 +510,7 @@ fn executables_are_kept_in_a_folder() {
     compile(&text, &options, 2.0);
     assert_eq!(fs::metadata(file).unwrap().modified().unwrap(), written, "it was compiled again");
 
-    // Damaged in all ways: it is compiled again, and replaced.
+    // Damaged in several ways: the program is compiled again, and the file is replaced.
     let whole = fs::read(file).unwrap();
     let mut changed = whole.clone();
     changed[whole.len() / 2] ^= 1;
@@ -522,7 +522,7 @@ fn executables_are_kept_in_a_folder() {
         compile(&text, &options, 2.0);
         assert_eq!(fs::metadata(file).unwrap().modified().unwrap(), written, "it was not replaced");
     }
-    // Another text, and other options, are other files.
+    // Other text and other options use other files.
     compile(&text.replace("stablehlo.add", "stablehlo.subtract"), &options, 0.0);
     assert_eq!(inner.files("xla").len(), 2);
     compile(&text, &options.clone().flag("xla_backend_optimization_level", "1"), 2.0);
@@ -596,7 +596,7 @@ fn a_plugin_is_found_in_a_virtual_environment() {
         std::os::unix::fs::symlink(target, path).unwrap();
     };
     link("lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so", &plugin);
-    // A plugin for GPUs that cannot be loaded is passed over.
+    // A GPU plugin that cannot be loaded is skipped.
     let broken = environment.0.join("broken.so");
     fs::write(&broken, "").unwrap();
     link("jax_plugins/xla_cuda13/xla_cuda_plugin.so", &broken);
@@ -690,9 +690,9 @@ fn buffers_and_programs_outlive_the_handle_of_their_client() {
         if round % 3 > 0 {
             assert_eq!(floats(&outputs[0]), [3.0; 1000]);
         }
-        // (Otherwise the client is destroyed while the program may still be running.)
+        // Otherwise the client would be destroyed while the program may still be running.
     }
-    // Everything goes while large programs are queued.
+    // Everything is dropped while large programs are queued.
     for _ in 0..5 {
         let pjrt = pjrt!();
         let count = 4 << 20;
@@ -747,7 +747,7 @@ fn threads_compete_for_one_donated_buffer() {
                 Err(_) => 0,
             };
             let read = || {
-                // It is all zeros or donated, and nothing else.
+                // It is either all zeros or donated.
                 if let Ok(bytes) = state.to_host() {
                     assert!(bytes.iter().all(|&byte| byte == 0), "{bytes:?}");
                 }
