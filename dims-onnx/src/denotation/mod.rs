@@ -1,8 +1,9 @@
-//! ONNX's Dimension Denotation: a checker.
+//! Checks ONNX's Dimension Denotation.
 //!
-//! **Definition**: the axes of inputs, outputs and values on the way have denotations, in the model's file. **Propagation**: for each
-//! operator that permutes, destroys or creates axes there is a function which says what the axes of its results mean. **Verification**: an operator
-//! that expects its inputs in a particular format is given axes of other denotations, and that is reported.
+//! **Definition**: the model's file gives denotations of the axes of inputs, outputs and
+//! intermediate values. **Propagation**: for each operator that permutes, destroys or creates axes,
+//! a function computes the denotations of its results. **Verification**: if an operator expects its
+//! inputs in a particular format and the axes have other denotations, this is reported.
 //!
 //! | operators | expected | results |
 //! |---|---|---|
@@ -18,10 +19,11 @@
 //! | reductions, `ArgMax`, `TopK`, `Gather`, `Slice`, `Pad`, `Resize`, softmax, casts, activations, .. | | of axes that stay |
 //! | `If`, `Loop` | | of what the graphs in them yield |
 //!
-//! Axes without a denotation are accepted everywhere. `DATA_CHANNEL`, `FILTER_IN_CHANNEL` and `FILTER_OUT_CHANNEL` agree where axes meet: the text calls them
-//! identical in size. What comes out of an operator that is not in the table has no denotation, unless the model's `value_info` says
-//! one, and the report counts such operators. Where the model denotes a value that is computed, the two must agree. An axis that was reported has no
-//! denotation from there on, so that one mistake is one message.
+//! Axes without a denotation are accepted everywhere. `DATA_CHANNEL`, `FILTER_IN_CHANNEL` and
+//! `FILTER_OUT_CHANNEL` agree with each other: the ONNX text calls them identical in size. Results
+//! of an operator that is not in the table have no denotation, unless the model's `value_info`
+//! gives one; the report counts such operators. Where the model denotes a computed value, the two
+//! must agree. A reported axis has no denotation from there on, so that a mistake is reported once.
 
 mod graph;
 mod node;

@@ -9,7 +9,7 @@ use typed_dims_kernels::trace::saved::{SavedField, SavedOperand, SavedPart, Save
 
 /// The two loops of a window along one axis.
 struct Window {
-    /// The loop over positions of the window.
+    /// The loop over the positions of the window.
     position: usize,
     /// The loop within the window.
     tap: usize,
