@@ -116,9 +116,7 @@ impl OnnxElem {
             8 => return Err("has strings as elements, which are not supported".to_owned()),
             0 => return Err("has elements of an undefined type".to_owned()),
             _ => {
-                return Err(format!(
-                    "has elements of ONNX type {number}, which is not supported"
-                ));
+                return Err(format!("has elements of ONNX type {number}, which is not supported"));
             }
         })
     }
@@ -144,7 +142,10 @@ impl OnnxTensor {
             return Ok(OnnxTensor { name: info.name.clone(), elem, axes: None });
         };
         if shape.dim.len() > MOST_AXES {
-            return Err(wrong(format!("has {} axes, but at most {MOST_AXES} are supported", shape.dim.len())));
+            return Err(wrong(format!(
+                "has {} axes, but at most {MOST_AXES} are supported",
+                shape.dim.len()
+            )));
         }
         let mut axes = Vec::new();
         let mut elements = Some(1usize);

@@ -166,10 +166,7 @@ fn sizes_that_no_array_has() {
         OnnxModel::from_proto(proto::model(graph)).unwrap().inputs().map_err(|error| error.to_string())
     };
     assert!((1..=16).filter(|number| *number != 8).all(|number| elements(number).is_ok()));
-    assert_eq!(
-        elements(8).unwrap_err(),
-        "the tensor `x` has strings as elements, which are not supported"
-    );
+    assert_eq!(elements(8).unwrap_err(), "the tensor `x` has strings as elements, which are not supported");
     assert_eq!(elements(0).unwrap_err(), "the tensor `x` has elements of an undefined type");
     assert!(elements(-1).is_err() && elements(17).is_err() && elements(i32::MAX).is_err());
 }
