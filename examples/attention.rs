@@ -34,7 +34,8 @@ fn sliding(q: &Queries, k: &Keys, v: &Keys, width: isize) -> Queries {
     attention(q, k, v, Feat, Key, SCALE, Token.ge(Key) & (Token - Key).lt(width))
 }
 
-/// All heads share keys and values (N. Shazeer, 2019): the same line, with tensors that lack `Head`.
+/// All heads share keys and values (N. Shazeer, 2019): the same line, with tensors that lack
+/// `Head`.
 fn multi_query(q: &Queries, k: &Tensor<f32, (Key, Feat)>, v: &Tensor<f32, (Key, Feat)>) -> Queries {
     attention(q, k, v, Feat, Key, SCALE, Token.ge(Key))
 }

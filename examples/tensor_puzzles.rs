@@ -1,4 +1,5 @@
-//! Sasha Rush's [Tensor Puzzles](https://github.com/srush/Tensor-Puzzles): functions of numpy, each from first principles, in one line.
+//! Sasha Rush's [Tensor Puzzles](https://github.com/srush/Tensor-Puzzles): functions of numpy, each
+//! from first principles, in one line.
 //!
 //! The original puzzles only allow indexing, arithmetic, comparison and `arange`. Here each
 //! solution is one `tensor!`, which reads like the puzzle's specification. The specifications are

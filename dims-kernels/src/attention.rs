@@ -89,7 +89,8 @@ pub struct Work<'n, T> {
     pub scale: T,
 }
 
-/// The loops of scores and values, sorted by role, and the strides of queries, keys, values and the result.
+/// The loops of scores and values, sorted by role, and the strides of queries, keys, values and the
+/// result.
 pub struct AttentionRoles {
     /// Loops over batches.
     pub batch: Vec<usize>,
@@ -106,7 +107,8 @@ impl AttentionRoles {
     /// `kept` the loops of the result. `q`, `k` and `v` are strides.
     pub fn of(sizes: &[usize], [scores, over, kept]: [&[usize]; 3], [q, k, v]: [&[isize]; 3]) -> Self {
         let out = contiguous(kept, sizes);
-        // Along a loop over queries, only the queries vary. The other loops of the scores are batches. Loops of the result that the scores lack are columns of values.
+        // Along a loop over queries, only the queries vary. The other loops of the scores are
+        // batches. Loops of the result that the scores lack are columns of values.
         let is_query = |axis: &usize| q[*axis] != 0 && k[*axis] == 0 && v[*axis] == 0;
         let rest = scores.iter().copied().filter(|axis| !over.contains(axis));
         let (queries, batch) = rest.partition(is_query);
@@ -162,7 +164,8 @@ impl<T> Work<'_, T> {
 compiled! {
     for f32 f64:
 
-    /// Computes the attention; the result has `len` elements. `lower` makes the mask and the bias of each thread.
+    /// Computes the attention; the result has `len` elements. `lower` makes the mask and the bias
+    /// of each thread.
     ///
     /// # Safety
     ///
@@ -351,7 +354,8 @@ impl<T: Real> QueryBlocks<'_, T> {
                 c_col: 1,
                 accumulate,
             };
-            // SAFETY: queries, keys and features of the tile are positions of the loops, and the scores have room for it.
+            // SAFETY: queries, keys and features of the tile are positions of the loops, and the
+            // scores have room for it.
             unsafe { multiply(&product) };
             accumulate = true;
             odometer.advance(&mut place[..inner]);
@@ -384,7 +388,8 @@ impl<T: Real> QueryBlocks<'_, T> {
                 c_col: 1,
                 accumulate: true,
             };
-            // SAFETY: keys and columns of the tile are positions of the loops, and the results have room for them.
+            // SAFETY: keys and columns of the tile are positions of the loops, and the results have
+            // room for them.
             unsafe { multiply(&product) };
             column += values.sizes[inner];
             odometer.advance(&mut place[..inner]);
@@ -412,7 +417,8 @@ impl<T: Real> QueryBlocks<'_, T> {
                 let write = |step: isize| {
                     for (column, &result) in results.iter().enumerate() {
                         let value = if none { T::ZERO } else { result * share };
-                        // SAFETY: queries and columns are positions of the result, which nothing else writes.
+                        // SAFETY: queries and columns are positions of the result, which nothing
+                        // else writes.
                         unsafe { first.wrapping_offset(column as isize * step).write(value) };
                     }
                 };

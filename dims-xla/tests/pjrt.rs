@@ -106,7 +106,8 @@ impl Drop for Folder {
     }
 }
 
-/// Runs a test of this file in a child process, and returns its output. In the child process, it returns `None`.
+/// Runs a test of this file in a child process, and returns its output. In the child process, it
+/// returns `None`.
 fn child(test: &str, prepare: impl FnOnce(&mut Command)) -> Option<String> {
     const VARIABLE: &str = "TYPED_DIMS_XLA_CHILD";
     if env::var_os(VARIABLE).is_some() {
@@ -137,7 +138,8 @@ fn assert_contains(text: &str, parts: &[&str]) {
     }
 }
 
-// ------------------------------------------------------------------------------------------------------------------------- The basics
+// -------------------------------------------------------------------------------------------------------------------------
+// The basics
 
 #[test]
 fn a_program_that_adds() {
@@ -322,7 +324,8 @@ fn arguments_that_are_wrong_are_errors() {
     assert_eq!(floats(&program.run(&[&a, &a]).unwrap()[0]), [2.0; 3]);
 }
 
-// ----------------------------------------------------------------------------------------------------------------------- Donated memory
+// -----------------------------------------------------------------------------------------------------------------------
+// Donated memory
 
 #[test]
 fn steps_are_queued_with_donated_parameters() {
@@ -361,7 +364,8 @@ fn a_donated_buffer_is_an_error() {
     assert_eq!(floats(&outputs[0]), [3.0; 3]);
 }
 
-// ---------------------------------------------------------------------------------------------------------------------- Several devices
+// ----------------------------------------------------------------------------------------------------------------------
+// Several devices
 
 /// The sum over `4xN` elements. Each of four devices has one row.
 const SHARDED: &str = r#"
@@ -447,7 +451,8 @@ fn a_program_runs_on_the_chosen_device() {
     assert_contains(&message(program.run(&[&here, &elsewhere])), &["argument 1 is on device 0"]);
 }
 
-// ------------------------------------------------------------------------------------------------------------------ Serialised programs
+// ------------------------------------------------------------------------------------------------------------------
+// Serialised programs
 
 #[test]
 fn an_executable_is_serialised_and_loaded() {
@@ -541,7 +546,8 @@ fn executables_are_kept_in_a_folder() {
     assert_contains(&error, &["as a cache of executables"]);
 }
 
-// ------------------------------------------------------------------------------------------------------------------------------ Plugins
+// ------------------------------------------------------------------------------------------------------------------------------
+// Plugins
 
 #[test]
 fn files_that_are_no_plugins_are_errors() {
@@ -673,7 +679,8 @@ fn xla_logs_nothing_in_a_child() {
     println!("PATH is still set");
 }
 
-// ------------------------------------------------------------------------------------------------------------------ Lifetimes and threads
+// ------------------------------------------------------------------------------------------------------------------
+// Lifetimes and threads
 
 #[test]
 fn buffers_and_programs_outlive_the_handle_of_their_client() {
@@ -780,7 +787,8 @@ fn clients_are_made_and_dropped_by_many_threads() {
     });
 }
 
-// ------------------------------------------------------------------------------------------------------------------------------- Memory
+// -------------------------------------------------------------------------------------------------------------------------------
+// Memory
 
 #[test]
 fn too_large_a_program_is_an_error() {

@@ -176,7 +176,8 @@ impl<'a, T: Num> ContractionFactor<'a, T> {
             count: reduced.iter().map(|&axis| sizes[axis]).product(),
         });
         let (elements, work) = (self.elements(), nest.positions());
-        // SAFETY: the nest's row has the strides of this operand, whose positions are elements, as the caller of `borrowed` promised.
+        // SAFETY: the nest's row has the strides of this operand, whose positions are elements, as
+        // the caller of `borrowed` promised.
         let memory = unsafe { ReduceInput::new(elements, &nest, work, 0) };
         let data = Sum.reduce_memory(memory, Destination::of_step(len))?;
         told(&data);

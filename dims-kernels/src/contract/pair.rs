@@ -67,8 +67,9 @@ pub(super) fn pair<T: Num>(
         PairPlan::InPanels(products) => {
             note(|| products.step::<T>(axes.product(&a, &b, target.order())));
             let results = products.over_results().map(|l| (l.size, l.c));
-            // SAFETY: the plan was made from the operands' strides, which are valid for loops of these sizes, as the callers of `borrowed` promised, and from the
-            // target's strides, which lead to distinct elements.
+            // SAFETY: the plan was made from the operands' strides, which are valid for loops of
+            // these sizes, as the callers of `borrowed` promised, and from the target's strides,
+            // which lead to distinct elements.
             unsafe {
                 target.write(results, |c| gemm::in_panels::run(products, a.elements(), b.elements(), c))
             }
@@ -96,7 +97,8 @@ pub(super) enum PairPlan {
 }
 
 impl PairPlan {
-    /// The plan for operands and a result with these strides. `order` lists the axes of the result from the outermost in memory to the innermost.
+    /// The plan for operands and a result with these strides. `order` lists the axes of the result
+    /// from the outermost in memory to the innermost.
     #[cfg_attr(
         not(x86_vectors),
         expect(clippy::extra_unused_type_parameters, reason = "some plans are for types with vectors")
@@ -166,7 +168,8 @@ fn without<'a, T: Num>(
     operand.summed(&order, &reduced, sizes)
 }
 
-/// A vector times a large matrix, as the product of one row, if there is a kernel for [few rows](is_skinny).
+/// A vector times a large matrix, as the product of one row, if there is a kernel for [few
+/// rows](is_skinny).
 ///
 /// `vector` and `matrix` are the strides of the operands, `c` the strides of the result. If the
 /// elements of a sum are adjacent, [`sum_products`] is faster on some processors, as it reads the
@@ -261,7 +264,8 @@ fn run_loop<T: Num>(
         Some(to) => (to, true),
         None => (Destination::of_step(len), false),
     };
-    // SAFETY: the callers pass a nest whose rows have the strides of the operands. Along these all positions are elements, as the callers of `borrowed` promised.
+    // SAFETY: the callers pass a nest whose rows have the strides of the operands. Along these all
+    // positions are elements, as the callers of `borrowed` promised.
     let data = unsafe { sum_loop(nest, [a.elements(), b.elements()], to)? };
     Ok(if is_there { data } else { target.take(data, sizes) })
 }
@@ -280,7 +284,8 @@ pub(super) fn loop_step<T: Num>(nest: &Nest, len: usize, expression: String) -> 
 ///
 /// # Safety
 ///
-/// The nest has a row for each operand. Along that row, each position of the nest is one of the operand's elements.
+/// The nest has a row for each operand. Along that row, each position of the nest is one of the
+/// operand's elements.
 pub(super) unsafe fn sum_loop<T: Num>(
     nest: &Nest,
     [a, b]: [Elements<'_, T>; 2],
@@ -288,14 +293,15 @@ pub(super) unsafe fn sum_loop<T: Num>(
 ) -> Result<Vec<T>, Error> {
     let lower = |nest| {
         let mut operands = Nest::operands(nest);
-        // SAFETY: along the first row of the nest, all positions are elements of `a`, as the caller promises. `reduce` runs the kernel over the nest that it is
-        // made for.
+        // SAFETY: along the first row of the nest, all positions are elements of `a`, as the caller
+        // promises. `reduce` runs the kernel over the nest that it is made for.
         let a = unsafe { Strided::new(a, operands.next_row(), ()) };
         // SAFETY: likewise, for the second row and `b`.
         let b = unsafe { Strided::new(b, operands.next_row(), ()) };
         BinaryKernel { op: &Mul, a, b }
     };
-    // `sum_products` accumulates in the element type, so it is only for types whose accumulators have that type.
+    // `sum_products` accumulates in the element type, so it is only for types whose accumulators
+    // have that type.
     if TypeId::of::<T>() == TypeId::of::<T::Acc>() && are_lines(nest) {
         return sum_products([a, b], nest, to);
     }

@@ -13,7 +13,8 @@ use alloc::vec::Vec;
 use core::any::TypeId;
 use smallvec::SmallVec;
 
-/// The product of two operands, summed over some loops, as [`contract`](super::contract) computes it.
+/// The product of two operands, summed over some loops, as [`contract`](super::contract) computes
+/// it.
 pub(crate) struct PreparedProduct {
     plan: PairPlan,
     /// The axes of each operand.
@@ -74,7 +75,8 @@ impl PreparedProduct {
         match &self.plan {
             PairPlan::Products(products) => {
                 note(|| products.step::<T>(self.dims.clone()));
-                // SAFETY: the plan was made from the strides of the operands and of a contiguous result. `run` writes all results.
+                // SAFETY: the plan was made from the strides of the operands and of a contiguous
+                // result. `run` writes all results.
                 unsafe {
                     to.write(|c| {
                         gemm::products::run(products, a, b, c);

@@ -58,7 +58,8 @@ unsafe fn real<T: Num, R: Copy + 'static>(
     };
     let beta = if product.accumulate { one } else { zero };
     let (a_start, b_start, c) = (product.a.start.cast(), product.b.start.cast(), product.c.cast());
-    // SAFETY: the caller's promise; both types are the same, and the leading dimensions are the strides.
+    // SAFETY: the caller's promise; both types are the same, and the leading dimensions are the
+    // strides.
     unsafe {
         call(CBLAS_LAYOUT::CblasRowMajor, a.0, b.0, m, n, k, one, a_start, a.1, b_start, b.1, beta, c, ldc);
     }

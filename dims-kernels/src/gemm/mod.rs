@@ -148,7 +148,7 @@ impl<T> Copy for Matrix<T> {}
 
 /// Products of the same sizes, evenly spaced in memory.
 pub struct StridedBatch {
-    /// How many products there are.
+    /// The number of products.
     pub count: usize,
     /// Rows of each result.
     pub m: usize,

@@ -435,7 +435,8 @@ impl<T: Copy + Default + Add<Output = T>> PanelTile<'_, T> {
             whole,
             accumulate,
         } = self;
-        // SAFETY: rows, sums and columns lie in the matrices, which are valid by the caller's promise.
+        // SAFETY: rows, sums and columns lie in the matrices, which are valid by the caller's
+        // promise.
         unsafe {
             let (mut first, mut second) = ([V::zeros(); R], [V::zeros(); R]);
             let mut left = LeftRows::<T, R>::new(a, row);

@@ -125,7 +125,8 @@ unsafe fn first_tile<V: Vector>(
     count: usize,
     packed: *mut V::Elem,
 ) {
-    // SAFETY: the elements of the mask are columns of the matrices; the rest is the caller's promise.
+    // SAFETY: the elements of the mask are columns of the matrices; the rest is the caller's
+    // promise.
     unsafe {
         let (tile, mask) = (DirectTile::new(product, 0, column), V::first(count));
         if const { V::MR == 6 } {
@@ -237,7 +238,8 @@ impl<T: Copy> DirectTile<T> {
     ) {
         let &DirectTile { depth, a, a_row, a_step, mut b, b_step, c, c_row, accumulate } = self;
         let (a_row, c_row) = (unforeseen(a_row), unforeseen(c_row));
-        // SAFETY: rows, sums and columns lie in the matrices, which are valid by the caller's promise.
+        // SAFETY: rows, sums and columns lie in the matrices, which are valid by the caller's
+        // promise.
         unsafe {
             let (mut first, mut second) = ([V::zeros(); R], [V::zeros(); R]);
             let mut left = LeftRows::<T, R>::new(a, a_row);

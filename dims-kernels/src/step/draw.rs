@@ -135,7 +135,8 @@ impl<T: Real, Q: Distribution> StepKind for DrawElements<T, Q> {
     }
 }
 
-/// Draws `bool`s, each `true` with its own probability. Operands: `count` probabilities, and the seed. Result: `count` `bool`s.
+/// Draws `bool`s, each `true` with its own probability. Operands: `count` probabilities, and the
+/// seed. Result: `count` `bool`s.
 #[derive(Clone, Debug)]
 pub struct DrawTruths<T> {
     /// The number of elements.
@@ -177,7 +178,8 @@ impl<T: Real> StepKind for DrawTruths<T> {
     }
 }
 
-/// The numbers below `size` in random order. Operand: the seed. Result: `size` elements of the type `usize`.
+/// The numbers below `size` in random order. Operand: the seed. Result: `size` elements of the type
+/// `usize`.
 #[derive(Clone, Debug)]
 pub struct DrawOrder {
     /// The number of elements.

@@ -88,7 +88,7 @@ pub trait StepKind: Send + Sync + 'static {
         true
     }
 
-    /// How a program records result `_number`, if programs already know its computation. Otherwise
+    /// The step of a program for one of the results, if programs know its computation. Otherwise
     /// the kind's own derivative is used.
     #[cfg(feature = "std")]
     fn node_step(&self, _operands: &[Field], _number: usize) -> Option<NodeStep> {

@@ -147,7 +147,8 @@ impl OperandPlaces {
             let value: Strided<'_, T, ()> = unsafe { Strided::new(elements, operands.next_row(), ()) };
             LoweredUpdate { row, indices: (), value }
         };
-        // SAFETY: the row of the place is the first of the nest, whose loops are those of the place.
+        // SAFETY: the row of the place is the first of the nest, whose loops are those of the
+        // place.
         unsafe { update(&nest, &mut NestParts::new(), place, lower, AddWidened) }
     }
 

@@ -31,7 +31,8 @@ pub struct PartSizes {
     pub inner: usize,
 }
 
-/// The mean of each part. Operand: `outer` blocks of `size` rows of `inner` elements. Result: `outer` blocks of `len` rows.
+/// The mean of each part. Operand: `outer` blocks of `size` rows of `inner` elements. Result:
+/// `outer` blocks of `len` rows.
 #[derive(Clone, Copy, Debug)]
 pub struct MeanOfParts<T> {
     /// The parts.

@@ -282,7 +282,8 @@ pub(crate) fn mapped<T: ProgramOutput>(field: &Field, order: &[usize]) -> Result
     collect(&nest.split(0, threads), lower, Destination::New(len)).inspect(|data| told(data))
 }
 
-/// Several values of a field's program, each contiguous in an order of all loops, computed in one pass.
+/// Several values of a field's program, each contiguous in an order of all loops, computed in one
+/// pass.
 pub(crate) fn together(
     field: &Field,
     values: &[Register],

@@ -32,9 +32,10 @@ pub struct Listing {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct ListedValue {
-    /// How steps refer to it: `%3`, or `c1` for a constant.
+    /// The name that steps use: `%3`, or `c1` for a constant.
     pub name: String,
-    /// The path of an input. `None` for other values, and if the function has a single tensor as its input.
+    /// The path of an input. `None` for other values, and if the function has a single tensor as
+    /// its input.
     pub path: Option<String>,
     /// The element type.
     pub dtype: DType,
@@ -44,7 +45,8 @@ pub struct ListedValue {
     pub len: usize,
     /// The bytes of all elements.
     pub bytes: usize,
-    /// The source location in the user's program. For a constant, that of the step that captured it.
+    /// The source location in the user's program. For a constant, that of the step that captured
+    /// it.
     pub origin: Option<ListedPlace>,
 }
 

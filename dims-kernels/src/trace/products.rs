@@ -34,7 +34,8 @@ pub(super) fn contracted<T: ProgramOutput + Real>(
 /// The largest number of factors of a contraction, counting the products that they are factors of.
 const MOST_FACTORS: usize = 128;
 
-/// The factors of a sum of products and its constant factor, if the sum is worth computing as a contraction.
+/// The factors of a sum of products and its constant factor, if the sum is worth computing as a
+/// contraction.
 pub(super) fn factors<T: ProgramOutput + Real>(
     field: &Field,
     order: &[usize],
@@ -49,7 +50,8 @@ pub(super) fn factors<T: ProgramOutput + Real>(
     product.is_worthwhile::<T>(&fields).then_some((fields, scale))
 }
 
-/// Whether an element is NaN. Elements are tested in blocks, because a loop that may end at each element uses no vector instructions.
+/// Whether an element is NaN. Elements are tested in blocks, because a loop that may end at each
+/// element uses no vector instructions.
 pub(super) fn has_nan<T: Real>(data: &[T]) -> bool {
     data.chunks(512).any(|block| block.iter().fold(false, |found, value| found | value.is_nan()))
 }
@@ -58,14 +60,16 @@ pub(super) fn has_nan<T: Real>(data: &[T]) -> bool {
 pub(super) struct PlannedContraction {
     /// The elements of both factors.
     pub(super) operands: [FieldOperand; 2],
-    /// Whether elements that are NaN must be [computed again](contracted), because 0 times anything is 0 in the chain rule.
+    /// Whether elements that are NaN must be [computed again](contracted), because 0 times anything
+    /// is 0 in the chain rule.
     pub(super) has_chain: bool,
     product: PreparedProduct,
     scale: f64,
 }
 
 impl PlannedContraction {
-    /// The plan of a sum of products with these [factors]; `None` if a factor must be computed, summed or packed first.
+    /// The plan of a sum of products with these [factors]; `None` if a factor must be computed,
+    /// summed or packed first.
     pub(super) fn new<T: ProgramOutput + Real>(
         field: &Field,
         order: &[usize],

@@ -36,7 +36,8 @@ pub enum Unrecorded {
     Opaque(&'static str, Vec<String>),
     /// A user's operation without a derivative, and the names of the variables that it depends on.
     Own(&'static str, Vec<String>),
-    /// An operation that programs do not know, in a recorded function. The flag says whether it is a user's operation.
+    /// An operation that programs do not know, in a recorded function. The flag says whether it is
+    /// a user's operation.
     Unrepeatable(&'static str, bool),
     /// There is not enough memory.
     Memory(Error),
@@ -50,7 +51,7 @@ impl From<Error> for Unrecorded {
 
 type FinishWriter = fn(Writer<'_>, Register, &[usize], &Rows) -> Result<Field, Unrecorded>;
 
-/// How a [`Writer`] finishes.
+/// The function that finishes a [`Writer`].
 static FINISH: Linked<FinishWriter> = Linked::new();
 
 /// Links the code that writers need.

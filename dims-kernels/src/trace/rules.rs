@@ -217,7 +217,8 @@ impl ReductionRule {
             RegisterKind::F64 => self.repeat_floats::<f64>(field),
             RegisterKind::F32 => match self.dtype {
                 DType::F64 => self.repeat_floats::<f64>(field),
-                // A reduction of half precision rounds its state once more than a reduction of `f32` registers.
+                // A reduction of half precision rounds its state once more than a reduction of
+                // `f32` registers.
                 #[cfg(feature = "half")]
                 DType::F16 => self.repeat_floats::<half::f16>(field),
                 #[cfg(feature = "half")]

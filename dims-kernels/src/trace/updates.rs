@@ -89,7 +89,8 @@ fn updated_linked(
     Ok(UpdatedElements { changed, rounded })
 }
 
-/// Reorders elements, as a step: from `order`, in which they are contiguous, to the order of the axes.
+/// Reorders elements, as a step: from `order`, in which they are contiguous, to the order of the
+/// axes.
 pub fn reordered(held: &Arc<dyn Held>, sizes: &[usize], order: &[usize]) -> Result<Arc<dyn Held>, Error> {
     let field = Field::held(sizes, held, StridedPlace::contiguous(sizes, order));
     step_of(field, held.dtype().expect("programs know the type"), None)

@@ -6,7 +6,7 @@ use crate::error::shown;
 use crate::proto::{AttributeProto, GraphProto, NodeProto, TensorProto};
 use std::rc::Rc;
 
-/// Further inputs of a node with mistakes are not listed: no real node has so many.
+/// Further inputs of a node with mistakes are not listed: no real node has that many.
 const MOST_MISMATCHES: usize = 100;
 
 /// The results of an operator, or the reason why it cannot be computed.

@@ -5,7 +5,8 @@ use typed_dims::program::engine::EngineProgram;
 use typed_dims_kernels::trace::NodeAxis;
 use typed_dims_kernels::trace::saved::{SavedPlace, SavedTable};
 
-/// A tensor in the memory of a value. Most values have one; the gradient of an attention has one for each operand.
+/// A tensor in the memory of a value. Most values have one; the gradient of an attention has one
+/// for each operand.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     /// Its first element.

@@ -45,7 +45,7 @@ pub(crate) struct Transfer {
     pub(crate) origin: Option<&'static Location<'static>>,
 }
 
-/// How a step reads a piece of a value.
+/// The split in which a step reads a piece of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Read {
     pub(crate) value: usize,
@@ -53,14 +53,14 @@ pub(crate) struct Read {
     pub(crate) split: Split,
 }
 
-/// How a piece of a step's result is split: first as computed, then as stored.
+/// The splits of a piece of a step's result: first as computed, then as stored.
 #[derive(Clone, Debug)]
 pub(crate) struct Made {
     pub(crate) made: Split,
     pub(crate) split: Split,
 }
 
-/// How the values of a program are split.
+/// The splits of the values of a program.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flow {
     /// The inputs and results, with axes in the order of their types.
@@ -437,7 +437,7 @@ impl<'p> Tracer<'p> {
         self.finish(value, made, operation, origin);
     }
 
-    /// Computes a result, and splits it as it is stored.
+    /// Sets the split of a result as computed, and as stored.
     fn finish(
         &mut self,
         value: usize,

@@ -81,7 +81,8 @@ impl<R: ShardRules> Sharding<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// XLA may choose other collectives. `Run::compare` compares the plan with the compiled program.
+    /// XLA may choose other collectives. `Run::compare` compares the plan with the compiled
+    /// program.
     ///
     /// # Errors
     ///

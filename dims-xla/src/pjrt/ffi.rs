@@ -39,7 +39,8 @@ type Handle = NonNull<Opaque>;
 /// A function of the table, with any arguments.
 type Function = unsafe extern "C" fn();
 
-// ---------------------------------------------------------------------------------------------------------------------------- Arguments
+// ----------------------------------------------------------------------------------------------------------------------------
+// Arguments
 
 /// The struct that a function of PJRT takes.
 ///
@@ -253,9 +254,11 @@ struct ExecuteOptions {
 
 const PROGRAM_SIZE: usize = size_of::<Program>();
 
-// --------------------------------------------------------------------------------------------------------------------------- The table
+// ---------------------------------------------------------------------------------------------------------------------------
+// The table
 
-/// The head of the table: its size, extensions, and the version of the interface. The functions follow.
+/// The head of the table: its size, extensions, and the version of the interface. The functions
+/// follow.
 #[repr(C)]
 struct TableHead {
     struct_size: usize,
@@ -297,7 +300,8 @@ impl Api {
         let library = library::open(&file, false).map_err(failed)?;
         let symbol = library::symbol(library, c"GetPjrtApi")
             .ok_or_else(|| failed("it is a shared library without the function `GetPjrtApi`".to_owned()))?;
-        // SAFETY: A symbol of this name is `const PJRT_Api* GetPjrtApi()` in every PJRT plugin. The library stays loaded.
+        // SAFETY: A symbol of this name is `const PJRT_Api* GetPjrtApi()` in every PJRT plugin. The
+        // library stays loaded.
         let table = unsafe {
             let get = std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> *const TableHead>(symbol);
             get()
@@ -316,7 +320,8 @@ impl Api {
         if table.is_null() || !table.is_aligned() {
             return Err(refused("`GetPjrtApi` returned no table of functions".to_owned()));
         }
-        // SAFETY: `GetPjrtApi` returns a table that lives as long as the library and starts with its size.
+        // SAFETY: `GetPjrtApi` returns a table that lives as long as the library and starts with
+        // its size.
         let size = unsafe { (*table).struct_size };
         if size < size_of::<TableHead>() {
             return Err(refused(format!("its table of functions has only {size} bytes")));
@@ -356,7 +361,8 @@ impl Api {
     /// as the header requires for this function, for as long as it requires.
     unsafe fn invoke<A: Arguments, R>(&self, arguments: &mut A) -> Option<R> {
         let function = self.slots.get(A::SLOT).copied().flatten()?;
-        // SAFETY: The function at this slot takes a pointer to `A`, by the contract of `Arguments`. The caller has promised the rest.
+        // SAFETY: The function at this slot takes a pointer to `A`, by the contract of `Arguments`.
+        // The caller has promised the rest.
         unsafe {
             let function = std::mem::transmute::<Function, unsafe extern "C" fn(*mut A) -> R>(function);
             Some(function(arguments))
@@ -411,7 +417,8 @@ impl Api {
             if value.struct_size < offset_of!(NamedValue, value_size) + size_of::<usize>() {
                 break;
             }
-            // SAFETY: The type says which field of the union is set, and the pointers in it are valid for `value_size` elements.
+            // SAFETY: The type says which field of the union is set, and the pointers in it are
+            // valid for `value_size` elements.
             let (name, attribute) = unsafe {
                 let attribute = match value.value_type {
                     0 => Attribute::Text(copy_text(value.value.string, value.value_size)),
@@ -470,7 +477,8 @@ fn given(pointer: Raw, function: &'static str) -> Result<Handle, XlaError> {
     })
 }
 
-// -------------------------------------------------------------------------------------------------------------------------------- Event
+// --------------------------------------------------------------------------------------------------------------------------------
+// Event
 
 /// An operation of the plugin that may still be running.
 struct Event {
@@ -498,7 +506,8 @@ impl Drop for Event {
     }
 }
 
-// ------------------------------------------------------------------------------------------------------------------------------- Client
+// -------------------------------------------------------------------------------------------------------------------------------
+// Client
 
 /// An option for the creation of a client.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -559,7 +568,8 @@ impl Client {
         let mut client = Client { api, raw, devices: Vec::new(), lock: Mutex::new(()) };
         let mut list = ClientAddressableDevices::new();
         list.client = raw.as_ptr();
-        // SAFETY: The client is valid, and the array that it returns is valid for the number of devices that it returns.
+        // SAFETY: The client is valid, and the array that it returns is valid for the number of
+        // devices that it returns.
         client.devices = unsafe {
             api.call(&mut list)?;
             handles(list.devices, list.num_devices)
@@ -653,7 +663,8 @@ impl Client {
         })
     }
 
-    /// Copies elements to a device. Strides are in bytes and not negative. Without them the elements are in row-major order.
+    /// Copies elements to a device. Strides are in bytes and not negative. Without them the
+    /// elements are in row-major order.
     pub(super) fn upload(
         self: &Arc<Self>,
         data: &[u8],
@@ -722,7 +733,8 @@ impl Client {
         arguments.program = &raw const program;
         arguments.compile_options = options.as_ptr().cast();
         arguments.compile_options_size = options.len();
-        // SAFETY: The client is valid. Program and options are only read, and live until the end of this function.
+        // SAFETY: The client is valid. Program and options are only read, and live until the end of
+        // this function.
         unsafe { self.api.call(&mut arguments)? };
         RawExecutable::new(self, given(arguments.executable, ClientCompile::FUNCTION)?)
     }
@@ -778,7 +790,8 @@ fn reach(sizes: &[usize], strides: &[i64], element: usize) -> Option<usize> {
     })
 }
 
-// ------------------------------------------------------------------------------------------------------------------------------- Buffer
+// -------------------------------------------------------------------------------------------------------------------------------
+// Buffer
 
 /// An array in the memory of a device.
 pub(super) struct Buffer {
@@ -920,12 +933,14 @@ impl Drop for Buffer {
         let mut arguments = BufferDestroy::new();
         arguments.buffer = self.raw.as_ptr();
         let _lock = self.client.lock();
-        // SAFETY: We own the buffer, and this is the last use of it. The plugin keeps the memory until programs that read it are done.
+        // SAFETY: We own the buffer, and this is the last use of it. The plugin keeps the memory
+        // until programs that read it are done.
         let _ = unsafe { self.client.api.call(&mut arguments) };
     }
 }
 
-// --------------------------------------------------------------------------------------------------------------------------- RawExecutable
+// ---------------------------------------------------------------------------------------------------------------------------
+// RawExecutable
 
 /// A compiled program.
 pub(super) struct RawExecutable {
@@ -956,7 +971,8 @@ impl RawExecutable {
         outputs.executable = raw.as_ptr();
         let mut list = LoadedAddressableDevices::new();
         list.executable = loaded.as_ptr();
-        // SAFETY: Both handles are valid, and the array that is returned is valid for the number of devices that is returned.
+        // SAFETY: Both handles are valid, and the array that is returned is valid for the number of
+        // devices that is returned.
         let devices = unsafe {
             api.call(&mut outputs)?;
             api.call(&mut list)?;
@@ -1084,7 +1100,8 @@ impl RawExecutable {
         arguments.executable = self.raw();
         // SAFETY: The executable is valid.
         unsafe { self.client.api.call(&mut arguments)? };
-        // SAFETY: The bytes live until the deleter is called, which is once, after they have been copied.
+        // SAFETY: The bytes live until the deleter is called, which is once, after they have been
+        // copied.
         unsafe {
             let bytes = copy_slice(arguments.serialized_bytes.cast::<u8>(), arguments.serialized_bytes_size);
             if let (Some(delete), false) = (arguments.deleter, arguments.serialized_executable.is_null()) {
@@ -1179,7 +1196,8 @@ impl Drop for RawExecutable {
     }
 }
 
-// --------------------------------------------------------------------------------------------------------------------- Shared libraries
+// ---------------------------------------------------------------------------------------------------------------------
+// Shared libraries
 
 #[cfg(unix)]
 mod library {
@@ -1197,7 +1215,8 @@ mod library {
         // library.
         let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | scope) };
         NonNull::new(library).ok_or_else(|| {
-            // SAFETY: The text is valid until this thread calls the loader again, and is copied at once.
+            // SAFETY: The text is valid until this thread calls the loader again, and is copied at
+            // once.
             let text = unsafe {
                 let text = libc::dlerror();
                 (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())

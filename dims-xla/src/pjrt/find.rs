@@ -81,7 +81,8 @@ fn has_tpu() -> bool {
     ["/dev/accel0", "/dev/vfio/0"].iter().any(|path| Path::new(path).exists())
 }
 
-/// The files that match a pattern, in descending order of names, so that the newest version comes first.
+/// The files that match a pattern, in descending order of names, so that the newest version comes
+/// first.
 fn matches(folder: &Path, pattern: &str) -> Vec<PathBuf> {
     let (name, rest) = pattern.split_once('/').map_or((pattern, None), |(name, rest)| (name, Some(rest)));
     let mut paths = match name.split_once('*') {

@@ -227,7 +227,8 @@ impl Pjrt {
         &self.inner.path
     }
 
-    /// The plugins that [`find`](Self::find) found before this one but could not use, each with the reason.
+    /// The plugins that [`find`](Self::find) found before this one but could not use, each with the
+    /// reason.
     #[must_use]
     pub fn skipped(&self) -> &[(PathBuf, String)] {
         &self.inner.skipped

@@ -46,7 +46,8 @@ impl PjrtOptions {
         self
     }
 
-    /// Whether XLA logs to standard error. It does not by default; its errors are returned as [`XlaError`](crate::XlaError).
+    /// Whether XLA logs to standard error. It does not by default; its errors are returned as
+    /// [`XlaError`](crate::XlaError).
     ///
     /// XLA reads its log level once, when it is loaded, from the environment variable
     /// `TF_CPP_MIN_LOG_LEVEL`. So this option only has an effect when the first plugin is loaded.

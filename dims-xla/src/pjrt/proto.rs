@@ -67,7 +67,8 @@ pub(super) fn compile_options(
         build.number(6, 1);
     }
     if let Some(devices) = devices {
-        // `DeviceAssignmentProto`: each partition is a computation with one device for its one replica.
+        // `DeviceAssignmentProto`: each partition is a computation with one device for its one
+        // replica.
         let mut assignment = Writer::default();
         assignment.number(1, 1).number(2, devices.len() as u64);
         for &device in devices {
@@ -177,7 +178,8 @@ fn numbers(message: &[u8], field: u64) -> Vec<u64> {
     numbers
 }
 
-/// The arrays of a `ShapeProto`. Tuples are flattened. `None` for tokens and arrays of unknown types.
+/// The arrays of a `ShapeProto`. Tuples are flattened. `None` for tokens and arrays of unknown
+/// types.
 fn arrays(shape: &[u8], depth: usize, into: &mut Vec<Option<ArrayType>>) {
     let code = numbers(shape, 2).last().copied().unwrap_or(0);
     if code == 13 && depth < 8 {
@@ -205,7 +207,8 @@ fn groups(instruction: &[u8]) -> Vec<Vec<usize>> {
     if !found.is_empty() {
         return found;
     }
-    // `IotaReplicaGroupListProto`: the sizes of a box of devices, the order of its axes, and the length of a group.
+    // `IotaReplicaGroupListProto`: the sizes of a box of devices, the order of its axes, and the
+    // length of a group.
     let iota = all(instruction, 92).next().or_else(|| all(device_list?, 2).next());
     if let Some(iota) = iota {
         return iota_groups(&list(iota, 3), &list(iota, 4), list(iota, 2).first().copied().unwrap_or(1));

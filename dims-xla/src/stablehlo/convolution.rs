@@ -272,7 +272,8 @@ fn windows(
         match own[..] {
             [] | [_] => {}
             [a, b] => {
-                // If the inner loop ends before the outer one steps, the two loops only split the axis.
+                // If the inner loop ends before the outer one steps, the two loops only split the
+                // axis.
                 let (inner, outer) =
                     if place.strides[a].abs() <= place.strides[b].abs() { (a, b) } else { (b, a) };
                 let inner_reach = (sizes[inner] - 1) * place.strides[inner].unsigned_abs();

@@ -333,7 +333,8 @@ impl Lower<'_> {
             .copied()
             .filter(|&axis| lookup.strides[axis] != 0 && field.sizes[axis] > 1)
             .collect();
-        // If the place also varies along a loop of the indices, it is a batch loop: each index selects within its slice.
+        // If the place also varies along a loop of the indices, it is a batch loop: each index
+        // selects within its slice.
         let mut batch = Vec::new();
         for (at, &axis) in of_table.iter().enumerate() {
             if place.strides[axis] == 0 {
@@ -388,7 +389,7 @@ impl Lower<'_> {
             &indices,
             &Lookup { offset: &offset_axes, selected: &axes, batch: &batch },
         );
-        // The rows as a memory of their own: loops of the table come first, then the loops along
+        // The rows as a separate value: loops of the table come first, then the loops along
         // the rows.
         let steps = strides(&value.shape);
         let (inner, outer) = (strides(&rows.shape[of_table.len()..]), strides(&rows.shape));

@@ -1,4 +1,5 @@
-//! Parts: `out[place] += program(operands)` over loops. Sums of products become products of matrices, or convolutions.
+//! Parts: `out[place] += program(operands)` over loops. Sums of products become products of
+//! matrices, or convolutions.
 
 use super::Lower;
 use super::field::{Registers, Selection, varied, varies};
@@ -266,7 +267,8 @@ impl Lower<'_> {
         Ok(Some(self.along_kept(field, &self.scaled(&found, scale), kept)))
     }
 
-    /// Broadcasts a value to all kept loops. It has an axis for each kept loop along which the field varies.
+    /// Broadcasts a value to all kept loops. It has an axis for each kept loop along which the
+    /// field varies.
     fn along_kept(&self, field: &SavedField, value: &Value, kept: &[usize]) -> Value {
         let own = varied(field, field.program.result);
         let axes: Vec<usize> = (0..kept.len()).filter(|&at| own.contains(&kept[at])).collect();

@@ -247,7 +247,8 @@ impl Lower<'_> {
         body.mul(&body.sub(value, &mean), &factor)
     }
 
-    /// Running sums, products or extremes, by doubling: each step combines elements at twice the distance.
+    /// Running sums, products or extremes, by doubling: each step combines elements at twice the
+    /// distance.
     fn scanned(&self, name: &str, value: &Value, axes: &[usize]) -> Result<Value, XlaError> {
         let body = &self.body;
         let first = axes.first().copied().unwrap_or(0);

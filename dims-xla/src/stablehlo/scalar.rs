@@ -66,7 +66,8 @@ impl Body {
         self.compare("NE", a, a)
     }
 
-    /// Floats as integers of a type, in registers: rounded towards 0, within its bounds, and 0 for NaN.
+    /// Floats as integers of a type, in registers: rounded towards 0, within its bounds, and 0 for
+    /// NaN.
     fn to_integer(&self, a: &Value, to: DType) -> Value {
         let bits = 8 * to.bytes() as i32;
         let (low, end): (f64, f64) = match to {
@@ -314,7 +315,8 @@ impl Body {
         self.compare("LT", &bits, &self.zeros(to, &a.shape))
     }
 
-    /// `x - tanh(x)`; near 0, where both are nearly equal, by the series of `x cosh(x) - sinh(x)` and `cosh(x)`.
+    /// `x - tanh(x)`; near 0, where both are nearly equal, by the series of `x cosh(x) - sinh(x)`
+    /// and `cosh(x)`.
     fn tanh_shrink(&self, a: &Value) -> Value {
         let square = self.mul(a, a);
         let (mut difference, mut cosh) = (self.like(a, 0.0), self.like(a, 0.0));

@@ -497,7 +497,8 @@ impl Body {
         self.op("stablehlo.dot_general", &[&a, &b], &attributes, out, shape)
     }
 
-    /// Slices of an operand at indices, whose last axis has one number for each selected axis. Slices are whole along the other axes.
+    /// Slices of an operand at indices, whose last axis has one number for each selected axis.
+    /// Slices are whole along the other axes.
     pub(super) fn gather(&self, a: &Value, indices: &Value, lookup: &Lookup<'_>) -> Value {
         let slices: Vec<usize> =
             (0..a.rank()).map(|axis| if lookup.takes(axis) { 1 } else { a.shape[axis] }).collect();

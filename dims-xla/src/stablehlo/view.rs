@@ -1,8 +1,10 @@
 //! Strided places as operations of StableHLO: views of a value along loops, and the transpose,
 //! which puts elements of loops at places of a value.
 //!
-//! Recorded steps read memory by an offset and a stride for each loop. If the strides match the axes of the value, a view is a slice
-//! and a transpose. If they split or merge axes, a reshape comes first. If loops overlap, as in windows, slices are concatenated. All other views look up each position.
+//! Recorded steps read memory by an offset and a stride for each loop. If the strides match the
+//! axes of the value, a view is a slice and a transpose. If they split or merge axes, a reshape
+//! comes first. If loops overlap, as in windows, slices are concatenated. All other views look up
+//! each position.
 
 use super::text::{Body, Lookup, Value};
 use typed_dims_kernels::program::code::DType;

@@ -28,7 +28,8 @@ pub struct EngineArgs {
     /// The engine of the training steps
     #[arg(long, value_enum, default_value_t = Kind::Cpu)]
     engine: Kind,
-    /// Devices of XLA, such as `data=4,model=2`: along `data`, each works on other examples, along `model` on other parts of the model
+    /// Devices of XLA, such as `data=4,model=2`: along `data`, each works on other examples, along
+    /// `model` on other parts of the model
     #[arg(long)]
     mesh: Option<Devices>,
     /// The file of a PJRT plugin, instead of an installed one
@@ -113,7 +114,8 @@ impl EngineArgs {
     ///
     /// # Errors
     ///
-    /// Returns an error if there is no plugin or if it has too few devices, and if a mesh or a plugin is given for the CPU.
+    /// Returns an error if there is no plugin or if it has too few devices, and if a mesh or a
+    /// plugin is given for the CPU.
     pub fn start(&self) -> Result<Engine, Box<dyn Error>> {
         let EngineArgs { engine, mesh, ref plugin } = *self;
         if engine == Kind::Cpu {

@@ -94,7 +94,7 @@ impl InPanels {
         Share::of(self.batch(), self.m, self.n, self.parts())
     }
 
-    /// How many threads are worthwhile.
+    /// The number of threads to use.
     pub fn parts(&self) -> usize {
         parts(self.batch(), self.m, self.n, self.k)
     }
@@ -105,7 +105,7 @@ impl InPanels {
         [batch, m, n].into_iter().flatten()
     }
 
-    /// How many products there are.
+    /// The number of products.
     pub fn batch(&self) -> usize {
         count(&self.roles.batch)
     }

@@ -20,7 +20,8 @@ pub struct Loop {
 /// The loops of one role, mostly a single one.
 pub type RoleLoops = SmallVec<[Loop; 2]>;
 
-/// A value for each role in the products of a pair: batch (axes of both operands and the result), rows, columns, and sums.
+/// A value for each role in the products of a pair: batch (axes of both operands and the result),
+/// rows, columns, and sums.
 #[derive(Clone, Copy)]
 pub struct PerRole<W> {
     pub batch: W,
@@ -63,7 +64,7 @@ impl PerRole<RoleLoops> {
 /// A product for each position of some loops.
 pub struct Products {
     pub loops: RoleLoops,
-    /// How many of the loops run over results; the others add to the same result.
+    /// The number of loops over results, which come first; the others add to the same result.
     pub results: usize,
     /// The rows of each product: of the left operand, and of the result.
     pub m: Loop,
@@ -74,7 +75,7 @@ pub struct Products {
 }
 
 impl Products {
-    /// How many threads are worthwhile.
+    /// The number of threads to use.
     pub fn parts<T: 'static>(&self) -> usize {
         let Products { m, n, k, .. } = self;
         let loops: usize = self.loops.iter().map(|l| l.size).product();

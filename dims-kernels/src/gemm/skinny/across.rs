@@ -32,7 +32,8 @@ pub(super) unsafe fn across<V: Vector, const M: usize>(product: &Product<V::Elem
     while column < n {
         let count = width.min(n - column);
         let mut depth = 0;
-        // SAFETY: rows and columns lie in the matrices, which are valid by the caller's promise. There is memory for each level.
+        // SAFETY: rows and columns lie in the matrices, which are valid by the caller's promise.
+        // There is memory for each level.
         unsafe {
             for (block, row) in (0..k).step_by(KC).enumerate() {
                 let rows = KC.min(k - row);
@@ -94,7 +95,7 @@ struct RowBlock<T> {
     b_row: isize,
     /// Columns.
     count: usize,
-    /// How many elements ahead the rows are prefetched.
+    /// The distance in elements to the prefetched ones.
     prefetch_distance: usize,
     /// Rows of sums, `width` apart, each with room for the columns rounded up to pairs of vectors.
     sums: *mut T,
@@ -137,7 +138,8 @@ impl<T: Copy> RowBlock<T> {
     ) {
         let b = self.b.wrapping_offset(row as isize * self.b_row);
         let mut column = 0;
-        // SAFETY: the columns of the vectors, or of the mask, are columns of the matrix; there is room for whole vectors of sums.
+        // SAFETY: the columns of the vectors, or of the mask, are columns of the matrix; there is
+        // room for whole vectors of sums.
         unsafe {
             if const { (M + 1) * 2 <= V::ACCUMULATORS } {
                 while column + 2 * V::LEN <= self.count {

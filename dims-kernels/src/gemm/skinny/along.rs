@@ -115,7 +115,8 @@ impl<V: Vector> LineProduct<'_, V> {
         let mut totals = [[V::Elem::default(); M]; R];
         let [distance, next_line, next_vector] = self.prefetch_steps;
         let prefetched = start.wrapping_offset(distance);
-        // SAFETY: sums, rows and columns lie in the matrices, which are valid by the caller's promise.
+        // SAFETY: sums, rows and columns lie in the matrices, which are valid by the caller's
+        // promise.
         unsafe {
             for part in (0..vectors).step_by(VECTORS_AT_ONCE) {
                 let end = vectors.min(part + VECTORS_AT_ONCE);

@@ -170,7 +170,8 @@ fn factors_of_type<T: ProgramOutput + Real>(node: &Node) -> Vec<(Register, Field
     fields.filter(|(_, own)| own.program.operations() >= WORTHWHILE && is_whole(own)).collect()
 }
 
-/// The sum with an operand in the place of a factor; `None` if that would change how it is computed.
+/// The sum with an operand in the place of a factor; `None` if that would change how it is
+/// computed.
 fn reading(node: &Arc<Node>, value: Register, operand: &FieldOperand) -> Option<Arc<Node>> {
     let count = |node: &Node| match node.dtype {
         DType::F32 => contraction::<f32>(node).map(|(_, count)| count),
@@ -197,7 +198,8 @@ fn reading(node: &Arc<Node>, value: Register, operand: &FieldOperand) -> Option<
     is_same.then_some(changed)
 }
 
-/// Whether two steps are sums that the interpreter computes, and that add elements in the same order.
+/// Whether two steps are sums that the interpreter computes, and that add elements in the same
+/// order.
 fn adds_in_same_order(a: &Node, b: &Node) -> bool {
     fn nest<T: ProgramOutput>(node: &Node) -> Option<Nest> {
         let NodeStep::Parts(parts) = &node.step else { return None };

@@ -117,13 +117,15 @@ struct MapPart<'n> {
 /// A group with more instructions takes no further maps.
 const LONGEST: usize = 8192;
 
-/// A result of at least this many bytes is no longer in a cache once a few others have been written.
+/// A result of at least this many bytes is no longer in a cache once a few others have been
+/// written.
 const FAR: usize = 8 << 20;
 
 /// A map of at most this many operations computes its result faster than memory can store it.
 const CHEAP: usize = 4;
 
-/// The units of a program, each after those that it reads, with those of its results that other units or the outputs read.
+/// The units of a program, each after those that it reads, with those of its results that other
+/// units or the outputs read.
 pub(super) fn units(draft: &Draft, outputs: &[u64]) -> Vec<(Unit, Vec<(Arc<Node>, Register)>)> {
     let mut grouping = Grouping { draft, units: Vec::new(), largest: Vec::new(), unit_of: BTreeMap::new() };
     for node in &draft.steps {
@@ -248,7 +250,8 @@ impl Grouping<'_> {
             let part = MapPart { program: &field.program, operands: operands.clone(), is_whole: true };
             let value = group.append(&part, &sizes, &merged);
             let shared = operations.saturating_sub(group.program.operations() - known.0);
-            // Later groups keep the operands of the sum in memory for longer, unless they read the same ones.
+            // Later groups keep the operands of the sum in memory for longer, unless they read the
+            // same ones.
             let is_worthwhile = is_reader || 2 * shared >= operations && group.operands.len() == known.1;
             if is_worthwhile && (to <= at || group.operands.len() == known.1) {
                 group.sum = Some(Box::new(GroupSum { node: Arc::clone(node), value, order }));
@@ -281,7 +284,8 @@ impl Grouping<'_> {
             }
             refined(&group.sizes, &map.sizes)
         };
-        // A large result should be read soon after it is written. So a cheap map with a large result joins only a group that computes one of its operands.
+        // A large result should be read soon after it is written. So a cheap map with a large
+        // result joins only a group that computes one of its operands.
         let is_alone = node.bytes() >= FAR
             && map.parts.iter().map(|part| part.program.operations()).sum::<usize>() <= CHEAP;
         let first = least.unwrap_or(0);
@@ -293,7 +297,8 @@ impl Grouping<'_> {
             {
                 return Some((at, sizes));
             }
-            // If a large result were computed before another large one, it would stay allocated for longer.
+            // If a large result were computed before another large one, it would stay allocated for
+            // longer.
             if !node.is_small() && self.largest[at] > node.bytes() / 4 {
                 return None;
             }
@@ -372,7 +377,8 @@ impl<'n> MapStep<'n> {
     }
 }
 
-/// A part as a summand of a map, and its loops in the order of the elements; `None` if it does not have one element for each of the node's.
+/// A part as a summand of a map, and its loops in the order of the elements; `None` if it does not
+/// have one element for each of the node's.
 fn map_part<'n>(part: &'n Part, node: &Node, draft: &Draft) -> Option<(Vec<usize>, MapPart<'n>)> {
     let Part { field, place } = part;
     if field.sizes.contains(&0) || !covers(place, &field.sizes, node.len) {
@@ -398,7 +404,8 @@ fn map_part<'n>(part: &'n Part, node: &Node, draft: &Draft) -> Option<(Vec<usize
     Some((sizes, MapPart { program: &field.program, operands, is_whole }))
 }
 
-/// The operands of a field, with their strides along loops in this order; `None` if there are computed places.
+/// The operands of a field, with their strides along loops in this order; `None` if there are
+/// computed places.
 fn operands_along(field: &Field, order: &[usize], draft: &Draft) -> Option<Vec<GroupOperand>> {
     let mut operands = Vec::with_capacity(field.operands.len());
     for operand in &field.operands {
@@ -449,7 +456,8 @@ impl MapGroup {
             let value = self.program.converted(value, kind);
             sum = Some(match sum {
                 None if part.is_whole => value,
-                // A first summand that does not vary along all loops is added to zeros, as when the step runs by itself.
+                // A first summand that does not vary along all loops is added to zeros, as when the
+                // step runs by itself.
                 None => {
                     let zero = self.program.zero(kind);
                     self.program.sum(zero, value)
@@ -490,7 +498,8 @@ impl MapGroup {
         })
     }
 
-    /// The program with these results, their registers, the sizes of the loops, and the operands that the program reads.
+    /// The program with these results, their registers, the sizes of the loops, and the operands
+    /// that the program reads.
     pub(super) fn finish(
         self,
         results: &[Register],

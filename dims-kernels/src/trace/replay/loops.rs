@@ -43,7 +43,8 @@ pub(super) struct FusedLoops {
     streams: Vec<(Register, usize)>,
     /// A sum over the loops.
     sum: Option<FusedSum>,
-    /// The size of each loop of the nest, and the number of positions from one step along it to the next.
+    /// The size of each loop of the nest, and the number of positions from one step along it to the
+    /// next.
     steps: Vec<(usize, usize)>,
 }
 
@@ -70,7 +71,8 @@ struct FusedResult {
     value: Register,
     dtype: DType,
     slot: usize,
-    /// Whether a register has the layout of the elements. The interpreter then writes into the result instead of a slot.
+    /// Whether a register has the layout of the elements. The interpreter then writes into the
+    /// result instead of a slot.
     is_direct: bool,
     /// The slot of an operand that the result may overwrite. It is not read after these loops, and
     /// they read each element only at the position where they write the result.
@@ -89,7 +91,8 @@ const FAR: usize = 512 << 10;
 const SHORTEST: usize = 64;
 
 impl FusedLoops {
-    /// The loops of a group, with the results that are read outside of it. `slot` returns the slot of a value.
+    /// The loops of a group, with the results that are read outside of it. `slot` returns the slot
+    /// of a value.
     pub(super) fn new(
         mut group: MapGroup,
         results: &[(Arc<Node>, Register)],
@@ -200,7 +203,8 @@ impl FusedLoops {
     ///
     /// # Safety
     ///
-    /// The value in each slot that is read has the type and the length of the input or step that the slot was made for.
+    /// The value in each slot that is read has the type and the length of the input or step that
+    /// the slot was made for.
     pub(super) unsafe fn run(&self, call: &mut CallMemory) -> Result<(), Error> {
         let mut memory: SmallVec<[FusedMemory; 4]> = SmallVec::new();
         for result in &self.results {
@@ -250,7 +254,8 @@ impl FusedLoops {
         let mut sum = None;
         if let Some(own) = &self.sum {
             let cell = own.cell.and_then(|cell| call.cells[cell].take());
-            // SAFETY: the positions of the nest are elements of the sources, and there is room for the results.
+            // SAFETY: the positions of the nest are elements of the sources, and there is room for
+            // the results.
             let value = unsafe {
                 match own.dtype {
                     DType::F64 => self.summed::<f64>(own, &sources, &targets, cell),
@@ -259,7 +264,8 @@ impl FusedLoops {
             }?;
             sum = Some((own.slot, value));
         } else {
-            // SAFETY: the positions of the nest are elements of the sources, and there is room for the results.
+            // SAFETY: the positions of the nest are elements of the sources, and there is room for
+            // the results.
             unsafe { self.all(&sources, &targets, threads) }?;
         }
         for own in &mut memory {
@@ -288,7 +294,8 @@ impl FusedLoops {
     ///
     /// # Safety
     ///
-    /// The positions of the nest are elements of the sources. At each of the targets there is room for the results.
+    /// The positions of the nest are elements of the sources. At each of the targets there is room
+    /// for the results.
     unsafe fn all(
         &self,
         sources: &[OperandSource],
@@ -304,7 +311,8 @@ impl FusedLoops {
         let mut jobs: Vec<threads::Job<'_>> = Vec::with_capacity(parts.len());
         let mut before = 0;
         for nest in &parts {
-            // SAFETY: threads only read the elements, which are plain numbers. The parts write to disjoint memory.
+            // SAFETY: threads only read the elements, which are plain numbers. The parts write to
+            // disjoint memory.
             let own = unsafe { Carried::new((sources, targets)) };
             let from = before;
             before += nest.positions();
@@ -318,7 +326,8 @@ impl FusedLoops {
         threads::run(jobs)
     }
 
-    /// Calls `run` with spans that cover `len` positions, and the number of the first position of each.
+    /// Calls `run` with spans that cover `len` positions, and the number of the first position of
+    /// each.
     fn spans(&self, from: usize, len: usize, run: &mut dyn FnMut(&Span<'_>, usize)) {
         let (&(inner, _), outer) = self.steps.split_last().expect("a nest has a loop");
         let mut done = 0;
@@ -347,7 +356,8 @@ impl FusedLoops {
     ///
     /// # Safety
     ///
-    /// The positions of the nest are elements of the sources. At each of the targets there is room for the results. The sum has elements of type `T`.
+    /// The positions of the nest are elements of the sources. At each of the targets there is room
+    /// for the results. The sum has elements of type `T`.
     unsafe fn summed<T: ProgramOutput + Real>(
         &self,
         sum: &FusedSum,
@@ -374,7 +384,8 @@ impl FusedLoops {
     ///
     /// # Safety
     ///
-    /// The positions of the nest are elements of the sources. At each of the targets there is room for the results of all parts.
+    /// The positions of the nest are elements of the sources. At each of the targets there is room
+    /// for the results of all parts.
     unsafe fn part(&self, nest: &Nest, sources: &[OperandSource], targets: &FusedTargets<'_>, from: usize) {
         let mut machine = Machine::with_slots(&self.program, &self.slots, sources, &mut nest.operands());
         let mut done = from;
@@ -387,7 +398,8 @@ impl FusedLoops {
         });
     }
 
-    /// Runs the program over a span of positions, and writes the results from the position `from` on.
+    /// Runs the program over a span of positions, and writes the results from the position `from`
+    /// on.
     ///
     /// # Safety
     ///
@@ -424,7 +436,8 @@ impl FusedLoops {
         for (result, start) in self.results.iter().zip(starts) {
             let (line, start) = (machine.line(result.value).start(), place(result, start));
             if !core::ptr::eq(line, start) {
-                // SAFETY: the register has the values of the span, in the kind of the type. There is room for them, by the caller's promise.
+                // SAFETY: the register has the values of the span, in the kind of the type. There
+                // is room for them, by the caller's promise.
                 unsafe { result.dtype.write_line(line, start, (1, positions), [0, 1]) };
             }
         }
@@ -457,15 +470,17 @@ impl<T: ProgramOutput> SummedLoops<'_, T> {
                 *current = values;
                 return;
             }
-            // SAFETY: the register has a value for each position of the span, and its kind is that of `T`.
+            // SAFETY: the register has a value for each position of the span, and its kind is that
+            // of `T`.
             line.extend_from_slice(unsafe { core::slice::from_raw_parts(values, span.positions()) });
             *current = line.as_ptr();
         });
     }
 }
 
-// SAFETY: it yields no places for others to write to. Each position of the loops is in one tile, so parts that run on several threads write different results. The elements of a
-// tile are in a line that was computed for all of them.
+// SAFETY: it yields no places for others to write to. Each position of the loops is in one tile, so
+// parts that run on several threads write different results. The elements of a tile are in a line
+// that was computed for all of them.
 unsafe impl<T: ProgramOutput> Kernel for SummedLoops<'_, T> {
     type Elem = T;
     const LONG: bool = true;
@@ -487,7 +502,8 @@ unsafe impl<T: ProgramOutput> Kernel for SummedLoops<'_, T> {
 struct FusedTargets<'t> {
     /// The first element of each result.
     starts: &'t [*mut u8],
-    /// Whether the interpreter writes a result there itself. If an operand is there, a run must read it before.
+    /// Whether the interpreter writes a result there itself. If an operand is there, a run must
+    /// read it before.
     is_direct: &'t [bool],
 }
 

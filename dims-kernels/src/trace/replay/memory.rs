@@ -63,12 +63,14 @@ pub(super) struct CallMemory {
     /// The memory of values that are not read again. A later result of the same type and length is
     /// written into it.
     pub(super) cells: Vec<Option<Arc<dyn Held>>>,
-    /// Whether memory is reused. If a listener is set, memory is freed instead, so that the listener is told.
+    /// Whether memory is reused. If a listener is set, memory is freed instead, so that the
+    /// listener is told.
     is_used_again: bool,
 }
 
 impl CallMemory {
-    /// Removes the value of a slot. Its memory moves to `cell`, if there is one and memory is reused.
+    /// Removes the value of a slot. Its memory moves to `cell`, if there is one and memory is
+    /// reused.
     pub(super) fn free(&mut self, slot: usize, cell: Option<usize>) {
         let value = self.values[slot].take();
         if let Some(cell) = cell.filter(|_| self.is_used_again) {
@@ -91,7 +93,8 @@ impl CallMemory {
     }
 }
 
-/// The memory of calls that have ended, for later calls: one entry for each call that ran at the same time.
+/// The memory of calls that have ended, for later calls: one entry for each call that ran at the
+/// same time.
 #[derive(Default)]
 pub(super) struct CallMemories(Mutex<Vec<CallMemory>>);
 

@@ -67,7 +67,8 @@ impl MergedPrograms {
         self.push(Instruction::Position(operand), RegisterKind::Int)
     }
 
-    /// Appends a program, and returns the register of its result. `leaf` returns the register of an operand.
+    /// Appends a program, and returns the register of its result. `leaf` returns the register of an
+    /// operand.
     pub(super) fn append(
         &mut self,
         program: &ScalarProgram,
@@ -122,7 +123,8 @@ impl MergedPrograms {
         }
     }
 
-    /// The program that computes these results, without other instructions, and the registers of the results in it.
+    /// The program that computes these results, without other instructions, and the registers of
+    /// the results in it.
     pub(super) fn finish(self, results: &[Register]) -> (ScalarProgram, Vec<Register>) {
         let mut is_needed = alloc::vec![false; self.instructions.len()];
         results.iter().for_each(|&result| is_needed[result as usize] = true);

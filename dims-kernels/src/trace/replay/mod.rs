@@ -117,7 +117,8 @@ std::thread_local! {
     static PLAIN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes recordings on this thread run each step by itself, as it was recorded; `false` makes them run prepared again. Tests compare both ways.
+/// Makes recordings on this thread run each step by itself, as it was recorded; `false` makes them
+/// run prepared again. Tests compare both ways.
 #[doc(hidden)]
 pub fn run_plainly(plainly: bool) {
     PLAIN.set(plainly);
@@ -132,7 +133,8 @@ fn assert_fits(node: &Node, value: &Arc<dyn Held>) {
     );
 }
 
-/// The nodes that these values are computed from, by number. The number of a node is greater than the numbers of the nodes that it reads.
+/// The nodes that these values are computed from, by number. The number of a node is greater than
+/// the numbers of the nodes that it reads.
 pub(super) fn nodes_behind(values: &[Arc<dyn Held>]) -> BTreeMap<u64, Arc<Node>> {
     let mut found: BTreeMap<u64, Arc<Node>> = BTreeMap::new();
     let mut open: Vec<Arc<Node>> = values.iter().filter_map(|held| held.node().cloned()).collect();

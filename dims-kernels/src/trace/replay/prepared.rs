@@ -157,7 +157,8 @@ impl Prepared {
         Prepared { steps: prepared, slots, cells, places, outputs, memories: CallMemories::default() }
     }
 
-    /// Runs all steps with these inputs, which have the types and sizes of the recorded ones. Returns the outputs. `room` is memory for some of them, or empty.
+    /// Runs all steps with these inputs, which have the types and sizes of the recorded ones.
+    /// Returns the outputs. `room` is memory for some of them, or empty.
     pub(super) fn run(
         &self,
         inputs: Vec<Arc<dyn Held>>,
@@ -185,8 +186,9 @@ impl Prepared {
 
     fn run_step(&self, step: &PreparedStep, call: &mut CallMemory) -> Result<(), Error> {
         match &step.work {
-            // SAFETY: values in slots have the types and lengths of the recorded ones. `assert_fits` checked the inputs and the values from `value_of`. Loops and sums
-            // write results with the type and the length of their steps.
+            // SAFETY: values in slots have the types and lengths of the recorded ones.
+            // `assert_fits` checked the inputs and the values from `value_of`. Loops and sums write
+            // results with the type and the length of their steps.
             PreparedWork::Loops(loops) => unsafe { loops.run(call) }?,
             PreparedWork::Pieces(node, slots) => {
                 let NodeStep::Rule(rule) = &node.step else { unreachable!("only rules are read in pieces") };
@@ -266,7 +268,8 @@ impl Prepared {
     }
 }
 
-/// Values of at least this many bytes have no cells. Their memory goes to the pool, which all programs share.
+/// Values of at least this many bytes have no cells. Their memory goes to the pool, which all
+/// programs share.
 const LARGE: usize = 256 << 10;
 
 /// Assigns cells to results. A result reuses the memory of a value with the same type and length

@@ -31,7 +31,8 @@ pub(super) trait PlannedSum: Send + Sync {
     ///
     /// # Safety
     ///
-    /// The value in each slot that is read has the type and the length of the input or step that the slot was made for.
+    /// The value in each slot that is read has the type and the length of the input or step that
+    /// the slot was made for.
     unsafe fn run(
         &self,
         values: &CallValues,
@@ -39,7 +40,8 @@ pub(super) trait PlannedSum: Send + Sync {
     ) -> Result<Option<Arc<dyn Held>>, Error>;
 }
 
-/// The plan of a step, if it is a sum of floats that covers all elements. `slot` returns the slot of a value.
+/// The plan of a step, if it is a sum of floats that covers all elements. `slot` returns the slot
+/// of a value.
 pub(super) fn planned(
     node: &Node,
     draft: &Draft,
@@ -119,7 +121,8 @@ pub(super) struct SumOrder {
 }
 
 impl SumOrder {
-    /// The order in which a step adds its elements, if it is a sum of floats that a program computes.
+    /// The order in which a step adds its elements, if it is a sum of floats that a program
+    /// computes.
     pub(super) fn of(node: &Node) -> Option<Self> {
         match node.dtype {
             DType::F32 => Self::of_type::<f32>(node),
@@ -240,7 +243,8 @@ impl<T: ProgramOutput + Real> PlannedSum for SumOfProducts<T> {
         cell: Option<Arc<dyn Held>>,
     ) -> Result<Option<Arc<dyn Held>>, Error> {
         let starts = [self.operands[0].start::<T>(values), self.operands[1].start(values)];
-        // SAFETY: the plan was made for this type and these operands. Their elements are within their memory, as `SumOperand::new` has asserted.
+        // SAFETY: the plan was made for this type and these operands. Their elements are within
+        // their memory, as `SumOperand::new` has asserted.
         let held = written(cell, self.len, |to| unsafe { self.plan.run(starts, to) })?;
         // SAFETY: the elements were just written, and are of this type.
         let is_lost = self.plan.has_chain && has_nan(unsafe { elements::<T>(&held) });
@@ -276,7 +280,8 @@ impl<T: ProgramOutput + Real> PlannedSum for SumOverLoops<T> {
             SumInput::Memory(operand) => {
                 let work = nest.positions();
                 self.note(work, &|| "x0".into());
-                // SAFETY: the operand's elements are within its memory, as `SumOperand::new` has asserted.
+                // SAFETY: the operand's elements are within its memory, as `SumOperand::new` has
+                // asserted.
                 let elements = unsafe { Elements::new(operand.start::<T>(values), &operand.axes, &[]) };
                 // SAFETY: the row of the nest has the strides of the operand.
                 let input = unsafe { ReduceInput::new(elements, nest, work, count) };
@@ -285,7 +290,8 @@ impl<T: ProgramOutput + Real> PlannedSum for SumOverLoops<T> {
             SumInput::Program { program, slots, operands } => {
                 let source = |own: &SumOperand| match own.memory.start(values) {
                     None => OperandSource::position(),
-                    // SAFETY: all positions are within the memory, as `SumOperand::new` has asserted. The rows of the nest have the strides of the operands.
+                    // SAFETY: all positions are within the memory, as `SumOperand::new` has
+                    // asserted. The rows of the nest have the strides of the operands.
                     Some(start) => unsafe { OperandSource::new(start, own.dtype, None) },
                 };
                 let sources: SmallVec<[OperandSource; 6]> = operands.iter().map(source).collect();

@@ -154,7 +154,8 @@ impl LineRule {
             let nest = Nest::blocks(&field.sizes, &order[..first], &order[first..], &rows);
             let parts = nest.split(0, if nest.outer > 0 { threads } else { 1 });
             let memories = HeldMemories::of(field);
-            // SAFETY: the elements have an axis for each loop of the field, with its size and stride.
+            // SAFETY: the elements have an axis for each loop of the field, with its size and
+            // stride.
             let input = unsafe { ScanInput::new(memories.elements(field, number), &parts, len, inner) };
             return Ok(Buffer::from(work.collect_memory(input)?).held());
         }

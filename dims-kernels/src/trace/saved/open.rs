@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-/// How many times a function is recorded.
+/// The number of times that a function is recorded.
 pub const ROUNDS: usize = 4;
 
 /// A number of a recording, for some sizes.
@@ -232,7 +232,7 @@ impl Numeral<'_> {
 /// Finds the formulas of the numbers in data of several rounds, part by part.
 pub struct OpenFinder<'s> {
     sizes: &'s OpenSizes,
-    /// How many numbers the parts before had.
+    /// The number of numbers in the previous parts.
     count: usize,
     found: OpenNumbers,
 }
@@ -243,7 +243,8 @@ impl<'s> OpenFinder<'s> {
         OpenFinder { sizes, count: 0, found: OpenNumbers::default() }
     }
 
-    /// Adds the numbers that `visit_all` visits in the next part. Returns whether they all follow formulas, and whether the rounds have the same data otherwise.
+    /// Adds the numbers that `visit_all` visits in the next part. Returns whether they all follow
+    /// formulas, and whether the rounds have the same data otherwise.
     ///
     /// All rounds then have the numbers of the first one.
     pub fn add<X: PartialEq>(

@@ -18,7 +18,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::{Any, TypeId};
 
-/// The gradients of an attention by the nodes that its operands read, concatenated. The step has no derivative.
+/// The gradients of an attention by the nodes that its operands read, concatenated. The step has no
+/// derivative.
 pub(in crate::trace) struct AttentionPullBack {
     pub(in crate::trace) attention: Attention,
     pub(in crate::trace) dy: Field,
