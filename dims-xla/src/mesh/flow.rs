@@ -437,7 +437,7 @@ impl<'p> Tracer<'p> {
         self.finish(value, made, operation, origin);
     }
 
-    /// Sets the split of a result as computed, and as stored.
+    /// Adds a step's result with its splits, and the transfers between them.
     fn finish(
         &mut self,
         value: usize,
