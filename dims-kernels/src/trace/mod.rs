@@ -655,7 +655,7 @@ impl Node {
     }
 
     /// Whether the elements were read. If they were and no step adds to the gradient by them, the
-    /// gradient is 0, though the reader may have dropped its result.
+    /// gradient is 0, even if the differentiated value does not depend on them.
     pub fn is_read(&self) -> bool {
         self.read.load(Ordering::Relaxed)
     }

@@ -81,8 +81,7 @@ fn merged(shape: &[usize], size: usize, stride: isize) -> Option<Vec<usize>> {
     (sizes.len() > 1 && len == size).then_some(sizes)
 }
 
-/// Splits each loop that runs through several axes of the result, or of an operand if the result
-/// does not vary along it.
+/// Splits each loop that runs through several axes of the result or, failing that, of an operand.
 fn split_loops(
     field: &mut SavedField,
     place: &mut SavedPlace,
