@@ -120,8 +120,8 @@ pub fn count(loops: &[Loop]) -> usize {
 
 /// Whether threads divide the rows, rather than the columns, of a product whose right matrix is
 /// packed. If they divide the columns, each part is packed by one thread only. That saves more time
-/// than reading fewer rows, unless there are many more rows than columns. (1024^3 and 1024 x 1024 by
-/// 1024 x 512, two threads: dividing columns takes 0.9 of the time of dividing rows.)
+/// than reading fewer rows, unless there are many more rows than columns. (1024^3 and 1024 x 1024
+/// by 1024 x 512, two threads: dividing columns takes 0.9 of the time of dividing rows.)
 pub fn shares_rows(m: usize, n: usize) -> bool {
     m / 2 > n
 }
