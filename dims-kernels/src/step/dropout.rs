@@ -1,4 +1,4 @@
-//! Elements that are left out at random.
+//! Dropout.
 
 #[cfg(feature = "std")]
 use super::{Pulled, execute::execute_backward};
@@ -16,18 +16,19 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-/// Each element times `1 / (1 - p)`, or 0 with the probability `p`. Operands: `count` elements, and the seed if it is an operand. Result: `count` elements.
+/// Each element times `1 / (1 - p)`, or 0 with probability `p`. Operands: `count` elements, and the
+/// seed if it is an operand. Result: `count` elements.
 ///
-/// Its derivative leaves out the same elements of the cotangent.
+/// Its derivative drops the same elements of the cotangent.
 #[derive(Clone, Debug)]
 pub struct DropElements<T> {
-    /// How many elements there are.
+    /// The number of elements.
     pub count: usize,
     /// The probability, from 0 to 1.
     pub p: f64,
     /// The seed. If it is `None`, the second operand is the seed.
     pub seed: Option<u64>,
-    /// Which of the seed's numbers each element draws.
+    /// Which number of the seed's stream each element draws.
     pub numbers: DrawNumbers,
     /// The type of the elements.
     pub element: PhantomData<T>,
